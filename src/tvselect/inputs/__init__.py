@@ -1,0 +1,10 @@
+"""What users hand in, checked once and early: tables, outcomes, seeds.
+
+Every error names the column, row or parameter and says what to do.
+"""
+
+from tvselect.inputs.outcome import Outcome, read_outcome
+from tvselect.inputs.seeds import as_generator
+from tvselect.inputs.table import Table, read_table
+
+__all__ = ["Outcome", "Table", "as_generator", "read_outcome", "read_table"]

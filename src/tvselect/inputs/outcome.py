@@ -1,0 +1,128 @@
+"""The outcome to explain: continuous, or two classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.inputs.values import as_array, is_null, is_text
+
+Family = Literal["gaussian", "probit"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A checked outcome.
+
+    Attributes
+    ----------
+    values : float64 array
+        The numbers, or 0 / 1 for the first and second class.
+    family : {"gaussian", "probit"}
+    classes : array or None
+        The two labels in sorted order (probit).
+    """
+
+    values: NDArray[np.float64]
+    family: Family
+    classes: NDArray[Any] | None
+
+
+def read_outcome(
+    y: Any, n_rows: int, *, family: Literal["auto", "gaussian", "probit"] = "auto"
+) -> Outcome:
+    """Check ``y`` against a table of ``n_rows`` rows and decide the family.
+
+    With ``family="auto"`` two distinct values of any type are two classes, more
+    distinct numbers are a continuous outcome.
+
+    Raises
+    ------
+    TypeError
+        For text where numbers are needed.
+    ValueError
+        For other lengths, missing or infinite values, a constant, or more than two
+        classes for probit.
+    """
+    if family not in ("auto", "gaussian", "probit"):
+        raise ValueError(f"family must be 'auto', 'gaussian' or 'probit', got {family!r}")
+    values = _one_column(y)
+    if values.size != n_rows:
+        raise ValueError(f"y has {values.size} values but X has {n_rows} rows")
+    if n_rows < 2:
+        raise ValueError("X and y have one row; at least two are needed")
+    _refuse_missing(values)
+    levels = _levels(values)
+    if len(levels) == 1:
+        raise ValueError(
+            f"y is constant ({levels.item(0)!r} in every row): there is nothing to explain"
+        )
+    if family == "probit" or (family == "auto" and len(levels) == 2):
+        if len(levels) > 2:
+            shown = ", ".join(repr(level) for level in levels[:5].tolist())
+            raise ValueError(
+                f"y has {len(levels)} classes ({shown}{', ...' if len(levels) > 5 else ''}); "
+                "probit takes two. Compare one class with the rest, for instance y == "
+                f"{levels.item(0)!r}"
+            )
+        return Outcome((values == levels[1]).astype(np.float64), "probit", levels)
+    try:
+        numbers = _as_numbers(values)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"y holds text or mixed values with {len(levels)} distinct levels; "
+            "a continuous outcome needs numbers, a two-class one two labels"
+        ) from None
+    return Outcome(numbers, "gaussian", None)
+
+
+def _one_column(y: Any) -> NDArray[Any]:
+    if nw.dependencies.is_into_series(y):
+        values = nw.from_native(y, series_only=True).to_numpy()
+    elif nw.dependencies.is_into_dataframe(y):
+        values = nw.from_native(y, eager_only=True).to_numpy()
+    else:
+        values = as_array(y, "y")
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(f"y must be a single column, got shape {values.shape}")
+    if values.dtype.kind in "cmM":
+        raise TypeError(f"y holds {values.dtype}; it must hold numbers or two labels")
+    return values
+
+
+def _refuse_missing(values: NDArray[Any]) -> None:
+    if values.dtype.kind == "f":
+        bad = ~np.isfinite(values)
+    elif values.dtype.kind == "O":
+        bad = np.array([is_null(v) or v != v or _is_infinite(v) for v in values], dtype=bool)
+    else:
+        return
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise ValueError(
+            f"y has {int(bad.sum())} missing or infinite value(s), the first in row {row} "
+            f"({values.item(row)!r}); drop these rows"
+        )
+
+
+def _is_infinite(value: Any) -> bool:
+    return isinstance(value, float | np.floating) and bool(np.isinf(value))
+
+
+def _as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
+    if values.dtype.kind in "US" or (values.dtype.kind == "O" and any(map(is_text, values))):
+        raise TypeError
+    return values.astype(np.float64)
+
+
+def _levels(values: NDArray[Any]) -> NDArray[Any]:
+    try:
+        return np.unique(values)
+    except TypeError:
+        raise TypeError("y mixes types that have no order, such as numbers and text") from None

@@ -1,0 +1,28 @@
+"""Random number generators from what users call a random state."""
+
+from __future__ import annotations
+
+import numpy as np
+
+RandomState = None | int | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator
+
+
+def as_generator(random_state: RandomState) -> np.random.Generator:
+    """A generator from a seed, a seed sequence or a generator (used as it is).
+
+    Raises
+    ------
+    TypeError, ValueError
+        When it is none of these, or a negative seed.
+    """
+    if isinstance(random_state, np.random.RandomState):
+        raise TypeError(
+            "random_state is a numpy RandomState; pass an int or numpy.random.default_rng(seed)"
+        )
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"random_state must be None, a non-negative int, a SeedSequence or a Generator, "
+            f"got {random_state!r}"
+        ) from None

@@ -1,0 +1,39 @@
+"""Arrays from what users hand in, before anything is known of their values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def as_array(values: Any, what: str) -> NDArray[Any]:
+    """Array of the values; masked ones are missing, numbers next to text stay numbers.
+
+    Raises
+    ------
+    ValueError
+        When it is no array, as rows of different lengths are not.
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        kind = np.float64 if values.dtype.kind in "biuf" else object
+        return np.ma.filled(values.astype(kind), np.nan)
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
+            objects = np.asarray(values, dtype=object)
+            return objects if any(not is_text(v) for v in objects.flat) else array
+    except ValueError as error:
+        raise ValueError(f"{what} cannot be read as an array: {error}") from None
+    return array
+
+
+def is_null(value: Any) -> bool:
+    """Whether a value stands for a missing one (None, pandas' NA and NaT)."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def is_text(value: Any) -> bool:
+    """Whether a value is text."""
+    return isinstance(value, str | bytes)

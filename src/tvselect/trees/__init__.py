@@ -1,0 +1,26 @@
+"""Bayesian additive regression trees: an exact, fast sampler on any columns of a table.
+
+Knows nothing of bandits. :func:`run_bart` is the face; :class:`Sampler` and
+:func:`start_chain` are what a loop over many short runs uses.
+"""
+
+from tvselect.trees.bart import BartRun, run_bart
+from tvselect.trees.bins import BinnedTable, Cuts, bin_table
+from tvselect.trees.forest import Forest
+from tvselect.trees.prior import Prior
+from tvselect.trees.response import Response, working_response
+from tvselect.trees.sampler import Sampler, start_chain
+
+__all__ = [
+    "BartRun",
+    "BinnedTable",
+    "Cuts",
+    "Forest",
+    "Prior",
+    "Response",
+    "Sampler",
+    "bin_table",
+    "run_bart",
+    "start_chain",
+    "working_response",
+]

@@ -1,0 +1,314 @@
+"""Columns as codes of one byte: cut points found once, every value put between two of them.
+
+A column with fewer than ``max_cuts`` distinct values is cut halfway between
+neighbours, any other on an even grid of ``max_cuts`` points between its smallest
+and largest value. The code of a value is the number of cuts at or below it, so
+that ``code <= c`` means ``value < cut c``. Code 255 is a missing value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_scalar
+
+from tvselect.inputs import Table, read_table
+from tvselect.jit import kernel, part
+
+MISSING = 255
+MOST_CUTS = 254
+BLOCK_VALUES = 1 << 18
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """The cut points of every column of a table.
+
+    Attributes
+    ----------
+    n_cuts : uint8 array
+    low, step : float64 arrays
+        Smallest value and width of a bin, for columns cut on a grid.
+    starts : int64 array
+        ``halfway[starts[j]:starts[j + 1]]`` are the cuts of column ``j`` when it is
+        not cut on a grid.
+    halfway : float64 array
+    names : tuple of str
+    """
+
+    n_cuts: NDArray[np.uint8]
+    low: NDArray[np.float64]
+    step: NDArray[np.float64]
+    starts: NDArray[np.int64]
+    halfway: NDArray[np.float64]
+    names: tuple[str, ...]
+
+    def of(self, column: int) -> NDArray[np.float64]:
+        """Cut points of one column."""
+        first, last = self.starts[column], self.starts[column + 1]
+        if last > first:
+            return self.halfway[first:last]
+        return self.low[column] + self.step[column] * np.arange(1, self.n_cuts[column] + 1)
+
+    def encode(self, X: Any) -> NDArray[np.uint8]:
+        """Codes (columns, rows padded to a multiple of 64) of another table.
+
+        Values outside the range seen before fall into the end bins.
+        """
+        table = read_table(X)
+        if table.n_columns != len(self.names):
+            raise ValueError(
+                f"X has {table.n_columns} columns but the cut points are for {len(self.names)}"
+            )
+        if table.named and table.names != self.names:
+            wrong = next(j for j, name in enumerate(table.names) if name != self.names[j])
+            raise ValueError(
+                f"column {wrong} of X is {table.names[wrong]!r} where "
+                f"{self.names[wrong]!r} is expected"
+            )
+        codes = _no_codes(table)
+        for first, block in _blocks(table):
+            last = first + len(block)
+            _refuse_infinite(np.isinf(block).any(axis=1), table.names[first:last])
+            self._encode_block(first, block, codes)
+        return codes
+
+    def _encode_block(
+        self, first: int, block: NDArray[np.float64], codes: NDArray[np.uint8]
+    ) -> None:
+        last = first + len(block)
+        encode_columns(
+            block,
+            self.n_cuts[first:last],
+            self.low[first:last],
+            self.step[first:last],
+            self.starts[first : last + 1],
+            self.halfway,
+            codes[first:last],
+        )
+
+
+@dataclass(frozen=True)
+class BinnedTable:
+    """A table as the sampler reads it: codes by column, and the cuts they stand for.
+
+    Attributes
+    ----------
+    codes : uint8 array (columns, rows padded to a multiple of 64), read-only
+    n_rows : int
+    has_missing : bool array
+    cuts : Cuts
+    """
+
+    codes: NDArray[np.uint8]
+    n_rows: int
+    has_missing: NDArray[np.bool_]
+    cuts: Cuts
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return len(self.codes)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names."""
+        return self.cuts.names
+
+
+def bin_table(X: Any, *, max_cuts: int = 100) -> BinnedTable:
+    """Find the cut points of a table and encode it.
+
+    Parameters
+    ----------
+    X : array-like or data frame (rows, columns)
+        Numbers; missing values are legal, infinite ones and columns without any
+        value are not.
+    max_cuts : int, default=100
+        At most that many cut points per column, 254 at the most.
+
+    Returns
+    -------
+    BinnedTable
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tvselect.trees import bin_table
+    >>> table = bin_table(np.array([[1.0, 0], [2, 1], [4, np.nan]]))
+    >>> table.codes[:, :3]
+    array([[  0,   1,   2],
+           [  0,   1, 255]], dtype=uint8)
+    >>> table.cuts.of(0)
+    array([1.5, 3. ])
+    """
+    check_scalar(max_cuts, "max_cuts", Integral, min_val=1, max_val=MOST_CUTS)
+    table = read_table(X)
+    n = table.n_columns
+    n_cuts = np.zeros(n, dtype=np.uint8)
+    low, step = np.zeros(n), np.zeros(n)
+    sizes = np.zeros(n, dtype=np.int64)
+    n_missing = np.zeros(n, dtype=np.int64)
+    codes = _no_codes(table)
+    pieces: list[NDArray[np.float64]] = []
+    for first, block in _blocks(table):
+        last = first + len(block)
+        here = slice(first, last)
+        halfway = np.zeros((len(block), max_cuts))
+        infinite = np.zeros(len(block), dtype=np.bool_)
+        find_cuts(
+            block, n_cuts[here], low[here], step[here], sizes[here], halfway, n_missing[here],
+            infinite,
+        )  # fmt: skip
+        _refuse_infinite(infinite, table.names[here])
+        _refuse_all_missing(n_missing[here] == table.n_rows, table.names[here])
+        flat = halfway[np.arange(max_cuts) < sizes[here, None]]
+        starts = np.concatenate([[0], np.cumsum(sizes[here])])
+        encode_columns(block, n_cuts[here], low[here], step[here], starts, flat, codes[here])
+        pieces.append(flat)
+    codes.flags.writeable = False
+    cuts = Cuts(
+        n_cuts=n_cuts,
+        low=low,
+        step=step,
+        starts=np.concatenate([[0], np.cumsum(sizes)]),
+        halfway=np.concatenate(pieces),
+        names=table.names,
+    )
+    return BinnedTable(codes, table.n_rows, n_missing > 0, cuts)
+
+
+def _blocks(table: Table) -> Any:
+    width = max(1, BLOCK_VALUES // table.n_rows)
+    for first in range(0, table.n_columns, width):
+        block = table.block(first, min(first + width, table.n_columns)).view()
+        block.flags.writeable = False  # as a user's own array may be: one kernel for both
+        yield first, block
+
+
+def _no_codes(table: Table) -> NDArray[np.uint8]:
+    return np.zeros((table.n_columns, 64 * -(-table.n_rows // 64)), dtype=np.uint8)
+
+
+def _refuse_infinite(infinite: NDArray[np.bool_], names: Sequence[str]) -> None:
+    if infinite.any():
+        name = names[int(np.flatnonzero(infinite)[0])]
+        raise ValueError(
+            f"column {name!r} of X holds infinite or too large values; "
+            "replace them by NaN or a bound"
+        )
+
+
+def _refuse_all_missing(empty: NDArray[np.bool_], names: Sequence[str]) -> None:
+    if empty.any():
+        name = names[int(np.flatnonzero(empty)[0])]
+        raise ValueError(f"column {name!r} of X holds no value in any row; leave it out")
+
+
+@part
+def insert_distinct(values: NDArray[np.float64], size: int, value: float) -> int:
+    """Insert a value into a sorted list without repeats; returns the new size."""
+    low, high = 0, size
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    if low < size and values[low] == value:
+        return size
+    for k in range(size, low, -1):
+        values[k] = values[k - 1]
+    values[low] = value
+    return size + 1
+
+
+@part
+def grid_code(value: float, low: float, step: float, n_cuts: int) -> int:
+    """Number of grid points ``low + step, low + 2 step, ...`` at or below a value."""
+    place = (value - low) / step
+    code = 0 if place < 0.0 else (n_cuts if place > n_cuts else int(place))
+    while code < n_cuts and low + step * (code + 1) <= value:
+        code += 1
+    while code > 0 and low + step * code > value:
+        code -= 1
+    return code
+
+
+@part
+def list_code(value: float, cuts: NDArray[np.float64], first: int, last: int) -> int:
+    """Number of the sorted ``cuts[first:last]`` at or below a value."""
+    low, high = first, last
+    while low < high:
+        middle = (low + high) // 2
+        if cuts[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low - first
+
+
+@kernel
+def find_cuts(
+    block: NDArray[np.float64],
+    n_cuts: NDArray[np.uint8],
+    low: NDArray[np.float64],
+    step: NDArray[np.float64],
+    sizes: NDArray[np.int64],
+    halfway: NDArray[np.float64],
+    n_missing: NDArray[np.int64],
+    infinite: NDArray[np.bool_],
+) -> None:
+    """Cut points of a block of columns; ``sizes[j] > 0`` when they are listed in ``halfway``."""
+    max_cuts = halfway.shape[1]
+    for j in range(block.shape[0]):
+        smallest, largest = np.inf, -np.inf
+        n_distinct = 0
+        for value in block[j]:
+            if value != value:
+                n_missing[j] += 1
+                continue
+            smallest = min(smallest, value)
+            largest = max(largest, value)
+            if n_distinct < max_cuts:
+                n_distinct = insert_distinct(halfway[j], n_distinct, value)
+        infinite[j] = n_missing[j] < block.shape[1] and not largest - smallest < np.inf
+        low[j] = smallest
+        if n_distinct < max_cuts:
+            sizes[j] = max(n_distinct - 1, 0)
+            n_cuts[j] = sizes[j]
+            for k in range(sizes[j]):
+                middle = 0.5 * halfway[j, k] + 0.5 * halfway[j, k + 1]
+                halfway[j, k] = middle if middle > halfway[j, k] else halfway[j, k + 1]
+        else:
+            step[j] = largest / (max_cuts + 1) - smallest / (max_cuts + 1)
+            n_cuts[j] = max_cuts if step[j] > 0.0 else 0
+
+
+@kernel
+def encode_columns(
+    block: NDArray[np.float64],
+    n_cuts: NDArray[np.uint8],
+    low: NDArray[np.float64],
+    step: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    halfway: NDArray[np.float64],
+    codes: NDArray[np.uint8],
+) -> None:
+    """Codes of a block of columns."""
+    for j in range(block.shape[0]):
+        listed = starts[j + 1] > starts[j]
+        cuts = int(n_cuts[j])
+        for i in range(block.shape[1]):
+            value = block[j, i]
+            if value != value:
+                codes[j, i] = MISSING
+            elif listed:
+                codes[j, i] = list_code(value, halfway, starts[j], starts[j + 1])
+            elif cuts > 0:
+                codes[j, i] = grid_code(value, low[j], step[j], cuts)

@@ -1,0 +1,150 @@
+"""Sets of rows as bits: 64 rows to a word, eight column codes to a word.
+
+Order of the bits: row ``64 w + 8 b + i`` is bit ``8 i + b`` of word ``w``. Byte
+``i`` of the ``b``-th word of codes then only has to be shifted into its place.
+:func:`in_bit_order` and :func:`in_row_order` translate at the border; inside the
+sampler everything by row is in bit order. Rows past the end of the table are
+never in any set.
+
+All constants are ``uint64`` because Numba turns a mix of signed and unsigned
+integers into floats.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.jit import part
+
+ONE = np.uint64(1)
+BYTE_ONES = np.uint64(0x0101010101010101)
+BYTE_HIGH = np.uint64(0x8080808080808080)
+BYTE_LOW = np.uint64(0x7F7F7F7F7F7F7F7F)
+NIBBLE = np.uint64(15)
+PAIRS = np.uint64(0x5555555555555555)
+QUADS = np.uint64(0x3333333333333333)
+OCTETS = np.uint64(0x0F0F0F0F0F0F0F0F)
+S1, S2, S4, S56 = (np.uint64(k) for k in (1, 2, 4, 56))
+SEVEN = np.uint64(7)
+SEVEN_BITS, EIGHTH_BIT, NONE = np.uint64(127), np.uint64(128), np.uint64(0)
+
+
+def in_bit_order(values: NDArray[Any]) -> NDArray[Any]:
+    """Values by row, padded with zeros to whole words and put in the order of the bits."""
+    padded = np.zeros(64 * -(-values.size // 64), dtype=values.dtype)
+    padded[: values.size] = values
+    return np.ascontiguousarray(padded.reshape(-1, 8, 8).swapaxes(1, 2)).ravel()
+
+
+def in_row_order(values: NDArray[Any], n_rows: int) -> NDArray[Any]:
+    """Undo :func:`in_bit_order`."""
+    return np.ascontiguousarray(values.reshape(-1, 8, 8).swapaxes(1, 2)).ravel()[:n_rows]
+
+
+@part
+def popcount(word: np.uint64) -> np.uint64:
+    """Number of ones (LLVM knows this form and emits the machine's instruction)."""
+    word = word - ((word >> S1) & PAIRS)
+    word = (word & QUADS) + ((word >> S2) & QUADS)
+    word = (word + (word >> S4)) & OCTETS
+    return np.uint64(word * BYTE_ONES) >> S56
+
+
+@part
+def rows_at_most(
+    codes: NDArray[np.uint64],
+    column: int,
+    masks: NDArray[np.uint64],
+    leaf: int,
+    cut: int,
+    missing_left: int,
+    out: NDArray[np.uint64],
+) -> int:
+    """Rows of the set ``masks[:, leaf]`` that a split sends left; returns how many.
+
+    A row goes left when its code is at most ``cut``, or is 255 (missing) and
+    ``missing_left`` is 1: both are ``(code + m) mod 256 <= cut + m``, computed
+    here for eight rows at once in the bytes of a word.
+    """
+    shift = np.uint64(missing_left) * BYTE_ONES
+    bound = np.uint64(cut + missing_left)
+    low = ((bound & SEVEN_BITS) * BYTE_ONES) | BYTE_HIGH
+    wide = BYTE_HIGH if bound >= EIGHTH_BIT else NONE
+    plain = missing_left == 0 and wide == NONE
+    n_left = NONE
+    for w in range(masks.shape[0]):
+        rows = masks[w, leaf]
+        picked = NONE
+        if rows != NONE:
+            for b in range(8):
+                x = codes[column, 8 * w + b]
+                if plain:
+                    at_most = (low - (x & BYTE_LOW)) & ~x
+                else:
+                    x = ((x & BYTE_LOW) + shift) ^ (x & BYTE_HIGH)
+                    below = low - (x & BYTE_LOW)
+                    at_most = (below & ~x) | (wide & (below | ~x))
+                picked |= (at_most & BYTE_HIGH) >> (SEVEN - np.uint64(b))
+            picked &= rows
+            n_left += popcount(picked)
+        out[w] = picked
+    return int(n_left)
+
+
+@part
+def overlaps(
+    masks: NDArray[np.uint64], n_sets: int, rows: NDArray[np.uint64], out: NDArray[np.int64]
+) -> None:
+    """How many of ``rows`` lie in each of the first ``n_sets`` sets."""
+    for k in range(n_sets):
+        out[k] = 0
+    for w in range(masks.shape[0]):
+        word = rows[w]
+        if word != NONE:
+            for k in range(n_sets):
+                out[k] += np.int64(popcount(masks[w, k] & word))
+
+
+@part
+def tabulate_sums(values: NDArray[np.float64], table: NDArray[np.float64]) -> None:
+    """Sums of every subset of each four neighbouring values: ``table[i, subset]``."""
+    for i in range(table.shape[0]):
+        table[i, 0] = 0.0
+        for b in range(4):
+            size = 1 << b
+            for subset in range(size):
+                table[i, size + subset] = table[i, subset] + values[4 * i + b]
+
+
+@part
+def sum_over(table: NDArray[np.float64], rows: NDArray[np.uint64]) -> float:
+    """Sum of the tabulated values over a set of rows."""
+    s0 = s1 = s2 = s3 = 0.0
+    for w in range(rows.shape[0]):
+        word = rows[w]
+        if word != NONE:
+            for i in range(16 * w, 16 * w + 16, 4):
+                s0 += table[i, np.int64(word & NIBBLE)]
+                s1 += table[i + 1, np.int64((word >> np.uint64(4)) & NIBBLE)]
+                s2 += table[i + 2, np.int64((word >> np.uint64(8)) & NIBBLE)]
+                s3 += table[i + 3, np.int64((word >> np.uint64(12)) & NIBBLE)]
+                word >>= np.uint64(16)
+    return (s0 + s1) + (s2 + s3)
+
+
+@part
+def weighted_sum(counts: NDArray[np.int64], weights: NDArray[np.float64], size: int) -> float:
+    """Sum of ``counts[k] * weights[k]`` over the first ``size`` entries."""
+    s0 = s1 = s2 = s3 = 0.0
+    whole = size - size % 4
+    for k in range(0, whole, 4):
+        s0 += counts[k] * weights[k]
+        s1 += counts[k + 1] * weights[k + 1]
+        s2 += counts[k + 2] * weights[k + 2]
+        s3 += counts[k + 3] * weights[k + 3]
+    for k in range(whole, size):
+        s0 += counts[k] * weights[k]
+    return (s0 + s1) + (s2 + s3)

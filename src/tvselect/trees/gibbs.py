@@ -1,0 +1,72 @@
+"""The Gibbs loop: one iteration of Bayesian additive regression trees after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tvselect.jit import kernel, part
+from tvselect.trees.dirichlet import draw_concentration
+from tvselect.trees.leaves import draw_leaf_means
+from tvselect.trees.moves import move
+from tvselect.trees.noise import draw_precision, use_response
+from tvselect.trees.probit import draw_latents
+from tvselect.trees.state import (
+    CONCENTRATION,
+    N_SPLITS,
+    PRECISION,
+    Chain,
+    Design,
+    Law,
+    Leaves,
+    Trace,
+    Trees,
+)
+
+
+@kernel
+def run(
+    rng: np.random.Generator,
+    design: Design,
+    law: Law,
+    chain: Chain,
+    trace: Trace,
+    start: int,
+    stop: int,
+) -> int:
+    """Run iterations ``start`` to ``stop``; returns where it stopped.
+
+    It stops early, between two iterations, when the arrays of the chain could
+    become too small in the next one.
+    """
+    trees, leaves, tally, target, proposal = chain
+    q = design.columns.shape[0]
+    if start == 0:
+        use_response(target, leaves, proposal)
+    for iteration in range(start, stop):
+        if is_cramped(trees, leaves):
+            return iteration
+        if law.probit:
+            draw_latents(rng, target, leaves, proposal, law.offset)
+        for tree in range(trees.splits.shape[0]):
+            move(rng, design, law, chain, tree, iteration)
+            draw_leaf_means(rng, trees, leaves, tree, law.leaf_precision, target.real[PRECISION])
+        if law.free_noise:
+            draw_precision(rng, target, leaves, design.n_rows, law.noise_df, law.noise_sum)
+        if iteration >= law.sparse_from:
+            draw_concentration(rng, tally, law, q)
+        trace.precision[iteration] = target.real[PRECISION]
+        trace.theta[iteration] = q * law.shares[tally.whole[CONCENTRATION]]
+        trace.n_splits[iteration] = tally.whole[N_SPLITS]
+    return stop
+
+
+@part
+def is_cramped(trees: Trees, leaves: Leaves) -> bool:
+    """Whether one more split in every tree might not fit."""
+    n_trees, n_nodes = trees.nodes.shape[0], trees.nodes.shape[1]
+    if leaves.size[0] + n_trees >= leaves.sums.shape[0]:
+        return True
+    for tree in range(n_trees):
+        if 2 * trees.splits[tree] + 3 > n_nodes:
+            return True
+    return False

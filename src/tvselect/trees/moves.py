@@ -1,0 +1,151 @@
+"""Birth and death: one Metropolis-Hastings step on the shape of a tree.
+
+The prior of a split is the product of "this node splits" (by depth), the column
+(uniform, or the urn of :mod:`tvselect.trees.dirichlet`), the cut (uniform over
+those that the splits above leave open) and the side of missing values (a coin).
+A birth proposes column, cut and side from exactly this prior, given all other
+splits of the forest, so that they cancel and only the depth terms, the choice
+of the leaf or of the pair of leaves, and the likelihood remain in the ratio.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tvselect.jit import part
+from tvselect.trees.bits import overlaps, rows_at_most, sum_over, weighted_sum
+from tvselect.trees.dirichlet import count_split, draw_column, uncount_split
+from tvselect.trees.leaves import residual_sum, split_log_likelihood
+from tvselect.trees.state import (
+    COLUMN,
+    DEPTH,
+    LEAF,
+    LEFT,
+    MAX_DEPTH,
+    PARENT,
+    PRECISION,
+    Chain,
+    Design,
+    Law,
+)
+from tvselect.trees.structure import (
+    is_prunable,
+    merge_leaves,
+    n_prunable,
+    nth_leaf,
+    nth_prunable,
+    open_cuts,
+    split_leaf,
+)
+
+
+@part
+def move(
+    rng: np.random.Generator, design: Design, law: Law, chain: Chain, tree: int, iteration: int
+) -> None:
+    """Propose a birth or a death: a coin decides, but a stump can only grow."""
+    if chain.trees.splits[tree] == 0 or rng.random() < 0.5:
+        birth(rng, design, law, chain, tree, iteration)
+    else:
+        death(rng, law, chain, tree, iteration)
+
+
+@part
+def log_move_ratio(n_leaves: int, prunable: int) -> float:
+    """Log chance of proposing the death that undoes a birth, minus that of the birth.
+
+    ``n_leaves`` is counted without the split, ``prunable`` with it.
+    """
+    chance_birth = (1.0 if n_leaves == 1 else 0.5) / n_leaves
+    chance_death = 0.5 / prunable
+    return math.log(chance_death / chance_birth)
+
+
+@part
+def accepts(rng: np.random.Generator, log_ratio: float) -> bool:
+    """Metropolis-Hastings: accept with probability ``min(1, exp(log_ratio))``."""
+    return -rng.standard_exponential() < log_ratio
+
+
+@part
+def birth(
+    rng: np.random.Generator, design: Design, law: Law, chain: Chain, tree: int, iteration: int
+) -> None:
+    """Propose to split a random leaf."""
+    trees, leaves, target, proposal = chain.trees, chain.leaves, chain.target, chain.proposal
+    n_leaves = trees.splits[tree] + 1
+    node = nth_leaf(trees, tree, int(rng.random() * n_leaves))
+    leaf = trees.nodes[tree, node, LEAF]
+    depth = trees.nodes[tree, node, DEPTH]
+    n_both = leaves.gram[leaf, leaf]
+    if n_both < 2 * law.min_leaf or depth == MAX_DEPTH:
+        return
+
+    column = draw_column(rng, trees, chain.tally, design, law, iteration)
+    where = design.columns[column]
+    low, high = open_cuts(trees, tree, node, column, int(design.n_cuts[where]))
+    if low >= high:
+        return
+    cut = low + int(rng.random() * (high - low))
+    missing_left = int(design.has_missing[where] and rng.random() < 0.5)
+    n_left = rows_at_most(design.codes, where, leaves.masks, leaf, cut, missing_left, proposal.rows)
+    n_right = n_both - n_left
+    if n_left < law.min_leaf or n_right < law.min_leaf:
+        return
+
+    overlaps(leaves.masks, leaves.size[0], proposal.rows, proposal.shared)
+    fitted_left = weighted_sum(proposal.shared, leaves.means, leaves.size[0])
+    sum_left = sum_over(target.subset_sums, proposal.rows)
+    residual_left = sum_left - (fitted_left - n_left * leaves.means[leaf])
+    residual_right = residual_sum(leaves, leaf) - residual_left
+
+    # The parent stops being prunable when this leaf splits.
+    replaces = node != 0 and is_prunable(trees, tree, trees.nodes[tree, node, PARENT])
+    prunable = n_prunable(trees, tree) + 1 - replaces
+    log_ratio = (
+        split_log_likelihood(
+            law.leaf_precision,
+            target.real[PRECISION],
+            n_left,
+            residual_left,
+            n_right,
+            residual_right,
+        )
+        + law.split_log_odds[depth]
+        + log_move_ratio(n_leaves, prunable)
+    )
+    if accepts(rng, log_ratio):
+        split_leaf(
+            trees, leaves, proposal, tree, node, column, cut, missing_left, sum_left, fitted_left
+        )
+        count_split(chain.tally, column, iteration, law.burn)
+
+
+@part
+def death(rng: np.random.Generator, law: Law, chain: Chain, tree: int, iteration: int) -> None:
+    """Propose to remove a random split whose children are both leaves."""
+    trees, leaves = chain.trees, chain.leaves
+    n_leaves = trees.splits[tree] + 1
+    prunable = n_prunable(trees, tree)
+    node = nth_prunable(trees, tree, int(rng.random() * prunable))
+    child = trees.nodes[tree, node, LEFT]
+    left = trees.nodes[tree, child, LEAF]
+    right = trees.nodes[tree, child + 1, LEAF]
+    log_ratio = -(
+        split_log_likelihood(
+            law.leaf_precision,
+            chain.target.real[PRECISION],
+            leaves.gram[left, left],
+            residual_sum(leaves, left),
+            leaves.gram[right, right],
+            residual_sum(leaves, right),
+        )
+        + law.split_log_odds[trees.nodes[tree, node, DEPTH]]
+        + log_move_ratio(n_leaves - 1, prunable)
+    )
+    if accepts(rng, log_ratio):
+        column = trees.nodes[tree, node, COLUMN]
+        merge_leaves(trees, leaves, tree, node)
+        uncount_split(chain.tally, column, iteration, law.burn)

@@ -1,0 +1,119 @@
+"""The prior of the forest and of the noise, as users state it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from numbers import Integral, Real
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaincinv
+from sklearn.utils import check_scalar
+
+from tvselect.trees.dirichlet import concentration_grid
+from tvselect.trees.response import Response
+from tvselect.trees.state import MAX_DEPTH, Law
+
+NEVER = np.iinfo(np.int64).max
+
+
+@lru_cache(maxsize=32)
+def split_log_odds(base: float, power: float) -> NDArray[np.float64]:
+    """By depth: ``log(p_d (1 - p_{d+1})^2 / (1 - p_d))``, what one more split weighs."""
+    depth = np.arange(MAX_DEPTH + 2)
+    p = base * (1.0 + depth) ** -power
+    return np.log(p[:-1]) + 2.0 * np.log1p(-p[1:]) - np.log1p(-p[:-1])
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Prior of Bayesian additive regression trees; the defaults are those of the paper.
+
+    Attributes
+    ----------
+    n_trees : int, default=10
+    min_leaf : int, default=5
+        No leaf may have fewer rows.
+    base, power : float, default=0.95, 2.0
+        A node at depth ``d`` splits with probability ``base * (1 + d) ** -power``.
+    k : float, default=2.0
+        Leaf means have standard deviation ``range(y) / (2 k sqrt(n_trees))``, and
+        ``3 / (k sqrt(n_trees))`` for probit.
+    noise_df : float, default=3.0
+    noise_quantile : float, default=0.9
+        ``sigma^2 ~ nu lambda / chi^2_nu`` with ``nu = noise_df`` and ``lambda`` such
+        that ``sigma`` is below the noise scale of the response with this probability.
+    sparse : bool, default=False
+        Dirichlet prior on the splitting probabilities (DART) instead of uniform ones.
+    a, b : float, default=0.5, 1.0
+    rho : float or None
+        ``theta / (theta + rho) ~ Beta(a, b)`` for DART's concentration ``theta``;
+        None is the number of columns in play.
+
+    Notes
+    -----
+    The joint law is written down in the documentation, "The prior that is sampled".
+    """
+
+    n_trees: int = 10
+    min_leaf: int = 5
+    base: float = 0.95
+    power: float = 2.0
+    k: float = 2.0
+    noise_df: float = 3.0
+    noise_quantile: float = 0.9
+    sparse: bool = False
+    a: float = 0.5
+    b: float = 1.0
+    rho: float | None = None
+
+    def __post_init__(self) -> None:
+        check_scalar(self.n_trees, "n_trees", Integral, min_val=1)
+        check_scalar(self.min_leaf, "min_leaf", Integral, min_val=1)
+        for name, high in (("base", 1.0), ("noise_quantile", 1.0)):
+            value = getattr(self, name)
+            check_scalar(value, name, Real, min_val=0.0, max_val=high, include_boundaries="neither")
+        check_scalar(self.power, "power", Real, min_val=0.0)
+        for name in ("k", "noise_df", "a", "b"):
+            check_scalar(getattr(self, name), name, Real, min_val=0.0, include_boundaries="neither")
+        if self.rho is not None:
+            check_scalar(self.rho, "rho", Real, min_val=0.0, include_boundaries="neither")
+        for name, value in vars(self).items():
+            if value is not None and not math.isfinite(value):
+                raise ValueError(f"{name} == {value}, must be finite.")
+
+    def split_log_odds(self) -> NDArray[np.float64]:
+        """By depth: ``log(p_d (1 - p_{d+1})^2 / (1 - p_d))``, what one more split weighs."""
+        depth = np.arange(MAX_DEPTH + 2)
+        log_p = math.log(self.base) - self.power * np.log1p(depth)
+        log_rest = np.log1p(-np.exp(log_p))
+        return log_p[:-1] + 2.0 * log_rest[1:] - log_rest[:-1]
+
+    def leaf_sd(self, response: Response) -> float:
+        """Prior standard deviation of a leaf mean, in working units."""
+        spread = 3.0 if response.family == "probit" else 0.5
+        return spread / (float(self.k) * math.sqrt(self.n_trees))
+
+    def law(
+        self, response: Response, n_columns: int, *, burn: int, sparse_from: int, free_noise: bool
+    ) -> Law:
+        """The prior in the kernel's numbers, for a response and a number of columns."""
+        quantile = 2.0 * float(gammaincinv(self.noise_df / 2.0, 1.0 - self.noise_quantile))
+        rho_share = 1.0 if self.rho is None else self.rho / n_columns
+        shares, log_shares = concentration_grid(self.a, self.b, rho_share)
+        return Law(
+            split_log_odds=split_log_odds(self.base, self.power),
+            min_leaf=int(self.min_leaf),
+            leaf_precision=self.leaf_sd(response) ** -2,
+            noise_df=float(self.noise_df),
+            noise_sum=response.noise_scale**2 * quantile,
+            free_noise=free_noise,
+            probit=response.family == "probit",
+            offset=response.offset,
+            burn=burn,
+            sparse_from=sparse_from if self.sparse else NEVER,
+            shares=shares,
+            log_shares=log_shares,
+        )

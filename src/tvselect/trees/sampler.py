@@ -1,0 +1,185 @@
+"""A chain in progress: start it, advance it, look at it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.trees.bins import BinnedTable
+from tvselect.trees.bits import in_row_order
+from tvselect.trees.forest import Forest, snapshot
+from tvselect.trees.gibbs import run
+from tvselect.trees.prior import Prior
+from tvselect.trees.response import Response
+from tvselect.trees.state import (
+    ACCEPTED,
+    CONCENTRATION,
+    COUNT,
+    PRECISION,
+    PRESENT,
+    SINCE,
+    TOTAL,
+    Design,
+    Law,
+    Trace,
+    stumps,
+    with_more_room,
+)
+
+
+class Sampler:
+    """A Markov chain over forests.
+
+    The chain is a pure function of the generator it is given: it does not matter in
+    how many steps it is advanced.
+
+    Parameters
+    ----------
+    design : Design
+    law : Law
+    values : float64 array
+        The response in working units (probit: +1 / -1), in the order of the bits.
+    n_trees, n_iterations : int
+    precision : float
+        ``1 / sigma^2`` to start from, or to stay at when the noise is not drawn; 0
+        switches the likelihood off, so that the chain draws from the prior.
+    rng : numpy.random.Generator
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        law: Law,
+        values: NDArray[np.float64],
+        *,
+        n_trees: int,
+        n_iterations: int,
+        precision: float,
+        rng: np.random.Generator,
+    ) -> None:
+        self.design = design
+        self.law = law
+        self.rng = rng
+        self.n_iterations = n_iterations
+        self.n_done = 0
+        self.chain = stumps(n_trees, design.n_rows, design.columns.size)
+        target = self.chain.target
+        (target.classes if law.probit else target.values)[:] = values
+        target.real[PRECISION] = precision
+        start = np.searchsorted(law.shares, 1.0 / design.columns.size)
+        self.chain.tally.whole[CONCENTRATION] = min(int(start), law.shares.size - 1)
+        self.trace = Trace(
+            precision=np.zeros(n_iterations),
+            theta=np.zeros(n_iterations),
+            n_splits=np.zeros(n_iterations, dtype=np.int64),
+        )
+
+    def advance(self, n_iterations: int | None = None) -> None:
+        """Run some more iterations, or all that are left."""
+        stop = self.n_iterations
+        if n_iterations is not None:
+            stop = min(stop, self.n_done + n_iterations)
+        while self.n_done < stop:
+            at = run(self.rng, self.design, self.law, self.chain, self.trace, self.n_done, stop)
+            if at < stop:
+                self.chain = with_more_room(self.chain)
+            self.n_done = at
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Splits of the present forest by column."""
+        return self.chain.tally.columns[:, COUNT].copy()
+
+    def averages(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean number of splits by column, and share of forests that split on it.
+
+        Both over the draws after burn-in; zeros when there is none yet.
+        """
+        tally = self.chain.tally.columns
+        used = np.flatnonzero(tally[:, COUNT])
+        open_span = np.maximum(self.n_done - np.maximum(tally[used, SINCE], self.law.burn), 0)
+        total = tally[:, TOTAL].astype(np.float64)
+        total[used] += open_span * tally[used, COUNT]
+        present = tally[:, PRESENT].astype(np.float64)
+        present[used] += open_span
+        n_draws = max(self.n_done - self.law.burn, 1)
+        return total / n_draws, present / n_draws
+
+    @property
+    def acceptance_rate(self) -> float:
+        """Share of proposed births and deaths that were accepted."""
+        proposed = max(self.n_done * self.chain.trees.splits.size, 1)
+        return float(self.chain.tally.whole[ACCEPTED] / proposed)
+
+    def forest(self, scale: float = 1.0) -> Forest:
+        """The present forest, leaf means multiplied by ``scale``."""
+        return snapshot(self.chain, self.design.columns, scale)
+
+    def fitted(self) -> NDArray[np.float64]:
+        """The present forest at the rows of the table, in working units."""
+        leaves = self.chain.leaves
+        size = leaves.size[0]
+        words = np.ascontiguousarray(leaves.masks[:, :size].T)
+        bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
+        return in_row_order(leaves.means[:size] @ bits, self.design.n_rows)
+
+
+def start_chain(
+    table: BinnedTable,
+    response: Response,
+    prior: Prior,
+    *,
+    columns: NDArray[np.int64] | None = None,
+    n_iterations: int,
+    n_burn: int,
+    sigma: float | None = None,
+    rng: np.random.Generator,
+) -> Sampler:
+    """Start a chain on some columns of a table; no column is copied.
+
+    Parameters
+    ----------
+    table : BinnedTable
+    response : Response
+    prior : Prior
+    columns : int64 array, optional
+        Columns that may be split on; all of them by default.
+    n_iterations, n_burn : int
+        Iterations in all, and how many of them the averages leave out. With a sparse
+        prior the first half of these splits on all columns alike.
+    sigma : float, optional
+        Fix the noise standard deviation (units of the outcome); ``inf`` switches the
+        likelihood off. Probit has no noise to fix.
+    rng : numpy.random.Generator
+    """
+    if columns is None:
+        columns = np.arange(table.n_columns)
+    probit = response.family == "probit"
+    law = prior.law(
+        response,
+        columns.size,
+        burn=n_burn,
+        sparse_from=n_burn // 2,
+        free_noise=sigma is None and not probit,
+    )
+    if probit:
+        precision = 1.0
+    elif sigma is None:
+        precision = response.noise_scale**-2
+    else:
+        precision = (sigma / response.scale) ** -2
+    return Sampler(
+        Design(
+            table.codes.view(np.uint64),
+            table.cuts.n_cuts,
+            table.has_missing,
+            columns,
+            table.n_rows,
+        ),
+        law,
+        response.values,
+        n_trees=prior.n_trees,
+        n_iterations=n_iterations,
+        precision=precision,
+        rng=rng,
+    )

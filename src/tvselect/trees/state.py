@@ -1,0 +1,268 @@
+"""What the sampler reads and what it changes, as named tuples of arrays.
+
+The trick that makes an iteration cheap: the leaves of all trees stand in one
+list, and the chain keeps how many rows every two of them share
+(``Leaves.gram``). Residual sums of leaves then follow from these counts and from
+the leaf means alone, so that no iteration passes over the rows; only a proposed
+split looks at its column, eight rows at a time.
+
+The tuples are small because every part of the kernel is compiled for just what
+it is handed: compilation stays short.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.trees.bits import in_bit_order
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+WordArray = NDArray[np.uint64]
+
+# Fields of a node. Children come in pairs (left, left + 1); ``LEFT == 0`` is a leaf.
+PARENT, LEFT, COLUMN, CUT, MISSING_LEFT, DEPTH, LEAF = range(7)
+N_FIELDS = 8
+# Fields of a column in the tally.
+COUNT, SINCE, TOTAL, PRESENT = range(4)
+# Whole numbers of the tally.
+N_SPLITS, CONCENTRATION, ACCEPTED = range(3)
+# Real numbers of the target.
+PRECISION, SQUARES = range(2)
+
+MAX_DEPTH = 63
+
+
+class Design(NamedTuple):
+    """The table as the sampler reads it.
+
+    Attributes
+    ----------
+    codes : uint64 array (columns of the table, words)
+        Column codes, eight rows to a word.
+    n_cuts, has_missing : arrays over the columns of the table
+    columns : int64 array
+        The columns that may be split on; everything else counts in their order.
+    n_rows : int
+    """
+
+    codes: WordArray
+    n_cuts: NDArray[np.uint8]
+    has_missing: NDArray[np.bool_]
+    columns: IntArray
+    n_rows: int
+
+
+class Law(NamedTuple):
+    """The prior in the numbers that the kernel needs (units of the working response).
+
+    Attributes
+    ----------
+    split_log_odds : float64 array
+        By depth ``d``: ``log(p_d (1 - p_{d+1})^2 / (1 - p_d))``.
+    min_leaf : int
+    leaf_precision : float
+        ``1 / tau^2``.
+    noise_df, noise_sum : float
+        ``nu`` and ``nu lambda``.
+    free_noise, probit : bool
+        Whether the noise variance is drawn; whether the response is latent.
+    offset : float
+        Added to the forest on the probit scale.
+    burn : int
+        Iterations before the averages start.
+    sparse_from : int
+        First iteration with the Dirichlet prior on the splitting probabilities.
+    shares, log_shares : float64 arrays
+        ``theta / q`` on the grid, and ``log(theta / q + m)`` for m = 0, 1, ...
+    """
+
+    split_log_odds: FloatArray
+    min_leaf: int
+    leaf_precision: float
+    noise_df: float
+    noise_sum: float
+    free_noise: bool
+    probit: bool
+    offset: float
+    burn: int
+    sparse_from: int
+    shares: FloatArray
+    log_shares: FloatArray
+
+
+class Trees(NamedTuple):
+    """Shape of the forest: nodes (trees, capacity, fields) and splits per tree."""
+
+    nodes: IntArray
+    splits: IntArray
+
+
+class Leaves(NamedTuple):
+    """All leaves of the forest.
+
+    Attributes
+    ----------
+    size : int64 array (1,)
+        Number of leaves.
+    owners : int64 array (leaves, 2)
+        Tree and node of each leaf.
+    masks : uint64 array (words, leaves)
+        Rows of each leaf.
+    gram : float64 array (leaves, leaves)
+        Rows that two leaves share; the diagonal holds leaf sizes.
+    sums, means, fitted : float64 arrays
+        Sum of the response, leaf mean, and sum of the forest over a leaf's rows.
+    """
+
+    size: IntArray
+    owners: IntArray
+    masks: WordArray
+    gram: FloatArray
+    sums: FloatArray
+    means: FloatArray
+    fitted: FloatArray
+
+
+class Tally(NamedTuple):
+    """Splits by column.
+
+    Attributes
+    ----------
+    columns : int64 array (columns, 4)
+        Splits now, the iteration since which that holds, and sums over the draws
+        after burn-in of the count and of "count > 0".
+    ladder : int64 array
+        ``ladder[m]``: columns with more than ``m`` splits.
+    whole : int64 array
+        Splits in all, place of ``theta`` on its grid, accepted proposals.
+    """
+
+    columns: IntArray
+    ladder: IntArray
+    whole: IntArray
+
+
+class Target(NamedTuple):
+    """The response, by row in the order of the bits.
+
+    Attributes
+    ----------
+    values : float64 array
+        What the forest models now.
+    classes : float64 array
+        Observed class (+1 / -1, 0 for the padding), probit only.
+    subset_sums : float64 array
+        See :func:`tvselect.trees.bits.tabulate_sums`.
+    real : float64 array
+        ``1 / sigma^2`` and the sum of squared values.
+    """
+
+    values: FloatArray
+    classes: FloatArray
+    subset_sums: FloatArray
+    real: FloatArray
+
+
+class Proposal(NamedTuple):
+    """Scratch: rows of a proposed left child, and how many each leaf shares with it."""
+
+    rows: WordArray
+    shared: IntArray
+
+
+class Chain(NamedTuple):
+    """The state of the Markov chain and its running tallies."""
+
+    trees: Trees
+    leaves: Leaves
+    tally: Tally
+    target: Target
+    proposal: Proposal
+
+
+class Trace(NamedTuple):
+    """One value per iteration."""
+
+    precision: FloatArray
+    theta: FloatArray
+    n_splits: IntArray
+
+
+def row_mask(n_rows: int) -> WordArray:
+    """All rows of a table as bits."""
+    bits = in_bit_order(np.ones(n_rows, dtype=np.uint8))
+    return np.packbits(bits, bitorder="little").view(np.uint64)
+
+
+def stumps(n_trees: int, n_rows: int, n_columns: int) -> Chain:
+    """A forest without splits and with all leaf means zero."""
+    rows = row_mask(n_rows)
+    padded = 64 * rows.size
+    capacity = 2 * n_trees + 30
+    every_tree = np.arange(n_trees)
+    trees = Trees(
+        nodes=np.zeros((n_trees, 31, N_FIELDS), dtype=np.int64),
+        splits=np.zeros(n_trees, dtype=np.int64),
+    )
+    trees.nodes[:, 0, LEAF] = every_tree
+    leaves = Leaves(
+        size=np.array([n_trees]),
+        owners=np.zeros((capacity, 2), dtype=np.int64),
+        masks=np.zeros((rows.size, capacity), dtype=np.uint64),
+        gram=np.zeros((capacity, capacity)),
+        sums=np.zeros(capacity),
+        means=np.zeros(capacity),
+        fitted=np.zeros(capacity),
+    )
+    leaves.owners[:n_trees, 0] = every_tree
+    leaves.masks[:, :n_trees] = rows[:, None]
+    leaves.gram[:n_trees, :n_trees] = n_rows
+    return Chain(
+        trees=trees,
+        leaves=leaves,
+        tally=Tally(
+            columns=np.zeros((n_columns, 4), dtype=np.int64),
+            ladder=np.zeros(capacity, dtype=np.int64),
+            whole=np.zeros(3, dtype=np.int64),
+        ),
+        target=Target(
+            values=np.zeros(padded),
+            classes=np.zeros(padded),
+            subset_sums=np.zeros((padded // 4, 16)),
+            real=np.zeros(2),
+        ),
+        proposal=Proposal(
+            rows=np.zeros(rows.size, dtype=np.uint64),
+            shared=np.zeros(capacity, dtype=np.int64),
+        ),
+    )
+
+
+def with_more_room(chain: Chain) -> Chain:
+    """The same state with twice the room for nodes and leaves."""
+
+    def doubled(old: NDArray[Any], *axes: int) -> NDArray[Any]:
+        shape = tuple(2 * s if axis in axes else s for axis, s in enumerate(old.shape))
+        new = np.zeros(shape, dtype=old.dtype)
+        new[tuple(slice(s) for s in old.shape)] = old
+        return new
+
+    trees, leaves = chain.trees, chain.leaves
+    return chain._replace(
+        trees=trees._replace(nodes=doubled(trees.nodes, 1)),
+        leaves=Leaves(
+            size=leaves.size,
+            owners=doubled(leaves.owners, 0),
+            masks=doubled(leaves.masks, 1),
+            gram=doubled(leaves.gram, 0, 1),
+            sums=doubled(leaves.sums, 0),
+            means=doubled(leaves.means, 0),
+            fitted=doubled(leaves.fitted, 0),
+        ),
+        tally=chain.tally._replace(ladder=doubled(chain.tally.ladder, 0)),
+        proposal=chain.proposal._replace(shared=doubled(chain.proposal.shared, 0)),
+    )

@@ -1,0 +1,101 @@
+"""All trees of a tiny table with their exact posterior."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+from scipy.special import gammaln, logsumexp
+
+from tests.exactness.simulate import MISSING, theta_grid
+
+
+class Tree(NamedTuple):
+    """A tree: its key, log prior without the columns, columns, and leaf memberships."""
+
+    digits: tuple[int, ...]
+    log_prior: float
+    columns: tuple[int, ...]
+    leaves: tuple[tuple[int, ...], ...]
+
+
+def all_trees(setting):
+    """Every allowed tree of the setting's table."""
+    codes = setting.codes.astype(int)
+    n_cuts = setting.table.cuts.n_cuts.astype(int)
+    n_columns, n_rows = codes.shape
+
+    def grow(rows, ranges, depth):
+        p = setting.base * (1 + depth) ** -setting.power
+        yield Tree((0,), math.log1p(-p), (), (tuple(rows),))
+        for j, (low, high) in enumerate(ranges):
+            coins = (0, 1) if setting.table.has_missing[j] else (0,)
+            for cut, m in itertools.product(range(low, high), coins):
+                left = [i for i in rows if codes[j, i] <= cut or (codes[j, i] == MISSING and m)]
+                right = [i for i in rows if i not in left]
+                if min(len(left), len(right)) < setting.min_leaf:
+                    continue
+                here = math.log(p) - math.log(high - low) - math.log(len(coins))
+                below = [*ranges[:j], (low, cut), *ranges[j + 1 :]]
+                above = [*ranges[:j], (cut + 1, high), *ranges[j + 1 :]]
+                digit = 1 + 2 * (254 * j + cut) + m
+                for a, b in itertools.product(
+                    grow(left, below, depth + 1), list(grow(right, above, depth + 1))
+                ):
+                    yield Tree(
+                        (digit, *a.digits, *b.digits),
+                        here + a.log_prior + b.log_prior,
+                        (j, *a.columns, *b.columns),
+                        a.leaves + b.leaves,
+                    )
+
+    return list(grow(list(range(n_rows)), [(0, c) for c in n_cuts], 0))
+
+
+
+
+def log_columns(columns, n_columns, sparse):
+    """Log probability of the columns of all splits."""
+    counts = np.bincount(columns, minlength=n_columns) if columns else np.zeros(n_columns, int)
+    if not sparse:
+        return -counts.sum() * math.log(n_columns)
+    theta = theta_grid(n_columns)
+    urn = gammaln(theta) - gammaln(theta + counts.sum())
+    for c in counts:
+        urn = urn + gammaln(theta / n_columns + c) - gammaln(theta / n_columns)
+    return logsumexp(urn) - math.log(theta.size)
+
+
+def log_likelihood(forest, y, leaf_sd, sigmas):
+    """Log density of y with leaf means integrated out, for every sigma."""
+    Z = np.zeros((len(y), sum(len(tree.leaves) for tree in forest)))
+    leaves = [leaf for tree in forest for leaf in tree.leaves]
+    for k, rows in enumerate(leaves):
+        Z[list(rows), k] = 1.0
+    values, vectors = np.linalg.eigh(leaf_sd**2 * Z @ Z.T)
+    projected = (vectors.T @ y) ** 2
+    variances = np.maximum(values, 0.0)[:, None] + np.square(sigmas)[None, :]
+    return -0.5 * np.sum(np.log(2 * np.pi * variances) + projected[:, None] / variances, axis=0)
+
+
+def posterior(setting, y, sigma):
+    """Exact posterior of the forest: {tuple of digits per tree: probability}."""
+    if sigma is None:
+        u = (np.arange(4000) + 0.5) / 4000
+        sigmas = np.sqrt(setting.noise_sum / stats.chi2.ppf(u, setting.noise_df))
+    else:
+        sigmas = np.array([sigma])
+    trees = all_trees(setting)
+    weights = {}
+    for forest in itertools.product(trees, repeat=setting.n_trees):
+        columns = [j for tree in forest for j in tree.columns]
+        weights[tuple(tree.digits for tree in forest)] = (
+            sum(tree.log_prior for tree in forest)
+            + log_columns(columns, setting.table.n_columns, setting.sparse)
+            + logsumexp(log_likelihood(forest, y, setting.leaf_sd, sigmas))
+        )
+    total = logsumexp(list(weights.values()))
+    return {forest: math.exp(w - total) for forest, w in weights.items()}

@@ -1,0 +1,256 @@
+"""The prior, simulated directly: independent of the sampler, by rejection.
+
+Draw theta from its grid, s from the Dirichlet, then every tree from its root down;
+throw everything away as soon as one split is not allowed (no cut left open, or a
+child with too few rows). What survives has the joint law written down in
+``docs/prior.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from scipy import stats
+
+from tvselect.trees import BinnedTable, bin_table
+
+MAX_NODES = 127
+MISSING = 255
+
+
+class Setting(NamedTuple):
+    """A small table and a prior."""
+
+    table: BinnedTable
+    n_trees: int
+    min_leaf: int
+    base: float
+    power: float
+    sparse: bool
+    leaf_sd: float
+    noise_df: float
+    noise_sum: float
+
+    @property
+    def codes(self):
+        return np.ascontiguousarray(self.table.codes[:, : self.table.n_rows])
+
+
+def make_setting(
+    *,
+    n_rows,
+    n_columns,
+    n_values,
+    missing=False,
+    n_trees=1,
+    min_leaf=1,
+    sparse=False,
+    base=0.95,
+    power=2.0,
+    leaf_sd=0.7,
+    noise_df=5.0,
+    noise_sum=1.5,
+    seed=0,
+):
+    """A table of small whole numbers, some of them missing."""
+    rng = np.random.default_rng(seed)
+    X = np.stack(
+        [rng.permutation(np.arange(n_rows) % n_values) for _ in range(n_columns)], axis=1
+    ).astype(float)
+    if missing:
+        X[rng.random(X.shape) < 0.25] = np.nan
+        X[: n_values - 1, :] = np.arange(n_values - 1)[:, None]
+    return Setting(
+        bin_table(X), n_trees, min_leaf, base, power, sparse, leaf_sd, noise_df, noise_sum
+    )
+
+
+def theta_grid(n_columns, a=0.5, b=1.0, size=1000):
+    u = stats.beta(a, b).ppf((np.arange(size) + 0.5) / size)
+    return n_columns * u / (1 - u)
+
+
+class Forest(NamedTuple):
+    """One direct draw: nodes in preorder, a leaf has column -1."""
+
+    theta_index: int
+    columns: np.ndarray
+    cuts: np.ndarray
+    missing_left: np.ndarray
+    depths: np.ndarray
+    means: np.ndarray
+    sizes: np.ndarray
+
+
+@numba.njit(nogil=True)
+def draw_forest(
+    rng, codes, n_cuts, has_missing, thetas, sparse, n_trees, min_leaf, base, power, leaf_sd,
+    columns, cuts, missing_left, depths, means, sizes,
+):  # fmt: skip
+    """Draw until a forest is allowed; fills the arrays (trees, nodes), returns theta's index."""
+    n_columns, n_rows = codes.shape
+    inside = np.zeros((MAX_NODES, n_rows), dtype=np.bool_)
+    low = np.zeros((MAX_NODES, n_columns), dtype=np.int64)
+    high = np.zeros((MAX_NODES, n_columns), dtype=np.int64)
+    stack = np.zeros(MAX_NODES, dtype=np.int64)
+    level = np.zeros(MAX_NODES, dtype=np.int64)
+    s = np.full(n_columns, 1.0 / n_columns)
+    while True:
+        theta_index = int(rng.random() * thetas.shape[0])
+        if sparse:
+            share = thetas[theta_index] / n_columns
+            for j in range(n_columns):
+                s[j] = math.log(rng.standard_gamma(share + 1.0)) + math.log(rng.random()) / share
+            s = np.exp(s - s.max())
+            s = s / s.sum()
+        allowed = True
+        for t in range(n_trees):
+            n_nodes = 0
+            top = 1
+            stack[0], level[0] = 0, 0
+            inside[0, :] = True
+            low[0, :] = 0
+            high[0, :] = n_cuts
+            while top > 0 and allowed:
+                top -= 1
+                place, depth = stack[top], level[top]
+                node = n_nodes
+                n_nodes += 1
+                depths[t, node] = depth
+                columns[t, node] = -1
+                means[t, node] = 0.0
+                if rng.random() >= base * (1.0 + depth) ** -power:
+                    means[t, node] = leaf_sd * rng.standard_normal()
+                    continue
+                u = rng.random()
+                j = 0
+                while j < n_columns - 1 and u >= s[j]:
+                    u -= s[j]
+                    j += 1
+                if high[place, j] <= low[place, j] or n_nodes + top + 2 > MAX_NODES:
+                    allowed = False
+                    break
+                cut = low[place, j] + int(rng.random() * (high[place, j] - low[place, j]))
+                side = has_missing[j] and rng.random() < 0.5
+                right, left = top, top + 1
+                # The stack position doubles as the place of the node's rows and ranges;
+                # the left child is on top, so that nodes are visited in preorder.
+                rows = inside[place].copy()
+                lows, highs = low[place].copy(), high[place].copy()
+                n_left = 0
+                n_right = 0
+                for i in range(n_rows):
+                    goes_left = codes[j, i] <= cut or (codes[j, i] == MISSING and side)
+                    inside[left, i] = rows[i] and goes_left
+                    inside[right, i] = rows[i] and not goes_left
+                    n_left += inside[left, i]
+                    n_right += inside[right, i]
+                if n_left < min_leaf or n_right < min_leaf:
+                    allowed = False
+                    break
+                low[left], high[left] = lows, highs
+                low[right], high[right] = lows, highs
+                high[left, j] = cut
+                low[right, j] = cut + 1
+                stack[top], level[top] = right, depth + 1
+                stack[top + 1], level[top + 1] = left, depth + 1
+                top += 2
+                columns[t, node] = j
+                cuts[t, node] = cut
+                missing_left[t, node] = side
+            if not allowed:
+                break
+            sizes[t] = n_nodes
+        if allowed:
+            return theta_index
+
+
+def empty_forest(n_trees):
+    shape = (n_trees, MAX_NODES)
+    return Forest(
+        0,
+        np.zeros(shape, dtype=np.int64),
+        np.zeros(shape, dtype=np.int64),
+        np.zeros(shape, dtype=np.bool_),
+        np.zeros(shape, dtype=np.int64),
+        np.zeros(shape),
+        np.zeros(n_trees, dtype=np.int64),
+    )
+
+
+def simulate_forest(rng, setting):
+    """One draw of the prior."""
+    forest = empty_forest(setting.n_trees)
+    index = draw_forest(
+        rng, setting.codes, setting.table.cuts.n_cuts.astype(np.int64), setting.table.has_missing,
+        theta_grid(setting.table.n_columns), setting.sparse, setting.n_trees, setting.min_leaf,
+        setting.base, setting.power, setting.leaf_sd, *forest[1:],
+    )  # fmt: skip
+    return forest._replace(theta_index=index)
+
+
+@numba.njit(nogil=True)
+def evaluate(codes, columns, cuts, missing_left, means, sizes):
+    """Sum of the trees at every row, walking the preorder."""
+    n_rows = codes.shape[1]
+    out = np.zeros(n_rows)
+    for t in range(columns.shape[0]):
+        skip = np.ones(sizes[t], dtype=np.int64)
+        for node in range(sizes[t] - 1, -1, -1):
+            if columns[t, node] >= 0:
+                left = node + 1
+                right = left + skip[left]
+                skip[node] = 1 + skip[left] + skip[right]
+        for i in range(n_rows):
+            node = 0
+            while columns[t, node] >= 0:
+                code = codes[columns[t, node], i]
+                goes_left = code <= cuts[t, node] or (code == MISSING and missing_left[t, node])
+                node = node + 1 if goes_left else node + 1 + skip[node + 1]
+            out[i] += means[t, node]
+    return out
+
+
+def forest_at(codes, forest):
+    return evaluate(
+        codes, forest.columns, forest.cuts, forest.missing_left, forest.means, forest.sizes
+    )
+
+
+@numba.njit(nogil=True)
+def simulate_statistics(
+    rng, n_draws, codes, n_cuts, has_missing, thetas, sparse, n_trees, min_leaf, base, power,
+    columns, cuts, missing_left, depths, means, sizes,
+):  # fmt: skip
+    """Splits, greatest depth, splits by column, place of theta: one row per draw."""
+    n_columns = codes.shape[0]
+    out = np.zeros((n_draws, 3 + n_columns))
+    for r in range(n_draws):
+        index = draw_forest(
+            rng, codes, n_cuts, has_missing, thetas, sparse, n_trees, min_leaf, base, power, 1.0,
+            columns, cuts, missing_left, depths, means, sizes,
+        )  # fmt: skip
+        for t in range(n_trees):
+            for node in range(sizes[t]):
+                out[r, 1] = max(out[r, 1], depths[t, node])
+                if columns[t, node] >= 0:
+                    out[r, 0] += 1
+                    out[r, 3 + columns[t, node]] += 1
+        out[r, 2] = index
+    return out
+
+
+def prior_statistics(rng, setting, n_draws):
+    forest = empty_forest(setting.n_trees)
+    return simulate_statistics(
+        rng, n_draws, setting.codes, setting.table.cuts.n_cuts.astype(np.int64),
+        setting.table.has_missing, theta_grid(setting.table.n_columns), setting.sparse,
+        setting.n_trees, setting.min_leaf, setting.base, setting.power, *forest[1:],
+    )  # fmt: skip
+
+
+def draw_sigma(rng, setting):
+    return math.sqrt(setting.noise_sum / rng.chisquare(setting.noise_df))

@@ -1,0 +1,128 @@
+"""Simulation-based calibration (Talts et al. 2018).
+
+Law: draw parameters from the prior and data from the parameters; the rank of every
+true quantity among 63 thinned posterior draws is uniform on 0..63. Chi-square over 16
+bins of ranks, p > 0.01 after Holm's correction over the quantities of a case.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.exactness.chains import start
+from tests.exactness.simulate import (
+    draw_sigma,
+    forest_at,
+    make_setting,
+    simulate_forest,
+    theta_grid,
+)
+
+N_RANKS = 63
+CASES = {
+    "gaussian, plain": dict(family="gaussian", sparse=False, missing=False, min_leaf=2),
+    "gaussian, sparse": dict(family="gaussian", sparse=True, missing=False, min_leaf=2),
+    "gaussian, sparse, missing values": dict(
+        family="gaussian", sparse=True, missing=True, min_leaf=3
+    ),
+    "probit, plain": dict(family="probit", sparse=False, missing=False, min_leaf=2),
+    "probit, sparse": dict(family="probit", sparse=True, missing=False, min_leaf=2),
+}
+OFFSET = 0.3
+
+
+def log_likelihood(family, y, fit, sigma):
+    if family == "probit":
+        return stats.norm.logcdf(y * (OFFSET + fit)).sum()
+    return stats.norm.logpdf(y, fit, sigma).sum()
+
+
+def quantities(family, sparse, y, fit, sigma, theta_index, n_splits):
+    """f(x0), splits, log-likelihood, then sigma and theta where they are random."""
+    values = [fit[0], n_splits, log_likelihood(family, y, fit, sigma)]
+    if family == "gaussian":
+        values.append(sigma)
+    if sparse:
+        values.append(theta_index)
+    return values
+
+
+def one_replicate(case, seed, thin):
+    """Ranks of the true quantities, ties broken at random."""
+    family, sparse = case["family"], case["sparse"]
+    setting = make_setting(
+        n_rows=24,
+        n_columns=3,
+        n_values=4,
+        n_trees=2,
+        min_leaf=case["min_leaf"],
+        missing=case["missing"],
+        sparse=sparse,
+        seed=1,
+    )
+    rng = np.random.default_rng(seed)
+    forest = simulate_forest(rng, setting)
+    truth = forest_at(setting.codes, forest)
+    n_splits = int(sum(np.sum(c[:n] >= 0) for c, n in zip(forest.columns, forest.sizes, strict=True)))
+    n_rows = setting.table.n_rows
+    if family == "probit":
+        sigma = 1.0
+        y = np.where(OFFSET + truth + rng.standard_normal(n_rows) > 0, 1.0, -1.0)
+    else:
+        sigma = draw_sigma(rng, setting)
+        y = truth + sigma * rng.standard_normal(n_rows)
+    true = quantities(family, sparse, y, truth, sigma, forest.theta_index, n_splits)
+    chain = start(
+        setting, y, rng=rng, n_iterations=(N_RANKS + 10) * thin, family=family, offset=OFFSET
+    )
+    chain.advance(10 * thin)
+    draws = []
+    grid = theta_grid(setting.table.n_columns)
+    for _ in range(N_RANKS):
+        chain.advance(thin)
+        last = chain.n_done - 1
+        draws.append(
+            quantities(
+                family,
+                sparse,
+                y,
+                chain.fitted(),
+                chain.trace.precision[last] ** -0.5,
+                np.searchsorted(grid, 0.999999 * chain.trace.theta[last]),
+                chain.trace.n_splits[last],
+            )
+        )
+    draws, true = np.array(draws), np.array(true)
+    below = (draws < true - 1e-9).sum(axis=0)
+    ties = (np.abs(draws - true) <= 1e-9).sum(axis=0)
+    return below + rng.integers(0, ties + 1)
+
+
+def p_values(case, n_replicates, thin):
+    seeds = np.random.SeedSequence(20).spawn(n_replicates)
+    ranks = np.array([one_replicate(CASES[case], seed, thin) for seed in seeds])
+    bins = [np.bincount(r // 4, minlength=16) for r in ranks.T]
+    return np.array([stats.chisquare(b).pvalue for b in bins])
+
+
+def holm(p):
+    order = np.argsort(p)
+    return np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order]).min()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_ranks_of_the_truth_are_uniform(case):
+    p = p_values(case, n_replicates=160, thin=40)
+    assert holm(p) > 0.01, p
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", CASES)
+def test_ranks_of_the_truth_are_uniform_at_full_size(case, record_result):
+    p = p_values(case, n_replicates=1000, thin=100)
+    record_result(
+        "Calibration, 1,000 replicates", case, "p-values " + ", ".join(f"{v:.2f}" for v in p)
+    )
+    assert holm(p) > 0.01, p

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+from tvselect.inputs import read_table
+
+NAN = np.nan
+
+
+def numbers(X):
+    table = read_table(X)
+    return table.block(0, table.n_columns)
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["b", "B", "h", "H", "i", "I", "q", "Q", "e", "f", "d", "g", "?", ">f8", ">i4", object],
+)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_array_of_any_number_type_becomes_doubles(dtype, order):
+    X = np.array([[0, 1, 1], [1, 0, 1]]).astype(dtype, order=order)
+    block = numbers(X)
+    assert block.dtype == np.float64
+    assert block.flags.c_contiguous
+    np.testing.assert_array_equal(block, [[0, 1], [1, 0], [1, 1]])
+
+
+def test_float32_values_are_kept_exactly():
+    X = np.array([[0.1, 1e-30], [3e38, -7.3]], dtype=np.float32)
+    np.testing.assert_array_equal(numbers(X).T, X.astype(np.float64))
+
+
+def test_strided_and_read_only_arrays_are_read():
+    X = np.arange(24.0).reshape(4, 6)[::-2, ::2]
+    X.flags.writeable = False
+    np.testing.assert_array_equal(numbers(X), X.T)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        [[1, 2.5], [3, None]],
+        ((1, 2.5), (3, NAN)),
+        np.array([[1, 2.5], [3, None]], dtype=object),
+        np.array([[True, 2.5], [3, pd.NA]], dtype=object),
+        np.array([[1, Decimal("2.5")], [3, pd.NaT]], dtype=object),
+        np.ma.masked_array([[1, 2.5], [3, 4]], mask=[[0, 0], [0, 1]]),
+        np.ma.masked_array(np.array([[1, 2.5], [3, "?"]], dtype=object), mask=[[0, 0], [0, 1]]),
+        pd.DataFrame({"a": [1, 3], "b": [2.5, None]}),
+        pd.DataFrame({"a": pd.array([1, 3], dtype="Int64"), "b": pd.array([2.5, None], "Float64")}),
+        pd.DataFrame({"a": [1, 3], "b": pd.Series([2.5, None], dtype=object)}),
+        pd.DataFrame({"a": [1, 3], "b": pd.array([2.5, None], dtype="double[pyarrow]")}),
+        pl.DataFrame({"a": [1, 3], "b": [2.5, None]}),
+        pl.DataFrame({"a": [1, 3], "b": [Decimal("2.5"), None]}),
+        pl.DataFrame({"a": [1, 3], "b": [2.5, None]}, schema={"a": pl.UInt8, "b": pl.Float32}),
+        pa.table({"a": [1, 3], "b": [2.5, None]}),
+    ],
+    ids=lambda X: type(X).__module__.split(".")[0],
+)
+def test_every_kind_of_table_reads_the_same_and_missing_is_nan(X):
+    np.testing.assert_array_equal(numbers(X), [[1, 3], [2.5, NAN]])
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        pd.DataFrame({"a": pd.array([True, None, False], dtype="boolean")}),
+        pd.DataFrame({"a": pd.array([1, None, 0], dtype="Int64")}),
+        pd.DataFrame({"a": pd.array([1, None, 0], dtype="Int8")}),
+        pd.DataFrame({"a": pd.Series([True, None, False], dtype=object)}),
+        pl.DataFrame({"a": [True, None, False]}),
+        pl.DataFrame({"a": [1, None, 0]}),
+        pa.table({"a": [True, None, False]}),
+        pa.table({"a": [1, None, 0]}),
+    ],
+    ids=lambda X: f"{type(X).__module__.split('.')[0]}",
+)
+def test_null_in_whole_numbers_and_booleans_is_nan(X):
+    np.testing.assert_array_equal(numbers(X), [[1, NAN, 0]])
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_names_of_frames_are_kept(frame):
+    table = read_table(frame({"age": [1, 2], "b c": [3.0, 4.0]}))
+    assert table.names == ("age", "b c")
+    assert table.named
+    assert (table.n_rows, table.n_columns) == (2, 2)
+
+
+def test_columns_without_names_are_numbered():
+    table = read_table(np.zeros((3, 2)))
+    assert table.names == ("x0", "x1")
+    assert not table.named
+    assert (table.n_rows, table.n_columns) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("columns", "names"),
+    [
+        ([0, 1], ("0", "1")),
+        ([2.5, None], ("2.5", "nan")),
+        (pd.MultiIndex.from_tuples([("a", 1), ("a", 2)]), ("('a', 1)", "('a', 2)")),
+        (pd.Index([10, 20]), ("10", "20")),
+    ],
+)
+def test_pandas_names_that_are_no_text_become_text(columns, names):
+    table = read_table(pd.DataFrame([[1, 2], [3, 4]], columns=columns))
+    assert table.names == names
+    np.testing.assert_array_equal(table.block(0, 2), [[1, 3], [2, 4]])
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, pd.DataFrame, np.asfortranarray])
+def test_blocks_are_the_columns_asked_for(wrap):
+    X = np.arange(12.0).reshape(3, 4)
+    table = read_table(wrap(X))
+    np.testing.assert_array_equal(table.block(1, 3), X[:, 1:3].T)
+    np.testing.assert_array_equal(table.block(3, 4), X[:, 3:].T)
+
+
+def test_infinite_values_are_left_to_the_reader():
+    np.testing.assert_array_equal(numbers([[np.inf], [1.0]]), [[np.inf, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        ([1.0, 2.0], ValueError, r"two dimensions.*\(2,\).*reshape"),
+        (np.zeros((2, 2, 2)), ValueError, r"two dimensions.*\(2, 2, 2\)"),
+        (3.0, ValueError, "two dimensions"),
+        (None, ValueError, "two dimensions"),
+        ({"a": [1, 2]}, ValueError, "two dimensions"),
+        ([[1, 2], [3]], ValueError, "X cannot be read as an array.*inhomogeneous"),
+        (np.zeros((0, 3)), ValueError, "empty: 0 rows, 3 columns"),
+        (np.zeros((3, 0)), ValueError, "empty: 3 rows, 0 columns"),
+        (pd.DataFrame(), ValueError, "empty: 0 rows, 0 columns"),
+        (pl.DataFrame({"a": []}), ValueError, "empty: 0 rows, 1 columns"),
+        (sparse.csr_matrix(np.eye(2)), TypeError, r"sparse.*toarray\(\)"),
+        (sparse.coo_array(np.eye(2)), TypeError, r"sparse.*toarray\(\)"),
+        (np.ones((2, 2), dtype=complex), TypeError, "complex"),
+        (np.array([[1, 1j]], dtype=object), TypeError, "'x1'"),
+        ([[1, "a"], [2, "b"]], TypeError, "'x1' of X holds no numbers"),
+        (np.array([["1", "2"]]), TypeError, "'x0' of X holds no numbers"),
+        (np.array([[1, b"a"]], dtype=object), TypeError, "'x1' of X holds no numbers"),
+        (np.array([[1, "2"]], dtype=object), TypeError, "'x1' of X holds no numbers"),
+        (np.array([["2020-01-01"]], dtype="M8[D]"), TypeError, "'x0' of X holds no numbers"),
+        (np.array([[1, date(2020, 1, 1)]], dtype=object), TypeError, "'x1' of X"),
+        (pd.DataFrame({"n": [1], "t": ["x"]}), TypeError, r"'t' of X.*String"),
+        (pd.DataFrame({"n": [1, 2], "t": ["x", 2]}), TypeError, "'t' of X.*mixed or text"),
+        (pd.DataFrame({"t": pd.to_datetime(["2020-01-01"])}), TypeError, "'t' of X.*Datetime"),
+        (pd.DataFrame({"t": pd.to_timedelta([1])}), TypeError, "'t' of X.*Duration"),
+        (pd.DataFrame({"t": pd.Categorical(["x"])}), TypeError, "'t' of X.*Categorical"),
+        (pd.DataFrame({"t": pd.Categorical([1])}), TypeError, "'t' of X.*Categorical"),
+        (pl.DataFrame({"n": [1], "t": ["x"]}), TypeError, "'t' of X.*String"),
+        (pl.DataFrame({"t": [date(2020, 1, 1)]}), TypeError, "'t' of X.*Date"),
+        (pl.DataFrame({"t": ["x"]}, schema={"t": pl.Categorical}), TypeError, "'t' of X.*Categ"),
+        (pl.DataFrame({"t": [[1, 2]]}), TypeError, "'t' of X.*List"),
+        (pa.table({"n": [1], "t": ["x"]}), TypeError, "'t' of X.*String"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), ValueError, "2 columns named 'a'"),
+        (pd.DataFrame([[1, 2]], columns=[1, "1"]), ValueError, "2 columns named '1'"),
+        (pa.table([[1], [2]], names=["a", "a"]), ValueError, "2 columns named 'a'"),
+        (pl.LazyFrame({"a": [1]}), TypeError, "lazy frame; collect"),
+        (pd.Series([1, 2]), ValueError, "single column"),
+        (pl.Series([1, 2]), ValueError, "single column"),
+        (pa.chunked_array([[1, 2]]), ValueError, "single column"),
+    ],
+)
+def test_what_is_no_table_of_numbers_is_refused_by_name(X, error, message):
+    with pytest.raises(error, match=message):
+        numbers(X)
+
+
+def test_errors_use_the_name_of_the_argument():
+    with pytest.raises(ValueError, match="new_X must have two dimensions"):
+        read_table([1.0], what="new_X")
+    with pytest.raises(TypeError, match="column 'a' of new_X"):
+        read_table(pd.DataFrame({"a": ["x"]}), what="new_X")
