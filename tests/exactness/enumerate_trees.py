@@ -55,8 +55,6 @@ def all_trees(setting):
     return list(grow(list(range(n_rows)), [(0, c) for c in n_cuts], 0))
 
 
-
-
 def log_columns(columns, n_columns, sparse):
     """Log probability of the columns of all splits."""
     counts = np.bincount(columns, minlength=n_columns) if columns else np.zeros(n_columns, int)

@@ -65,7 +65,9 @@ def one_replicate(case, seed, thin):
     rng = np.random.default_rng(seed)
     forest = simulate_forest(rng, setting)
     truth = forest_at(setting.codes, forest)
-    n_splits = int(sum(np.sum(c[:n] >= 0) for c, n in zip(forest.columns, forest.sizes, strict=True)))
+    n_splits = int(
+        sum(np.sum(c[:n] >= 0) for c, n in zip(forest.columns, forest.sizes, strict=True))
+    )
     n_rows = setting.table.n_rows
     if family == "probit":
         sigma = 1.0

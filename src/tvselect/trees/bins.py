@@ -23,6 +23,10 @@ from tvselect.jit import kernel, part
 MISSING = 255
 MOST_CUTS = 254
 BLOCK_VALUES = 1 << 18
+FEW_CUTS = 4
+HASH_SIZE = 1024
+HASH_SHIFT = np.uint64(54)
+HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
@@ -161,9 +165,11 @@ def bin_table(X: Any, *, max_cuts: int = 100) -> BinnedTable:
         here = slice(first, last)
         halfway = np.zeros((len(block), max_cuts))
         infinite = np.zeros(len(block), dtype=np.bool_)
+        plain = block + 0.0  # makes -0.0 and 0.0 one value to the bit
+        seen = np.zeros((HASH_SIZE, 2), dtype=np.int64)
         find_cuts(
-            block, n_cuts[here], low[here], step[here], sizes[here], halfway, n_missing[here],
-            infinite,
+            plain, plain.view(np.int64), seen, n_cuts[here], low[here], step[here], sizes[here],
+            halfway, n_missing[here], infinite,
         )  # fmt: skip
         _refuse_infinite(infinite, table.names[here])
         _refuse_all_missing(n_missing[here] == table.n_rows, table.names[here])
@@ -211,21 +217,32 @@ def _refuse_all_missing(empty: NDArray[np.bool_], names: Sequence[str]) -> None:
 
 
 @part
-def insert_distinct(values: NDArray[np.float64], size: int, value: float) -> int:
-    """Insert a value into a sorted list without repeats; returns the new size."""
-    low, high = 0, size
-    while low < high:
-        middle = (low + high) // 2
-        if values[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    if low < size and values[low] == value:
-        return size
-    for k in range(size, low, -1):
-        values[k] = values[k - 1]
-    values[low] = value
-    return size + 1
+def is_new(seen: NDArray[np.int64], column: int, bits: int) -> bool:
+    """Enter a value, by its bits, into a column's set of values seen; whether it is new.
+
+    ``seen`` is an open hash table of (column, bits): entries of other columns are
+    free, so that nothing is cleared between two columns.
+    """
+    place = np.int64((np.uint64(bits) * HASH_FACTOR) >> HASH_SHIFT)
+    while seen[place, 0] == column:
+        if seen[place, 1] == bits:
+            return False
+        place = (place + 1) & (HASH_SIZE - 1)
+    seen[place, 0] = column
+    seen[place, 1] = bits
+    return True
+
+
+@part
+def sort_in_place(values: NDArray[np.float64], column: int, size: int) -> None:
+    """Insertion sort of the first values of a row."""
+    for i in range(1, size):
+        value = values[column, i]
+        k = i
+        while k > 0 and values[column, k - 1] > value:
+            values[column, k] = values[column, k - 1]
+            k -= 1
+        values[column, k] = value
 
 
 @part
@@ -233,6 +250,7 @@ def grid_code(value: float, low: float, step: float, n_cuts: int) -> int:
     """Number of grid points ``low + step, low + 2 step, ...`` at or below a value."""
     place = (value - low) / step
     code = 0 if place < 0.0 else (n_cuts if place > n_cuts else int(place))
+    # Rounding may be off by one: the comparison with the cut itself decides.
     while code < n_cuts and low + step * (code + 1) <= value:
         code += 1
     while code > 0 and low + step * code > value:
@@ -243,6 +261,11 @@ def grid_code(value: float, low: float, step: float, n_cuts: int) -> int:
 @part
 def list_code(value: float, cuts: NDArray[np.float64], first: int, last: int) -> int:
     """Number of the sorted ``cuts[first:last]`` at or below a value."""
+    if last - first <= FEW_CUTS:
+        code = 0
+        for k in range(first, last):
+            code += cuts[k] <= value
+        return code
     low, high = first, last
     while low < high:
         middle = (low + high) // 2
@@ -256,6 +279,8 @@ def list_code(value: float, cuts: NDArray[np.float64], first: int, last: int) ->
 @kernel
 def find_cuts(
     block: NDArray[np.float64],
+    bits: NDArray[np.int64],
+    seen: NDArray[np.int64],
     n_cuts: NDArray[np.uint8],
     low: NDArray[np.float64],
     step: NDArray[np.float64],
@@ -269,17 +294,20 @@ def find_cuts(
     for j in range(block.shape[0]):
         smallest, largest = np.inf, -np.inf
         n_distinct = 0
-        for value in block[j]:
+        for i in range(block.shape[1]):
+            value = block[j, i]
             if value != value:
                 n_missing[j] += 1
                 continue
             smallest = min(smallest, value)
             largest = max(largest, value)
-            if n_distinct < max_cuts:
-                n_distinct = insert_distinct(halfway[j], n_distinct, value)
+            if n_distinct < max_cuts and is_new(seen, j + 1, bits[j, i]):
+                halfway[j, n_distinct] = value
+                n_distinct += 1
         infinite[j] = n_missing[j] < block.shape[1] and not largest - smallest < np.inf
         low[j] = smallest
         if n_distinct < max_cuts:
+            sort_in_place(halfway, j, n_distinct)
             sizes[j] = max(n_distinct - 1, 0)
             n_cuts[j] = sizes[j]
             for k in range(sizes[j]):

@@ -54,7 +54,7 @@ def concentration_grid(
     """
     u = stats.beta.ppf((np.arange(GRID_SIZE) + 0.5) / GRID_SIZE, a, b)
     shares = rho_share * u / (1.0 - u)
-    table = np.log(shares + np.arange(TABLE_DEPTH)[:, None])
+    table = np.log(shares[:, None] + np.arange(TABLE_DEPTH))
     return shares, table
 
 
@@ -126,8 +126,8 @@ def log_counts_given(tally: Tally, law: Law, q: int, k: int) -> float:
         value = math.lgamma(theta) - math.lgamma(theta + n_splits)
     m = 0
     while tally.ladder[m] > 0:
-        if m < law.log_shares.shape[0]:
-            value += tally.ladder[m] * law.log_shares[m, k]
+        if m < law.log_shares.shape[1]:
+            value += tally.ladder[m] * law.log_shares[k, m]
         else:
             value += tally.ladder[m] * math.log(law.shares[k] + m)
         m += 1

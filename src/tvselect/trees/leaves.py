@@ -18,30 +18,6 @@ def residual_sum(leaves: Leaves, leaf: int) -> float:
 
 
 @part
-def split_log_likelihood(
-    leaf_precision: float,
-    precision: float,
-    n_left: float,
-    s_left: float,
-    n_right: float,
-    s_right: float,
-) -> float:
-    """Log marginal likelihood of two leaves minus that of the leaf they came from.
-
-    A leaf of ``n`` rows with residual sum ``s`` has, leaf mean integrated out and
-    up to what no split changes, ``(kappa / v)^(1/2) exp((phi s)^2 / (2 v))`` with
-    ``v = kappa + n phi``, ``kappa = 1 / tau^2`` and ``phi = 1 / sigma^2``.
-    """
-    v_left = leaf_precision + n_left * precision
-    v_right = leaf_precision + n_right * precision
-    v_both = leaf_precision + (n_left + n_right) * precision
-    s_both = s_left + s_right
-    gain = s_left * s_left / v_left + s_right * s_right / v_right - s_both * s_both / v_both
-    shrink = math.log(leaf_precision * v_both / (v_left * v_right))
-    return 0.5 * (shrink + precision * precision * gain)
-
-
-@part
 def set_leaf_mean(leaves: Leaves, leaf: int, value: float) -> None:
     """Give a leaf another mean and bring all leaves' forest sums up to date."""
     step = value - leaves.means[leaf]

@@ -17,7 +17,7 @@ import numpy as np
 from tvselect.jit import part
 from tvselect.trees.bits import overlaps, rows_at_most, sum_over, weighted_sum
 from tvselect.trees.dirichlet import count_split, draw_column, uncount_split
-from tvselect.trees.leaves import residual_sum, split_log_likelihood
+from tvselect.trees.leaves import residual_sum
 from tvselect.trees.state import (
     COLUMN,
     DEPTH,
@@ -45,22 +45,55 @@ from tvselect.trees.structure import (
 def move(
     rng: np.random.Generator, design: Design, law: Law, chain: Chain, tree: int, iteration: int
 ) -> None:
-    """Propose a birth or a death: a coin decides, but a stump can only grow."""
-    if chain.trees.splits[tree] == 0 or rng.random() < 0.5:
-        birth(rng, design, law, chain, tree, iteration)
+    """Propose a birth or a death: a coin decides, but a stump can only grow.
+
+    The coin and the choice of a leaf or split share one uniform number.
+    """
+    u = rng.random()
+    if chain.trees.splits[tree] == 0:
+        birth(rng, design, law, chain, tree, iteration, u)
+    elif u < 0.5:
+        birth(rng, design, law, chain, tree, iteration, 2.0 * u)
     else:
-        death(rng, law, chain, tree, iteration)
+        death(rng, law, chain, tree, iteration, 2.0 * u - 1.0)
 
 
 @part
-def log_move_ratio(n_leaves: int, prunable: int) -> float:
-    """Log chance of proposing the death that undoes a birth, minus that of the birth.
+def log_birth_ratio(
+    law: Law,
+    precision: float,
+    depth: int,
+    n_leaves: int,
+    n_prunable: int,
+    n_left: float,
+    s_left: float,
+    n_right: float,
+    s_right: float,
+) -> float:
+    """Log of the Metropolis-Hastings ratio of a birth; that of the death is its negative.
 
-    ``n_leaves`` is counted without the split, ``prunable`` with it.
+    Likelihood: a leaf of ``n`` rows with residual sum ``s`` has, its mean integrated
+    out and up to what no split changes, ``(kappa / v)^(1/2) exp((phi s)^2 / (2 v))``
+    with ``v = kappa + n phi``, ``kappa = 1 / tau^2`` and ``phi = 1 / sigma^2``.
+    Prior: one split at ``depth`` more, its two children leaves.
+    Proposal: the birth chooses one of ``n_leaves`` leaves of the smaller tree, the death
+    that undoes it one of ``n_prunable`` splits of the larger one.
     """
     chance_birth = (1.0 if n_leaves == 1 else 0.5) / n_leaves
-    chance_death = 0.5 / prunable
-    return math.log(chance_death / chance_birth)
+    chance_death = 0.5 / n_prunable
+    proposal = chance_death / chance_birth
+
+    v_left = law.leaf_precision + n_left * precision
+    v_right = law.leaf_precision + n_right * precision
+    v_both = law.leaf_precision + (n_left + n_right) * precision
+    s_both = s_left + s_right
+    gain = s_left * s_left / v_left + s_right * s_right / v_right - s_both * s_both / v_both
+    shrink = law.leaf_precision * v_both / (v_left * v_right)
+
+    return (
+        0.5 * (math.log(shrink * proposal * proposal) + precision * precision * gain)
+        + law.split_log_odds[depth]
+    )
 
 
 @part
@@ -71,12 +104,18 @@ def accepts(rng: np.random.Generator, log_ratio: float) -> bool:
 
 @part
 def birth(
-    rng: np.random.Generator, design: Design, law: Law, chain: Chain, tree: int, iteration: int
+    rng: np.random.Generator,
+    design: Design,
+    law: Law,
+    chain: Chain,
+    tree: int,
+    iteration: int,
+    u: float,
 ) -> None:
-    """Propose to split a random leaf."""
+    """Propose to split a leaf, chosen by the uniform number ``u``."""
     trees, leaves, target, proposal = chain.trees, chain.leaves, chain.target, chain.proposal
     n_leaves = trees.splits[tree] + 1
-    node = nth_leaf(trees, tree, int(rng.random() * n_leaves))
+    node = nth_leaf(trees, tree, int(u * n_leaves))
     leaf = trees.nodes[tree, node, LEAF]
     depth = trees.nodes[tree, node, DEPTH]
     n_both = leaves.gram[leaf, leaf]
@@ -104,17 +143,16 @@ def birth(
     # The parent stops being prunable when this leaf splits.
     replaces = node != 0 and is_prunable(trees, tree, trees.nodes[tree, node, PARENT])
     prunable = n_prunable(trees, tree) + 1 - replaces
-    log_ratio = (
-        split_log_likelihood(
-            law.leaf_precision,
-            target.real[PRECISION],
-            n_left,
-            residual_left,
-            n_right,
-            residual_right,
-        )
-        + law.split_log_odds[depth]
-        + log_move_ratio(n_leaves, prunable)
+    log_ratio = log_birth_ratio(
+        law,
+        target.real[PRECISION],
+        depth,
+        n_leaves,
+        prunable,
+        n_left,
+        residual_left,
+        n_right,
+        residual_right,
     )
     if accepts(rng, log_ratio):
         split_leaf(
@@ -124,26 +162,27 @@ def birth(
 
 
 @part
-def death(rng: np.random.Generator, law: Law, chain: Chain, tree: int, iteration: int) -> None:
-    """Propose to remove a random split whose children are both leaves."""
+def death(
+    rng: np.random.Generator, law: Law, chain: Chain, tree: int, iteration: int, u: float
+) -> None:
+    """Propose to remove a split above two leaves, chosen by the uniform number ``u``."""
     trees, leaves = chain.trees, chain.leaves
     n_leaves = trees.splits[tree] + 1
     prunable = n_prunable(trees, tree)
-    node = nth_prunable(trees, tree, int(rng.random() * prunable))
+    node = nth_prunable(trees, tree, int(u * prunable))
     child = trees.nodes[tree, node, LEFT]
     left = trees.nodes[tree, child, LEAF]
     right = trees.nodes[tree, child + 1, LEAF]
-    log_ratio = -(
-        split_log_likelihood(
-            law.leaf_precision,
-            chain.target.real[PRECISION],
-            leaves.gram[left, left],
-            residual_sum(leaves, left),
-            leaves.gram[right, right],
-            residual_sum(leaves, right),
-        )
-        + law.split_log_odds[trees.nodes[tree, node, DEPTH]]
-        + log_move_ratio(n_leaves - 1, prunable)
+    log_ratio = -log_birth_ratio(
+        law,
+        chain.target.real[PRECISION],
+        trees.nodes[tree, node, DEPTH],
+        n_leaves - 1,
+        prunable,
+        leaves.gram[left, left],
+        residual_sum(leaves, left),
+        leaves.gram[right, right],
+        residual_sum(leaves, right),
     )
     if accepts(rng, log_ratio):
         column = trees.nodes[tree, node, COLUMN]

@@ -23,8 +23,9 @@ NEVER = np.iinfo(np.int64).max
 def split_log_odds(base: float, power: float) -> NDArray[np.float64]:
     """By depth: ``log(p_d (1 - p_{d+1})^2 / (1 - p_d))``, what one more split weighs."""
     depth = np.arange(MAX_DEPTH + 2)
-    p = base * (1.0 + depth) ** -power
-    return np.log(p[:-1]) + 2.0 * np.log1p(-p[1:]) - np.log1p(-p[:-1])
+    log_p = math.log(base) - power * np.log1p(depth)
+    log_rest = np.log1p(-np.exp(log_p))
+    return log_p[:-1] + 2.0 * log_rest[1:] - log_rest[:-1]
 
 
 @dataclass(frozen=True)
@@ -80,16 +81,10 @@ class Prior:
             check_scalar(getattr(self, name), name, Real, min_val=0.0, include_boundaries="neither")
         if self.rho is not None:
             check_scalar(self.rho, "rho", Real, min_val=0.0, include_boundaries="neither")
-        for name, value in vars(self).items():
+        for name in ("base", "power", "k", "noise_df", "noise_quantile", "a", "b", "rho"):
+            value = getattr(self, name)
             if value is not None and not math.isfinite(value):
                 raise ValueError(f"{name} == {value}, must be finite.")
-
-    def split_log_odds(self) -> NDArray[np.float64]:
-        """By depth: ``log(p_d (1 - p_{d+1})^2 / (1 - p_d))``, what one more split weighs."""
-        depth = np.arange(MAX_DEPTH + 2)
-        log_p = math.log(self.base) - self.power * np.log1p(depth)
-        log_rest = np.log1p(-np.exp(log_p))
-        return log_p[:-1] + 2.0 * log_rest[1:] - log_rest[:-1]
 
     def leaf_sd(self, response: Response) -> float:
         """Prior standard deviation of a leaf mean, in working units."""

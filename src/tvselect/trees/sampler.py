@@ -79,11 +79,13 @@ class Sampler:
         stop = self.n_iterations
         if n_iterations is not None:
             stop = min(stop, self.n_done + n_iterations)
-        while self.n_done < stop:
-            at = run(self.rng, self.design, self.law, self.chain, self.trace, self.n_done, stop)
-            if at < stop:
-                self.chain = with_more_room(self.chain)
-            self.n_done = at
+        while True:
+            self.n_done = run(
+                self.rng, self.design, self.law, self.chain, self.trace, self.n_done, stop
+            )
+            if self.n_done == stop:
+                return
+            self.chain = with_more_room(self.chain)
 
     @property
     def counts(self) -> NDArray[np.int64]:

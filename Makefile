@@ -1,0 +1,53 @@
+# Everything runs in a virtual environment that is made on first use.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+RUN := $(BIN)/python
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-pure lint types bench docs check-long check-mutations clean
+
+help:  ## List the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+
+$(VENV)/.base: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "tvselect needs Python 3.11 or newer; set PYTHON=... (this is $$($(PYTHON) --version))"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.%: $(VENV)/.base
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+
+demo: $(VENV)/.base  ## Sparse BART on a wide table: which variables matter
+	$(RUN) examples/wide_friedman.py
+
+test: $(VENV)/.dev  ## All tests but the long ones, minutes; then the kernels as plain Python
+	$(RUN) -m pytest -m "not long"
+	NUMBA_DISABLE_JIT=1 $(RUN) -m pytest -q -m "not long" tests/inputs tests/trees
+
+lint: $(VENV)/.dev  ## ruff and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(VENV)/.dev  ## mypy, strict on src/
+	$(BIN)/mypy
+
+bench: $(VENV)/.bench  ## Speed next to stochtree and bartz, recorded in docs/results/speed.md
+	$(RUN) -m benchmarks.speed
+
+docs: $(VENV)/.docs  ## The documentation as HTML in docs/_build
+	$(BIN)/sphinx-build -W -q -b html docs docs/_build
+
+check-long: $(VENV)/.dev  ## Exactness at full size, recorded in docs/results/exactness.md
+	$(RUN) -m pytest -m long tests/exactness
+
+check-mutations: $(VENV)/.dev  ## Break the sampler on purpose: every break must be caught
+	$(RUN) -m tests.exactness.mutations
+
+clean:  ## Remove the environment and everything built
+	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +

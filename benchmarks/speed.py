@@ -1,0 +1,265 @@
+"""How fast is the tree sampler? ``make bench`` prints the tables and records them.
+
+Everything runs in one process tied to one core, engines in turn, medians of repeats; the
+first call of every engine, which may compile, is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks import peers
+from tvselect.inputs import as_generator, read_outcome
+from tvselect.trees import Prior, bin_table, run_bart, start_chain, working_response
+
+ROOT = Path(__file__).parents[1]
+N_TREES = 10
+FloatArray = NDArray[np.float64]
+
+
+class Case(NamedTuple):
+    """One comparison."""
+
+    label: str
+    n_rows: int
+    n_columns: int
+    n_iterations: int
+    sparse: bool
+    target: int
+
+
+CASES = (
+    Case("(a) n=300, p=5,000, 100 iterations", 300, 5_000, 100, False, 200),
+    Case("(b) n=300, p=50, 1,000 iterations", 300, 50, 1_000, False, 30),
+    Case("(c) n=1,000, p=1,000, sparse prior, 1,000 iterations", 1_000, 1_000, 1_000, True, 60),
+)
+
+
+def friedman(n_rows: int, n_columns: int) -> tuple[FloatArray, FloatArray]:
+    rng = np.random.default_rng(1)
+    X = rng.random((n_rows, n_columns))
+    f = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2
+    return X, f + 10 * X[:, 3] + 5 * X[:, 4] + rng.standard_normal(n_rows)
+
+
+def one_chain(X: FloatArray, y: FloatArray, *, sparse: bool) -> Callable[[int, int], Any]:
+    """A run of the sampler on a table that is binned beforehand, as in a play."""
+    table, response = bin_table(X), working_response(read_outcome(y, len(y)))
+    prior = Prior(n_trees=N_TREES, sparse=sparse)
+
+    def run(n_iterations: int, seed: int) -> Any:
+        chain = start_chain(
+            table,
+            response,
+            prior,
+            n_iterations=n_iterations,
+            n_burn=0,
+            rng=as_generator(seed),
+        )
+        chain.advance()
+        return chain.averages()
+
+    return run
+
+
+def engines(case: Case) -> dict[str, Callable[[int, int], Any]]:
+    """Everything that is timed for a case, as functions of iterations and seed."""
+    X, y = friedman(case.n_rows, case.n_columns)
+    common = {"n_trees": N_TREES}
+    found: dict[str, Callable[[int, int], Any]] = {
+        "tvselect, binned before": one_chain(X, y, sparse=case.sparse),
+        "tvselect, from the array": lambda n, seed: run_bart(
+            X, y, sparse=case.sparse, n_iterations=n, n_burn=0, n_keep=1, random_state=seed
+        ),
+        "bartz, documented": lambda n, seed: peers.bartz_documented(
+            X, y, n_iterations=n, seed=seed, sparse=case.sparse, **common
+        ),
+        "bartz, bare": lambda n, seed: peers.bartz_bare(
+            X, y, n_iterations=n, seed=seed, sparse=case.sparse, **common
+        ),
+    }
+    if not case.sparse:
+        found["stochtree, documented"] = lambda n, seed: peers.stochtree_documented(
+            X, y, n_iterations=n, seed=seed, **common
+        )
+        found["stochtree, bare"] = lambda n, seed: peers.stochtree_bare(
+            X, y, n_iterations=n, seed=seed, **common
+        )
+    return found
+
+
+def seconds(run: Callable[..., Any], *arguments: Any) -> float:
+    started = time.perf_counter()
+    run(*arguments)
+    return time.perf_counter() - started
+
+
+def compare(case: Case, repeats: int) -> list[str]:
+    """Time a case; returns rows of a table in Markdown."""
+    running = engines(case)
+    for run in running.values():
+        run(case.n_iterations, 0)
+    times: dict[str, list[float]] = {name: [] for name in running}
+    for seed in range(1, repeats + 1):
+        for name, run in running.items():
+            n_calls = 10 if name.startswith("tvselect, binned") else 1
+            times[name] += [seconds(run, case.n_iterations, seed) for _ in range(n_calls)]
+    middle = {name: median(t) for name, t in times.items()}
+    rows = []
+    for name, t in middle.items():
+        ratios = ""
+        if name.startswith("tvselect"):
+            for kind in ("documented", "bare"):
+                rival = min(middle[other] for other in middle if other.endswith(kind))
+                ratios += f" {rival / t:.0f} |"
+        else:
+            ratios = " | |"
+        rows.append(
+            f"| {case.label} | {name} | {1e3 * t:.2f} | {1e6 * t / case.n_iterations:.1f} |{ratios}"
+        )
+    return rows
+
+
+def time_by_columns(repeats: int) -> list[str]:
+    """Time per iteration at p = 100 and p = 100,000: sparse prior, binned before."""
+    runs = {p: one_chain(*friedman(300, p), sparse=True) for p in (100, 100_000)}
+    n_iterations = 5_000
+    times: dict[int, list[float]] = {p: [] for p in runs}
+    for seed in range(repeats + 1):
+        for p, run in runs.items():
+            times[p].append(seconds(run, n_iterations, seed))
+    each = {p: 1e6 * median(t[1:]) / n_iterations for p, t in times.items()}
+    rows = [f"| 300 | {p:,} | {each[p]:.2f} |" for p in each]
+    return [*rows, f"| | ratio | {each[100_000] / each[100]:.2f} |"]
+
+
+def time_by_rows(repeats: int) -> list[str]:
+    """Time per iteration for n from 1,000 to 100,000: sparse prior, binned before."""
+    rows = []
+    first = 0.0
+    for n_rows, n_iterations in ((1_000, 2_000), (10_000, 1_000), (100_000, 300)):
+        run = one_chain(*friedman(n_rows, 100), sparse=True)
+        run(10, 0)
+        each = 1e6 * median(seconds(run, n_iterations, seed) for seed in range(repeats))
+        each /= n_iterations
+        first = first or each / n_rows
+        rows.append(f"| {n_rows:,} | 100 | {each:.1f} | {each / n_rows / first:.2f} |")
+    return rows
+
+
+def time_of_binning(repeats: int) -> str:
+    X, _ = friedman(300, 10_000)
+    bin_table(X)
+    return f"{median(seconds(bin_table, X) for _ in range(repeats)):.3f}"
+
+
+def starts_of_python() -> tuple[float, float]:
+    """Seconds of the first run in a new Python, without and with compiled kernels on disk."""
+    code = (
+        "import time, numpy as np; from tvselect import run_bart; "
+        "X = np.random.default_rng(0).random((100, 5)); t = time.perf_counter(); "
+        "run_bart(X, X[:, 0], n_iterations=10, random_state=0); print(time.perf_counter() - t)"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        env = {**os.environ, "NUMBA_CACHE_DIR": folder}
+        runs = [
+            subprocess.run(
+                [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
+            )
+            for _ in range(2)
+        ]
+    return float(runs[0].stdout), float(runs[1].stdout)
+
+
+def machine() -> str:
+    names = {
+        line.split(":")[1].strip()
+        for line in subprocess.run(
+            ["lscpu"], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}
+        ).stdout.splitlines()
+        if line.startswith("Model name")
+    }
+    return ", ".join([*names, platform.machine(), f"Python {platform.python_version()}"])
+
+
+def commit() -> str:
+    done = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
+    )
+    return done.stdout.strip() or "unknown"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=7)
+    repeats = parser.parse_args().repeats
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    lines = [
+        "# Speed of the tree sampler",
+        "",
+        f"Written by `make bench` on {datetime.date.today()}, commit {commit()}: {machine()}, one "
+        f"core; numba {version('numba')}, stochtree {version('stochtree')}, bartz "
+        f"{version('bartz')} on jax {version('jax')}. {N_TREES} trees, second calls, medians of "
+        f"{repeats} repeats, engines in turn.",
+        "",
+        "How many times faster than the faster of the two others: called as their documentation "
+        "shows, and bare, the fastest way found to run just the sampler (see "
+        "`benchmarks/peers.py`).",
+        "",
+        "| case | engine | ms | µs per iteration | x documented | x bare |",
+        "|---|---|---|---|---|---|",
+    ]
+    for case in CASES:
+        lines += compare(case, repeats)
+    lines += [
+        "",
+        f"Binning 300 x 10,000 doubles: {time_of_binning(repeats)} s.",
+        "",
+        "## Columns",
+        "",
+        "Sparse prior, after binning, 5,000 iterations.",
+        "",
+        "| n | p | µs per iteration |",
+        "|---|---|---|",
+        *time_by_columns(repeats),
+        "",
+        "## Rows",
+        "",
+        "Sparse prior, after binning. Last column: time per iteration and row, relative to the "
+        "first line; 1 is linear growth.",
+        "",
+        "| n | p | µs per iteration | relative time per row |",
+        "|---|---|---|---|",
+        *time_by_rows(min(repeats, 3)),
+        "",
+        "## Compilation",
+        "",
+        "First run in a new Python without compiled kernels on disk: {:.1f} s; in the next new "
+        "Python: {:.2f} s.".format(*starts_of_python()),
+        "",
+    ]
+    text = "\n".join(lines)
+    print(text)
+    results = ROOT / "docs" / "results"
+    results.mkdir(parents=True, exist_ok=True)
+    (results / "speed.md").write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""Do the exactness tests have teeth? Break the sampler on purpose and see them fail.
+
+Run as ``python -m tests.exactness.mutations``; exits with 1 when a mutant survives.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.exactness.patched import AS_R_COUNTS, ROOT, patched_copy, run_with
+
+PROPOSAL = "math.log(shrink * proposal * proposal)"
+DEPTH = "        + law.split_log_odds[depth]\n"
+CHOOSE_LEAF = "    node = nth_leaf(trees, tree, int(u * n_leaves))\n"
+CHOOSE_LARGE_LEAF = (
+    CHOOSE_LEAF
+    + "    for _ in range(100):\n"
+    + "        if leaves.gram[trees.nodes[tree, node, LEAF], trees.nodes[tree, node, LEAF]] >= (\n"
+    + "            2 * law.min_leaf\n"
+    + "        ):\n"
+    + "            break\n"
+    + "        node = nth_leaf(trees, tree, int(rng.random() * n_leaves))\n"
+)
+MOVES = "trees/moves.py"
+
+MUTATIONS = {
+    "drop the proposal ratio": ((MOVES, PROPOSAL, "math.log(shrink)"),),
+    "drop the depth prior": ((MOVES, DEPTH, ""),),
+    "births choose only leaves that are large enough, the reverse move counts all": (
+        (MOVES, CHOOSE_LEAF, CHOOSE_LARGE_LEAF),
+    ),
+    "the right child may be too small": (
+        (MOVES, "if n_left < law.min_leaf or n_right < law.min_leaf:", "if n_left < law.min_leaf:"),
+    ),
+    "count prunable nodes as R does": (AS_R_COUNTS,),
+    "cuts that the splits above closed are drawn again": (
+        ("trees/structure.py", "high = min(high, cut)", "high = min(high, cut + 1)"),
+    ),
+    "the urn forgets a split": (
+        ("trees/dirichlet.py", "if ball < n_splits:", "if ball < n_splits - 1:"),
+    ),
+    "leaf means without their prior": (
+        (
+            "trees/leaves.py",
+            "variance = 1.0 / (leaf_precision + leaves.gram[leaf, leaf] * precision)",
+            "variance = 1.0 / (leaf_precision / 2 + leaves.gram[leaf, leaf] * precision)",
+        ),
+    ),
+}
+TESTS = ("test_prior_recovery.py", "test_enumeration.py", "test_geweke.py", "test_calibration.py")
+
+
+def verdict(changes: tuple[tuple[str, str, str], ...]) -> str:
+    """Which test caught a mutant first, or an empty string."""
+    with tempfile.TemporaryDirectory() as folder:
+        patched_copy(Path(folder), *changes)
+        done = run_with(
+            Path(folder), "-m", "pytest", "-x", "-q", "-m", "not long", "-p", "no:cacheprovider",
+            *(f"tests/exactness/{name}" for name in TESTS),
+        )  # fmt: skip
+    failed = re.search(r"^FAILED tests/exactness/(\S.*?)(?: - |$)", done.stdout, re.MULTILINE)
+    if done.returncode == 1 and failed and "AssertionError" in done.stdout:
+        return failed.group(1)
+    if done.returncode == 0:
+        return ""
+    raise RuntimeError(done.stdout[-3000:] + done.stderr[-3000:])
+
+
+def main() -> int:
+    rows = []
+    for name, changes in MUTATIONS.items():
+        caught = verdict(changes)
+        print(f"{name}: {'caught by ' + caught if caught else 'SURVIVED'}", flush=True)
+        rows.append((name, caught))
+    lines = [
+        "# Mutations",
+        "",
+        f"Written by `make check-mutations` on {datetime.date.today()}: the sampler is broken "
+        "on purpose and the quick exactness tests must fail.",
+        "",
+        "| mutation | caught by |",
+        "|---|---|",
+        *(f"| {name} | {f'`{caught}`' if caught else '**nothing**'} |" for name, caught in rows),
+        "",
+    ]
+    results = ROOT / "docs" / "results"
+    results.mkdir(exist_ok=True)
+    (results / "mutations.md").write_text("\n".join(lines))
+    return 0 if all(caught for _, caught in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

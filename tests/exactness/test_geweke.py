@@ -1,0 +1,224 @@
+"""Geweke's joint test, one kernel at a time.
+
+Law: start at an exact draw of (parameters, data) from the prior, then alternate the
+kernel under test with fresh data given the parameters. The joint law must not change:
+over many replicates the means of test functions before and after agree within 4
+standard errors of their paired difference.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+
+from tests.exactness.chains import start
+from tests.exactness.simulate import draw_forest, empty_forest, make_setting, theta_grid
+from tvselect.trees.bits import overlaps, rows_at_most, sum_over, weighted_sum
+from tvselect.trees.dirichlet import count_split, draw_concentration
+from tvselect.trees.gibbs import run
+from tvselect.trees.leaves import draw_leaf_means, set_leaf_mean
+from tvselect.trees.moves import move
+from tvselect.trees.noise import draw_precision, use_response
+from tvselect.trees.probit import draw_latents, forest_at_rows
+from tvselect.trees.state import (
+    CONCENTRATION,
+    COUNT,
+    DEPTH,
+    LEAF,
+    LEFT,
+    N_SPLITS,
+    PRECISION,
+)
+from tvselect.trees.structure import merge_leaves, nth_prunable, split_leaf
+
+TREE, MEANS, NOISE, CONCENTRATION_DRAW, LATENTS, SWEEP = range(6)
+KERNELS = {
+    "birth, death and leaf means": TREE,
+    "leaf means": MEANS,
+    "noise": NOISE,
+    "concentration": CONCENTRATION_DRAW,
+    "latents": LATENTS,
+    "whole iteration": SWEEP,
+}
+N_FUNCTIONS = 9
+
+
+@numba.njit(nogil=True)
+def clear(chain):
+    """Back to stumps with means zero."""
+    trees, leaves, tally, _, _ = chain
+    for t in range(trees.splits.shape[0]):
+        while trees.splits[t] > 0:
+            merge_leaves(trees, leaves, t, nth_prunable(trees, t, 0))
+    leaves.means[:] = 0.0
+    leaves.fitted[:] = 0.0
+    tally.columns[:] = 0
+    tally.ladder[:] = 0
+    tally.whole[:] = 0
+
+
+@numba.njit(nogil=True)
+def plant(design, law, chain, tree, columns, cuts, missing_left, means, size):
+    """Give a stump the shape and means of a tree in preorder."""
+    trees, leaves, tally, target, proposal = chain
+    stack = np.zeros(128, dtype=np.int64)
+    top = 1
+    for k in range(size):
+        top -= 1
+        node = stack[top]
+        leaf = trees.nodes[tree, node, LEAF]
+        if columns[k] < 0:
+            set_leaf_mean(leaves, leaf, means[k])
+            continue
+        rows_at_most(
+            design.codes, columns[k], leaves.masks, leaf, cuts[k], int(missing_left[k]),
+            proposal.rows,
+        )  # fmt: skip
+        overlaps(leaves.masks, leaves.size[0], proposal.rows, proposal.shared)
+        split_leaf(
+            trees, leaves, proposal, tree, node, columns[k], cuts[k], int(missing_left[k]),
+            sum_over(target.subset_sums, proposal.rows),
+            weighted_sum(proposal.shared, leaves.means, leaves.size[0]),
+        )  # fmt: skip
+        count_split(tally, columns[k], 0, law.burn)
+        stack[top] = trees.nodes[tree, node, LEFT] + 1
+        stack[top + 1] = trees.nodes[tree, node, LEFT]
+        top += 2
+
+
+@numba.njit(nogil=True)
+def fresh_data(rng, law, chain, mask, fit):
+    """Data given the parameters: outcomes, or latents and their classes."""
+    _, leaves, _, target, proposal = chain
+    forest_at_rows(leaves, fit)
+    sd = 1.0 if law.probit else target.real[PRECISION] ** -0.5
+    for i in range(fit.shape[0]):
+        if mask[i]:
+            target.values[i] = fit[i] + sd * rng.standard_normal()
+            if law.probit:
+                target.classes[i] = 1.0 if law.offset + target.values[i] > 0.0 else -1.0
+    use_response(target, leaves, proposal)
+
+
+@numba.njit(nogil=True)
+def functions(chain, fit, mask, out):
+    trees, leaves, tally, target, _ = chain
+    forest_at_rows(leaves, fit)
+    out[0] = tally.whole[N_SPLITS]
+    out[1] = tally.columns[0, COUNT]
+    out[2] = tally.whole[CONCENTRATION]
+    out[3] = np.log(target.real[PRECISION])
+    depth = 0
+    for t in range(trees.splits.shape[0]):
+        for node in range(2 * trees.splits[t] + 1):
+            depth = max(depth, trees.nodes[t, node, DEPTH])
+    out[4] = depth
+    square, cross, values, first = 0.0, 0.0, 0.0, 0.0
+    for i in range(fit.shape[0]):
+        if mask[i]:
+            square += fit[i] ** 2
+            cross += fit[i] * target.values[i]
+            values += target.values[i] ** 2
+    out[5] = square
+    # Heavy tails of the noise would drown these without a bound.
+    out[6] = np.arctan(cross)
+    out[7] = np.arctan(values / 30.0)
+    out[8] = fit[0]
+
+
+@numba.njit(nogil=True)
+def replicates(
+    rng, design, law, chain, trace, kernel, n_replicates, n_rounds, codes, n_cuts, has_missing,
+    thetas, sparse, n_trees, min_leaf, base, power, leaf_sd, noise_df, noise_sum, mask,
+    columns, cuts, missing_left, depths, means, sizes, before, after,
+):  # fmt: skip
+    trees, leaves, tally, target, proposal = chain
+    fit = np.zeros(target.values.shape[0])
+    for r in range(n_replicates):
+        clear(chain)
+        index = draw_forest(
+            rng, codes, n_cuts, has_missing, thetas, sparse, n_trees, min_leaf, base, power,
+            leaf_sd, columns, cuts, missing_left, depths, means, sizes,
+        )  # fmt: skip
+        tally.whole[CONCENTRATION] = index
+        target.real[PRECISION] = 1.0 if law.probit else rng.chisquare(noise_df) / noise_sum
+        for t in range(n_trees):
+            plant(design, law, chain, t, columns[t], cuts[t], missing_left[t], means[t], sizes[t])
+        fresh_data(rng, law, chain, mask, fit)
+        functions(chain, fit, mask, before[r])
+        for _ in range(n_rounds):
+            if kernel == TREE:
+                for t in range(n_trees):
+                    move(rng, design, law, chain, t, 0)
+                    draw_leaf_means(
+                        rng, trees, leaves, t, law.leaf_precision, target.real[PRECISION]
+                    )
+            elif kernel == MEANS:
+                for t in range(n_trees):
+                    draw_leaf_means(
+                        rng, trees, leaves, t, law.leaf_precision, target.real[PRECISION]
+                    )
+            elif kernel == NOISE:
+                draw_precision(rng, target, leaves, design.n_rows, law.noise_df, law.noise_sum)
+            elif kernel == CONCENTRATION_DRAW:
+                draw_concentration(rng, tally, law, design.columns.shape[0])
+            elif kernel == LATENTS:
+                draw_latents(rng, target, leaves, proposal, law.offset)
+                functions(chain, fit, mask, after[r])
+            else:
+                run(rng, design, law, chain, trace, 0, 1)
+            fresh_data(rng, law, chain, mask, fit)
+        if kernel != LATENTS:
+            functions(chain, fit, mask, after[r])
+
+
+def z_scores(kernel, family, n_replicates):
+    setting = make_setting(
+        n_rows=20, n_columns=3, n_values=4, n_trees=2, min_leaf=2, missing=True, sparse=True, seed=2
+    )
+    rng = np.random.default_rng(11)
+    n_rows = setting.table.n_rows
+    chain = start(setting, np.ones(n_rows), rng=rng, n_iterations=1, family=family, offset=0.3)
+    mask = chain.chain.target.classes != 0 if family == "probit" else chain.chain.target.values != 0
+    before = np.zeros((n_replicates, N_FUNCTIONS))
+    after = np.zeros((n_replicates, N_FUNCTIONS))
+    replicates(
+        rng, chain.design, chain.law, chain.chain, chain.trace, KERNELS[kernel], n_replicates, 3,
+        setting.codes, setting.table.cuts.n_cuts.astype(np.int64), setting.table.has_missing,
+        theta_grid(3), setting.sparse, setting.n_trees, setting.min_leaf, setting.base,
+        setting.power, setting.leaf_sd, setting.noise_df, setting.noise_sum, mask,
+        *empty_forest(setting.n_trees)[1:], before, after,
+    )  # fmt: skip
+    gap = after - before
+    error = gap.std(axis=0, ddof=1) / np.sqrt(n_replicates)
+    moved = error > 0
+    return np.abs(gap.mean(axis=0)[moved] / error[moved]), int(moved.sum())
+
+
+CASES = [
+    (kernel, family)
+    for kernel in KERNELS
+    for family in ("gaussian", "probit")
+    if not (family == "gaussian" and kernel == "latents")
+    and not (family == "probit" and kernel == "noise")
+]
+
+
+@pytest.mark.parametrize(("kernel", "family"), CASES)
+def test_a_kernel_leaves_the_joint_law_alone(kernel, family):
+    z, n_moved = z_scores(kernel, family, n_replicates=20_000)
+    assert n_moved >= 1
+    assert np.all(z < 4), z
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("kernel", "family"), CASES)
+def test_a_kernel_leaves_the_joint_law_alone_at_full_size(kernel, family, record_result):
+    z, n_moved = z_scores(kernel, family, n_replicates=1_000_000)
+    record_result(
+        "Geweke, one kernel",
+        f"{kernel}, {family}",
+        f"{n_moved} functions moved, largest z {z.max():.2f}",
+    )
+    assert np.all(z < 4), z
