@@ -10,6 +10,7 @@ from tests.exactness.simulate import Setting
 from tvselect.trees import Prior, Response, Sampler, start_chain
 from tvselect.trees.bits import in_bit_order
 from tvselect.trees.gibbs import run
+from tvselect.trees.state import COLUMN as NODE_COLUMN
 from tvselect.trees.state import (
     CONCENTRATION,
     COUNT,
@@ -17,10 +18,10 @@ from tvselect.trees.state import (
     DEPTH,
     LEFT,
     MISSING_LEFT,
+    N_DONE,
     N_SPLITS,
     with_more_room,
 )
-from tvselect.trees.state import COLUMN as NODE_COLUMN
 
 
 def prior_of(setting: Setting, family: str = "gaussian") -> Prior:
@@ -68,7 +69,8 @@ def with_ample_room(chain: Sampler) -> Sampler:
 def collect_statistics(rng, design, law, chain, trace, n_draws, thin, out):
     """Splits, greatest depth, place of theta, splits by column, every ``thin`` iterations."""
     for r in range(n_draws):
-        run(rng, design, law, chain, trace, 0, thin)
+        chain.tally.whole[N_DONE] = 0
+        run(rng, design, law, chain, trace, thin)
         out[r, 0] = chain.tally.whole[N_SPLITS]
         out[r, 1] = 0
         for t in range(chain.trees.splits.shape[0]):
@@ -93,7 +95,8 @@ def collect_shapes(rng, design, law, chain, trace, n_draws, thin, base, out):
     stack = np.zeros(64, dtype=np.int64)
     nodes = chain.trees.nodes
     for r in range(n_draws):
-        run(rng, design, law, chain, trace, 0, thin)
+        chain.tally.whole[N_DONE] = 0
+        run(rng, design, law, chain, trace, thin)
         for t in range(chain.trees.splits.shape[0]):
             key = 1
             top = 1

@@ -26,7 +26,7 @@ def all_trees(setting):
     """Every allowed tree of the setting's table."""
     codes = setting.codes.astype(int)
     n_cuts = setting.table.cuts.n_cuts.astype(int)
-    n_columns, n_rows = codes.shape
+    n_rows = setting.table.n_rows
 
     def grow(rows, ranges, depth):
         p = setting.base * (1 + depth) ** -setting.power

@@ -27,6 +27,7 @@ from tvselect.trees.state import (
     DEPTH,
     LEAF,
     LEFT,
+    N_DONE,
     N_SPLITS,
     PRECISION,
 )
@@ -114,7 +115,7 @@ def functions(chain, fit, mask, out):
         for node in range(2 * trees.splits[t] + 1):
             depth = max(depth, trees.nodes[t, node, DEPTH])
     out[4] = depth
-    square, cross, values, first = 0.0, 0.0, 0.0, 0.0
+    square, cross, values = 0.0, 0.0, 0.0
     for i in range(fit.shape[0]):
         if mask[i]:
             square += fit[i] ** 2
@@ -167,7 +168,8 @@ def replicates(
                 draw_latents(rng, target, leaves, proposal, law.offset)
                 functions(chain, fit, mask, after[r])
             else:
-                run(rng, design, law, chain, trace, 0, 1)
+                tally.whole[N_DONE] = 0
+                run(rng, design, law, chain, trace, 1)
             fresh_data(rng, law, chain, mask, fit)
         if kernel != LATENTS:
             functions(chain, fit, mask, after[r])

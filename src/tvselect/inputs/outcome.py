@@ -77,6 +77,8 @@ def read_outcome(
             f"y holds text or mixed values with {len(levels)} distinct levels; "
             "a continuous outcome needs numbers, a two-class one two labels"
         ) from None
+    if not np.isfinite(numbers.max() - numbers.min()):
+        raise ValueError("y spans more than a double can hold; rescale it")
     return Outcome(numbers, "gaussian", None)
 
 

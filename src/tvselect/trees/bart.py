@@ -1,4 +1,4 @@
-"""The face of the trees: run BART or DART on a table and look at the result."""
+"""The face of the trees: run BART or DART on a table."""
 
 from __future__ import annotations
 
@@ -6,138 +6,24 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 from sklearn.utils import check_scalar
 from tqdm.auto import tqdm
 
 from tvselect.inputs import Outcome, as_generator, read_outcome, read_table
-from tvselect.inputs.outcome import Family
 from tvselect.inputs.seeds import RandomState
-from tvselect.trees.bins import BinnedTable, Cuts, bin_table
+from tvselect.trees.bins import BinnedTable, bin_table
 from tvselect.trees.forest import Forest
 from tvselect.trees.prior import Prior
 from tvselect.trees.response import Response, working_response
+from tvselect.trees.result import BartRun
 from tvselect.trees.sampler import Sampler, start_chain
 
 GLANCE_SECONDS = 0.2
-
-
-@dataclass(frozen=True, repr=False)
-class BartRun:
-    """What a run of :func:`run_bart` found.
-
-    Attributes
-    ----------
-    family : {"gaussian", "probit"}
-    names : tuple of str
-        Names of the columns that could be split on; all arrays by column follow them.
-    mean_splits : float64 array
-        Average number of splits on each column per forest, after burn-in.
-    inclusion : float64 array
-        Share of the forests after burn-in that split on the column at least once.
-    last_splits : int64 array
-        Splits on each column in the last forest.
-    sigma, theta, n_splits : arrays
-        One value per iteration, burn-in included: noise standard deviation, DART's
-        concentration (constant under the plain prior) and splits of the forest.
-    forest : Forest
-        The last forest.
-    forests : tuple of Forest
-        Forests kept after burn-in, evenly spaced, for prediction.
-    n_burn : int
-    acceptance_rate : float
-        Share of the proposed births and deaths that were accepted.
-    seconds : float
-        Time in the sampler.
-    classes : array or None
-        The two labels (probit); :meth:`predict` gives the probability of the second.
-    """
-
-    family: Family
-    names: tuple[str, ...]
-    mean_splits: NDArray[np.float64]
-    inclusion: NDArray[np.float64]
-    last_splits: NDArray[np.int64]
-    sigma: NDArray[np.float64]
-    theta: NDArray[np.float64]
-    n_splits: NDArray[np.int64]
-    forest: Forest
-    forests: tuple[Forest, ...]
-    n_burn: int
-    acceptance_rate: float
-    seconds: float
-    classes: NDArray[Any] | None
-    cuts: Cuts
-    center: float
-
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Posterior mean of the outcome at new rows, over the kept forests.
-
-        Parameters
-        ----------
-        X : array-like or data frame
-            The columns of the table that the run was given, in the same order.
-
-        Returns
-        -------
-        float64 array
-            Means, or probabilities of the second class (probit).
-        """
-        codes = self.cuts.encode(X)
-        n_rows = np.shape(X)[0]
-        total = np.zeros(n_rows)
-        for forest in self.forests:
-            value = self.center + forest.evaluate(codes, n_rows)
-            total += stats.norm.cdf(value) if self.family == "probit" else value
-        return total / len(self.forests)
-
-    def table(self, top: int | None = None) -> dict[str, NDArray[Any]]:
-        """Columns by mean number of splits, ready for a pandas or polars data frame.
-
-        Parameters
-        ----------
-        top : int, optional
-            Only that many; all by default.
-        """
-        order = np.argsort(-self.mean_splits, kind="stable")[:top]
-        return {
-            "variable": np.array(self.names)[order],
-            "mean_splits": self.mean_splits[order],
-            "inclusion": self.inclusion[order],
-            "last_splits": self.last_splits[order],
-        }
-
-    def __repr__(self) -> str:
-        """A few lines: the run, the noise, the columns that are used most."""
-        n_iterations = self.n_splits.size
-        lines = [
-            f"BartRun: {self.forest.n_trees} trees, {n_iterations} iterations "
-            f"({self.n_burn} burn-in), {len(self.names)} columns, {self.family}, "
-            f"{self.seconds:.3g} s",
-            f"splits per forest {self.n_splits[self.n_burn :].mean():.1f}, "
-            f"acceptance rate {self.acceptance_rate:.2f}"
-            + (
-                f", sigma {self.sigma[self.n_burn :].mean():.4g}"
-                if self.family == "gaussian"
-                else ""
-            ),
-        ]
-        top = self.table(10)
-        used = top["mean_splits"] > 0
-        if used.any():
-            width = max(8, *(len(name) for name in top["variable"][used]))
-            lines.append(f"{'variable':<{width}}  splits per forest  share of forests")
-            for name, mean, share in zip(
-                top["variable"][used], top["mean_splits"][used], top["inclusion"][used], strict=True
-            ):
-                lines.append(f"{name:<{width}}  {mean:17.2f}  {share:16.2f}")
-        return "\n".join(lines)
 
 
 def run_bart(
@@ -181,7 +67,7 @@ def run_bart(
     prior : Prior, optional
         All settings of the prior; ``n_trees`` and ``sparse`` are then taken from it.
     max_cuts : int, default=100
-        At most that many cut points per column.
+        At most that many cut points per column; a binned table keeps its own.
     noise_scale : float, "sd" or "linear", default="sd"
         Rough guess of the noise standard deviation that scales its prior: a number,
         the standard deviation of ``y``, or that of the residuals of a linear model on
@@ -211,7 +97,7 @@ def run_bart(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.random((200, 1000))
     >>> y = 10 * X[:, 3] + 5 * (X[:, 7] > 0.5) + rng.standard_normal(200)
-    >>> found = run_bart(X, y, sparse=True, random_state=1)
+    >>> found = run_bart(X, y, sparse=True, n_iterations=5000, random_state=1)
     >>> [str(name) for name in found.table(2)["variable"]]
     ['x3', 'x7']
     """
@@ -220,7 +106,7 @@ def run_bart(
         n_burn = n_iterations // 2
     n_burn = int(check_scalar(n_burn, "n_burn", Integral, min_val=0, max_val=n_iterations - 1))
     check_scalar(n_keep, "n_keep", Integral, min_val=1)
-    if sigma is not None and not (isinstance(sigma, Real) and sigma > 0):
+    if sigma is not None and not (isinstance(sigma, Real) and sigma > 1e-50):
         raise ValueError(f"sigma must be a positive number or None, got {sigma!r}")
     if prior is None:
         prior = Prior(n_trees=n_trees, sparse=bool(sparse))
@@ -229,6 +115,13 @@ def run_bart(
     rng = as_generator(random_state)
     table = X if isinstance(X, BinnedTable) else bin_table(X, max_cuts=max_cuts)
     outcome = read_outcome(y, table.n_rows, family=family)
+    if table.n_rows < 2 * prior.min_leaf:
+        raise ValueError(
+            f"X has {table.n_rows} rows, but a split needs two leaves of at least "
+            f"{prior.min_leaf} rows each; pass prior=Prior(min_leaf=...) to allow smaller ones"
+        )
+    if sigma is not None and outcome.family == "probit":
+        raise ValueError("sigma cannot be fixed for two classes: probit has no noise to draw")
     chosen = _column_indices(columns, table.names)
     response = working_response(outcome, _noise_guess(noise_scale, X, outcome, chosen))
     chain = start_chain(

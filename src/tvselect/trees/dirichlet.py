@@ -53,6 +53,7 @@ def concentration_grid(
     ``rho / q``.
     """
     u = stats.beta.ppf((np.arange(GRID_SIZE) + 0.5) / GRID_SIZE, a, b)
+    u = np.clip(u, 1e-100, 1.0 - 1e-12)
     shares = rho_share * u / (1.0 - u)
     table = np.log(shares[:, None] + np.arange(TABLE_DEPTH))
     return shares, table

@@ -12,6 +12,7 @@ from tvselect.trees.noise import draw_precision, use_response
 from tvselect.trees.probit import draw_latents
 from tvselect.trees.state import (
     CONCENTRATION,
+    N_DONE,
     N_SPLITS,
     PRECISION,
     Chain,
@@ -30,21 +31,21 @@ def run(
     law: Law,
     chain: Chain,
     trace: Trace,
-    start: int,
     stop: int,
-) -> int:
-    """Run iterations ``start`` to ``stop``; returns where it stopped.
+) -> None:
+    """Run iterations until ``stop`` of them are done.
 
-    It stops early, between two iterations, when the arrays of the chain could
-    become too small in the next one.
+    It ends early, between two iterations, when the arrays of the chain could become
+    too small in the next one. The chain itself holds how many iterations are done, so
+    that an interrupt on the way back to Python loses nothing.
     """
     trees, leaves, tally, target, proposal = chain
     q = design.columns.shape[0]
-    if start == 0:
+    if tally.whole[N_DONE] == 0:
         use_response(target, leaves, proposal)
-    for iteration in range(start, stop):
+    for iteration in range(tally.whole[N_DONE], stop):
         if is_cramped(trees, leaves):
-            return iteration
+            return
         if law.probit:
             draw_latents(rng, target, leaves, proposal, law.offset)
         for tree in range(trees.splits.shape[0]):
@@ -57,7 +58,7 @@ def run(
         trace.precision[iteration] = target.real[PRECISION]
         trace.theta[iteration] = q * law.shares[tally.whole[CONCENTRATION]]
         trace.n_splits[iteration] = tally.whole[N_SPLITS]
-    return stop
+        tally.whole[N_DONE] = iteration + 1
 
 
 @part

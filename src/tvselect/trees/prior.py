@@ -71,16 +71,16 @@ class Prior:
     rho: float | None = None
 
     def __post_init__(self) -> None:
-        check_scalar(self.n_trees, "n_trees", Integral, min_val=1)
-        check_scalar(self.min_leaf, "min_leaf", Integral, min_val=1)
+        check_scalar(self.n_trees, "n_trees", Integral, min_val=1, max_val=10**6)
+        check_scalar(self.min_leaf, "min_leaf", Integral, min_val=1, max_val=2**62)
         for name, high in (("base", 1.0), ("noise_quantile", 1.0)):
             value = getattr(self, name)
             check_scalar(value, name, Real, min_val=0.0, max_val=high, include_boundaries="neither")
         check_scalar(self.power, "power", Real, min_val=0.0)
-        for name in ("k", "noise_df", "a", "b"):
-            check_scalar(getattr(self, name), name, Real, min_val=0.0, include_boundaries="neither")
-        if self.rho is not None:
-            check_scalar(self.rho, "rho", Real, min_val=0.0, include_boundaries="neither")
+        for name in ("k", "noise_df", "a", "b", "rho"):
+            value = getattr(self, name)
+            if value is not None:
+                check_scalar(value, name, Real, min_val=1e-6, max_val=1e12)
         for name in ("base", "power", "k", "noise_df", "noise_quantile", "a", "b", "rho"):
             value = getattr(self, name)
             if value is not None and not math.isfinite(value):

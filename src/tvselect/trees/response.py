@@ -13,6 +13,8 @@ from tvselect.inputs import Outcome
 from tvselect.inputs.outcome import Family
 from tvselect.trees.bits import in_bit_order
 
+SMALLEST_SCALE = 1e-50
+
 
 @dataclass(frozen=True)
 class Response:
@@ -58,12 +60,15 @@ def working_response(outcome: Outcome, noise_scale: float | Literal["sd"] = "sd"
         return Response("probit", in_bit_order(2.0 * y - 1.0), y.size, 0.0, 1.0, 1.0, offset)
     center, scale = float(y.mean()), float(y.max() - y.min())
     values = (y - center) / scale
+    guess = float(values.std(ddof=1)) if noise_scale == "sd" else noise_scale / scale
+    if not SMALLEST_SCALE < guess < 1.0 / SMALLEST_SCALE:
+        raise ValueError(f"noise_scale={noise_scale!r} is out of all proportion to y")
     return Response(
         family="gaussian",
         values=in_bit_order(values),
         n_rows=y.size,
         center=center,
         scale=scale,
-        noise_scale=float(values.std(ddof=1)) if noise_scale == "sd" else noise_scale / scale,
+        noise_scale=guess,
         offset=0.0,
     )

@@ -15,6 +15,7 @@ from tvselect.trees.state import (
     ACCEPTED,
     CONCENTRATION,
     COUNT,
+    N_DONE,
     PRECISION,
     PRESENT,
     SINCE,
@@ -61,7 +62,6 @@ class Sampler:
         self.law = law
         self.rng = rng
         self.n_iterations = n_iterations
-        self.n_done = 0
         self.chain = stumps(n_trees, design.n_rows, design.columns.size)
         target = self.chain.target
         (target.classes if law.probit else target.values)[:] = values
@@ -80,12 +80,15 @@ class Sampler:
         if n_iterations is not None:
             stop = min(stop, self.n_done + n_iterations)
         while True:
-            self.n_done = run(
-                self.rng, self.design, self.law, self.chain, self.trace, self.n_done, stop
-            )
-            if self.n_done == stop:
+            run(self.rng, self.design, self.law, self.chain, self.trace, stop)
+            if self.n_done >= stop:
                 return
             self.chain = with_more_room(self.chain)
+
+    @property
+    def n_done(self) -> int:
+        """Iterations done so far."""
+        return int(self.chain.tally.whole[N_DONE])
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -155,7 +158,7 @@ def start_chain(
     rng : numpy.random.Generator
     """
     if columns is None:
-        columns = np.arange(table.n_columns)
+        columns = np.arange(table.n_columns, dtype=np.int64)
     probit = response.family == "probit"
     law = prior.law(
         response,

@@ -29,7 +29,7 @@ N_FIELDS = 8
 # Fields of a column in the tally.
 COUNT, SINCE, TOTAL, PRESENT = range(4)
 # Whole numbers of the tally.
-N_SPLITS, CONCENTRATION, ACCEPTED = range(3)
+N_SPLITS, CONCENTRATION, ACCEPTED, N_DONE = range(4)
 # Real numbers of the target.
 PRECISION, SQUARES = range(2)
 
@@ -138,7 +138,8 @@ class Tally(NamedTuple):
     ladder : int64 array
         ``ladder[m]``: columns with more than ``m`` splits.
     whole : int64 array
-        Splits in all, place of ``theta`` on its grid, accepted proposals.
+        Splits in all, place of ``theta`` on its grid, accepted proposals, iterations
+        done.
     """
 
     columns: IntArray
@@ -210,7 +211,7 @@ def stumps(n_trees: int, n_rows: int, n_columns: int) -> Chain:
     )
     trees.nodes[:, 0, LEAF] = every_tree
     leaves = Leaves(
-        size=np.array([n_trees]),
+        size=np.array([n_trees], dtype=np.int64),
         owners=np.zeros((capacity, 2), dtype=np.int64),
         masks=np.zeros((rows.size, capacity), dtype=np.uint64),
         gram=np.zeros((capacity, capacity)),
@@ -227,7 +228,7 @@ def stumps(n_trees: int, n_rows: int, n_columns: int) -> Chain:
         tally=Tally(
             columns=np.zeros((n_columns, 4), dtype=np.int64),
             ladder=np.zeros(capacity, dtype=np.int64),
-            whole=np.zeros(3, dtype=np.int64),
+            whole=np.zeros(4, dtype=np.int64),
         ),
         target=Target(
             values=np.zeros(padded),

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+import tvselect
+from tvselect import jit
+from tvselect.trees import run_bart
+
+PLAIN = bool(numba.config.DISABLE_JIT)
+compiled_only = pytest.mark.skipif(PLAIN, reason="nothing is compiled")
+
+PART = """
+from tvselect.jit import part
+
+@part
+def weight(x):
+    return 2.0 * x
+"""
+
+KERNELS = """
+import numpy as np
+from tvselect.jit import kernel
+from tvselect.probe_part import weight
+
+@kernel
+def fill(out):
+    for i in range(out.shape[0]):
+        out[i] = weight(1.0)
+
+@kernel
+def fill_more(out):
+    for i in range(out.shape[0]):
+        out[i] = weight(10.0)
+
+out, more = np.zeros(1), np.zeros(1)
+fill(out)
+fill_more(more)
+print(out[0], more[0])
+"""
+
+USES = """
+import numpy as np
+import pandas as pd
+from tvselect.trees import bin_table, run_bart
+from tvselect.trees.bins import encode_columns, find_cuts
+from tvselect.trees.forest import evaluate_forest
+from tvselect.trees.gibbs import run
+
+X = np.random.default_rng(0).standard_normal((90, 3))
+y = X[:, 0] + X[:, 1]
+locked = np.asfortranarray(X)
+locked.flags.writeable = False
+missing = np.where(X > 2, np.nan, X)
+for table, outcome, settings in (
+    (X, y, {}),
+    (X[:, :1], y, {"sparse": True}),
+    (X[:20], y[:20] > 0, {"sparse": True}),
+    (np.asfortranarray(X), y, {"columns": [2, 0], "sigma": 1.0}),
+    (locked, y, {"sigma": np.inf, "n_burn": 0}),
+    (X.astype(np.float32)[::-2], y[::-2].astype(int), {"n_burn": np.int32(2)}),
+    (X > 0, y.astype(np.float32), {"n_iterations": np.int16(9), "noise_scale": np.float32(1)}),
+    (pd.DataFrame(missing), pd.Series(y), {"max_cuts": np.uint8(7)}),
+    (bin_table(missing), y.tolist(), {"random_state": np.random.MT19937(0)}),
+):
+    found = run_bart(table, outcome, **{"n_iterations": 10, "random_state": 0, **settings})
+    found.predict(X[: len(outcome), : len(found.cuts.names)])
+    found.forest.evaluate(bin_table(X).codes, 90)
+for kernel in (find_cuts, encode_columns, run, evaluate_forest):
+    assert len(kernel.signatures) == 1, (kernel.__name__, kernel.signatures)
+"""
+
+CHAINS = """
+import sys
+import numpy as np
+from tvselect.trees import run_bart
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((40, 3))
+X[::7, 1] = np.nan
+y = X[:, 0] + 0.1 * rng.standard_normal(40)
+for outcome in (y, y > 0):
+    found = run_bart(X, outcome, n_trees=3, n_iterations=12, sparse=True, random_state=5)
+    np.savetxt(sys.stdout, np.column_stack([found.sigma, found.theta, found.n_splits]))
+    np.savetxt(sys.stdout, found.predict(X).reshape(-1, 1) * [1, 0, 0])
+"""
+
+
+def python(script, **environment):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script],
+        env={**os.environ, **{name: str(value) for name, value in environment.items()}},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@compiled_only
+def test_a_changed_part_recompiles_the_kernels_of_other_files_and_is_announced_once(tmp_path):
+    package = tmp_path / "src" / "tvselect"
+    shutil.copytree(
+        Path(tvselect.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__")
+    )
+    (package / "probe_part.py").write_text(PART)
+    (package / "probe.py").write_text(KERNELS)
+
+    def probe():
+        done = python(
+            "import tvselect.probe",
+            PYTHONPATH=package.parent,
+            PYTHONDONTWRITEBYTECODE=1,
+            NUMBA_CACHE_DIR=tmp_path / "cache",
+        )
+        return done.stdout.split(), done.stderr.count("tvselect: compiling")
+
+    assert probe() == (["2.0", "20.0"], 1)
+    assert probe() == (["2.0", "20.0"], 0)
+    (package / "probe_part.py").write_text(PART.replace("2.0", "3.0"))
+    assert probe() == (["3.0", "30.0"], 1)
+
+
+@compiled_only
+def test_kernels_are_compiled_once_whatever_the_input():
+    python(USES)
+
+
+@compiled_only
+def test_compiled_and_plain_chains_agree():
+    with redirect_stdout(StringIO()) as here:
+        exec(CHAINS, {})
+    there = python(CHAINS, NUMBA_DISABLE_JIT=1).stdout
+    compiled, plain = (np.array(text.split(), dtype=float) for text in (here.getvalue(), there))
+    assert compiled.size == 2 * (12 + 40) * 3
+    np.testing.assert_allclose(compiled, plain, rtol=1e-9)
+
+
+@compiled_only
+def test_kernels_run_without_the_gil_and_without_reference_counts():
+    for decorate in (jit.kernel, jit.part):
+        options = decorate(lambda x: x).targetoptions
+        assert options["nogil"]
+        assert not options["_nrt"]
+        assert "fastmath" not in options
+
+
+@pytest.mark.skipif(not PLAIN, reason="kernels are compiled")
+def test_without_numba_kernels_are_plain_functions():
+    def function(x):
+        return x
+
+    assert jit.kernel(function) is function
+    assert jit.part(function) is function
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_a_run_works_in_this_mode():
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    assert run_bart(X, X[:, 0], n_trees=2, n_iterations=5, random_state=0).n_splits.size == 5

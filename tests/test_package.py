@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import tvselect
+from tvselect import trees
+
+
+def test_version_is_that_of_the_project():
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())
+    assert tvselect.__version__ == project["project"]["version"]
+
+
+@pytest.mark.parametrize("name", tvselect.__all__)
+def test_public_names_are_found(name):
+    assert name in dir(tvselect)
+    assert getattr(tvselect, name).__name__ == name
+
+
+@pytest.mark.parametrize("name", trees.__all__)
+def test_public_names_of_the_trees_are_found(name):
+    assert getattr(trees, name).__name__ == name
+
+
+@pytest.mark.parametrize("name", [*tvselect.__all__, *(f"trees.{name}" for name in trees.__all__)])
+def test_public_names_are_described(name):
+    found = tvselect
+    for part in name.split("."):
+        found = getattr(found, part)
+    assert found.__doc__
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(AttributeError, match="'tvselect' has no attribute 'nothing'"):
+        _ = tvselect.nothing
+    with pytest.raises(ImportError, match="nothing"):
+        from tvselect import nothing  # noqa: F401
+
+
+def test_a_star_import_brings_the_public_names():
+    names: dict[str, object] = {}
+    exec("from tvselect import *", names)
+    assert set(tvselect.__all__) <= set(names)
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    script = "import sys, tvselect; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    loaded = set(done.stdout.split())
+    assert "tvselect" in loaded
+    assert not loaded & {"numba", "numpy", "scipy", "sklearn", "narwhals", "tqdm"}

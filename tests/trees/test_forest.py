@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+
+from tvselect.inputs import read_outcome
+from tvselect.trees import Forest, Prior, bin_table, start_chain, working_response
+
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")
+N_ITERATIONS = 10 if numba.config.DISABLE_JIT else 300
+
+
+@pytest.fixture(params=[20, 64, 131])
+def grown(request):
+    """A table with missing values and a chain that has run on it."""
+    n_rows = request.param
+    rng = np.random.default_rng(n_rows)
+    X = rng.standard_normal((n_rows, 6)).round(1)
+    y = 3 * X[:, 2] + X[:, 4] + 0.1 * rng.standard_normal(n_rows)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    table = bin_table(X)
+    sampler = start_chain(
+        table,
+        working_response(read_outcome(y, n_rows)),
+        Prior(n_trees=4, min_leaf=1, power=0.5),
+        columns=np.array([4, 2, 1]),
+        n_iterations=N_ITERATIONS,
+        n_burn=0,
+        sigma=0.1,
+        rng=rng,
+    )
+    sampler.advance()
+    return table, sampler
+
+
+def small_forest():
+    """Two trees: ``x0 <= 3`` (missing left) over ``x1 <= 0`` on its right, and a stump."""
+    return Forest(
+        starts=np.array([0, 5, 6]),
+        left=np.array([1, -1, 3, -1, -1, -1]),
+        column=np.array([0, -1, 1, -1, -1, -1]),
+        cut=np.array([3, 0, 0, 0, 0, 0], dtype=np.uint8),
+        missing_left=np.array([True, False, False, False, False, False]),
+        value=np.array([0.0, 1.0, 0.0, 10.0, 100.0, 0.5]),
+    )
+
+
+def walk(forest, codes, row):
+    """Value of a forest at one row, by the words of its description."""
+    total = 0.0
+    for node in forest.starts[:-1]:
+        while forest.left[node] >= 0:
+            code = codes[forest.column[node], row]
+            left = forest.missing_left[node] if code == 255 else code <= forest.cut[node]
+            node = forest.left[node] if left else forest.left[node] + 1
+        total += forest.value[node]
+    return total
+
+
+def test_a_forest_sends_rows_where_its_splits_say():
+    codes = np.array([[3, 4, 4, 4, 255, 0], [7, 0, 1, 255, 9, 255]], dtype=np.uint8)
+    expected = [1.5, 10.5, 100.5, 100.5, 1.5, 1.5]
+    np.testing.assert_array_equal(small_forest().evaluate(codes, 6), expected)
+
+
+def test_a_forest_knows_its_size_and_depths():
+    forest = small_forest()
+    assert (forest.n_trees, forest.n_splits) == (2, 2)
+    np.testing.assert_array_equal(forest.depths(), [0, 1, 1, 2, 2, 0])
+    np.testing.assert_array_equal(forest.split_counts(4), [1, 1, 0, 0])
+
+
+def test_values_at_rows_are_those_of_a_walk_down_every_tree(grown):
+    _, sampler = grown
+    forest = sampler.forest()
+    codes = np.random.default_rng(0).integers(0, 256, (6, 100)).astype(np.uint8)
+    expected = [walk(forest, codes, row) for row in range(100)]
+    np.testing.assert_allclose(forest.evaluate(codes, 100), expected, rtol=1e-12)
+    np.testing.assert_allclose(forest.evaluate(codes, 7), expected[:7], rtol=1e-12)
+    assert forest.n_splits > 0
+
+
+def test_values_at_the_training_rows_are_those_of_the_chain(grown):
+    table, sampler = grown
+    values = sampler.forest().evaluate(table.codes, table.n_rows)
+    np.testing.assert_allclose(values, sampler.fitted(), atol=1e-12)
+
+
+def test_scale_multiplies_the_values(grown):
+    _, sampler = grown
+    one, five = sampler.forest(), sampler.forest(5.0)
+    np.testing.assert_array_equal(five.value, 5.0 * one.value)
+    np.testing.assert_array_equal(five.left, one.left)
+
+
+def test_a_snapshot_does_not_follow_the_chain(grown):
+    _, sampler = grown
+    forest = sampler.forest()
+    kept = forest.value.copy()
+    sampler.chain.leaves.means[:] = 7.0
+    sampler.chain.trees.nodes[:] = 0
+    np.testing.assert_array_equal(forest.value, kept)
+    assert forest.n_splits > 0
+
+
+def test_depths_follow_the_children(grown):
+    _, sampler = grown
+    forest = sampler.forest()
+    depths = forest.depths()
+    assert not depths[forest.starts[:-1]].any()
+    for node in np.flatnonzero(forest.left >= 0):
+        assert depths[forest.left[node]] == depths[node] + 1
+        assert depths[forest.left[node] + 1] == depths[node] + 1
+
+
+def test_split_counts_are_by_column_of_the_table(grown):
+    _, sampler = grown
+    counts = sampler.forest().split_counts(6)
+    np.testing.assert_array_equal(counts[[4, 2, 1]], sampler.counts)
+    np.testing.assert_array_equal(counts[[0, 3, 5]], 0)
+    assert counts.sum() == sampler.forest().n_splits
+
+
+def test_leaves_and_splits_are_told_apart(grown):
+    _, sampler = grown
+    forest = sampler.forest()
+    splits = forest.left >= 0
+    assert (forest.column[splits] >= 0).all()
+    assert (forest.column[~splits] == -1).all()
+    assert not forest.value[splits].any()
+    assert not forest.missing_left[~splits].any()
+    sizes = np.diff(forest.starts)
+    counted = np.add.reduceat(splits, forest.starts[:-1])
+    np.testing.assert_array_equal(sizes, 2 * counted + 1)

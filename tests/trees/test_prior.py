@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tvselect.inputs import read_outcome
+from tvselect.trees import Prior, working_response
+from tvselect.trees.bits import in_row_order
+from tvselect.trees.state import MAX_DEPTH
+
+
+def response_of(y, noise_scale="sd"):
+    return working_response(read_outcome(y, len(y)), noise_scale)
+
+
+def law_of(prior, response, n_columns=7):
+    return prior.law(response, n_columns, burn=3, sparse_from=2, free_noise=True)
+
+
+@pytest.mark.parametrize("base", [0.1, 0.95])
+@pytest.mark.parametrize("power", [0.0, 0.5, 2.0])
+def test_split_log_odds_are_those_of_one_more_split(base, power):
+    odds = law_of(Prior(base=base, power=power), response_of([1, 2, 3])).split_log_odds
+    assert odds.size == MAX_DEPTH + 1
+    for depth in range(MAX_DEPTH + 1):
+        p, below = (base * (1 + d) ** -power for d in (depth, depth + 1))
+        assert odds[depth] == pytest.approx(math.log(p * (1 - below) ** 2 / (1 - p)))
+
+
+@pytest.mark.parametrize("power", [400.0, 1e6])
+def test_a_steep_prior_has_finite_log_odds(power):
+    law = law_of(Prior(power=power), response_of([1, 2, 3]))
+    assert np.isfinite(law.split_log_odds).all()
+
+
+def test_leaf_means_have_the_standard_deviation_of_the_paper():
+    assert Prior(n_trees=16, k=2).leaf_sd(response_of([1.0, 2.0, 7.0])) == 0.5 / (2 * 4)
+    assert Prior(n_trees=16, k=3).leaf_sd(response_of([1, 0, 1])) == 3 / (3 * 4)
+    law = law_of(Prior(n_trees=16, k=2), response_of([1.0, 2.0, 7.0]))
+    assert law.leaf_precision == pytest.approx(16.0**2)
+
+
+@pytest.mark.parametrize("noise_df", [1, 3.0, 10])
+@pytest.mark.parametrize("noise_quantile", [0.5, 0.9, 0.99])
+def test_noise_is_below_its_scale_with_the_stated_probability(noise_df, noise_quantile):
+    response = response_of([1.0, 4.0, 2.0, 8.0])
+    prior = Prior(noise_df=noise_df, noise_quantile=noise_quantile)
+    law = law_of(prior, response)
+    assert law.noise_df == noise_df
+    variance = law.noise_sum / law.noise_df
+    inverse_gamma = stats.invgamma(noise_df / 2, scale=noise_df * variance / 2)
+    below = inverse_gamma.cdf(response.noise_scale**2)
+    assert below == pytest.approx(noise_quantile)
+
+
+@pytest.mark.parametrize("rho", [None, 2.0])
+def test_concentration_has_its_beta_prior(rho):
+    prior = Prior(sparse=True, a=0.5, b=1.5, rho=rho)
+    law = law_of(prior, response_of([1.0, 2.0, 4.0]))
+    theta = 7 * law.shares
+    share = theta / (theta + (7 if rho is None else rho))
+    steps = (np.arange(share.size) + 0.5) / share.size
+    np.testing.assert_allclose(stats.beta(0.5, 1.5).cdf(share), steps, atol=1e-9)
+
+
+def test_only_a_sparse_prior_ever_draws_the_concentration():
+    response = response_of([1.0, 2.0, 4.0])
+    assert law_of(Prior(sparse=True), response).sparse_from == 2
+    assert law_of(Prior(), response).sparse_from == np.iinfo(np.int64).max
+
+
+def test_numbers_of_any_type_give_the_same_law():
+    response = response_of([1.0, 2.0, 4.0])
+    plain = law_of(Prior(n_trees=4, min_leaf=3, k=2.0, noise_df=4.0, sparse=True), response)
+    numpy = Prior(
+        n_trees=np.int32(4), min_leaf=np.uint8(3), k=np.float32(2), noise_df=4, sparse=np.True_
+    )
+    for one, other in zip(plain, law_of(numpy, response), strict=True):
+        assert type(one) is type(other)
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("n_trees", 0, ValueError),
+        ("n_trees", 2.0, TypeError),
+        ("min_leaf", 0, ValueError),
+        ("min_leaf", "5", TypeError),
+        ("base", 0.0, ValueError),
+        ("base", 1.0, ValueError),
+        ("power", -0.1, ValueError),
+        ("k", 0, ValueError),
+        ("noise_df", 0.0, ValueError),
+        ("noise_quantile", 0, ValueError),
+        ("noise_quantile", 1, ValueError),
+        ("a", 0, ValueError),
+        ("b", -1.0, ValueError),
+        ("rho", 0.0, ValueError),
+        ("rho", "p", TypeError),
+        *((name, math.nan, ValueError) for name in ("base", "power", "k", "noise_df", "a", "rho")),
+        *((name, math.inf, ValueError) for name in ("base", "power", "k", "noise_df", "b", "rho")),
+    ],
+)
+def test_settings_out_of_range_are_refused_by_name(name, value, error):
+    with pytest.raises(error, match=name):
+        Prior(**{name: value})
+
+
+def test_a_prior_cannot_be_changed_but_copied():
+    prior = Prior()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        prior.k = 3.0
+    assert dataclasses.replace(prior, k=3.0) == Prior(k=3.0)
+
+
+def test_a_continuous_response_is_centred_and_of_range_one():
+    y = np.array([3.0, 1.0, 9.0, 4.0])
+    response = response_of(y)
+    values = in_row_order(response.values, 4)
+    assert np.ptp(values) == pytest.approx(1.0)
+    assert values.mean() == pytest.approx(0.0)
+    np.testing.assert_allclose(response.center + response.scale * values, y)
+    assert response.noise_scale == pytest.approx(y.std(ddof=1) / 8)
+    assert response_of(y, 2.0).noise_scale == 0.25
+    assert response.values.size == 64
+    assert np.count_nonzero(response.values) <= 4
+
+
+@pytest.mark.parametrize("unit", [1e-250, 1e-150, 1e-3, 1e150, 1e300])
+def test_the_unit_of_the_outcome_does_not_matter(unit):
+    y = np.array([3.0, 1.0, 9.0, 4.0])
+    one, other = response_of(y), response_of(unit * y)
+    np.testing.assert_allclose(other.values, one.values, rtol=1e-12)
+    assert other.noise_scale == pytest.approx(one.noise_scale)
+    assert other.scale == pytest.approx(unit * one.scale, rel=1e-12, abs=0)
+
+
+def test_two_classes_are_plus_and_minus_one_with_the_offset_of_their_share():
+    response = response_of(["b", "a", "b", "b"])
+    np.testing.assert_array_equal(in_row_order(response.values, 4), [1, -1, 1, 1])
+    assert response.values.sum() == 2
+    assert stats.norm.cdf(response.offset) == pytest.approx(0.75)
+    assert (response.family, response.center, response.scale) == ("probit", 0.0, 1.0)

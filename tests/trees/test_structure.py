@@ -1,0 +1,321 @@
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+
+from tvselect.inputs import read_outcome
+from tvselect.trees import Prior, bin_table, start_chain, structure, working_response
+from tvselect.trees.bits import in_row_order
+from tvselect.trees.state import (
+    ACCEPTED,
+    COLUMN,
+    CUT,
+    DEPTH,
+    LEAF,
+    LEFT,
+    MISSING_LEFT,
+    N_SPLITS,
+    PARENT,
+    SQUARES,
+    with_more_room,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")
+PLAIN = bool(numba.config.DISABLE_JIT)
+SOME, MANY = (20, 100) if PLAIN else (100, 500)
+
+CASES = {
+    "small": {"n_rows": 20, "min_leaf": 1},
+    "one word": {"n_rows": 64},
+    "odd rows": {"n_rows": 131, "n_trees": 10},
+    "missing": {"n_rows": 150, "missing": 0.3, "min_leaf": 3},
+    "mostly missing": {"n_rows": 90, "missing": 0.9, "min_leaf": 1},
+    "many leaves": {"n_rows": 300, "min_leaf": 1, "power": 0.3, "n_trees": 3, "sigma": 0.05},
+    "one deep tree": {"n_rows": 200, "min_leaf": 1, "power": 0.0, "n_trees": 1, "sigma": 0.05},
+    "large leaves": {"n_rows": 200, "min_leaf": 40},
+    "no room to split": {"n_rows": 30, "min_leaf": 16},
+    "probit": {"n_rows": 100, "family": "probit", "missing": 0.1},
+    "sparse": {"n_rows": 100, "sparse": True, "missing": 0.1},
+    "some columns": {"n_rows": 100, "columns": [6, 1, 3], "missing": 0.1, "sparse": True},
+    "few cuts": {"n_rows": 100, "max_cuts": 2, "power": 0.5, "min_leaf": 1},
+    "most cuts": {"n_rows": 300, "max_cuts": 254, "min_leaf": 1, "missing": 0.05},
+    "prior only": {"n_rows": 60, "sigma": np.inf, "power": 0.5, "min_leaf": 2},
+}
+
+
+def chain_on(
+    *,
+    n_rows,
+    missing=0.0,
+    family="gaussian",
+    columns=None,
+    sigma=None,
+    max_cuts=100,
+    n_iterations=MANY,
+    n_burn=0,
+    seed=0,
+    **prior,
+):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack(
+        [
+            rng.standard_normal((n_rows, 4)),
+            rng.integers(0, 4, n_rows),
+            rng.random(n_rows) < 0.5,
+            np.exp(3 * rng.standard_normal(n_rows)),
+            np.ones(n_rows),
+        ]
+    )
+    signal = 3 * X[:, 1] + 2 * (X[:, 4] > 1) + np.sin(4 * X[:, 3]) + X[:, 0] * X[:, 5]
+    y = signal + 0.3 * rng.standard_normal(n_rows)
+    X[rng.random(X.shape) < missing] = np.nan
+    if family == "probit":
+        y = y > np.median(y)
+    return start_chain(
+        bin_table(X, max_cuts=max_cuts),
+        working_response(read_outcome(y, n_rows)),
+        Prior(**{"n_trees": 5, **prior}),
+        columns=None if columns is None else np.array(columns),
+        n_iterations=n_iterations,
+        n_burn=n_burn,
+        sigma=sigma,
+        rng=rng,
+    )
+
+
+def rows_of_leaves(sampler):
+    """The row set of every leaf (leaves, rows), read bit by bit."""
+    leaves = sampler.chain.leaves
+    words = np.ascontiguousarray(leaves.masks[:, : leaves.size[0]].T)
+    by_bit = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
+    padded = np.array([in_row_order(bits, bits.size) for bits in by_bit], dtype=bool)
+    assert not padded[:, sampler.design.n_rows :].any()
+    return padded[:, : sampler.design.n_rows]
+
+
+def check_trees(sampler, rows):
+    """Every tree is well formed and sends the rows to the leaves that hold them."""
+    design, (trees, leaves, tally, _, _) = sampler.design, sampler.chain
+    codes = design.codes.view(np.uint8)[:, : design.n_rows]
+    counts = np.zeros(design.columns.size, dtype=int)
+    seen_leaves = []
+    for tree, nodes in enumerate(trees.nodes):
+        seen_nodes = []
+        stack = [(0, 0, np.ones(design.n_rows, dtype=bool), {})]
+        while stack:
+            node, depth, here, open_cuts = stack.pop()
+            seen_nodes.append(node)
+            assert nodes[node, DEPTH] == depth
+            left = nodes[node, LEFT]
+            if left == 0:
+                leaf = nodes[node, LEAF]
+                seen_leaves.append(leaf)
+                assert leaves.owners[leaf].tolist() == [tree, node]
+                np.testing.assert_array_equal(rows[leaf], here)
+                assert here.sum() >= sampler.law.min_leaf or depth == 0
+                continue
+            column, cut = nodes[node, COLUMN], nodes[node, CUT]
+            where = design.columns[column]
+            low, high = open_cuts.get(column, (0, design.n_cuts[where]))
+            assert low <= cut < high
+            assert nodes[node, MISSING_LEFT] in ((0, 1) if design.has_missing[where] else (0,))
+            assert nodes[left, PARENT] == nodes[left + 1, PARENT] == node
+            goes_left = codes[where] <= cut
+            if nodes[node, MISSING_LEFT]:
+                goes_left |= codes[where] == 255
+            counts[column] += 1
+            for child, side, limits in (
+                (left, goes_left, (low, cut)),
+                (left + 1, ~goes_left, (cut + 1, high)),
+            ):
+                stack.append((child, depth + 1, here & side, {**open_cuts, column: limits}))
+        assert sorted(seen_nodes) == list(range(2 * trees.splits[tree] + 1))
+    assert sorted(seen_leaves) == list(range(leaves.size[0]))
+    np.testing.assert_array_equal(sampler.counts, counts)
+    assert tally.whole[N_SPLITS] == counts.sum() == trees.splits.sum()
+    above = [(counts > m).sum() for m in range(tally.ladder.size)]
+    np.testing.assert_array_equal(tally.ladder, above)
+    constant = design.n_cuts[design.columns] == 0
+    assert not counts[constant].any()
+
+
+def check_sums(sampler, rows):
+    """What the chain keeps about its leaves is what the rows say."""
+    leaves, target = sampler.chain.leaves, sampler.chain.target
+    size = leaves.size[0]
+    by_row = in_row_order(target.values, sampler.design.n_rows)
+    forest = leaves.means[:size] @ rows
+    np.testing.assert_array_equal(leaves.gram[:size, :size], rows.astype(int) @ rows.T)
+    np.testing.assert_allclose(leaves.sums[:size], rows @ by_row, atol=1e-9)
+    np.testing.assert_allclose(leaves.fitted[:size], rows @ forest, atol=1e-9)
+    assert target.real[SQUARES] == pytest.approx((by_row**2).sum(), abs=1e-9)
+    assert np.isfinite(forest).all()
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("seed", [0] if PLAIN else [0, 1, 2])
+def test_the_state_of_a_chain_is_what_its_trees_say(case, seed):
+    sampler = chain_on(**CASES[case], seed=seed)
+    grown = False
+    for step in (1, 2, *[MANY // 10] * 9, None):
+        sampler.advance(step)
+        rows = rows_of_leaves(sampler)
+        check_trees(sampler, rows)
+        check_sums(sampler, rows)
+        grown |= sampler.counts.any()
+    assert sampler.n_done == sampler.n_iterations
+    assert grown != (case == "no room to split")
+
+
+def plain(part):
+    return getattr(part, "py_func", part)
+
+
+@pytest.mark.parametrize("case", ["missing", "one deep tree", "few cuts"])
+def test_looking_at_a_tree_finds_what_is_there(case):
+    sampler = chain_on(**CASES[case])
+    sampler.advance()
+    design, trees = sampler.design, sampler.chain.trees
+    for tree, nodes in enumerate(trees.nodes):
+        used = range(2 * trees.splits[tree] + 1)
+        leaves = [node for node in used if nodes[node, LEFT] == 0]
+        splits = [node for node in used if nodes[node, LEFT] != 0]
+        pairs = {node: {nodes[node, LEFT], nodes[node, LEFT] + 1} for node in splits}
+        prunable = [node for node in splits if pairs[node] <= {*leaves}]
+        found = [plain(structure.nth_leaf)(trees, tree, rank) for rank in range(len(leaves))]
+        assert found == leaves
+        found = [plain(structure.nth_split)(trees, tree, rank) for rank in range(len(splits))]
+        assert found == splits
+        found = [plain(structure.nth_prunable)(trees, tree, rank) for rank in range(len(prunable))]
+        assert found == prunable
+        assert plain(structure.n_prunable)(trees, tree) == len(prunable)
+        for column, where in enumerate(design.columns):
+            n_cuts = int(design.n_cuts[where])
+            for leaf in leaves:
+                cuts = set(range(n_cuts))
+                node = leaf
+                while node != 0:
+                    parent = nodes[node, PARENT]
+                    if nodes[parent, COLUMN] == column:
+                        below = set(range(nodes[parent, CUT]))
+                        above = set(range(nodes[parent, CUT] + 1, n_cuts))
+                        cuts &= below if nodes[parent, LEFT] == node else above
+                    node = parent
+                low, high = plain(structure.open_cuts)(trees, tree, leaf, column, n_cuts)
+                assert set(range(low, high)) == cuts
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_averages_are_those_over_all_iterations_after_burn_in(case):
+    sampler = chain_on(**CASES[case], n_iterations=SOME, n_burn=SOME // 3)
+    before = np.zeros(sampler.chain.trees.splits.size, dtype=int)
+    counts, accepted = [], 0
+    for iteration in range(SOME):
+        mean, share = sampler.averages()
+        drawn = np.array(counts[SOME // 3 :])
+        if drawn.size:
+            np.testing.assert_allclose(mean, drawn.mean(axis=0), atol=1e-12)
+            np.testing.assert_allclose(share, (drawn > 0).mean(axis=0), atol=1e-12)
+        else:
+            assert not mean.any()
+            assert not share.any()
+        sampler.advance(1)
+        splits = sampler.chain.trees.splits.copy()
+        accepted += np.abs(splits - before).sum()
+        before = splits
+        counts.append(sampler.counts)
+        assert sampler.trace.n_splits[iteration] == sampler.counts.sum()
+    drawn = np.array(counts[SOME // 3 :])
+    mean, share = sampler.averages()
+    np.testing.assert_allclose(mean, drawn.mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(share, (drawn > 0).mean(axis=0), atol=1e-12)
+    assert sampler.chain.tally.whole[ACCEPTED] == accepted
+    assert sampler.acceptance_rate == accepted / (SOME * before.size)
+
+
+def assert_same_chain(one, other):
+    for a, b in zip(one.trace, other.trace, strict=True):
+        np.testing.assert_array_equal(a, b)
+    for a, b in zip(one.averages(), other.averages(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    for a, b in zip(vars(one.forest()).values(), vars(other.forest()).values(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(one.counts, other.counts)
+    np.testing.assert_array_equal(one.fitted(), other.fitted())
+    assert one.acceptance_rate == other.acceptance_rate
+    assert one.rng.random() == other.rng.random()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_chain_is_the_same_in_one_go_and_in_steps(case):
+    whole = chain_on(**CASES[case], n_iterations=SOME, n_burn=SOME // 2)
+    steps = chain_on(**CASES[case], n_iterations=SOME, n_burn=SOME // 2)
+    whole.advance()
+    for step in (1, 0, 3, SOME // 2, 1, 10 * SOME):
+        steps.advance(step)
+    assert steps.n_done == SOME
+    assert_same_chain(whole, steps)
+
+
+@pytest.mark.skipif(PLAIN, reason="too slow in plain Python")
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"n_trees": 1, "power": 0.0, "min_leaf": 1, "sigma": 0.02, "missing": 0.1},
+        {"n_trees": 40, "power": 0.2, "min_leaf": 1, "sigma": 0.05, "sparse": True},
+        {"n_trees": 150, "power": 0.5, "min_leaf": 1, "family": "probit"},
+    ],
+    ids=["nodes", "leaves", "many trees"],
+)
+def test_more_room_on_the_way_changes_nothing(setting):
+    plain = chain_on(n_rows=400, **setting, n_burn=100)
+    roomy = chain_on(n_rows=400, **setting, n_burn=100)
+    for _ in range(4):
+        roomy.chain = with_more_room(roomy.chain)
+    first = plain.chain
+    plain.advance()
+    roomy.advance()
+    assert plain.chain.leaves.sums.size > first.leaves.sums.size
+    assert roomy.chain.leaves.sums.size == 16 * first.leaves.sums.size
+    assert_same_chain(plain, roomy)
+    rows = rows_of_leaves(plain)
+    check_trees(plain, rows)
+    check_sums(plain, rows)
+
+
+def test_more_room_keeps_the_state():
+    sampler = chain_on(**CASES["missing"])
+    sampler.advance(SOME)
+    forest, fitted = sampler.forest(), sampler.fitted()
+    sampler.chain = with_more_room(sampler.chain)
+    np.testing.assert_array_equal(sampler.forest().value, forest.value)
+    np.testing.assert_array_equal(sampler.fitted(), fitted)
+    rows = rows_of_leaves(sampler)
+    check_trees(sampler, rows)
+    check_sums(sampler, rows)
+
+
+@pytest.mark.skipif(PLAIN, reason="too slow in plain Python")
+def test_sums_stay_right_over_a_long_chain():
+    sampler = chain_on(n_rows=250, n_trees=20, min_leaf=1, missing=0.1, n_iterations=50_000)
+    sampler.advance()
+    rows = rows_of_leaves(sampler)
+    check_trees(sampler, rows)
+    check_sums(sampler, rows)
+
+
+def test_a_chain_on_constant_columns_never_splits():
+    sampler = chain_on(n_rows=50, columns=[7], n_iterations=SOME)
+    sampler.advance()
+    assert not sampler.trace.n_splits.any()
+
+
+def test_a_chain_does_not_run_past_its_end():
+    sampler = chain_on(n_rows=50, n_iterations=5)
+    sampler.advance(100)
+    state = sampler.rng.bit_generator.state
+    sampler.advance()
+    sampler.advance(3)
+    assert sampler.n_done == 5
+    assert sampler.rng.bit_generator.state == state
