@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.trees.bins import BinnedTable
-from tvselect.trees.bits import in_row_order
+from tvselect.trees.bits import in_bit_order, in_row_order
 from tvselect.trees.forest import Forest, snapshot
 from tvselect.trees.gibbs import run
 from tvselect.trees.prior import Prior
@@ -135,12 +135,13 @@ def start_chain(
     prior: Prior,
     *,
     columns: NDArray[np.int64] | None = None,
+    rows: NDArray[np.int64] | None = None,
     n_iterations: int,
     n_burn: int,
     sigma: float | None = None,
     rng: np.random.Generator,
 ) -> Sampler:
-    """Start a chain on some columns of a table; no column is copied.
+    """Start a chain on some columns of a table; no column is copied unless rows are chosen.
 
     Parameters
     ----------
@@ -149,6 +150,9 @@ def start_chain(
     prior : Prior
     columns : int64 array, optional
         Columns that may be split on; all of them by default.
+    rows : int64 array, optional
+        Rows that the chain sees; all of them by default. The columns are then copied
+        for these rows, and the forest counts columns in the order of ``columns``.
     n_iterations, n_burn : int
         Iterations in all, and how many of them the averages leave out. With a sparse
         prior the first half of these splits on all columns alike.
@@ -173,18 +177,35 @@ def start_chain(
         precision = response.noise_scale**-2
     else:
         precision = (sigma / response.scale) ** -2
+    design = Design(
+        table.codes.view(np.uint64), table.cuts.n_cuts, table.has_missing, columns, table.n_rows
+    )
+    values = response.values
+    if rows is not None:
+        design, values = _at_rows(table, response, columns, rows)
     return Sampler(
-        Design(
-            table.codes.view(np.uint64),
-            table.cuts.n_cuts,
-            table.has_missing,
-            columns,
-            table.n_rows,
-        ),
+        design,
         law,
-        response.values,
+        values,
         n_trees=prior.n_trees,
         n_iterations=n_iterations,
         precision=precision,
         rng=rng,
     )
+
+
+def _at_rows(
+    table: BinnedTable, response: Response, columns: NDArray[np.int64], rows: NDArray[np.int64]
+) -> tuple[Design, NDArray[np.float64]]:
+    """Some columns at some rows: a design of their own, and the response."""
+    codes = np.zeros((columns.size, 64 * -(-rows.size // 64)), dtype=np.uint8)
+    codes[:, : rows.size] = table.codes[columns[:, None], rows]
+    codes.flags.writeable = False
+    design = Design(
+        codes.view(np.uint64),
+        table.cuts.n_cuts[columns],
+        table.has_missing[columns],
+        np.arange(columns.size, dtype=np.int64),
+        rows.size,
+    )
+    return design, in_bit_order(in_row_order(response.values, response.n_rows)[rows])
