@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-pure lint types bench docs check-long check-mutations clean
+.PHONY: help demo test test-pure lint types bench bench-lead bench-wide docs check-long check-mutations clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -38,6 +38,12 @@ types: $(VENV)/.dev  ## mypy, strict on src/
 
 bench: $(VENV)/.bench  ## Speed next to stochtree and bartz, recorded in docs/results/speed.md
 	$(RUN) -m benchmarks.speed
+
+bench-lead: $(VENV)/.bench  ## The paper's lead example: accuracy and speed, recorded
+	$(RUN) -m benchmarks.lead_example
+
+bench-wide: $(VENV)/.base  ## Time and memory up to 1,000,000 columns, recorded
+	$(RUN) -m benchmarks.wide
 
 docs: $(VENV)/.docs  ## The documentation as HTML in docs/_build
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build

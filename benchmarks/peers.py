@@ -81,12 +81,12 @@ def bartz_documented(
 
 def stochtree_bare(
     X: NDArray[np.float64], y: NDArray[np.float64], *, n_trees: int, n_iterations: int, seed: int
-) -> NDArray[np.float64]:
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The low-level classes of stochtree in the order in which ``BARTModel.sample`` calls them.
 
     Without its look at the type of each column (0.1 ms a column) and with a fixed leaf
     variance; for the same seed the draws are otherwise those of ``BARTModel``. Returns the
-    fitted values of the last draw.
+    fitted values and the split counts of the last draw.
     """
     st = require("stochtree")
     n, p = X.shape
@@ -131,7 +131,8 @@ def stochtree_bare(
         variance = variance_model.sample_one_iteration(residual, rng, 0.0, 0.0)
         global_config.update_global_error_variance(variance)
 
-    return np.asarray(mean + scale * sampler.get_cached_forest_predictions())
+    fitted = mean + scale * sampler.get_cached_forest_predictions()
+    return fitted, np.asarray(forest.get_overall_split_counts(p))
 
 
 @cache

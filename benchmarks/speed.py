@@ -7,16 +7,13 @@ first call of every engine, which may compile, is left out.
 from __future__ import annotations
 
 import argparse
-import datetime
 import os
-import platform
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from importlib.metadata import version
-from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -24,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import peers
+from benchmarks.records import heading, record
 from tvselect.inputs import as_generator, read_outcome
 from tvselect.trees import Prior, bin_table, run_bart, start_chain, working_response
 
-ROOT = Path(__file__).parents[1]
 N_TREES = 10
 FloatArray = NDArray[np.float64]
 
@@ -186,24 +183,6 @@ def starts_of_python() -> tuple[float, float]:
     return float(runs[0].stdout), float(runs[1].stdout)
 
 
-def machine() -> str:
-    names = {
-        line.split(":")[1].strip()
-        for line in subprocess.run(
-            ["lscpu"], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}
-        ).stdout.splitlines()
-        if line.startswith("Model name")
-    }
-    return ", ".join([*names, platform.machine(), f"Python {platform.python_version()}"])
-
-
-def commit() -> str:
-    done = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
-    )
-    return done.stdout.strip() or "unknown"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=7)
@@ -211,10 +190,8 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     lines = [
-        "# Speed of the tree sampler",
-        "",
-        f"Written by `make bench` on {datetime.date.today()}, commit {commit()}: {machine()}, one "
-        f"core; numba {version('numba')}, stochtree {version('stochtree')}, bartz "
+        *heading("Speed of the tree sampler", "make bench"),
+        f"One core; numba {version('numba')}, stochtree {version('stochtree')}, bartz "
         f"{version('bartz')} on jax {version('jax')}. {N_TREES} trees, second calls, medians of "
         f"{repeats} repeats, engines in turn.",
         "",
@@ -252,13 +229,8 @@ def main() -> None:
         "",
         "First run in a new Python without compiled kernels on disk: {:.1f} s; in the next new "
         "Python: {:.2f} s.".format(*starts_of_python()),
-        "",
     ]
-    text = "\n".join(lines)
-    print(text)
-    results = ROOT / "docs" / "results"
-    results.mkdir(parents=True, exist_ok=True)
-    (results / "speed.md").write_text(text)
+    record("speed.md", lines)
 
 
 if __name__ == "__main__":

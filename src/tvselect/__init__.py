@@ -4,11 +4,26 @@ from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["BartRun", "Prior", "bin_table", "run_bart"]
+__all__ = [
+    "BartReward",
+    "BartRun",
+    "ImportanceReward",
+    "LassoReward",
+    "PValueReward",
+    "Prior",
+    "ThompsonSelector",
+    "bin_table",
+    "run_bart",
+]
 
 _homes = {
+    "BartReward": "tvselect.rewards",
     "BartRun": "tvselect.trees",
+    "ImportanceReward": "tvselect.rewards",
+    "LassoReward": "tvselect.rewards",
+    "PValueReward": "tvselect.rewards",
     "Prior": "tvselect.trees",
+    "ThompsonSelector": "tvselect.selectors",
     "bin_table": "tvselect.trees",
     "run_bart": "tvselect.trees",
 }

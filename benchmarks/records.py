@@ -1,0 +1,48 @@
+"""Where results go: docs/results, with date, commit and machine."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def heading(title: str, command: str) -> list[str]:
+    """Title and origin of a page of results."""
+    return [
+        f"# {title}",
+        "",
+        f"Written by `{command}` on {datetime.date.today()}, commit {commit()}: {machine()}.",
+        "",
+    ]
+
+
+def record(name: str, lines: list[str]) -> None:
+    """Print a page of results and write it into docs/results."""
+    text = "\n".join([*lines, ""])
+    print(text)
+    results = ROOT / "docs" / "results"
+    results.mkdir(parents=True, exist_ok=True)
+    (results / name).write_text(text)
+
+
+def machine() -> str:
+    """Processor and Python."""
+    done = subprocess.run(
+        ["lscpu"], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}
+    )
+    lines = done.stdout.splitlines()
+    names = {line.split(":")[1].strip() for line in lines if line.startswith("Model name")}
+    return ", ".join([*names, platform.machine(), f"Python {platform.python_version()}"])
+
+
+def commit() -> str:
+    """The commit that is checked out."""
+    done = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
+    )
+    return done.stdout.strip() or "unknown"

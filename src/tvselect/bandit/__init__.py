@@ -1,0 +1,1 @@
+"""The game: arms, choices, plays. Knows nothing of data."""

@@ -1,0 +1,71 @@
+"""The oracle: which arms to play, and which arms make the model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.bandit.arms import Arms
+
+MEDIAN_MODEL_COST = (math.sqrt(5.0) - 1.0) / 2.0
+MOST_REDRAWS = 100
+
+
+def threshold(cost: float | NDArray[np.float64]) -> float | NDArray[np.float64]:
+    """Threshold ``c = log(1/C) / log((1 + C)/C)`` that a cost ``C`` in (0, 1) stands for.
+
+    Examples
+    --------
+    >>> from tvselect.bandit.oracle import MEDIAN_MODEL_COST, threshold
+    >>> threshold(MEDIAN_MODEL_COST)
+    0.5
+    """
+    c = np.log(1.0 / np.asarray(cost)) / np.log1p(1.0 / np.asarray(cost))
+    c = np.where(np.abs(c - 0.5) < 1e-12, 0.5, c)
+    return float(c) if c.ndim == 0 else c
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """Chooses the arms of a play and reads the model off the arms.
+
+    Attributes
+    ----------
+    n_wanted : int or None
+        Known model size ``q*``: at most that many arms are played and selected.
+    """
+
+    n_wanted: int | None = None
+
+    def choose(self, arms: Arms, rng: np.random.Generator) -> NDArray[np.int32]:
+        """Arms whose draw reaches the threshold; of these the ``q*`` largest draws.
+
+        An empty choice is drawn again; after 100 of them the largest draws are played.
+        """
+        for _ in range(MOST_REDRAWS):
+            quantiles = arms.draw(rng)
+            chosen = arms.reaching(quantiles)
+            if chosen.size:
+                break
+        else:
+            chosen = np.arange(len(arms), dtype=np.int32)
+            return _largest(chosen, arms.thetas(chosen, quantiles), self.n_wanted or 1)
+        if self.n_wanted is not None and chosen.size > self.n_wanted:
+            return _largest(chosen, arms.thetas(chosen, quantiles), self.n_wanted)
+        return chosen
+
+    def model(self, arms: Arms) -> NDArray[np.int32]:
+        """The estimated model: played arms at or above the threshold, the ``q*`` best."""
+        passing = np.flatnonzero(arms.passing).astype(np.int32)
+        if self.n_wanted is not None and passing.size > self.n_wanted:
+            return _largest(passing, arms.means(passing), self.n_wanted)
+        return passing
+
+
+def _largest(
+    arms: NDArray[np.int32], values: NDArray[np.float64], n_wanted: int
+) -> NDArray[np.int32]:
+    return np.sort(arms[np.argsort(-values, kind="stable")[:n_wanted]])

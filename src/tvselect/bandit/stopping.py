@@ -1,0 +1,46 @@
+"""When to stop: enough plays, a model that stays as it is, or time is up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """The rules; None switches one off.
+
+    Attributes
+    ----------
+    n_plays : int
+        Plays in all.
+    patience : int or None
+        Stop when the model has not changed for that many consecutive plays.
+    """
+
+    n_plays: int
+    patience: int | None = None
+
+    def reason(self, n_done: int, n_unchanged: int) -> str | None:
+        """Why to stop now, or None."""
+        if self.patience is not None and n_unchanged >= self.patience:
+            return f"the model has not changed for {self.patience} plays"
+        if n_done >= self.n_plays:
+            return f"all {self.n_plays} plays are done"
+        return None
+
+
+class Steadiness:
+    """Counts for how many plays in a row the model has not changed."""
+
+    def __init__(self) -> None:
+        self.n_unchanged = 0
+        self._model: NDArray[np.int32] | None = None
+
+    def see(self, model: NDArray[np.int32]) -> None:
+        """Take note of the model after a play."""
+        same = self._model is not None and np.array_equal(model, self._model)
+        self.n_unchanged = self.n_unchanged + 1 if same else 0
+        self._model = model

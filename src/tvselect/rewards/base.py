@@ -1,0 +1,72 @@
+"""What a reward is: a rule that looks at some columns of the data and pays each of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from tvselect.inputs import Outcome
+from tvselect.trees import BinnedTable, bin_table
+
+Feedback = Callable[[NDArray[np.int64], np.random.Generator], NDArray[np.float64]]
+"""``feedback(columns, rng)``: one payoff in [0, 1] for each of the played columns."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """The data of a fit, as rewards see it.
+
+    Attributes
+    ----------
+    X : array (rows, columns)
+        Numbers, in the dtype and order they came in; NaN is missing.
+    outcome : Outcome
+    names : tuple of str
+    sample_weight : float64 array or None
+    """
+
+    X: NDArray[Any]
+    outcome: Outcome
+    names: tuple[str, ...]
+    sample_weight: NDArray[np.float64] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    def binned(self, max_cuts: int = 100) -> BinnedTable:
+        """The table as one-byte codes."""
+        return bin_table(self.X, max_cuts=max_cuts)
+
+    def values(self, columns: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Some columns as floats (rows, columns)."""
+        return np.ascontiguousarray(self.X[:, columns], dtype=np.float64)
+
+
+class Reward(ABC, BaseEstimator):  # type: ignore[misc]
+    """A feedback rule. Subclasses are settings; :meth:`start` binds them to data.
+
+    Attributes
+    ----------
+    takes_missing : bool
+        Whether missing values in ``X`` are legal.
+    takes_weights : bool
+        Whether sample weights are used.
+    """
+
+    takes_missing: bool = False
+    takes_weights: bool = False
+
+    @abstractmethod
+    def start(self, data: Data) -> Feedback:
+        """Check the settings against the data and return the feedback of a play.
+
+        The feedback must be a pure function of the columns and the generator.
+        """

@@ -1,0 +1,54 @@
+"""A hash of all that the plays of a fit depend on: a journal is continued only where it agrees."""
+
+from __future__ import annotations
+
+import hashlib
+from types import CodeType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.rewards import Data, Reward
+
+
+def fingerprint(data: Data, reward: Reward, settings: dict[str, Any]) -> str:
+    """Hash of the data, the reward and the settings; the same in every process."""
+    digest = hashlib.sha256()
+    digest.update(repr((data.X.shape, data.X.dtype.str, data.names)).encode())
+    for block in np.array_split(data.X, max(1, data.X.nbytes >> 26)):
+        digest.update(np.ascontiguousarray(block).data)
+    digest.update(describe([data.outcome.values, data.sample_weight, reward, settings]).encode())
+    return digest.hexdigest()
+
+
+def describe(value: Any) -> str:
+    """Text that stands for a setting, without memory addresses and without omissions.
+
+    A function is known by its name and its code, not by values that it remembers; any other
+    callable by its type.
+    """
+    if isinstance(value, np.ndarray):
+        return _describe_array(value)
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key!r}: {describe(item)}' for key, item in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(describe, value))}]"
+    if isinstance(value, frozenset):
+        return f"{{{', '.join(sorted(map(describe, value)))}}}"
+    if isinstance(value, CodeType):
+        return describe([value.co_code, value.co_names, value.co_consts])
+    if isinstance(value, type):
+        return f"{value.__module__}.{value.__qualname__}"
+    if hasattr(value, "get_params"):
+        return describe(type(value)) + describe(value.get_params(deep=False))
+    if hasattr(value, "__code__"):
+        return f"{value.__module__}.{value.__qualname__}{describe(value.__code__)}"
+    return describe(type(value)) if callable(value) else repr(value)
+
+
+def _describe_array(array: NDArray[Any]) -> str:
+    if array.dtype.hasobject:
+        return describe(array.tolist())
+    content = hashlib.sha256(np.ascontiguousarray(array).data).hexdigest()
+    return f"array({array.dtype.str}, {array.shape}, {content})"

@@ -1,0 +1,35 @@
+"""A quick selector of known truth: a column is paid with the chance in its first row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tvselect import ThompsonSelector
+
+
+def pay(X, y, rng):
+    return (rng.random(X.shape[1]) < X[0]).astype(float)
+
+
+@pytest.fixture
+def fit():
+    """Fit to columns paid with these chances, named c0, c1, ..."""
+
+    def fitted(chances, *, names=None, n_plays=60, **settings):
+        chances = np.asarray(chances, dtype=float)
+        X = np.vstack([chances, np.random.default_rng(0).random((5, chances.size))])
+        frame = pd.DataFrame(X, columns=names or [f"c{j}" for j in range(chances.size)])
+        selector = ThompsonSelector(pay, n_plays=n_plays, random_state=0, **settings)
+        return selector.fit(frame, X[:, 0])
+
+    return fitted
+
+
+@pytest.fixture(autouse=True)
+def off_screen():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    yield
+    matplotlib.pyplot.close("all")

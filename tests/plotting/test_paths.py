@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import itertools
+import time
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.text import Text
+
+from tvselect.plotting import InclusionPathDisplay, inclusion_paths
+
+CHANCES = [0.95, 0.9, 0.1, 0.05, 0.05, 0.1]
+
+
+def test_the_selected_are_highlighted_and_end_where_the_selector_says(fit):
+    selector = fit(CHANCES)
+    found = inclusion_paths(selector)
+    assert found.names == ("c0", "c1")
+    assert found.paths.shape == (61, 2)
+    assert (found.paths[0] == 0.5).all()
+    np.testing.assert_allclose(found.paths[-1], selector.inclusion_probabilities_[:2])
+    np.testing.assert_allclose(found.background[-1], selector.inclusion_probabilities_[2:])
+    assert found.n_others == 4
+    assert found.threshold == 0.5
+
+
+@pytest.mark.parametrize(
+    "highlight", [["c4", "c1"], [4, 1], np.array([4, 1]), np.array(["c4", "c1"])]
+)
+def test_names_and_indices_are_highlighted_in_the_order_given(fit, highlight):
+    assert inclusion_paths(fit(CHANCES), highlight=highlight).names == ("c4", "c1")
+
+
+def test_a_mask_a_single_name_and_nothing_can_be_highlighted(fit):
+    selector = fit(CHANCES)
+    mask = np.arange(6) == 3
+    assert inclusion_paths(selector, highlight=mask).names == ("c3",)
+    assert inclusion_paths(selector, highlight="c3").names == ("c3",)
+    nothing = inclusion_paths(selector, highlight=[])
+    assert (nothing.names, nothing.n_others) == ((), 6)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"highlight": ["nobody"]},
+        {"highlight": [6]},
+        {"highlight": [-1]},
+        {"highlight": [True, False]},
+        {"chain": 1},
+        {"chain": -1},
+        {"max_background": -1},
+    ],
+)
+def test_what_is_not_there_is_refused(fit, settings):
+    with pytest.raises(ValueError, match=next(iter(settings))):
+        inclusion_paths(fit(CHANCES), **settings)
+
+
+def test_a_group_is_one_path_under_its_label(fit):
+    selector = fit(CHANCES, groups={"pair": ["c0", "c1"], 7: [2, 3]})
+    found = inclusion_paths(selector, highlight=["c1", "pair", 0, "group 7"])
+    assert found.names == ("pair", "group 7")
+    assert found.n_others == 2
+
+
+def test_columns_always_included_have_no_path(fit):
+    selector = fit(CHANCES, always_include=["c0"])
+    found = inclusion_paths(selector)
+    assert found.names == ("c1",)
+    assert found.n_others == 4
+    with pytest.raises(ValueError, match="always included"):
+        inclusion_paths(selector, highlight=["c0"])
+
+
+def test_each_chain_has_its_own_paths(fit):
+    selector = fit(CHANCES, n_chains=2)
+    paths = [inclusion_paths(selector, chain=chain, highlight=range(6)).paths for chain in (0, 1)]
+    assert not np.array_equal(*paths)
+
+
+def test_a_long_background_keeps_the_highest_and_the_same_sample(fit):
+    selector = fit(np.r_[0.95, np.linspace(0.3, 0.0, 99)], n_chains=2)
+    found, again = (inclusion_paths(selector, max_background=20, chain=1) for _ in range(2))
+    whole = inclusion_paths(selector, chain=1)
+    assert found.background.shape == (61, 20)
+    assert found.n_others == whole.n_others == 99
+    np.testing.assert_array_equal(found.background, again.background)
+    np.testing.assert_allclose(
+        np.sort(found.background[-1])[-10:], np.sort(whole.background[-1])[-10:]
+    )
+    assert "20 of 99 drawn" in legend(InclusionPathDisplay(found).plot())
+
+
+def test_thresholds_follow_the_cost(fit):
+    assert inclusion_paths(fit(CHANCES, cost=0.3)).threshold == pytest.approx(0.821, abs=1e-3)
+    each = inclusion_paths(fit(CHANCES, cost=[0.6, 0.5, 0.5, 0.5, 0.5, 0.5]))
+    assert each.threshold.shape == (2,)
+    InclusionPathDisplay(each).plot().figure_.canvas.draw()
+
+
+def test_the_axes_handed_in_are_drawn_on(fit):
+    figure, (left, right) = plt.subplots(1, 2)
+    display = InclusionPathDisplay.from_estimator(fit(CHANCES), ax=right)
+    assert display.ax_ is right
+    assert display.figure_ is figure
+    assert not left.lines
+    assert (right.get_xlabel(), right.get_ylabel()) == ("play", "inclusion probability")
+    assert right.get_ylim() == (0, 1)
+
+
+def test_the_background_is_drawn_by_corners_that_leave_nothing_out(fit):
+    display = InclusionPathDisplay.from_estimator(fit(CHANCES))
+    plays = np.arange(61)
+    for segment, path in zip(
+        display.background_.get_segments(), display.data.background.T, strict=True
+    ):
+        assert len(segment) < 61
+        np.testing.assert_allclose(np.interp(plays, *segment.T), path)
+
+
+@pytest.mark.parametrize(("n_signals", "chance"), [(8, 0.99), (60, 0.99), (60, np.linspace(1, 0))])
+def test_labels_do_not_overlap(fit, n_signals, chance):
+    chances = np.r_[np.resize(chance, n_signals), [0.1] * 9]
+    display = InclusionPathDisplay.from_estimator(fit(chances), highlight=range(n_signals))
+    display.figure_.canvas.draw()
+    boxes = [Text.get_window_extent(label) for label in display.labels_]  # without the leader
+    boxes.sort(key=lambda box: box.y0)
+    assert all(below.y1 <= above.y0 for below, above in itertools.pairwise(boxes))
+    texts = [label.get_text() for label in display.labels_]
+    assert len(texts) == 8 if n_signals == 8 else texts[-1] == f"and {61 - len(texts)} more"
+
+
+def test_dollars_in_names_are_not_formulas(fit):
+    selector = fit([0.95, 0.1], names=[r"$\frac", r"a $b$ \alpha$"])
+    InclusionPathDisplay.from_estimator(selector, highlight=[0, 1]).figure_.canvas.draw()
+
+
+def test_thousands_of_paths_are_drawn_in_a_moment(fit):
+    selector = fit(np.r_[[0.95] * 5, np.full(5000, 0.1)], n_plays=200)
+    started = time.process_time()
+    InclusionPathDisplay.from_estimator(selector).figure_.canvas.draw()
+    assert time.process_time() - started < 5  # below 1 on an idle core
+
+
+def legend(display):
+    return " ".join(text.get_text() for text in display.ax_.get_legend().get_texts())

@@ -1,0 +1,218 @@
+"""What every reward promises, whatever its rule."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from tvselect.inputs import read_outcome
+from tvselect.rewards.bart import BartReward
+from tvselect.rewards.base import Data, Reward
+from tvselect.rewards.function import FunctionReward
+from tvselect.rewards.importance import ImportanceReward
+from tvselect.rewards.lasso import LassoReward
+from tvselect.rewards.pvalue import PValueReward, p_values
+
+N_ROWS, N_COLUMNS = 150, 12
+SIGNAL, CONSTANT = 3, 7
+NOISE = np.setdiff1d(np.arange(N_COLUMNS), [SIGNAL, CONSTANT])
+ALL = np.arange(N_COLUMNS)
+
+
+def small_p(X, y, rng):
+    rows = rng.integers(len(y), size=len(y))
+    return p_values(X[rows], y[rows]) < 1e-3
+
+
+REWARDS = {
+    "bart": BartReward(n_iterations=200),
+    "bart, last forest": BartReward(n_iterations=200, rule="last"),
+    "lasso": LassoReward(),
+    "lasso, cv": LassoReward(alpha="cv"),
+    "lasso, fixed": LassoReward(alpha=0.25),
+    "lasso, no bootstrap": LassoReward(bootstrap=False),
+    "p-value": PValueReward(alpha=1e-3),
+    "forest": ImportanceReward(),
+    "ridge": ImportanceReward(make_pipeline(StandardScaler(), Ridge())),
+    "function": FunctionReward(small_p),
+}
+
+
+def taking(what):
+    return [name for name, reward in REWARDS.items() if getattr(reward, what)]
+
+
+@pytest.fixture(params=REWARDS)
+def reward(request, monkeypatch):
+    monkeypatch.setattr("tvselect.rewards.importance.N_TREES", 5)
+    return clone(REWARDS[request.param])
+
+
+@pytest.fixture(params=["continuous", "two classes"])
+def data(request):
+    rng = np.random.default_rng(20)
+    X = rng.integers(-50, 51, size=(N_ROWS, N_COLUMNS)).astype(np.float64)
+    X[:, CONSTANT] = 4.0
+    y = X[:, SIGNAL] + 8.0 * rng.standard_normal(N_ROWS)
+    if request.param == "two classes":
+        y = np.where(y > 0, "yes", "no")
+    return data_of(X, y)
+
+
+def data_of(X, y):
+    X = X.copy(order="K")
+    X.flags.writeable = False
+    return Data(X, read_outcome(y, len(y)), tuple(f"x{j}" for j in range(X.shape[1])))
+
+
+def play(feedback, columns, seed=0):
+    return feedback(np.asarray(columns), np.random.default_rng(seed))
+
+
+def test_one_payoff_in_the_unit_interval_for_each_played_column(reward, data):
+    feedback = reward.start(data)
+    for columns in ([SIGNAL], [NOISE[0]], [5, 2], NOISE, ALL):
+        payoffs = play(feedback, columns)
+        assert payoffs.shape == (len(columns),)
+        assert payoffs.dtype == np.float64
+        assert payoffs.min() >= 0.0
+        assert payoffs.max() <= 1.0
+
+
+def test_a_play_depends_on_columns_and_generator_only(reward, data):
+    before = data.X.copy(), data.outcome.values.copy()
+    feedback = reward.start(data)
+    first = play(feedback, ALL, seed=1)
+    play(feedback, [1, 2], seed=2)
+    other = play(feedback, NOISE, seed=1)
+    np.testing.assert_array_equal(play(feedback, ALL, seed=1), first)
+    fresh = clone(reward).start(data)
+    np.testing.assert_array_equal(play(fresh, NOISE, seed=1), other)
+    np.testing.assert_array_equal(data.X, before[0])
+    np.testing.assert_array_equal(data.outcome.values, before[1])
+
+
+def test_settings_changed_after_the_start_do_not_matter_to_it(data):
+    reward = LassoReward(alpha=0.25)
+    feedback = reward.start(data)
+    first = play(feedback, ALL)
+    reward.set_params(alpha=1e-3, bootstrap=False)
+    np.testing.assert_array_equal(play(feedback, ALL), first)
+
+
+def test_names_and_places_of_columns_do_not_matter(reward, data):
+    """The same columns in the same order from a shuffled table: the same payoffs."""
+    shuffle = np.random.default_rng(0).permutation(N_COLUMNS)
+    place = np.argsort(shuffle)
+    moved = Data(data.X[:, shuffle], data.outcome, data.names)
+    columns = np.array([5, SIGNAL, 0, CONSTANT, 11])
+    np.testing.assert_array_equal(
+        play(reward.start(moved), place[columns]), play(reward.start(data), columns)
+    )
+
+
+@pytest.mark.parametrize("store", [np.int8, np.float32, np.asfortranarray])
+def test_how_the_numbers_are_stored_does_not_matter(reward, data, store):
+    stored = store(data.X)
+    columns = np.array([5, SIGNAL, CONSTANT, 1])
+    np.testing.assert_array_equal(
+        play(reward.start(Data(stored, data.outcome, data.names)), columns),
+        play(reward.start(data), columns),
+    )
+
+
+def test_the_payoff_goes_with_the_column(reward, data):
+    """A signal that is always paid is paid wherever it stands among the played."""
+    feedback = reward.start(data)
+    columns = np.array([SIGNAL, 0, 5, 9])
+    for turn in range(4):
+        played = np.roll(columns, turn)
+        assert play(feedback, played, seed=turn)[played == SIGNAL] == 1.0
+
+
+def test_signal_is_paid_and_noise_rarely(reward, data):
+    """The signal is paid in every play, noise with a probability of 0.1 on average.
+
+    The minimum of a cross-validated error is known to let noise in: 0.25 there.
+    """
+    rarely = 0.25 if getattr(reward, "alpha", None) == "cv" else 0.1
+    n_plays = 30
+    feedback = reward.start(data)
+    mean = np.mean([play(feedback, ALL, seed) for seed in range(n_plays)], axis=0)
+    error = np.sqrt(rarely * (1 - rarely) / (n_plays * NOISE.size))
+    assert mean[SIGNAL] == 1.0
+    assert mean[NOISE].mean() <= rarely + 3 * error
+
+
+def test_constant_columns_are_paid_nothing(reward, data):
+    feedback = reward.start(data)
+    for seed in range(5):
+        assert play(feedback, ALL, seed)[CONSTANT] == 0.0
+        assert play(feedback, [CONSTANT], seed) == [0.0]
+
+
+def test_a_single_column_can_be_played(reward, data):
+    assert play(reward.start(data), [SIGNAL]) == [1.0]
+
+
+def test_which_class_comes_first_does_not_matter(reward, data):
+    """Turning the labels or the sign of the outcome round leaves the signal the signal."""
+    turned = data_of(data.X, -data.outcome.values)
+    assert play(reward.start(turned), ALL)[SIGNAL] == 1.0
+
+
+def test_two_threads_find_the_same_as_one(reward, data):
+    feedback = reward.start(data)
+    alone = [play(feedback, ALL, seed) for seed in range(6)]
+    with ThreadPoolExecutor(2) as pool:
+        together = list(pool.map(lambda seed: play(feedback, ALL, seed), range(6)))
+    np.testing.assert_array_equal(together, alone)
+
+
+def test_settings_follow_scikit_learn(reward):
+    assert isinstance(reward, Reward)
+    settings = reward.get_params(deep=False)
+    copy = clone(reward)
+    assert copy is not reward
+    assert copy.get_params().keys() == reward.get_params().keys()
+    for name, value in settings.items():
+        assert getattr(reward, name) is value
+        assert reward.set_params(**{name: value}) is reward
+    with pytest.raises(ValueError, match="no_such_setting"):
+        reward.set_params(no_such_setting=1)
+
+
+def test_a_reward_says_what_it_takes(reward):
+    assert reward.takes_missing in (True, False)
+    assert reward.takes_weights in (True, False)
+
+
+@pytest.mark.parametrize("reward", taking("takes_missing"), indirect=True)
+def test_missing_values_where_they_are_taken(reward, data):
+    X = data.X.copy()
+    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    holes = Data(X, data.outcome, data.names)
+    payoffs = play(reward.start(holes), ALL)
+    assert payoffs[SIGNAL] == 1.0
+    assert payoffs[NOISE].mean() < 0.5
+
+
+@pytest.mark.parametrize("reward", taking("takes_weights"), indirect=True)
+def test_weights_where_they_are_taken(reward, data):
+    """One half of the rows says that 3 is the signal, the other 5; weights say which counts."""
+    swapped = np.arange(N_COLUMNS)
+    swapped[[SIGNAL, 5]] = 5, SIGNAL
+    X = np.vstack([data.X, data.X[:, swapped]])
+    y = np.tile(data.outcome.values, 2)
+    for half, signal, other in ((0, SIGNAL, 5), (1, 5, SIGNAL)):
+        weight = np.repeat([1.0 - half, float(half)], N_ROWS)
+        feedback = reward.start(Data(X, read_outcome(y, len(y)), data.names, weight))
+        mean = np.mean([play(feedback, [0, signal, other, 8], seed) for seed in range(8)], axis=0)
+        assert mean[1] == 1.0
+        assert mean[2] < 0.8

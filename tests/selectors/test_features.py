@@ -1,0 +1,304 @@
+"""Columns and arms: categories, groups, columns that are always in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_array_equal
+
+from tvselect import BartReward, PValueReward, ThompsonSelector
+from tvselect.rewards.base import Reward
+from tvselect.selectors.features import Features, deal, encode_categories, has_categories
+
+N = 120
+NAMES = ["a", "b", "c", "d", "e", "f"]
+
+
+class Watched(Reward):
+    """Pays 1 to some columns and remembers what was played."""
+
+    def __init__(self, paid=(), seen=None):
+        self.paid = paid
+        self.seen = seen
+
+    def start(self, data):
+        def feedback(columns, rng):
+            if self.seen is not None:
+                self.seen.append(columns.tolist())
+            return np.isin(columns, self.paid).astype(float)
+
+        return feedback
+
+
+def numbers(seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((N, 6)), rng.standard_normal(N)
+
+
+def fit(X, y, reward=None, **settings):
+    reward = Watched() if reward is None else reward
+    return ThompsonSelector(reward, **{"n_plays": 30, "random_state": 0, **settings}).fit(X, y)
+
+
+def mixed(library):
+    """Text and categories next to numbers; town and size matter, colour and x do not."""
+    rng = np.random.default_rng(1)
+    town = np.array(["Bern", "Lund", "Nice", "Oslo"])[rng.integers(4, size=N)]
+    size = np.array(["L", "M", "S"])[rng.integers(3, size=N)]
+    colour = np.array(["blue", "red"])[rng.integers(2, size=N)]
+    x, z = rng.standard_normal((2, N))
+    flag = rng.random(N) < 0.5
+    y = 5.0 * (town == "Nice") + 4.0 * (size == "S") + 3.0 * z + 0.5 * rng.standard_normal(N)
+    columns = {"x": x, "town": town, "colour": colour, "z": z, "size": size, "flag": flag}
+    if library == "pandas":
+        return pd.DataFrame(columns).astype({"size": "category"}), y
+    if library == "pandas objects":
+        return pd.DataFrame(columns).astype({"town": object, "colour": object}), y
+    frame = pl.DataFrame(columns)
+    return frame.with_columns(
+        pl.col("size").cast(pl.Enum(["S", "M", "L"])), pl.col("colour").cast(pl.Categorical)
+    ), y
+
+
+@pytest.mark.parametrize("library", ["pandas", "pandas objects", "polars"])
+def test_text_and_categories_are_one_arm_each_and_are_found_when_they_matter(library):
+    X, y = mixed(library)
+    fitted = fit(X, y, BartReward(n_iterations=200))
+    assert_array_equal(fitted.get_feature_names_out(), ["town", "z", "size"])
+    assert fitted.support_.shape == (6,)
+    assert fitted.history_.arm_of_feature.tolist() == [0, 1, 2, 3, 4, 5]
+    assert fitted.n_features_in_ == 6
+    found = fitted.set_output(transform="pandas").transform(
+        X if isinstance(X, pd.DataFrame) else X.to_pandas()
+    )
+    assert list(found.columns) == ["town", "z", "size"]
+
+
+def test_text_gives_the_same_result_in_every_kind_of_table():
+    fits = [
+        fit(*data, BartReward(n_iterations=100), n_plays=10)
+        for data in (mixed("pandas"), mixed("pandas objects"), mixed("polars"))
+    ]
+    X, y = mixed("polars")
+    fits.append(fit(X.to_arrow(), y, BartReward(n_iterations=100), n_plays=10))
+    for other in fits[1:]:
+        assert_array_equal(other.inclusion_probabilities_, fits[0].inclusion_probabilities_)
+
+
+def test_a_category_is_a_column_of_zeros_and_ones_and_missing_text_is_missing():
+    frame = pl.DataFrame({"n": [1, 2, None, 4], "t": ["u", None, "v", "u"]})
+    features = encode_categories(frame)
+    nan = np.nan
+    assert_array_equal(features.X, [[1, 1, 0], [2, nan, nan], [nan, 0, 1], [4, 1, 0]])
+    assert features.names == ("n", "t")
+    assert_array_equal(features.feature_of, [0, 1, 1])
+
+
+def test_empty_text_is_a_category_of_its_own():
+    features = encode_categories(pl.DataFrame({"t": ["", None, "v", ""]}))
+    assert_array_equal(features.X, [[1, 0], [np.nan, np.nan], [0, 1], [1, 0]])
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+@pytest.mark.parametrize("kind", ["dates", "mixed"])
+def test_columns_that_are_neither_numbers_nor_text_are_refused_by_name(library, kind):
+    _, y = numbers()
+    when = np.arange(N).astype("datetime64[ms]") if kind == "dates" else [1, "one"] * (N // 2)
+    if library is pl:
+        when = pl.Series(when, dtype=pl.Object if kind == "mixed" else None)
+    frame = library.DataFrame({"town": ["u", "v"] * (N // 2), "when": when})
+    with pytest.raises(TypeError, match="column 'when' of X holds"):
+        fit(frame, y)
+
+
+def test_columns_without_any_value_are_refused_by_name():
+    X, y = numbers()
+    X[:, 2] = np.nan
+    nothing = pl.Series("none", [None] * N, dtype=pl.String)
+    for reward in (PValueReward(), BartReward()):
+        with pytest.raises(ValueError, match="no value at all in column 'c'"):
+            fit(pd.DataFrame(X, columns=NAMES), y, reward)
+        for frame in (pl.DataFrame({"y": y}).with_columns(nothing), pl.DataFrame([nothing])):
+            with pytest.raises(ValueError, match="no value at all in column 'none'"):
+                fit(frame, y, reward)
+
+
+@pytest.mark.parametrize(
+    ("frame", "wanted"),
+    [
+        (pd.DataFrame({"a": [1.0], "b": ["u"]}), True),
+        (pd.DataFrame({"a": pd.Categorical([1])}), True),
+        (pd.DataFrame({"a": [1.0], "b": [True]}), False),
+        (pl.DataFrame({"a": [1], "b": ["u"]}), True),
+        (pl.DataFrame({"a": [1]}), False),
+        (np.array([["u"]]), False),
+        ([["u"]], False),
+    ],
+)
+def test_only_frames_have_categories(frame, wanted):
+    assert has_categories(frame) == wanted
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        {"left": ["a", "c"], "right": ["d", "e"]},
+        {"left": [0, 2], "right": [3, 4]},
+        {1: ("a", 2), 2: np.array([3, 4])},
+        ["L", "b", "L", "R", "R", "f"],
+        np.array([5, 1, 5, 0, 0, 9]),
+    ],
+    ids=["names", "indices", "both", "labels", "numbers"],
+)
+def test_the_columns_of_a_group_are_played_together_and_paid_alike(groups):
+    X, y = numbers()
+    seen = []
+    fitted = fit(pd.DataFrame(X, columns=NAMES), y, Watched((2, 5), seen), groups=groups)
+    assert fitted.history_.arm_of_feature.tolist() == [0, 1, 0, 2, 2, 3]
+    for columns in seen:
+        assert (0 in columns) == (2 in columns)
+        assert (3 in columns) == (4 in columns)
+    assert_array_equal(fitted.support_, [True, False, True, False, False, True])
+    probability = fitted.inclusion_probabilities_
+    assert probability[0] == probability[2]
+    assert probability[3] == probability[4]
+
+
+def test_an_arm_is_paid_like_its_best_column():
+    X, y = numbers()
+    groups = [0, 1, 0, 2, 2, 2]
+    one = fit(X, y, Watched((2,)), groups=groups)
+    both = fit(X, y, Watched((0, 2)), groups=groups)
+    assert_array_equal(one.inclusion_probabilities_, both.inclusion_probabilities_)
+    assert_array_equal(one.support_, [True, False, True, False, False, False])
+
+
+def test_groups_of_text_columns_play_all_their_categories():
+    X, y = mixed("pandas")
+    fitted = fit(X, y, BartReward(n_iterations=100), groups={"where": ["town", "x"]})
+    assert_array_equal(fitted.get_feature_names_out(), ["x", "town", "z", "size"])
+
+
+def test_groups_of_one_change_nothing():
+    X, y = numbers()
+    y = y + 2 * X[:, 1]
+    one = fit(X, y, PValueReward(0.01))
+    for groups in ({}, {"lone": [3]}, range(6)):
+        other = fit(X, y, PValueReward(0.01), groups=groups)
+        assert_array_equal(one.inclusion_probabilities_, other.inclusion_probabilities_)
+
+
+@pytest.mark.parametrize("always", [["a", "e"], [0, 4], ["a", 4], (np.int64(0), np.int32(4))])
+def test_columns_that_are_always_in_are_in_every_play_and_selected(always):
+    X, y = numbers()
+    seen = []
+    frame = pd.DataFrame(X, columns=NAMES)
+    fitted = fit(frame, y, Watched((0, 1), seen), always_include=always)
+    assert all({0, 4} < set(columns) for columns in seen)
+    assert_array_equal(fitted.support_, [True, True, False, False, True, False])
+    assert_array_equal(fitted.inclusion_probabilities_[[0, 4]], [1.0, 1.0])
+    assert_array_equal(fitted.inclusion_intervals_[[0, 4]], np.ones((2, 2)))
+    assert_array_equal(fitted.inclusion_spread_[[0, 4]], [0.0, 0.0])
+    assert fitted.history_.arm_of_feature.tolist() == [-1, 0, 1, 2, -1, 3]
+    with pytest.raises(ValueError, match="'a' is always included"):
+        fitted.history_.trajectories(["a"])
+
+
+def test_what_is_always_in_is_not_counted_against_the_wanted_number():
+    X, y = numbers()
+    seen = []
+    fitted = fit(X, y, Watched((1, 2, 3), seen), always_include=[0], n_features_to_select=2)
+    assert max(len(columns) for columns in seen) == 3
+    assert fitted.support_.sum() == 3
+    with pytest.raises(ValueError, match="more than the 5 arms"):
+        fit(X, y, always_include=[0], n_features_to_select=6)
+
+
+def test_a_column_that_is_always_in_leaves_its_group():
+    X, y = numbers()
+    fitted = fit(X, y, Watched((2,)), groups=["g", "b", "g", "g", "e", "f"], always_include=[0])
+    assert fitted.history_.arm_of_feature.tolist() == [-1, 1, 0, 0, 2, 3]
+    assert_array_equal(fitted.support_, [True, False, True, True, False, False])
+
+
+def test_text_that_is_always_in_brings_all_its_categories():
+    X, y = mixed("polars")
+    fitted = fit(X, y, BartReward(n_iterations=100), always_include=["town", "colour"])
+    assert_array_equal(fitted.get_feature_names_out(), ["town", "colour", "z", "size"])
+
+
+def test_no_always_include_is_an_empty_one():
+    X, y = numbers()
+    one, other = (fit(X, y, always_include=none) for none in (None, []))
+    assert_array_equal(one.inclusion_probabilities_, other.inclusion_probabilities_)
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        (dict(groups={"g": ["a", "b"], "h": ["b"]}), "'b' is in groups 'g' and 'h'"),
+        (dict(groups={"g": ["a", "a"]}), "'a' is in groups 'g' and 'g'"),
+        (dict(groups={"g": ["a", "zebra"]}), "group 'g' names 'zebra'"),
+        (dict(groups={"g": [0, 6]}), "group 'g' has 6"),
+        (dict(groups={"g": [-1]}), "group 'g' has -1"),
+        (dict(groups={"g": [True]}), "group 'g' has True"),
+        (dict(groups={"g": []}), "group 'g' must list at least one column"),
+        (dict(groups={"g": "ab"}), "group 'g' must list at least one column"),
+        (dict(groups={"g": 3}), "group 'g' must list at least one column"),
+        (dict(groups=["u", "v"]), "one label for each of the 6 columns"),
+        (dict(groups="abcdef"), "one label for each of the 6 columns"),
+        (dict(groups=3), "one label for each of the 6 columns"),
+        (dict(always_include=["zebra"]), "always_include names 'zebra'"),
+        (dict(always_include=[6]), "always_include has 6"),
+        (dict(always_include=[1.0]), r"always_include has 1\.0"),
+        (dict(always_include=[True, False]), "always_include has True"),
+        (dict(always_include="ab"), "always_include must be a list"),
+        (dict(always_include=2), "always_include must be a list"),
+        (dict(always_include=NAMES), "nothing left to select"),
+        (dict(groups=list("gghhii"), cost=[0.5, 0.6, 0.5, 0.5, 0.5, 0.5]), "cost must be the same"),
+        (dict(groups=list("gghhii"), prior=([1, 1, 1, 1, 2, 1], 1)), "prior must be the same"),
+    ],
+)
+def test_arms_that_make_no_sense_are_refused_by_name(settings, match):
+    X, y = numbers()
+    with pytest.raises(ValueError, match=match):
+        fit(pd.DataFrame(X, columns=NAMES), y, **settings)
+
+
+def test_costs_and_priors_by_column_reach_the_arms_of_groups():
+    X, y = numbers()
+    fitted = fit(
+        X,
+        y,
+        Watched((0,)),
+        groups=list("gghhij"),
+        prior=([4.0, 4.0, 1.0, 1.0, 1.0, 9.0], 2.0),
+        cost=[0.5, 0.5, 0.5, 0.5, 0.3, 0.5],
+        always_include=[5],
+        n_plays=1,
+    )
+    start = fitted.history_.trajectories([0, 1, 2, 3, 4])[0]
+    np.testing.assert_allclose(start, [4 / 6, 4 / 6, 1 / 3, 1 / 3, 1 / 3])
+
+
+def test_every_column_is_dealt_exactly_once():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        n = int(rng.integers(2, 9))
+        repeats = rng.integers(1, 4, size=n)
+        feature_of = np.repeat(np.arange(n), repeats)
+        names = tuple(f"v{j}" for j in range(n))
+        features = Features(np.zeros((2, feature_of.size)), names, feature_of)
+        labels = rng.integers(0, n, size=n).tolist()
+        always = rng.permutation(n)[: rng.integers(0, n)].tolist()
+        dealt = deal(features, labels, always)
+        together = np.concatenate([dealt.columns, dealt.always])
+        assert_array_equal(np.sort(together), np.arange(feature_of.size))
+        for arm in range(dealt.n_arms):
+            columns = dealt.columns[dealt.starts[arm] : dealt.starts[arm + 1]]
+            assert columns.size > 0
+            assert set(dealt.arm_of_feature[feature_of[columns]]) == {arm}
+            assert len({labels[j] for j in feature_of[columns]}) == 1
+        assert set(feature_of[dealt.always]) == set(always)

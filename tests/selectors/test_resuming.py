@@ -1,0 +1,418 @@
+"""Runs that stop and go on: warm starts, journals, interrupts, kills."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import sklearn
+from numpy.testing import assert_array_equal
+from sklearn.ensemble import RandomForestRegressor
+
+from tvselect import BartReward, ImportanceReward, LassoReward, PValueReward, ThompsonSelector
+from tvselect.bandit.journal import JournalError, MemoryJournal, SqliteJournal, fold_counts
+from tvselect.selectors.fingerprint import describe
+
+N, P = 60, 20
+REWARD = PValueReward(alpha=0.05)
+
+
+def make_data(seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((N, P))
+    return X, X[:, 3] - X[:, 7] + rng.standard_normal(N)
+
+
+def selector(reward=REWARD, **settings):
+    return ThompsonSelector(reward, **{"n_plays": 20, "random_state": 0, **settings})
+
+
+def plays_of(fitted):
+    return [
+        (chain, play.number, play.arms.tolist(), play.rewards.tolist())
+        for chain in range(fitted.history_.n_chains)
+        for play in fitted.history_.journal.plays(chain)
+    ]
+
+
+def assert_same(one, other):
+    assert plays_of(one) == plays_of(other)
+    for name in ("support_", "inclusion_probabilities_", "inclusion_intervals_", "n_plays_"):
+        assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def assert_counts_are_those_of_the_plays(fitted):
+    journal, n_chains = fitted.history_.journal, fitted.history_.n_chains
+    successes, failures = fold_counts(journal, P, range(n_chains))
+    assert_array_equal(
+        fitted.inclusion_probabilities_, (1 + successes) / (2 + successes + failures)
+    )
+    assert fitted.n_plays_ == max(journal.n_plays(chain) for chain in range(n_chains))
+
+
+class Interrupted:
+    """A reward that is interrupted in one play, as by Ctrl-C."""
+
+    def __init__(self, at):
+        self.at, self.n = at, 0
+
+    def __call__(self, X, y, rng):
+        self.n += 1
+        if self.n == self.at:
+            raise KeyboardInterrupt
+        return rng.random(X.shape[1])
+
+
+class Undisturbed(Interrupted):
+    """The same reward, without the interrupt."""
+
+    def __init__(self):
+        super().__init__(at=0)
+
+
+Undisturbed.__qualname__, Undisturbed.__module__ = Interrupted.__qualname__, Interrupted.__module__
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        dict(),
+        dict(n_chains=3),
+        dict(random_state=np.random.default_rng(4)),
+        dict(reward=BartReward(n_iterations=30), n_features_to_select=4),
+        dict(groups=[j // 2 for j in range(P)], always_include=[5]),
+    ],
+    ids=["plain", "chains", "generator", "bart", "groups"],
+)
+def test_a_warm_start_goes_on_exactly(settings):
+    X, y = make_data()
+    settings = {**settings, "random_state": settings.get("random_state", 0)}
+    warm = selector(**{**settings, "n_plays": 10, "warm_start": True}).fit(X, y)
+    assert warm.n_plays_ == 10
+    first = plays_of(warm)
+    warm.set_params(n_plays=20).fit(X, y)
+    assert [play for play in plays_of(warm) if play[1] < 10] == first
+    if isinstance(settings["random_state"], np.random.Generator):
+        settings["random_state"] = np.random.default_rng(4)
+    assert_same(warm, selector(**settings).fit(X, y))
+
+
+def test_without_warm_start_a_fit_begins_anew():
+    X, y = make_data()
+    fitted = selector().fit(X, y)
+    before = plays_of(fitted)
+    assert plays_of(fitted.fit(X, y)) == before
+    other = fitted.fit(*make_data(1))
+    assert_same(other, selector().fit(*make_data(1)))
+
+
+def test_a_warm_start_may_be_asked_for_after_a_cold_one():
+    X, y = make_data()
+    fitted = selector(n_plays=10).fit(X, y)
+    fitted.set_params(n_plays=20, warm_start=True).fit(X, y)
+    assert_same(fitted, selector().fit(X, y))
+
+
+@pytest.mark.parametrize("cold_first", [True, False])
+def test_a_warm_start_refuses_other_data_and_other_settings_and_keeps_what_it_has(cold_first):
+    X, y = make_data()
+    fitted = selector(n_plays=10, warm_start=not cold_first).fit(X, y)
+    fitted.set_params(warm_start=True)
+    before = plays_of(fitted)
+    for data in ((X, -2 * y), (X + 1, y), (X[:, ::-1], y), (X[:-1], y[:-1]), (X[:, 1:], y)):
+        with pytest.raises(ValueError, match="another data set or other settings"):
+            fitted.fit(*data)
+    with pytest.raises(ValueError, match="n_chains was 1, is 2"):
+        fitted.set_params(n_chains=2).fit(X, y)
+    fitted.set_params(n_chains=1, reward__alpha=0.01)
+    with pytest.raises(ValueError, match="another data set or other settings"):
+        fitted.fit(X, y)
+    assert plays_of(fitted) == before
+    fitted.set_params(reward__alpha=0.05, n_plays=20).fit(X, y)
+    assert_same(fitted, selector().fit(X, y))
+
+
+@pytest.mark.parametrize("settings", [dict(), dict(n_chains=2, n_jobs=2)], ids=["one", "two"])
+def test_a_journal_in_two_halves_is_the_whole_run(tmp_path, settings):
+    X, y = make_data()
+    path = tmp_path / "run.journal"
+    half = selector(n_plays=10, journal=path, **settings).fit(X, y)
+    assert half.n_plays_ == 10
+    resumed = selector(journal=str(path), **settings).fit(X, y)
+    whole = selector(**settings).fit(X, y)
+    assert_same(resumed, whole)
+    assert_same(selector(journal=path, **settings).fit(X, y), whole)
+    with SqliteJournal(path) as journal:
+        assert journal.n_plays(0) == 20
+
+
+def test_a_resumed_run_keeps_the_seed_of_the_journal(tmp_path):
+    X, y = make_data()
+    path = tmp_path / "run.journal"
+    selector(n_plays=10, journal=path, random_state=None).fit(X, y)
+    resumed = selector(journal=path, random_state=None).fit(X, y)
+    at_once = selector(random_state=resumed.history_.journal.header.entropy).fit(X, y)
+    assert_same(resumed, at_once)
+
+
+def my_reward(X, y, rng):
+    return rng.random(X.shape[1])
+
+
+OTHERS = {
+    "outcome": dict(data=lambda X, y: (X, y + 1)),
+    "table": dict(data=lambda X, y: (X + 1e-9, y)),
+    "columns": dict(data=lambda X, y: (X[:, :-1], y)),
+    "order": dict(data=lambda X, y: (X[:, ::-1], y)),
+    "single precision": dict(data=lambda X, y: (X.astype(np.float32), y)),
+    "reward": dict(reward=PValueReward(alpha=0.06)),
+    "kind of reward": dict(reward=LassoReward()),
+    "cost": dict(cost=0.5),
+    "cost of a column": dict(cost=np.r_[np.full(P - 1, (np.sqrt(5) - 1) / 2), 0.6]),
+    "prior": dict(prior=(1.0, 1.0 + 1e-12)),
+    "number wanted": dict(n_features_to_select=5),
+    "groups": dict(groups={"g": [0, 1]}),
+    "always": dict(always_include=[2]),
+    "chains": dict(n_chains=2),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_a_journal_of_another_game_is_refused_and_left_untouched(case, tmp_path):
+    X, y = make_data()
+    path = tmp_path / "run.journal"
+    selector(n_plays=3, journal=path).fit(X, y)
+    before = path.read_bytes()
+    settings = dict(OTHERS[case])
+    data = settings.pop("data", lambda X, y: (X, y))(X, y)
+    with pytest.raises(JournalError, match="another data set or other settings"):
+        selector(journal=path, **settings).fit(*data)
+    assert path.read_bytes() == before
+    assert selector(journal=path).fit(X, y).n_plays_ == 20
+
+
+def test_the_same_game_stated_otherwise_is_the_same_game(tmp_path):
+    X, y = make_data()
+    path = tmp_path / "run.journal"
+    labels = [0, 0, *range(2, P)]
+    selector(n_plays=5, journal=path, groups=labels, cost=0.6).fit(X, y)
+    resumed = selector(
+        journal=path,
+        groups={"g": [1, 0]},
+        cost=np.full(P, 0.6),
+        prior=[1, np.ones(P)],
+        patience=500,
+        time_limit=1e6,
+        verbose=0,
+        n_jobs=2,
+    ).fit(np.asfortranarray(X), list(y))
+    assert_same(resumed, selector(groups=labels, cost=0.6).fit(X, y))
+
+
+def test_long_settings_are_compared_to_the_last_value(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 1500)), rng.standard_normal(20)
+    cost = np.full(1500, 0.5)
+    path = tmp_path / "run.journal"
+    selector(n_plays=1, cost=cost, journal=path).fit(X, y)
+    cost[700] += 1e-10
+    with pytest.raises(JournalError, match="other settings"):
+        selector(n_plays=2, cost=cost, journal=path).fit(X, y)
+
+
+def test_how_rewards_are_printed_does_not_matter(tmp_path):
+    X, y = make_data()
+    path = tmp_path / "run.journal"
+    selector(n_plays=1, journal=path).fit(X, y)
+    with sklearn.config_context(print_changed_only=False):
+        assert selector(n_plays=2, journal=path).fit(X, y).n_plays_ == 2
+
+
+def test_descriptions_have_no_addresses_and_tell_settings_apart():
+    rewards = [
+        my_reward,
+        lambda X, y, rng: X[0] > 1,
+        lambda X, y, rng: X[0] > 2,
+        Interrupted(3),
+        PValueReward(),
+        PValueReward(alpha=0.04),
+        ImportanceReward(RandomForestRegressor(n_estimators=5)),
+        ImportanceReward(RandomForestRegressor(n_estimators=6)),
+        np.zeros(3),
+        np.zeros(4),
+        np.array(["a", None], dtype=object),
+        [1, "1"],
+        {"a": 1},
+        None,
+    ]
+    texts = [describe(reward) for reward in rewards]
+    assert len(set(texts)) == len(texts)
+    assert not any(" at 0x" in text for text in texts)
+
+
+@pytest.mark.parametrize("kind", ["text", "empty", "truncated", "sqlite", "a bit of a play"])
+def test_what_is_no_journal_is_refused_and_left_untouched(kind, tmp_path):
+    X, y = make_data()
+    path = tmp_path / "run.journal"
+    plays = selector(journal=path).fit(X, y).history_.plays
+    content = path.read_bytes()
+    stored = plays[3].arms.astype("<i4").tobytes()
+    path.write_bytes(
+        {
+            "text": b"my diary\n" * 50,
+            "empty": b"",
+            "truncated": content[: len(content) // 2],
+            "sqlite": content[:68] + bytes(4) + content[72:],
+            "a bit of a play": content.replace(stored, stored[:-4] + b"\xff" + stored[-3:]),
+        }[kind]
+    )
+    before = path.read_bytes()
+    assert issubclass(JournalError, ValueError)
+    with pytest.raises(JournalError, match=r"run\.journal"):
+        selector(journal=path).fit(X, y)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("n_chains", [1, 3])
+def test_an_interrupt_keeps_the_plays_and_the_journal_goes_on_to_the_same_end(n_chains, tmp_path):
+    X, y = make_data()
+    path = tmp_path / "run.journal"
+    settings = dict(n_chains=n_chains, journal=path)
+    with pytest.warns(RuntimeWarning, match="interrupted"):
+        stopped = selector(Interrupted(at=7 * n_chains), **settings).fit(X, y)
+    assert stopped.stop_reason_ == "interrupted"
+    assert stopped.n_plays_ == 6
+    assert_counts_are_those_of_the_plays(stopped)
+    with SqliteJournal(path) as journal:
+        assert journal.n_plays(0) == 6
+    resumed = selector(Undisturbed(), **settings).fit(X, y)
+    assert_same(resumed, selector(Undisturbed(), n_chains=n_chains).fit(X, y))
+
+
+@pytest.mark.parametrize("n_chains", [1, 3])
+def test_a_warm_start_goes_on_after_an_interrupt(n_chains):
+    X, y = make_data()
+    with pytest.warns(RuntimeWarning, match="interrupted"):
+        fitted = selector(Interrupted(at=17), n_chains=n_chains, warm_start=True).fit(X, y)
+    assert_counts_are_those_of_the_plays(fitted)
+    fitted.fit(X, y)
+    assert_same(fitted, selector(Undisturbed(), n_chains=n_chains).fit(X, y))
+
+
+def test_an_interrupt_in_the_first_play_leaves_a_fitted_selector_that_selects_nothing():
+    X, y = make_data()
+    with pytest.warns(RuntimeWarning, match="interrupted") as warned:
+        fitted = selector(Interrupted(at=1)).fit(X, y)
+    assert warned[0].filename == __file__
+    assert fitted.n_plays_ == 0
+    assert not fitted.support_.any()
+    assert_array_equal(fitted.inclusion_probabilities_, np.full(P, 0.5))
+
+
+def test_a_reward_that_fails_leaves_a_journal_that_can_be_continued(tmp_path):
+    X, y = make_data()
+    path = tmp_path / "run.journal"
+
+    class Failing(Interrupted):
+        def __call__(self, X, y, rng):
+            if self.n + 1 == self.at:
+                raise RuntimeError("no luck")
+            return super().__call__(X, y, rng)
+
+    Failing.__qualname__ = Interrupted.__qualname__
+    with pytest.raises(RuntimeError, match="no luck"):
+        selector(Failing(at=5), journal=path).fit(X, y)
+    resumed = selector(Undisturbed(), journal=path).fit(X, y)
+    assert_same(resumed, selector(Undisturbed()).fit(X, y))
+
+
+def test_the_journal_survives_with_the_plays_in_memory(tmp_path):
+    X, y = make_data()
+    fitted = selector(journal=tmp_path / "run.journal").fit(X, y)
+    assert isinstance(fitted.history_.journal, MemoryJournal)
+    (tmp_path / "run.journal").unlink()
+    assert len(fitted.history_.plays) == 20
+
+
+SCRIPT = """
+    import os, signal, sys
+    import numpy as np
+    from tvselect import ThompsonSelector
+
+    def slow_coin(X, y, rng):
+        print("play", flush=True)
+        np.linalg.svd(rng.standard_normal((120, 120)))
+        return rng.random(X.shape[1])
+
+    def run(journal, n_plays):
+        rng = np.random.default_rng(0)
+        X, y = rng.standard_normal((30, 50)), rng.standard_normal(30)
+        print("ready", flush=True)
+        fitted = ThompsonSelector(
+            slow_coin, n_plays=n_plays, n_chains=2, random_state=1, journal=journal
+        ).fit(X, y)
+        return fitted.inclusion_probabilities_.tobytes().hex()
+
+    def run_in_a_process(journal, n_plays):
+        ours, theirs = os.pipe()
+        process = os.fork()
+        if process == 0:
+            os.dup2(theirs, 1)
+            print("pi", run(journal, n_plays), flush=True)
+            os._exit(0)
+        os.close(theirs)
+        return process, os.fdopen(ours)
+
+    journal, n_kills, n_plays = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    rng = np.random.default_rng(n_kills)
+    n_killed = 0
+    for _ in range(n_kills):
+        process, lines = run_in_a_process(journal, n_plays)
+        # Somewhere between the start of the fit and a few plays later, mid-write included.
+        for _ in range(1 + rng.integers(2 * n_plays // n_kills)):
+            lines.readline()
+        for _ in range(rng.integers(20_000)):
+            pass
+        os.kill(process, signal.SIGKILL)
+        n_killed += os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL
+        lines.close()
+    print(n_killed)
+    for where in (journal, None):
+        process, lines = run_in_a_process(where, n_plays)
+        content = lines.read().splitlines()
+        print(content.count("play"), content[-1])
+        os.waitpid(process, 0)
+"""
+
+
+def check_kills(n_kills, n_plays, tmp_path):
+    """Kill -9 a run again and again, let it end, and compare it with one left alone."""
+    script = tmp_path / "run.py"
+    script.write_text(textwrap.dedent(SCRIPT))
+    done = subprocess.run(
+        [sys.executable, script, tmp_path / "run.journal", str(n_kills), str(n_plays)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    n_killed, resumed, undisturbed = done.stdout.splitlines()
+    assert int(n_killed) >= n_kills // 2
+    n_left, _, counts = resumed.split()
+    assert undisturbed.split() == [str(2 * n_plays), "pi", counts]
+    assert int(n_left) < 2 * n_plays
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
+def test_a_run_that_is_killed_and_resumed_ends_like_one_that_is_not(tmp_path):
+    check_kills(5, 60, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
+def test_a_run_that_is_killed_fifty_times_ends_like_one_that_is_not(tmp_path):
+    check_kills(50, 600, tmp_path)
