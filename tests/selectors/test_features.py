@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 
 from tvselect import BartReward, PValueReward, ThompsonSelector
 from tvselect.rewards.base import Reward
-from tvselect.selectors.features import Features, deal, encode_categories, has_categories
+from tvselect.selectors.features import Features, deal, encode_categories, needs_encoding
 
 N = 120
 NAMES = ["a", "b", "c", "d", "e", "f"]
@@ -111,6 +111,9 @@ def test_columns_that_are_neither_numbers_nor_text_are_refused_by_name(library, 
     frame = library.DataFrame({"town": ["u", "v"] * (N // 2), "when": when})
     with pytest.raises(TypeError, match="column 'when' of X holds"):
         fit(frame, y)
+    if kind == "dates":
+        with pytest.raises(TypeError, match="column 'when' of X holds"):
+            fit(frame[["when"]], y)
 
 
 def test_columns_without_any_value_are_refused_by_name():
@@ -137,8 +140,8 @@ def test_columns_without_any_value_are_refused_by_name():
         ([["u"]], False),
     ],
 )
-def test_only_frames_have_categories(frame, wanted):
-    assert has_categories(frame) == wanted
+def test_only_frames_with_text_or_categories_are_encoded(frame, wanted):
+    assert needs_encoding(frame) == wanted
 
 
 @pytest.mark.parametrize(

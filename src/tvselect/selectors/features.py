@@ -65,11 +65,12 @@ class Deal:
         return self.always.size == 0 and self.n_arms == self.columns.size
 
 
-def has_categories(X: Any) -> bool:
-    """Whether a table is a data frame with text or categorical columns."""
+def needs_encoding(X: Any) -> bool:
+    """Whether a table is a data frame with text, categories or (to be refused) dates."""
     frame = nw.from_native(X, pass_through=True)
     return isinstance(frame, nw.DataFrame) and any(
-        dtype in (nw.String, nw.Categorical, nw.Enum) for dtype in frame.schema.values()
+        dtype in (nw.String, nw.Categorical, nw.Enum) or dtype.is_temporal()
+        for dtype in frame.schema.values()
     )
 
 

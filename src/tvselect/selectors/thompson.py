@@ -33,7 +33,7 @@ from tvselect.selectors.features import (
     Groups,
     deal,
     encode_categories,
-    has_categories,
+    needs_encoding,
     refuse_nonfinite,
 )
 from tvselect.selectors.fingerprint import fingerprint
@@ -289,7 +289,7 @@ class ThompsonSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
                 "This ThompsonSelector estimator requires y to be passed, but the target y is None."
             )
         checks: dict[str, Any] = {"ensure_all_finite": False, "ensure_min_samples": 2}
-        if has_categories(X):
+        if needs_encoding(X):
             validate_data(self, X, skip_check_array=True)
             features = encode_categories(X)
             check_array(features.X, input_name="X", **checks)
