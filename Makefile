@@ -48,8 +48,8 @@ bench-wide: $(VENV)/.base  ## Time and memory up to 1,000,000 columns, recorded
 docs: $(VENV)/.docs  ## The documentation as HTML in docs/_build
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build
 
-check-long: $(VENV)/.dev  ## Exactness at full size, recorded in docs/results/exactness.md
-	$(RUN) -m pytest -m long tests/exactness
+check-long: $(VENV)/.dev  ## All long checks; exactness is recorded in docs/results/exactness.md
+	$(RUN) -m pytest -m long
 
 check-mutations: $(VENV)/.dev  ## Break the sampler on purpose: every break must be caught
 	$(RUN) -m tests.exactness.mutations
