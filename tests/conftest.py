@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime
-import subprocess
-from pathlib import Path
 
 import pytest
 
-RESULTS = Path(__file__).parents[1] / "docs" / "results" / "exactness.md"
+from benchmarks.records import ROOT, commit, heading
+
+RESULTS = ROOT / "docs" / "results" / "exactness.md"
+COLUMNS = "| check | case | finding | date | commit |"
 _rows: list[tuple[str, str, str]] = []
 
 
@@ -19,22 +20,24 @@ def record_result():
 
 
 def pytest_sessionfinish(session, exitstatus):
+    """Write the findings of this session over those of the same checks and cases."""
     if not _rows or hasattr(session.config, "workerinput"):
         return
-    root = RESULTS.parents[2]
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=root, capture_output=True, text=True
-    ).stdout.strip()
+    kept = {}
+    if RESULTS.exists():
+        _, _, table = RESULTS.read_text().partition(COLUMNS)
+        kept = {tuple(line.split(" | ")[:2]): line for line in table.splitlines()[2:] if line}
+    for row in _rows:
+        line = f"| {' | '.join(row)} | {datetime.date.today()} | {commit()} |"
+        kept[tuple(line.split(" | ")[:2])] = line
+    passed = "all passed" if exitstatus == 0 else "NOT all passed"
     lines = [
-        "# Exactness at full size",
+        *heading("Exactness at full size", "make check-long"),
+        f"Checks of the last session: {passed}.",
         "",
-        f"Written by `make check-long` on {datetime.date.today()}, commit {commit or 'unknown'}: "
-        + ("all passed." if exitstatus == 0 else "NOT all passed."),
-        "",
-        "| check | case | finding |",
-        "|---|---|---|",
-        *(f"| {check} | {case} | {finding} |" for check, case, finding in _rows),
+        COLUMNS,
+        "|---|---|---|---|---|",
+        *(kept[key] for key in sorted(kept)),
         "",
     ]
-    RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text("\n".join(lines))

@@ -5,13 +5,13 @@ Run as ``python -m tests.exactness.mutations``; exits with 1 when a mutant survi
 
 from __future__ import annotations
 
-import datetime
 import re
 import sys
 import tempfile
 from pathlib import Path
 
-from tests.exactness.patched import AS_R_COUNTS, ROOT, patched_copy, run_with
+from benchmarks.records import heading, record
+from tests.exactness.patched import AS_R_COUNTS, patched_copy, run_with
 
 PROPOSAL = "math.log(shrink * proposal * proposal)"
 DEPTH = "        + law.split_log_odds[depth]\n"
@@ -76,20 +76,17 @@ def main() -> int:
         caught = verdict(changes)
         print(f"{name}: {'caught by ' + caught if caught else 'SURVIVED'}", flush=True)
         rows.append((name, caught))
-    lines = [
-        "# Mutations",
-        "",
-        f"Written by `make check-mutations` on {datetime.date.today()}: the sampler is broken "
-        "on purpose and the quick exactness tests must fail.",
-        "",
-        "| mutation | caught by |",
-        "|---|---|",
-        *(f"| {name} | {f'`{caught}`' if caught else '**nothing**'} |" for name, caught in rows),
-        "",
-    ]
-    results = ROOT / "docs" / "results"
-    results.mkdir(exist_ok=True)
-    (results / "mutations.md").write_text("\n".join(lines))
+    record(
+        "mutations.md",
+        [
+            *heading("Mutations", "make check-mutations"),
+            "The sampler is broken on purpose, and the quick exactness tests must fail.",
+            "",
+            "| mutation | caught by |",
+            "|---|---|",
+            *(f"| {name} | {f'`{test}`' if test else '**nothing**'} |" for name, test in rows),
+        ],
+    )
     return 0 if all(caught for _, caught in rows) else 1
 
 
