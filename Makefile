@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types bench bench-lead bench-wide docs check-long check-mutations clean
+.PHONY: help demo test lint types bench bench-lead bench-wide bench-rows bench-default bench-stream \
+	study-online-table study-mail docs check-long check-mutations clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -44,6 +45,21 @@ bench-lead: $(VENV)/.bench  ## The paper's lead example: accuracy and speed, rec
 
 bench-wide: $(VENV)/.base  ## Time and memory up to 1,000,000 columns, recorded
 	$(RUN) -m benchmarks.wide
+
+bench-rows: $(VENV)/.base  ## Many rows: plays that see a part of them, recorded
+	$(RUN) -m benchmarks.many_rows
+
+bench-default: $(VENV)/.base  ## The experiment behind the default reward, 20 minutes, recorded
+	$(RUN) -m benchmarks.default_reward
+
+bench-stream: $(VENV)/.stream  ## 2,000,000 x 500 Parquet: memory, bytes, rows per second, recorded
+	$(RUN) -m benchmarks.stream
+
+study-online-table: $(VENV)/.base  ## The paper's online table, recorded
+	$(RUN) -m benchmarks.online_table
+
+study-mail: $(VENV)/.dev  ## Direct mail with decoys, recorded; MAIL=charity_mail.csv.gz
+	$(RUN) -m benchmarks.mail $(MAIL)
 
 docs: $(VENV)/.docs  ## The documentation as HTML in docs/_build
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build

@@ -86,7 +86,7 @@ def test_theta_reaches_the_threshold_exactly_for_the_arms_that_are_chosen(prior)
     for _ in range(500):
         quantiles = arms.draw(rng)
         theta = arms.thetas(every, quantiles)
-        clear = np.abs(theta - c) > 1e-9
+        clear = np.abs(theta - c) > 1e-6
         reached = np.isin(every, arms.reaching(quantiles))
         np.testing.assert_array_equal(reached[clear], (theta >= c)[clear])
 
@@ -103,7 +103,7 @@ def test_the_table_and_the_direct_computation_agree_bit_for_bit():
         np.testing.assert_array_equal(one.passing, other.passing)
     a, b = one.posterior()
     assert one.successes.max() > 16
-    np.testing.assert_array_equal(one._chance_below, betainc(a, b, 0.3))
+    np.testing.assert_array_equal(one._chance_below, betainc(a, b, 0.3).astype(np.float32))
 
 
 @pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
@@ -120,7 +120,8 @@ def test_an_update_touches_only_the_played_arms(prior):
     np.testing.assert_array_equal(arms.failures[played] - before[1][played], [0, 1])
     a, b, c = spread(prior)
     np.testing.assert_array_equal(
-        arms._chance_below, betainc(a + arms.successes, b + arms.failures, c)
+        arms._chance_below,
+        betainc(a + arms.successes, b + arms.failures, c).astype(np.float32),
     )
 
 

@@ -21,11 +21,14 @@ def chain_of(entropy=1, chain=0, oracle=Oracle(), prior=(), stopping=Stopping(60
     return ThompsonChain(
         Arms(7, *prior),
         oracle,
-        lambda arms, rng: THETA[arms],
         stopping,
         entropy=entropy,
         chain=chain,
     )
+
+
+def paid(arms, rng):
+    return THETA[arms]
 
 
 def assert_same(one, other):
@@ -44,7 +47,7 @@ def assert_same_arms(one, other):
 def test_the_same_entropy_gives_the_same_plays(settings):
     one, other = chain_of(**settings), chain_of(**settings)
     for _ in range(40):
-        assert_same(one.play(), other.play())
+        assert_same(one.play(paid), other.play(paid))
     assert_same_arms(one, other)
 
 
@@ -52,13 +55,13 @@ def test_the_same_entropy_gives_the_same_plays(settings):
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 def test_a_resumed_chain_goes_on_exactly_as_it_would_have(settings, n_before):
     whole = chain_of(**settings)
-    plays = [whole.play() for _ in range(40)]
+    plays = [whole.play(paid) for _ in range(40)]
     resumed = chain_of(**settings)
     for play in plays[:n_before]:
         resumed.learn(play)
     assert resumed.n_plays == n_before
     for play in plays[n_before:]:
-        assert_same(resumed.play(), play)
+        assert_same(resumed.play(paid), play)
     assert_same_arms(resumed, whole)
 
 
@@ -67,14 +70,14 @@ def test_a_resumed_chain_stops_where_it_would_have():
     whole = chain_of(stopping=stopping)
     plays = []
     while whole.stop_reason() is None:
-        plays.append(whole.play())
+        plays.append(whole.play(paid))
     assert 8 < len(plays) < 500
     resumed = chain_of(stopping=stopping)
     for play in plays[:-3]:
         resumed.learn(play)
     for _ in range(3):
         assert resumed.stop_reason() is None
-        resumed.play()
+        resumed.play(paid)
     assert resumed.stop_reason() == whole.stop_reason() == "the model has not changed for 8 plays"
 
 
@@ -86,15 +89,14 @@ def test_a_play_does_not_depend_on_the_random_numbers_of_plays_before_it():
         return np.ones(arms.size)
 
     one, other = chain_of(), chain_of()
-    one.payoffs, other.payoffs = greedy, lambda arms, rng: np.ones(arms.size)
     for _ in range(10):
-        assert_same(one.play(), other.play())
+        assert_same(one.play(greedy), other.play(lambda arms, rng: np.ones(arms.size)))
 
 
 @pytest.mark.parametrize(("entropy", "chain"), [(1, 1), (2, 0), (2**100, 0)])
 def test_other_chains_and_other_seeds_play_otherwise(entropy, chain):
     one, other = chain_of(), chain_of(entropy=entropy, chain=chain)
-    plays = [(one.play(), other.play()) for _ in range(10)]
+    plays = [(one.play(paid), other.play(paid)) for _ in range(10)]
     assert any(not np.array_equal(a.arms, b.arms) for a, b in plays)
 
 
@@ -102,7 +104,7 @@ def test_the_arms_count_exactly_what_the_plays_paid():
     chain = chain_of()
     successes, failures = np.zeros((2, 7), dtype=int)
     for number in range(40):
-        play = chain.play()
+        play = chain.play(paid)
         assert play.number == number
         assert (np.diff(play.arms) > 0).all()
         assert play.arms.dtype == np.int32
@@ -139,6 +141,37 @@ def test_certain_payoffs_need_no_random_numbers():
 def test_thompson_sampling_learns_which_arms_pay():
     chain = chain_of(stopping=Stopping(300))
     while chain.stop_reason() is None:
-        chain.play()
+        chain.play(paid)
     model = set(chain.oracle.model(chain.arms).tolist())
     assert {0, 1, 6} <= model <= {0, 1, 2, 6}
+
+
+def test_a_skipped_play_takes_its_turn_and_teaches_nothing():
+    one, other = chain_of(stopping=Stopping(patience=3)), chain_of(stopping=Stopping(patience=3))
+    one.skip()
+    assert one.n_plays == 1
+    assert one.arms.played().sum() == 0
+    other.learn(one.skip())
+    assert_same(one.play(paid), other.play(paid))
+    for _ in range(5):
+        one.skip()
+    assert one.stop_reason() is None
+
+
+def test_replaying_brings_a_chain_to_any_earlier_state():
+    chain = chain_of(stopping=Stopping(patience=1000))
+    plays = [chain.play(paid) for _ in range(30)]
+    chain.replay(plays[:10])
+    assert chain.n_plays == 10
+    assert_same(chain.play(paid), plays[10])
+
+
+def test_discounted_arms_forget_what_was_paid_before():
+    """After k plays that pay and then m that do not: sums of geometric series."""
+    arms = Arms(3, discount=0.5)
+    first = np.array([0], dtype=np.int32)
+    for reward in (True, True, True, False, False):
+        arms.update(first, np.array([reward]))
+    assert arms.successes.tolist() == [(1 + 0.5 + 0.25) * 0.25, 0, 0]
+    assert arms.failures.tolist() == [1.5, 0, 0]
+    assert not arms.passing.any()

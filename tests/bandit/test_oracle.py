@@ -24,8 +24,8 @@ class Scripted:
     def __init__(self, *draws):
         self.draws = list(draws)
 
-    def random(self, size):
-        draw = np.asarray(self.draws.pop(0), dtype=float)
+    def random(self, size, dtype=np.float64):
+        draw = np.asarray(self.draws.pop(0), dtype=dtype)
         assert draw.size == size
         return draw
 
@@ -63,7 +63,7 @@ def test_of_those_that_pass_the_largest_draws_are_played(q):
     arms = update(Arms(7, threshold=0.4), [3, 0, 5, 9, 0, 2, 1], [1, 4, 5, 9, 0, 1, 1])
     every = np.arange(7, dtype=np.int32)
     for _ in range(200):
-        quantiles = rng.random(7)
+        quantiles = rng.random(7, dtype=np.float32)
         theta = arms.thetas(every, quantiles)
         passing = np.flatnonzero(theta >= 0.4)
         if not passing.size:
@@ -111,3 +111,10 @@ def test_the_model_holds_at_most_the_wanted_number_the_best_of_them(q, wanted):
 def test_the_model_of_arms_with_their_own_thresholds():
     arms = update(Arms(3, threshold=np.array([0.2, 0.5, 0.8])), [1, 1, 2], [2, 2, 1])
     np.testing.assert_array_equal(Oracle().model(arms), [0])
+
+
+def test_decoys_are_played_but_are_never_part_of_the_model():
+    arms = update(Arms(4), [5, 0, 5, 9], [0, 5, 1, 0])
+    np.testing.assert_array_equal(Oracle(n_candidates=2).model(arms), [0])
+    np.testing.assert_array_equal(Oracle(1, n_candidates=3).model(arms), [0])
+    assert 3 in Oracle(n_candidates=2).choose(arms, Scripted([0.5, 0.0, 0.5, 0.9]))

@@ -68,8 +68,9 @@ def make_setting(
     )
 
 
-def theta_grid(n_columns, a=0.5, b=1.0, size=1000):
-    u = stats.beta(a, b).ppf((np.arange(size) + 0.5) / size)
+def theta_grid(n_columns, a=0.5, b=1.0, floor=0.001, size=1000):
+    cut = stats.beta(a, b).cdf(floor)
+    u = stats.beta(a, b).ppf(cut + (1 - cut) * (np.arange(size) + 0.5) / size)
     return n_columns * u / (1 - u)
 
 

@@ -6,7 +6,7 @@ from scipy.special import expit
 from sklearn.linear_model import Lasso
 
 from tvselect.inputs import read_outcome
-from tvselect.rewards import lasso
+from tvselect.rewards import lasso, lasso_path
 from tvselect.rewards.base import Data
 from tvselect.rewards.lasso import LassoReward
 
@@ -36,8 +36,8 @@ def problem_of(data, max_iter=1000):
 
 
 def path(problem, n_alphas=12):
-    alphas = lasso._largest_alpha(problem) * np.geomspace(1.0, 0.02, n_alphas)
-    walk = lasso._walk(problem, alphas)
+    alphas = lasso_path.largest_alpha(problem) * np.geomspace(1.0, 0.02, n_alphas)
+    walk = lasso_path.walk(problem, alphas)
     return [
         (alpha, coef.copy(), eta.copy()) for alpha, (coef, eta) in zip(alphas, walk, strict=True)
     ]
@@ -79,7 +79,8 @@ def test_the_largest_penalty_leaves_nothing(family):
 def test_the_compiled_kernel_agrees_with_plain_python(family, monkeypatch):
     problem = problem_of(make_data(family, n_rows=20, n_columns=8))
     compiled = path(problem, 5)
-    monkeypatch.setattr(lasso, "descend", getattr(lasso.descend, "py_func", lasso.descend))
+    plain = getattr(lasso_path.descend, "py_func", lasso_path.descend)
+    monkeypatch.setattr(lasso_path, "descend", plain)
     for (_, coef, _), (_, plain, _) in zip(compiled, path(problem, 5), strict=True):
         np.testing.assert_allclose(coef, plain, atol=1e-12)
 
@@ -121,7 +122,7 @@ def test_weights_stand_for_copies_of_rows(family):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_one_standard_error_means_a_larger_penalty(family):
     problem = problem_of(make_data(family))
-    alphas = lasso._largest_alpha(problem) * np.geomspace(1.0, 0.01, 20)
+    alphas = lasso_path.largest_alpha(problem) * np.geomspace(1.0, 0.01, 20)
     places = [
         [lasso._choose_alpha(problem, alphas, rule, np.random.default_rng(s)) for s in range(5)]
         for rule in (True, False)

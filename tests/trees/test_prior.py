@@ -58,13 +58,17 @@ def test_noise_is_below_its_scale_with_the_stated_probability(noise_df, noise_qu
 
 
 @pytest.mark.parametrize("rho", [None, 2.0])
-def test_concentration_has_its_beta_prior(rho):
-    prior = Prior(sparse=True, a=0.5, b=1.5, rho=rho)
+@pytest.mark.parametrize("floor", [0.0, 0.001, 0.2])
+def test_concentration_has_its_beta_prior_above_the_floor(rho, floor):
+    prior = Prior(sparse=True, a=0.5, b=1.5, rho=rho, theta_floor=floor)
     law = law_of(prior, response_of([1.0, 2.0, 4.0]))
     theta = 7 * law.shares
     share = theta / (theta + (7 if rho is None else rho))
     steps = (np.arange(share.size) + 0.5) / share.size
-    np.testing.assert_allclose(stats.beta(0.5, 1.5).cdf(share), steps, atol=1e-9)
+    law_below = stats.beta(0.5, 1.5).cdf(floor)
+    expected = law_below + (1 - law_below) * steps
+    np.testing.assert_allclose(stats.beta(0.5, 1.5).cdf(share), expected, atol=1e-9)
+    assert share.min() >= floor
 
 
 def test_only_a_sparse_prior_ever_draws_the_concentration():
@@ -101,6 +105,8 @@ def test_numbers_of_any_type_give_the_same_law():
         ("a", 0, ValueError),
         ("b", -1.0, ValueError),
         ("rho", 0.0, ValueError),
+        ("theta_floor", -0.1, ValueError),
+        ("theta_floor", math.nan, ValueError),
         ("rho", "p", TypeError),
         *((name, math.nan, ValueError) for name in ("base", "power", "k", "noise_df", "a", "rho")),
         *((name, math.inf, ValueError) for name in ("base", "power", "k", "noise_df", "b", "rho")),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,6 @@ class ThompsonChain:
     ----------
     arms : Arms
     oracle : Oracle
-    payoffs : callable
     stopping : Stopping
     entropy : int
         Seed of the run.
@@ -39,7 +38,6 @@ class ThompsonChain:
         self,
         arms: Arms,
         oracle: Oracle,
-        payoffs: Payoffs,
         stopping: Stopping,
         *,
         entropy: int,
@@ -47,29 +45,44 @@ class ThompsonChain:
     ) -> None:
         self.arms = arms
         self.oracle = oracle
-        self.payoffs = payoffs
         self.stopping = stopping
         self.entropy = entropy
         self.chain = chain
         self.n_plays = 0
         self._steadiness = Steadiness()
 
-    def play(self) -> Play:
+    def play(self, payoffs: Payoffs) -> Play:
         """Choose, reward, update."""
         started = time.perf_counter()
         rng = self._generator(self.n_plays)
         chosen = self.oracle.choose(self.arms, rng)
-        rewards = bernoulli(self.payoffs(chosen, rng), rng)
+        rewards = bernoulli(payoffs(chosen, rng), rng)
         play = Play(self.n_plays, chosen, rewards, time.perf_counter() - started)
+        self.learn(play)
+        return play
+
+    def skip(self) -> Play:
+        """A play of no arm: its turn passes, nothing is learned."""
+        play = Play(self.n_plays, np.empty(0, np.int32), np.empty(0, np.bool_), 0.0)
         self.learn(play)
         return play
 
     def learn(self, play: Play) -> None:
         """Update the arms with a play, made now or read from a journal."""
-        self.arms.update(play.arms, play.rewards)
         self.n_plays = play.number + 1
+        if play.arms.size == 0:
+            return
+        self.arms.update(play.arms, play.rewards)
         if self.stopping.patience is not None:
             self._steadiness.see(self.oracle.model(self.arms))
+
+    def replay(self, plays: Iterable[Play]) -> None:
+        """Bring the chain to where it stood after some plays."""
+        self.arms.clear()
+        self.n_plays = 0
+        self._steadiness = Steadiness()
+        for play in plays:
+            self.learn(play)
 
     def stop_reason(self) -> str | None:
         """Why to stop, or None to go on."""

@@ -36,9 +36,12 @@ class Oracle:
     ----------
     n_wanted : int or None
         Known model size ``q*``: at most that many arms are played and selected.
+    n_candidates : int or None
+        Arms from this number on are decoys: played, but never part of the model.
     """
 
     n_wanted: int | None = None
+    n_candidates: int | None = None
 
     def choose(self, arms: Arms, rng: np.random.Generator) -> NDArray[np.int32]:
         """Arms whose draw reaches the threshold; of these the ``q*`` largest draws.
@@ -59,7 +62,7 @@ class Oracle:
 
     def model(self, arms: Arms) -> NDArray[np.int32]:
         """The estimated model: played arms at or above the threshold, the ``q*`` best."""
-        passing = np.flatnonzero(arms.passing).astype(np.int32)
+        passing = np.flatnonzero(arms.passing[: self.n_candidates]).astype(np.int32)
         if self.n_wanted is not None and passing.size > self.n_wanted:
             return _largest(passing, arms.means(passing), self.n_wanted)
         return passing

@@ -14,20 +14,20 @@ class Stopping:
 
     Attributes
     ----------
-    n_plays : int
+    n_plays : int or None
         Plays in all.
     patience : int or None
         Stop when the model has not changed for that many consecutive plays.
     """
 
-    n_plays: int
+    n_plays: int | None = None
     patience: int | None = None
 
     def reason(self, n_done: int, n_unchanged: int) -> str | None:
         """Why to stop now, or None."""
         if self.patience is not None and n_unchanged >= self.patience:
             return f"the model has not changed for {self.patience} plays"
-        if n_done >= self.n_plays:
+        if self.n_plays is not None and n_done >= self.n_plays:
             return f"all {self.n_plays} plays are done"
         return None
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tvselect.inputs.values import as_array, is_null, is_text
 
 Family = Literal["gaussian", "probit"]
+FAMILIES = ("auto", "gaussian", "probit")
 
 
 @dataclass(frozen=True)
@@ -48,14 +49,11 @@ def read_outcome(
         For other lengths, missing or infinite values, a constant, or more than two
         classes for probit.
     """
-    if family not in ("auto", "gaussian", "probit"):
+    if family not in FAMILIES:
         raise ValueError(f"family must be 'auto', 'gaussian' or 'probit', got {family!r}")
-    values = _one_column(y)
-    if values.size != n_rows:
-        raise ValueError(f"y has {values.size} values but X has {n_rows} rows")
     if n_rows < 2:
         raise ValueError("X and y have one row; at least two are needed")
-    _refuse_missing(values)
+    values = _checked(y, n_rows)
     levels = _levels(values)
     if len(levels) == 1:
         raise ValueError(
@@ -80,6 +78,60 @@ def read_outcome(
     if not np.isfinite(numbers.max() - numbers.min()):
         raise ValueError("y spans more than a double can hold; rescale it")
     return Outcome(numbers, "gaussian", None)
+
+
+class OutcomeReader:
+    """Reads the outcome of a stream batch by batch, all of one family.
+
+    Parameters
+    ----------
+    family : {"auto", "gaussian", "probit"}
+        "auto" decides with the first batch that has more than one value.
+    classes : array of two labels, optional
+        For probit, where they are known already.
+    """
+
+    def __init__(
+        self,
+        family: Literal["auto", "gaussian", "probit"] = "auto",
+        classes: NDArray[Any] | None = None,
+    ) -> None:
+        if family not in FAMILIES:
+            raise ValueError(f"family must be 'auto', 'gaussian' or 'probit', got {family!r}")
+        self.family: Literal["auto", "gaussian", "probit"] = family
+        self.classes = classes
+
+    def read(self, y: Any, n_rows: int) -> Outcome | None:
+        """The outcome of a batch; None where it is constant: there is nothing to explain.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As :func:`read_outcome`, and for a third class.
+        """
+        values = _checked(y, n_rows)
+        levels = _levels(values)
+        if self.classes is not None:
+            for level in levels[~np.isin(levels, self.classes)].tolist():
+                raise ValueError(
+                    f"y has the value {level!r} where the stream so far has the two classes "
+                    f"{self.classes.tolist()}; for a continuous outcome say family='gaussian'"
+                )
+        if len(levels) == 1:
+            return None
+        if self.classes is not None:
+            return Outcome((values == self.classes[1]).astype(np.float64), "probit", self.classes)
+        outcome = read_outcome(values, n_rows, family=self.family)
+        self.family, self.classes = outcome.family, outcome.classes
+        return outcome
+
+
+def _checked(y: Any, n_rows: int) -> NDArray[Any]:
+    values = _one_column(y)
+    if values.size != n_rows:
+        raise ValueError(f"y has {values.size} values but X has {n_rows} rows")
+    _refuse_missing(values)
+    return values
 
 
 def _one_column(y: Any) -> NDArray[Any]:

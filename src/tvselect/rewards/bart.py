@@ -28,10 +28,12 @@ class BartReward(Reward):
     rule : {"average", "last"}, default="average"
         "average" pays 1 for at least one split per forest on average after burn-in;
         "last" pays 1 when the last forest splits on the column.
-    kappa : float, default=6.0
+    kappa : float, default=12.0
         A fair hearing for wide plays: at least ``2 kappa q / n_trees`` iterations when
         ``q`` columns are played, so that each is proposed about ``kappa`` times. 0
         keeps ``n_iterations``, as in the paper.
+    theta_floor : float, default=0.01
+        Lowest concentration of the sparse prior, see :class:`tvselect.trees.Prior`.
     max_samples : "auto", int, float or None, default="auto"
         Rows that a play sees, drawn afresh without replacement: a number, a share, None
         for all; "auto" is all rows up to 5,000 and 2,000 beyond.
@@ -62,7 +64,8 @@ class BartReward(Reward):
         n_burn: int | None = None,
         sparse: bool = True,
         rule: Literal["average", "last"] = "average",
-        kappa: float = 6.0,
+        kappa: float = 12.0,
+        theta_floor: float = 0.01,
         max_samples: Literal["auto"] | int | float | None = "auto",
         min_leaf: int = 5,
         max_cuts: int = 100,
@@ -73,6 +76,7 @@ class BartReward(Reward):
         self.sparse = sparse
         self.rule = rule
         self.kappa = kappa
+        self.theta_floor = theta_floor
         self.max_samples = max_samples
         self.min_leaf = min_leaf
         self.max_cuts = max_cuts
@@ -89,8 +93,14 @@ class BartReward(Reward):
             sparse=sparse,
             rule="last",
             kappa=0.0,
+            theta_floor=0.001,
             max_samples=None,
         )
+
+    @property
+    def min_rows(self) -> int:
+        """Rows of two smallest leaves."""
+        return 2 * self.min_leaf
 
     def start(self, data: Data) -> Feedback:
         """Bin the table once; every play then runs on column indices."""
@@ -100,9 +110,14 @@ class BartReward(Reward):
         check_scalar(self.kappa, "kappa", Real, min_val=0.0, max_val=1e6)
         if self.rule not in ("average", "last"):
             raise ValueError(f"rule must be 'average' or 'last', got {self.rule!r}")
-        prior = Prior(n_trees=self.n_trees, sparse=bool(self.sparse), min_leaf=self.min_leaf)
+        prior = Prior(
+            n_trees=self.n_trees,
+            sparse=bool(self.sparse),
+            min_leaf=self.min_leaf,
+            theta_floor=self.theta_floor,
+        )
         n_seen = rows_seen(self.max_samples, data.n_rows)
-        if n_seen < 2 * self.min_leaf:
+        if n_seen < self.min_rows:
             raise ValueError(
                 f"a play sees {n_seen} rows, but a split needs two leaves of at least "
                 f"min_leaf={self.min_leaf} rows each"

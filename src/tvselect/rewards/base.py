@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from tvselect.inputs import Outcome
-from tvselect.trees import BinnedTable, bin_table
+from tvselect.trees import BinnedTable, Cuts, bin_table
 
 Feedback = Callable[[NDArray[np.int64], np.random.Generator], NDArray[np.float64]]
 """``feedback(columns, rng)``: one payoff in [0, 1] for each of the played columns."""
@@ -29,12 +29,15 @@ class Data:
     outcome : Outcome
     names : tuple of str
     sample_weight : float64 array or None
+    cuts : Cuts or None
+        Cut points of the columns, where they are settled already (on a stream).
     """
 
     X: NDArray[Any]
     outcome: Outcome
     names: tuple[str, ...]
     sample_weight: NDArray[np.float64] | None = None
+    cuts: Cuts | None = None
 
     @property
     def n_rows(self) -> int:
@@ -43,7 +46,7 @@ class Data:
 
     def binned(self, max_cuts: int = 100) -> BinnedTable:
         """The table as one-byte codes."""
-        return bin_table(self.X, max_cuts=max_cuts)
+        return bin_table(self.X, max_cuts=max_cuts) if self.cuts is None else self.cuts.bin(self.X)
 
     def values(self, columns: NDArray[np.int64]) -> NDArray[np.float64]:
         """Some columns as floats (rows, columns)."""
@@ -59,10 +62,17 @@ class Reward(ABC, BaseEstimator):  # type: ignore[misc]
         Whether missing values in ``X`` are legal.
     takes_weights : bool
         Whether sample weights are used.
+    min_rows : int
+        Fewer rows are too few for a play.
     """
 
     takes_missing: bool = False
     takes_weights: bool = False
+
+    @property
+    def min_rows(self) -> int:
+        """Fewer rows are too few for a play."""
+        return 2
 
     @abstractmethod
     def start(self, data: Data) -> Feedback:

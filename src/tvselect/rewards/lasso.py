@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 from sklearn.utils import check_scalar
 
-from tvselect.jit import kernel
 from tvselect.rewards.base import Data, Feedback, Reward
+from tvselect.rewards.lasso_path import Floats, Problem, largest_alpha, walk
 from tvselect.rewards.payoffs import draw_rows
-
-Floats = NDArray[np.float64]
 
 N_FOLDS = 5
 N_ALPHAS = 20
 SMALLEST_ALPHA = 1e-2
-TOLERANCE = 1e-5
-FLATTEST = 1e-4
 
 
 class LassoReward(Reward):
@@ -84,7 +78,7 @@ class LassoReward(Reward):
         def feedback(columns: NDArray[np.int64], rng: np.random.Generator) -> Floats:
             rows = draw_rows(data, bootstrap, rng)
             problem = None if rows is None else _state_problem(data, columns, rows, int(max_iter))
-            largest = 0.0 if problem is None else _largest_alpha(problem)
+            largest = 0.0 if problem is None else largest_alpha(problem)
             if problem is None or largest <= (0.0 if isinstance(alpha, str) else alpha):
                 return np.zeros(len(columns))
             if isinstance(alpha, str):
@@ -92,35 +86,10 @@ class LassoReward(Reward):
                 alphas = alphas[: _choose_alpha(problem, alphas, alpha == "1se", rng) + 1]
             else:
                 alphas = np.geomspace(largest, alpha, N_ALPHAS)
-            *_, (coef, _) = _walk(problem, alphas)
+            *_, (coef, _) = walk(problem, alphas)
             return (coef != 0.0).astype(np.float64)
 
         return feedback
-
-
-@dataclass(frozen=True)
-class _Problem:
-    """A weighted LASSO: standardised columns by row of ``x``, weights that sum to one."""
-
-    x: Floats
-    y: Floats
-    weight: Floats
-    binary: bool
-    max_iter: int
-
-    def loss(self, eta: Floats) -> Floats:
-        """Loss of each row."""
-        return np.logaddexp(0.0, eta) - self.y * eta if self.binary else (self.y - eta) ** 2
-
-    def null(self) -> Floats:
-        """Linear predictor of the empty model."""
-        mean = self.weight @ self.y
-        return np.full(self.y.size, logit(np.clip(mean, 1e-9, 1 - 1e-9)) if self.binary else mean)
-
-    def gradient(self, eta: Floats) -> Floats:
-        """How much each coefficient is pulled; einsum, as BLAS threads get in each other's way."""
-        mean = expit(eta) if self.binary else eta
-        return np.einsum("ji,i->j", self.x, self.weight * (self.y - mean))
 
 
 def _check_alpha(alpha: str | float) -> None:
@@ -136,7 +105,7 @@ def _check_alpha(alpha: str | float) -> None:
 
 def _state_problem(
     data: Data, columns: NDArray[np.int64], rows: NDArray[np.int64], max_iter: int
-) -> _Problem | None:
+) -> Problem | None:
     weight = np.bincount(rows, minlength=data.n_rows).astype(np.float64)
     if data.sample_weight is not None:
         weight *= data.sample_weight
@@ -147,7 +116,7 @@ def _state_problem(
         return None
     x = _standardise(data.values(columns)[kept].T, weight)
     binary = data.outcome.family == "probit"
-    return _Problem(x, y if binary else _standardise(y[None], weight)[0], weight, binary, max_iter)
+    return Problem(x, y if binary else _standardise(y[None], weight)[0], weight, binary, max_iter)
 
 
 def _standardise(x: Floats, weight: Floats) -> Floats:
@@ -161,12 +130,7 @@ def _standardise(x: Floats, weight: Floats) -> Floats:
     return unit
 
 
-def _largest_alpha(problem: _Problem) -> float:
-    """A hair above the smallest penalty at which all coefficients are zero."""
-    return (1.0 + 1e-9) * float(np.abs(problem.gradient(problem.null())).max())
-
-
-def _choose_alpha(problem: _Problem, alphas: Floats, one_se: bool, rng: np.random.Generator) -> int:
+def _choose_alpha(problem: Problem, alphas: Floats, one_se: bool, rng: np.random.Generator) -> int:
     """Place of the cross-validated penalty; the walk ends where the error has clearly risen."""
     n = problem.y.size
     strata = problem.y if problem.binary else np.zeros(n)
@@ -175,7 +139,7 @@ def _choose_alpha(problem: _Problem, alphas: Floats, one_se: bool, rng: np.rando
     tests = [problem.weight * (fold == k) for k in range(fold.max() + 1)]
     trains = [problem.weight * (fold != k) for k in range(fold.max() + 1)]
     shares = np.array([test.sum() for test in tests])
-    walks = [_walk(replace(problem, weight=train / train.sum()), alphas) for train in trains]
+    walks = [walk(replace(problem, weight=train / train.sum()), alphas) for train in trains]
     means: list[float] = []
     best, limit = 0, math.inf
     for fits in zip(*walks, strict=True):
@@ -191,91 +155,3 @@ def _choose_alpha(problem: _Problem, alphas: Floats, one_se: bool, rng: np.rando
         elif means[-1] > limit:
             break
     return int(np.argmax(np.array(means) <= limit)) if one_se else best
-
-
-def _walk(problem: _Problem, alphas: Floats) -> Iterator[tuple[Floats, Floats]]:
-    """Coefficients and linear predictor at one penalty after the other, in falling order.
-
-    Only columns that pass the sequential strong rule (Tibshirani et al., 2012) are fitted;
-    any that it misses are found by the optimality conditions and added.
-    """
-    eta = problem.null()
-    coef = np.zeros(len(problem.x))
-    curvature, pull = np.empty_like(eta), np.empty_like(eta)
-    gradient = problem.gradient(eta)
-    previous = np.abs(gradient).max()
-    for alpha in alphas:
-        chosen = (np.abs(gradient) >= 2.0 * alpha - previous) | (coef != 0.0)
-        while True:
-            places = np.flatnonzero(chosen)
-            descend(
-                problem.x, problem.y, problem.weight, problem.binary, alpha, problem.max_iter,
-                places, coef, eta, curvature, pull,
-            )  # fmt: skip
-            gradient = problem.gradient(eta)
-            missed = (np.abs(gradient) > (1.0 + TOLERANCE) * alpha) & ~chosen
-            if not missed.any():
-                break
-            chosen |= missed
-        previous = alpha
-        yield coef, eta
-
-
-@kernel
-def descend(
-    x: Floats,
-    y: Floats,
-    weight: Floats,
-    binary: bool,
-    alpha: float,
-    max_iter: int,
-    places: NDArray[np.int64],
-    coef: Floats,
-    eta: Floats,
-    curvature: Floats,
-    pull: Floats,
-) -> None:
-    """Sweep over some coefficients until none moves.
-
-    A sweep looks at a parabola through the loss. For two classes it has the curvature at
-    hand or, once moves grow, the largest there is, with which every sweep goes downhill.
-    Coefficients at zero are looked at again when the others have come to rest.
-    """
-    everything, careful, before = True, False, math.inf
-    for _ in range(max_iter):
-        total, gain = 0.0, 0.0
-        for i in range(y.size):
-            mean = 1.0 / (1.0 + math.exp(-eta[i])) if binary else eta[i]
-            curvature[i] = weight[i]
-            if binary:
-                curvature[i] *= 0.25 if careful else max(mean * (1.0 - mean), FLATTEST)
-            pull[i] = weight[i] * (y[i] - mean)
-            total += curvature[i]
-            gain += pull[i]
-        move = gain / total
-        for i in range(y.size):
-            pull[i] -= move * curvature[i]
-            eta[i] += move
-        largest = abs(move)
-        for k in range(places.size):
-            j = places[k]
-            if coef[j] == 0.0 and not everything:
-                continue
-            size, gain = 0.0, 0.0
-            for i in range(y.size):
-                size += curvature[i] * x[j, i] * x[j, i]
-                gain += pull[i] * x[j, i]
-            if size == 0.0:
-                continue
-            gain += coef[j] * size
-            move = max(abs(gain) - alpha, 0.0) * np.sign(gain) / size - coef[j]
-            if move != 0.0:
-                coef[j] += move
-                for i in range(y.size):
-                    pull[i] -= move * curvature[i] * x[j, i]
-                    eta[i] += move * x[j, i]
-                largest = max(largest, abs(move))
-        if largest < TOLERANCE and everything:
-            break
-        careful |= largest > before
-        everything, before = largest < TOLERANCE, largest

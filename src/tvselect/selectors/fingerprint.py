@@ -12,13 +12,18 @@ from numpy.typing import NDArray
 from tvselect.rewards import Data, Reward
 
 
-def fingerprint(data: Data, reward: Reward, settings: dict[str, Any]) -> str:
-    """Hash of the data, the reward and the settings; the same in every process."""
+def fingerprint(identity: str, reward: Reward, settings: dict[str, Any]) -> str:
+    """Hash of the data's identity, the reward and the settings; the same in every process."""
+    return hashlib.sha256(describe([identity, reward, settings]).encode()).hexdigest()
+
+
+def identity_of(data: Data) -> str:
+    """Hash of a table and its outcome."""
     digest = hashlib.sha256()
     digest.update(repr((data.X.shape, data.X.dtype.str, data.names)).encode())
     for block in np.array_split(data.X, max(1, data.X.nbytes >> 26)):
         digest.update(np.ascontiguousarray(block).data)
-    digest.update(describe([data.outcome.values, data.sample_weight, reward, settings]).encode())
+    digest.update(describe([data.outcome.values, data.sample_weight]).encode())
     return digest.hexdigest()
 
 

@@ -38,6 +38,7 @@ def payoffs_of_arms(feedback: Feedback, deal: Deal) -> Payoffs:
 
 def play_all(
     chains: Sequence[ThompsonChain],
+    payoffs: Payoffs,
     journals: Sequence[Journal],
     *,
     time_limit: float | None = None,
@@ -50,7 +51,7 @@ def play_all(
     the journals before the next round starts; an interrupt (Ctrl-C) keeps all of them.
     """
     started = time.perf_counter()
-    total = sum(chain.stopping.n_plays - chain.n_plays for chain in chains)
+    total = sum((chain.stopping.n_plays or 0) - chain.n_plays for chain in chains)
     reasons: dict[int, str] = {}
     with (
         ThreadPoolExecutor(max(1, min(n_jobs, len(chains)))) as pool,
@@ -67,15 +68,10 @@ def play_all(
                     break
                 if time_limit is not None and time.perf_counter() - started >= time_limit:
                     return f"the time limit of {time_limit:g} s is reached"
-                plays = (
-                    [going[0].play()]
-                    if len(going) == 1
-                    else list(pool.map(ThompsonChain.play, going))
-                )
-                for chain, play in zip(going, plays, strict=True):
-                    for journal in journals:
-                        journal.append(chain.chain, play)
-                _show(bar, going, plays)
+                plays = play_each(going, payoffs, pool)
+                for journal in journals:
+                    journal.append_all(plays)
+                show(bar, going, plays)
         except KeyboardInterrupt:
             warnings.warn(
                 "interrupted; the result covers the plays so far", RuntimeWarning, stacklevel=3
@@ -84,8 +80,19 @@ def play_all(
     return "; ".join(sorted(set(reasons.values())))
 
 
-def _show(bar: tqdm, chains: Sequence[ThompsonChain], plays: Sequence[Play]) -> None:
+def play_each(
+    chains: Sequence[ThompsonChain], payoffs: Payoffs, pool: ThreadPoolExecutor
+) -> list[tuple[int, Play]]:
+    """One play of every chain, at the same time where the pool has the threads."""
+    if len(chains) == 1:
+        return [(chains[0].chain, chains[0].play(payoffs))]
+    plays = pool.map(lambda chain: chain.play(payoffs), chains)
+    return [(chain.chain, play) for chain, play in zip(chains, plays, strict=True)]
+
+
+def show(bar: tqdm, chains: Sequence[ThompsonChain], plays: Sequence[tuple[int, Play]]) -> None:
+    """Bring the progress bar up to date."""
     bar.update(len(plays))
     if not bar.disable:
         model = chains[0].oracle.model(chains[0].arms)
-        bar.set_postfix(played=plays[0].arms.size, selected=model.size, refresh=False)
+        bar.set_postfix(played=plays[0][1].arms.size, selected=model.size, refresh=False)

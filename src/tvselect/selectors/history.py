@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,10 @@ class History:
         The arm of each feature, -1 for those that are always included.
     prior : tuple
         Beta prior of the arms.
+    discount : float
+        What is left of an arm's earlier payoffs when it is played again.
+    decoy_of : int64 array
+        Features that have a decoy; the decoys are the last arms, in this order.
     """
 
     journal: MemoryJournal
@@ -34,11 +38,18 @@ class History:
     names: tuple[str, ...]
     arm_of_feature: NDArray[np.int64]
     prior: tuple[float | NDArray[np.float64], float | NDArray[np.float64]]
+    discount: float = 1.0
+    decoy_of: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @property
     def plays(self) -> list[Play]:
         """Plays of the first chain, in order."""
         return list(self.journal.plays(0))
+
+    @property
+    def n_skipped(self) -> int:
+        """Batches of a stream that were skipped: a single class, or too few rows."""
+        return sum(play.arms.size == 0 for play in self.journal.plays(0))
 
     def trajectories(
         self, features: Sequence[str] | Sequence[int], chain: int = 0
@@ -60,8 +71,17 @@ class History:
         if (arms < 0).any():
             name = self.names[places[int(np.flatnonzero(arms < 0)[0])]]
             raise ValueError(f"{name!r} is always included: it is no arm and has no trajectory")
+        return self._trajectories(arms, chain)
+
+    def decoy_trajectories(self, chain: int = 0) -> NDArray[np.float64]:
+        """Inclusion probabilities of the decoys over the plays (plays + 1, decoys)."""
+        n_arms = int(self.arm_of_feature.max(initial=-1)) + 1
+        return self._trajectories(n_arms + np.arange(self.decoy_of.size), chain)
+
+    def _trajectories(self, arms: NDArray[np.int64], chain: int) -> NDArray[np.float64]:
         a, b = (value if np.ndim(value) == 0 else np.asarray(value)[arms] for value in self.prior)
-        return trajectories(self.journal.plays(chain), arms.astype(np.int32), a, b)
+        plays = self.journal.plays(chain)
+        return trajectories(plays, arms.astype(np.int32), a, b, discount=self.discount)
 
     def to_frame(self) -> Any:
         """One row per play: chain, play, arms played, arms paid, seconds (needs pandas)."""

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import math
-import secrets
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from itertools import combinations
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv
-from sklearn.base import BaseEstimator
-from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import check_array, check_random_state, check_scalar
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import check_array, check_scalar
+from sklearn.utils.validation import validate_data
 
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.chain import ThompsonChain
-from tvselect.bandit.journal import Header, Journal, MemoryJournal, SqliteJournal
-from tvselect.bandit.oracle import MEDIAN_MODEL_COST, Oracle, threshold
+from tvselect.bandit.journal import Header, Journal, MemoryJournal
+from tvselect.bandit.oracle import MEDIAN_MODEL_COST, Oracle
 from tvselect.bandit.stopping import Stopping
 from tvselect.inputs import read_outcome
-from tvselect.rewards import BartReward, Data, FunctionReward, Reward
+from tvselect.rewards import Data, Reward
+from tvselect.selectors.base import BanditSelector
 from tvselect.selectors.features import (
     Deal,
     Features,
@@ -36,14 +31,22 @@ from tvselect.selectors.features import (
     needs_encoding,
     refuse_nonfinite,
 )
-from tvselect.selectors.fingerprint import fingerprint
+from tvselect.selectors.fingerprint import fingerprint, identity_of
 from tvselect.selectors.game import INTERRUPTED, payoffs_of_arms, play_all
 from tvselect.selectors.history import History
+from tvselect.selectors.journals import begin_journals
+from tvselect.selectors.settings import (
+    arm_priors,
+    arm_thresholds,
+    as_reward,
+    check_count,
+    check_time_limit,
+    check_wanted,
+    entropy_of,
+)
 
-INTERVAL = (0.025, 0.975)
 
-
-class ThompsonSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class ThompsonSelector(BanditSelector):
     """Select variables by Thompson sampling (Liu and Rockova 2021).
 
     Every variable is an arm of a bandit. A play draws a random set of variables, likely
@@ -177,7 +180,7 @@ class ThompsonSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             Itself, fitted.
         """
         self._check_parameters()
-        reward = self._reward()
+        reward = as_reward(self.reward)
         features = self._features(X, y, reward)
         data = Data(
             features.X,
@@ -186,32 +189,23 @@ class ThompsonSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             self._weights(fit_params, reward, features.X.shape[0]),
         )
         dealt = deal(features, self.groups, self.always_include)
-        c, prior = self._threshold(dealt), self._prior(dealt)
-        if self.n_features_to_select is not None and self.n_features_to_select > dealt.n_arms:
-            raise ValueError(
-                f"n_features_to_select={self.n_features_to_select} is more than the "
-                f"{dealt.n_arms} arms there are"
-            )
+        c, prior = arm_thresholds(self.cost, dealt), arm_priors(self.prior, dealt)
+        check_wanted(self.n_features_to_select, dealt)
         payoffs = payoffs_of_arms(reward.start(data), dealt)
         memory, disk, entropy = self._journals(data, dealt, c, prior)
         oracle = Oracle(self.n_features_to_select)
         stopping = Stopping(self.n_plays, self.patience)
 
-        def chains_so_far() -> list[ThompsonChain]:
-            arms = [Arms(dealt.n_arms, *prior, c) for _ in range(self.n_chains)]
-            chains = [
-                ThompsonChain(arms[k], oracle, payoffs, stopping, entropy=entropy, chain=k)
-                for k in range(self.n_chains)
-            ]
-            for chain in chains:
-                for play in memory.plays(chain.chain):
-                    chain.learn(play)
-            return chains
-
-        chains = chains_so_far()
+        chains = [
+            ThompsonChain(Arms(dealt.n_arms, *prior, c), oracle, stopping, entropy=entropy, chain=k)
+            for k in range(self.n_chains)
+        ]
+        for chain in chains:
+            chain.replay(memory.plays(chain.chain))
         try:
             self.stop_reason_ = play_all(
                 chains,
+                payoffs,
                 [memory] if disk is None else [memory, disk],
                 time_limit=self.time_limit,
                 n_jobs=effective_n_jobs(self.n_jobs),
@@ -222,66 +216,18 @@ class ThompsonSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
                 disk.close()
         if self.stop_reason_ == INTERRUPTED:
             # A chain may have learned from a play that did not get into the journal.
-            chains = chains_so_far()
+            for chain in chains:
+                chain.replay(memory.plays(chain.chain))
         self.history_ = History(memory, self.n_chains, features.names, dealt.arm_of_feature, prior)
         self._conclude(chains, oracle, dealt)
         return self
 
-    def _conclude(self, chains: list[ThompsonChain], oracle: Oracle, dealt: Deal) -> None:
-        """Pool the chains and read off what was found."""
-        first = chains[0].arms
-        pooled = Arms(len(first), first.prior_a, first.prior_b, first.threshold)
-        pooled.add(*(chain.arms for chain in chains))
-        self.n_plays_ = max(chain.n_plays for chain in chains)
-        self.support_ = self._per_feature(oracle.model(pooled), dealt)
-        a, b = pooled.posterior()
-        self.inclusion_probabilities_ = _spread(a / (a + b), dealt, 1.0)
-        self.inclusion_intervals_ = np.column_stack(
-            [_spread(betaincinv(a, b, q), dealt, 1.0) for q in INTERVAL]
-        )
-        self.chain_supports_ = np.array(
-            [self._per_feature(oracle.model(chain.arms), dealt) for chain in chains]
-        )
-        self.chain_agreement_ = mean_jaccard(self.chain_supports_)
-        self.inclusion_spread_ = _spread(
-            np.std([chain.arms.means() for chain in chains], axis=0), dealt, 0.0
-        )
-
-    @staticmethod
-    def _per_feature(model: NDArray[np.int32], dealt: Deal) -> NDArray[np.bool_]:
-        selected = np.zeros(dealt.n_arms, dtype=np.bool_)
-        selected[model] = True
-        return _spread(selected, dealt, True)
-
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self)
-        return self.support_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.allow_nan = bool(getattr(self._reward(), "takes_missing", False))
-        return tags
-
-    def _reward(self) -> Reward:
-        if self.reward is None:
-            return BartReward()
-        if isinstance(self.reward, Reward):
-            return self.reward
-        return FunctionReward(self.reward)
-
     def _check_parameters(self) -> None:
         check_scalar(self.n_plays, "n_plays", Integral, min_val=1)
         check_scalar(self.n_chains, "n_chains", Integral, min_val=1)
-        for name in ("patience", "n_features_to_select"):
-            if getattr(self, name) is not None:
-                check_scalar(getattr(self, name), name, Integral, min_val=1)
-        if self.time_limit is not None:
-            check_scalar(
-                self.time_limit, "time_limit", Real, min_val=0.0, include_boundaries="neither"
-            )
-            if math.isnan(self.time_limit):
-                raise ValueError("time_limit must be a number of seconds, got nan")
+        check_count(self.patience, "patience")
+        check_count(self.n_features_to_select, "n_features_to_select")
+        check_time_limit(self.time_limit)
 
     def _features(self, X: Any, y: Any, reward: Reward) -> Features:
         if y is None:
@@ -320,23 +266,6 @@ class ThompsonSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("sample_weight must be finite, not negative and not all zero")
         return weights
 
-    def _threshold(self, dealt: Deal) -> float | NDArray[np.float64]:
-        cost = _per_arm(self.cost, dealt, "cost")
-        if not np.all((np.asarray(cost) > 0) & (np.asarray(cost) < 1)):
-            raise ValueError(f"cost must lie strictly between 0 and 1, got {self.cost!r}")
-        return threshold(cost)
-
-    def _prior(
-        self, dealt: Deal
-    ) -> tuple[float | NDArray[np.float64], float | NDArray[np.float64]]:
-        if not isinstance(self.prior, tuple | list) or len(self.prior) != 2:
-            raise ValueError(f"prior must be a pair (a, b), got {self.prior!r}")
-        a, b = (_per_arm(value, dealt, "prior") for value in self.prior)
-        for value in (a, b):
-            if not (np.isfinite(value).all() and np.all(np.asarray(value) > 0)):
-                raise ValueError(f"prior must be positive and finite, got {self.prior!r}")
-        return a, b
-
     def _journals(
         self, data: Data, dealt: Deal, c: Any, prior: tuple[Any, Any]
     ) -> tuple[MemoryJournal, Journal | None, int]:
@@ -345,8 +274,8 @@ class ThompsonSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Plays that an earlier run left (on disk, or with ``warm_start`` in memory) are
         in the memory journal already.
         """
-        entropy = _entropy(self.random_state)
         kept = getattr(self, "history_", None) if self.warm_start else None
+        reward = as_reward(self.reward)
         settings = {
             "arms": dealt.arm_of_feature,
             "threshold": np.broadcast_to(c, dealt.n_arms),
@@ -354,72 +283,12 @@ class ThompsonSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             "n_features_to_select": self.n_features_to_select,
         }
         header = Header(
-            fingerprint=fingerprint(data, self._reward(), settings),
-            entropy=entropy,
+            fingerprint=fingerprint(identity_of(data), reward, settings),
+            entropy=entropy_of(self.random_state),
             n_arms=dealt.n_arms,
             n_chains=self.n_chains,
-            settings={"reward": repr(self._reward()), "n_rows": data.n_rows},
+            settings={"reward": repr(reward), "n_rows": data.n_rows},
             version=version("tvselect"),
         )
         memory = MemoryJournal() if kept is None else kept.journal
-        if self.journal is None:
-            return memory, None, memory.begin(header).entropy
-        disk = SqliteJournal(self.journal)
-        try:
-            header = disk.begin(header)
-            memory = MemoryJournal()
-            memory.begin(header)
-            for chain in range(self.n_chains):
-                for play in disk.plays(chain):
-                    memory.append(chain, play)
-        except BaseException:
-            disk.close()
-            raise
-        return memory, disk, header.entropy
-
-
-def mean_jaccard(sets: NDArray[np.bool_]) -> float:
-    """Mean Jaccard index over pairs of rows; two empty sets agree. NaN for one row."""
-    values = [
-        (a & b).sum() / union if (union := (a | b).sum()) else 1.0 for a, b in combinations(sets, 2)
-    ]
-    return float(np.mean(values)) if values else float("nan")
-
-
-def _spread(values: NDArray[Any], dealt: Deal, always: Any) -> NDArray[Any]:
-    """Values by arm to values by feature."""
-    return np.where(dealt.arm_of_feature >= 0, values[dealt.arm_of_feature], always)
-
-
-def _per_arm(value: Any, dealt: Deal, what: str) -> float | NDArray[np.float64]:
-    """A setting for all, or one value per feature (alike within a group), by arm."""
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{what} must hold numbers, got {value!r}") from None
-    if array.ndim == 0:
-        return float(array)
-    if array.shape != dealt.arm_of_feature.shape:
-        raise ValueError(
-            f"{what} has shape {array.shape}; it takes one value, or one for each of the "
-            f"{dealt.arm_of_feature.size} columns"
-        )
-    played = dealt.arm_of_feature >= 0
-    by_arm = np.empty(dealt.n_arms)
-    by_arm[dealt.arm_of_feature[played]] = array[played]
-    if not np.array_equal(by_arm[dealt.arm_of_feature[played]], array[played], equal_nan=True):
-        raise ValueError(f"{what} must be the same for all columns of a group")
-    return by_arm
-
-
-def _entropy(random_state: Any) -> int:
-    """Seed of the run."""
-    if random_state is None:
-        return secrets.randbits(128)
-    if isinstance(random_state, Integral):
-        if random_state < 0:
-            raise ValueError(f"random_state must not be negative, got {random_state!r}")
-        return int(random_state)
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**63))
-    return int(check_random_state(random_state).randint(2**31 - 1))
+        return begin_journals(header, self.journal, memory, self.random_state)

@@ -59,6 +59,27 @@ class Cuts:
             return self.halfway[first:last]
         return self.low[column] + self.step[column] * np.arange(1, self.n_cuts[column] + 1)
 
+    def take(self, columns: NDArray[np.int64]) -> Cuts:
+        """The cut points of some columns."""
+        sizes = self.starts[columns + 1] - self.starts[columns]
+        ends = np.cumsum(sizes)
+        places = np.arange(sizes.sum()) - np.repeat(ends - sizes - self.starts[columns], sizes)
+        return Cuts(
+            n_cuts=self.n_cuts[columns],
+            low=self.low[columns],
+            step=self.step[columns],
+            starts=np.concatenate([[0], ends]),
+            halfway=self.halfway[places],
+            names=tuple(self.names[j] for j in columns),
+        )
+
+    def bin(self, X: Any) -> BinnedTable:
+        """Another table between the same cut points."""
+        codes = self.encode(X)
+        codes.flags.writeable = False
+        n_rows = len(X)
+        return BinnedTable(codes, n_rows, (codes[:, :n_rows] == MISSING).any(axis=1), self)
+
     def encode(self, X: Any) -> NDArray[np.uint8]:
         """Codes (columns, rows padded to a multiple of 64) of another table.
 

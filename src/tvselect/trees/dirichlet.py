@@ -44,15 +44,17 @@ LARGE_THETA = 1e8
 
 @lru_cache(maxsize=32)
 def concentration_grid(
-    a: float, b: float, rho_share: float
+    a: float, b: float, rho_share: float, floor: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Grid of ``theta / q`` and the table of ``log(theta / q + m)``.
 
-    ``theta / (theta + rho) ~ Beta(a, b)`` is replaced by 1000 equally likely
-    values, its quantiles at the midpoints of 1000 equal steps; ``rho_share`` is
-    ``rho / q``.
+    ``theta / (theta + rho) ~ Beta(a, b)``, cut off below ``floor``, is replaced by 1000
+    equally likely values, its quantiles at the midpoints of 1000 equal steps;
+    ``rho_share`` is ``rho / q``.
     """
-    u = stats.beta.ppf((np.arange(GRID_SIZE) + 0.5) / GRID_SIZE, a, b)
+    cut = stats.beta.cdf(floor, a, b)
+    steps = (np.arange(GRID_SIZE) + 0.5) / GRID_SIZE
+    u = stats.beta.ppf(cut + (1.0 - cut) * steps, a, b)
     u = np.clip(u, 1e-100, 1.0 - 1e-12)
     shares = rho_share * u / (1.0 - u)
     table = np.log(shares[:, None] + np.arange(TABLE_DEPTH))

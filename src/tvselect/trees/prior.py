@@ -52,6 +52,9 @@ class Prior:
     rho : float or None
         ``theta / (theta + rho) ~ Beta(a, b)`` for DART's concentration ``theta``;
         None is the number of columns in play.
+    theta_floor : float, default=0.001
+        ``theta / (theta + rho)`` is never below this (R's grid ends there too). The
+        higher it is, the more often a split tries a column that the forest does not use.
 
     Notes
     -----
@@ -69,6 +72,7 @@ class Prior:
     a: float = 0.5
     b: float = 1.0
     rho: float | None = None
+    theta_floor: float = 0.001
 
     def __post_init__(self) -> None:
         check_scalar(self.n_trees, "n_trees", Integral, min_val=1, max_val=10**6)
@@ -77,11 +81,22 @@ class Prior:
             value = getattr(self, name)
             check_scalar(value, name, Real, min_val=0.0, max_val=high, include_boundaries="neither")
         check_scalar(self.power, "power", Real, min_val=0.0)
+        check_scalar(self.theta_floor, "theta_floor", Real, min_val=0.0, max_val=0.5)
         for name in ("k", "noise_df", "a", "b", "rho"):
             value = getattr(self, name)
             if value is not None:
                 check_scalar(value, name, Real, min_val=1e-6, max_val=1e12)
-        for name in ("base", "power", "k", "noise_df", "noise_quantile", "a", "b", "rho"):
+        for name in (
+            "base",
+            "power",
+            "k",
+            "noise_df",
+            "noise_quantile",
+            "a",
+            "b",
+            "rho",
+            "theta_floor",
+        ):
             value = getattr(self, name)
             if value is not None and not math.isfinite(value):
                 raise ValueError(f"{name} == {value}, must be finite.")
@@ -97,7 +112,7 @@ class Prior:
         """The prior in the kernel's numbers, for a response and a number of columns."""
         quantile = 2.0 * float(gammaincinv(self.noise_df / 2.0, 1.0 - self.noise_quantile))
         rho_share = 1.0 if self.rho is None else self.rho / n_columns
-        shares, log_shares = concentration_grid(self.a, self.b, rho_share)
+        shares, log_shares = concentration_grid(self.a, self.b, rho_share, self.theta_floor)
         return Law(
             split_log_odds=split_log_odds(self.base, self.power),
             min_leaf=int(self.min_leaf),

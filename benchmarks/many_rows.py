@@ -1,0 +1,59 @@
+"""Many rows offline: plays that see a random part of the rows, next to plays that see all.
+
+``make bench-rows`` prints the tables and records them.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Literal
+
+import numpy as np
+
+from benchmarks.records import heading, record
+from tvselect import BartReward, ThompsonSelector
+from tvselect.simulation import score, simulate
+
+SETUPS = ("linear", "friedman-correlated", "forest", "liang")
+N_COLUMNS = 50
+
+
+def run(setup: str, n_rows: int, max_samples: Literal["auto"] | None, seed: int) -> list[float]:
+    """Hamming distance and seconds of one selection with 100 plays."""
+    d = simulate(setup, n_rows, N_COLUMNS, random_state=seed)
+    selector = ThompsonSelector(BartReward(max_samples=max_samples), n_plays=100, random_state=seed)
+    started = time.perf_counter()
+    selector.fit(d.X, d.y)
+    return [score(selector.support_, d.support).hamming, time.perf_counter() - started]
+
+
+def row(setup: str, n_rows: int, max_samples: Literal["auto"] | None, n_seeds: int) -> str:
+    hamming, seconds = np.array([run(setup, n_rows, max_samples, s) for s in range(n_seeds)]).T
+    error = hamming.std(ddof=1) / np.sqrt(n_seeds)
+    shown = "2,000 a play (auto)" if max_samples == "auto" else "all"
+    line = (
+        f"| {setup} | {n_rows:,} | {shown} | {hamming.mean():.2f} ± {error:.2f} | "
+        f"{np.median(seconds):.1f} |"
+    )
+    print(line, flush=True)
+    return line
+
+
+def main() -> None:
+    ThompsonSelector(n_plays=2, random_state=0).fit(np.eye(40), np.arange(40.0))
+    lines = [
+        *heading("Many rows: plays that see a part of them", "make bench-rows"),
+        f"p={N_COLUMNS}, 100 plays, mean over data sets (5; 3 with 100,000 rows).",
+        "",
+        "| set-up | n | rows seen | Hamming distance | seconds |",
+        "|---|---|---|---|---|",
+    ]
+    for setup in SETUPS:
+        lines.append(row(setup, 10_000, None, 5))
+        lines.append(row(setup, 10_000, "auto", 5))
+        lines.append(row(setup, 100_000, "auto", 3))
+    record("many_rows.md", lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,16 @@
+"""The journal: the log of plays. Counts, trajectories and resumed runs are read from it."""
+
+from tvselect.bandit.journal.base import Header, Journal, JournalError, Record
+from tvselect.bandit.journal.folds import trajectories
+from tvselect.bandit.journal.memory import MemoryJournal
+from tvselect.bandit.journal.sqlite import SqliteJournal
+
+__all__ = [
+    "Header",
+    "Journal",
+    "JournalError",
+    "MemoryJournal",
+    "Record",
+    "SqliteJournal",
+    "trajectories",
+]

@@ -1,0 +1,99 @@
+"""From the rows of a stream to columns of numbers, by settled rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.decoys import GaussianKnockoffs
+from tvselect.sources import Batch
+from tvselect.trees import Cuts
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How features become columns: numbers as they are, one 0/1 column per category.
+
+    Columns from ``n_columns`` on are decoys: the knockoffs of ``decoy_of``.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the features.
+    feature_of : int64 array
+        The feature that each column comes from.
+    levels : array of str
+        The category that a column stands for; not used where the feature is a number.
+    categorical : bool array
+        By feature.
+    cuts : Cuts
+        Of all columns, decoys included.
+    decoy_of : int64 array
+        The features that have a decoy.
+    knockoffs : GaussianKnockoffs or None
+    """
+
+    names: tuple[str, ...]
+    feature_of: NDArray[np.int64]
+    levels: NDArray[np.str_]
+    categorical: NDArray[np.bool_]
+    cuts: Cuts
+    decoy_of: NDArray[np.int64]
+    knockoffs: GaussianKnockoffs | None
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns that are no decoys."""
+        return self.feature_of.size
+
+    def column_names(self, columns: NDArray[np.int64]) -> tuple[str, ...]:
+        """Names of columns: that of the feature, or of the knockoff."""
+        every = [*self.feature_of, *self.decoy_of]
+        return tuple(
+            self.names[every[j]] if j < self.n_columns else decoy_name(self.names[every[j]])
+            for j in columns
+        )
+
+    def values(
+        self, batch: Batch, columns: NDArray[np.int64], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Some columns of a batch (rows, columns); only their features are read.
+
+        Knockoffs look at all numeric features, so that a batch with a decoy reads them all.
+        """
+        out = np.empty((batch.n_rows, columns.size), order="F")
+        is_decoy = columns >= self.n_columns
+        features = self.feature_of[np.where(is_decoy, 0, columns)]
+        numbers = np.flatnonzero(~is_decoy & ~self.categorical[features])
+        if numbers.size:
+            out[:, numbers] = batch.numbers(features[numbers])
+        for feature in np.unique(features[~is_decoy & self.categorical[features]]):
+            places = np.flatnonzero(~is_decoy & (features == feature))
+            out[:, places] = indicators(batch.labels(int(feature)), self.levels, columns[places])
+        if is_decoy.any():
+            assert self.knockoffs is not None
+            originals = np.asarray(batch.numbers(self.decoy_of), dtype=np.float64)
+            wanted = columns[is_decoy] - self.n_columns
+            out[:, is_decoy] = self.knockoffs.draw(originals, rng, wanted)
+        return out
+
+
+def decoy_name(name: str) -> str:
+    """Name of the knockoff of a feature."""
+    return f"knockoff of {name}"
+
+
+def indicators(
+    labels: NDArray[Any], levels: NDArray[np.str_], columns: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """0/1 columns of some levels of one feature; NaN where the label is missing or unknown.
+
+    ``columns`` are all the columns of the feature.
+    """
+    known = levels[columns]
+    found = np.array([str(label) if label is not None else "" for label in labels])
+    missing = np.array([label is None for label in labels]) | ~np.isin(found, known)
+    return np.where(missing[:, None], np.nan, found[:, None] == known[None, :])

@@ -1,0 +1,151 @@
+"""The game on a stream: one play of every chain per batch of rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.bandit.chain import ThompsonChain
+from tvselect.bandit.journal import Header, Journal, MemoryJournal
+from tvselect.bandit.play import Play
+from tvselect.inputs import Outcome, OutcomeReader
+from tvselect.rewards import Data, Reward
+from tvselect.rewards.base import Feedback
+from tvselect.selectors.encoding import Encoding
+from tvselect.selectors.features import Deal, Features, Groups, deal, refuse_nonfinite
+from tvselect.selectors.game import payoffs_of_arms, play_each
+from tvselect.selectors.head import Head
+from tvselect.sources import Batch
+
+ROUND_KEY = 2**32 - 1
+HEAD_KEY = 2**32 - 2
+
+
+def deal_stream(
+    names: tuple[str, ...],
+    feature_of: NDArray[np.int64],
+    groups: Groups,
+    always_include: Sequence[Any] | None,
+) -> Deal:
+    """Deal the columns of a stream out to arms."""
+    return deal(Features(np.empty((0, 0)), names, feature_of), groups, always_include)
+
+
+def with_decoys(dealt: Deal, encoding: Encoding) -> Deal:
+    """The deal with one more arm for every decoy."""
+    decoys = encoding.n_columns + np.flatnonzero(dealt.arm_of_feature[encoding.decoy_of] >= 0)
+    return Deal(
+        arm_of_feature=dealt.arm_of_feature,
+        starts=np.concatenate([dealt.starts, dealt.starts[-1] + 1 + np.arange(decoys.size)]),
+        columns=np.concatenate([dealt.columns, decoys]),
+        always=dealt.always,
+    )
+
+
+@dataclass
+class Stream:
+    """A game that goes on with every batch.
+
+    Attributes
+    ----------
+    header : Header
+        What the journals are written for.
+    reward : Reward
+    chains : list of ThompsonChain
+    head : Head
+    outcomes : OutcomeReader
+    memory : MemoryJournal
+    groups, always_include
+        As the user gave them.
+    """
+
+    header: Header
+    reward: Reward
+    chains: list[ThompsonChain]
+    head: Head
+    outcomes: OutcomeReader
+    memory: MemoryJournal
+    groups: Groups
+    always_include: Sequence[Any] | None
+
+    @property
+    def n_batches(self) -> int:
+        """Batches that were played or skipped."""
+        return self.chains[0].n_plays
+
+    def restore(self, disk: Journal | None) -> None:
+        """Go on from what the journals hold."""
+        if disk is not None and (blob := disk.kept("head")) is not None:
+            self.head = Head.from_bytes(blob)
+        if disk is not None and (blob := disk.kept("outcome")) is not None:
+            family, classes = json.loads(blob)
+            self.outcomes = OutcomeReader(family, None if classes is None else np.array(classes))
+        self.recall()
+
+    def recall(self) -> None:
+        """Bring the chains to what is written down, also after an interrupted play."""
+        for chain in self.chains:
+            chain.replay(self.memory.plays(chain.chain))
+
+    def hear(
+        self, batch: Batch, pool: ThreadPoolExecutor, disk: Journal | None
+    ) -> list[tuple[int, Play]]:
+        """Let every chain play on a batch, and write the plays down."""
+        encoding = self._encoding(batch, disk)
+        outcome = self._outcome(batch, disk)
+        plays: list[tuple[int, Play]]
+        if outcome is None or batch.n_rows < self.reward.min_rows:
+            plays = [(chain.chain, chain.skip()) for chain in self.chains]
+        else:
+            feature_of = encoding.feature_of
+            dealt = deal_stream(encoding.names, feature_of, self.groups, self.always_include)
+            feedback = batch_feedback(self.reward, encoding, batch, outcome)
+            payoffs = payoffs_of_arms(feedback, with_decoys(dealt, encoding))
+            plays = play_each(self.chains, payoffs, pool)
+        for journal in (self.memory, disk):
+            if journal is not None:
+                journal.append_all(plays)
+        return plays
+
+    def _encoding(self, batch: Batch, disk: Journal | None) -> Encoding:
+        """The encoding of a batch; the head takes the batch in while it has room."""
+        # A run that was killed may have kept the head but not the plays of this batch.
+        if not self.head.is_full and self.head.n_batches <= self.n_batches:
+            seeds = np.random.SeedSequence(
+                self.chains[0].entropy, spawn_key=(HEAD_KEY, self.n_batches)
+            )
+            self.head.see(batch, np.random.default_rng(seeds))
+            if disk is not None:
+                disk.keep("head", self.head.to_bytes())
+        assert self.head.encoding is not None
+        return self.head.encoding
+
+    def _outcome(self, batch: Batch, disk: Journal | None) -> Outcome | None:
+        undecided = self.outcomes.family == "auto"
+        try:
+            outcome = self.outcomes.read(batch.target(), batch.n_rows)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"batch {self.n_batches}: {error}") from None
+        if disk is not None and undecided and outcome is not None:
+            classes = None if outcome.classes is None else outcome.classes.tolist()
+            disk.keep("outcome", json.dumps([outcome.family, classes]).encode())
+        return outcome
+
+
+def batch_feedback(reward: Reward, encoding: Encoding, batch: Batch, outcome: Outcome) -> Feedback:
+    """The feedback of one batch: only the played columns are read."""
+
+    def feedback(columns: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
+        X = encoding.values(batch, columns, rng)
+        names = encoding.column_names(columns)
+        refuse_nonfinite(Features(X, names, np.arange(columns.size)), reward.takes_missing)
+        data = Data(X, outcome, names, cuts=encoding.cuts.take(columns))
+        return reward.start(data)(np.arange(columns.size), rng)
+
+    return feedback

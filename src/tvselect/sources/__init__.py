@@ -1,0 +1,26 @@
+"""Where rows come from: arrays, data frames, Parquet, CSV and Feather files, any iterator.
+
+A source hands out batches of rows; a batch reads the columns that are asked for. Sources know
+nothing of what is done with the rows. Files need pyarrow, ``pip install 'tvselect[stream]'``.
+"""
+
+from tvselect.sources.arrays import ArraySource
+from tvselect.sources.base import Batch, ColumnTypeError, Source, SourceError
+from tvselect.sources.csv import CsvSource
+from tvselect.sources.feather import FeatherSource
+from tvselect.sources.iterators import IteratorSource
+from tvselect.sources.opening import open_source
+from tvselect.sources.parquet import ParquetSource
+
+__all__ = [
+    "ArraySource",
+    "Batch",
+    "ColumnTypeError",
+    "CsvSource",
+    "FeatherSource",
+    "IteratorSource",
+    "ParquetSource",
+    "Source",
+    "SourceError",
+    "open_source",
+]

@@ -1,0 +1,135 @@
+"""Files by path, folder, glob, URL or list of these."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from glob import glob, has_magic
+from hashlib import sha256
+from pathlib import Path, PurePath, PurePosixPath
+from typing import Any
+
+from tvselect.sources.arrow import arrow_errors, load
+from tvselect.sources.base import SourceError
+
+ENDS = 64 * 1024
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file and the Arrow file system it lies on."""
+
+    path: str
+    filesystem: Any
+
+    def open(self) -> Any:
+        """The file, for reading anywhere in it."""
+        return self.filesystem.open_input_file(self.path)
+
+    def open_stream(self) -> Any:
+        """The file from its start, decompressed if its extension says so."""
+        return self.filesystem.open_input_stream(self.path, compression="detect")
+
+
+def find_files(paths: Paths, suffixes: tuple[str, ...]) -> list[DataFile]:
+    """All files that are meant, those of a folder or glob in the order of their names.
+
+    Parameters
+    ----------
+    paths : path, folder, glob or URL, or a list of these
+    suffixes : tuple of str
+        Which files of a folder are meant, subfolders included.
+
+    Raises
+    ------
+    FileNotFoundError, PermissionError
+        When a file does not exist or may not be read.
+    SourceError
+        For a folder without such files and an empty list.
+    """
+    items = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not items:
+        raise SourceError("the list of files is empty")
+    return [file for item in items for file in _expand(os.fspath(item), suffixes)]
+
+
+def hash_files(files: Iterable[DataFile], start: str) -> str:
+    """A hash of ``start`` and of names, sizes and both ends of files, wherever they lie."""
+    total = sha256(start.encode())
+    for file in files:
+        with (
+            arrow_errors(f"{file.path} cannot be read", "look whether it is still there"),
+            file.open() as stream,
+        ):
+            size = stream.size()
+            total.update(f"{PurePosixPath(file.path).name}\0{size}\0".encode())
+            total.update(stream.read(ENDS))
+            stream.seek(max(0, size - ENDS))
+            total.update(stream.read(ENDS))
+    return total.hexdigest()
+
+
+def _expand(item: str, suffixes: tuple[str, ...]) -> list[DataFile]:
+    if "://" in item:
+        return _remote(item, suffixes)
+    path = Path(item).expanduser()
+    if path.is_dir():
+        files = (file.relative_to(path) for file in path.rglob("*") if file.is_file())
+        found = sorted(path / file for file in files if _is_meant(file, suffixes))
+        if not found:
+            raise _empty_folder(item, suffixes)
+    elif path.exists() or not has_magic(item):
+        found = [path]
+    else:
+        found = sorted(map(Path, glob(str(path), recursive=True)))
+        if not found:
+            raise FileNotFoundError(f"no file matches {item!r}; look at the path")
+    local = load("pyarrow.fs").LocalFileSystem()
+    return [DataFile(_readable(file), local) for file in found]
+
+
+def _remote(url: str, suffixes: tuple[str, ...]) -> list[DataFile]:
+    fs = load("pyarrow.fs")
+    with arrow_errors(f"{url} cannot be reached", "look at the address and the access rights"):
+        filesystem, path = fs.FileSystem.from_uri(url)
+        info = filesystem.get_file_info(path)
+        listed = fs.FileSelector(path, recursive=True) if info.type == fs.FileType.Directory else []
+        inside = filesystem.get_file_info(listed)
+    if info.type == fs.FileType.NotFound:
+        raise FileNotFoundError(f"{url} does not exist; look at the address")
+    if info.is_file:
+        return [DataFile(path, filesystem)]
+    files = sorted(
+        each.path
+        for each in inside
+        if each.is_file and _is_meant(PurePosixPath(each.path).relative_to(path), suffixes)
+    )
+    if not files:
+        raise _empty_folder(url, suffixes)
+    return [DataFile(file, filesystem) for file in files]
+
+
+def _is_meant(file: PurePath, suffixes: tuple[str, ...]) -> bool:
+    # Spark and Dask write files that are not data, such as those in _temporary.
+    hidden = any(part.startswith((".", "_")) for part in file.parts)
+    return not hidden and file.name.lower().endswith(suffixes)
+
+
+def _readable(file: Path) -> str:
+    if not file.exists():
+        raise FileNotFoundError(f"{file} does not exist; look at the path")
+    if file.is_dir():
+        raise SourceError(f"{file} is a folder; a glob must match files only")
+    if not os.access(file, os.R_OK):
+        raise PermissionError(f"{file} may not be read; ask for the right, or copy it")
+    return str(file.absolute())
+
+
+def _empty_folder(folder: str, suffixes: tuple[str, ...]) -> SourceError:
+    known = ", ".join(suffixes)
+    return SourceError(
+        f"the folder {folder} holds no file that ends in {known}; for other files pass a glob, "
+        f"such as {folder.rstrip('/')}/*.csv"
+    )

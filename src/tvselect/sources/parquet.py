@@ -1,0 +1,87 @@
+"""Rows of Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, final
+
+from tvselect.sources.arrow import load, read_fields
+from tvselect.sources.base import SourceError
+from tvselect.sources.files import DataFile, Paths, find_files
+from tvselect.sources.groups import GroupedFile, GroupedSource
+
+SUFFIXES = (".parquet", ".pq")
+
+
+@final
+class ParquetSource(GroupedSource):
+    """Rows of Parquet files: a batch reads the columns that are asked for, nothing else.
+
+    The columns of one row group are kept in memory while its rows are handed out: row groups
+    of 10,000 to 100,000 rows keep that small. Later rounds take the row groups in random
+    order and resample the rows inside each with replacement.
+
+    Parameters
+    ----------
+    data : path, folder, glob or URL, a list of these, or pyarrow.dataset.FileSystemDataset
+    target : str
+        The column to explain.
+    columns : sequence of str, optional
+        Those to explain it by; all others by default.
+
+    Raises
+    ------
+    SourceError
+        When a file is damaged or has other columns, and for names that are not there.
+    """
+
+    def __init__(
+        self, data: Paths | Any, target: str | None, *, columns: Sequence[str] | None = None
+    ) -> None:
+        files = (
+            _dataset_files(data) if hasattr(data, "get_fragments") else find_files(data, SUFFIXES)
+        )
+        super().__init__(files, target, columns, "Parquet")
+
+    def _open(self, stream: Any) -> GroupedFile:
+        return _ParquetFile(stream)
+
+
+class _ParquetFile(GroupedFile):
+    def __init__(self, stream: Any) -> None:
+        # Pre-buffering would read and hold whole row groups ahead.
+        self._file = load("pyarrow.parquet").ParquetFile(stream, pre_buffer=False)
+        self.fields = read_fields(self._file.schema_arrow)
+
+    def group_sizes(self) -> list[int]:
+        metadata = self._file.metadata
+        return [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
+
+    def read(self, group: int, name: str) -> Any:
+        return self._file.read_row_group(group, columns=[name], use_threads=False).column(name)
+
+
+def is_plain_dataset(dataset: Any) -> bool:
+    """Whether a pyarrow dataset is no more than Parquet files: no filter, no partition columns."""
+    ds = load("pyarrow.dataset")
+    if not isinstance(dataset, ds.FileSystemDataset):
+        return False
+    is_parquet = isinstance(dataset.format, ds.ParquetFileFormat)
+    filtered = bool(getattr(dataset, "_scan_options", None))
+    return (
+        is_parquet
+        and not filtered
+        and not any(
+            ds.get_partition_keys(fragment.partition_expression)
+            for fragment in dataset.get_fragments()
+        )
+    )
+
+
+def _dataset_files(dataset: Any) -> list[DataFile]:
+    if not is_plain_dataset(dataset):
+        raise SourceError(
+            "only a dataset of Parquet files without filter and partition columns can be read by "
+            "column; open_source(dataset, target) reads others as a stream"
+        )
+    return [DataFile(path, dataset.filesystem) for path in dataset.files]

@@ -1,0 +1,161 @@
+"""What every source must do, whatever its rows come from."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.sources.makers import (
+    MAKERS,
+    N_ROWS,
+    NAMES,
+    NUMERIC,
+    ONCE,
+    expected_labels,
+    expected_numbers,
+    expected_target,
+)
+from tvselect.sources import ArraySource, open_source
+
+EVERYTHING = MAKERS | ONCE
+
+
+@pytest.fixture(params=list(EVERYTHING))
+def source(request, tmp_path):
+    return EVERYTHING[request.param](tmp_path)
+
+
+@pytest.fixture(params=list(MAKERS))
+def make(request, tmp_path_factory):
+    return lambda: MAKERS[request.param](tmp_path_factory.mktemp("data"))
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def read(batch):
+    return batch.numbers(NUMERIC), batch.labels(4), batch.target()
+
+
+def read_all(source, size, round, seed=0, skip=0):
+    return [read(batch) for batch in source.batches(size, round, rng(seed), skip=skip)]
+
+
+def assert_same(left, right):
+    assert len(left) == len(right)
+    for a, b in zip(left, right, strict=True):
+        for x, y in zip(a, b, strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+def test_names_and_kinds(source):
+    assert source.names == NAMES
+    assert source.categorical.tolist() == [False, False, False, False, True]
+    assert source.n_rows in (None, N_ROWS)
+
+
+def test_first_round_gives_the_rows_in_order(source):
+    batches = read_all(source, 100, 0)
+    assert [len(target) for _, _, target in batches] == [100] * 10 + [3]
+    numbers, labels, target = (np.concatenate(part) for part in zip(*batches, strict=True))
+    np.testing.assert_array_equal(numbers, expected_numbers())
+    np.testing.assert_array_equal(labels, expected_labels())
+    np.testing.assert_array_equal(target, expected_target())
+    assert labels.dtype == object
+
+
+def test_columns_come_in_the_order_asked_for(source):
+    batch = next(source.batches(50, 0, rng()))
+    numbers = batch.numbers(np.array([2, 0]))
+    np.testing.assert_array_equal(numbers, expected_numbers()[:50, [2, 0]])
+    assert numbers.dtype == np.float64
+    assert batch.numbers(np.array([], dtype=np.int64)).shape == (50, 0)
+
+
+def test_float32_stays(source, request):
+    values = next(source.batches(50, 0, rng())).numbers(np.array([0]))
+    is_text = "csv" in request.node.name or "tsv" in request.node.name
+    assert values.dtype == (np.float64 if is_text else np.float32)
+
+
+@pytest.mark.parametrize("round", [0, 1])
+def test_skipping_leaves_the_others_as_they_are(make, round):
+    whole = read_all(make(), 100, round)
+    for skip in (4, 11):
+        assert_same(read_all(make(), 100, round, skip=skip), whole[skip:])
+
+
+def test_a_round_depends_on_the_seed_only(make):
+    source = make()
+    first = read_all(source, 64, 1, seed=5)
+    assert_same(read_all(source, 64, 1, seed=5), first)
+    assert_same(read_all(make(), 64, 1, seed=5), first)
+    other = read_all(source, 64, 1, seed=6)
+    assert any((a[2] != b[2]).any() for a, b in zip(first, other, strict=True))
+
+
+def test_skipping_draws_as_much(make):
+    ends = []
+    for skip in (0, 5):
+        generator = rng()
+        list(make().batches(100, 1, generator, skip=skip))
+        ends.append(generator.random())
+    assert ends[0] == ends[1]
+
+
+def test_resampled_rows_are_rows_of_the_table(make):
+    batches = read_all(make(), 100, 1)
+    numbers, labels, target = (np.concatenate(part) for part in zip(*batches, strict=True))
+    assert len(target) == N_ROWS
+    rows = (numbers[:, 0] * 8).astype(int)
+    assert 0.5 * N_ROWS < len(np.unique(rows)) < 0.75 * N_ROWS
+    np.testing.assert_array_equal(numbers, expected_numbers()[rows])
+    np.testing.assert_array_equal(labels, expected_labels()[rows])
+    np.testing.assert_array_equal(target, expected_target()[rows])
+
+
+def test_every_row_is_resampled_equally_often():
+    n, rounds = 50, 400
+    source = ArraySource(np.arange(n, dtype=float)[:, None], np.zeros(n))
+    generator = rng()
+    times = np.zeros(n, dtype=int)
+    for _ in range(rounds):
+        for batch in source.batches(7, 1, generator):
+            times += np.bincount(batch.numbers(np.array([0])).ravel().astype(int), minlength=n)
+    low, high = stats.binom.interval(1 - 1e-4 / n, n * rounds, 1 / n)
+    assert low <= times.min() <= times.max() <= high
+
+
+def test_identity_is_the_same_data(make, tmp_path):
+    source = make()
+    assert source.identity() == make().identity()
+    assert len(source.identity()) == 64
+
+
+@pytest.mark.parametrize("name", list(ONCE))
+def test_a_bare_iterator_is_read_once(name, tmp_path):
+    source = ONCE[name](tmp_path)
+    assert not source.can_repeat
+    with pytest.raises(ValueError, match="only once"):
+        source.batches(10, 1, rng())
+    list(source.batches(10, 0, rng()))
+    with pytest.raises(ValueError, match="only once"):
+        source.batches(10, 0, rng())
+
+
+def test_others_can_repeat(make):
+    assert make().can_repeat
+
+
+@pytest.mark.parametrize("bad", [dict(size=0), dict(round=-1), dict(skip=-1)])
+def test_bad_numbers_are_refused(bad):
+    source = ArraySource(np.ones((3, 2)), [1, 2, 3])
+    with pytest.raises(ValueError, match=f"{next(iter(bad))} must be at least"):
+        source.batches(**(dict(size=2, round=0, rng=rng()) | bad))
+
+
+def test_a_source_passes_through():
+    source = ArraySource(np.ones((3, 2)), [1, 2, 3])
+    assert open_source(source) is source
+    with pytest.raises(ValueError, match="already"):
+        open_source(source, "y")

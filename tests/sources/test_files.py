@@ -1,0 +1,287 @@
+"""Files: how little of them is read, and what the formats allow."""
+
+import gc
+import io
+import threading
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.feather
+import pyarrow.fs
+import pyarrow.parquet as pq
+import pytest
+
+from tests.sources.makers import csv_file, make_table, parquet_file, parquet_folder
+from tvselect.sources import CsvSource, FeatherSource, ParquetSource, SourceError, open_source
+from tvselect.sources.arrow import ArrowChunk
+
+N_ROWS, N_COLUMNS, GROUP = 2000, 100, 500
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+class CountingFile(io.FileIO):
+    """A file that counts the bytes read from it."""
+
+    total = 0
+
+    def __del__(self):
+        # pyarrow.dataset leaves files open.
+        self.close()
+
+    def read(self, size=-1):
+        data = super().read(size)
+        CountingFile.total += len(data)
+        return data
+
+
+class CountingHandler(pyarrow.fs.FSSpecHandler):
+    """A local file system, just enough of it to read a file."""
+
+    def __init__(self):
+        self.local = pyarrow.fs.LocalFileSystem()
+
+    def get_type_name(self):
+        return "counting"
+
+    def get_file_info(self, paths):
+        return self.local.get_file_info(paths)
+
+    def open_input_file(self, path):
+        return pa.PythonFile(CountingFile(path), mode="r")
+
+    def normalize_path(self, path):
+        return path
+
+
+@pytest.fixture
+def wide(tmp_path):
+    """A file of many columns, and the same through a counting file system."""
+    X = rng().normal(size=(N_COLUMNS, N_ROWS)).astype(np.float32)
+    table = pa.table([*X, X[0]], names=[*(f"v{j}" for j in range(N_COLUMNS)), "y"])
+    path = tmp_path / "wide.parquet"
+    pq.write_table(table, path, row_group_size=GROUP, use_dictionary=False)
+    counting = pyarrow.fs.PyFileSystem(CountingHandler())
+    CountingFile.total = 0
+    return path, ds.dataset(str(path), filesystem=counting, format="parquet")
+
+
+def test_parquet_reads_no_more_than_is_asked_for(wide):
+    path, dataset = wide
+    source = ParquetSource(dataset, "y")
+    CountingFile.total = 0
+    for batch in source.batches(40, 0, rng()):
+        for _ in range(3):
+            assert batch.numbers(np.array([3, 50])).dtype == np.float32
+        batch.target()
+    values = N_ROWS * 3 * 4
+    footer = path.stat().st_size - N_ROWS * (N_COLUMNS + 1) * 4
+    assert values < CountingFile.total < 1.2 * values + footer
+
+
+def test_skipped_batches_are_not_read(wide):
+    source = ParquetSource(wide[1], "y")
+    CountingFile.total = 0
+    batches = source.batches(40, 1, rng(), skip=49)
+    last = next(batches)
+    assert CountingFile.total == 0
+    last.target()
+    assert next(batches, None) is None
+
+
+@pytest.mark.parametrize("round", [0, 1])
+def test_each_column_of_a_group_is_read_once(round, tmp_path, monkeypatch):
+    reads = []
+    plain = pq.ParquetFile.read_row_group
+
+    def spy(file, group, columns, use_threads):
+        reads.append((group, *columns))
+        return plain(file, group, columns=columns, use_threads=use_threads)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", spy)
+    source = open_source(parquet_file(tmp_path), "y")
+    for batch in source.batches(25, round, rng()):
+        batch.numbers(np.array([0, 2]))
+        batch.numbers(np.array([2]))
+        batch.target()
+    assert len(reads) == len(set(reads)) == 12 * 3
+    assert {name for _, name in reads} == {"a", "n", "y"}
+
+
+def test_groups_that_are_done_are_dropped(tmp_path, monkeypatch):
+    alive = weakref.WeakSet()
+    plain = ArrowChunk.__init__
+
+    def spy(chunk, *args):
+        alive.add(chunk)
+        plain(chunk, *args)
+
+    monkeypatch.setattr(ArrowChunk, "__init__", spy)
+    source = open_source(parquet_file(tmp_path), "y")
+    gc.disable()
+    try:
+        for batch in source.batches(40, 0, rng()):
+            batch.target()
+            assert len(alive) <= 2
+    finally:
+        gc.enable()
+
+
+def test_two_threads_read_one_batch(tmp_path):
+    source = open_source(parquet_file(tmp_path), "y")
+    barrier = threading.Barrier(2)
+
+    def read(batch):
+        barrier.wait()
+        return batch.numbers(np.array([0, 1, 2, 3])), batch.labels(4)
+
+    with ThreadPoolExecutor(2) as pool:
+        for batch in source.batches(40, 1, rng()):
+            (a, t), (b, u) = pool.map(read, [batch, batch])
+            np.testing.assert_array_equal(a, b)
+            np.testing.assert_array_equal(t, u)
+
+
+def test_row_groups_are_shuffled_whole(tmp_path):
+    source = open_source(parquet_file(tmp_path), "y")
+    rows = [batch.numbers(np.array([0])).ravel() * 8 for batch in source.batches(90, 1, rng())]
+    groups = np.concatenate(rows).astype(int) // 90
+    order = groups[np.flatnonzero(np.diff(groups, prepend=-1))]
+    assert sorted(order) == list(range(12))
+    assert order.tolist() != sorted(order)
+
+
+def test_folders_by_path_and_by_url(tmp_path):
+    folder = parquet_folder(tmp_path)
+    (folder / "_temporary").mkdir()
+    (folder / "_temporary" / "part-0.parquet").write_text("not done")
+    for data in (folder, folder.as_uri()):
+        assert open_source(data, "y").n_rows == 1003
+
+
+def test_only_simple_datasets_are_read_by_column(tmp_path):
+    dataset = ds.dataset(parquet_file(tmp_path)).filter(ds.field("a") < 1)
+    with pytest.raises(SourceError, match="open_source"):
+        ParquetSource(dataset, "y")
+
+
+def test_partition_columns(tmp_path):
+    table = make_table(6).append_column("part", pa.array(["p", "q"] * 3))
+    ds.write_dataset(
+        table, tmp_path / "hive", format="parquet", partitioning=["part"],
+        partitioning_flavor="hive",
+    )  # fmt: skip
+    source = open_source(ds.dataset(tmp_path / "hive", partitioning="hive"), "y")
+    assert source.names == ("a", "b", "n", "f", "t", "part")
+    batch = next(source.batches(6, 0, rng()))
+    assert batch.labels(5).tolist() == ["p"] * 3 + ["q"] * 3
+
+
+def test_feather_reads_no_more_than_is_asked_for(tmp_path):
+    path = tmp_path / "wide.feather"
+    X = rng().normal(size=(N_COLUMNS, N_ROWS))
+    table = pa.table([*X, X[0]], names=[*(f"v{j}" for j in range(N_COLUMNS)), "y"])
+    pa.feather.write_feather(table, path, chunksize=GROUP, compression="uncompressed")
+    source = FeatherSource(path, "y")
+    CountingFile.total = 0
+    source._files = [
+        type(file)(file.path, pyarrow.fs.PyFileSystem(CountingHandler())) for file in source._files
+    ]
+    for batch in source.batches(40, 0, rng()):
+        batch.numbers(np.array([3, 50]))
+        batch.target()
+    values = N_ROWS * 3 * 8
+    assert values < CountingFile.total < 0.1 * path.stat().st_size + values
+
+
+class TestIdentity:
+    def test_files_may_move_but_not_change(self, tmp_path):
+        folder = parquet_folder(tmp_path)
+        before = open_source(folder, "y").identity()
+        moved = folder.rename(tmp_path / "elsewhere")
+        assert open_source(moved, "y").identity() == before
+        assert open_source(moved, "y", columns=["a"]).identity() != before
+        assert open_source(moved, "n").identity() != before
+        (moved / "part-1.parquet").unlink()
+        assert open_source(moved, "y").identity() != before
+
+    def test_one_byte_of_a_small_file(self, tmp_path):
+        path = csv_file(tmp_path)
+        before = open_source(path, "y").identity()
+        path.write_text(path.read_text().replace("0.141", "0.142", 1))
+        assert open_source(path, "y").identity() != before
+
+    def test_one_value_of_an_array(self):
+        X = rng().normal(size=(50, 3))
+        before = open_source(X, X[:, 0]).identity()
+        assert open_source(np.asfortranarray(X), X[:, 0].copy()).identity() == before
+        assert open_source(X, X[:, 1]).identity() != before
+        X = X.copy()
+        X[49, 2] = 0
+        assert open_source(X, X[:, 0]).identity() != before
+
+
+class TestCsv:
+    def read(self, folder, text, delimiter=None, suffix=".csv", **options):
+        path = folder / f"table{suffix}"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        source = CsvSource(path, "y", delimiter=delimiter, **options)
+        (batch,) = source.batches(10**6, 0, rng())
+        return source, batch
+
+    @pytest.mark.parametrize("mark", [",", ";", "\t"])
+    def test_delimiters_are_found(self, mark, tmp_path):
+        header = mark.join(['"a,;;;;b\nc"', "n", "y"])
+        source, batch = self.read(tmp_path, f"{header}\n" + mark.join("123") + "\n")
+        assert source.names == ("a,;;;;b\nc", "n")
+        assert batch.numbers(np.array([0, 1])).tolist() == [[1.0, 2.0]]
+
+    def test_long_lines(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("tvselect.sources.csv.BLOCK", 1000)
+        text = ",".join([*(f"v{j}" for j in range(500)), "y"]) + "\n"
+        _, batch = self.read(tmp_path, text + ",".join(["0.12345678"] * 501) + "\n")
+        assert batch.numbers(np.arange(500)).shape == (1, 500)
+
+    def test_delimiter_given(self, tmp_path):
+        source, _ = self.read(tmp_path, "a|b|y\n1|2|3\n", delimiter="|")
+        assert source.names == ("a", "b")
+
+    def test_byte_order_mark(self, tmp_path):
+        source, _ = self.read(tmp_path, b"\xef\xbb\xbfa,y\n1,2\n")
+        assert source.names == ("a",)
+
+    def test_whole_numbers_may_go_on_as_fractions(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("tvselect.sources.csv.BLOCK", 1000)
+        _, batch = self.read(tmp_path, "a,y\n" + "1,2\n" * 1000 + "0.5,2\n")
+        assert batch.numbers(np.array([0]))[-1] == 0.5
+
+    def test_missing_values(self, tmp_path):
+        text = "a,t,y\n1,u,1\nNA,NA,2\n,,3\n"
+        _, batch = self.read(tmp_path, text)
+        np.testing.assert_array_equal(batch.numbers(np.array([0])).ravel(), [1, np.nan, np.nan])
+        assert batch.labels(1).tolist() == ["u", None, None]
+
+    def test_text_and_boolean_targets(self, tmp_path):
+        _, batch = self.read(tmp_path, "a,y\n1,yes\n2,no\n")
+        assert batch.target().tolist() == ["yes", "no"]
+        _, batch = self.read(tmp_path, "a,y\n1,true\n2,false\n")
+        assert batch.target().tolist() == [True, False]
+
+    def test_several_files_in_another_order_of_columns(self, tmp_path):
+        (tmp_path / "1.csv").write_text("a,b,y\n1,2,3\n")
+        (tmp_path / "2.csv").write_text("y,b,a\n3,2.5,1\n")
+        source = open_source([tmp_path / "1.csv", tmp_path / "2.csv"], "y")
+        (batch,) = source.batches(10, 0, rng())
+        assert batch.numbers(np.array([0, 1])).tolist() == [[1, 2], [1, 2.5]]
+
+    def test_rows_are_resampled_in_large_blocks(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("tvselect.sources.csv.BLOCK", 1000)
+        source = open_source(csv_file(tmp_path), "y", columns=["a"])
+        rows = [batch.numbers(np.array([0])).ravel() * 8 for batch in source.batches(20, 1, rng())]
+        first = np.concatenate(rows[:10]).astype(int)
+        assert 100 < first.max() < 300

@@ -1,0 +1,180 @@
+"""Arrays, data frames and streams of them: what each kind allows."""
+
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from tests.sources.makers import make_table
+from tvselect.sources import ArraySource, IteratorSource, open_source
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+def whole(source):
+    (batch,) = source.batches(10**6, 0, rng())
+    return batch
+
+
+def test_an_array_is_not_copied():
+    X = rng().normal(size=(10, 3))
+    source = ArraySource(X, np.zeros(10), columns=["x2", "x0"])
+    X[4] = 7
+    assert whole(source).numbers(np.array([0, 1]))[4].tolist() == [7, 7]
+
+
+@pytest.mark.parametrize("round", [0, 1])
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int8, np.bool_, np.float16])
+def test_types_of_arrays(kind, round):
+    X = (rng().random((30, 3)) > 0.5).astype(kind)
+    (batch,) = ArraySource(X, np.zeros(30)).batches(30, round, rng())
+    numbers = batch.numbers(np.array([2, 1]))
+    assert numbers.dtype == (np.float32 if kind is np.float32 else np.float64)
+    rows = slice(None) if round == 0 else rng().integers(30, size=30)
+    np.testing.assert_array_equal(numbers, X[rows][:, [2, 1]])
+
+
+@pytest.mark.parametrize("round", [0, 1])
+def test_batches_of_an_array(round):
+    X = rng().normal(size=(103, 4))
+    source = ArraySource(X, X[:, 0])
+    order = np.arange(103) if round == 0 else rng().integers(103, size=103)
+    for skip in (0, 3):
+        batches = list(source.batches(10, round, rng(), skip=skip))
+        assert [batch.n_rows for batch in batches] == [10] * (10 - skip) + [3]
+        numbers = np.concatenate([batch.numbers(np.array([1, 3])) for batch in batches])
+        np.testing.assert_array_equal(numbers, X[order[10 * skip :]][:, [1, 3]])
+
+
+def test_a_frame_of_text_only():
+    source = ArraySource(pl.DataFrame({"t": ["a", None], "y": [0, 1]}), "y")
+    assert whole(source).labels(0).tolist() == ["a", None]
+    assert len(source.identity()) == 64
+
+
+def test_lists_objects_and_masks():
+    for X in (
+        [[1, None], [2.5, 3]],
+        np.array([[1, None], [2.5, 3]], dtype=object),
+        np.ma.array([[1, 9], [2.5, 3]], mask=[[False, True], [False, False]]),
+    ):
+        numbers = whole(ArraySource(X, [0, 1])).numbers(np.array([0, 1]))
+        np.testing.assert_array_equal(numbers, [[1, np.nan], [2.5, 3]])
+
+
+def test_columns_of_objects_and_decimals():
+    frame = pd.DataFrame({"o": pd.Series([1, None, 2.5], dtype=object), 7: [1, 2, 3]})
+    source = ArraySource(frame, pd.Series([True, False, True]))
+    assert source.names == ("o", "7")
+    np.testing.assert_array_equal(
+        whole(source).numbers(np.array([0, 1])), [[1, 1], [np.nan, 2], [2.5, 3]]
+    )
+    table = pa.table({"d": [Decimal("1.5"), None], "z": pa.nulls(2), "y": [1, 2]})
+    np.testing.assert_array_equal(
+        whole(ArraySource(table, "y")).numbers(np.array([0, 1])), [[1.5, np.nan], [np.nan, np.nan]]
+    )
+
+
+@pytest.mark.parametrize(
+    ("y", "values"),
+    [
+        ([1, 2, 3], [1, 2, 3]),
+        (["a", "b", "a"], ["a", "b", "a"]),
+        (np.array([[1.5], [2], [3]]), [1.5, 2, 3]),
+        (pd.Series(["a", None, "b"], dtype="category"), ["a", None, "b"]),
+        (pl.Series([True, False, None]), [True, False, None]),
+        (pa.chunked_array([["a"], [None, "b"]]), ["a", None, "b"]),
+        (pa.chunked_array([pa.array(["a", None, "b"]).dictionary_encode()]), ["a", None, "b"]),
+    ],
+)
+def test_targets(y, values):
+    assert whole(ArraySource(np.ones((3, 1)), y)).target().tolist() == values
+
+
+def test_text_and_numbers_as_targets_do_not_mix():
+    y = np.array([1, 2, "a"], dtype=object)
+    assert whole(ArraySource(np.ones((3, 1)), y)).target().tolist() == [1, 2, "a"]
+
+
+class Tensor:
+    """As much of a tensor as is needed."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __len__(self):
+        return len(self.values)
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self
+
+    def numpy(self):
+        return np.asarray(self.values)
+
+
+class Loader:
+    """A collection that starts anew with each loop."""
+
+    def __iter__(self):
+        for start in range(0, 12, 4):
+            rows = np.arange(start, start + 4, dtype=np.float32)
+            yield [Tensor(np.column_stack([rows, -rows])), Tensor(rows % 2)]
+
+
+def test_tensors_of_a_loader():
+    source = open_source(Loader())
+    assert source.can_repeat
+    for _ in range(2):
+        batches = list(source.batches(5, 0, rng()))
+        assert [batch.n_rows for batch in batches] == [5, 5, 2]
+    assert batches[1].numbers(np.array([1])).ravel().tolist() == [-5, -6, -7, -8, -9]
+    assert batches[1].target().tolist() == [1, 0, 1, 0, 1]
+    (resampled,) = source.batches(12, 1, rng())
+    chunks = resampled.numbers(np.array([0])).ravel() // 4
+    assert chunks.tolist() == [0] * 4 + [1] * 4 + [2] * 4
+
+
+class Capsule:
+    """A table of an unknown library, by the Arrow PyCapsule interface."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+def test_arrow_capsules():
+    table = make_table()
+    for data in (Capsule(table), [Capsule(table)], table.to_batches(), lambda: Capsule(table)):
+        source = open_source(data, "y")
+        assert source.names == ("a", "b", "n", "f", "t")
+        assert sum(batch.n_rows for batch in source.batches(100, 0, rng())) == table.num_rows
+    assert not open_source(Capsule(table), "y").can_repeat
+
+
+def test_no_more_is_read_than_a_batch_needs():
+    taken = []
+
+    def stream():
+        for number in range(10):
+            taken.append(number)
+            yield np.full((10, 2), number), np.zeros(10)
+
+    batches = IteratorSource(stream()).batches(15, 0, rng())
+    next(batches)
+    assert taken == [0, 1]
+    next(batches)
+    assert taken == [0, 1, 2]
+
+
+def test_a_record_batch():
+    assert open_source(make_table().to_batches()[0], "y").n_rows == 1003
