@@ -21,9 +21,13 @@ from benchmarks.records import heading, record
 from tvselect import BartReward, ThompsonSelector
 from tvselect.simulation import Simulated, score, simulate
 
+BURN = 100
+"""Iterations before the M that count, as in ``BartReward.paper`` and R's wbart."""
 SETTINGS: dict[str, tuple[BartReward | None, int, float]] = {
     "paper rule, M=100, T=500": (BartReward.paper(100), 500, 0.5),
+    "paper rule, sparse prior, M=100, T=500": (BartReward.paper(100, sparse=True), 500, 0.5),
     "paper rule, M=1,000, T=300": (BartReward.paper(1000), 300, 0.2),
+    "paper rule, sparse prior, M=1,000, T=300": (BartReward.paper(1000, sparse=True), 300, 0.2),
     "default, T=300": (None, 300, 0.1),
 }
 
@@ -74,7 +78,7 @@ def speed() -> list[str]:
         seconds = {}
         for name, reward in (
             ("tvselect", BartReward.paper(n_iterations)),
-            ("stochtree", stochtree_reward(n_iterations)),
+            ("stochtree", stochtree_reward(BURN + n_iterations)),
         ):
             selector = ThompsonSelector(reward, n_plays=n_plays, random_state=0)
             started = time.perf_counter()

@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from tvselect.inputs import read_outcome
+from tvselect.inputs import OutcomeReader, read_outcome
 
 
 @pytest.mark.parametrize(
@@ -181,3 +181,76 @@ def test_one_row_is_refused():
 def test_unknown_family_is_refused(family):
     with pytest.raises(ValueError, match="family must be"):
         read_outcome([1, 2], 2, family=family)
+
+
+def test_a_reader_decides_the_family_with_the_first_batch_that_varies():
+    reader = OutcomeReader()
+    assert reader.read([1.0, 1.0], 2) is None
+    assert reader.family == "auto"
+    assert reader.read([1.0, 2.0, 3.0], 3).family == "gaussian"
+    assert reader.family == "gaussian"
+    later = reader.read([0, 1, 1], 3)
+    assert later.family == "gaussian"
+    np.testing.assert_array_equal(later.values, [0, 1, 1])
+    assert reader.read([4, 4], 2) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "values"),
+    [
+        (["b", "a"], np.array(["b", "b", "a"], dtype=object), [1, 1, 0]),
+        ([0, 1], [1.0, 0.0, 1.0], [1, 0, 1]),
+        ([0.0, 1.0], [True, False, True], [1, 0, 1]),
+        ([False, True], np.array([1, 1, 0], dtype=np.uint8), [1, 1, 0]),
+        (pd.Series(["x", "y"], dtype="category"), pl.Series(["y", "x", "x"]), [1, 0, 0]),
+    ],
+)
+@pytest.mark.parametrize("family", ["auto", "probit"])
+def test_a_reader_keeps_the_two_classes(first, later, values, family):
+    reader = OutcomeReader(family)
+    classes = reader.read(first, 2).classes
+    outcome = reader.read(later, 3)
+    assert outcome.family == reader.family == "probit"
+    np.testing.assert_array_equal(outcome.values, values)
+    assert outcome.classes.tolist() == classes.tolist()
+    assert reader.read(later[:1], 1) is None
+
+
+@pytest.mark.parametrize(
+    ("classes", "y", "shown"),
+    [
+        (["a", "b"], ["a", "c"], "'c'"),
+        (["a", "b"], ["c", "c"], "'c'"),
+        ([0, 1], [0, 1, 2], "2"),
+        ([0, 1], [0.5, 0.5], "0.5"),
+        (["0", "1"], [0, 1], "0"),
+        ([0, 1], ["0", "1"], "'0'"),
+        (["0", "1"], np.array([0, 1], dtype=object), "0"),
+    ],
+)
+def test_a_reader_refuses_a_third_class_also_alone(classes, y, shown):
+    reader = OutcomeReader("probit", np.array(classes))
+    with pytest.raises(ValueError, match=f"y has the value {shown} where .*family='gaussian'"):
+        reader.read(y, len(y))
+
+
+def test_a_reader_checks_what_comes_later():
+    reader = OutcomeReader()
+    reader.read([1.0, 2.0, 3.0], 3)
+    with pytest.raises(ValueError, match=r"y has 1 missing.*row 1"):
+        reader.read([1.0, np.nan, 2.0], 3)
+    with pytest.raises(ValueError, match="y has 2 values but X has 3 rows"):
+        reader.read([1.0, 2.0], 3)
+    with pytest.raises(TypeError, match="text"):
+        reader.read(["a", "b", "c"], 3)
+    assert reader.read([1.0, 5.0], 2).family == "gaussian"
+
+
+def test_a_reader_that_fails_decides_nothing():
+    reader = OutcomeReader("probit")
+    with pytest.raises(ValueError, match="3 classes"):
+        reader.read([1, 2, 3], 3)
+    assert reader.classes is None
+    assert reader.read([1, 2, 2], 3).classes.tolist() == [1, 2]
+    with pytest.raises(ValueError, match="family must be"):
+        OutcomeReader("poisson")

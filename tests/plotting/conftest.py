@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tvselect import ThompsonSelector
+from tvselect import StreamingThompsonSelector, ThompsonSelector
 
 
 def pay(X, y, rng):
@@ -25,6 +25,32 @@ def fit():
         return selector.fit(frame, X[:, 0])
 
     return fitted
+
+
+def pay_height(X, y, rng):
+    return np.clip(X.mean(axis=0), 0, 1)
+
+
+@pytest.fixture
+def stream():
+    """Play batches of columns paid with these chances, and so are their knockoffs.
+
+    Batches numbered in ``skipped`` have one class only.
+    """
+
+    def streamed(chances, *, names=None, n_batches=40, skipped=(), **settings):
+        rng = np.random.default_rng(0)
+        selector = StreamingThompsonSelector(
+            pay_height, random_state=0, family="probit", **settings
+        )
+        for number in range(n_batches):
+            X = rng.normal(chances, 0.05, (50, len(chances)))
+            y = np.ones(50) if number in skipped else rng.integers(0, 2, 50)
+            columns = names or [f"c{j}" for j in range(len(chances))]
+            selector.partial_fit(pd.DataFrame(X, columns=columns), y)
+        return selector
+
+    return streamed
 
 
 @pytest.fixture(autouse=True)

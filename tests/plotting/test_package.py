@@ -6,7 +6,7 @@ import sys
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from tvselect import ThompsonSelector, plotting
+from tvselect import StreamingThompsonSelector, ThompsonSelector, plotting
 
 DISPLAYS = [plotting.InclusionPathDisplay, plotting.InclusionProbabilityDisplay]
 
@@ -20,6 +20,8 @@ def test_importing_the_room_does_not_import_matplotlib():
 def test_a_selector_that_is_not_fitted_is_refused(display):
     with pytest.raises(NotFittedError):
         display.from_estimator(ThompsonSelector())
+    with pytest.raises(NotFittedError):
+        display.from_estimator(StreamingThompsonSelector())
 
 
 @pytest.mark.parametrize("display", DISPLAYS)

@@ -6,9 +6,11 @@ import time
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.colors import same_color, to_rgb
 from matplotlib.text import Text
 
 from tvselect.plotting import InclusionPathDisplay, inclusion_paths
+from tvselect.plotting.canvas import COLOURS, DEEP, RED
 
 CHANCES = [0.95, 0.9, 0.1, 0.05, 0.05, 0.1]
 
@@ -58,11 +60,11 @@ def test_what_is_not_there_is_refused(fit, settings):
         inclusion_paths(fit(CHANCES), **settings)
 
 
-def test_a_group_is_one_path_under_its_label(fit):
-    selector = fit(CHANCES, groups={"pair": ["c0", "c1"], 7: [2, 3]})
-    found = inclusion_paths(selector, highlight=["c1", "pair", 0, "group 7"])
-    assert found.names == ("pair", "group 7")
-    assert found.n_others == 2
+def test_a_group_is_one_path_named_by_its_label(fit):
+    selector = fit(CHANCES, groups={"pair": ["c0", "c1"], 7: [2, 3, 4]})
+    found = inclusion_paths(selector, highlight=["c1", "pair", 0, 3])
+    assert found.names == ("pair", "7")
+    assert found.n_others == 1
 
 
 def test_columns_always_included_have_no_path(fit):
@@ -132,6 +134,111 @@ def test_labels_do_not_overlap(fit, n_signals, chance):
     assert len(texts) == 8 if n_signals == 8 else texts[-1] == f"and {61 - len(texts)} more"
 
 
+def test_a_stream_is_drawn_over_its_batches_and_skipped_ones_are_flat(stream):
+    selector = stream(CHANCES, skipped={10, 11, 12})
+    found = inclusion_paths(selector, highlight=range(6))
+    assert found.paths.shape == (41, 6)
+    np.testing.assert_array_equal(found.paths[10:14], np.tile(found.paths[10], (4, 1)))
+    np.testing.assert_allclose(found.paths[-1], selector.inclusion_probabilities_)
+    display = InclusionPathDisplay(found).plot()
+    assert display.ax_.get_xlabel() == found.unit == "batch"
+
+
+def test_a_stream_without_a_single_play_is_drawn(stream):
+    found = inclusion_paths(stream(CHANCES, n_batches=3, skipped=range(3), decoys="knockoffs"))
+    assert (found.names, found.n_others, found.n_decoys_above) == ((), 6, 0)
+    assert (found.decoys == 0.5).all()
+    InclusionPathDisplay(found).plot().figure_.canvas.draw()
+
+
+@pytest.mark.parametrize("settings", [{}, {"discount": 0.8}, {"prior": (2.0, np.full(6, 3.0))}])
+def test_decoys_end_where_the_selector_says(stream, settings):
+    selector = stream(CHANCES, decoys="knockoffs", **settings)
+    found = inclusion_paths(selector)
+    assert found.names == ("c0", "c1")
+    assert found.decoys.shape == (41, 6)
+    np.testing.assert_allclose(found.decoys[-1], selector.decoy_probabilities_)
+    assert found.n_decoys == 6
+    assert found.n_decoys_above == selector.n_decoys_selected_ == 2
+
+
+def test_decoys_are_counted_in_the_chain_that_is_drawn(stream):
+    selector = stream([0.95, 0.5, 0.5, 0.5], decoys="knockoffs", n_chains=3, n_batches=25)
+    for chain in range(3):
+        found = inclusion_paths(selector, chain=chain)
+        np.testing.assert_array_equal(found.decoys, selector.history_.decoy_trajectories(chain))
+        assert found.n_decoys_above == (found.decoys[-1] >= 0.5).sum()
+
+
+def test_too_many_decoys_are_thinned_and_the_highest_kept(stream):
+    selector = stream(np.r_[0.95, np.full(19, 0.1)], decoys="knockoffs", discount=0.9)
+    found = inclusion_paths(selector, max_background=6)
+    assert (found.decoys.shape, found.n_decoys) == ((41, 6), 20)
+    highest = np.sort(selector.decoy_probabilities_)[-3:]
+    np.testing.assert_allclose(np.sort(found.decoys[-1])[-3:], highest)
+    assert "decoys (6 of 20 drawn, 1 above the threshold)" in legend(
+        InclusionPathDisplay(found).plot()
+    )
+
+
+def test_decoys_are_red_thin_and_between_the_others_and_the_highlighted(stream):
+    display = InclusionPathDisplay.from_estimator(stream(CHANCES, decoys="knockoffs"))
+    assert len(display.decoys_.get_segments()) == 6
+    assert len(display.background_.get_segments()) == 4
+    assert same_color(display.decoys_.get_color()[0][:3], RED)
+    assert 0 < display.decoys_.get_alpha() < 1
+    assert all(display.decoys_.get_linewidth() < line.get_linewidth() for line in display.lines_)
+    assert display.background_.zorder < display.decoys_.zorder
+    assert all(display.decoys_.zorder < line.zorder for line in display.lines_)
+    assert [line.get_color() for line in display.lines_] == list(DEEP[:2])
+    assert legend(display).count("decoys") == 1
+    assert "decoys (6, 2 above the threshold)" in legend(display)
+
+
+@pytest.mark.parametrize("settings", [{}, {"discount": 0.9}])
+def test_without_decoys_nothing_is_red(fit, stream, settings):
+    for selector in (fit(CHANCES), stream(CHANCES, **settings)):
+        display = InclusionPathDisplay.from_estimator(selector)
+        assert display.data.n_decoys == 0
+        assert not display.decoys_.get_segments()
+        assert [line.get_color() for line in display.lines_] == list(COLOURS[:2])
+        assert "decoys" not in legend(display)
+
+
+def test_red_is_lighter_than_what_is_highlighted_beside_it():
+    red = lightness(RED)
+    assert all(lightness(colour) <= red - 12 for colour in DEEP)
+
+
+def test_parameters_set_after_the_fit_change_nothing(fit, stream):
+    groups = {"pair": ["c2", "c3"]}
+    for selector in (fit(CHANCES, groups=groups), stream(CHANCES, groups=groups)):
+        before = inclusion_paths(selector)
+        selector.set_params(
+            cost=0.2, groups=["x"] * 6, prior=(5.0, 1.0), n_chains=3, always_include=[0],
+            n_features_to_select=1,
+        )  # fmt: skip
+        assert before.threshold == 0.5
+        for was, now in zip(before, inclusion_paths(selector), strict=True):
+            np.testing.assert_array_equal(was, now)
+
+
+def test_the_stream_takes_groups_and_columns_always_included(stream):
+    selector = stream(CHANCES, groups=["a", "a", "b", "c", "d", "e"], always_include=["c5"])
+    found = inclusion_paths(selector)
+    assert found.names == ("a",)
+    assert found.n_others == 3
+
+
+def test_the_legend_takes_more_rows_on_narrow_axes(stream):
+    selector = stream(CHANCES, decoys="knockoffs")
+    _, ax = plt.subplots(figsize=(3, 3))
+    InclusionPathDisplay.from_estimator(selector, ax=ax)
+    texts = ax.get_legend().get_texts()
+    ax.figure.canvas.draw()
+    assert len({round(text.get_window_extent().y0) for text in texts}) == 3
+
+
 def test_dollars_in_names_are_not_formulas(fit):
     selector = fit([0.95, 0.1], names=[r"$\frac", r"a $b$ \alpha$"])
     InclusionPathDisplay.from_estimator(selector, highlight=[0, 1]).figure_.canvas.draw()
@@ -142,6 +249,12 @@ def test_thousands_of_paths_are_drawn_in_a_moment(fit):
     started = time.process_time()
     InclusionPathDisplay.from_estimator(selector).figure_.canvas.draw()
     assert time.process_time() - started < 5  # below 1 on an idle core
+
+
+def lightness(colour):
+    """L* of CIELAB."""
+    r, g, b = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in to_rgb(colour))
+    return max(116 * np.cbrt(0.2126 * r + 0.7152 * g + 0.0722 * b) - 16, 0)
 
 
 def legend(display):

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -13,8 +10,10 @@ import sklearn
 from numpy.testing import assert_array_equal
 from sklearn.ensemble import RandomForestRegressor
 
+from tests.bandit.journal.plays import fold_counts
+from tests.selectors.runs import Interrupted, Undisturbed, assert_same, check_kills, plays_of
 from tvselect import BartReward, ImportanceReward, LassoReward, PValueReward, ThompsonSelector
-from tvselect.bandit.journal import JournalError, MemoryJournal, SqliteJournal, fold_counts
+from tvselect.bandit.journal import JournalError, MemoryJournal, SqliteJournal
 from tvselect.selectors.fingerprint import describe
 
 N, P = 60, 20
@@ -31,20 +30,6 @@ def selector(reward=REWARD, **settings):
     return ThompsonSelector(reward, **{"n_plays": 20, "random_state": 0, **settings})
 
 
-def plays_of(fitted):
-    return [
-        (chain, play.number, play.arms.tolist(), play.rewards.tolist())
-        for chain in range(fitted.history_.n_chains)
-        for play in fitted.history_.journal.plays(chain)
-    ]
-
-
-def assert_same(one, other):
-    assert plays_of(one) == plays_of(other)
-    for name in ("support_", "inclusion_probabilities_", "inclusion_intervals_", "n_plays_"):
-        assert_array_equal(getattr(one, name), getattr(other, name))
-
-
 def assert_counts_are_those_of_the_plays(fitted):
     journal, n_chains = fitted.history_.journal, fitted.history_.n_chains
     successes, failures = fold_counts(journal, P, range(n_chains))
@@ -52,29 +37,6 @@ def assert_counts_are_those_of_the_plays(fitted):
         fitted.inclusion_probabilities_, (1 + successes) / (2 + successes + failures)
     )
     assert fitted.n_plays_ == max(journal.n_plays(chain) for chain in range(n_chains))
-
-
-class Interrupted:
-    """A reward that is interrupted in one play, as by Ctrl-C."""
-
-    def __init__(self, at):
-        self.at, self.n = at, 0
-
-    def __call__(self, X, y, rng):
-        self.n += 1
-        if self.n == self.at:
-            raise KeyboardInterrupt
-        return rng.random(X.shape[1])
-
-
-class Undisturbed(Interrupted):
-    """The same reward, without the interrupt."""
-
-    def __init__(self):
-        super().__init__(at=0)
-
-
-Undisturbed.__qualname__, Undisturbed.__module__ = Interrupted.__qualname__, Interrupted.__module__
 
 
 @pytest.mark.parametrize(
@@ -254,7 +216,7 @@ def test_descriptions_have_no_addresses_and_tell_settings_apart():
     assert not any(" at 0x" in text for text in texts)
 
 
-@pytest.mark.parametrize("kind", ["text", "empty", "truncated", "sqlite", "a bit of a play"])
+@pytest.mark.parametrize("kind", ["text", "truncated", "sqlite", "a bit of a play"])
 def test_what_is_no_journal_is_refused_and_left_untouched(kind, tmp_path):
     X, y = make_data()
     path = tmp_path / "run.journal"
@@ -264,7 +226,6 @@ def test_what_is_no_journal_is_refused_and_left_untouched(kind, tmp_path):
     path.write_bytes(
         {
             "text": b"my diary\n" * 50,
-            "empty": b"",
             "truncated": content[: len(content) // 2],
             "sqlite": content[:68] + bytes(4) + content[72:],
             "a bit of a play": content.replace(stored, stored[:-4] + b"\xff" + stored[-3:]),
@@ -316,16 +277,8 @@ def test_an_interrupt_in_the_first_play_leaves_a_fitted_selector_that_selects_no
 def test_a_reward_that_fails_leaves_a_journal_that_can_be_continued(tmp_path):
     X, y = make_data()
     path = tmp_path / "run.journal"
-
-    class Failing(Interrupted):
-        def __call__(self, X, y, rng):
-            if self.n + 1 == self.at:
-                raise RuntimeError("no luck")
-            return super().__call__(X, y, rng)
-
-    Failing.__qualname__ = Interrupted.__qualname__
     with pytest.raises(RuntimeError, match="no luck"):
-        selector(Failing(at=5), journal=path).fit(X, y)
+        selector(Interrupted(at=5, by=RuntimeError), journal=path).fit(X, y)
     resumed = selector(Undisturbed(), journal=path).fit(X, y)
     assert_same(resumed, selector(Undisturbed()).fit(X, y))
 
@@ -338,15 +291,8 @@ def test_the_journal_survives_with_the_plays_in_memory(tmp_path):
     assert len(fitted.history_.plays) == 20
 
 
-SCRIPT = """
-    import os, signal, sys
-    import numpy as np
+RUN = """
     from tvselect import ThompsonSelector
-
-    def slow_coin(X, y, rng):
-        print("play", flush=True)
-        np.linalg.svd(rng.standard_normal((120, 120)))
-        return rng.random(X.shape[1])
 
     def run(journal, n_plays):
         rng = np.random.default_rng(0)
@@ -356,63 +302,15 @@ SCRIPT = """
             slow_coin, n_plays=n_plays, n_chains=2, random_state=1, journal=journal
         ).fit(X, y)
         return fitted.inclusion_probabilities_.tobytes().hex()
-
-    def run_in_a_process(journal, n_plays):
-        ours, theirs = os.pipe()
-        process = os.fork()
-        if process == 0:
-            os.dup2(theirs, 1)
-            print("pi", run(journal, n_plays), flush=True)
-            os._exit(0)
-        os.close(theirs)
-        return process, os.fdopen(ours)
-
-    journal, n_kills, n_plays = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    rng = np.random.default_rng(n_kills)
-    n_killed = 0
-    for _ in range(n_kills):
-        process, lines = run_in_a_process(journal, n_plays)
-        # Somewhere between the start of the fit and a few plays later, mid-write included.
-        for _ in range(1 + rng.integers(2 * n_plays // n_kills)):
-            lines.readline()
-        for _ in range(rng.integers(20_000)):
-            pass
-        os.kill(process, signal.SIGKILL)
-        n_killed += os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL
-        lines.close()
-    print(n_killed)
-    for where in (journal, None):
-        process, lines = run_in_a_process(where, n_plays)
-        content = lines.read().splitlines()
-        print(content.count("play"), content[-1])
-        os.waitpid(process, 0)
 """
-
-
-def check_kills(n_kills, n_plays, tmp_path):
-    """Kill -9 a run again and again, let it end, and compare it with one left alone."""
-    script = tmp_path / "run.py"
-    script.write_text(textwrap.dedent(SCRIPT))
-    done = subprocess.run(
-        [sys.executable, script, tmp_path / "run.journal", str(n_kills), str(n_plays)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-    )
-    assert done.returncode == 0, done.stderr
-    n_killed, resumed, undisturbed = done.stdout.splitlines()
-    assert int(n_killed) >= n_kills // 2
-    n_left, _, counts = resumed.split()
-    assert undisturbed.split() == [str(2 * n_plays), "pi", counts]
-    assert int(n_left) < 2 * n_plays
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
 def test_a_run_that_is_killed_and_resumed_ends_like_one_that_is_not(tmp_path):
-    check_kills(5, 60, tmp_path)
+    check_kills(RUN, 5, 60, tmp_path)
 
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
 def test_a_run_that_is_killed_fifty_times_ends_like_one_that_is_not(tmp_path):
-    check_kills(50, 600, tmp_path)
+    check_kills(RUN, 50, 600, tmp_path)

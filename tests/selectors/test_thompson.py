@@ -20,11 +20,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from tests.bandit.journal.plays import fold_counts
 from tvselect import BartReward, LassoReward, PValueReward, ThompsonSelector
-from tvselect.bandit.journal import fold_counts
 from tvselect.bandit.oracle import threshold
 from tvselect.selectors import game
-from tvselect.selectors.thompson import mean_jaccard
+from tvselect.selectors.base import mean_jaccard
 
 N, P = 100, 12
 NAMES = [f"v{j}" for j in range(P)]

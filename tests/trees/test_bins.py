@@ -309,3 +309,50 @@ def test_an_error_in_a_later_block_names_the_right_column(monkeypatch):
     X[1, 7] = np.inf
     with pytest.raises(ValueError, match="column 'x7' of X"):
         bin_table(X)
+
+
+def mixed_table():
+    rng = np.random.default_rng(6)
+    X = np.column_stack(
+        [rng.standard_normal(300), rng.integers(0, 5, 300), np.ones(300), rng.random(300) < 0.5,
+         rng.standard_normal(300).round(1)]
+    )  # fmt: skip
+    X[::9, 1] = np.nan
+    return X
+
+
+@pytest.mark.parametrize("columns", [[0], [1], [4, 1], [2, 0, 3], [3, 3], [0, 1, 2, 3, 4], []])
+def test_cuts_of_some_columns_are_those_of_the_whole(columns):
+    X = mixed_table()
+    cuts = bin_table(X).cuts
+    columns = np.array(columns, dtype=np.int64)
+    some = cuts.take(columns)
+    assert some.names == tuple(f"x{j}" for j in columns)
+    assert some.starts.size == columns.size + 1
+    assert some.halfway.size == some.starts[-1]
+    for place, column in enumerate(columns):
+        np.testing.assert_array_equal(some.of(place), cuts.of(column))
+    if columns.size:
+        np.testing.assert_array_equal(some.encode(X[:, columns]), cuts.encode(X)[columns])
+        again = some.take(np.arange(columns.size)[::-1])
+        np.testing.assert_array_equal(
+            again.encode(X[:, columns[::-1]]), cuts.encode(X)[columns[::-1]]
+        )
+
+
+def test_another_table_between_the_same_cuts():
+    X = mixed_table()
+    table = bin_table(X)
+    same = table.cuts.bin(X)
+    np.testing.assert_array_equal(same.codes, table.codes)
+    np.testing.assert_array_equal(same.has_missing, table.has_missing)
+    assert same.cuts is table.cuts
+    assert same.n_rows == 300
+    assert not same.codes.flags.writeable
+    few = table.cuts.bin(np.full((3, 5), np.nan))
+    assert few.n_rows == 3
+    assert few.has_missing.all()
+    np.testing.assert_array_equal(few.codes[:, :3], 255)
+    frame = pd.DataFrame(X[:70], columns=[f"x{j}" for j in range(5)])
+    np.testing.assert_array_equal(table.cuts.bin(frame).codes[:, :70], table.codes[:, :70])
+    assert not table.cuts.bin(X[1:9]).has_missing.any()

@@ -112,10 +112,11 @@ class OutcomeReader:
         values = _checked(y, n_rows)
         levels = _levels(values)
         if self.classes is not None:
-            for level in levels[~np.isin(levels, self.classes)].tolist():
+            known = self.classes.tolist()  # NumPy would take the number 1 for the text "1"
+            for level in (level for level in levels.tolist() if level not in known):
                 raise ValueError(
                     f"y has the value {level!r} where the stream so far has the two classes "
-                    f"{self.classes.tolist()}; for a continuous outcome say family='gaussian'"
+                    f"{known}; for a continuous outcome say family='gaussian'"
                 )
         if len(levels) == 1:
             return None

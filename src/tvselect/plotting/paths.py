@@ -1,20 +1,39 @@
-"""How the inclusion probabilities settle: one path per arm, over the plays."""
+"""How the inclusion probabilities settle: one path per arm, over the plays or batches."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.plotting.arms import Highlight, chain_ends, find_arms, fitted_arms
-from tvselect.plotting.canvas import DARK, LIGHT, axes_on, clean, legend_above, look
+from tvselect.plotting.arms import (
+    Highlight,
+    chain_ends,
+    count_arms,
+    find_arms,
+    fitted_arms,
+    fitted_decoys,
+    payoffs,
+)
+from tvselect.plotting.canvas import (
+    COLOURS,
+    DARK,
+    DEEP,
+    LIGHT,
+    RED,
+    axes_on,
+    clean,
+    legend_above,
+    look,
+)
 from tvselect.plotting.labels import label_ends
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import LineCollection
 
-    from tvselect.selectors import ThompsonSelector
+    from tvselect.plotting.arms import Selector
 
 
 class InclusionPaths(NamedTuple):
@@ -29,6 +48,13 @@ class InclusionPaths(NamedTuple):
     background : float64 array (plays + 1, other arms shown)
     n_others : int
         Other arms, shown or not.
+    decoys : float64 array (plays + 1, decoys shown)
+    n_decoys : int
+        Decoys, shown or not.
+    n_decoys_above : int
+        Decoys that were played in this chain and end at or above their threshold.
+    unit : {"play", "batch"}
+        What a row stands for; of a stream it is a batch, and a skipped one repeats a row.
     """
 
     names: tuple[str, ...]
@@ -36,27 +62,32 @@ class InclusionPaths(NamedTuple):
     threshold: NDArray[np.float64]
     background: NDArray[np.float64]
     n_others: int
+    decoys: NDArray[np.float64]
+    n_decoys: int
+    n_decoys_above: int
+    unit: Literal["play", "batch"]
 
 
 def inclusion_paths(
-    selector: ThompsonSelector,
+    selector: Selector,
     *,
     highlight: Highlight | None = None,
     chain: int = 0,
     max_background: int = 2000,
 ) -> InclusionPaths:
-    """Paths of the highlighted arms and of the others.
+    """Paths of the highlighted arms, of the others and of decoys.
 
     Parameters
     ----------
-    selector : ThompsonSelector
+    selector : ThompsonSelector or StreamingThompsonSelector
         Fitted.
-    highlight : names, indices or mask of columns, or labels of groups
-        The selected arms (of all chains together) unless given.
+    highlight : names, indices or mask of columns
+        The selected arms (of all chains together) unless given. A column of a group stands
+        for the group.
     chain : int, default=0
     max_background : int, default=2000
-        Of more other arms, half as many of the highest paths' ends are kept, and as many of the
-        rest, drawn at random but always the same.
+        Of more other arms, and of more decoys, half as many of the highest paths' ends are
+        kept, and as many of the rest, drawn at random but always the same.
 
     Examples
     --------
@@ -77,14 +108,13 @@ def inclusion_paths(
     if highlight is not None:
         chosen = find_arms(highlight, arms, history)
     others = np.setdiff1d(np.arange(len(arms.names)), chosen)
-    shown = others
-    if others.size > max_background:
-        order = others[np.argsort(-chain_ends(history, chain)[others], kind="stable")]
-        top, rest = np.split(order, [max_background - max_background // 2])
-        sample = np.random.default_rng(0).choice(rest, max_background // 2, replace=False)
-        shown = np.sort(np.concatenate([top, sample]))
+    ends, n_arms = chain_ends(history, chain), count_arms(history)
+    shown = _thinned(others, ends[others], max_background)
     features = arms.features[np.concatenate([chosen, shown]).astype(np.intp)].tolist()
     paths = history.trajectories(features, chain)
+    decoys = fitted_decoys(selector)
+    above = payoffs(history, chain).played[n_arms:] & (ends[n_arms:] >= decoys.threshold)
+    drawn = _thinned(np.arange(above.size), ends[n_arms:], max_background)
     alike = (arms.threshold == arms.threshold[0]).all()
     return InclusionPaths(
         names=tuple(arms.names[arm] for arm in chosen),
@@ -92,11 +122,33 @@ def inclusion_paths(
         threshold=np.asarray(arms.threshold[0]) if alike else arms.threshold[chosen],
         background=paths[:, chosen.size :],
         n_others=others.size,
+        decoys=history.decoy_trajectories(chain)[:, drawn],
+        n_decoys=above.size,
+        n_decoys_above=int(above.sum()),
+        unit=_unit(selector),
     )
 
 
+def _thinned(arms: NDArray[np.int64], ends: NDArray[np.float64], most: int) -> NDArray[np.int64]:
+    """Of too many arms those that end highest, and a sample of the rest, half and half."""
+    if arms.size <= most:
+        return arms
+    top, rest = np.split(arms[np.argsort(-ends, kind="stable")], [most - most // 2])
+    sample = np.random.default_rng(0).choice(rest, most // 2, replace=False)
+    return np.sort(np.concatenate([top, sample]))
+
+
+def _unit(selector: Selector) -> Literal["play", "batch"]:
+    from tvselect.selectors import StreamingThompsonSelector
+
+    return "batch" if isinstance(selector, StreamingThompsonSelector) else "play"
+
+
 class InclusionPathDisplay:
-    """Figure of the inclusion probabilities over the plays.
+    """Figure of the inclusion probabilities over the plays, or the batches of a stream.
+
+    Decoys are red. They can never be selected: one that settles above the threshold is a
+    false discovery, and hints at as many among the selected.
 
     Parameters
     ----------
@@ -109,6 +161,7 @@ class InclusionPathDisplay:
     lines_ : list of matplotlib Line2D
         Of the highlighted arms.
     background_ : matplotlib LineCollection
+    decoys_ : matplotlib LineCollection
     labels_ : list of matplotlib Text
 
     Examples
@@ -123,7 +176,7 @@ class InclusionPathDisplay:
     @classmethod
     def from_estimator(
         cls,
-        selector: ThompsonSelector,
+        selector: Selector,
         *,
         highlight: Highlight | None = None,
         chain: int = 0,
@@ -140,48 +193,68 @@ class InclusionPathDisplay:
         """Draw, on new axes unless some are given."""
         self.figure_, self.ax_ = axes_on(ax)
         self._draw_background()
+        self._draw_decoys()
         self._draw_paths()
         self.ax_.set(
             xlim=(0, max(len(self.data.paths) - 1, 1)),
             ylim=(0, 1),
-            xlabel="play",
+            xlabel=self.data.unit,
             ylabel="inclusion probability",
         )
         clean(self.ax_)
         legend_above(self.ax_)
-        looks = [look(i)[0] for i in range(len(self.data.names))]
-        self.labels_ = label_ends(self.ax_, self.data.names, self.data.paths[-1], looks)
+        colours = [self._look(i)[0] for i in range(len(self.data.names))]
+        self.labels_ = label_ends(self.ax_, self.data.names, self.data.paths[-1], colours)
         return self
 
+    def _look(self, i: int) -> tuple[str, Any]:
+        return look(i, DEEP if self.data.n_decoys else COLOURS)
+
     def _draw_background(self) -> None:
-        """All other paths at once, by their corners: an arm that is not played stands still."""
+        shown, total = self.data.background.shape[1], self.data.n_others
+        alpha = float(np.clip(250 / max(shown, 1), 0.12, 0.5))
+        self.background_ = self._draw_many(self.data.background, LIGHT, 0.5, alpha, zorder=1.0)
+        if total:
+            label = f"other variables ({_counts(shown, total)})"
+            self.ax_.plot([], [], color=LIGHT, lw=1, label=label)
+
+    def _draw_decoys(self) -> None:
+        shown, total = self.data.decoys.shape[1], self.data.n_decoys
+        alpha = float(np.clip(100 / max(shown, 1), 0.2, 0.6))
+        self.decoys_ = self._draw_many(self.data.decoys, RED, 0.7, alpha, zorder=1.5)
+        if total:
+            above = f"{self.data.n_decoys_above:,} above the threshold"
+            label = f"decoys ({_counts(shown, total)}, {above})"
+            self.ax_.plot([], [], color=RED, lw=1, label=label)
+
+    def _draw_many(
+        self, values: NDArray[np.float64], colour: str, width: float, alpha: float, zorder: float
+    ) -> LineCollection:
+        """All paths at once, by their corners: an arm that is not played stands still."""
         from matplotlib.collections import LineCollection
 
-        values, total = self.data.background, self.data.n_others
-        shown = values.shape[1]
         corner = np.ones(values.shape, dtype=np.bool_)
         corner[1:-1] = (values[1:-1] != values[:-2]) | (values[1:-1] != values[2:])
-        self.background_ = LineCollection(
+        lines = LineCollection(
             [
                 np.column_stack([np.flatnonzero(at), path[at]])
                 for at, path in zip(corner.T, values.T, strict=True)
             ],
-            colors=LIGHT,
-            linewidths=0.5,
-            alpha=float(np.clip(250 / max(shown, 1), 0.12, 0.5)),
-            rasterized=shown > 200,
+            colors=colour,
+            linewidths=width,
+            alpha=alpha,
+            rasterized=values.shape[1] > 200,
+            zorder=zorder,
         )
-        self.ax_.add_collection(self.background_, autolim=False)
-        if total:
-            counts = f"{total:,}" if shown == total else f"{shown:,} of {total:,} drawn"
-            self.ax_.plot([], [], color=LIGHT, lw=1, label=f"other variables ({counts})")
+        self.ax_.add_collection(lines, autolim=False)
+        return lines
 
     def _draw_paths(self) -> None:
         data = self.data
         plays = np.arange(len(data.paths))
         self.lines_ = []
         for i in range(len(data.names)):
-            colour, dash = look(i)
+            colour, dash = self._look(i)
             self.lines_ += self.ax_.plot(plays, data.paths[:, i], color=colour, ls=dash, lw=1.6)
             if data.threshold.ndim:
                 label = "threshold" if i == 0 else None
@@ -191,3 +264,7 @@ class InclusionPathDisplay:
         if not data.threshold.ndim:
             c = float(data.threshold)
             self.ax_.axhline(c, color=DARK, ls=(0, (4, 3)), lw=1, label=f"threshold {c:.3g}")
+
+
+def _counts(shown: int, total: int) -> str:
+    return f"{total:,}" if shown == total else f"{shown:,} of {total:,} drawn"

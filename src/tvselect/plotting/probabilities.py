@@ -7,20 +7,38 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.plotting.arms import FittedArms, fitted_arms
-from tvselect.plotting.canvas import BLUE, DARK, FONT_SIZE, GREY, axes_on, clean, legend_above
+from tvselect.plotting.arms import FittedArms, fitted_arms, fitted_decoys
+from tvselect.plotting.canvas import (
+    BLUE,
+    DARK,
+    FONT_SIZE,
+    GREY,
+    RED,
+    axes_on,
+    clean,
+    legend_above,
+)
 from tvselect.plotting.labels import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from tvselect.selectors import ThompsonSelector
+    from tvselect.plotting.arms import Selector
+
+LOOKS = {
+    "selected": (BLUE, BLUE, "o"),
+    "not selected": (GREY, "white", "o"),
+    "not played": (GREY, GREY, "x"),
+    "decoys": (RED, RED, "D"),
+}
 
 
-def top_arms(selector: ThompsonSelector, top: int = 20) -> FittedArms:
+def top_arms(selector: Selector, top: int = 20) -> FittedArms:
     """The arms of the highest inclusion probabilities, in falling order.
 
-    Of ties, selected ones come first.
+    Decoys are among them where they are as high. Arms that were never played come last, as
+    theirs is only the prior's; such decoys are left out. Of ties, selected ones come first,
+    and decoys last.
 
     Examples
     --------
@@ -32,31 +50,29 @@ def top_arms(selector: ThompsonSelector, top: int = 20) -> FittedArms:
     >>> arms.names[0], arms.selected
     ('x3', array([ True, False, False, False, False]))
     """
+    return _best(fitted_arms(selector).join(fitted_decoys(selector)), top)
+
+
+def _best(arms: FittedArms, top: int) -> FittedArms:
     if top < 1:
         raise ValueError(f"top must be at least 1, got {top!r}")
-    arms = fitted_arms(selector)
-    order = np.lexsort([~arms.selected, -arms.probabilities])[:top]
-    return FittedArms(
-        names=tuple(arms.names[arm] for arm in order),
-        probabilities=arms.probabilities[order],
-        intervals=arms.intervals[order],
-        selected=arms.selected[order],
-        threshold=arms.threshold[order],
-        features=arms.features[order],
-    )
+    ranked = arms.take(np.flatnonzero(arms.played | ~arms.decoys))
+    order = np.lexsort([ranked.decoys, ~ranked.selected, -ranked.probabilities, ~ranked.played])
+    return ranked.take(order[:top])
 
 
 class InclusionProbabilityDisplay:
     """Figure of the highest inclusion probabilities with their 95 % intervals.
 
-    Columns that are always included are left out: theirs is 1 by decree.
+    Columns that are always included are left out: theirs is 1 by decree. Decoys are red
+    diamonds; they are drawn where they rank among the highest.
 
     Parameters
     ----------
     arms : FittedArms
         In falling order.
-    n_arms, n_selected : int, optional
-        In all, for the legend.
+    everyone : FittedArms, optional
+        Shown or not, for the counts in the legend; those shown unless given.
 
     Attributes
     ----------
@@ -69,41 +85,32 @@ class InclusionProbabilityDisplay:
     >>> display.figure_.savefig("probabilities.pdf")  # doctest: +SKIP
     """
 
-    def __init__(
-        self, arms: FittedArms, *, n_arms: int | None = None, n_selected: int | None = None
-    ) -> None:
+    def __init__(self, arms: FittedArms, *, everyone: FittedArms | None = None) -> None:
         self.arms = arms
-        self.n_arms = n_arms
-        self.n_selected = n_selected
+        self.everyone = everyone
 
     @classmethod
-    def from_estimator(
-        cls, selector: ThompsonSelector, *, top: int = 20, ax: Axes | None = None
-    ) -> Self:
+    def from_estimator(cls, selector: Selector, *, top: int = 20, ax: Axes | None = None) -> Self:
         """Draw the ``top`` arms of a fitted selector."""
-        selected = fitted_arms(selector).selected
-        arms = top_arms(selector, top)
-        return cls(arms, n_arms=selected.size, n_selected=int(selected.sum())).plot(ax)
+        everyone = fitted_arms(selector).join(fitted_decoys(selector))
+        return cls(_best(everyone, top), everyone=everyone).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw, on new axes unless some are given."""
         arms, n = self.arms, len(self.arms.names)
         self.figure_, self.ax_ = axes_on(ax, 6.5, 1.1 + 0.21 * n)
         heights = np.arange(n, dtype=np.float64)
-        n_arms = n if self.n_arms is None else self.n_arms
-        n_selected = int(arms.selected.sum()) if self.n_selected is None else self.n_selected
-        for rows, colour, fill, what, total in (
-            (arms.selected, BLUE, BLUE, "selected", n_selected),
-            (~arms.selected, GREY, "white", "not selected", n_arms - n_selected),
-        ):
+        totals = _kinds(arms if self.everyone is None else self.everyone)
+        for kind, rows in _kinds(arms).items():
             if rows.any():
-                shown = int(rows.sum())
+                colour, fill, marker = LOOKS[kind]
+                shown, total = int(rows.sum()), int(totals[kind].sum())
                 counts = f"{total:,}" if shown == total else f"{shown:,} of {total:,}"
                 low, high = arms.intervals[rows].T
                 self.ax_.hlines(heights[rows], low, high, color=colour, lw=1.4)
                 self.ax_.plot(
-                    arms.probabilities[rows], heights[rows], "o", color=colour, mfc=fill, ms=5.5,
-                    mew=1.2, label=f"{what} ({counts})", clip_on=False,
+                    arms.probabilities[rows], heights[rows], marker, color=colour, mfc=fill,
+                    ms=5.5, mew=1.2, label=f"{kind} ({counts})", clip_on=False,
                 )  # fmt: skip
         self._draw_threshold(heights)
         self.ax_.set(
@@ -125,3 +132,14 @@ class InclusionProbabilityDisplay:
             self.ax_.axvline(c[0], color=DARK, ls=(0, (4, 3)), lw=1, label=label, zorder=1)
         else:
             self.ax_.vlines(c, heights - 0.4, heights + 0.4, color=DARK, lw=1.2, label="threshold")
+
+
+def _kinds(arms: FittedArms) -> dict[str, NDArray[np.bool_]]:
+    """Which arms are what; every arm is of one kind."""
+    left = ~arms.selected & ~arms.decoys
+    return {
+        "selected": arms.selected,
+        "not selected": left & arms.played,
+        "not played": left & ~arms.played,
+        "decoys": arms.decoys,
+    }

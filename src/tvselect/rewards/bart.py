@@ -82,14 +82,19 @@ class BartReward(Reward):
         self.max_cuts = max_cuts
 
     @classmethod
-    def paper(cls, n_iterations: int = 1000, *, sparse: bool = False) -> BartReward:
+    def paper(
+        cls, n_iterations: int = 1000, *, n_burn: int = 100, sparse: bool = False
+    ) -> BartReward:
         """The rule of the paper: the last of ``n_iterations`` forests, whatever is played.
 
-        The plain prior as the paper states it, or the sparse one with ``sparse=True``.
+        They come after ``n_burn`` others, as the R function ``wbart`` counts them. The
+        plain prior as the paper states it, or the sparse one with ``sparse=True``.
         """
+        check_scalar(n_iterations, "n_iterations", Integral, min_val=1)
+        check_scalar(n_burn, "n_burn", Integral, min_val=0)
         return cls(
-            n_iterations=n_iterations,
-            n_burn=0,
+            n_iterations=n_iterations + n_burn,
+            n_burn=n_burn,
             sparse=sparse,
             rule="last",
             kappa=0.0,

@@ -47,7 +47,7 @@ class BanditSelector(SelectorMixin, BaseEstimator, ABC):  # type: ignore[misc]
         return pooled
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self)
+        check_is_fitted(self, "support_")
         return self.support_
 
     def __sklearn_tags__(self) -> Any:

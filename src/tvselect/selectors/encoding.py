@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.decoys import GaussianKnockoffs
+from tvselect.selectors.features import Features, refuse_nonfinite
 from tvselect.sources import Batch
 from tvselect.trees import Cuts
 
@@ -58,11 +59,16 @@ class Encoding:
         )
 
     def values(
-        self, batch: Batch, columns: NDArray[np.int64], rng: np.random.Generator
+        self,
+        batch: Batch,
+        columns: NDArray[np.int64],
+        rng: np.random.Generator,
+        unknown: float = np.nan,
     ) -> NDArray[np.float64]:
         """Some columns of a batch (rows, columns); only their features are read.
 
-        Knockoffs look at all numeric features, so that a batch with a decoy reads them all.
+        Columns of a category hold ``unknown`` where a label is new. Knockoffs look at all
+        numeric features, so that a batch with a decoy reads them all.
         """
         out = np.empty((batch.n_rows, columns.size), order="F")
         is_decoy = columns >= self.n_columns
@@ -72,10 +78,13 @@ class Encoding:
             out[:, numbers] = batch.numbers(features[numbers])
         for feature in np.unique(features[~is_decoy & self.categorical[features]]):
             places = np.flatnonzero(~is_decoy & (features == feature))
-            out[:, places] = indicators(batch.labels(int(feature)), self.levels, columns[places])
+            labels = batch.labels(int(feature))
+            out[:, places] = indicators(labels, self.levels, columns[places], unknown)
         if is_decoy.any():
             assert self.knockoffs is not None
             originals = np.asarray(batch.numbers(self.decoy_of), dtype=np.float64)
+            features_in = Features(originals, self.names, self.decoy_of)
+            refuse_nonfinite(features_in, takes_missing=True, takes_empty=True)
             wanted = columns[is_decoy] - self.n_columns
             out[:, is_decoy] = self.knockoffs.draw(originals, rng, wanted)
         return out
@@ -87,13 +96,17 @@ def decoy_name(name: str) -> str:
 
 
 def indicators(
-    labels: NDArray[Any], levels: NDArray[np.str_], columns: NDArray[np.int64]
+    labels: NDArray[Any],
+    levels: NDArray[np.str_],
+    columns: NDArray[np.int64],
+    unknown: float = np.nan,
 ) -> NDArray[np.float64]:
-    """0/1 columns of some levels of one feature; NaN where the label is missing or unknown.
+    """0/1 columns of some levels of one feature; NaN where missing, ``unknown`` where new.
 
     ``columns`` are all the columns of the feature.
     """
     known = levels[columns]
     found = np.array([str(label) if label is not None else "" for label in labels])
-    missing = np.array([label is None for label in labels]) | ~np.isin(found, known)
-    return np.where(missing[:, None], np.nan, found[:, None] == known[None, :])
+    out = np.where(np.isin(found, known)[:, None], found[:, None] == known[None, :], unknown)
+    out[np.array([label is None for label in labels])] = np.nan
+    return out

@@ -7,7 +7,7 @@ column per category. An arm is a feature, or a group of features that are played
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals as nw
@@ -47,12 +47,15 @@ class Deal:
         Arm ``i`` plays ``columns[starts[i]:starts[i + 1]]``.
     always : int64 array
         Columns that are part of every play.
+    labels : dict
+        What the user calls the arms of several features.
     """
 
     arm_of_feature: NDArray[np.int64]
     starts: NDArray[np.int64]
     columns: NDArray[np.int64]
     always: NDArray[np.int64]
+    labels: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def n_arms(self) -> int:
@@ -102,11 +105,11 @@ def encode_categories(X: Any) -> Features:
     return Features(np.column_stack(columns), tuple(map(str, frame.columns)), np.array(feature_of))
 
 
-def refuse_nonfinite(features: Features, takes_missing: bool) -> None:
+def refuse_nonfinite(features: Features, takes_missing: bool, *, takes_empty: bool = False) -> None:
     """Raise a ValueError that names the first column with values that cannot be used.
 
     These are infinite ones, missing ones where the reward takes none, and columns without
-    any value.
+    any value unless ``takes_empty``: a batch of a stream may have such columns.
     """
     X = features.X
     with np.errstate(over="ignore", invalid="ignore"):
@@ -116,7 +119,7 @@ def refuse_nonfinite(features: Features, takes_missing: bool) -> None:
     for bad, what in (
         (np.isinf(X).any(axis=0), "infinity"),
         (missing.any(axis=0) & (not takes_missing), "NaN, which the reward cannot take,"),
-        (missing.all(axis=0), "no value at all"),
+        (missing.all(axis=0) & (not takes_empty), "no value at all"),
     ):
         places = np.flatnonzero(bad)
         if places.size:
@@ -136,8 +139,9 @@ def deal(features: Features, groups: Groups, always_include: Sequence[Any] | Non
     """
     n = len(features.names)
     arm_of_feature = np.arange(n, dtype=np.int64)
+    label_of: dict[int, str] = {}
     if groups is not None:
-        arm_of_feature = _group_features(groups, features.names)
+        arm_of_feature, label_of = _group_features(groups, features.names)
     always = np.zeros(n, dtype=np.bool_)
     if always_include is None:
         always_include = []
@@ -159,14 +163,23 @@ def deal(features: Features, groups: Groups, always_include: Sequence[Any] | Non
         starts=np.concatenate([[0], np.cumsum(counts)]),
         columns=order[n_always:],
         always=order[:n_always],
+        labels={
+            int(arm): label_of[int(arm_at)]
+            for arm, arm_at in enumerate(used)
+            if int(arm_at) in label_of
+        },
     )
 
 
-def _group_features(groups: Groups, names: tuple[str, ...]) -> NDArray[np.int64]:
+def _group_features(
+    groups: Groups, names: tuple[str, ...]
+) -> tuple[NDArray[np.int64], dict[int, str]]:
+    """By feature the first feature of its group, and by that one the group's label."""
     n = len(names)
     if isinstance(groups, Mapping):
         arm_of_feature = np.arange(n, dtype=np.int64)
         owner: dict[int, Hashable] = {}
+        places_of: dict[Hashable, list[int]] = {}
         for label, members in groups.items():
             if isinstance(members, str) or not np.iterable(members) or len(members) == 0:
                 raise ValueError(f"group {label!r} must list at least one column")
@@ -178,8 +191,9 @@ def _group_features(groups: Groups, names: tuple[str, ...]) -> NDArray[np.int64]
                         "groups must not overlap"
                     )
                 owner[place] = label
+            places_of[label] = places
             arm_of_feature[places] = min(places)
-        return arm_of_feature
+        return arm_of_feature, {min(places): str(label) for label, places in places_of.items()}
     labels = list(groups) if np.iterable(groups) and not isinstance(groups, str) else None
     if labels is None or len(labels) != n:
         raise ValueError(
@@ -187,7 +201,9 @@ def _group_features(groups: Groups, names: tuple[str, ...]) -> NDArray[np.int64]
             "columns"
         )
     first: dict[Hashable, int] = {}
-    return np.array([first.setdefault(label, j) for j, label in enumerate(labels)])
+    by_feature = np.array([first.setdefault(label, j) for j, label in enumerate(labels)])
+    sizes = np.bincount(by_feature)
+    return by_feature, {j: str(label) for label, j in first.items() if sizes[j] > 1}
 
 
 def _place(item: Any, names: tuple[str, ...], what: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,8 +86,15 @@ def play_each(
     """One play of every chain, at the same time where the pool has the threads."""
     if len(chains) == 1:
         return [(chains[0].chain, chains[0].play(payoffs))]
-    plays = pool.map(lambda chain: chain.play(payoffs), chains)
-    return [(chain.chain, play) for chain, play in zip(chains, plays, strict=True)]
+    futures = [pool.submit(chain.play, payoffs) for chain in chains]
+    try:
+        wait(futures)
+    finally:
+        # Whatever happens, no chain goes on playing behind the caller's back.
+        for future in futures:
+            future.cancel()
+        wait(futures)
+    return [(chain.chain, future.result()) for chain, future in zip(chains, futures, strict=True)]
 
 
 def show(bar: tqdm, chains: Sequence[ThompsonChain], plays: Sequence[tuple[int, Play]]) -> None:

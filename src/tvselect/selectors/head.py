@@ -58,9 +58,13 @@ class Head:
 
     def see(self, batch: Batch, rng: np.random.Generator) -> Encoding:
         """Take in a batch while there is room, and settle the encoding anew."""
-        self._numbers.append(np.asarray(batch.numbers(np.flatnonzero(~self.categorical))))
-        for pieces, feature in zip(self._labels, np.flatnonzero(self.categorical), strict=True):
-            pieces.append(batch.labels(int(feature)))
+        # New lists, so that a copy of the head stays as it was.
+        numbers = np.asarray(batch.numbers(np.flatnonzero(~self.categorical)))
+        self._numbers = [*self._numbers, numbers]
+        self._labels = [
+            [*pieces, batch.labels(int(feature))]
+            for pieces, feature in zip(self._labels, np.flatnonzero(self.categorical), strict=True)
+        ]
         self.n_rows += batch.n_rows
         self.n_batches += 1
         self.encoding = self._settle(rng)
@@ -106,10 +110,16 @@ class Head:
         )
 
     def _refuse_infinite(self, numbers: NDArray[np.float64]) -> None:
-        bad = np.flatnonzero(np.isinf(numbers).any(axis=0))
-        if bad.size:
-            name = self.names[np.flatnonzero(~self.categorical)[bad[0]]]
-            raise ValueError(f"X contains infinity in column {name!r}")
+        with np.errstate(over="ignore", invalid="ignore"):
+            span = np.fmax.reduce(numbers) - np.fmin.reduce(numbers)
+        for bad, what in (
+            (np.isinf(numbers).any(axis=0), "infinity"),
+            (np.isinf(span), "values further apart than a double can say"),
+        ):
+            places = np.flatnonzero(bad)
+            if places.size:
+                name = self.names[np.flatnonzero(~self.categorical)[places[0]]]
+                raise ValueError(f"X contains {what} in column {name!r}")
 
     def _warn_of_empty(self, X: NDArray[np.float64], feature_of: NDArray[np.int64]) -> None:
         empty = np.flatnonzero(np.isnan(X).all(axis=0)) if self.is_full else np.empty(0)
@@ -118,7 +128,7 @@ class Head:
             others = f" and {empty.size - 1} more" if empty.size > 1 else ""
             warnings.warn(
                 f"column {name!r}{others} has no value in the first {self.n_rows} rows of the "
-                "stream: it cannot be selected",
+                "stream: trees never split on it",
                 RuntimeWarning,
                 stacklevel=4,
             )

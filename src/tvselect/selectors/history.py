@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,8 @@ class History:
         What is left of an arm's earlier payoffs when it is played again.
     decoy_of : int64 array
         Features that have a decoy; the decoys are the last arms, in this order.
+    labels : dict
+        What the user calls the arms of several features.
     """
 
     journal: MemoryJournal
@@ -40,6 +42,7 @@ class History:
     prior: tuple[float | NDArray[np.float64], float | NDArray[np.float64]]
     discount: float = 1.0
     decoy_of: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    labels: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def plays(self) -> list[Play]:

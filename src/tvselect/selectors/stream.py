@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,24 +97,42 @@ class Stream:
     def hear(
         self, batch: Batch, pool: ThreadPoolExecutor, disk: Journal | None
     ) -> list[tuple[int, Play]]:
-        """Let every chain play on a batch, and write the plays down."""
-        encoding = self._encoding(batch, disk)
-        outcome = self._outcome(batch, disk)
-        plays: list[tuple[int, Play]]
-        if outcome is None or batch.n_rows < self.reward.min_rows:
-            plays = [(chain.chain, chain.skip()) for chain in self.chains]
-        else:
-            feature_of = encoding.feature_of
-            dealt = deal_stream(encoding.names, feature_of, self.groups, self.always_include)
-            feedback = batch_feedback(self.reward, encoding, batch, outcome)
-            payoffs = payoffs_of_arms(feedback, with_decoys(dealt, encoding))
-            plays = play_each(self.chains, payoffs, pool)
-        for journal in (self.memory, disk):
-            if journal is not None:
-                journal.append_all(plays)
+        """Let every chain play on a batch, and write the plays down.
+
+        A batch that fails leaves everything as it was.
+        """
+        head, outcomes = copy(self.head), copy(self.outcomes)
+        try:
+            plays = self._plays(batch, pool)
+            if disk is not None:
+                self._keep(disk, head, outcomes)
+                disk.append_all(plays)
+            self.memory.append_all(plays)
+        except BaseException:
+            self.head, self.outcomes = head, outcomes
+            self.recall()
+            raise
         return plays
 
-    def _encoding(self, batch: Batch, disk: Journal | None) -> Encoding:
+    def _plays(self, batch: Batch, pool: ThreadPoolExecutor) -> list[tuple[int, Play]]:
+        outcome = self._outcome(batch)
+        encoding = self._encoding(batch)
+        if outcome is None or batch.n_rows < self.reward.min_rows:
+            return [(chain.chain, chain.skip()) for chain in self.chains]
+        feature_of = encoding.feature_of
+        dealt = deal_stream(encoding.names, feature_of, self.groups, self.always_include)
+        feedback = batch_feedback(self.reward, encoding, batch, outcome)
+        return play_each(self.chains, payoffs_of_arms(feedback, with_decoys(dealt, encoding)), pool)
+
+    def _keep(self, disk: Journal, head: Head, outcomes: OutcomeReader) -> None:
+        """Keep the head and the family where the batch has changed them."""
+        if self.head.n_batches > head.n_batches:
+            disk.keep("head", self.head.to_bytes())
+        if self.outcomes.family != outcomes.family or self.outcomes.classes is not outcomes.classes:
+            classes = None if self.outcomes.classes is None else self.outcomes.classes.tolist()
+            disk.keep("outcome", json.dumps([self.outcomes.family, classes]).encode())
+
+    def _encoding(self, batch: Batch) -> Encoding:
         """The encoding of a batch; the head takes the batch in while it has room."""
         # A run that was killed may have kept the head but not the plays of this batch.
         if not self.head.is_full and self.head.n_batches <= self.n_batches:
@@ -121,30 +140,24 @@ class Stream:
                 self.chains[0].entropy, spawn_key=(HEAD_KEY, self.n_batches)
             )
             self.head.see(batch, np.random.default_rng(seeds))
-            if disk is not None:
-                disk.keep("head", self.head.to_bytes())
         assert self.head.encoding is not None
         return self.head.encoding
 
-    def _outcome(self, batch: Batch, disk: Journal | None) -> Outcome | None:
-        undecided = self.outcomes.family == "auto"
+    def _outcome(self, batch: Batch) -> Outcome | None:
         try:
-            outcome = self.outcomes.read(batch.target(), batch.n_rows)
+            return self.outcomes.read(batch.target(), batch.n_rows)
         except (TypeError, ValueError) as error:
             raise type(error)(f"batch {self.n_batches}: {error}") from None
-        if disk is not None and undecided and outcome is not None:
-            classes = None if outcome.classes is None else outcome.classes.tolist()
-            disk.keep("outcome", json.dumps([outcome.family, classes]).encode())
-        return outcome
 
 
 def batch_feedback(reward: Reward, encoding: Encoding, batch: Batch, outcome: Outcome) -> Feedback:
     """The feedback of one batch: only the played columns are read."""
 
     def feedback(columns: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
-        X = encoding.values(batch, columns, rng)
+        X = encoding.values(batch, columns, rng, np.nan if reward.takes_missing else 0.0)
         names = encoding.column_names(columns)
-        refuse_nonfinite(Features(X, names, np.arange(columns.size)), reward.takes_missing)
+        features = Features(X, names, np.arange(columns.size))
+        refuse_nonfinite(features, reward.takes_missing, takes_empty=True)
         data = Data(X, outcome, names, cuts=encoding.cuts.take(columns))
         return reward.start(data)(np.arange(columns.size), rng)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -45,7 +46,7 @@ from tvselect.selectors.settings import (
     entropy_of,
 )
 from tvselect.selectors.stream import ROUND_KEY, Stream, deal_stream
-from tvselect.sources import ArraySource, Batch, Source, open_source
+from tvselect.sources import ArraySource, Batch, Source, SourceError, open_source
 
 PARTIAL_FIT = "batches handed in"
 
@@ -85,8 +86,8 @@ class StreamingThompsonSelector(BanditSelector):
         a variable whose role ends is dropped, and one that gains a role is found; the
         memory is about ``1 / (1 - discount)`` plays. None forgets nothing.
     family : {"auto", "gaussian", "probit"}, default="auto"
-        Continuous or two-class outcome; "auto" decides with the first batch that has more
-        than one value.
+        Continuous or two-class outcome; "auto" decides with the whole of ``y`` in ``fit``,
+        else with the first batch that has more than one value.
     n_chains : int, default=1
         Independent games on the same batches, pooled by adding counts.
     n_jobs : int, optional
@@ -183,7 +184,12 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         StreamingThompsonSelector
             Itself, fitted.
         """
-        return self._play(self._array_source(X, y, reset=True))
+        source = self._array_source(X, y, reset=True)
+        outcomes = OutcomeReader(self.family)
+        # All of y is here to decide with: its first batch may have fewer values than the whole.
+        whole = _as_one_batch(source)
+        outcomes.read(whole.target(), whole.n_rows)
+        return self._play(source, outcomes)
 
     def fit_source(
         self, source: Any, target: str | None = None, *, columns: Sequence[str] | None = None
@@ -208,7 +214,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         opened = open_source(source, target, columns=columns)
         self.n_features_in_ = len(opened.names)
         self.feature_names_in_ = np.array(opened.names, dtype=object)
-        return self._play(opened)
+        return self._play(opened, OutcomeReader(self.family))
 
     def partial_fit(self, X: Any, y: Any) -> StreamingThompsonSelector:
         """Play once on a batch of any size, and go on from all earlier ones.
@@ -227,7 +233,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
             Itself, fitted.
         """
         source = self._array_source(X, y, reset=not hasattr(self, "_stream"))
-        batch = next(source.batches(len(X), 0, np.random.default_rng(0)))
+        batch = _as_one_batch(source)
         reward = as_reward(self.reward)
         if batch.n_rows < reward.min_rows:
             raise ValueError(
@@ -235,22 +241,35 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
                 f"{reward.min_rows}"
             )
         disk: SqliteJournal | None = None
-        if not hasattr(self, "_stream"):
+        is_new = not hasattr(self, "_stream")
+        if is_new:
             self._check_parameters()
-            disk = self._begin(source, identity=PARTIAL_FIT)
+            disk = self._begin(source, OutcomeReader(self.family), identity=PARTIAL_FIT)
         elif self.journal is not None:
+            if self._stream.header.settings["batch_size"] is not None:
+                raise ValueError(
+                    "partial_fit cannot add to the journal of a fit, which holds the batches of "
+                    "its table; set journal=None to go on in memory"
+                )
             disk = SqliteJournal(self.journal)
-            disk.begin(self._stream.header)
-        with (
-            closing(disk) if disk is not None else nullcontext(),
-            ThreadPoolExecutor(self._n_threads()) as threads,
-        ):
-            self._stream.hear(batch, threads, disk)
+        try:
+            with (
+                closing(disk) if disk is not None else nullcontext(),
+                ThreadPoolExecutor(self._n_threads()) as threads,
+            ):
+                if disk is not None:
+                    disk.begin(self._stream.header)
+                self._refuse_other_kinds(source)
+                self._stream.hear(batch, threads, disk)
+        except BaseException:
+            if is_new:
+                del self._stream
+            raise
         self.stop_reason_ = "every batch handed in is played"
         self._read_off()
         return self
 
-    def _play(self, source: Source) -> StreamingThompsonSelector:
+    def _play(self, source: Source, outcomes: OutcomeReader) -> StreamingThompsonSelector:
         self._check_parameters()
         reward = as_reward(self.reward)
         if self.batch_size < reward.min_rows:
@@ -262,14 +281,18 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
             raise ValueError(
                 f"n_rounds={self.n_rounds}, but this stream can be read only once: use n_rounds=1"
             )
-        disk = self._begin(source, identity="" if self.journal is None else source.identity())
+        identity = "" if self.journal is None else source.identity()
+        disk = self._begin(source, outcomes, identity=identity)
         with closing(disk) if disk is not None else nullcontext():
             try:
                 self.stop_reason_ = self._hear_all(source, disk)
-            finally:
+            except BaseException:
                 if self._stream.n_batches:
+                    self.stop_reason_ = "stopped by an error"
                     self._read_off()
-        if self._stream.n_batches == self.history_.n_skipped:
+                raise
+        self._read_off()
+        if 0 < self._stream.n_batches == self.history_.n_skipped:
             warnings.warn(
                 "every batch was skipped: y is constant in each of them",
                 RuntimeWarning,
@@ -300,13 +323,15 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
                     if limit is not None and time.perf_counter() - started >= limit:
                         return f"the time limit of {limit:g} s is reached"
                     plays = stream.hear(batch, threads, disk)
-                    show(bar, stream.chains, plays)
+                    show(bar, stream.chains, plays[:1])
             except KeyboardInterrupt:
                 stream.recall()
                 warnings.warn(
                     "interrupted; the result covers the plays so far", RuntimeWarning, stacklevel=4
                 )
                 return INTERRUPTED
+        if self.n_rounds is None:
+            return "every batch is skipped"
         return f"the stream has ended after {self.n_rounds} round(s)"
 
     def _unread_batches(self, source: Source, disk: Journal | None) -> Iterator[Batch]:
@@ -328,8 +353,12 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
                 n_batches = stream.n_batches
                 if disk is not None:
                     disk.keep("batches", str(n_batches).encode())
+            if self.n_rounds is None and round > 0 and not stream.chains[0].arms.played().any():
+                return  # patience counts no skipped batch: this would never end
 
-    def _begin(self, source: Source, *, identity: str) -> SqliteJournal | None:
+    def _begin(
+        self, source: Source, outcomes: OutcomeReader, *, identity: str
+    ) -> SqliteJournal | None:
         """Set up the game, from the journal if it holds plays already; returns that on disk."""
         reward = as_reward(self.reward)
         dealt = deal_stream(
@@ -342,6 +371,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         c = _with_decoys(arm_thresholds(self.cost, dealt), dealt, decoy_of)
         a, b = (_with_decoys(v, dealt, decoy_of) for v in arm_priors(self.prior, dealt))
         n_arms = dealt.n_arms + decoy_of.size
+        discount = 1.0 if self.discount is None else float(self.discount)
         settings = {
             "arms": dealt.arm_of_feature,
             "threshold": np.broadcast_to(c, n_arms),
@@ -349,7 +379,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
             "n_features_to_select": self.n_features_to_select,
             "batch_size": None if identity == PARTIAL_FIT else int(self.batch_size),
             "decoys": self.decoys,
-            "discount": self.discount,
+            "discount": discount,
             "family": self.family,
             "names": source.names,
         }
@@ -364,7 +394,6 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         memory, disk, entropy = begin_journals(
             header, self.journal, MemoryJournal(), self.random_state
         )
-        discount = 1.0 if self.discount is None else float(self.discount)
         oracle = Oracle(self.n_features_to_select, dealt.n_arms)
         stopping = Stopping(patience=self.patience)
         self._stream = Stream(
@@ -382,7 +411,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
                 decoys=self.decoys is not None,
                 max_cuts=getattr(reward, "max_cuts", 100),
             ),
-            outcomes=OutcomeReader(self.family),
+            outcomes=outcomes,
             memory=memory,
             groups=self.groups,
             always_include=self.always_include,
@@ -402,20 +431,31 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         arms = stream.chains[0].arms
         self.history_ = History(
             stream.memory,
-            self.n_chains,
+            len(stream.chains),
             stream.head.names,
             dealt.arm_of_feature,
             (arms.prior_a, arms.prior_b),
             arms.discount,
             self._decoy_of,
+            dealt.labels,
         )
         pooled = self._conclude(stream.chains, stream.chains[0].oracle, dealt)
         self.decoy_probabilities_ = pooled.means()[dealt.n_arms :]
         self.n_decoys_selected_ = int(pooled.passing[dealt.n_arms :].sum())
         self.false_discovery_share_ = float("nan")
-        if self.decoys is not None:
+        if stream.head.decoys:
             selected = int(self.support_[self._decoy_of].sum())
             self.false_discovery_share_ = min(1.0, self.n_decoys_selected_ / max(1, selected))
+
+    def _refuse_other_kinds(self, source: Source) -> None:
+        """Refuse text where numbers were, and numbers where text was."""
+        was_text = self._stream.head.categorical
+        for j in np.flatnonzero(source.categorical != was_text):
+            now, before = ("numbers", "text") if was_text[j] else ("text", "numbers")
+            raise SourceError(
+                f"column {source.names[j]!r} holds {now}, in the batches before {before}; make "
+                "them alike"
+            )
 
     def _n_threads(self) -> int:
         return max(1, min(effective_n_jobs(self.n_jobs), self.n_chains))
@@ -447,6 +487,15 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
                 self.discount, "discount", Real, min_val=0.0, max_val=1.0,
                 include_boundaries="right",
             )  # fmt: skip
+            if math.isnan(self.discount):
+                raise ValueError("discount must be a number in (0, 1], got nan")
+        self._n_threads()
+
+
+def _as_one_batch(source: ArraySource) -> Batch:
+    """All rows of a table."""
+    assert source.n_rows is not None
+    return next(source.batches(source.n_rows, 0, np.random.default_rng(0)))
 
 
 def _with_decoys(value: PerArm, dealt: Deal, decoy_of: NDArray[np.int64]) -> PerArm:

@@ -218,7 +218,14 @@ class ThompsonSelector(BanditSelector):
             # A chain may have learned from a play that did not get into the journal.
             for chain in chains:
                 chain.replay(memory.plays(chain.chain))
-        self.history_ = History(memory, self.n_chains, features.names, dealt.arm_of_feature, prior)
+        self.history_ = History(
+            memory,
+            self.n_chains,
+            features.names,
+            dealt.arm_of_feature,
+            prior,
+            labels=dealt.labels,
+        )
         self._conclude(chains, oracle, dealt)
         return self
 

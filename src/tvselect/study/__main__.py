@@ -1,0 +1,90 @@
+"""``python -m tvselect.study``: run a study, and make its table and figure."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tvselect.study.grid import OFFLINE, ONLINE, tasks
+from tvselect.study.methods import METHODS
+from tvselect.study.rows import read_rows
+from tvselect.study.runner import run_study
+from tvselect.study.summary import calibration_table, hamming_table, plot_study
+
+EXAMPLES = """examples:
+  python -m tvselect.study run offline --out study --jobs 2 --time-limit 600
+  python -m tvselect.study run offline --out study --method TVS --method "LASSO, 1 s.e." -r 5
+  python -m tvselect.study table study
+  python -m tvselect.study figure study --columns 1000 --to study.png
+  python -m tvselect.study methods
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(
+        prog="python -m tvselect.study",
+        description="Set-ups x methods x replicates: who finds the signals?",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = top.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="run what the folder has no row of yet")
+    run.add_argument("grid", choices=("offline", "online"))
+    run.add_argument("--out", type=Path, required=True, help="folder of the rows")
+    run.add_argument("--method", action="append", help="repeat for several; all by default")
+    run.add_argument("--setup", action="append", help="repeat for several; all by default")
+    run.add_argument("--columns", type=int, action="append", help="numbers of columns")
+    run.add_argument("-r", "--replicates", type=int, help="data sets of each cell")
+    run.add_argument("-j", "--jobs", type=int, default=1)
+    run.add_argument("--time-limit", type=float, help="seconds for one run of a method")
+    table = commands.add_parser("table", help="Hamming distances as a table")
+    table.add_argument("folder", type=Path)
+    table.add_argument("--calibration", metavar="METHOD", help="how often pi is right, instead")
+    figure = commands.add_parser("figure", help="four panels: FDP, power, Hamming, time")
+    figure.add_argument("folder", type=Path)
+    figure.add_argument("--columns", type=int, required=True)
+    figure.add_argument("--to", type=Path, required=True)
+    commands.add_parser("methods", help="list the methods")
+    return top
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse, call, print; returns the exit code."""
+    options = parser().parse_args(arguments)
+    try:
+        if options.command == "methods":
+            print("\n".join(METHODS))
+        elif options.command == "run":
+            grid = OFFLINE if options.grid == "offline" else ONLINE
+            online = options.grid == "online"
+            names = options.method or [m for m in METHODS if ("online" in m) == online]
+            todo = tasks(
+                grid,
+                names,
+                n_replicates=options.replicates,
+                setups=options.setup,
+                n_columns=options.columns,
+            )
+            rows = run_study(todo, options.out, n_jobs=options.jobs, time_limit=options.time_limit)
+            print("\n".join(hamming_table(rows)))
+        elif options.command == "table":
+            rows = read_rows(options.folder)
+            method = options.calibration
+            lines = calibration_table(rows, method) if method else hamming_table(rows)
+            print("\n".join(lines))
+        else:
+            plot_study(read_rows(options.folder), options.columns).savefig(options.to, dpi=120)
+            print(f"Written: {options.to}")
+    except KeyboardInterrupt:
+        print("interrupted; the rows so far are kept: run again to go on", file=sys.stderr)
+        return 130
+    except (OSError, ValueError, ModuleNotFoundError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tvselect import BartReward
+from tvselect.inputs import read_outcome
+from tvselect.rewards import Data
+from tvselect.rewards import bart as room
+from tvselect.rewards.bart import rows_seen
+
+
+def data_of(n_rows=60, n_columns=40, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n_rows, n_columns))
+    y = 10 * X[:, 3] + rng.standard_normal(n_rows)
+    return Data(X, read_outcome(y, n_rows), tuple(f"x{j}" for j in range(n_columns)))
+
+
+@pytest.fixture
+def lengths(monkeypatch):
+    """The settings of every chain that a reward starts."""
+    seen = []
+    start = room.start_chain
+
+    def spy(table, response, prior, **settings):
+        seen.append({"prior": prior, **settings})
+        return start(table, response, prior, **settings)
+
+    monkeypatch.setattr(room, "start_chain", spy)
+    return seen
+
+
+def test_the_paper_counts_its_forests_after_burn_in(lengths):
+    BartReward.paper(30).start(data_of())(np.arange(40), np.random.default_rng(0))
+    assert lengths[0]["n_iterations"] == 130
+    assert not lengths[0]["prior"].sparse
+    assert lengths[0]["prior"].theta_floor == 0.001
+    BartReward.paper(30, n_burn=0, sparse=True).start(data_of())(
+        np.arange(40), np.random.default_rng(0)
+    )
+    assert lengths[1]["n_iterations"] == 30
+    assert lengths[1]["prior"].sparse
+
+
+@pytest.mark.parametrize(("n_played", "wanted"), [(2, 50), (25, 50), (26, 52), (40, 80)])
+def test_every_column_is_proposed_kappa_times_on_average(lengths, n_played, wanted):
+    """Half of the D proposals of an iteration are births: M D / 2 = kappa q."""
+    reward = BartReward(n_iterations=50, kappa=10.0, n_trees=10)
+    reward.start(data_of())(np.arange(n_played), np.random.default_rng(0))
+    assert lengths[0]["n_iterations"] == wanted
+    assert lengths[0]["n_burn"] == wanted // 2
+
+
+@pytest.mark.parametrize(
+    ("max_samples", "n_rows", "wanted"),
+    [
+        (None, 10**6, 10**6),
+        ("auto", 5000, 5000),
+        ("auto", 5001, 2000),
+        (300, 200, 200),
+        (300, 400, 300),
+        (0.5, 301, 150),
+        (1.0, 301, 301),
+    ],
+)
+def test_rows_of_a_play(max_samples, n_rows, wanted):
+    assert rows_seen(max_samples, n_rows) == wanted
+
+
+@pytest.mark.parametrize(
+    ("settings", "error"),
+    [
+        (dict(n_iterations=0), ValueError),
+        (dict(n_iterations=2.5), TypeError),
+        (dict(n_burn=1000), ValueError),
+        (dict(kappa=-1.0), ValueError),
+        (dict(theta_floor=1.0), ValueError),
+        (dict(rule="first"), ValueError),
+        (dict(max_samples="some"), ValueError),
+        (dict(max_samples=8), ValueError),
+        (dict(min_leaf=31), ValueError),
+    ],
+)
+def test_wrong_settings_are_named(settings, error):
+    with pytest.raises(
+        error, match=next(iter(settings)).replace("max_samples", "max_samples|rows")
+    ):
+        BartReward(**settings).start(data_of())
+
+
+def test_burn_in_of_the_paper_is_checked():
+    with pytest.raises(ValueError, match="n_burn"):
+        BartReward.paper(100, n_burn=-1)
+
+
+def test_a_play_needs_rows_for_two_leaves():
+    assert BartReward(min_leaf=7).min_rows == 14

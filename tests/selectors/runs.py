@@ -1,0 +1,113 @@
+"""What the tests of runs that stop and go on share: comparisons, interrupts, kills."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+from numpy.testing import assert_array_equal
+
+RESULTS = ("support_", "inclusion_probabilities_", "inclusion_intervals_", "n_plays_")
+
+
+def plays_of(fitted):
+    return [
+        (chain, play.number, play.arms.tolist(), play.rewards.tolist())
+        for chain in range(fitted.history_.n_chains)
+        for play in fitted.history_.journal.plays(chain)
+    ]
+
+
+def assert_same(one, other):
+    assert plays_of(one) == plays_of(other)
+    for name in RESULTS:
+        assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+class Interrupted:
+    """A reward that is interrupted in one play, as by Ctrl-C."""
+
+    def __init__(self, at, by=KeyboardInterrupt):
+        self.at, self.by, self.n = at, by, 0
+
+    def __call__(self, X, y, rng):
+        self.n += 1
+        if self.n == self.at:
+            raise self.by("no luck")
+        return rng.random(X.shape[1])
+
+
+class Undisturbed(Interrupted):
+    """The same reward, without the interrupt."""
+
+    def __init__(self):
+        super().__init__(at=0)
+
+
+Undisturbed.__qualname__, Undisturbed.__module__ = Interrupted.__qualname__, Interrupted.__module__
+
+KILLER = """
+import os, signal, sys
+import numpy as np
+
+def slow_coin(X, y, rng):
+    print("play", flush=True)
+    np.linalg.svd(rng.standard_normal((120, 120)))
+    return rng.random(X.shape[1])
+
+{run}
+
+def run_in_a_process(journal, n_plays):
+    ours, theirs = os.pipe()
+    process = os.fork()
+    if process == 0:
+        os.dup2(theirs, 1)
+        print("pi", run(journal, n_plays), flush=True)
+        os._exit(0)
+    os.close(theirs)
+    return process, os.fdopen(ours)
+
+journal, n_kills, n_plays = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+rng = np.random.default_rng(n_kills)
+n_killed = 0
+for _ in range(n_kills):
+    process, lines = run_in_a_process(journal, n_plays)
+    # Somewhere between the start of the fit and a few plays later, mid-write included.
+    for _ in range(1 + rng.integers(2 * n_plays // n_kills)):
+        lines.readline()
+    for _ in range(rng.integers(20_000)):
+        pass
+    os.kill(process, signal.SIGKILL)
+    n_killed += os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL
+    lines.close()
+print(n_killed)
+for where in (journal, None):
+    process, lines = run_in_a_process(where, n_plays)
+    content = lines.read().splitlines()
+    print(content.count("play"), content[-1])
+    os.waitpid(process, 0)
+"""
+
+
+def check_kills(run, n_kills, n_plays, tmp_path):
+    """Kill -9 a run again and again, let it end, and compare it with one left alone.
+
+    ``run`` is the text of a function ``run(journal, n_plays)``: it says "ready", lets two
+    chains play with the reward ``slow_coin``, and returns a text that holds what they found.
+    """
+    script = tmp_path / "run.py"
+    script.write_text(KILLER.format(run=textwrap.dedent(run)))
+    done = subprocess.run(
+        [sys.executable, script, tmp_path / "run.journal", str(n_kills), str(n_plays)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    n_killed, resumed, undisturbed = done.stdout.splitlines()
+    assert int(n_killed) >= n_kills // 2
+    (n_left, _, found), (n_all, _, wanted) = resumed.split(), undisturbed.split()
+    assert found == wanted
+    assert int(n_left) < int(n_all) <= 2 * n_plays, (n_left, n_all)

@@ -1,0 +1,166 @@
+"""The head of a stream, and how it says later rows are read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from tests.selectors.streams import make_frame
+from tvselect.selectors.encoding import indicators
+from tvselect.selectors.head import HEAD_ROWS, Head
+from tvselect.sources import ArraySource
+from tvselect.trees import bin_table
+
+
+def batches(frame, size):
+    source = ArraySource(frame, np.arange(len(frame)))
+    return source, source.batches(size, 0, np.random.default_rng(0))
+
+
+def head_of(frame, size, *, n_batches=None, **settings):
+    source, parts = batches(frame, size)
+    head = Head(source.names, source.categorical, **settings)
+    for number, part in enumerate(parts):
+        if head.is_full or number == n_batches:
+            break
+        head.see(part, np.random.default_rng(number))
+    return head
+
+
+def text(*labels):
+    return np.array(labels, dtype=object)
+
+
+def assert_same_encoding(one, other):
+    assert one.names == other.names
+    for name in ("feature_of", "levels", "categorical", "decoy_of"):
+        assert_array_equal(getattr(one, name), getattr(other, name))
+    for name in ("n_cuts", "low", "step", "starts", "halfway", "names"):
+        assert_array_equal(getattr(one.cuts, name), getattr(other.cuts, name))
+    assert (one.knockoffs is None) == (other.knockoffs is None)
+    if one.knockoffs is not None:
+        assert one.knockoffs.to_bytes() == other.knockoffs.to_bytes()
+
+
+@pytest.mark.parametrize("size", [70, 100, 1000, 1300])
+def test_a_head_takes_the_first_thousand_rows_or_the_first_batch(size):
+    frame, _ = make_frame(n=1500)
+    head = head_of(frame, size)
+    assert head.is_full
+    assert head.n_batches == -(-HEAD_ROWS // size)
+    assert head.n_rows == head.n_batches * size
+    numbers = frame.drop(columns=["city", "kind"])[: head.n_rows].to_numpy(float)
+    places = np.flatnonzero(~head.categorical[head.encoding.feature_of])
+    wanted = bin_table(numbers).cuts
+    for place, column in enumerate(places):
+        assert_array_equal(head.encoding.cuts.of(column), wanted.of(place))
+
+
+def test_batches_in_the_head_settle_the_same_as_one():
+    frame, _ = make_frame(n=1000)
+    assert_same_encoding(head_of(frame, 100).encoding, head_of(frame, 1000).encoding)
+
+
+def test_categories_are_sorted_and_have_one_column_each():
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "t": ["z", None, "k"], "u": [None, None, None]})
+    frame = frame.astype({"t": object, "u": object})
+    encoding = head_of(frame, 3).encoding
+    assert encoding.n_columns == 4
+    assert_array_equal(encoding.feature_of, [0, 1, 1, 2])
+    assert_array_equal(encoding.levels, ["", "k", "z", ""])
+    assert encoding.column_names(np.array([0, 2])) == ("a", "t")
+    batch = next(batches(frame, 3)[1])
+    values = encoding.values(batch, np.array([0, 1, 2, 3]), np.random.default_rng(0))
+    nan = np.nan
+    assert_array_equal(values, [[1, 0, 1, nan], [2, nan, nan, nan], [3, 1, 0, nan]])
+
+
+def test_values_come_in_the_order_that_was_asked_for():
+    frame, _ = make_frame(n=1200)
+    encoding = head_of(frame, 1000, decoys=True).encoding
+    batch = next(batches(frame, 200)[1])
+    every = np.arange(encoding.n_columns + encoding.decoy_of.size)
+    whole = encoding.values(batch, every, np.random.default_rng(4))
+    order = np.random.default_rng(0).permutation(every)
+    # All columns of a category are played together, in their order.
+    keep = ~encoding.categorical[encoding.feature_of][np.minimum(order, encoding.n_columns - 1)]
+    order = order[keep | (order >= encoding.n_columns)]
+    some = encoding.values(batch, order, np.random.default_rng(4))
+    assert_array_equal(some, whole[:, order])
+    assert encoding.column_names(every[-1:]) == ("knockoff of old",)
+    assert encoding.decoy_of.size == 13
+
+
+@pytest.mark.parametrize("unknown", [np.nan, 0.0])
+def test_indicators_tell_missing_from_new(unknown):
+    levels = np.array(["", "a", "b"])
+    found = indicators(text("a", "b", None, "c"), levels, np.array([1, 2]), unknown)
+    assert_array_equal(found, [[1, 0], [0, 1], [np.nan] * 2, [unknown] * 2])
+
+
+def test_an_empty_text_is_a_category_and_no_missing_value():
+    levels = np.array(["", "a"])
+    found = indicators(text("", None, "a"), levels, np.array([0, 1]))
+    assert_array_equal(found, [[1, 0], [np.nan] * 2, [0, 1]])
+
+
+@pytest.mark.parametrize("decoys", [False, True])
+@pytest.mark.parametrize("n_batches", [1, 4, 10, 11])
+def test_a_head_survives_storage(n_batches, decoys):
+    frame, _ = make_frame(n=1200)
+    frame.loc[frame.index[::3], "city"] = ""
+    head = head_of(frame, 100, n_batches=n_batches, decoys=decoys, max_cuts=20)
+    loaded = Head.from_bytes(head.to_bytes())
+    assert (loaded.n_rows, loaded.n_batches, loaded.max_cuts) == (
+        head.n_rows,
+        head.n_batches,
+        head.max_cuts,
+    )
+    assert_same_encoding(loaded.encoding, head.encoding)
+    more = list(batches(frame, 100)[1])[n_batches:]
+    for number, part in enumerate(more):
+        if head.is_full:
+            break
+        rngs = (np.random.default_rng(number) for _ in range(2))
+        assert_same_encoding(
+            *(one.see(part, rng) for one, rng in zip((head, loaded), rngs, strict=True))
+        )
+    assert loaded.is_full
+
+
+def test_single_precision_survives_storage():
+    X = np.random.default_rng(0).random((300, 3)).astype(np.float32)
+    head = head_of(X, 100, n_batches=2)
+    loaded = Head.from_bytes(head.to_bytes())
+    part = list(batches(X, 100)[1])[2]
+    rng = np.random.default_rng(0)
+    assert_same_encoding(head.see(part, rng), loaded.see(part, rng))
+
+
+def test_what_is_stored_does_not_grow_with_a_full_head():
+    frame, _ = make_frame(n=1200)
+    assert len(head_of(frame, 100).to_bytes()) < len(head_of(frame, 100, n_batches=9).to_bytes())
+
+
+def test_infinite_values_are_refused_by_the_name_of_their_column():
+    frame = pd.DataFrame({"t": ["a", "b"], "a": [1.0, 2.0], "b": [1.0, -np.inf]})
+    with pytest.raises(ValueError, match="infinity in column 'b'"):
+        head_of(frame, 2)
+
+
+def test_a_range_beyond_doubles_is_refused_by_the_name_of_its_column():
+    frame = pd.DataFrame({"t": ["a", "b"], "a": [1.0, 2.0], "b": [1.7e308, -1.7e308]})
+    with pytest.raises(ValueError, match="column 'b'"):
+        head_of(frame, 2)
+
+
+def test_columns_without_a_value_are_told_once_the_head_is_full():
+    frame, _ = make_frame(n=1100)
+    frame[["v2", "v5"]] = np.nan
+    head = head_of(frame, 100, n_batches=9)
+    part = list(batches(frame, 100)[1])[9]
+    with pytest.warns(RuntimeWarning, match=r"column 'v2' and 1 more has no value .* 1000 rows"):
+        head.see(part, np.random.default_rng(0))
+    assert head.encoding.cuts.of(2).size == 0

@@ -1,0 +1,406 @@
+"""Streams that stop and go on: journals, errors, interrupts, kills."""
+
+from __future__ import annotations
+
+import sys
+from itertools import count, pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+
+from tests.selectors.runs import Interrupted, Undisturbed, assert_same, check_kills, plays_of
+from tests.selectors.streams import (
+    NAMES,
+    SOURCES,
+    P,
+    make_data,
+    make_frame,
+    named,
+    parts,
+    play_parts,
+    selector,
+)
+from tvselect import BartReward, LassoReward, PValueReward
+from tvselect.bandit.journal import JournalError, SqliteJournal
+from tvselect.selectors import streaming
+from tvselect.sources import SourceError
+
+N_BATCHES = 15
+
+
+def stop_after(n_batches):
+    """A clock, and a time limit that it reaches after some batches."""
+    ticks = count()
+    return SimpleNamespace(perf_counter=lambda: float(next(ticks))), n_batches + 0.5
+
+
+def fit_for(fitted, n_batches, monkeypatch, fit):
+    """Play some more batches."""
+    with monkeypatch.context() as patch:
+        clock, limit = stop_after(n_batches)
+        patch.setattr(streaming, "time", clock)
+        return fit(clone(fitted).set_params(time_limit=limit))
+
+
+def assert_same_journal(path, fitted):
+    with SqliteJournal(path) as journal:
+        found = [
+            (chain, play.number, play.arms.tolist(), play.rewards.tolist())
+            for chain in range(fitted.history_.n_chains)
+            for play in journal.plays(chain)
+        ]
+    assert found == plays_of(fitted)
+
+
+FULL = dict(decoys="knockoffs", discount=0.9, n_chains=2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"), [*((kind, FULL) for kind in SOURCES), ("csv", {}), ("frame", {})]
+)
+def test_a_run_that_stops_and_goes_on_is_the_whole_run(kind, settings, tmp_path, monkeypatch):
+    frame, y = make_frame()
+    frame = frame[["v0", "v3", "v7", "city", "old"]]
+    source = SOURCES[kind](frame.assign(y=labels_of(y)), tmp_path)
+    one = selector(PValueReward(alpha=0.01), n_rounds=3, **settings)
+
+    def fit(one):
+        return one.fit_source(source, target="y")
+
+    whole = fit(clone(one))
+    one.set_params(journal=tmp_path / "run.journal")
+    # In the head, after it, at the end of the first round, in the third.
+    stops = [0, 3, 12, N_BATCHES, 2 * N_BATCHES + 4]
+    for before, now in pairwise(stops):
+        assert fit_for(one, now - before, monkeypatch, fit).n_plays_ == now
+    resumed = fit(clone(one))
+    assert_same(resumed, whole)
+    assert_array_equal(resumed.decoy_probabilities_, whole.decoy_probabilities_)
+    assert resumed.stop_reason_ == "the stream has ended after 3 round(s)"
+    assert_same_journal(one.journal, whole)
+    assert_same(fit(clone(one)), whole)
+    assert_same(fit(clone(one).set_params(n_rounds=1)), whole)
+
+
+def labels_of(y):
+    return np.where(y > 0, "yes", "no")
+
+
+@pytest.mark.parametrize("n_batches", [1, 10, 15, 31])
+def test_a_bart_run_goes_on_exactly(n_batches, tmp_path, monkeypatch):
+    X, y = make_data()
+    one = selector(BartReward(n_iterations=30, kappa=0.0), n_rounds=3)
+    whole = clone(one).fit(X, y)
+    one.set_params(journal=tmp_path / "run.journal")
+    fit_for(one, n_batches, monkeypatch, lambda one: one.fit(X, y))
+    assert_same(one.fit(X, y), whole)
+
+
+@pytest.mark.parametrize("n_rounds", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["frame", "csv"])
+def test_more_rounds_may_be_asked_for_later(kind, n_rounds, tmp_path):
+    X, y = make_data()
+    source = SOURCES[kind](named(X, y), tmp_path)
+    path = tmp_path / "run.journal"
+    selector(n_rounds=n_rounds, journal=path).fit_source(source, "y")
+    more = selector(n_rounds=4, journal=path).fit_source(source, "y")
+    assert_same(more, selector(n_rounds=4).fit_source(source, "y"))
+
+
+def test_patience_goes_on_counting(tmp_path, monkeypatch):
+    X, y = make_data()
+    one = selector(n_rounds=None, patience=9)
+    whole = clone(one).fit(X, y)
+    one.set_params(journal=tmp_path / "run.journal")
+    fit_for(one, whole.n_plays_ - 3, monkeypatch, lambda one: one.fit(X, y))
+    resumed = clone(one).fit(X, y)
+    assert_same(resumed, whole)
+    assert resumed.stop_reason_ == "the model has not changed for 9 plays"
+    assert_same(clone(one).fit(X, y), whole)
+
+
+@pytest.mark.parametrize("n_chains", [1, 2])
+@pytest.mark.parametrize("by", [RuntimeError, KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("at", [1, 4, 40])
+@pytest.mark.filterwarnings("ignore:interrupted")
+def test_a_reward_that_fails_leaves_a_journal_that_can_be_continued(at, by, n_chains, tmp_path):
+    X, y = make_data()
+    settings = dict(n_chains=n_chains, n_rounds=3)
+    path = tmp_path / "run.journal"
+    stopped = selector(Interrupted(at * n_chains, by), journal=path, **settings)
+    if by is KeyboardInterrupt:
+        assert stopped.fit(X, y).stop_reason_ == "interrupted"
+    else:
+        with pytest.raises(by, match="no luck"):
+            stopped.fit(X, y)
+    if at > 1:
+        assert stopped.n_plays_ == at - 1
+        assert_same_journal(path, stopped)
+    resumed = selector(Undisturbed(), journal=path, **settings).fit(X, y)
+    assert_same(resumed, selector(Undisturbed(), **settings).fit(X, y))
+
+
+@pytest.mark.parametrize("at", [0, 2, 6])
+def test_an_iterator_that_fails_leaves_a_journal_that_can_be_continued(at, tmp_path):
+    X, y = make_data()
+    path = tmp_path / "run.journal"
+
+    def failing():
+        yield from parts(X, y, 200)[: at + 1]
+        raise RuntimeError("the line is dead")
+
+    stopped = selector(journal=path)
+    with pytest.raises(RuntimeError, match="the line is dead"):
+        stopped.fit_source(failing())
+    assert stopped.n_plays_ == 2 * (at + 1)
+    assert_same_journal(path, stopped)
+    resumed = selector(journal=path).fit_source(iter(parts(X, y, 200)))
+    assert_same(resumed, selector().fit(X, y))
+
+
+def test_a_stream_that_goes_wrong_keeps_what_was_learned(tmp_path):
+    X, y = make_data()
+    path = tmp_path / "run.journal"
+    frame = named(X, y)
+    tables = [frame[:500], frame[500:700].assign(v3="text"), frame[700:]]
+    stopped = selector(journal=path)
+    with pytest.raises(SourceError, match="'v3'"):
+        stopped.fit_source(iter(tables), "y")
+    assert stopped.n_plays_ == 5
+    assert_same_journal(path, stopped)
+    tables[1] = frame[500:700]
+    assert_same(selector(journal=path).fit_source(iter(tables), "y"), selector().fit(X, y))
+
+
+def test_a_bad_value_far_down_a_file_keeps_what_was_learned(tmp_path, monkeypatch):
+    from tvselect.sources import csv
+
+    monkeypatch.setattr(csv, "BLOCK", 8192)
+    X, y = make_data()
+    path = tmp_path / "run.journal"
+    source = SOURCES["csv"](named(X, y), tmp_path)
+    lines = source.read_text().splitlines()
+    lines[1200] = lines[1200].replace(lines[1200].split(",")[3], "much", 1)
+    source.write_text("\n".join(lines))
+    stopped = selector(journal=path)
+    with pytest.raises(SourceError, match="much"):
+        stopped.fit_source(source, "y")
+    assert 5 <= stopped.n_plays_ <= 12
+    assert_same_journal(path, stopped)
+    assert plays_of(stopped) == plays_of(selector().fit(X, y))[: stopped.n_plays_]
+
+
+@pytest.mark.parametrize(
+    ("reward", "family"),
+    [(PValueReward(alpha=0.01), "auto"), (BartReward(n_iterations=30), "probit")],
+)
+def test_parts_go_on_with_a_new_object(reward, family, tmp_path):
+    frame, y = make_frame(n=1300)
+    frame, y = frame[["v0", "v3", "v7", "city", "old"]], labels_of(y)
+    y[:100] = "no"
+    settings = dict(family=family, **FULL)
+    whole = selector(reward, **settings).fit(frame, y)
+    path = tmp_path / "run.journal"
+    for part in parts(frame, y):
+        one = selector(reward, journal=path, **settings).partial_fit(*part)
+    assert_same(one, whole)
+    assert_same_journal(path, whole)
+    third = y[:100].astype(object)
+    third[:9] = "perhaps"
+    with pytest.raises(ValueError, match="'perhaps'"):
+        selector(reward, journal=path, **settings).partial_fit(frame[:100], third)
+    assert_same_journal(path, whole)
+
+
+@pytest.mark.parametrize(
+    "labels", [(0, 1), (0.5, 2.25), (False, True), ("1", "0")], ids=lambda labels: str(labels[0])
+)
+def test_labels_of_any_type_are_known_again(labels, tmp_path):
+    X, y = make_data()
+    y = np.array(labels)[(y > 0).astype(int)]
+    path = tmp_path / "run.journal"
+    for part in parts(X, y):
+        one = selector(journal=path).partial_fit(*part)
+    assert_same(one, selector().fit(X, y))
+
+
+@pytest.mark.parametrize("by", [RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize("at", [1, 4, 13])
+def test_parts_go_on_after_a_failure(at, by, tmp_path):
+    X, y = make_data()
+    path = tmp_path / "run.journal"
+    reward = Interrupted(2 * at, by)
+    n_failed = 0
+    for part in parts(X, y):
+        one = selector(reward, n_chains=2, journal=path)
+        try:
+            one.partial_fit(*part)
+        except by:
+            n_failed += 1
+            one.partial_fit(*part)
+    assert n_failed == 1
+    whole = selector(Undisturbed(), n_chains=2).fit(X, y)
+    assert_same_journal(path, whole)
+
+
+def test_a_failed_part_is_not_in_the_head_of_a_new_object(tmp_path):
+    X, y = make_data()
+    path = tmp_path / "run.journal"
+    play_parts(selector(journal=path), parts(X, y)[:3])
+    with pytest.raises(ValueError, match="y has 1 missing"):
+        selector(journal=path).partial_fit(100 * X[:100], np.r_[y[:99], np.nan])
+    bart = BartReward(n_iterations=30)
+    failing = tmp_path / "bart.journal"
+    play_parts(selector(bart, journal=failing), parts(X, y)[:3])
+    with pytest.raises(ValueError, match="infinity"):
+        selector(bart, journal=failing).partial_fit(np.full_like(X[:100], np.inf), y[:100])
+    for part in parts(X, y)[3:]:
+        one = selector(bart, journal=failing).partial_fit(*part)
+    assert_same(one, selector(bart).fit(X, y))
+
+
+def test_two_writers_are_refused_and_change_nothing(tmp_path):
+    X, y = make_data()
+    path = tmp_path / "run.journal"
+    one, two = (selector(journal=path) for _ in range(2))
+    one.partial_fit(X[:100], y[:100])
+    two.partial_fit(X[100:200], y[100:200])
+    before = plays_of(one)
+    with pytest.raises(JournalError, match="only one run may write"):
+        one.partial_fit(X[200:300], y[200:300])
+    assert plays_of(one) == before
+    assert one.n_plays_ == 1
+    assert_same_journal(path, two)
+
+
+OTHERS = {
+    "outcome": dict(data=lambda X, y: (X, y + 1)),
+    "table": dict(data=lambda X, y: (X + 1e-9, y)),
+    "columns": dict(data=lambda X, y: (X[:, :-1], y)),
+    "order": dict(data=lambda X, y: (X[:, ::-1], y)),
+    "rows": dict(data=lambda X, y: (X[:-1], y[:-1])),
+    "names": dict(data=lambda X, y: (pd.DataFrame(X, columns=NAMES), y)),
+    "single precision": dict(data=lambda X, y: (X.astype(np.float32), y)),
+    "batches": dict(batch_size=50),
+    "reward": dict(reward=PValueReward(alpha=0.002)),
+    "kind of reward": dict(reward=LassoReward()),
+    "cost": dict(cost=0.5),
+    "prior": dict(prior=(1.0, 1.5)),
+    "number wanted": dict(n_features_to_select=5),
+    "groups": dict(groups={"g": [0, 1]}),
+    "always": dict(always_include=[2]),
+    "decoys": dict(decoys="knockoffs"),
+    "discount": dict(discount=0.99),
+    "family": dict(family="gaussian"),
+    "chains": dict(n_chains=2),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_a_journal_of_another_game_is_refused_and_left_untouched(case, tmp_path):
+    X, y = make_data(n=300)
+    path = tmp_path / "run.journal"
+    selector(journal=path).fit(X, y)
+    before = path.read_bytes()
+    settings = dict(OTHERS[case])
+    data = settings.pop("data", lambda X, y: (X, y))(X, y)
+    with pytest.raises(JournalError, match="another data set or other settings"):
+        selector(journal=path, **settings).fit(*data)
+    with pytest.raises(JournalError, match="another data set or other settings"):
+        selector(journal=path).partial_fit(X[:100], y[:100])
+    assert path.read_bytes() == before
+    assert selector(journal=path, n_rounds=2).fit(X, y).n_plays_ == 6
+
+
+def test_the_same_game_stated_otherwise_is_the_same_game(tmp_path):
+    X, y = make_data()
+    path = tmp_path / "run.journal"
+    selector(journal=path, groups={"g": [1, 0]}, cost=0.6).fit(X, y)
+    resumed = selector(
+        journal=str(path),
+        groups=[0, 0, *range(2, P)],
+        cost=np.full(P, 0.6),
+        prior=[1, np.ones(P)],
+        discount=1,
+        n_rounds=2,
+        patience=500,
+        time_limit=1e6,
+        n_jobs=2,
+    ).fit(np.asfortranarray(X), list(y))
+    assert_same(resumed, selector(n_rounds=2, groups={"g": [0, 1]}, cost=0.6).fit(X, y))
+
+
+def test_a_resumed_run_keeps_the_seed_of_the_journal(tmp_path):
+    X, y = make_data()
+    path = tmp_path / "run.journal"
+    selector(journal=path, random_state=None).fit(X, y)
+    resumed = selector(journal=path, random_state=None, n_rounds=2).fit(X, y)
+    entropy = resumed.history_.journal.header.entropy
+    assert_same(resumed, selector(random_state=entropy, n_rounds=2).fit(X, y))
+    with pytest.warns(RuntimeWarning, match="another random_state"):
+        other = selector(journal=path, random_state=5, n_rounds=2).fit(X, y)
+    assert_same(other, resumed)
+
+
+def test_parts_do_not_go_into_the_journal_of_a_fit(tmp_path):
+    X, y = make_data()
+    path = tmp_path / "run.journal"
+    fitted = selector(journal=path).fit(X, y)
+    with pytest.raises(ValueError, match="the journal of a fit"):
+        fitted.partial_fit(X[:100], y[:100])
+    assert fitted.n_plays_ == N_BATCHES
+    assert_same_journal(path, fitted)
+    fitted.set_params(journal=None).partial_fit(X[:100], y[:100])
+    assert fitted.n_plays_ == N_BATCHES + 1
+    again = selector(journal=path, n_rounds=2).fit(X, y)
+    assert_same(again, selector(n_rounds=2).fit(X, y))
+
+
+def test_a_journal_that_cannot_be_read_is_refused_and_left_untouched(tmp_path):
+    X, y = make_data()
+    path = tmp_path / "run.journal"
+    path.write_bytes(b"my diary\n" * 50)
+    for method in ("fit", "partial_fit"):
+        with pytest.raises(JournalError, match="is not a journal"):
+            getattr(selector(journal=path), method)(X, y)
+    assert path.read_bytes() == b"my diary\n" * 50
+
+
+RUN = """
+    from tvselect import StreamingThompsonSelector
+    from tvselect.trees import bin_table
+
+    bin_table(np.eye(2))  # loads the kernels once and not after every kill
+
+    def run(journal, n_plays):
+        # Tables of other sizes than the batches; the head is full in the first round, and
+        # batches of a single class are skipped.
+        rng = np.random.default_rng(0)
+        size = max(4, 1100 // (n_plays // 2))
+        n = n_plays // 2 * size
+        X, y = rng.standard_normal((n, 20)), np.where(rng.random(n) < 0.4, "yes", "no")
+        tables = [(X[i : i + 77], y[i : i + 77]) for i in range(0, n, 77)]
+        print("ready", flush=True)
+        fitted = StreamingThompsonSelector(
+            slow_coin, batch_size=size, n_rounds=2, n_chains=2, random_state=1, journal=journal,
+            decoys="knockoffs", discount=0.95,
+        ).fit_source(tables)
+        numbers = np.concatenate([fitted.inclusion_probabilities_, fitted.decoy_probabilities_])
+        assert fitted.n_plays_ == n_plays
+        return numbers.tobytes().hex()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
+def test_a_run_that_is_killed_and_resumed_ends_like_one_that_is_not(tmp_path):
+    check_kills(RUN, 3, 40, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
+def test_a_run_that_is_killed_fifty_times_ends_like_one_that_is_not(tmp_path):
+    check_kills(RUN, 50, 600, tmp_path)
