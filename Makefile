@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types bench bench-lead bench-wide bench-rows bench-default bench-stream \
-	study-online-table study-mail docs check-long check-mutations clean
+.PHONY: help demo test lint types bench bench-lead bench-wide bench-rows bench-default bench-stream bench-online \
+	study-online-table study-mail study-hiv docs check-long check-mutations clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -22,7 +22,7 @@ $(VENV)/.%: $(VENV)/.base
 	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
-demo: $(VENV)/.base  ## Sparse BART on a wide table: which variables matter
+demo: $(VENV)/.base  ## Select from 10,000 columns, five of which matter
 	$(RUN) examples/wide_friedman.py
 
 test: $(VENV)/.dev  ## All tests but the long ones, minutes; then the kernels as plain Python
@@ -55,11 +55,17 @@ bench-default: $(VENV)/.base  ## The experiment behind the default reward, 20 mi
 bench-stream: $(VENV)/.stream  ## 2,000,000 x 500 Parquet: memory, bytes, rows per second, recorded
 	$(RUN) -m benchmarks.stream
 
+bench-online: $(VENV)/.base  ## Speed on a stream, recorded
+	$(RUN) -m benchmarks.online_speed
+
 study-online-table: $(VENV)/.base  ## The paper's online table, recorded
 	$(RUN) -m benchmarks.online_table
 
 study-mail: $(VENV)/.dev  ## Direct mail with decoys, recorded; MAIL=charity_mail.csv.gz
 	$(RUN) -m benchmarks.mail $(MAIL)
+
+study-hiv: $(VENV)/.dev  ## HIV-1 resistance, positions found and validated, recorded; HIV=folder
+	$(RUN) -m benchmarks.hiv $(HIV)
 
 docs: $(VENV)/.docs  ## The documentation as HTML in docs/_build
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build

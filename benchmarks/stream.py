@@ -22,7 +22,7 @@ from tqdm import tqdm
 from benchmarks.records import heading, record
 
 N_COLUMNS = 500
-ROWS_PER_GROUP = 50_000
+ROWS_PER_GROUP = 20_000
 ROWS_PER_FILE = 500_000
 SIGNALS = 5
 

@@ -1,4 +1,4 @@
-"""Sparse BART on a wide Friedman table: 300 rows, 10,000 columns, five of them matter.
+"""Which of 10,000 columns matter? 300 rows, Friedman's function: five of them do.
 
 y = 10 sin(pi x0 x1) + 20 (x2 - 0.5)^2 + 10 x3 + 5 x4 + noise
 """
@@ -7,30 +7,29 @@ import time
 
 import numpy as np
 
-from tvselect import bin_table, run_bart
+from tvselect import ThompsonSelector
+from tvselect.simulation import simulate
 
-N_ROWS, N_COLUMNS = 300, 10_000
+N_ROWS, N_COLUMNS, N_PLAYS = 300, 10_000, 300
 
 
 def main() -> None:
-    rng = np.random.default_rng(2021)
-    X = rng.random((N_ROWS, N_COLUMNS))
-    f = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2
-    y = f + 10 * X[:, 3] + 5 * X[:, 4] + rng.standard_normal(N_ROWS)
-
-    bin_table(X[:, :2])  # the first use on a machine compiles
+    data = simulate("friedman", N_ROWS, N_COLUMNS, random_state=2021)
+    print(f"{N_ROWS} rows x {N_COLUMNS:,} columns; the signals are x0, x1, x2, x3 and x4.")
     started = time.perf_counter()
-    table = bin_table(X)
+    selector = ThompsonSelector(n_plays=N_PLAYS, random_state=0, verbose=1).fit(data.X, data.y)
     seconds = time.perf_counter() - started
-    print(f"{N_ROWS} rows x {N_COLUMNS} columns made into one-byte codes in {seconds:.2f} s.")
 
-    found = run_bart(
-        table, y, sparse=True, n_trees=50, n_iterations=50_000, random_state=0, verbose=1
-    )
-    print(found)
-    chosen = [str(name) for name in found.table()["variable"][: (found.mean_splits >= 1).sum()]]
-    print(f"\nOne split per forest or more: {', '.join(chosen)}. The signals are x0 to x4.")
-    print(f"50,000 iterations of 50 trees took {found.seconds:.1f} s.")
+    pi, intervals = selector.inclusion_probabilities_, selector.inclusion_intervals_
+    played = [play.arms.size for play in selector.history_.plays]
+    print(f"\n{N_PLAYS} plays in {seconds:.1f} s (the first use on a machine compiles).")
+    print(f"Columns played at once: {played[0]:,} at first, {played[-1]} in the end.\n")
+    print("variable    inclusion probability    95 % interval")
+    for j in np.argsort(-pi, kind="stable")[:8]:
+        bar = "#" * round(20 * pi[j])
+        mark = "selected" if selector.support_[j] else ""
+        low, high = intervals[j]
+        print(f"x{j:<8} {pi[j]:.2f} {bar:<20}  {low:.2f} to {high:.2f}  {mark}")
 
 
 if __name__ == "__main__":

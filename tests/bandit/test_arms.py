@@ -145,12 +145,12 @@ def test_adding_does_not_change_what_is_added():
 
 
 @pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
-def test_arms_pass_when_played_and_their_mean_is_at_or_above_the_threshold(prior):
+def test_arms_pass_when_played_and_their_mean_is_above_the_threshold(prior):
     arms = arms_with(prior=prior)
     a, b, c = spread(prior)
     means = (a + SUCCESSES) / (a + b + SUCCESSES + FAILURES)
     np.testing.assert_array_equal(arms.means(), means)
-    np.testing.assert_array_equal(arms.passing, (SUCCESSES + FAILURES > 0) & (means >= c))
+    np.testing.assert_array_equal(arms.passing, (SUCCESSES + FAILURES > 0) & (means > c))
 
 
 def test_arms_that_were_never_played_do_not_pass():
@@ -164,9 +164,9 @@ def test_arms_that_were_never_played_do_not_pass():
     np.testing.assert_array_equal(arms.passing, [False, False, True, False])
 
 
-def test_a_mean_exactly_at_the_threshold_passes():
+def test_a_mean_exactly_at_the_threshold_does_not_pass():
     arms = Arms(1)
     arms.update(np.array([0], dtype=np.int32), np.array([True]))
     arms.update(np.array([0], dtype=np.int32), np.array([False]))
     assert arms.means()[0] == 0.5
-    assert arms.passing[0]
+    assert not arms.passing[0]

@@ -96,7 +96,7 @@ def test_the_model_holds_played_arms_only():
     arms = Arms(5)
     assert Oracle().model(arms).size == 0
     assert Oracle(2).model(arms).size == 0
-    update(arms, [0, 2, 0, 1, 0], [1, 0, 0, 1, 0])
+    update(arms, [0, 2, 0, 2, 0], [1, 0, 0, 1, 0])
     np.testing.assert_array_equal(Oracle().model(arms), [1, 3])
 
 
@@ -104,7 +104,7 @@ def test_the_model_holds_played_arms_only():
     ("q", "wanted"), [(1, [4]), (2, [2, 4]), (3, [1, 2, 4]), (5, [1, 2, 4]), (None, [1, 2, 4])]
 )
 def test_the_model_holds_at_most_the_wanted_number_the_best_of_them(q, wanted):
-    arms = update(Arms(6), [0, 1, 4, 0, 9, 1], [0, 1, 2, 3, 1, 3])
+    arms = update(Arms(6), [0, 2, 4, 0, 9, 1], [0, 1, 2, 3, 1, 3])
     np.testing.assert_array_equal(Oracle(q).model(arms), wanted)
 
 

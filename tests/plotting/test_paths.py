@@ -167,7 +167,7 @@ def test_decoys_are_counted_in_the_chain_that_is_drawn(stream):
     for chain in range(3):
         found = inclusion_paths(selector, chain=chain)
         np.testing.assert_array_equal(found.decoys, selector.history_.decoy_trajectories(chain))
-        assert found.n_decoys_above == (found.decoys[-1] >= 0.5).sum()
+        assert found.n_decoys_above == (found.decoys[-1] > 0.5).sum()
 
 
 def test_too_many_decoys_are_thinned_and_the_highest_kept(stream):

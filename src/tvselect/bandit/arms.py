@@ -33,7 +33,8 @@ class Arms:
     ----------
     successes, failures : int32 arrays, float64 when discounted
     passing : bool array
-        Arms that were played and whose mean is at or above their threshold.
+        Arms that were played and whose mean is above their threshold. A mean at the
+        threshold tells no more than an arm never played, whose mean is there, too.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class Arms:
         self.successes[arms] += rewards
         self.failures[arms] += ~rewards
         self._chance_below[arms] = self._below(arms)
-        self.passing[arms] = self.means(arms) >= _of(self.threshold, arms)
+        self.passing[arms] = self.means(arms) > _of(self.threshold, arms)
 
     def add(self, *others: Arms) -> None:
         """Add the counts of other runs of the same game."""
@@ -115,7 +116,7 @@ class Arms:
 
     def _refresh(self) -> None:
         self._chance_below[:] = self._below(np.arange(len(self), dtype=np.int32))
-        self.passing[:] = self.played() & (self.means() >= self.threshold)
+        self.passing[:] = self.played() & (self.means() > self.threshold)
 
     def _below(self, arms: IntArray) -> FloatArray:
         """Probability that a draw stays below the threshold."""

@@ -61,7 +61,7 @@ class Oracle:
         return chosen
 
     def model(self, arms: Arms) -> NDArray[np.int32]:
-        """The estimated model: played arms at or above the threshold, the ``q*`` best."""
+        """The estimated model: played arms above the threshold, the ``q*`` best."""
         passing = np.flatnonzero(arms.passing[: self.n_candidates]).astype(np.int32)
         if self.n_wanted is not None and passing.size > self.n_wanted:
             return _largest(passing, arms.means(passing), self.n_wanted)

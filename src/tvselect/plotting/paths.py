@@ -52,7 +52,7 @@ class InclusionPaths(NamedTuple):
     n_decoys : int
         Decoys, shown or not.
     n_decoys_above : int
-        Decoys that were played in this chain and end at or above their threshold.
+        Decoys that were played in this chain and end above their threshold.
     unit : {"play", "batch"}
         What a row stands for; of a stream it is a batch, and a skipped one repeats a row.
     """
@@ -113,7 +113,7 @@ def inclusion_paths(
     features = arms.features[np.concatenate([chosen, shown]).astype(np.intp)].tolist()
     paths = history.trajectories(features, chain)
     decoys = fitted_decoys(selector)
-    above = payoffs(history, chain).played[n_arms:] & (ends[n_arms:] >= decoys.threshold)
+    above = payoffs(history, chain).played[n_arms:] & (ends[n_arms:] > decoys.threshold)
     drawn = _thinned(np.arange(above.size), ends[n_arms:], max_background)
     alike = (arms.threshold == arms.threshold[0]).all()
     return InclusionPaths(

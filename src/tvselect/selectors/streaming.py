@@ -108,7 +108,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
     decoy_probabilities_ : float64 array
         Inclusion probabilities of the decoys, in the order of ``history_.decoy_of``.
     n_decoys_selected_ : int
-        Decoys that were played and reached the threshold.
+        Decoys that were played and passed the threshold.
     false_discovery_share_ : float
         Estimated share of false discoveries among the selected variables that have a decoy:
         decoys that passed, over variables that passed, at most 1; NaN without decoys.

@@ -51,7 +51,7 @@ class ThompsonSelector(BanditSelector):
 
     Every variable is an arm of a bandit. A play draws a random set of variables, likely
     ones more often; the reward looks at the data restricted to them and pays each 0 or 1;
-    the payoffs are counted. A variable is selected when it was paid in at least the share
+    the payoffs are counted. A variable is selected when it was paid in more than the share
     ``c`` of its plays (1/2 by default).
 
     Parameters

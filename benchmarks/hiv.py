@@ -1,0 +1,114 @@
+"""HIV-1 drug resistance: which mutations matter, and how many are known to be treatment-selected.
+
+``make study-hiv HIV=folder`` prints the tables and records them with two figures. Positions are
+compared with the treatment-selected ones of Rhee et al. (2005), a proxy of the truth that was made
+from other data. Without a folder the files are downloaded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import matplotlib
+import numpy as np
+from tqdm import tqdm
+
+from benchmarks.records import ROOT, heading, record
+from tvselect import BartReward, ThompsonSelector
+from tvselect.baselines import BartBaseline, KnockoffFilter, LassoBaseline, SpikeSlabLasso
+from tvselect.datasets import fetch_hiv, validated
+
+DRAWN = ("LPV", "SQV")
+
+
+def methods() -> dict[str, Any]:
+    return {
+        "TVS": ThompsonSelector(n_plays=500, random_state=0),
+        "TVS paper, M=1,000": ThompsonSelector(BartReward.paper(1000), n_plays=500, random_state=0),
+        "DART, 50 trees": BartBaseline.dart(random_state=0),
+        "knockoffs fixed-X, q=0.2": KnockoffFilter(
+            "fixed", q=0.2, statistic="lasso_max", random_state=0
+        ),
+        "knockoffs fixed-X, q=0.1": KnockoffFilter(
+            "fixed", q=0.1, statistic="lasso_max", random_state=0
+        ),
+        "LASSO, CV": LassoBaseline("min", random_state=0),
+        "LASSO, 1 s.e.": LassoBaseline("1se", random_state=0),
+        "spike-and-slab LASSO": SpikeSlabLasso(random_state=0),
+    }
+
+
+def draw_paths(
+    selector: ThompsonSelector, names: tuple[str, ...], known: set[int], ax: Any
+) -> None:
+    """Inclusion probabilities over the plays, treatment-selected positions in blue."""
+    paths = selector.history_.trajectories(range(len(names)))
+    for j, name in enumerate(names):
+        good = int(name[1:].split(".")[0]) in known
+        chosen = bool(selector.support_[j])
+        colour = "tab:blue" if good else "tab:red"
+        ax.plot(
+            paths[:, j], color=colour if chosen or good else "0.8",
+            alpha=1.0 if chosen else 0.25, linewidth=1.2 if chosen else 0.5,
+        )  # fmt: skip
+    ax.axhline(0.5, color="0.3", linestyle=":")
+    ax.set(xlabel="play", ylabel="inclusion probability")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="?", help="where the files are, or are downloaded to")
+    hiv = fetch_hiv("PI", data_home=parser.parse_args().folder)
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    known = set(hiv.treatment_selected)
+    found: dict[str, dict[str, tuple[int, int]]] = {name: {} for name in methods()}
+    seconds: dict[str, list[float]] = {name: [] for name in methods()}
+    figure, panels = plt.subplots(2, 2, figsize=(11, 8), layout="constrained")
+    for drug in tqdm(hiv.drugs, unit=" drugs"):
+        problem = hiv.problem(drug)
+        for name, method in methods().items():
+            started = time.perf_counter()
+            method.fit(problem.X, problem.y)
+            seconds[name].append(time.perf_counter() - started)
+            chosen = [problem.names[j] for j in np.flatnonzero(method.get_support())]
+            result = validated(chosen, known)
+            found[name][drug] = (len(result.found), len(result.validated))
+            if drug in DRAWN and name == "TVS":
+                draw_paths(method, problem.names, known, panels[0, DRAWN.index(drug)])
+                panels[0, DRAWN.index(drug)].set_title(f"{drug}: Thompson Variable Selection")
+    for place, drug in enumerate(DRAWN):
+        ax = panels[1, place]
+        good = [found[name][drug][1] for name in found]
+        other = [found[name][drug][0] - found[name][drug][1] for name in found]
+        ax.barh(list(found), good, color="tab:blue", label="treatment-selected")
+        ax.barh(list(found), other, left=good, color="tab:red", label="not on the list")
+        ax.set(title=f"{drug}: positions found", xlabel="positions")
+        ax.invert_yaxis()
+    figure.legend(*panels[1, 1].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    (ROOT / "docs" / "images").mkdir(parents=True, exist_ok=True)
+    figure.savefig(ROOT / "docs" / "images" / "hiv.png", dpi=100)
+
+    lines = [
+        *heading("HIV-1 drug resistance: seven protease inhibitors", "make study-hiv HIV=..."),
+        "Positions found, and of these treatment-selected ones (validated). Share: validated of "
+        "found, mean over the drugs in which the method finds something.",
+        "",
+        "| method | " + " | ".join(hiv.drugs) + " | mean found | share validated | seconds |",
+        "|---|" + "---|" * (len(hiv.drugs) + 3),
+    ]
+    for name, by_drug in found.items():
+        cells = " | ".join(f"{n} / {good}" for n, good in by_drug.values())
+        shares = [good / n for n, good in by_drug.values() if n]
+        share = f"{np.mean(shares):.2f}" if shares else "-"
+        mean = np.mean([n for n, _ in by_drug.values()])
+        lines.append(f"| {name} | {cells} | {mean:.1f} | {share} | {np.mean(seconds[name]):.1f} |")
+    lines += ["", "![Trajectories and positions found for LPV and SQV](../images/hiv.png)"]
+    record("hiv.md", lines)
+
+
+if __name__ == "__main__":
+    main()
