@@ -324,7 +324,7 @@ def test_a_constant_outcome_does_not_go_on_for_ever():
 def test_a_sorted_outcome_is_played_once_it_is_resampled():
     X, y = make_data()
     order = np.argsort(y > 0, kind="stable")
-    fitted = selector(n_rounds=6, batch_size=50).fit(X[order], y[order] > 0)
+    fitted = selector(PValueReward(0.01), n_rounds=6, batch_size=50).fit(X[order], y[order] > 0)
     assert 28 <= fitted.history_.n_skipped < 32
     assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
 
