@@ -64,6 +64,7 @@ def main() -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
+    ThompsonSelector(n_plays=2, random_state=0).fit(np.eye(40), np.arange(40.0))  # compiles
     known = set(hiv.treatment_selected)
     found: dict[str, dict[str, tuple[int, int]]] = {name: {} for name in methods()}
     seconds: dict[str, list[float]] = {name: [] for name in methods()}

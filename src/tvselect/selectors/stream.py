@@ -24,7 +24,6 @@ from tvselect.selectors.game import payoffs_of_arms, play_each
 from tvselect.selectors.head import Head
 from tvselect.sources import Batch
 
-ROUND_KEY = 2**32 - 1
 HEAD_KEY = 2**32 - 2
 
 

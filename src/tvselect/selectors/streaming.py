@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from importlib.metadata import version
-from itertools import count
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
@@ -19,11 +17,10 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import validate_data
-from tqdm.auto import tqdm
 
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.chain import ThompsonChain
-from tvselect.bandit.journal import Header, Journal, MemoryJournal, SqliteJournal
+from tvselect.bandit.journal import Header, MemoryJournal, SqliteJournal
 from tvselect.bandit.oracle import MEDIAN_MODEL_COST, Oracle
 from tvselect.bandit.stopping import Stopping
 from tvselect.inputs import OutcomeReader
@@ -31,10 +28,10 @@ from tvselect.rewards import Reward
 from tvselect.selectors.base import BanditSelector
 from tvselect.selectors.features import Deal, Groups, needs_encoding
 from tvselect.selectors.fingerprint import fingerprint
-from tvselect.selectors.game import INTERRUPTED, show
 from tvselect.selectors.head import Head
 from tvselect.selectors.history import History
 from tvselect.selectors.journals import begin_journals
+from tvselect.selectors.passes import hear_all
 from tvselect.selectors.settings import (
     PerArm,
     arm_priors,
@@ -45,7 +42,7 @@ from tvselect.selectors.settings import (
     check_wanted,
     entropy_of,
 )
-from tvselect.selectors.stream import ROUND_KEY, Stream, deal_stream
+from tvselect.selectors.stream import Stream, deal_stream
 from tvselect.sources import ArraySource, Batch, Source, SourceError, open_source
 
 PARTIAL_FIT = "batches handed in"
@@ -285,7 +282,16 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         disk = self._begin(source, outcomes, identity=identity)
         with closing(disk) if disk is not None else nullcontext():
             try:
-                self.stop_reason_ = self._hear_all(source, disk)
+                self.stop_reason_ = hear_all(
+                    self._stream,
+                    source,
+                    disk,
+                    batch_size=int(self.batch_size),
+                    n_rounds=self.n_rounds,
+                    time_limit=self.time_limit,
+                    n_threads=self._n_threads(),
+                    verbose=self.verbose,
+                )
             except BaseException:
                 if self._stream.n_batches:
                     self.stop_reason_ = "stopped by an error"
@@ -299,62 +305,6 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
                 stacklevel=3,
             )
         return self
-
-    def _hear_all(self, source: Source, disk: Journal | None) -> str:
-        """Hear batch after batch until a rule says stop; returns why."""
-        started = time.perf_counter()
-        stream = self._stream
-        total = None
-        if source.n_rows is not None and self.n_rounds is not None:
-            total = -(-source.n_rows // self.batch_size) * self.n_rounds
-        with (
-            ThreadPoolExecutor(self._n_threads()) as threads,
-            tqdm(
-                total=total, initial=stream.n_batches, desc="TVS", unit=" batches",
-                disable=self.verbose < 1,
-            ) as bar,
-        ):  # fmt: skip
-            try:
-                for batch in self._unread_batches(source, disk):
-                    reasons = {chain.stop_reason() for chain in stream.chains}
-                    if None not in reasons:
-                        return "; ".join(sorted(map(str, reasons)))
-                    limit = self.time_limit
-                    if limit is not None and time.perf_counter() - started >= limit:
-                        return f"the time limit of {limit:g} s is reached"
-                    plays = stream.hear(batch, threads, disk)
-                    show(bar, stream.chains, plays[:1])
-            except KeyboardInterrupt:
-                stream.recall()
-                warnings.warn(
-                    "interrupted; the result covers the plays so far", RuntimeWarning, stacklevel=4
-                )
-                return INTERRUPTED
-        if self.n_rounds is None:
-            return "every batch is skipped"
-        return f"the stream has ended after {self.n_rounds} round(s)"
-
-    def _unread_batches(self, source: Source, disk: Journal | None) -> Iterator[Batch]:
-        """Batches that were not played yet, round after round."""
-        stream = self._stream
-        n_done = stream.n_batches
-        size = int(self.batch_size)
-        n_batches = None if source.n_rows is None else -(-source.n_rows // size)
-        if n_batches is None and disk is not None and (blob := disk.kept("batches")) is not None:
-            n_batches = int(blob)
-        for round in count() if self.n_rounds is None else range(self.n_rounds):
-            if n_batches is not None and n_done >= n_batches:
-                n_done -= n_batches
-                continue
-            seeds = np.random.SeedSequence(stream.chains[0].entropy, spawn_key=(ROUND_KEY, round))
-            yield from source.batches(size, round, np.random.default_rng(seeds), skip=n_done)
-            n_done = 0
-            if n_batches is None:
-                n_batches = stream.n_batches
-                if disk is not None:
-                    disk.keep("batches", str(n_batches).encode())
-            if self.n_rounds is None and round > 0 and not stream.chains[0].arms.played().any():
-                return  # patience counts no skipped batch: this would never end
 
     def _begin(
         self, source: Source, outcomes: OutcomeReader, *, identity: str
