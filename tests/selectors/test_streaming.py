@@ -34,7 +34,7 @@ from tests.selectors.streams import (
 )
 from tvselect import BartReward, LassoReward, PValueReward, StreamingThompsonSelector
 from tvselect.bandit.oracle import threshold
-from tvselect.selectors import streaming
+from tvselect.selectors import passes
 from tvselect.sources import SourceError
 
 
@@ -562,7 +562,7 @@ def test_patience_stops_a_steady_game():
 def stop_after(monkeypatch, n_batches):
     """A time limit that is reached after some batches."""
     ticks = count()
-    monkeypatch.setattr(streaming, "time", SimpleNamespace(perf_counter=lambda: float(next(ticks))))
+    monkeypatch.setattr(passes, "time", SimpleNamespace(perf_counter=lambda: float(next(ticks))))
     return n_batches + 0.5
 
 

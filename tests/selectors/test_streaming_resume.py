@@ -26,7 +26,7 @@ from tests.selectors.streams import (
 )
 from tvselect import BartReward, LassoReward, PValueReward
 from tvselect.bandit.journal import JournalError, SqliteJournal
-from tvselect.selectors import streaming
+from tvselect.selectors import passes
 from tvselect.sources import SourceError
 
 N_BATCHES = 15
@@ -42,7 +42,7 @@ def fit_for(fitted, n_batches, monkeypatch, fit):
     """Play some more batches."""
     with monkeypatch.context() as patch:
         clock, limit = stop_after(n_batches)
-        patch.setattr(streaming, "time", clock)
+        patch.setattr(passes, "time", clock)
         return fit(clone(fitted).set_params(time_limit=limit))
 
 
