@@ -55,9 +55,9 @@ def test_every_column_is_proposed_kappa_times_on_average(lengths, n_played, want
 @pytest.mark.parametrize(
     ("max_samples", "n_rows", "wanted"),
     [
-        (None, 10**6, 10**6),
-        ("auto", 5000, 5000),
-        ("auto", 5001, 2000),
+        (None, 4000, 4000),
+        ("auto", 1000, 1000),
+        ("auto", 1001, 500),
         (300, 200, 200),
         (300, 400, 300),
         (0.5, 301, 150),
@@ -65,7 +65,21 @@ def test_every_column_is_proposed_kappa_times_on_average(lengths, n_played, want
     ],
 )
 def test_rows_of_a_play(max_samples, n_rows, wanted):
-    assert rows_seen(max_samples, n_rows) == wanted
+    assert rows_seen(max_samples, data_of(n_rows, 1 + 3)) == wanted
+
+
+def test_a_rare_class_keeps_a_hundred_rows():
+    X = np.zeros((10_000, 1))
+    rare = Data(X, read_outcome(np.arange(10_000) < 200, 10_000), ("x0",))
+    assert rows_seen("auto", rare) == 5000
+    even = Data(X, read_outcome(np.arange(10_000) < 5000, 10_000), ("x0",))
+    assert rows_seen("auto", even) == 500
+
+
+def test_a_play_sees_all_rows_of_a_batch():
+    data = data_of(2000, 4)
+    batch = Data(data.X, data.outcome, data.names, cuts=data.binned().cuts)
+    assert rows_seen("auto", batch) == 2000
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from numbers import Integral, Real
 from typing import Literal
 
@@ -11,6 +12,8 @@ from sklearn.utils import check_scalar
 
 from tvselect.rewards.base import Data, Feedback, Reward
 from tvselect.trees import Prior, start_chain, working_response
+
+ALL_ROWS, SOME_ROWS, RARE_ROWS = 1000, 500, 100
 
 
 class BartReward(Reward):
@@ -36,7 +39,10 @@ class BartReward(Reward):
         Lowest concentration of the sparse prior, see :class:`tvselect.trees.Prior`.
     max_samples : "auto", int, float or None, default="auto"
         Rows that a play sees, drawn afresh without replacement: a number, a share, None
-        for all; "auto" is all rows up to 5,000 and 2,000 beyond.
+        for all. "auto" is all rows up to 1,000 and 500 beyond (more where one class is
+        rare, so that it has about 100 rows), and all rows of a batch of a stream. With
+        many more rows than that ten trees fit too coarsely, and noise is paid for what
+        they leave over: take more trees when you take more rows.
     min_leaf, max_cuts : int, default=5, 100
 
     Examples
@@ -121,7 +127,7 @@ class BartReward(Reward):
             min_leaf=self.min_leaf,
             theta_floor=self.theta_floor,
         )
-        n_seen = rows_seen(self.max_samples, data.n_rows)
+        n_seen = rows_seen(self.max_samples, data)
         if n_seen < self.min_rows:
             raise ValueError(
                 f"a play sees {n_seen} rows, but a split needs two leaves of at least "
@@ -156,14 +162,18 @@ class BartReward(Reward):
         return feedback
 
 
-def rows_seen(max_samples: Literal["auto"] | int | float | None, n_rows: int) -> int:
+def rows_seen(max_samples: Literal["auto"] | int | float | None, data: Data) -> int:
     """How many rows a play sees."""
+    n_rows = data.n_rows
     if max_samples is None:
         return n_rows
     if isinstance(max_samples, str):
         if max_samples != "auto":
             raise ValueError(f"max_samples must be 'auto', a number or None, got {max_samples!r}")
-        return n_rows if n_rows <= 5000 else 2000
+        if n_rows <= ALL_ROWS or data.is_batch:
+            return n_rows
+        share = data.outcome.values.mean() if data.outcome.family == "probit" else 0.5
+        return min(n_rows, max(SOME_ROWS, ceil(RARE_ROWS / min(share, 1.0 - share))))
     if isinstance(max_samples, Integral):
         check_scalar(max_samples, "max_samples", Integral, min_val=2)
         return min(int(max_samples), n_rows)

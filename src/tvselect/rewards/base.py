@@ -44,6 +44,11 @@ class Data:
         """Number of rows."""
         return int(self.X.shape[0])
 
+    @property
+    def is_batch(self) -> bool:
+        """Whether these are the rows of one batch of a stream."""
+        return self.cuts is not None
+
     def binned(self, max_cuts: int = 100) -> BinnedTable:
         """The table as one-byte codes."""
         return bin_table(self.X, max_cuts=max_cuts) if self.cuts is None else self.cuts.bin(self.X)
