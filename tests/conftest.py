@@ -32,7 +32,7 @@ def pytest_sessionfinish(session, exitstatus):
         kept[tuple(line.split(" | ")[:2])] = line
     passed = "all passed" if exitstatus == 0 else "NOT all passed"
     lines = [
-        *heading("Exactness at full size", "make check-long"),
+        *heading("Long checks: exactness, regret, killed runs", "make check-long"),
         f"Checks of the last session: {passed}.",
         "",
         COLUMNS,

@@ -119,7 +119,7 @@ def log_rate(theta: np.ndarray) -> float:
     return float((VALUE * (0.5 - noise) / divergence).sum())
 
 
-def check_logarithmic(n_runs: int, n_plays: int) -> None:
+def check_logarithmic(n_runs: int, n_plays: int) -> str:
     regret = simulate_game(THETA, n_plays, np.random.default_rng(4), n_runs=n_runs).regret
     plays = np.arange(1, n_plays + 1)
     assert (regret.mean(axis=0) <= regret_bound(THETA, plays)).all()
@@ -139,6 +139,11 @@ def check_logarithmic(n_runs: int, n_plays: int) -> None:
     slope, start = np.polyfit(time, curve, 1)
     assert np.std(curve - slope * time - start) < 0.02 * np.ptp(curve)
     assert 0.6 * log_rate(THETA) < slope < 1.1 * log_rate(THETA)
+    bound = regret_bound(THETA, n_plays)
+    return (
+        f"{n_runs:,} runs of {n_plays:,} plays: regret {regret[:, -1].mean():.1f} on average, "
+        f"bound {bound:.1f}; {slope:.2f} per log T, {log_rate(THETA):.2f} in theory"
+    )
 
 
 def test_regret_grows_like_the_logarithm_of_time():
@@ -146,8 +151,9 @@ def test_regret_grows_like_the_logarithm_of_time():
 
 
 @pytest.mark.long
-def test_regret_grows_like_the_logarithm_of_time_at_full_size():
-    check_logarithmic(n_runs=1_000, n_plays=20_000)
+def test_regret_grows_like_the_logarithm_of_time_at_full_size(record_result):
+    finding = check_logarithmic(n_runs=1_000, n_plays=20_000)
+    record_result("Regret", "known arm means", finding)
 
 
 def test_regret_grows_like_the_number_of_noise_arms():
