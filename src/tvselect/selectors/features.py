@@ -164,9 +164,9 @@ def deal(features: Features, groups: Groups, always_include: Sequence[Any] | Non
         columns=order[n_always:],
         always=order[:n_always],
         labels={
-            int(arm): label_of[int(arm_at)]
-            for arm, arm_at in enumerate(used)
-            if int(arm_at) in label_of
+            int(np.searchsorted(used, first)): label
+            for first, label in label_of.items()
+            if first in used
         },
     )
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,7 @@ class Stream:
     memory: MemoryJournal
     groups: Groups
     always_include: Sequence[Any] | None
+    _dealt: tuple[Encoding, Deal] | None = field(default=None, init=False)
 
     @property
     def n_batches(self) -> int:
@@ -118,10 +119,16 @@ class Stream:
         encoding = self._encoding(batch)
         if outcome is None or batch.n_rows < self.reward.min_rows:
             return [(chain.chain, chain.skip()) for chain in self.chains]
-        feature_of = encoding.feature_of
-        dealt = deal_stream(encoding.names, feature_of, self.groups, self.always_include)
         feedback = batch_feedback(self.reward, encoding, batch, outcome)
-        return play_each(self.chains, payoffs_of_arms(feedback, with_decoys(dealt, encoding)), pool)
+        return play_each(self.chains, payoffs_of_arms(feedback, self._deal(encoding)), pool)
+
+    def _deal(self, encoding: Encoding) -> Deal:
+        """The arms' columns, dealt out anew only when the encoding is another one."""
+        if self._dealt is None or self._dealt[0] is not encoding:
+            feature_of = encoding.feature_of
+            dealt = deal_stream(encoding.names, feature_of, self.groups, self.always_include)
+            self._dealt = encoding, with_decoys(dealt, encoding)
+        return self._dealt[1]
 
     def _keep(self, disk: Journal, head: Head, outcomes: OutcomeReader) -> None:
         """Keep the head and the family where the batch has changed them."""
