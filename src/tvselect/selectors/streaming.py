@@ -300,7 +300,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         self._read_off()
         if 0 < self._stream.n_batches == self.history_.n_skipped:
             warnings.warn(
-                "every batch was skipped: y is constant in each of them",
+                "every batch was skipped: too few rows, or y is constant, in each of them",
                 RuntimeWarning,
                 stacklevel=3,
             )
