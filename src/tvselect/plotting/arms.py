@@ -128,7 +128,7 @@ def fitted_decoys(selector: Selector) -> FittedArms:
     counts = pooled_payoffs(history)
     a, b = (values[count_arms(history) :] for values in _posterior(history, counts))
     return FittedArms(
-        names=tuple(f"knockoff of {history.names[j]}" for j in features),
+        names=history.decoy_names,
         probabilities=a / (a + b),
         intervals=np.column_stack([betaincinv(a, b, q) for q in INTERVAL]),
         selected=np.zeros(features.size, dtype=np.bool_),

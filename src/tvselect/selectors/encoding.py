@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.decoys import GaussianKnockoffs
-from tvselect.selectors.features import Features, refuse_nonfinite
+from tvselect.selectors.features import Features, decoy_name, refuse_nonfinite
 from tvselect.sources import Batch
 from tvselect.trees import Cuts
 
@@ -88,11 +88,6 @@ class Encoding:
             wanted = columns[is_decoy] - self.n_columns
             out[:, is_decoy] = self.knockoffs.draw(originals, rng, wanted)
         return out
-
-
-def decoy_name(name: str) -> str:
-    """Name of the knockoff of a feature."""
-    return f"knockoff of {name}"
 
 
 def indicators(

@@ -68,6 +68,11 @@ class Deal:
         return self.always.size == 0 and self.n_arms == self.columns.size
 
 
+def decoy_name(name: str) -> str:
+    """Name of the knockoff of a feature."""
+    return f"knockoff of {name}"
+
+
 def needs_encoding(X: Any) -> bool:
     """Whether a table is a data frame with text, categories or (to be refused) dates."""
     frame = nw.from_native(X, pass_through=True)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tvselect.bandit.journal import MemoryJournal, trajectories
 from tvselect.bandit.play import Play
+from tvselect.selectors.features import decoy_name
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,11 @@ class History:
     def plays(self) -> list[Play]:
         """Plays of the first chain, in order."""
         return list(self.journal.plays(0))
+
+    @property
+    def decoy_names(self) -> tuple[str, ...]:
+        """Names of the decoys."""
+        return tuple(decoy_name(self.names[j]) for j in self.decoy_of)
 
     @property
     def n_skipped(self) -> int:

@@ -439,7 +439,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
             )  # fmt: skip
             if math.isnan(self.discount):
                 raise ValueError("discount must be a number in (0, 1], got nan")
-        self._n_threads()
+        effective_n_jobs(self.n_jobs)  # refuses what is no number of threads
 
 
 def _as_one_batch(source: ArraySource) -> Batch:
