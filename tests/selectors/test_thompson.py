@@ -170,6 +170,19 @@ def test_labels_of_any_type_are_two_classes():
         assert_same(selector(quick_bart()).fit(X, labels), wanted)
 
 
+def test_the_family_can_be_said(tmp_path):
+    X, y = make_data()
+    y = (y > np.median(y)).astype(int)
+    as_classes = selector(quick_bart(), journal=tmp_path / "run.tvs").fit(X, y)
+    assert_same(as_classes, selector(quick_bart(), family="probit").fit(X, y))
+    as_numbers = selector(quick_bart(), family="gaussian").fit(X, y)
+    assert not np.array_equal(counts_of(as_numbers), counts_of(as_classes))
+    with pytest.raises(ValueError, match="other settings"):
+        selector(quick_bart(), family="gaussian", journal=tmp_path / "run.tvs").fit(X, y)
+    with pytest.raises(ValueError, match="family must be"):
+        selector(family="poisson").fit(X, y)
+
+
 def test_names_go_in_and_come_out():
     X, y = make_data()
     fitted = selector().fit(X, y)

@@ -234,7 +234,7 @@ class TestCsv:
         (batch,) = source.batches(10**6, 0, rng())
         return source, batch
 
-    @pytest.mark.parametrize("mark", [",", ";", "\t"])
+    @pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
     def test_delimiters_are_found(self, mark, tmp_path):
         header = mark.join(['"a,;;;;b\nc"', "n", "y"])
         source, batch = self.read(tmp_path, f"{header}\n" + mark.join("123") + "\n")
@@ -242,7 +242,7 @@ class TestCsv:
         assert batch.numbers(np.array([0, 1])).tolist() == [[1.0, 2.0]]
 
     def test_long_lines(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.csv.BLOCK", 1000)
+        monkeypatch.setattr("tvselect.sources.dialect.BLOCK", 1000)
         text = ",".join([*(f"v{j}" for j in range(500)), "y"]) + "\n"
         _, batch = self.read(tmp_path, text + ",".join(["0.12345678"] * 501) + "\n")
         assert batch.numbers(np.arange(500)).shape == (1, 500)
@@ -251,12 +251,34 @@ class TestCsv:
         source, _ = self.read(tmp_path, "a|b|y\n1|2|3\n", delimiter="|")
         assert source.names == ("a", "b")
 
+    @pytest.mark.parametrize(
+        ("text", "value"),
+        [
+            ("a;t;y\n1,5;3,5;2\n", 1.5),
+            ("a;t;y\n1.5;x;2\n", 1.5),
+            ("a\tt\ty\n-1,5\tq\t2\n", -1.5),
+            ("a;t;y\n15;1,2;2\n", 15.0),
+            ('a,t,y\n1.5,"3,5",2\n', 1.5),
+        ],
+    )
+    def test_decimal_marks_are_found(self, text, value, tmp_path):
+        _, batch = self.read(tmp_path, text)
+        assert batch.numbers(np.array([0])).item() == value
+
+    def test_decimal_mark_given(self, tmp_path):
+        _, batch = self.read(tmp_path, "a;b;y\n1,5;1.5;2\n1,5;1.5;2\n", decimal=",", columns=["a"])
+        assert batch.numbers(np.array([0])).ravel().tolist() == [1.5, 1.5]
+
+    def test_delimiter_of_two_characters(self, tmp_path):
+        with pytest.raises(SourceError, match="a single character, got '::'"):
+            self.read(tmp_path, "a::y\n1::2\n", delimiter="::")
+
     def test_byte_order_mark(self, tmp_path):
         source, _ = self.read(tmp_path, b"\xef\xbb\xbfa,y\n1,2\n")
         assert source.names == ("a",)
 
     def test_whole_numbers_may_go_on_as_fractions(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.csv.BLOCK", 1000)
+        monkeypatch.setattr("tvselect.sources.dialect.BLOCK", 1000)
         _, batch = self.read(tmp_path, "a,y\n" + "1,2\n" * 1000 + "0.5,2\n")
         assert batch.numbers(np.array([0]))[-1] == 0.5
 
@@ -280,7 +302,7 @@ class TestCsv:
         assert batch.numbers(np.array([0, 1])).tolist() == [[1, 2], [1, 2.5]]
 
     def test_rows_are_resampled_in_large_blocks(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.csv.BLOCK", 1000)
+        monkeypatch.setattr("tvselect.sources.dialect.BLOCK", 1000)
         source = open_source(csv_file(tmp_path), "y", columns=["a"])
         rows = [batch.numbers(np.array([0])).ravel() * 8 for batch in source.batches(20, 1, rng())]
         first = np.concatenate(rows[:10]).astype(int)

@@ -8,8 +8,10 @@ import pytest
 
 from tvselect.study import METHODS, OFFLINE, Task, read_rows, runner, tasks
 from tvselect.study.__main__ import main
+from tvselect.study.figures import plot_study
 from tvselect.study.rows import append_row
-from tvselect.study.summary import calibration_table, hamming_table, plot_study, summarise
+from tvselect.study.summary import summarise
+from tvselect.study.tables import calibration_table, error_table, hamming_table, verdict
 
 SMALL = [Task("linear", 40, 20, replicate, "LASSO, CV") for replicate in range(3)]
 
@@ -100,7 +102,7 @@ def test_what_does_not_end_or_fails_is_recorded_as_such(methods, tmp_path):
     )
     table = "\n".join(hamming_table(rows))
     assert "| slow | not finished |" in table
-    assert "| five | **0.00 ± nan** |" in table
+    assert "| five | **0.00** |" in table
 
 
 def test_a_cell_is_the_same_whatever_runs_beside_it(tmp_path):
@@ -148,3 +150,24 @@ def test_rows_survive_a_missing_newline(tmp_path):
     (tmp_path / "rows.jsonl").write_text(json.dumps({"key": "a"}))
     append_row(tmp_path, {"key": "b"})
     assert [row["key"] for row in read_rows(tmp_path)] == ["a", "b"]
+
+
+def test_errors_are_told_apart(methods, tmp_path):
+    rows = runner.run_study(grid_of("five", "seven"), tmp_path, verbose=0)
+    assert error_table(rows)[2:] == ["| five | 0.0 + 0.0 |", "| seven | 0.0 + 2.0 |"]
+
+
+def test_the_verdict_pairs_the_data_sets(methods, tmp_path):
+    rows = runner.run_study(grid_of("five", "seven", n=3), tmp_path, verbose=0)
+    assert verdict(rows, "seven")[2:] == ["| linear, p=10 | five | +2.00 ± 0.00 | 3 | behind |"]
+    assert verdict(rows, "five")[2].endswith("| -2.00 ± 0.00 | 3 | ahead |")
+    for row in rows:
+        row["hamming"] = 3 if row["method"] == "seven" else (1, 7, 2)[row["replicate"]]
+    # Differences 2, -4, 1 of seven minus five: mean -1/3, so from five's side +1/3 +- 1.86.
+    assert verdict(rows, "five")[2].endswith("| +0.33 ± 1.86 | 3 | within one s.e. |")
+
+
+def test_a_method_that_saw_fewer_data_sets_says_so(methods, tmp_path):
+    rows = runner.run_study(grid_of("five", n=2), tmp_path, verbose=0)
+    assert "0.00 ± 0.00** (2)" in hamming_table(rows, 50)[2]
+    assert "(2)" not in hamming_table(rows, 2)[2]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -77,6 +77,8 @@ class ThompsonSelector(BanditSelector):
         Text and categorical columns of a data frame are one arm each.
     always_include : sequence, optional
         Columns that are part of every play and always selected.
+    family : {"auto", "gaussian", "probit"}, default="auto"
+        Continuous or two-class outcome; "auto" takes two distinct values for two classes.
     n_chains : int, default=1
         Independent runs, pooled by adding counts.
     n_jobs : int, optional
@@ -137,6 +139,7 @@ class ThompsonSelector(BanditSelector):
         prior: tuple[float | ArrayLike, float | ArrayLike] = (1.0, 1.0),
         groups: Groups = None,
         always_include: Sequence[Any] | None = None,
+        family: Literal["auto", "gaussian", "probit"] = "auto",
         n_chains: int = 1,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -153,6 +156,7 @@ class ThompsonSelector(BanditSelector):
         self.prior = prior
         self.groups = groups
         self.always_include = always_include
+        self.family = family
         self.n_chains = n_chains
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -184,7 +188,7 @@ class ThompsonSelector(BanditSelector):
         features = self._features(X, y, reward)
         data = Data(
             features.X,
-            read_outcome(y, features.X.shape[0]),
+            read_outcome(y, features.X.shape[0], family=self.family),
             tuple(features.names[j] for j in features.feature_of),
             self._weights(fit_params, reward, features.X.shape[0]),
         )
@@ -288,6 +292,7 @@ class ThompsonSelector(BanditSelector):
             "threshold": np.broadcast_to(c, dealt.n_arms),
             "prior": [np.broadcast_to(value, dealt.n_arms) for value in prior],
             "n_features_to_select": self.n_features_to_select,
+            "family": data.outcome.family,
         }
         header = Header(
             fingerprint=fingerprint(identity_of(data), reward, settings),

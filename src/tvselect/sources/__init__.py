@@ -6,6 +6,7 @@ nothing of what is done with the rows. Files need pyarrow, ``pip install 'tvsele
 
 from tvselect.sources.arrays import ArraySource
 from tvselect.sources.base import Batch, ColumnTypeError, Source, SourceError
+from tvselect.sources.complete import CompleteSource
 from tvselect.sources.csv import CsvSource
 from tvselect.sources.feather import FeatherSource
 from tvselect.sources.iterators import IteratorSource
@@ -16,6 +17,7 @@ __all__ = [
     "ArraySource",
     "Batch",
     "ColumnTypeError",
+    "CompleteSource",
     "CsvSource",
     "FeatherSource",
     "IteratorSource",

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from threading import Lock
 from typing import Any, final
 
 import numpy as np
 
-from tvselect.sources.arrow import ArrowChunk, arrow_errors, load, read_fields
+from tvselect.sources.arrow import ArrowChunk, load, read_fields
 from tvselect.sources.base import SourceError
 from tvselect.sources.chunks import Chunk, ChunkedSource
 from tvselect.sources.columns import (
@@ -21,14 +19,11 @@ from tvselect.sources.columns import (
     hash_fields,
     require_target,
 )
+from tvselect.sources.dialect import csv_errors, find_dialect, open_blocks
 from tvselect.sources.files import DataFile, Paths, find_files, hash_files
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
-HEAD = 2**20
-BLOCK = 2**20
-LEAST_LINES = 100
 BATCHES_TO_RESAMPLE = 10
-BAD_VALUE = re.compile(r"In CSV column #(\d+): (.*)", re.DOTALL)
 
 
 @final
@@ -46,8 +41,10 @@ class CsvSource(ChunkedSource):
     columns : sequence of str, optional
         Those to explain it by; all others by default.
     delimiter : str, optional
-        By default a tab for ``.tsv``, else what the first line has most: comma, semicolon
-        or tab.
+        By default a tab for ``.tsv``, else what the first line has most: comma, semicolon,
+        tab or bar.
+    decimal : {".", ","}, optional
+        The mark before the fraction of a number; by default the one that the first rows use.
 
     Raises
     ------
@@ -62,14 +59,11 @@ class CsvSource(ChunkedSource):
         *,
         columns: Sequence[str] | None = None,
         delimiter: str | None = None,
+        decimal: str | None = None,
     ) -> None:
         self._target = require_target(target)
         self._files = find_files(data, SUFFIXES)
-        line = _first_line(self._files[0])
-        is_tabbed = self._files[0].path.lower().endswith((".tsv", ".tsv.gz"))
-        self._delimiter = delimiter or ("\t" if is_tabbed else _find_delimiter(line))
-        # pyarrow reads some thirty blocks ahead, and a block must hold some lines.
-        self._block = max(BLOCK, LEAST_LINES * len(line))
+        self._dialect = find_dialect(self._files[0], delimiter, decimal)
         headers = [self._look(file) for file in self._files]
         where = self._files[0].path
         chosen = choose_columns(headers[0], columns, self._target, where)
@@ -95,7 +89,10 @@ class CsvSource(ChunkedSource):
     def _chunks(self, size: int, rng: np.random.Generator | None) -> Iterator[Chunk]:
         least = 1 if rng is None else BATCHES_TO_RESAMPLE * size
         for file, header in zip(self._files, self._headers, strict=True):
-            with _csv_errors(file.path, header), self._read(file, self._types()) as blocks:
+            with (
+                csv_errors(file.path, header),
+                open_blocks(file, self._dialect, self._types()) as blocks,
+            ):
                 for table in _pooled(blocks, least):
                     yield ArrowChunk(
                         table.column, self.names, self._target, table.num_rows, file.path, Lock()
@@ -103,11 +100,8 @@ class CsvSource(ChunkedSource):
 
     def _look(self, file: DataFile) -> tuple[Field, ...]:
         """The columns of a file, by its first rows."""
-        with _csv_errors(file.path, ()):
-            if b"\0" in _head(file):
-                raise SourceError(f"{file.path} is no UTF-8 text; save it as CSV in UTF-8")
-            with self._read(file, {}) as blocks:
-                fields = read_fields(blocks.schema)
+        with csv_errors(file.path, ()), open_blocks(file, self._dialect) as blocks:
+            fields = read_fields(blocks.schema)
         return tuple(
             Field(name, kind, "text that is not UTF-8" if type == "binary" else type)
             for name, kind, type in fields
@@ -118,20 +112,6 @@ class CsvSource(ChunkedSource):
         pa = load("pyarrow")
         known = {"string": pa.string(), "bool": pa.bool_()}
         return {field.name: known.get(field.type, pa.float64()) for field in self._fields}
-
-    @contextmanager
-    def _read(self, file: DataFile, types: dict[str, Any]) -> Iterator[Any]:
-        """A stream of blocks of the columns with types, or of all."""
-        csv = load("pyarrow.csv")
-        with file.open_stream() as stream:
-            yield csv.open_csv(
-                stream,
-                read_options=csv.ReadOptions(use_threads=False, block_size=self._block),
-                parse_options=csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
-                convert_options=csv.ConvertOptions(
-                    column_types=types, include_columns=list(types), strings_can_be_null=True
-                ),
-            )
 
 
 def _pooled(blocks: Iterable[Any], least: int) -> Iterator[Any]:
@@ -145,35 +125,3 @@ def _pooled(blocks: Iterable[Any], least: int) -> Iterator[Any]:
             held = []
     if sum(part.num_rows for part in held) > 0:
         yield table.from_batches(held)
-
-
-@contextmanager
-def _csv_errors(path: str, header: Sequence[str]) -> Iterator[None]:
-    invalid = load("pyarrow").ArrowInvalid
-    with arrow_errors(f"{path} cannot be read as CSV", "mend the file or leave it out"):
-        try:
-            yield
-        except invalid as error:
-            found = BAD_VALUE.match(str(error))
-            if found is None:
-                raise
-            raise SourceError(
-                f"column {header[int(found[1])]!r} of {path}: {found[2]}; mend the value, or "
-                "leave the column out with columns="
-            ) from error
-
-
-def _head(file: DataFile) -> bytes:
-    with file.open_stream() as stream:
-        return bytes(stream.read(HEAD))
-
-
-def _first_line(file: DataFile) -> bytes:
-    """The header without what is in quotes."""
-    with _csv_errors(file.path, ()):
-        text = re.sub(rb'"[^"]*"', b"", _head(file))
-    return text.split(b"\n", 1)[0]
-
-
-def _find_delimiter(line: bytes) -> str:
-    return max(",;\t", key=lambda mark: line.count(mark.encode()))

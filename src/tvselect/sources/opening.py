@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -17,7 +17,7 @@ from tvselect.sources.base import Source, SourceError
 from tvselect.sources.columns import require_target
 from tvselect.sources.csv import CsvSource
 from tvselect.sources.feather import FeatherSource
-from tvselect.sources.files import Paths, find_files
+from tvselect.sources.files import DataFile, Paths, find_files
 from tvselect.sources.iterators import IteratorSource
 from tvselect.sources.parquet import ParquetSource, is_plain_dataset
 
@@ -57,14 +57,24 @@ def open_source(data: Any, target: Any = None, *, columns: Sequence[str] | None 
     return IteratorSource(data, target, columns=columns)
 
 
-def _open_files(paths: Paths, target: str, columns: Sequence[str] | None) -> Source:
-    suffixes = {_suffix(file.path) for file in find_files(paths, parquet.SUFFIXES)}
+def find_tables(paths: Paths) -> tuple[Literal["parquet", "csv", "feather"], list[DataFile]]:
+    """The files that are meant, and their format by their extensions.
+
+    Raises
+    ------
+    FileNotFoundError, PermissionError
+        When a file does not exist or may not be read.
+    SourceError
+        For unknown extensions and several formats at once.
+    """
+    files = find_files(paths, parquet.SUFFIXES)
+    suffixes = {_suffix(file.path) for file in files}
     if suffixes <= set(parquet.SUFFIXES):
-        return ParquetSource(paths, target, columns=columns)
+        return "parquet", files
     if suffixes <= set(csv.SUFFIXES):
-        return CsvSource(paths, target, columns=columns)
+        return "csv", files
     if suffixes <= set(feather.SUFFIXES):
-        return FeatherSource(paths, target, columns=columns)
+        return "feather", files
     known = (*parquet.SUFFIXES, *csv.SUFFIXES, *feather.SUFFIXES)
     unknown = sorted(suffixes - set(known))
     if unknown:
@@ -73,6 +83,12 @@ def _open_files(paths: Paths, target: str, columns: Sequence[str] | None) -> Sou
             "ParquetSource or CsvSource if the extension is wrong"
         )
     raise SourceError(f"the files are of several formats ({', '.join(sorted(suffixes))})")
+
+
+def _open_files(paths: Paths, target: str, columns: Sequence[str] | None) -> Source:
+    format, _ = find_tables(paths)
+    opener = {"parquet": ParquetSource, "csv": CsvSource, "feather": FeatherSource}[format]
+    return opener(paths, target, columns=columns)
 
 
 def _open_arrow(data: Any, target: str, columns: Sequence[str] | None) -> Source:

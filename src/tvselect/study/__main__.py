@@ -6,11 +6,12 @@ import argparse
 import sys
 from pathlib import Path
 
+from tvselect.study.figures import plot_study
 from tvselect.study.grid import OFFLINE, ONLINE, tasks
 from tvselect.study.methods import METHODS
 from tvselect.study.rows import read_rows
 from tvselect.study.runner import run_study
-from tvselect.study.summary import calibration_table, hamming_table, plot_study
+from tvselect.study.tables import calibration_table, hamming_table, verdict
 
 EXAMPLES = """examples:
   python -m tvselect.study run offline --out study --jobs 2 --time-limit 600
@@ -42,6 +43,7 @@ def parser() -> argparse.ArgumentParser:
     table = commands.add_parser("table", help="Hamming distances as a table")
     table.add_argument("folder", type=Path)
     table.add_argument("--calibration", metavar="METHOD", help="how often pi is right, instead")
+    table.add_argument("--against", metavar="METHOD", help="that method and its hardest rivals")
     figure = commands.add_parser("figure", help="four panels: FDP, power, Hamming, time")
     figure.add_argument("folder", type=Path)
     figure.add_argument("--columns", type=int, required=True)
@@ -71,8 +73,12 @@ def main(arguments: list[str] | None = None) -> int:
             print("\n".join(hamming_table(rows)))
         elif options.command == "table":
             rows = read_rows(options.folder)
-            method = options.calibration
-            lines = calibration_table(rows, method) if method else hamming_table(rows)
+            if options.calibration:
+                lines = calibration_table(rows, options.calibration)
+            elif options.against:
+                lines = verdict(rows, options.against)
+            else:
+                lines = hamming_table(rows)
             print("\n".join(lines))
         else:
             plot_study(read_rows(options.folder), options.columns).savefig(options.to, dpi=120)

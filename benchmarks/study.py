@@ -1,0 +1,129 @@
+"""The paper's study with its rivals: runs what is missing, then writes tables and figures.
+
+``make study-offline`` and ``make study-online`` keep the rows in a folder of their own (``--rows``)
+and go on where they stopped. Methods that take minutes see fewer data sets; the page says how many.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import matplotlib
+
+from benchmarks.records import ROOT, heading, record
+from tvselect.study.figures import plot_study
+from tvselect.study.grid import OFFLINE, ONLINE, Grid, Task, tasks
+from tvselect.study.methods import METHODS
+from tvselect.study.rows import Row
+from tvselect.study.runner import run_study
+from tvselect.study.tables import calibration_table, error_table, hamming_table, verdict
+
+WIDE = 10_000
+FEWER: dict[str, int] = {
+    "LASSO, 1 s.e.": 20,
+    "LASSO, CV": 20,
+    "TVS paper sparse, M=500": 20,
+    "TVS paper sparse, M=1000": 20,
+    "random forest": 10,
+    "horseshoe": 3,
+    "Boruta": 3,
+    "RFECV": 3,
+    "knockoffs, q=0.1": 5,
+    "knockoffs, q=0.2": 5,
+}
+"""Data sets of methods that would take days with all of them."""
+NOT_WIDE = {"horseshoe": 1, "Boruta": 1, "RFECV": 1, "knockoffs, q=0.1": 0, "knockoffs, q=0.2": 0}
+"""Data sets with 10,000 columns; knockoffs need 9 GB and 25 minutes for a single one."""
+OFFLINE_RIVALS_OF_STREAMS = (
+    "TVS",
+    "alpha-investing",
+    "DART, 50 trees",
+    "spike-and-slab LASSO",
+    "LASSO, 1 s.e.",
+)
+SLOW_ON_STREAMS = {"DART, 50 trees": 2, "spike-and-slab LASSO": 20, "LASSO, 1 s.e.": 5}
+
+
+def offline() -> list[Task]:
+    methods = [m for m in METHODS if "online" not in m]
+    return [
+        task
+        for task in tasks(OFFLINE, methods)
+        if task.replicate < _limit(task.method, task.n_columns)
+    ]
+
+
+def _limit(method: str, n_columns: int) -> int:
+    limit = FEWER.get(method, OFFLINE.n_replicates)
+    return NOT_WIDE.get(method, limit) if n_columns == WIDE else limit
+
+
+def online() -> list[Task]:
+    methods = [m for m in METHODS if "online" in m] + list(OFFLINE_RIVALS_OF_STREAMS)
+    return [
+        task
+        for task in tasks(ONLINE, methods)
+        if task.replicate < SLOW_ON_STREAMS.get(task.method, ONLINE.n_replicates)
+    ]
+
+
+def page(kind: str, grid: Grid, rows: list[Row], champion: str) -> list[str]:
+    n = grid.n_replicates
+    lines = [
+        *heading(f"The study, {kind}", f"make study-{kind}"),
+        f"Mean Hamming distance ± standard error over {n} data sets, n={grid.sizes[0][0]:,}. "
+        "Bold: the lowest of its column, and whatever lies within one standard error of the "
+        "difference from it. In brackets: the data sets that a slow method saw, where these "
+        f"are not {n}, or finished within the time limit. Seconds: mean of one selection on one "
+        "core, on a machine that ran two at a time.",
+        "",
+        *hamming_table(rows, grid.n_replicates),
+        "",
+        *verdict(rows, champion),
+        "",
+        "## Signals missed and noise selected",
+        "",
+        *error_table(rows),
+    ]
+    for _, p in grid.sizes:
+        lines += ["", f"![four panels, p={p:,}](../images/study_{kind}_{p}.png)"]
+    lines += [
+        "",
+        "## Calibration",
+        "",
+        f"All data sets and set-ups, {champion}: how often a variable with a final pi between two "
+        "values is a signal. pi is a frequency of the rule, not a posterior probability; the "
+        "threshold is 0.5.",
+        "",
+        *calibration_table(rows, champion),
+    ]
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kind", choices=("offline", "online"))
+    parser.add_argument("--rows", type=Path, required=True, help="folder of the rows")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--time-limit", type=float, default=1200.0, help="seconds per selection")
+    parser.add_argument("--only-pages", action="store_true", help="run nothing")
+    options = parser.parse_args()
+    grid, todo = (OFFLINE, offline()) if options.kind == "offline" else (ONLINE, online())
+    champion = "TVS" if options.kind == "offline" else "TVS online, s=1000, M=1000, patience 100"
+    rows = run_study(
+        [] if options.only_pages else todo,
+        options.rows,
+        n_jobs=options.jobs,
+        time_limit=options.time_limit,
+    )
+    matplotlib.use("Agg")
+    (ROOT / "docs" / "images").mkdir(parents=True, exist_ok=True)
+    for _, p in grid.sizes:
+        figure = plot_study(rows, p)
+        figure.savefig(ROOT / "docs" / "images" / f"study_{options.kind}_{p}.png", dpi=80)
+    record(f"study_{options.kind}.md", page(options.kind, grid, rows, champion))
+
+
+if __name__ == "__main__":
+    main()

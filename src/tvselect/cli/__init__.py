@@ -1,0 +1,5 @@
+"""The command ``tvs``: parse, call, print. Nothing heavy is imported before a command runs."""
+
+from tvselect.cli.command import main
+
+__all__ = ["main"]

@@ -1,0 +1,8 @@
+"""``python -m tvselect.cli``: the same as ``tvs``."""
+
+import sys
+
+from tvselect.cli.command import main
+
+if __name__ == "__main__":
+    sys.exit(main())

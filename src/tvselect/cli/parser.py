@@ -1,0 +1,182 @@
+"""The command line: commands, options, examples. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import tvselect
+
+EXAMPLES = """examples:
+  tvs select prices.csv --target price
+  tvs resume tvs-prices-1 --plays 1000
+  tvs transform tvs-prices-1 prices.csv -o short.csv
+  tvs demo
+
+tvs COMMAND --help has more. Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
+"""
+SELECT_EXAMPLES = """examples:
+  tvs select prices.csv --target price
+  tvs select genes.parquet --target survived --exclude 'id,batch_*' --chains 4 --jobs 4
+  tvs select sales/ --target bought --stream --rounds 3 --decoys
+  tvs select prices.csv --target price --json --quiet > result.json
+
+A column counts as found when the reward pays it in more than half of its plays (pi > 0.5).
+Ctrl-C ends the run in good order; 'tvs resume' goes on with it.
+"""
+
+
+class Options(argparse.Namespace):
+    """What the user asked for."""
+
+    command: str
+    arguments: list[str]
+    debug: bool = False
+    quiet: bool = False
+    json: bool = False
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of ``tvs``."""
+    top = argparse.ArgumentParser(
+        prog="tvs",
+        description="Which columns of a table matter? Thompson Variable Selection.",
+        epilog=EXAMPLES,
+        formatter_class=_formatter,
+    )
+    top.add_argument("--version", action="version", version=f"tvs {tvselect.__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_select(commands)
+    _add_resume(commands)
+    report = _command(commands, "report", "write report.html of a run again")
+    report.add_argument("run", metavar="RUN", help="folder of a run")
+    report.add_argument("--open", action="store_true", help="show it in the browser")
+    transform = _command(commands, "transform", "keep only the selected columns of a table")
+    transform.add_argument("run", metavar="RUN", help="folder of a run")
+    transform.add_argument("table", metavar="TABLE", help="the table, or a new one like it")
+    transform.add_argument(
+        "-o", "--out", metavar="OUT", required=True,
+        help="file to write: .csv, .tsv (also .gz), .parquet, .feather, .arrow",
+    )  # fmt: skip
+    transform.add_argument("--sep", help="what is between the cells of a CSV")
+    transform.add_argument("--force", action="store_true", help="overwrite OUT")
+    compare = _command(commands, "compare", "who selects what: two runs side by side")
+    compare.add_argument("runs", metavar="RUN", nargs=2, help="folders of two runs")
+    demo = _command(commands, "demo", "select 5 of 10,000 columns of a made-up table")
+    demo.add_argument("--out", metavar="FOLDER", help="where to write; a temporary folder")
+    demo.add_argument("--rows", type=_count, default=300)
+    demo.add_argument("--columns", type=_count, default=10_000)
+    demo.add_argument("--plays", type=_count, default=300)
+    demo.add_argument("--seed", type=_seed, default=0)
+    commands.add_parser("study", help="run and show simulation studies", add_help=False)
+    completion = _command(commands, "completion", "print a script that completes tvs in a shell")
+    completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+    return top
+
+
+def _add_select(commands: Any) -> None:
+    select = _command(
+        commands, "select", "find the columns that explain a target", epilog=SELECT_EXAMPLES
+    )
+    select.add_argument(
+        "table", metavar="TABLE",
+        help="CSV or TSV (also .gz), Parquet, Arrow/Feather, or a folder of Parquet files",
+    )  # fmt: skip
+    select.add_argument("-t", "--target", required=True, metavar="NAME", help="column to explain")
+    columns = select.add_argument_group("columns (names and patterns such as 'gene_*')")
+    for name, text in (
+        ("--exclude", "leave these out"),
+        ("--include", "keep these although they would be left out"),
+        ("--always", "make these part of every play"),
+    ):
+        columns.add_argument(name, metavar="A,B", action="append", default=[], help=text)
+    columns.add_argument(
+        "--groups", metavar="FILE",
+        help='columns that are one variable: JSON {"group": ["a", "b"]} or CSV column,group',
+    )  # fmt: skip
+    table = select.add_argument_group("the table")
+    table.add_argument(
+        "--family", choices=("gaussian", "probit"), help="a number, or two classes; found out"
+    )
+    table.add_argument(
+        "--stream", action=argparse.BooleanOptionalAction,
+        help="read it batch by batch, or all into memory; found out by its size",
+    )  # fmt: skip
+    table.add_argument("--sep", metavar="MARK", help="between the cells of a CSV; found out")
+    game = select.add_argument_group("the game")
+    game.add_argument("--plays", type=_count, metavar="N", help="how many plays; 500")
+    game.add_argument(
+        "--reward", choices=("bart", "lasso", "importance", "pvalue"), default="bart",
+        help="who pays the variables; bart",
+    )  # fmt: skip
+    game.add_argument("--iterations", type=_count, metavar="N", help="of the trees in a play; 1000")
+    game.add_argument("--chains", type=_count, default=1, metavar="N", help="independent games; 1")
+    game.add_argument("--jobs", type=_count, default=1, metavar="N", help="chains at a time; 1")
+    game.add_argument("--seed", type=_seed, metavar="N", help="drawn and written down if not given")
+    game.add_argument(
+        "--patience", type=_count, metavar="N", help="stop after N plays of no change"
+    )
+    game.add_argument("--time-limit", type=_seconds, metavar="SECONDS", help="stop after that")
+    stream = select.add_argument_group("streams")
+    stream.add_argument("--batch-size", type=_count, metavar="N", help="rows of a play; 1000")
+    stream.add_argument("--rounds", type=_count, metavar="N", help="passes over the rows; 1")
+    stream.add_argument(
+        "--decoys", action="store_true", help="add knockoffs that show how many finds may be false"
+    )
+    select.add_argument(
+        "--out", metavar="FOLDER", help="folder of the run; tvs-<table>-<number> if not given"
+    )
+
+
+def _add_resume(commands: Any) -> None:
+    resume = _command(commands, "resume", "go on with a run that was stopped, or play more")
+    resume.add_argument("run", metavar="RUN", help="folder of a run")
+    resume.add_argument("--plays", type=_count, metavar="N", help="plays in all; as planned")
+    resume.add_argument("--rounds", type=_count, metavar="N", help="of a stream, in all")
+    resume.add_argument("--time-limit", type=_seconds, metavar="SECONDS", help="stop after that")
+    resume.add_argument("--jobs", type=_count, metavar="N", help="chains at a time")
+    resume.add_argument("--table", metavar="TABLE", help="where the table is now, if it has moved")
+
+
+def _command(commands: Any, name: str, help: str, epilog: str | None = None) -> Any:
+    parser = commands.add_parser(
+        name,
+        help=help,
+        description=help[0].upper() + help[1:] + ".",
+        epilog=epilog,
+        formatter_class=_formatter,
+    )
+    if name != "completion":
+        parser.add_argument("--json", action="store_true", help="print JSON, for machines")
+        parser.add_argument("-q", "--quiet", action="store_true", help="say only what was found")
+    parser.add_argument("--debug", action="store_true", help="show where an error comes from")
+    return parser
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=26)
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {text}")
+    return number
+
+
+def _seed(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"must not be negative, got {text}")
+    return number
+
+
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not 0.0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a positive number of seconds, got {text}")
+    return number
+
+
+# What argparse calls them in its messages.
+_count.__name__, _seed.__name__, _seconds.__name__ = "whole number", "seed", "number of seconds"

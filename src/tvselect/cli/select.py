@@ -1,0 +1,113 @@
+"""``tvs select``: find the columns that explain a target."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from tvselect.cli.results import show
+from tvselect.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from tvselect.runs.plan import Plan, Settings
+
+SEED_BITS = 32
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> int:
+    """Look at the table, say what was decided, play, show what was found."""
+    from tvselect.runs.folder import new_folder
+    from tvselect.runs.look import Wishes, look
+    from tvselect.runs.plan import Settings, make_reward
+    from tvselect.runs.play import start
+
+    _refuse_contradictions(options)
+    settings = Settings(
+        seed=secrets.randbits(SEED_BITS) if options.seed is None else options.seed,
+        reward=options.reward,
+        iterations=options.iterations,
+        chains=options.chains,
+        time_limit=options.time_limit,
+        patience=options.patience,
+        jobs=options.jobs,
+        decoys=options.decoys,
+        **_given(options, "plays", "batch_size", "rounds"),
+    )
+    reward = make_reward(settings)
+    plan, table = look(
+        options.table,
+        Wishes(
+            target=options.target,
+            stream=True if _wants_stream(options) else options.stream,
+            family=options.family,
+            exclude=tuple(options.exclude),
+            include=tuple(options.include),
+            always=tuple(options.always),
+            groups=options.groups,
+            delimiter=mark(options.sep),
+            takes_missing=reward.takes_missing,
+            min_rows=reward.min_rows,
+            reward=options.reward,
+        ),
+    )
+    settings = _planned(plan, settings, options.plays)
+    for sentence in plan.decisions:
+        terminal.say(f"  {sentence}")
+    if plan.left_out:
+        terminal.say("  (--include NAME keeps a column, --exclude NAME leaves one out)")
+    terminal.say(f"  {_the_game(plan, settings)}")
+    folder = new_folder(options.out, options.table)
+    result = start(
+        plan,
+        settings,
+        folder,
+        table=table,
+        command=shlex.join(["tvs", *options.arguments]),
+        verbose=int(terminal.is_live),
+    )
+    return show(result, terminal)
+
+
+def _given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    values = {name: getattr(options, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _wants_stream(options: argparse.Namespace) -> bool:
+    return bool(options.decoys or options.batch_size or options.rounds)
+
+
+def _refuse_contradictions(options: argparse.Namespace) -> None:
+    from tvselect.runs.errors import RunError
+
+    if options.iterations is not None and options.reward != "bart":
+        raise RunError(f"--iterations is for --reward bart, not {options.reward}; leave it out")
+    if options.stream is False and _wants_stream(options):
+        raise RunError("--batch-size, --rounds and --decoys are for streams; drop --no-stream")
+
+
+def _planned(plan: Plan, settings: Settings, plays: int | None) -> Settings:
+    """As many rounds of a stream as the plays that were asked for take."""
+    from dataclasses import replace
+
+    if not plan.stream or plays is None:
+        return settings
+    per_round = -(-plan.n_rows // settings.batch_size)
+    return replace(settings, rounds=max(settings.rounds, -(-plays // per_round)))
+
+
+def _the_game(plan: Plan, settings: Settings) -> str:
+    chains = f"{settings.chains} chains of " if settings.chains > 1 else ""
+    if plan.stream:
+        n_batches = -(-plan.n_rows // settings.batch_size) * settings.rounds
+        what = f"{n_batches:,} plays of {settings.batch_size:,} rows, {settings.rounds} round(s)"
+    else:
+        what = f"{settings.plays:,} plays"
+    return f"The game: {chains}{what}, paid by {settings.reward}; seed {settings.seed}."
+
+
+def mark(sep: str | None) -> str | None:
+    """The delimiter that a word or an escaped letter stands for."""
+    return {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}.get(sep or "", sep)

@@ -1,0 +1,11 @@
+"""The report of a run: one HTML file that a manager can read and a statistician can check.
+
+:func:`gather` needs nothing but the package; the page (:func:`render`, :func:`write_report`)
+needs ``pip install 'tvselect[report]'``.
+"""
+
+from tvselect.report.findings import Findings
+from tvselect.report.gathering import gather
+from tvselect.report.page import render, write_report
+
+__all__ = ["Findings", "gather", "render", "write_report"]

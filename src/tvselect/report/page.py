@@ -1,0 +1,148 @@
+"""The page: findings in, one self-contained HTML file out."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tvselect.inputs.seeds import RandomState
+from tvselect.report import charts, words
+from tvselect.report.extra import need
+from tvselect.report.findings import Findings
+from tvselect.report.gathering import gather
+
+if TYPE_CHECKING:
+    from tvselect.plotting.arms import Selector
+
+
+def render(findings: Findings) -> str:
+    """The page of findings, as text.
+
+    It loads nothing from anywhere: scripts, styles and data are in it, and its security policy
+    forbids the browser to fetch or to run anything else.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Without the extra: ``pip install 'tvselect[report]'``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tvselect import LassoReward, ThompsonSelector
+    >>> from tvselect.report import gather
+    >>> X = np.random.default_rng(0).random((100, 5))
+    >>> selector = ThompsonSelector(LassoReward(), n_plays=20, random_state=0).fit(X, X[:, 3])
+    >>> page = render(gather(selector, title="A first look"))
+    >>> "<title>A first look</title>" in page, "1 of 5 variables" in page
+    (True, True)
+    """
+    bundle, script, style = _bundle(), _template("report.js"), _template("report.css")
+    return str(
+        _environment()
+        .get_template("report.html.jinja")
+        .render(
+            f=findings,
+            charts=charts,
+            words=words,
+            bundle=bundle,
+            script=script,
+            style=style,
+            policy=_policy([bundle, script], [style]),
+        )
+    )
+
+
+def write_report(
+    selector: Selector,
+    path: str | os.PathLike[str],
+    X: Any = None,
+    y: Any = None,
+    *,
+    title: str | None = None,
+    target: str = "y",
+    about: Mapping[str, Any] | None = None,
+    notes: Sequence[str] = (),
+    random_state: RandomState = None,
+) -> Path:
+    """Write the report of a run to an HTML file; parameters as in :func:`gather`.
+
+    The file appears at once or not at all; one of the same name is replaced.
+
+    Returns
+    -------
+    pathlib.Path
+        Of the file.
+
+    Examples
+    --------
+    >>> write_report(selector, "report.html", X, y, target="price")  # doctest: +SKIP
+    PosixPath('report.html')
+    """
+    findings = gather(
+        selector, X, y, title=title, target=target, about=about, notes=notes,
+        random_state=random_state,
+    )  # fmt: skip
+    path = Path(path)
+    page = render(findings)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        part.write_text(page, encoding="utf-8")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path
+
+
+def _environment() -> Any:
+    jinja2 = need("jinja2")
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_template),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["count"] = lambda number: f"{number:,}"
+    environment.filters["two"] = lambda number: f"{number:.2f}"
+    environment.filters["short"] = lambda number: f"{number:.4g}"
+    environment.filters["plural"] = words.plural
+    return environment
+
+
+def _template(name: str) -> str:
+    return files("tvselect.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+@cache
+def _bundle() -> str:
+    """Vega, Vega-Lite and Vega-Embed in one script, of the version that Altair writes for."""
+    major_minor = ".".join(need("altair").SCHEMA_VERSION.lstrip("v").split(".")[:2])
+    script: str = need("vl_convert").javascript_bundle(vl_version=major_minor)
+    if "</script" in script.lower() or "<!--" in script:
+        raise ValueError("the chart library of vl-convert cannot be put into a page")
+    return script
+
+
+def _policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
+    """A Content-Security-Policy that allows these scripts and styles, and nothing else."""
+    return "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src {' '.join(map(_hash, scripts))}",
+            f"style-src {' '.join(map(_hash, styles))}",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

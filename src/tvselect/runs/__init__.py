@@ -1,0 +1,1 @@
+"""Runs in a folder: look at a table, play, keep, go on, compare."""

@@ -1,0 +1,115 @@
+"""Two runs side by side: who selects what, and how far apart they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+from tvselect.runs.errors import listed
+from tvselect.runs.folder import Run, RunFolder
+from tvselect.runs.results import from_csv
+
+NOT_THE_GAME = ("seed", "time_limit", "jobs")
+STREAM_ONLY, MEMORY_ONLY = ("batch_size", "rounds", "decoys"), ("plays",)
+
+
+class Pair(NamedTuple):
+    """A variable in two runs; None where a run did not have it."""
+
+    name: str
+    selected: tuple[bool, bool]
+    pi: tuple[float | None, float | None]
+
+    @property
+    def difference(self) -> float | None:
+        """How much more the second run makes of it."""
+        first, second = self.pi
+        return None if first is None or second is None else round(second - first, 6)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs.
+
+    Attributes
+    ----------
+    folders : tuple of str
+    pairs : list of Pair
+        Variables that one of them selects, those of both first.
+    jaccard : float
+        Variables that both select, over those that one of them does; 1 for two empty sets.
+    largest_difference : Pair or None
+        The variable that they see most differently, selected or not.
+    differences : list of str
+        How data and settings differ, in sentences.
+    """
+
+    folders: tuple[str, str]
+    pairs: list[Pair]
+    jaccard: float
+    largest_difference: Pair | None
+    differences: list[str]
+
+
+def compare(first: RunFolder, second: RunFolder) -> Comparison:
+    """Compare two runs.
+
+    Raises
+    ------
+    RunError
+        When a folder holds no finished run.
+    """
+    runs = first.read_run(), second.read_run()
+    tables = [{v.name: v for v in from_csv(folder.variables)} for folder in (first, second)]
+    every = [
+        Pair(
+            name,
+            (name in tables[0] and tables[0][name].selected,
+             name in tables[1] and tables[1][name].selected),
+            (tables[0][name].pi if name in tables[0] else None,
+             tables[1][name].pi if name in tables[1] else None),
+        )
+        for name in dict.fromkeys([*tables[0], *tables[1]])
+    ]  # fmt: skip
+    pairs = sorted((pair for pair in every if any(pair.selected)), key=_rank)
+    both = sum(all(pair.selected) for pair in pairs)
+    shared = [pair for pair in every if pair.difference is not None]
+    return Comparison(
+        folders=(str(first.path), str(second.path)),
+        pairs=pairs,
+        jaccard=both / len(pairs) if pairs else 1.0,
+        largest_difference=max(shared, key=lambda p: abs(p.difference or 0.0), default=None),
+        differences=_differences(*runs),
+    )
+
+
+def _rank(pair: Pair) -> tuple[int, float]:
+    order = {(True, True): 0, (True, False): 1, (False, True): 2}[pair.selected]
+    return order, -max(pi for pi in pair.pi if pi is not None)
+
+
+def _differences(first: Run, second: Run) -> list[str]:
+    said: list[str] = []
+    a, b = first.plan, second.plan
+    if first.fingerprint != second.fingerprint:
+        where = f" ({a.table} and {b.table})" if a.table != b.table else f" ({a.table} has changed)"
+        said.append(f"The data differ{where}.")
+    for name, what in (("target", "target"), ("family", "family"), ("stream", "streamed")):
+        if (was := getattr(a, name)) != (now := getattr(b, name)):
+            said.append(f"The runs differ in {what}: {was} and {now}.")
+    for plan, other, which in ((a, b, "first"), (b, a, "second")):
+        if only := [name for name in plan.columns if name not in set(other.columns)]:
+            said.append(f"Only the {which} run chose from {listed(only)}.")
+    if (a.groups, a.always) != (b.groups, b.always):
+        said.append("The runs differ in groups or in columns that are always included.")
+    skip = {*NOT_THE_GAME, *(MEMORY_ONLY if a.stream else STREAM_ONLY)}
+    for field in fields(first.settings):
+        was, now = getattr(first.settings, field.name), getattr(second.settings, field.name)
+        if field.name not in skip and was != now:
+            said.append(f"The runs differ in {field.name.replace('_', ' ')}: {was} and {now}.")
+    for run, which in ((first, "first"), (second, "second")):
+        if run.state != "done":
+            said.append(f"The {which} run is not complete ({run.state}, {run.n_plays} plays).")
+    if first.version != second.version:
+        said.append(f"They were run by tvselect {first.version} and {second.version}.")
+    return said

@@ -1,0 +1,105 @@
+"""Columns by name or by pattern, and groups of columns from a file."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from tvselect.runs.errors import RunError, hint
+
+
+def expand(items: Iterable[str], names: Sequence[str], option: str, where: str) -> list[str]:
+    """The columns that names and patterns stand for, in the order of the table.
+
+    Parameters
+    ----------
+    items : iterable of str
+        Names, patterns such as ``gene_*``, or several of these with commas between them.
+    names : sequence of str
+        All columns.
+    option, where : str
+        For error messages.
+
+    Raises
+    ------
+    RunError
+        For what stands for no column.
+
+    Examples
+    --------
+    >>> expand(["y,gene_*"], ["gene_1", "x", "gene_2", "y"], "--exclude", "t.csv")
+    ['gene_1', 'gene_2', 'y']
+    """
+    known = set(names)
+    found: set[str] = set()
+    for item in items:
+        for part in [item] if item in known else item.split(","):
+            part = part if part in known else part.strip()
+            if not part:
+                continue
+            matches = {part} & known or {name for name in names if fnmatchcase(name, part)}
+            if not matches:
+                raise RunError(
+                    f"{option} names {part!r}, which {where} does not have; {hint(part, names)}"
+                )
+            found |= matches
+    return [name for name in names if name in found]
+
+
+def read_groups(path: str | Path, names: Sequence[str]) -> dict[str, list[str]]:
+    """Groups from JSON, ``{"label": ["column", "pattern_*"]}``, or CSV with column,group.
+
+    Raises
+    ------
+    OSError, RunError
+        When it cannot be read, is neither, or names columns that are not there.
+    """
+    where = str(path)
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise RunError(f"{where} is no UTF-8 text; groups are JSON or a CSV column,group") from None
+    pairs = _from_json(text, where) if where.lower().endswith(".json") else _from_csv(text, where)
+    groups: dict[str, list[str]] = {}
+    owner: dict[str, str] = {}
+    for label, item in pairs:
+        for name in expand([item], names, f"group {label!r} of {where}", "the table"):
+            if owner.setdefault(name, label) != label:
+                raise RunError(
+                    f"{where} puts column {name!r} into groups {owner[name]!r} and {label!r}; "
+                    "a column can be in one"
+                )
+            members = groups.setdefault(label, [])
+            if name not in members:
+                members.append(name)
+    return groups
+
+
+def _from_json(text: str, where: str) -> list[tuple[str, str]]:
+    try:
+        data: Any = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise RunError(f"{where} is no JSON (line {error.lineno}: {error.msg})") from None
+    is_groups = isinstance(data, dict) and all(
+        isinstance(members, list) and all(isinstance(m, str) for m in members)
+        for members in data.values()
+    )
+    if not is_groups:
+        raise RunError(f'{where} must look like {{"group": ["column", "column"]}}')
+    return [(label, member) for label, members in data.items() for member in members]
+
+
+def _from_csv(text: str, where: str) -> list[tuple[str, str]]:
+    rows = [row for row in csv.reader(text.splitlines()) if row]
+    if not rows or [cell.strip().lower() for cell in rows[0]] != ["column", "group"]:
+        raise RunError(f"{where} must begin with the line 'column,group' (or be a .json file)")
+    for number, row in enumerate(rows[1:], start=2):
+        if len(row) != 2:
+            raise RunError(
+                f"line {number} of {where} has {len(row)} cell(s); it needs column,group"
+            )
+    return [(group.strip(), column) for column, group in rows[1:]]

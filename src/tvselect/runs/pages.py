@@ -1,0 +1,75 @@
+"""The report of a run, where its libraries are installed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvselect.report import Findings, gather, render
+from tvselect.runs.errors import RunError
+from tvselect.runs.folder import Run, RunFolder, write_text
+
+INSTALL = "pip install 'tvselect[cli]'"
+
+
+def write_pages(run: Run, folder: RunFolder, selector: Any, X: Any, y: Any) -> str:
+    """Write findings.json and report.html; returns why there is no page, or nothing."""
+    notes = [*run.plan.decisions, *run.warnings]
+    if run.state == "interrupted":
+        notes.insert(0, f"Interrupted after {run.n_plays} plays; 'tvs resume' goes on.")
+    findings = gather(
+        selector,
+        X,
+        y,
+        title=f"What explains {run.plan.target}?",
+        target=run.plan.target,
+        about={
+            "table": run.plan.table,
+            "rows": run.plan.n_rows,
+            "columns to choose from": len(run.plan.columns),
+            "command": run.command,
+            "seed": run.settings.seed,
+            "tvselect": run.version,
+            "state": run.state,
+            "folder": str(folder.path),
+        },
+        notes=notes,
+        random_state=run.settings.seed,
+    )
+    write_text(folder.findings, findings.to_json())
+    try:
+        page = render(findings)
+    except ModuleNotFoundError:
+        return f"the report as a page needs: {INSTALL}"
+    write_text(folder.report, page)
+    return ""
+
+
+def render_again(folder: RunFolder) -> None:
+    """Write report.html from findings.json.
+
+    Raises
+    ------
+    RunError
+        When the report is not installed, or the run has no findings.
+    """
+    try:
+        text = folder.findings.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise RunError(
+            f"{folder.findings} does not exist; 'tvs resume {folder.path}' writes it"
+        ) from None
+    except UnicodeDecodeError:
+        raise RunError(
+            f"{folder.findings} is damaged; 'tvs resume {folder.path}' writes it"
+        ) from None
+    try:
+        findings = Findings.from_json(text)
+    except (KeyError, TypeError, ValueError):
+        raise RunError(
+            f"{folder.findings} is not as tvs wrote it; 'tvs resume {folder.path}' writes it"
+        ) from None
+    try:
+        page = render(findings)
+    except ModuleNotFoundError:
+        raise RunError(f"the report needs more packages: {INSTALL}") from None
+    write_text(folder.report, page)

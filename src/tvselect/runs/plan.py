@@ -1,0 +1,110 @@
+"""What a run does: the table as it was understood, and the settings of the game."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+RewardName = Literal["bart", "lasso", "importance", "pvalue"]
+Family = Literal["gaussian", "probit"]
+REWARDS: tuple[RewardName, ...] = ("bart", "lasso", "importance", "pvalue")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The game.
+
+    Attributes
+    ----------
+    reward : {"bart", "lasso", "importance", "pvalue"}
+    iterations : int or None
+        Of the trees, for "bart".
+    plays : int
+        Of a table in memory.
+    chains : int
+    seed : int
+    time_limit : float or None
+        Seconds.
+    patience : int or None
+    jobs : int
+    batch_size, rounds : int
+        Of a stream.
+    decoys : bool
+        Of a stream.
+    """
+
+    seed: int
+    reward: RewardName = "bart"
+    iterations: int | None = None
+    plays: int = 500
+    chains: int = 1
+    time_limit: float | None = None
+    patience: int | None = None
+    jobs: int = 1
+    batch_size: int = 1000
+    rounds: int = 1
+    decoys: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a table is read.
+
+    Attributes
+    ----------
+    table : str
+        Path, folder, glob or URL.
+    delimiter, decimal : str or None
+        Of a CSV.
+    target : str
+    family : {"gaussian", "probit"}
+    stream : bool
+        Whether rows are read batch by batch.
+    n_rows, n_incomplete : int
+        Rows with a target, and without one; these are not used.
+    columns : tuple of str
+        Those to choose from.
+    numbers : tuple of str
+        Columns of text that are read as numbers.
+    dates : tuple of str
+        Columns of dates that are read as numbers.
+    always : tuple of str
+        Columns that are part of every play.
+    groups : dict
+        Columns that are one arm, by label.
+    left_out : dict
+        Why a column is not among ``columns``.
+    decisions : tuple of str
+        All of this in sentences.
+    """
+
+    table: str
+    delimiter: str | None
+    decimal: str | None
+    target: str
+    family: Family
+    stream: bool
+    n_rows: int
+    n_incomplete: int
+    columns: tuple[str, ...]
+    numbers: tuple[str, ...]
+    dates: tuple[str, ...]
+    always: tuple[str, ...]
+    groups: dict[str, tuple[str, ...]]
+    left_out: dict[str, str]
+    decisions: tuple[str, ...]
+
+
+def make_reward(settings: Settings) -> Any:
+    """The reward that the settings name."""
+    from tvselect import rewards
+
+    if settings.reward == "lasso":
+        return rewards.LassoReward()
+    if settings.reward == "importance":
+        return rewards.ImportanceReward()
+    if settings.reward == "pvalue":
+        return rewards.PValueReward()
+    if settings.iterations is None:
+        return rewards.BartReward()
+    return rewards.BartReward(n_iterations=settings.iterations)

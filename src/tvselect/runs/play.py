@@ -1,0 +1,253 @@
+"""Start a run and go on with one."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+import pyarrow as pa
+
+from tvselect.bandit.journal import JournalError, SqliteJournal
+from tvselect.runs.data import open_planned, open_stream, prepare, sample
+from tvselect.runs.errors import RunError
+from tvselect.runs.folder import SCHEMA, Run, RunFolder, State, write_text
+from tvselect.runs.pages import write_pages
+from tvselect.runs.plan import Plan, Settings, make_reward
+from tvselect.runs.results import Variable, read_off, to_csv
+from tvselect.runs.tables import TableFiles
+from tvselect.selectors import StreamingThompsonSelector, ThompsonSelector
+from tvselect.selectors.game import INTERRUPTED
+from tvselect.sources.files import hash_files
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run found.
+
+    Attributes
+    ----------
+    run : Run
+    folder : RunFolder
+    variables : list of Variable
+        Best first.
+    no_report : str
+        Why there is no report, or empty.
+    decoys_selected : int or None
+        Of a stream with decoys: how many passed the threshold.
+    """
+
+    run: Run
+    folder: RunFolder
+    variables: list[Variable]
+    no_report: str
+    decoys_selected: int | None = None
+
+
+def start(
+    plan: Plan,
+    settings: Settings,
+    folder: RunFolder,
+    *,
+    table: pa.Table | None = None,
+    command: str = "",
+    verbose: int = 0,
+) -> Result:
+    """Play a new run in a folder; the folder goes again if not one play was made."""
+    run = Run(
+        schema=SCHEMA,
+        version=version("tvselect"),
+        versions={
+            "python": platform.python_version(),
+            **{name: version(name) for name in PACKAGES},
+        },
+        command=command,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        state="running",
+        stop_reason="",
+        n_plays=0,
+        seconds=0.0,
+        fingerprint="",
+        settings=settings,
+        plan=plan,
+    )
+    try:
+        run = replace(run, fingerprint=fingerprint(open_planned(plan), plan))
+        folder.write_run(run)
+        return _go(run, folder, table, verbose)
+    except BaseException:
+        with suppress(JournalError):  # not ours to throw away
+            if plays_done(folder) == 0:
+                folder.remove()
+        raise
+
+
+def resume(
+    folder: RunFolder,
+    *,
+    plays: int | None = None,
+    rounds: int | None = None,
+    time_limit: float | None = None,
+    table: str | None = None,
+    jobs: int | None = None,
+    verbose: int = 0,
+) -> Result:
+    """Go on with a run, to the planned number of plays or to more.
+
+    Raises
+    ------
+    RunError
+        When the folder holds no run or the table has changed.
+    """
+    run = folder.read_run()
+    plan, settings = run.plan, run.settings
+    if plays is not None and plan.stream:
+        raise RunError(f"{folder.path} is a run on a stream; for more plays say --rounds")
+    if rounds is not None and not plan.stream:
+        raise RunError(f"{folder.path} is a run in memory; for more plays say --plays")
+    if plays is not None and plays < (done := plays_done(folder)):
+        raise RunError(f"{folder.path} has {done} plays already; --plays is counted in all")
+    if rounds is not None and rounds < settings.rounds:
+        raise RunError(f"{folder.path} has {settings.rounds} rounds; --rounds is counted in all")
+    if table is not None:
+        plan = replace(plan, table=table if "://" in table else os.path.abspath(table))
+    if fingerprint(open_planned(plan), plan) != run.fingerprint:
+        raise RunError(
+            f"{plan.table} is not the table that the run was begun with; go back to that one "
+            "(--table says where it is now), or start a new run"
+        )
+    settings = replace(
+        settings,
+        plays=settings.plays if plays is None else plays,
+        rounds=settings.rounds if rounds is None else rounds,
+        jobs=settings.jobs if jobs is None else jobs,
+        time_limit=time_limit,
+    )
+    run = replace(run, plan=plan, settings=settings, state="running", warnings=())
+    return _go(run, folder, None, verbose)
+
+
+def plays_done(folder: RunFolder) -> int:
+    """How many plays the journal of a run holds.
+
+    Raises
+    ------
+    JournalError
+        When it is no journal or damaged.
+    """
+    if not folder.journal.exists():
+        return 0
+    with SqliteJournal(folder.journal) as journal:
+        return 0 if journal.header is None else journal.n_plays()
+
+
+def fingerprint(files: TableFiles, plan: Plan) -> str:
+    """A hash of the files: of all bytes, or of the names, sizes and ends of a stream's."""
+    if plan.stream:
+        return hash_files(files.files, "")
+    total = hashlib.sha256()
+    for file in files.files:
+        with file.open() as stream:
+            while block := stream.read(2**24):
+                total.update(block)
+    return total.hexdigest()
+
+
+def _go(run: Run, folder: RunFolder, table: pa.Table | None, verbose: int) -> Result:
+    started = time.perf_counter()
+    plan, settings = run.plan, run.settings
+    selector = _make_selector(run, folder, verbose)
+    with _collected_warnings() as said:
+        try:
+            if plan.stream:
+                X, y = None, None
+                selector.fit_source(open_stream(plan))
+            else:
+                X, y = prepare(plan, table)
+                selector.fit(X, y)
+        except BaseException:
+            if hasattr(selector, "history_"):
+                _write_results(replace(run, state="failed"), folder, selector, said, started)
+            raise
+    if selector.stop_reason_ == INTERRUPTED and selector.n_plays_ == 0:
+        raise KeyboardInterrupt
+    run, variables = _write_results(run, folder, selector, said, started)
+    try:
+        no_report = write_pages(run, folder, selector, *(sample(plan) if plan.stream else (X, y)))
+    except Exception as error:  # what was found is worth more than its page
+        no_report = f"the report could not be made ({type(error).__name__}: {error})"
+    return Result(
+        run,
+        folder,
+        variables,
+        no_report,
+        selector.n_decoys_selected_ if settings.decoys else None,
+    )
+
+
+def _write_results(
+    run: Run, folder: RunFolder, selector: Any, said: list[str], started: float
+) -> tuple[Run, list[Variable]]:
+    interrupted = selector.stop_reason_ == INTERRUPTED
+    state: State = "interrupted" if interrupted else "done"
+    variables = read_off(selector)
+    write_text(folder.variables, to_csv(variables))
+    write_text(folder.selected, to_csv(v for v in variables if v.selected))
+    run = replace(
+        run,
+        state="failed" if run.state == "failed" else state,
+        stop_reason=selector.stop_reason_,
+        n_plays=int(selector.n_plays_),
+        seconds=round(time.perf_counter() - started, 3),
+        warnings=tuple(dict.fromkeys(text for text in said if not text.startswith(INTERRUPTED))),
+    )
+    folder.write_run(run)
+    return run, variables
+
+
+def _make_selector(run: Run, folder: RunFolder, verbose: int) -> Any:
+    plan, settings = run.plan, run.settings
+    shared: dict[str, Any] = dict(
+        patience=settings.patience,
+        time_limit=settings.time_limit,
+        groups={label: list(members) for label, members in plan.groups.items()} or None,
+        always_include=list(plan.always) or None,
+        family=plan.family,
+        n_chains=settings.chains,
+        n_jobs=settings.jobs,
+        random_state=settings.seed,
+        journal=folder.journal,
+        verbose=verbose,
+    )
+    reward = make_reward(settings)
+    if not plan.stream:
+        return ThompsonSelector(reward, n_plays=settings.plays, **shared)
+    return StreamingThompsonSelector(
+        reward,
+        batch_size=settings.batch_size,
+        n_rounds=settings.rounds,
+        decoys="knockoffs" if settings.decoys else None,
+        **shared,
+    )
+
+
+@contextmanager
+def _collected_warnings() -> Iterator[list[str]]:
+    """Warnings as sentences, instead of on the screen."""
+    said: list[str] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for category in (RuntimeWarning, UserWarning):
+            warnings.filterwarnings("always", category=category)
+        warnings.showwarning = lambda message, *_, **__: said.append(str(message))
+        yield said

@@ -1,0 +1,62 @@
+"""Frozen records to JSON and back; what comes back is checked field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+from tvselect.runs.errors import RunError
+
+Record = TypeVar("Record")
+
+
+def to_dict(record: Any) -> dict[str, Any]:
+    """A record as plain values."""
+    return asdict(record)
+
+
+def from_dict(kind: type[Record], values: Any, where: str) -> Record:
+    """A record from plain values.
+
+    Raises
+    ------
+    RunError
+        When a field is missing, unknown or of another type; names it.
+    """
+    if not isinstance(values, Mapping):
+        raise _unfit(where)
+    hints = get_type_hints(kind)
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    for name in (*names, *values):
+        if name not in values or name not in hints:
+            raise _unfit(f"{where}.{name}")
+    return kind(**{name: _read(hints[name], values[name], f"{where}.{name}") for name in names})
+
+
+def _read(hint: Any, value: Any, where: str) -> Any:
+    origin, inner = get_origin(hint), get_args(hint)
+    if is_dataclass(hint):
+        return from_dict(hint, value, where)  # type: ignore[arg-type]
+    if origin is tuple and isinstance(value, list):
+        return tuple(_read(inner[0], item, where) for item in value)
+    if origin is dict and isinstance(value, dict):
+        return {str(key): _read(inner[1], item, f"{where}.{key}") for key, item in value.items()}
+    if origin is Literal and value in inner:
+        return value
+    if origin is UnionType:
+        if value is None and NoneType in inner:
+            return None
+        return _read(next(kind for kind in inner if kind is not NoneType), value, where)
+    if hint is float and type(value) in (int, float):
+        return float(value)
+    if isinstance(hint, type) and type(value) is hint:
+        return value
+    raise _unfit(where)
+
+
+def _unfit(where: str) -> RunError:
+    file, _, field = where.partition(":")
+    at = f" (at {field.lstrip('.')!r})" if field else ""
+    return RunError(f"{file} was not written by this version of tvs{at}; is this the right folder?")

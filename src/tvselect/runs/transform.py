@@ -1,0 +1,106 @@
+"""A table with the selected columns only."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+
+from tvselect.runs.errors import RunError, hint
+from tvselect.runs.folder import RunFolder
+from tvselect.runs.results import from_csv
+from tvselect.runs.tables import TableFiles, open_table
+from tvselect.sources.dialect import csv_errors, parse_options
+
+SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".feather", ".arrow")
+ROWS_AT_ONCE = 10_000
+
+
+def transform(
+    folder: RunFolder, table: str, out: str, *, force: bool = False, delimiter: str | None = None
+) -> tuple[int, list[str]]:
+    """Write a table with the selected columns, and the target if the table has it.
+
+    From CSV to CSV every cell stays as it is, to the letter.
+
+    Returns
+    -------
+    n_rows, columns
+
+    Raises
+    ------
+    OSError, RunError, SourceError
+        When a column is missing, the format of ``out`` is unknown or it exists already.
+    """
+    path = Path(out).expanduser()
+    suffix = next((s for s in sorted(SUFFIXES, key=len)[::-1] if out.lower().endswith(s)), None)
+    if suffix is None:
+        raise RunError(f"{out}: the ending says the format, one of {', '.join(SUFFIXES)}")
+    run = folder.read_run()
+    wanted = {variable.name for variable in from_csv(folder.selected)}
+    if not wanted:
+        raise RunError(f"{folder.path} has selected no variable: there is nothing to keep")
+    files = open_table(table, delimiter)
+    names = files.names()
+    for name in sorted(wanted - set(names)):
+        raise RunError(f"no column named {name!r} in {table}; {hint(name, names)}")
+    if path.exists() and any(os.path.samefile(path, file.path) for file in files.files):
+        raise RunError(f"{out} is the table itself; choose another file")
+    if path.exists() and not force:
+        raise RunError(f"{out} exists already; choose another file, or say --force")
+    if not path.parent.is_dir():
+        raise RunError(f"the folder {path.parent} does not exist; make it first")
+    columns = [name for name in names if name in wanted or name == run.plan.target]
+    is_text = ".csv" in suffix or ".tsv" in suffix
+    kept = _as_text(files, columns) if is_text and files.dialect else files.read(columns)
+    _write(kept, path, suffix, files.dialect.delimiter if files.dialect else None)
+    return kept.num_rows, columns
+
+
+def _as_text(files: TableFiles, columns: list[str]) -> pa.Table:
+    """The cells of a CSV as they are, "NA" and empty ones too."""
+    assert files.dialect is not None
+    schema = pa.schema([(name, pa.string()) for name in columns])
+    options = pa.csv.ConvertOptions(column_types=schema, include_columns=columns, null_values=[])
+    blocks: list[pa.RecordBatch] = []
+    for file in files.files:
+        with csv_errors(file.path, columns), file.open_stream() as stream:
+            blocks += list(
+                pa.csv.open_csv(
+                    stream,
+                    read_options=pa.csv.ReadOptions(block_size=files.dialect.block),
+                    parse_options=parse_options(files.dialect),
+                    convert_options=options,
+                )
+            )
+    return pa.Table.from_batches(blocks, schema)
+
+
+def _write(table: pa.Table, path: Path, suffix: str, delimiter: str | None) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    os.close(handle)
+    try:
+        if suffix in (".parquet", ".pq"):
+            pa.parquet.write_table(table, name)
+        elif suffix in (".feather", ".arrow"):
+            pa.feather.write_feather(table, name)
+        else:
+            opener = gzip.open if suffix.endswith(".gz") else open
+            with opener(name, "wt", encoding="utf-8", newline="") as file:
+                mark = "\t" if ".tsv" in suffix else (delimiter or ",")
+                writer = csv.writer(file, delimiter=mark, lineterminator="\n")
+                writer.writerow(table.column_names)
+                for block in table.to_batches(ROWS_AT_ONCE):
+                    cells = (column.to_pylist() for column in block.columns)
+                    writer.writerows(zip(*cells, strict=True))
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

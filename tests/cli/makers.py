@@ -1,0 +1,71 @@
+"""Tables that people have, and a quick report in place of the real one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+
+QUICK = ("--reward", "pvalue", "--plays", "60", "--seed", "1")
+
+
+class QuickFindings:
+    """Findings that cost nothing."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+
+    def to_json(self) -> str:
+        return json.dumps({"title": self.title})
+
+    @classmethod
+    def from_json(cls, text: str) -> QuickFindings:
+        return cls(json.loads(text)["title"])
+
+
+def quick_gather(selector, X, y, *, title, target, about, notes, random_state):
+    assert X.num_rows == len(y)
+    assert tuple(X.column_names) == selector.history_.names
+    json.dumps(about)
+    return QuickFindings(title)
+
+
+def quick_render(findings: QuickFindings) -> str:
+    return f"<html>{findings.title}</html>"
+
+
+def make_table(n_rows: int = 120, seed: int = 3) -> pa.Table:
+    """Two signals, ``a`` and ``b``, three columns of noise and the target ``y``."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(5, n_rows)).round(4)
+    y = (3 * X[0] - 2 * X[1] + rng.normal(size=n_rows)).round(4)
+    return pa.table([*X, y], names=["a", "b", "n1", "n2", "n3", "y"])
+
+
+def write(path: Path, table: pa.Table | None = None, sep: str = ",") -> Path:
+    """Write a table in the format of the ending."""
+    table = make_table() if table is None else table
+    name = path.name
+    if name.endswith((".parquet", ".pq")):
+        pq.write_table(table, path)
+    elif name.endswith((".feather", ".arrow")):
+        pa.feather.write_feather(table, path)
+    else:
+        mark = "\t" if ".tsv" in name else sep
+        with pa.output_stream(path, compression="gzip" if name.endswith(".gz") else None) as file:
+            pa.csv.write_csv(table, file, pa.csv.WriteOptions(delimiter=mark))
+    return path
+
+
+def write_rows(path: Path, header: str, rows: list[str]) -> Path:
+    path.write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def rows_of(table: pa.Table) -> list[list[object]]:
+    return [list(row.values()) for row in table.to_pylist()]

@@ -1,0 +1,13 @@
+"""``python -m tests.cli.quick``: ``tvs`` with the quick report, for tests of processes."""
+
+import sys
+
+import tvselect.runs.pages
+from tests.cli.makers import QuickFindings, quick_gather, quick_render
+from tvselect.cli import main
+
+if __name__ == "__main__":
+    tvselect.runs.pages.gather = quick_gather
+    tvselect.runs.pages.render = quick_render
+    tvselect.runs.pages.Findings = QuickFindings
+    sys.exit(main())

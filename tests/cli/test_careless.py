@@ -1,0 +1,304 @@
+"""Tables as a careless person hands them in: an answer, or one line that says what to do."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.cli.makers import QUICK, make_table, rows_of, write, write_rows
+
+
+def names(found):
+    return [variable["name"] for variable in found["selected"]]
+
+
+def with_column(name, values, table=None):
+    table = make_table() if table is None else table
+    return table.append_column(name, [list(values)])
+
+
+def test_semicolons(answer, here):
+    found = answer("select", write(here / "t.csv", sep=";"), "-t", "y", *QUICK)
+    assert names(found) == ["a", "b"]
+
+
+def test_semicolons_and_decimal_commas(answer, here):
+    text = write(here / "t.csv", sep=";").read_text().replace(".", ",")
+    (here / "t.csv").write_text(text)
+    found = answer("select", "t.csv", "-t", "y", *QUICK)
+    assert names(found) == ["a", "b"]
+    assert found["n_columns"] == 5
+
+
+def test_bars_with_sep(answer, here):
+    found = answer("select", write(here / "t.csv", sep="~"), "-t", "y", "--sep", "~", *QUICK)
+    assert names(found) == ["a", "b"]
+
+
+def test_byte_order_mark(answer, here):
+    path = here / "t.csv"
+    path.write_bytes(b"\xef\xbb\xbf" + write(path).read_bytes())
+    assert names(answer("select", path, "-t", "y", *QUICK)) == ["a", "b"]
+
+
+def test_byte_order_mark_before_the_target(answer, here):
+    path = write(here / "t.csv", make_table().select(["y", "a", "b", "n1"]))
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert names(answer("select", path, "-t", "y", *QUICK)) == ["a", "b"]
+
+
+def test_quoted_newlines(answer, here):
+    texts = (f"line {i % 3}\nand, {i % 3}" for i in range(120))
+    path = write(here / "t.csv", with_column("place\nname", texts))
+    found = answer("select", path, "-t", "y", *QUICK)
+    assert (found["n_rows"], found["n_columns"], names(found)) == (120, 6, ["a", "b"])
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".feather", ".arrow"])
+def test_formats(suffix, answer, here):
+    found = answer("select", write(here / f"t{suffix}"), "-t", "y", *QUICK)
+    assert names(found) == ["a", "b"]
+    assert found["run"] == "tvs-t-1"
+
+
+def test_a_folder_of_parquet(answer, here):
+    (here / "parts").mkdir()
+    for number in range(3):
+        write(here / "parts" / f"{number}.parquet", make_table().slice(40 * number, 40))
+    found = answer("select", "parts/", "-t", "y", *QUICK)
+    assert (found["n_rows"], names(found), found["run"]) == (120, ["a", "b"], "tvs-parts-1")
+
+
+def test_a_misspelt_target(failure, here):
+    table = make_table().rename_columns(["a", "b", "n1", "n2", "n3", "price"])
+    line = failure("select", write(here / "t.csv", table), "-t", "pirce")
+    assert "no column named 'pirce'" in line
+    assert "did you mean 'price'?" in line
+
+
+def test_a_target_in_the_wrong_case(failure, here):
+    assert "did you mean 'y'?" in failure("select", write(here / "t.csv"), "-t", "Y")
+
+
+def test_a_target_with_missing_values(answer, here):
+    table = make_table()
+    y = [None if i in (3, 50) else value for i, value in enumerate(table["y"].to_pylist())]
+    found = answer(
+        "select", write(here / "t.csv", table.set_column(5, "y", [y])), "-t", "y", *QUICK
+    )
+    assert (found["n_rows"], names(found)) == (118, ["a", "b"])
+    assert "2 rows have no value of 'y' and cannot be used." in found["decisions"]
+
+
+def test_a_target_with_nan_in_parquet(answer, here):
+    y = np.array(make_table()["y"].to_pylist())
+    y[:7] = np.nan
+    path = write(here / "t.parquet", make_table().set_column(5, "y", [y]))
+    assert answer("select", path, "-t", "y", *QUICK)["n_rows"] == 113
+
+
+def test_a_target_with_text_among_numbers(failure, here):
+    y = [str(value) for value in make_table()["y"].to_pylist()]
+    y[16] = "much"
+    path = write(here / "t.csv", make_table().set_column(5, "y", [y]))
+    assert "holds numbers, but 'much' in row 17" in failure("select", path, "-t", "y")
+
+
+def test_a_target_of_three_classes(failure, here):
+    path = write(here / "t.csv", with_column("kind", ["u", "v", "w"] * 40))
+    assert "text with 3 different values ('u', 'v', 'w')" in failure("select", path, "-t", "kind")
+
+
+@pytest.mark.parametrize("values", [["no", "yes"], [0, 1], [False, True]])
+def test_two_classes(values, answer, here):
+    table = make_table()
+    y = [values[int(value > 0)] for value in table["y"].to_pylist()]
+    path = write(here / "t.csv", table.set_column(5, "y", [y]))
+    found = answer("select", path, "-t", "y", *QUICK)
+    assert (found["family"], names(found)) == ("probit", ["a", "b"])
+
+
+def test_numbers_that_look_like_classes(answer, here):
+    y = [int(value > 0) for value in make_table()["y"].to_pylist()]
+    path = write(here / "t.csv", make_table().set_column(5, "y", [y]))
+    found = answer("select", path, "-t", "y", "--family", "gaussian", *QUICK)
+    assert found["family"] == "gaussian"
+
+
+def test_identifiers(answer, here):
+    table = with_column("id", np.arange(120) * 7)
+    table = with_column("row", np.arange(1, 121), table)
+    table = with_column("code", [f"K-{i}" for i in range(120)], table)
+    table = with_column("region_id", [i % 4 for i in range(120)], table)
+    path = write(here / "t.csv", table)
+    found = answer("select", path, "-t", "y", *QUICK)
+    assert set(found["left_out"]) == {"id", "row", "code"}
+    assert found["left_out"]["row"] == "numbers the rows from 1 to 120"
+    kept = answer("select", path, "-t", "y", "--include", "id,row", *QUICK)
+    assert set(kept["left_out"]) == {"code"}
+
+
+def test_the_index_that_pandas_writes(answer, here):
+    rows = [",".join(map(str, [i, *row])) for i, row in enumerate(rows_of(make_table()))]
+    found = answer("select", write_rows(here / "t.csv", ",a,b,n1,n2,n3,y", rows), "-t", "y", *QUICK)
+    assert found["left_out"] == {"": "numbers the rows from 0 to 119"}
+
+
+def test_dates(answer, here):
+    y = make_table()["y"].to_pylist()
+    days = [f"20{10 + i % 9}-03-{1 + i % 28:02d}" for i in np.argsort(np.argsort(y))]
+    table = with_column("sold", days)
+    table = with_column("at", [f"{day} 12:30:00" for day in days], table)
+    found = answer("select", write(here / "t.csv", table), "-t", "y", *QUICK)
+    assert "Dates become numbers (days since 1970-01-01): 'sold', 'at'." in found["decisions"]
+    assert found["left_out"] == {}
+
+
+def test_mixed_types(answer, here):
+    values = make_table()["a"].to_pylist()
+    a = ["unknown" if i in (3, 90) else str(value) for i, value in enumerate(values)]
+    path = write(here / "t.csv", make_table().set_column(0, "a", [a]))
+    found = answer("select", path, "-t", "y", *QUICK)
+    assert names(found) == ["a", "b"]
+    assert "Read as numbers: 'a'; cells such as 'unknown' count as missing." in found["decisions"]
+
+
+def test_useless_columns(answer, here):
+    table = with_column("country", ["DE"] * 120)
+    table = with_column("empty", [None] * 120, table)
+    table = with_column("notes", [f"a long story of the house {i // 2}" for i in range(120)], table)
+    table = with_column("copy", table["a"].to_pylist(), table)
+    found = answer("select", write(here / "t.csv", table), "-t", "y", *QUICK)
+    assert (
+        found["left_out"]
+        == {
+            "country": "constant ('DE' in every row)",
+            "empty": "no value in any row",
+            "notes": "free text or names: 60 different texts in 120 rows",
+        }
+        or "notes" not in found["left_out"]
+    )
+    assert "The same values, all kept: 'a', 'copy'." in found["decisions"]
+
+
+def test_infinite_values(answer, here):
+    n1 = np.array(make_table()["n1"].to_pylist())
+    n1[4] = np.inf
+    path = write(here / "t.parquet", make_table().set_column(2, "n1", [n1]))
+    found = answer("select", path, "-t", "y", *QUICK)
+    assert "In 'n1' 1 infinite value(s) count as missing." in found["decisions"]
+
+
+def test_one_row(failure, here):
+    line = failure("select", write(here / "t.csv", make_table(1)), "-t", "y")
+    assert "is 2" in line or "1 row" in line or "nothing to explain" in line
+
+
+def test_a_few_rows(failure, here):
+    line = failure("select", write(here / "t.csv", make_table(6)), "-t", "y")
+    assert "6 row(s) with a value of 'y'; at least 10 are needed" in line
+
+
+def test_a_hundred_thousand_columns(answer, here):
+    rng = np.random.default_rng(0)
+    X = rng.random((12, 100_000)).round(3)
+    header = ",".join([*(f"g{j}" for j in range(100_000)), "y"])
+    y = (10 * X[:, 3]).round(3)
+    rows = [f"{','.join(map(str, row))},{value}" for row, value in zip(X, y, strict=True)]
+    path = write_rows(here / "t.csv", header, rows)
+    found = answer("select", path, "-t", "y", "--reward", "pvalue", "--plays", "2", "--seed", "1")
+    assert (found["n_rows"], found["n_columns"]) == (12, 100_000)
+
+
+def test_a_folder_without_parquet(failure, here):
+    (here / "stuff").mkdir()
+    (here / "stuff" / "notes.txt").touch()
+    assert "holds no file that ends in .parquet" in failure("select", "stuff", "-t", "y")
+
+
+def test_no_permission(failure, here, monkeypatch):
+    path = write(here / "t.csv")
+    path.chmod(0)
+    access = os.access
+    monkeypatch.setattr(
+        os, "access", lambda file, mode: Path(file).name != "t.csv" and access(file, mode)
+    )
+    assert "t.csv may not be read" in failure("select", path, "-t", "y")
+
+
+def test_a_place_that_cannot_be_written(failure, here):
+    (here / "file").touch()
+    line = failure("select", write(here / "t.csv"), "-t", "y", "--out", "file/run")
+    assert "file/run cannot be made" in line
+    assert "--out" in line
+
+
+@pytest.mark.parametrize("content", ["", "\n", "\n\n"])
+def test_an_empty_file(content, failure, here):
+    (here / "t.csv").write_text(content)
+    assert "t.csv is empty" in failure("select", "t.csv", "-t", "y")
+
+
+def test_a_header_alone(failure, here):
+    (here / "t.csv").write_text("a,y\n")
+    assert "no value in any of its 0 rows" in failure("select", "t.csv", "-t", "y")
+
+
+def test_no_header(failure, here):
+    text = write(here / "t.csv").read_text().split("\n", 1)[1]
+    (here / "t.csv").write_text(text)
+    assert "is its first line one of names?" in failure("select", "t.csv", "-t", "y")
+
+
+def test_a_binary_file(failure, here):
+    (here / "t.csv").write_bytes(bytes(range(256)) * 100)
+    assert "t.csv is no UTF-8 text" in failure("select", "t.csv", "-t", "y")
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_other_encodings(encoding, failure, here):
+    rows = "".join(f"{i % 7};Köln;{i % 5}\n" for i in range(60))
+    (here / "t.csv").write_bytes(f"größe;ort;y\n{rows}".encode(encoding))
+    assert "t.csv is no UTF-8 text; save it as CSV in UTF-8" in failure(
+        "select", "t.csv", "-t", "y"
+    )
+
+
+def test_a_picture_named_parquet(failure, here):
+    (here / "t.parquet").write_bytes(b"\x89PNG" * 1000)
+    assert "t.parquet cannot be read as Parquet" in failure("select", "t.parquet", "-t", "y")
+
+
+def test_rows_of_different_lengths(failure, here):
+    (here / "t.csv").write_text("a,y\n" + "1,2\n" * 30 + "1,2,3\n")
+    assert "Expected 2 columns, got 3" in failure("select", "t.csv", "-t", "y")
+
+
+def test_columns_of_the_same_name(failure, here):
+    (here / "t.csv").write_text("a,a,y\n" + "1,2,3\n" * 30)
+    assert "2 columns named 'a'; rename them" in failure("select", "t.csv", "-t", "y")
+
+
+def test_a_spreadsheet(failure, here):
+    (here / "t.xlsx").write_bytes(b"PK")
+    assert "'.xlsx' cannot be read; save it as .csv" in failure("select", "t.xlsx", "-t", "y")
+
+
+def test_no_such_file(failure):
+    assert "nothing.csv does not exist" in failure("select", "nothing.csv", "-t", "y")
+
+
+def test_all_columns_useless(failure, here):
+    table = pa.table({"a": ["same"] * 30, "y": np.arange(30) % 7})
+    line = failure("select", write(here / "t.csv", table), "-t", "y")
+    assert "no column of" in line
+    assert "constant" in line
+
+
+def test_missing_values_for_a_reward_that_takes_none(failure, here):
+    a = [None, *make_table()["a"].to_pylist()[1:]]
+    path = write(here / "t.csv", make_table().set_column(0, "a", [a]))
+    line = failure("select", path, "-t", "y", "--reward", "lasso")
+    assert "--reward lasso cannot take missing values, but 'a' has some" in line

@@ -1,0 +1,432 @@
+"""The commands, called as the shell calls them."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.makers import QUICK, make_table, write
+from tvselect import __version__
+from tvselect.cli import main
+
+HEAVY = ("numpy", "scipy", "numba", "sklearn", "pyarrow", "pandas", "tqdm", "narwhals", "shtab")
+
+
+def names(found):
+    return [variable["name"] for variable in found["selected"]]
+
+
+@pytest.fixture
+def table(here):
+    return write(here / "t.csv")
+
+
+@pytest.fixture
+def run(answer, table):
+    return answer("select", table, "-t", "y", *QUICK)["run"]
+
+
+class TestHelp:
+    @pytest.mark.parametrize("arguments", [["--help"], ["select", "--help"], ["--version"]])
+    def test_imports_nothing_heavy(self, arguments):
+        code = (
+            "import sys; from tvselect.cli import main; code = main(sys.argv[2:]);"
+            "print([name for name in sys.argv[1].split(',') if name in sys.modules], code)"
+        )
+        command = [sys.executable, "-c", code, ",".join(HEAVY), *arguments]
+        out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert out.splitlines()[-1] == "[] 0"
+
+    def test_has_examples(self, tvs):
+        code, out, err = tvs("select", "--help")
+        assert (code, err) == (0, "")
+        assert "tvs select prices.csv --target price" in out
+
+    def test_version(self, tvs):
+        assert tvs("--version")[:2] == (0, f"tvs {__version__}\n")
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            [],
+            ["choose"],
+            ["select", "t.csv"],
+            ["select", "t.csv", "-t", "y", "--plays", "0"],
+            ["select", "t.csv", "-t", "y", "--plays", "many"],
+            ["select", "t.csv", "-t", "y", "--seed", "-1"],
+            ["select", "t.csv", "-t", "y", "--time-limit", "nan"],
+            ["select", "t.csv", "-t", "y", "--reward", "money"],
+            ["transform", "run", "t.csv"],
+            ["completion", "dos"],
+        ],
+    )
+    def test_wrong_usage(self, arguments, tvs):
+        code, out, err = tvs(*arguments)
+        assert (code, out) == (2, "")
+        assert "usage: tvs" in err
+
+    @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+    def test_completion(self, shell, tvs):
+        code, out, err = tvs("completion", shell)
+        assert (code, err) == (0, "")
+        assert "transform" in out
+        assert "--target" in out or shell == "tcsh"  # shtab completes no options there
+
+    def test_completion_in_bash(self, tvs, here):
+        if shutil.which("bash") is None:
+            pytest.skip("needs bash")
+        (here / "script").write_text(tvs("completion", "bash")[1])
+        subprocess.run(["bash", "-n", here / "script"], check=True)
+
+    def test_study_is_handed_on(self, tvs):
+        code, out, _ = tvs("study", "methods")
+        assert code == 0
+        assert "TVS" in out.splitlines()
+
+
+class TestSelect:
+    def test_writes_a_run(self, answer, table, here):
+        found = answer("select", table, "--target", "y", *QUICK)
+        assert (found["state"], found["n_plays"], found["seed"]) == ("done", 60, 1)
+        assert {path.name for path in (here / found["run"]).iterdir()} == {
+            "run.json", "journal.sqlite", "selected.csv", "variables.csv", "findings.json",
+            "report.html",
+        }  # fmt: skip
+        lines = (here / "tvs-t-1" / "selected.csv").read_text().splitlines()
+        assert lines[0] == "variable,selected,pi,low,high,times_played,group"
+        assert [line.split(",")[0] for line in lines[1:]] == names(found) == ["a", "b"]
+        assert len((here / "tvs-t-1" / "variables.csv").read_text().splitlines()) == 6
+        kept = json.loads((here / "tvs-t-1" / "run.json").read_text())
+        assert kept["schema"] == 1
+        assert kept["command"].startswith("tvs select ")
+        assert kept["plan"]["columns"] == ["a", "b", "n1", "n2", "n3"]
+        assert "What explains y?" in (here / "tvs-t-1" / "report.html").read_text()
+
+    def test_a_seed_is_drawn_and_kept(self, answer, table, here):
+        first = answer("select", table, "-t", "y", "--reward", "pvalue", "--plays", "20")
+        again = answer(
+            "select", table, "-t", "y", "--reward", "pvalue", "--plays", "20",
+            "--seed", first["seed"],
+        )  # fmt: skip
+        assert (first["run"], again["run"]) == ("tvs-t-1", "tvs-t-2")
+        files = [here / run / "variables.csv" for run in (first["run"], again["run"])]
+        assert files[0].read_bytes() == files[1].read_bytes()
+
+    def test_nothing_is_overwritten(self, failure, table, run):
+        line = failure("select", table, "-t", "y", *QUICK, "--out", run)
+        assert f"tvs resume {run}" in line
+        assert "--out" in line
+
+    def test_an_empty_folder_is_taken(self, answer, table, here):
+        (here / "mine").mkdir()
+        assert answer("select", table, "-t", "y", *QUICK, "--out", "mine")["run"] == "mine"
+
+    def test_piped_is_quiet(self, tvs, table):
+        code, out, err = tvs("select", table, "-t", "y", *QUICK)
+        assert (code, err) == (0, "")
+        assert [line.split("\t")[0] for line in out.splitlines()] == ["variable", "a", "b"]
+
+    def test_patterns(self, answer, table):
+        found = answer("select", table, "-t", "y", *QUICK, "--exclude", "n*,b")
+        assert set(found["left_out"]) == {"n1", "n2", "n3", "b"}
+        assert names(found) == ["a"]
+
+    @pytest.mark.parametrize("option", ["--exclude", "--include", "--always"])
+    def test_unknown_columns(self, option, failure, table):
+        line = failure("select", table, "-t", "y", option, "n1,nn2")
+        assert f"{option} names 'nn2'" in line
+        assert "did you mean 'n2'?" in line
+
+    def test_excluded_and_included(self, failure, table):
+        line = failure("select", table, "-t", "y", "--exclude", "a", "--include", "a")
+        assert "'a' is excluded and included" in line
+
+    def test_always(self, answer, table, here):
+        found = answer("select", table, "-t", "y", *QUICK, "--always", "n3")
+        assert names(found)[0] == "n3"
+        assert "Part of every play: 'n3'." in found["decisions"]
+
+    @pytest.mark.parametrize("suffix", [".json", ".csv"])
+    def test_groups(self, suffix, answer, table, here):
+        content = {".json": '{"both": ["a", "n1"], "rest": ["n2", "n3"]}',
+                   ".csv": "column,group\na,both\nn1,both\nn2,rest\nn3,rest\n"}  # fmt: skip
+        (here / f"groups{suffix}").write_text(content[suffix])
+        found = answer("select", table, "-t", "y", *QUICK, "--groups", f"groups{suffix}")
+        assert set(names(found)) == {"a", "n1", "b"}
+        assert {v["name"]: v["group"] for v in found["selected"]}["n1"] == "both"
+
+    @pytest.mark.parametrize(
+        ("name", "content", "expected"),
+        [
+            ("g.json", "{", "is no JSON (line 1"),
+            ("g.json", '{"a": "b"}', "must look like"),
+            ("g.json", '{"g": ["aa"]}', "did you mean 'a'?"),
+            ("g.json", '{"g": ["a"], "h": ["a"]}', "puts column 'a' into groups 'g' and 'h'"),
+            ("g.csv", "a,b\n", "must begin with the line 'column,group'"),
+            ("g.csv", "column,group\na\n", "line 2 of g.csv has 1 cell(s)"),
+        ],
+    )
+    def test_bad_groups(self, name, content, expected, failure, table, here):
+        (here / name).write_text(content)
+        assert expected in failure("select", table, "-t", "y", "--groups", name)
+
+    def test_groups_that_do_not_exist(self, failure, table):
+        line = failure("select", table, "-t", "y", "--groups", "none.json")
+        assert "none.json: no such file" in line
+
+    def test_contradictions(self, failure, table):
+        line = failure("select", table, "-t", "y", "--reward", "pvalue", "--iterations", "5")
+        assert "--iterations is for --reward bart" in line
+        assert "drop --no-stream" in failure(
+            "select", table, "-t", "y", "--no-stream", "--rounds", "2"
+        )
+
+    def test_patience_and_time(self, answer, table):
+        found = answer("select", table, "-t", "y", *QUICK, "--patience", "5")
+        assert found["stop_reason"] == "the model has not changed for 5 plays"
+        found = answer("select", table, "-t", "y", *QUICK, "--time-limit", "1e-9")
+        assert "time limit" in found["stop_reason"]
+
+    def test_a_traceback_only_when_asked_for(self, table, capsys):
+        assert main(["select", "none.csv", "-t", "y", "--debug"]) == 1
+        assert "Traceback" in capsys.readouterr().err
+
+    def test_a_report_that_fails_is_no_disaster(self, tvs, table, monkeypatch):
+        def fails(*_, **__):
+            raise KeyError("template")
+
+        monkeypatch.setattr("tvselect.runs.pages.gather", fails)
+        code, out, err = tvs("select", table, "-t", "y", *QUICK)
+        assert (code, len(out.splitlines())) == (0, 3)
+        assert "warning: the report could not be made (KeyError: 'template')" in err
+
+    def test_without_the_extra(self, tvs, table, monkeypatch):
+        def fails(findings):
+            raise ModuleNotFoundError("jinja2")
+
+        monkeypatch.setattr("tvselect.runs.pages.render", fails)
+        code, _, err = tvs("select", table, "-t", "y", *QUICK)
+        assert code == 0
+        assert "pip install 'tvselect[cli]'" in err
+        assert "pip install 'tvselect[cli]'" in tvs("report", "tvs-t-1")[2]
+
+
+class TestStream:
+    def stream(self, here, suffix, n_rows=3000, **columns):
+        table = make_table(n_rows)
+        for name, values in columns.items():
+            table = table.append_column(name, [values])
+        return write(here / f"s{suffix}", table)
+
+    @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather"])
+    def test_formats(self, suffix, answer, here):
+        path = self.stream(here, suffix)
+        found = answer("select", path, "-t", "y", *QUICK, "--stream", "--batch-size", "500")
+        assert (found["stream"], names(found)) == (True, ["a", "b"])
+        assert found["n_plays"] == 60
+
+    def test_many_rows(self, answer, here, monkeypatch):
+        monkeypatch.setattr("tvselect.runs.look.ROWS_IN_MEMORY", 2000)
+        path = self.stream(here, ".parquet")
+        options = ["--reward", "pvalue", "--seed", "1"]
+        found = answer("select", path, "-t", "y", *options)
+        assert (found["stream"], found["n_plays"]) == (True, 3)
+        assert any("3,000 rows are more than 2,000" in text for text in found["decisions"])
+        assert answer("select", path, "-t", "y", *QUICK, "--no-stream")["stream"] is False
+
+    def test_little_memory(self, answer, here, monkeypatch):
+        monkeypatch.setattr("tvselect.runs.look.available_memory", lambda: 100_000)
+        found = answer("select", self.stream(here, ".csv"), "-t", "y", "--reward", "pvalue")
+        assert found["stream"] is True
+
+    def test_what_a_stream_cannot_read(self, answer, failure, here):
+        a = [None if i % 10 == 0 else i / 7 for i in range(3000)]
+        days = pa.array(np.arange(3000) % 400, pa.int32()).cast(pa.date32())
+        path = self.stream(here, ".parquet", gaps=a, day=days, row=np.arange(3000))
+        found = answer("select", path, "-t", "gaps", "--reward", "pvalue", "--stream")
+        assert found["n_rows"] == 2700
+        assert set(found["left_out"]) == {"day", "row"}
+        line = failure("select", path, "-t", "y", "--stream", "--include", "day")
+        assert "column 'day' cannot be included: dates" in line
+
+    def test_decoys(self, answer, here):
+        path = self.stream(here, ".csv")
+        found = answer("select", path, "-t", "y", *QUICK, "--decoys", "--batch-size", "500")
+        assert found["decoys_selected"] is not None
+
+    def test_more_rounds(self, answer, failure, here):
+        path = self.stream(here, ".csv")
+        options = ["--reward", "pvalue", "--seed", "1", "--batch-size", "500"]
+        run = answer("select", path, "-t", "y", *options)["run"]
+        assert "say --rounds" in failure("resume", run, "--plays", "9")
+        assert answer("resume", run, "--rounds", "2")["n_plays"] == 12
+        assert "has 2 rounds" in failure("resume", run, "--rounds", "1")
+
+
+class TestResume:
+    def test_more_plays(self, answer, run, table, here):
+        assert answer("resume", run, "--plays", "90")["n_plays"] == 90
+        at_once = answer(
+            "select", table, "-t", "y", "--reward", "pvalue", "--plays", "90", "--seed", "1"
+        )
+        files = [here / name / "selected.csv" for name in (run, at_once["run"])]
+        assert files[0].read_bytes() == files[1].read_bytes()
+
+    def test_a_complete_run(self, answer, run, here):
+        before = (here / run / "selected.csv").read_bytes()
+        (here / run / "selected.csv").unlink()
+        assert answer("resume", run)["n_plays"] == 60
+        assert (here / run / "selected.csv").read_bytes() == before
+
+    def test_a_table_that_moved(self, answer, failure, run, table, here):
+        table.rename(here / "moved.csv")
+        assert "does not exist" in failure("resume", run)
+        assert answer("resume", run, "--table", "moved.csv", "--plays", "70")["n_plays"] == 70
+
+    def test_a_table_that_changed(self, failure, run, table):
+        table.write_text(table.read_text().replace("0.", "1."))
+        assert "is not the table that the run was begun with" in failure("resume", run)
+
+    def test_plays_are_counted_in_all(self, failure, run, here):
+        before = (here / run / "run.json").read_text()
+        assert "has 60 plays already" in failure("resume", run, "--plays", "30")
+        assert (here / run / "run.json").read_text() == before
+
+    def test_rounds_in_memory(self, failure, run):
+        assert "say --plays" in failure("resume", run, "--rounds", "2")
+
+    @pytest.mark.parametrize("command", ["resume", "report"])
+    @pytest.mark.parametrize(
+        ("content", "expected"),
+        [
+            (None, "run.json does not exist"),
+            ("{", "no JSON or was cut off"),
+            ("[]", "not written by this version of tvs"),
+            ('{"schema": 1}', "not written by this version of tvs (at 'version')"),
+            ('{"schema": 99}', "has schema 99, this tvs reads 1"),
+        ],
+    )
+    def test_no_run(self, command, content, expected, failure, here):
+        (here / "folder").mkdir()
+        if content is not None:
+            (here / "folder" / "run.json").write_text(content)
+        assert expected in failure(command, "folder")
+
+    def test_no_folder(self, failure):
+        assert "there is no folder nowhere" in failure("resume", "nowhere")
+
+
+class TestReport:
+    def test_again(self, tvs, run, here):
+        page = here / run / "report.html"
+        before = page.read_bytes()
+        page.unlink()
+        assert tvs("report", run)[:2] == (0, f"{run}/report.html\n")
+        assert page.read_bytes() == before
+
+    def test_open(self, tvs, run, monkeypatch):
+        opened = []
+        monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
+        assert tvs("report", run, "--open")[0] == 0
+        assert opened[0].startswith("file:///")
+
+    def test_damaged_findings(self, failure, run, here):
+        (here / run / "findings.json").write_text("{}")
+        assert f"tvs resume {run}" in failure("report", run)
+        (here / run / "findings.json").unlink()
+        assert f"tvs resume {run}" in failure("report", run)
+
+
+class TestTransform:
+    @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".csv.gz", ".parquet", ".feather"])
+    @pytest.mark.parametrize("given", [".csv", ".parquet", ".arrow"])
+    def test_formats(self, given, suffix, answer, run, here):
+        path = write(here / f"new{given}", make_table(40, seed=9))
+        found = answer("transform", run, path, "-o", f"out{suffix}")
+        assert found == {"out": f"out{suffix}", "n_rows": 40, "columns": ["a", "b", "y"]}
+        assert self.read(here / f"out{suffix}").equals(
+            make_table(40, seed=9).select(["a", "b", "y"])
+        )
+
+    def read(self, path):
+        if path.suffix == ".parquet":
+            return pq.read_table(path)
+        if path.suffix == ".feather":
+            return pa.feather.read_table(path)
+        mark = "\t" if path.suffix == ".tsv" else ","
+        return pa.csv.read_csv(path, parse_options=pa.csv.ParseOptions(delimiter=mark))
+
+    def test_cells_stay_as_they_are(self, tvs, run, here):
+        text = 'b,a,y\n007,NA,"x,y"\n1.50,,"two\nlines"\n'
+        (here / "odd.csv").write_text(text)
+        assert tvs("transform", run, "odd.csv", "-o", "out.csv")[0] == 0
+        assert (here / "out.csv").read_text() == text
+
+    def test_no_target_no_matter(self, answer, run, here):
+        path = write(here / "new.csv", make_table().drop_columns(["y"]))
+        assert answer("transform", run, path, "-o", "out.csv")["columns"] == ["a", "b"]
+
+    def test_refusals(self, failure, answer, run, table, here):
+        assert "is the table itself" in failure("transform", run, table, "-o", table)
+        (here / "out.csv").touch()
+        assert "say --force" in failure("transform", run, table, "-o", "out.csv")
+        assert answer("transform", run, table, "-o", "out.csv", "--force")["n_rows"] == 120
+        assert "the ending says the format" in failure("transform", run, table, "-o", "out.xls")
+        assert "does not exist" in failure("transform", run, table, "-o", "no/out.csv")
+        path = write(here / "new.csv", make_table().rename_columns(["A1", *"bcdef"]))
+        assert "no column named 'a'" in failure("transform", run, path, "-o", "other.csv")
+
+
+class TestCompare:
+    def test_the_same(self, answer, run, table):
+        other = answer("select", table, "-t", "y", *QUICK)["run"]
+        found = answer("compare", run, other)
+        assert (found["jaccard"], found["same"]) == (1.0, True)
+        assert [v["difference"] for v in found["variables"]] == [0.0, 0.0]
+
+    def test_other_data_and_settings(self, answer, tvs, run, here):
+        path = write(here / "u.csv", make_table(seed=8).drop_columns(["b"]))
+        options = ["--reward", "pvalue", "--plays", "40", "--seed", "2", "--chains", "2"]
+        other = answer("select", path, "-t", "y", *options)["run"]
+        found = answer("compare", run, other)
+        assert found["jaccard"] == 0.5
+        assert [(v["name"], v["selected"]) for v in found["variables"]] == [
+            ("a", [True, True]), ("b", [True, False]),
+        ]  # fmt: skip
+        text = " ".join(found["differences"])
+        for part in ("data differ", "plays: 60 and 40", "chains: 1 and 2", "chose from 'b'"):
+            assert part in text
+        lines = tvs("compare", run, other)[1].splitlines()
+        assert lines[0].startswith("variable\t")
+        assert lines[2].startswith("b\tyes\tno\t")
+
+    def test_damaged_results(self, failure, run, here):
+        (here / run / "variables.csv").write_text("a,b\n1,2\n")
+        assert f"'tvs resume {run}' writes it again" in failure("compare", run, run)
+
+
+@pytest.mark.parametrize("mode", ["--stream", "--no-stream"])
+def test_the_real_report(mode, table, capsys, here):
+    table = write(here / "t.csv", make_table().append_column("kind", [["u", "v", "w"] * 40]))
+    assert main(["select", str(table), "-t", "y", "--plays", "10", mode, "--out", "run"]) == 0
+    assert capsys.readouterr().err == ""
+    page = (here / "run" / "report.html").read_text()
+    assert "<html" in page
+    assert "What explains y?" in page
+    assert main(["report", "run"]) == 0
+    assert (here / "run" / "report.html").read_text() == page
+
+
+def test_demo(answer, failure, here):
+    options = ["--rows", "200", "--columns", "60", "--plays", "40", "--out", "d"]
+    found = answer("demo", *options)
+    assert set(names(found)) == {"x0", "x1", "x2", "x3", "x4"}
+    assert found["run"] == "d/run"
+    assert "exists already" in failure("demo", *options)

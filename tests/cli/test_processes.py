@@ -1,0 +1,211 @@
+"""Runs that are interrupted or killed, in processes of their own; and a terminal."""
+
+import fcntl
+import json
+import os
+import pty
+import signal
+import sqlite3
+import struct
+import subprocess
+import sys
+import termios
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.cli.makers import make_table, write
+from tvselect.cli import main
+
+ROOT = Path(__file__).parents[2]
+DEADLINE = 120.0
+OPTIONS = ("--reward", "pvalue", "--seed", "1")
+
+
+@pytest.fixture
+def table(here):
+    """Large enough that a play takes some milliseconds."""
+    noise = pa.table({f"z{j}": make_table(2000, seed=j)["n1"] for j in range(100)})
+    for name, column in zip(make_table().column_names, make_table(2000).columns, strict=True):
+        noise = noise.append_column(name, column)
+    return write(here / "t.parquet", noise)
+
+
+def begin(*arguments):
+    command = [sys.executable, "-m", "tests.cli.quick", *map(str, arguments)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    )
+
+
+def wait_for_plays(folder, at_least, process):
+    """Look at the journal until it holds some plays."""
+    ends = time.monotonic() + DEADLINE
+    while time.monotonic() < ends:
+        assert process.poll() is None, process.communicate()
+        if n_plays(folder / "journal.sqlite") >= at_least:
+            return
+        time.sleep(0.005)
+    process.kill()
+    raise AssertionError("no plays before the deadline")
+
+
+def n_plays(journal):
+    if not journal.exists():
+        return 0
+    try:
+        with closing(sqlite3.connect(f"{journal.as_uri()}?mode=ro", uri=True)) as db:
+            return db.execute("SELECT count(*) FROM plays").fetchone()[0]
+    except sqlite3.Error:
+        return 0
+
+
+def results(folder):
+    return [(folder / name).read_bytes() for name in ("selected.csv", "variables.csv")]
+
+
+def undisturbed(tvs, table, folder, n_plays):
+    options = [*OPTIONS, "--plays", n_plays, "--out", folder]
+    assert tvs("select", table, "-t", "y", *options)[0] == 0
+    return results(folder)
+
+
+def test_a_killed_run_goes_on_to_the_same_bytes(tvs, table, here):
+    process = begin("select", table, "-t", "y", *OPTIONS, "--plays", 300, "--out", here / "killed")
+    wait_for_plays(here / "killed", 10, process)
+    process.kill()
+    process.communicate()
+    assert n_plays(here / "killed" / "journal.sqlite") < 300
+    assert json.loads((here / "killed" / "run.json").read_text())["state"] == "running"
+    assert not (here / "killed" / "selected.csv").exists()
+    assert tvs("resume", here / "killed")[0] == 0
+    assert results(here / "killed") == undisturbed(tvs, table, here / "other", 300)
+
+
+def test_an_interrupted_run_keeps_what_is_known(tvs, table, here):
+    process = begin(
+        "select", table, "-t", "y", *OPTIONS, "--plays", 100_000, "--out", here / "stopped"
+    )
+    wait_for_plays(here / "stopped", 10, process)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert f"tvs resume {here / 'stopped'}" in err
+    assert out.startswith("variable\t")
+    kept = json.loads((here / "stopped" / "run.json").read_text())
+    assert kept["state"] == "interrupted"
+    assert (here / "stopped" / "report.html").exists()
+    done = kept["n_plays"]
+    assert results(here / "stopped") == undisturbed(tvs, table, here / "other", done)
+    assert tvs("resume", here / "stopped", "--plays", done + 5)[0] == 0
+    assert json.loads((here / "stopped" / "run.json").read_text())["state"] == "done"
+
+
+def test_an_interrupt_before_the_first_play_leaves_nothing(tvs, here, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tvselect.runs.play.prepare", interrupted)
+    code, out, err = tvs("select", write(here / "t.csv"), "-t", "y", *OPTIONS)
+    assert (code, out) == (130, "")
+    assert "interrupted" in err
+    assert [path.name for path in here.iterdir()] == ["t.csv"]
+
+
+def test_an_interrupt_in_the_first_play_leaves_nothing(tvs, here, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tvselect.selectors.game.play_each", interrupted)
+    assert tvs("select", write(here / "t.csv"), "-t", "y", *OPTIONS)[:2] == (130, "")
+    assert [path.name for path in here.iterdir()] == ["t.csv"]
+
+
+def test_a_second_interrupt_ends_at_once(here):
+    code = """if True:
+        import os, signal, sys
+        from tvselect.cli import command
+
+        def stubborn(options, terminal):
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+            except KeyboardInterrupt:
+                os.kill(os.getpid(), signal.SIGINT)
+            print("not reached")
+
+        command.COMMANDS["report"] = stubborn
+        sys.exit(command.main(["report", "run"]))
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert "stopped at once" in done.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error(here):
+    code = (
+        "import sys; from tvselect.cli import main; "
+        "sys.exit(main(['select', 't.csv', '-t', 'y', '--reward', 'pvalue', '--plays', '5']))"
+    )
+    write(here / "t.csv")
+    reader, writer = os.pipe()
+    os.close(reader)
+    stub = "import tvselect.runs.pages as p; p.write_pages = lambda *_: ''; "
+    done = subprocess.run(
+        [sys.executable, "-c", stub + code], stdout=writer, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writer)
+    assert b"Traceback" not in done.stderr
+    assert b"BrokenPipe" not in done.stderr
+
+
+def on_a_terminal(arguments):
+    """What someone at a terminal sees, and the exit code."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(ROOT)
+        os.execv(sys.executable, [sys.executable, "-m", "tests.cli.quick", *arguments])
+    size = struct.pack("HHHH", 40, 100, 0, 0)
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, size)
+    seen = b""
+    try:
+        while block := os.read(terminal, 2**16):
+            seen += block
+    except OSError:  # the other side has ended
+        pass
+    finally:
+        os.close(terminal)
+    return seen.decode(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@pytest.mark.filterwarnings("ignore:.*forkpty.*:DeprecationWarning")
+def test_on_a_terminal(here):
+    path = write(here / "t.csv", make_table().append_column("id", [list(range(0, 360, 3))]))
+    arguments = ["select", str(path), "-t", "y", *OPTIONS, "--plays", "60"]
+    seen, code = on_a_terminal([*arguments, "--out", str(here / "run")])
+    assert code == 0
+    for part in (
+        "Left out: 'id', an identifier by its name.",
+        "60/60",
+        "2 of 5 variables selected for 'y'",
+        "95 % interval",
+        "████",
+        "report.html",
+    ):
+        assert part in seen
+    seen, code = on_a_terminal([*arguments, "--quiet", "--out", str(here / "again")])
+    assert "60/60" not in seen
+    assert "Left out" not in seen
+    assert "95 % interval" in seen
+    seen, code = on_a_terminal(["compare", str(here / "run"), str(here / "again")])
+    assert "Same data, same settings." in seen
+    assert "Jaccard index 1.00" in seen
+
+
+def test_the_entry_point_is_main():
+    text = (ROOT / "pyproject.toml").read_text()
+    assert 'tvs = "tvselect.cli:main"' in text
+    assert callable(main)

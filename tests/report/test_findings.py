@@ -1,0 +1,98 @@
+"""Findings go through JSON unchanged, and nothing else comes back from it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tvselect.report import Findings, gather
+
+
+@pytest.fixture
+def findings(stream):
+    return gather(stream([0.9, 0.2, 0.1], decoys="knockoffs", n_chains=2), notes=["One."])
+
+
+def test_json_round_trip(findings):
+    assert Findings.from_json(findings.to_json()) == findings
+
+
+def test_json_of_hostile_names(hostile):
+    selector, X = hostile
+    findings = gather(selector, X)
+    text = findings.to_json()
+    assert text.isascii()
+    assert Findings.from_json(text) == findings
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no file of findings"),
+        ("nonsense", "no file of findings"),
+        ("[]", "no file of findings"),
+        ("{}", "no file of findings"),
+        ("[" * 100_000, "no file of findings"),
+        ('{"format": "tvselect findings"}', "version None"),
+        ('{"format": "tvselect findings", "version": 99}', "version 99, this program reads"),
+        ('{"format": "tvselect findings", "version": 1}', "findings is None, not an object"),
+        ('{"format": "tvselect findings", "version": NaN}', "NaN"),
+    ],
+)
+def test_no_findings(text, message):
+    with pytest.raises(ValueError, match=message):
+        Findings.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (["title"], 5, r"findings\.title is 5, not text"),
+        (["n_plays"], True, r"n_plays is True, not a whole number"),
+        (["n_plays"], 1.5, "not a whole number"),
+        (["n_plays"], None, "not a whole number"),
+        (["outcome"], "many", "not one of"),
+        (["outcome"], ["continuous"], "not one of"),
+        (["seconds"], "1", "not a number"),
+        (["seconds"], 10**400, "not finite"),
+        (["classes"], "no", "not a list"),
+        (["about"], [["a"]], "not a list of 2"),
+        (["about"], [["a", {"b": 1}]], r"about\[0\]\[1\] is .*, not text"),
+        (["decoys"], [], "decoys is .*, not an object"),
+        (["variables", 0, "pi"], "0.5", r"variables\[0\]\.pi"),
+        (["variables", 0, "path"], [0.5], "one value per step"),
+        (["variables", 0, "role"], "king", "not one of"),
+        (["variables", 0, "colour"], "red", "'colour', which is not known"),
+        (["played"], [], "one value per step"),
+        (["dependence"], [{"variable": "x", "labels": [], "at": [1], "mean": [], "low": [1],
+                           "high": [1]}], "uneven"),
+        (["dependence"], [{"variable": "x", "labels": [], "at": [], "mean": [], "low": [],
+                           "high": []}], "has no point"),
+        (["resemblances"], [{"variable": "x", "alike": []}], "has no look-alike"),
+        (["outcome"], "two classes", "two labels"),
+        (["steps"], [], "one value per step"),
+    ],
+)  # fmt: skip
+def test_damaged_findings(findings, path, value, message):
+    content = json.loads(findings.to_json())
+    place = content["findings"]
+    if path == ["outcome"] and value == "two classes":
+        place["classes"] = []
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    with pytest.raises(ValueError, match=message):
+        Findings.from_json(json.dumps(content))
+
+
+def test_missing_entry(findings):
+    content = json.loads(findings.to_json())
+    del content["findings"]["steps"]
+    with pytest.raises(ValueError, match="findings has no 'steps'"):
+        Findings.from_json(json.dumps(content))
+
+
+def test_of_role(findings):
+    assert [variable.name for variable in findings.of_role("selected")] == ["c0"]
+    assert len(findings.of_role("decoy")) == 3
