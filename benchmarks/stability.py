@@ -50,7 +50,7 @@ def main() -> None:
     seeds = range(FIRST_DATA_SEED, FIRST_DATA_SEED + options.data_sets)
     lines = [
         *heading("Stability: the same data, another seed", "make bench-stability"),
-        f"Mean Jaccard index of the sets that {options.reruns} reruns select, over all pairs, ± the "
+        f"Mean Jaccard index of the sets that {options.reruns} reruns select, over pairs, ± the "
         f"standard error over {options.data_sets} data sets, n=300, 500 plays. 1: always the same "
         "set.",
         "",

@@ -34,6 +34,7 @@ def prior_of(setting: Setting, family: str = "gaussian") -> Prior:
         k=spread / (setting.leaf_sd * np.sqrt(setting.n_trees)),
         noise_df=setting.noise_df,
         sparse=setting.sparse,
+        column_weight=setting.column_weight,
     )
 
 

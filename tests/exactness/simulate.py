@@ -2,7 +2,8 @@
 
 Draw theta from its grid, s from the Dirichlet, then every tree from its root down;
 throw everything away as soon as one split is not allowed (no cut left open, or a
-child with too few rows). What survives has the joint law written down in
+child with too few rows), and once more with probability 1 - column_weight for every
+column used. What survives has the joint law written down in
 ``docs/prior.md``.
 """
 
@@ -33,6 +34,7 @@ class Setting(NamedTuple):
     leaf_sd: float
     noise_df: float
     noise_sum: float
+    column_weight: float = 1.0
 
     @property
     def codes(self):
@@ -53,6 +55,7 @@ def make_setting(
     leaf_sd=0.7,
     noise_df=5.0,
     noise_sum=1.5,
+    column_weight=1.0,
     seed=0,
 ):
     """A table of small whole numbers, some of them missing."""
@@ -64,7 +67,16 @@ def make_setting(
         X[rng.random(X.shape) < 0.25] = np.nan
         X[: n_values - 1, :] = np.arange(n_values - 1)[:, None]
     return Setting(
-        bin_table(X), n_trees, min_leaf, base, power, sparse, leaf_sd, noise_df, noise_sum
+        bin_table(X),
+        n_trees,
+        min_leaf,
+        base,
+        power,
+        sparse,
+        leaf_sd,
+        noise_df,
+        noise_sum,
+        column_weight,
     )
 
 
@@ -88,8 +100,8 @@ class Forest(NamedTuple):
 
 @numba.njit(nogil=True)
 def draw_forest(
-    rng, codes, n_cuts, has_missing, thetas, sparse, n_trees, min_leaf, base, power, leaf_sd,
-    columns, cuts, missing_left, depths, means, sizes,
+    rng, codes, n_cuts, has_missing, thetas, sparse, n_trees, min_leaf, base, power,
+    column_weight, leaf_sd, columns, cuts, missing_left, depths, means, sizes,
 ):  # fmt: skip
     """Draw until a forest is allowed; fills the arrays (trees, nodes), returns theta's index."""
     n_columns, n_rows = codes.shape
@@ -108,6 +120,7 @@ def draw_forest(
             s = np.exp(s - s.max())
             s = s / s.sum()
         allowed = True
+        used = np.zeros(n_columns, dtype=np.bool_)
         for t in range(n_trees):
             n_nodes = 0
             top = 1
@@ -160,12 +173,13 @@ def draw_forest(
                 stack[top + 1], level[top + 1] = left, depth + 1
                 top += 2
                 columns[t, node] = j
+                used[j] = True
                 cuts[t, node] = cut
                 missing_left[t, node] = side
             if not allowed:
                 break
             sizes[t] = n_nodes
-        if allowed:
+        if allowed and rng.random() < column_weight ** used.sum():
             return theta_index
 
 
@@ -188,7 +202,7 @@ def simulate_forest(rng, setting):
     index = draw_forest(
         rng, setting.codes, setting.table.cuts.n_cuts.astype(np.int64), setting.table.has_missing,
         theta_grid(setting.table.n_columns), setting.sparse, setting.n_trees, setting.min_leaf,
-        setting.base, setting.power, setting.leaf_sd, *forest[1:],
+        setting.base, setting.power, setting.column_weight, setting.leaf_sd, *forest[1:],
     )  # fmt: skip
     return forest._replace(theta_index=index)
 
@@ -224,15 +238,15 @@ def forest_at(codes, forest):
 @numba.njit(nogil=True)
 def simulate_statistics(
     rng, n_draws, codes, n_cuts, has_missing, thetas, sparse, n_trees, min_leaf, base, power,
-    columns, cuts, missing_left, depths, means, sizes,
+    column_weight, columns, cuts, missing_left, depths, means, sizes,
 ):  # fmt: skip
     """Splits, greatest depth, splits by column, place of theta: one row per draw."""
     n_columns = codes.shape[0]
     out = np.zeros((n_draws, 3 + n_columns))
     for r in range(n_draws):
         index = draw_forest(
-            rng, codes, n_cuts, has_missing, thetas, sparse, n_trees, min_leaf, base, power, 1.0,
-            columns, cuts, missing_left, depths, means, sizes,
+            rng, codes, n_cuts, has_missing, thetas, sparse, n_trees, min_leaf, base, power,
+            column_weight, 1.0, columns, cuts, missing_left, depths, means, sizes,
         )  # fmt: skip
         for t in range(n_trees):
             for node in range(sizes[t]):
@@ -249,7 +263,8 @@ def prior_statistics(rng, setting, n_draws):
     return simulate_statistics(
         rng, n_draws, setting.codes, setting.table.cuts.n_cuts.astype(np.int64),
         setting.table.has_missing, theta_grid(setting.table.n_columns), setting.sparse,
-        setting.n_trees, setting.min_leaf, setting.base, setting.power, *forest[1:],
+        setting.n_trees, setting.min_leaf, setting.base, setting.power, setting.column_weight,
+        *forest[1:],
     )  # fmt: skip
 
 

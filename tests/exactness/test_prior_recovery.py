@@ -21,8 +21,12 @@ SETTINGS = {
         p,
         missing,
         sparse,
+        1.0,
     )
     for m, p, missing, sparse in itertools.product((1, 2, 5), (1, 3), (False, True), (False, True))
+} | {
+    "weighed columns plain": (2, 3, False, False, 0.4),
+    "weighed columns sparse": (2, 3, True, True, 0.2),
 }
 
 
@@ -32,7 +36,7 @@ def mean_and_error(x, n_batches=200):
 
 
 def compare(name, n_draws, thin=10):
-    m, p, missing, sparse = SETTINGS[name]
+    m, p, missing, sparse, column_weight = SETTINGS[name]
     setting = make_setting(
         n_rows=6 * m + 6,
         n_columns=p,
@@ -41,6 +45,7 @@ def compare(name, n_draws, thin=10):
         n_trees=2,
         min_leaf=m,
         sparse=sparse,
+        column_weight=column_weight,
         seed=m + 10 * p,
     )
     seeds = np.random.SeedSequence([m, p, missing, sparse]).spawn(2)

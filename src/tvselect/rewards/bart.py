@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import ceil
 from numbers import Integral, Real
 from typing import Literal
@@ -21,7 +22,7 @@ class BartReward(Reward):
 
     Parameters
     ----------
-    n_trees : int, default=10
+    n_trees : int, default=20
     n_iterations : int, default=1000
         Iterations of a play, M in the paper; more where ``kappa`` asks for it.
     n_burn : int, optional
@@ -37,6 +38,10 @@ class BartReward(Reward):
         keeps ``n_iterations``, as in the paper.
     theta_floor : float, default=0.01
         Lowest concentration of the sparse prior, see :class:`tvselect.trees.Prior`.
+    penalty : float, default=1.0
+        Every column that a forest uses is weighed by ``(played / all columns) ** penalty``:
+        with 1, a column of a small play has to explain as much as one of the whole table.
+        0 forgets the columns that are not played, as in the paper.
     max_samples : "auto", int, float or None, default="auto"
         Rows that a play sees, drawn afresh without replacement: a number, a share, None
         for all. "auto" is all rows up to 1,000 and 500 beyond (more where one class is
@@ -65,13 +70,14 @@ class BartReward(Reward):
 
     def __init__(
         self,
-        n_trees: int = 10,
+        n_trees: int = 20,
         n_iterations: int = 1000,
         n_burn: int | None = None,
         sparse: bool = True,
         rule: Literal["average", "last"] = "average",
         kappa: float = 12.0,
         theta_floor: float = 0.01,
+        penalty: float = 1.0,
         max_samples: Literal["auto"] | int | float | None = "auto",
         min_leaf: int = 5,
         max_cuts: int = 100,
@@ -83,6 +89,7 @@ class BartReward(Reward):
         self.rule = rule
         self.kappa = kappa
         self.theta_floor = theta_floor
+        self.penalty = penalty
         self.max_samples = max_samples
         self.min_leaf = min_leaf
         self.max_cuts = max_cuts
@@ -99,12 +106,14 @@ class BartReward(Reward):
         check_scalar(n_iterations, "n_iterations", Integral, min_val=1)
         check_scalar(n_burn, "n_burn", Integral, min_val=0)
         return cls(
+            n_trees=10,
             n_iterations=n_iterations + n_burn,
             n_burn=n_burn,
             sparse=sparse,
             rule="last",
             kappa=0.0,
             theta_floor=0.001,
+            penalty=0.0,
             max_samples=None,
         )
 
@@ -119,6 +128,7 @@ class BartReward(Reward):
         if self.n_burn is not None:
             check_scalar(self.n_burn, "n_burn", Integral, min_val=0, max_val=self.n_iterations - 1)
         check_scalar(self.kappa, "kappa", Real, min_val=0.0, max_val=1e6)
+        check_scalar(self.penalty, "penalty", Real, min_val=0.0, max_val=10.0)
         if self.rule not in ("average", "last"):
             raise ValueError(f"rule must be 'average' or 'last', got {self.rule!r}")
         prior = Prior(
@@ -135,6 +145,7 @@ class BartReward(Reward):
             )
         table = data.binned(self.max_cuts)
         response = working_response(data.outcome)
+        n_candidates = data.n_candidates or data.X.shape[1]
 
         def feedback(columns: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
             n_iterations = max(
@@ -147,7 +158,7 @@ class BartReward(Reward):
             chain = start_chain(
                 table,
                 response,
-                prior,
+                replace(prior, column_weight=(columns.size / n_candidates) ** self.penalty),
                 columns=columns,
                 rows=rows,
                 n_iterations=n_iterations,

@@ -31,6 +31,8 @@ class Data:
     sample_weight : float64 array or None
     cuts : Cuts or None
         Cut points of the columns, where they are settled already (on a stream).
+    n_candidates : int or None
+        Columns that take part in the selection, where ``X`` holds some of them; None: all.
     """
 
     X: NDArray[Any]
@@ -38,6 +40,7 @@ class Data:
     names: tuple[str, ...]
     sample_weight: NDArray[np.float64] | None = None
     cuts: Cuts | None = None
+    n_candidates: int | None = None
 
     @property
     def n_rows(self) -> int:

@@ -164,7 +164,7 @@ def batch_feedback(reward: Reward, encoding: Encoding, batch: Batch, outcome: Ou
         names = encoding.column_names(columns)
         features = Features(X, names, np.arange(columns.size))
         refuse_nonfinite(features, reward.takes_missing, takes_empty=True)
-        data = Data(X, outcome, names, cuts=encoding.cuts.take(columns))
+        data = Data(X, outcome, names, None, encoding.cuts.take(columns), len(encoding.cuts.names))
         return reward.start(data)(np.arange(columns.size), rng)
 
     return feedback

@@ -20,6 +20,7 @@ from tvselect.trees.dirichlet import count_split, draw_column, uncount_split
 from tvselect.trees.leaves import residual_sum
 from tvselect.trees.state import (
     COLUMN,
+    COUNT,
     DEPTH,
     LEAF,
     LEFT,
@@ -154,6 +155,8 @@ def birth(
         n_right,
         residual_right,
     )
+    if chain.tally.columns[column, COUNT] == 0:
+        log_ratio += law.column_log_weight
     if accepts(rng, log_ratio):
         split_leaf(
             trees, leaves, proposal, tree, node, column, cut, missing_left, sum_left, fitted_left
@@ -184,7 +187,9 @@ def death(
         leaves.gram[right, right],
         residual_sum(leaves, right),
     )
+    column = trees.nodes[tree, node, COLUMN]
+    if chain.tally.columns[column, COUNT] == 1:
+        log_ratio -= law.column_log_weight
     if accepts(rng, log_ratio):
-        column = trees.nodes[tree, node, COLUMN]
         merge_leaves(trees, leaves, tree, node)
         uncount_split(chain.tally, column, iteration, law.burn)

@@ -55,6 +55,9 @@ class Prior:
     theta_floor : float, default=0.001
         ``theta / (theta + rho)`` is never below this (R's grid ends there too). The
         higher it is, the more often a split tries a column that the forest does not use.
+    column_weight : float, default=1.0
+        In (0, 1]: the prior weighs a forest by this number for every column it uses. Below
+        1 a column has to explain more before the forest takes it.
 
     Notes
     -----
@@ -73,6 +76,7 @@ class Prior:
     b: float = 1.0
     rho: float | None = None
     theta_floor: float = 0.001
+    column_weight: float = 1.0
 
     def __post_init__(self) -> None:
         check_scalar(self.n_trees, "n_trees", Integral, min_val=1, max_val=10**6)
@@ -82,6 +86,10 @@ class Prior:
             check_scalar(value, name, Real, min_val=0.0, max_val=high, include_boundaries="neither")
         check_scalar(self.power, "power", Real, min_val=0.0)
         check_scalar(self.theta_floor, "theta_floor", Real, min_val=0.0, max_val=0.5)
+        check_scalar(
+            self.column_weight, "column_weight", Real, min_val=0.0, max_val=1.0,
+            include_boundaries="right",
+        )  # fmt: skip
         for name in ("k", "noise_df", "a", "b", "rho"):
             value = getattr(self, name)
             if value is not None:
@@ -96,6 +104,7 @@ class Prior:
             "b",
             "rho",
             "theta_floor",
+            "column_weight",
         ):
             value = getattr(self, name)
             if value is not None and not math.isfinite(value):
@@ -126,4 +135,5 @@ class Prior:
             sparse_from=sparse_from if self.sparse else NEVER,
             shares=shares,
             log_shares=log_shares,
+            column_log_weight=math.log(self.column_weight),
         )
