@@ -6,7 +6,7 @@ RUN := $(BIN)/python
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types bench bench-lead bench-wide bench-rows bench-default bench-stream bench-online \
-	study-online-table study-mail study-hiv docs check-long check-mutations clean
+	bench-importance bench-stability study-offline study-online study-online-table study-mail study-hiv docs check-long check-mutations clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -22,11 +22,12 @@ $(VENV)/.%: $(VENV)/.base
 	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
-demo: $(VENV)/.base  ## Select from 10,000 columns, five of which matter
-	$(RUN) examples/wide_friedman.py
+demo: $(VENV)/.cli  ## Select from 10,000 columns, five of which matter; leaves a report
+	$(BIN)/tvs demo
 
 test: $(VENV)/.dev  ## All tests but the long ones, minutes; then the kernels as plain Python
 	$(RUN) -m pytest -m "not long"
+	$(RUN) -m pytest -q --doctest-glob='*.md' README.md docs
 	NUMBA_DISABLE_JIT=1 $(RUN) -m pytest -q -m "not long" tests/inputs tests/trees
 
 lint: $(VENV)/.dev  ## ruff and the direction of imports
@@ -58,6 +59,18 @@ bench-stream: $(VENV)/.stream  ## 2,000,000 x 500 Parquet: memory, bytes, rows p
 bench-online: $(VENV)/.base  ## Speed on a stream, recorded
 	$(RUN) -m benchmarks.online_speed
 
+bench-importance: $(VENV)/.plot  ## BART and DART importances next to TVS, 2 minutes, recorded
+	$(RUN) -m benchmarks.importance
+
+bench-stability: $(VENV)/.base  ## The same data with other seeds, 1 hour, recorded
+	$(RUN) -m benchmarks.stability
+
+study-offline: $(VENV)/.dev  ## The paper's study with its rivals, hours, resumable, recorded; ROWS=folder
+	$(RUN) -m benchmarks.study offline --rows $(or $(ROWS),study/offline)
+
+study-online: $(VENV)/.dev  ## The same on streams, hours, resumable, recorded; ROWS=folder
+	$(RUN) -m benchmarks.study online --rows $(or $(ROWS),study/online)
+
 study-online-table: $(VENV)/.base  ## The paper's online table, recorded
 	$(RUN) -m benchmarks.online_table
 
@@ -77,5 +90,5 @@ check-mutations: $(VENV)/.dev  ## Break the sampler on purpose: every break must
 	$(RUN) -m tests.exactness.mutations
 
 clean:  ## Remove the environment and everything built
-	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist docs/_build docs/gallery docs/api .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,6 +1,18 @@
 """Sphinx configuration."""
 
+import os
+import re
+import warnings
+
+from docutils.nodes import SkipNode
+from latex2mathml.converter import convert
+from sphinx_gallery.sorting import ExplicitOrder
+
 from tvselect import __version__
+
+# One example after the other on one core is what their times are about.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
 
 project = "tvselect"
 author = "The tvselect developers"
@@ -8,17 +20,107 @@ copyright = "2026, The tvselect developers"
 release = __version__
 extensions = [
     "myst_parser",
+    "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
-    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
 ]
-myst_enable_extensions = ["dollarmath"]
+exclude_patterns = ["_build", "GALLERY_HEADER.rst"]
+# The order of the gallery is a class, which cannot be kept between builds.
+suppress_warnings = ["config.cache"]
+templates_path = ["_templates"]
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 autodoc_member_order = "bysource"
-napoleon_google_docstring = False
-napoleon_use_ivar = True
-exclude_patterns = ["_build"]
+autosummary_generate = True
+# numpydoc gives the references of every docstring names of their own.
+numpydoc_class_members_toctree = False
+numpydoc_show_class_members = False
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+ORDER = (
+    "plot_selection",
+    "plot_game",
+    "plot_wide",
+    "plot_real_tables",
+    "plot_pipeline",
+    "plot_rewards",
+    "plot_lookalikes",
+    "plot_chains",
+    "plot_decoys",
+    "plot_drift",
+    "plot_regret",
+    "direct_mail",
+)
+
+
+class GalleryOrder(ExplicitOrder):
+    """The order in which examples are shown: the first steps first."""
+
+    def __init__(self, src_dir: str) -> None:
+        super().__init__([*(f"{name}.py" for name in ORDER), "*"])
+
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/plot_",
+    "ignore_pattern": r"wide_friedman",
+    "within_subsection_order": GalleryOrder,
+    "backreferences_dir": "gallery/backreferences",
+    "doc_module": ("tvselect",),
+    "reference_url": {"tvselect": None},
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "remove_config_comments": True,
+    "matplotlib_animations": False,
+    "image_srcset": ["2x"],
+}
+
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
 html_title = "tvselect"
+html_static_path = ["_static"]
+html_css_files = ["tvselect.css"]
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_sidebars = {"index": []}
+html_show_sourcelink = False
+
+
+def write_formula(writer, node):
+    """Write a formula as MathML: browsers draw it without a script, also offline."""
+    display = "inline" if node.tagname == "math" else "block"
+    writer.body.append(convert(node.astext(), display=display))
+    raise SkipNode
+
+
+def for_the_site(app, name, source):
+    """Leave out the empty line that must end a doctest; link the gallery in place of scripts."""
+    text = (
+        source[0].replace("\n\n```\n", "\n```\n").replace("](../examples)", "](gallery/index.rst)")
+    )
+    source[0] = re.sub(r"\]\(\.\./examples/(\w+)\.py\)", r"](gallery/\1.rst)", text)
+
+
+def setup(app):
+    """What this file adds to Sphinx."""
+    app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
+    app.connect("source-read", for_the_site)

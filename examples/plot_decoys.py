@@ -1,37 +1,35 @@
-"""A stream of 30 variables and their knockoffs, five of which matter. Decoys are drawn in red.
+"""
+Decoys: how many finds may be false
+===================================
 
-    python examples/plot_decoys.py [folder]
-
-Needs matplotlib: pip install 'tvselect[plot]'
+A stream of 30 columns, each with a knockoff: a column that looks like it and knows nothing of
+the outcome. Decoys play along and can never be selected. One that passes the line is a false
+find, and a hint that as many of the selected columns may be false, too.
 """
 
-import sys
-import tempfile
-from pathlib import Path
-
-import matplotlib
+from matplotlib import pyplot as plt
 
 from tvselect import StreamingThompsonSelector
 from tvselect.plotting import InclusionPathDisplay, InclusionProbabilityDisplay
 from tvselect.simulation import simulate
 
+data = simulate("friedman", n_rows=20_000, n_columns=30, random_state=1)
+selector = StreamingThompsonSelector(batch_size=200, decoys="knockoffs", random_state=1)
+selector.fit(data.X, data.y)
+print(f"Selected: {', '.join(selector.get_feature_names_out())}. The signals are x0 to x4.")
+print(f"Decoys above the threshold: {selector.n_decoys_selected_} of 30.")
 
-def main(folder: Path) -> None:
-    matplotlib.use("Agg")  # files only: no screen is needed
-    data = simulate("friedman", n_rows=20_000, n_columns=30, random_state=1)
-    selector = StreamingThompsonSelector(batch_size=200, decoys="knockoffs", random_state=1)
-    selector.fit(data.X, data.y)
-    print(f"Selected: {', '.join(selector.get_feature_names_out())}. The signals are x0 to x4.")
-    print(f"Decoys above the threshold: {selector.n_decoys_selected_} of 30.")
+# %%
+# Over the batches
+# ----------------
+# Decoys are red.
 
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, figure in {
-        "decoy_paths": InclusionPathDisplay.from_estimator(selector).figure_,
-        "decoy_probabilities": InclusionProbabilityDisplay.from_estimator(selector).figure_,
-    }.items():
-        figure.savefig(folder / f"{name}.png", dpi=200)
-        print(f"Written: {folder / name}.png")
+InclusionPathDisplay.from_estimator(selector)
+plt.show()
 
+# %%
+# At the end
+# ----------
 
-if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="tvselect-")))
+InclusionProbabilityDisplay.from_estimator(selector, top=12)
+plt.show()

@@ -37,7 +37,6 @@ def test_the_paper_counts_its_forests_after_burn_in(lengths):
     assert not lengths[0]["prior"].sparse
     assert lengths[0]["prior"].theta_floor == 0.001
     assert lengths[0]["prior"].column_weight == 1.0
-    assert lengths[0]["prior"].n_trees == 10
     BartReward.paper(30, n_burn=0, sparse=True).start(data_of())(
         np.arange(40), np.random.default_rng(0)
     )
@@ -65,7 +64,7 @@ def test_columns_of_a_small_play_are_weighed_by_its_share_of_the_table(lengths, 
 def test_a_batch_that_holds_some_columns_knows_how_many_there_are(lengths):
     data = data_of()
     part = Data(data.X[:, :10], data.outcome, data.names[:10], n_candidates=400)
-    BartReward(n_iterations=10).start(part)(np.arange(10), np.random.default_rng(0))
+    BartReward(n_iterations=10, penalty=1.0).start(part)(np.arange(10), np.random.default_rng(0))
     assert lengths[0]["prior"].column_weight == pytest.approx(10 / 400)
 
 
@@ -107,6 +106,7 @@ def test_a_play_sees_all_rows_of_a_batch():
         (dict(n_burn=1000), ValueError),
         (dict(kappa=-1.0), ValueError),
         (dict(theta_floor=1.0), ValueError),
+        (dict(min_splits=0.0), ValueError),
         (dict(penalty=-1.0), ValueError),
         (dict(penalty="much"), TypeError),
         (dict(rule="first"), ValueError),

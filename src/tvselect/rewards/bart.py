@@ -22,7 +22,7 @@ class BartReward(Reward):
 
     Parameters
     ----------
-    n_trees : int, default=20
+    n_trees : int, default=10
     n_iterations : int, default=1000
         Iterations of a play, M in the paper; more where ``kappa`` asks for it.
     n_burn : int, optional
@@ -30,18 +30,20 @@ class BartReward(Reward):
     sparse : bool, default=True
         Dirichlet prior on the splitting probabilities (DART).
     rule : {"average", "last"}, default="average"
-        "average" pays 1 for at least one split per forest on average after burn-in;
-        "last" pays 1 when the last forest splits on the column.
+        "average" pays 1 for at least ``min_splits`` splits per forest on average after
+        burn-in; "last" pays 1 when the last forest splits on the column.
+    min_splits : float, default=1.0
+        Splits per forest from which on the average rule pays.
     kappa : float, default=12.0
         A fair hearing for wide plays: at least ``2 kappa q / n_trees`` iterations when
         ``q`` columns are played, so that each is proposed about ``kappa`` times. 0
         keeps ``n_iterations``, as in the paper.
     theta_floor : float, default=0.01
         Lowest concentration of the sparse prior, see :class:`tvselect.trees.Prior`.
-    penalty : float, default=1.0
+    penalty : float, default=0.0
         Every column that a forest uses is weighed by ``(played / all columns) ** penalty``:
-        with 1, a column of a small play has to explain as much as one of the whole table.
-        0 forgets the columns that are not played, as in the paper.
+        with 1, a column of a small play has to explain as much as one of the whole table,
+        which makes room for more trees. 0 forgets the columns that are not played.
     max_samples : "auto", int, float or None, default="auto"
         Rows that a play sees, drawn afresh without replacement: a number, a share, None
         for all. "auto" is all rows up to 1,000 and 500 beyond (more where one class is
@@ -70,14 +72,15 @@ class BartReward(Reward):
 
     def __init__(
         self,
-        n_trees: int = 20,
+        n_trees: int = 10,
         n_iterations: int = 1000,
         n_burn: int | None = None,
         sparse: bool = True,
         rule: Literal["average", "last"] = "average",
+        min_splits: float = 1.0,
         kappa: float = 12.0,
         theta_floor: float = 0.01,
-        penalty: float = 1.0,
+        penalty: float = 0.0,
         max_samples: Literal["auto"] | int | float | None = "auto",
         min_leaf: int = 5,
         max_cuts: int = 100,
@@ -87,6 +90,7 @@ class BartReward(Reward):
         self.n_burn = n_burn
         self.sparse = sparse
         self.rule = rule
+        self.min_splits = min_splits
         self.kappa = kappa
         self.theta_floor = theta_floor
         self.penalty = penalty
@@ -106,14 +110,12 @@ class BartReward(Reward):
         check_scalar(n_iterations, "n_iterations", Integral, min_val=1)
         check_scalar(n_burn, "n_burn", Integral, min_val=0)
         return cls(
-            n_trees=10,
             n_iterations=n_iterations + n_burn,
             n_burn=n_burn,
             sparse=sparse,
             rule="last",
             kappa=0.0,
             theta_floor=0.001,
-            penalty=0.0,
             max_samples=None,
         )
 
@@ -129,6 +131,7 @@ class BartReward(Reward):
             check_scalar(self.n_burn, "n_burn", Integral, min_val=0, max_val=self.n_iterations - 1)
         check_scalar(self.kappa, "kappa", Real, min_val=0.0, max_val=1e6)
         check_scalar(self.penalty, "penalty", Real, min_val=0.0, max_val=10.0)
+        check_scalar(self.min_splits, "min_splits", Real, min_val=0.0, include_boundaries="neither")
         if self.rule not in ("average", "last"):
             raise ValueError(f"rule must be 'average' or 'last', got {self.rule!r}")
         prior = Prior(
@@ -151,6 +154,10 @@ class BartReward(Reward):
             n_iterations = max(
                 self.n_iterations, int(np.ceil(2.0 * self.kappa * columns.size / self.n_trees))
             )
+            law = prior
+            if self.penalty > 0:
+                share = columns.size / n_candidates
+                law = replace(prior, column_weight=share**self.penalty)
             n_burn = n_iterations // 2 if self.n_burn is None else self.n_burn
             rows = None
             if n_seen < data.n_rows:
@@ -158,7 +165,7 @@ class BartReward(Reward):
             chain = start_chain(
                 table,
                 response,
-                replace(prior, column_weight=(columns.size / n_candidates) ** self.penalty),
+                law,
                 columns=columns,
                 rows=rows,
                 n_iterations=n_iterations,
@@ -168,7 +175,7 @@ class BartReward(Reward):
             chain.advance()
             if self.rule == "last":
                 return (chain.counts > 0).astype(np.float64)
-            return (chain.averages()[0] >= 1.0).astype(np.float64)
+            return (chain.averages()[0] >= self.min_splits).astype(np.float64)
 
         return feedback
 
