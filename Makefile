@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
+INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types bench bench-lead bench-wide bench-rows bench-default bench-stream bench-online \
@@ -11,15 +12,18 @@ RUN := $(BIN)/python
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
-$(VENV)/.base: pyproject.toml
+$(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "tvselect needs Python 3.11 or newer; set PYTHON=... (this is $$($(PYTHON) --version))"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-$(VENV)/.%: $(VENV)/.base
-	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+$(VENV)/.base: $(VENV)/.made pyproject.toml
+	$(INSTALL) .
+	@touch $@
+
+$(VENV)/.%: $(VENV)/.made pyproject.toml
+	$(INSTALL) '.[$*]'
 	@touch $@
 
 demo: $(VENV)/.cli  ## Select from 10,000 columns, five of which matter; leaves a report

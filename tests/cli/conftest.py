@@ -16,6 +16,7 @@ def here(tmp_path, monkeypatch):
 
 @pytest.fixture
 def quick_report(monkeypatch):
+    monkeypatch.setattr("tvselect.report.prepare", lambda: None)
     monkeypatch.setattr("tvselect.runs.pages.gather", quick_gather)
     monkeypatch.setattr("tvselect.runs.pages.render", quick_render)
     monkeypatch.setattr("tvselect.runs.pages.Findings", QuickFindings)

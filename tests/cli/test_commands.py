@@ -430,3 +430,9 @@ def test_demo(answer, failure, here):
     assert set(names(found)) == {"x0", "x1", "x2", "x3", "x4"}
     assert found["run"] == "d/run"
     assert "exists already" in failure("demo", *options)
+
+
+def test_demo_speaks_in_a_pipe(tvs, here):
+    _, out, err = tvs("demo", "--rows", "200", "--columns", "60", "--plays", "40", "--out", "d")
+    assert "Will they be found?" in err
+    assert "Report:" in out

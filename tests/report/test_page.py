@@ -261,6 +261,6 @@ def test_without_the_extra(fit, monkeypatch):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
     monkeypatch.setattr("tvselect.report.extra.import_module", missing)
-    page_module._bundle.cache_clear()
+    page_module._load_bundle.cache_clear()
     with pytest.raises(ModuleNotFoundError, match=re.escape("pip install 'tvselect[report]'")):
         render(found)

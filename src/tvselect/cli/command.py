@@ -47,7 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as leaving:
         return int(leaving.code or 0)
     options.arguments = arguments
-    terminal = Terminal(quiet=options.quiet, json=options.json)
+    terminal = Terminal(
+        quiet=options.quiet, json=options.json, for_people=options.command == "demo"
+    )
     with _second_interrupt_ends():
         try:
             return COMMANDS[options.command](options, terminal)

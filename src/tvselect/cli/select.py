@@ -18,6 +18,7 @@ SEED_BITS = 32
 
 def run(options: argparse.Namespace, terminal: Terminal) -> int:
     """Look at the table, say what was decided, play, show what was found."""
+    from tvselect.report import prepare
     from tvselect.runs.folder import new_folder
     from tvselect.runs.look import Wishes, look
     from tvselect.runs.plan import Settings, make_reward
@@ -59,6 +60,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
         terminal.say("  (--include NAME keeps a column, --exclude NAME leaves one out)")
     terminal.say(f"  {_the_game(plan, settings)}")
     folder = new_folder(options.out, options.table)
+    prepare()
     result = start(
         plan,
         settings,

@@ -31,19 +31,24 @@ class Terminal:
         Only findings and errors.
     json : bool
         Findings as JSON.
+    for_people : bool
+        Decisions and findings for the eye in a pipe, too.
     """
 
-    def __init__(self, *, quiet: bool = False, json: bool = False) -> None:
+    def __init__(
+        self, *, quiet: bool = False, json: bool = False, for_people: bool = False
+    ) -> None:
         self.is_json = json
         self.is_live = sys.stderr.isatty() and not quiet
-        self.is_pretty = sys.stdout.isatty() and not json
+        self.is_pretty = (sys.stdout.isatty() or for_people) and not json
+        self.speaks = self.is_live or (for_people and not quiet and not json)
         if not self.is_live:
             # The notice that kernels are compiled.
             logging.getLogger("tvselect").setLevel(logging.ERROR)
 
     def say(self, text: str = "") -> None:
         """A line for someone who watches."""
-        if self.is_live:
+        if self.speaks:
             print(self._wrapped(text), file=sys.stderr, flush=True)
 
     def warn(self, text: str) -> None:

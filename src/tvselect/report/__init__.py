@@ -6,6 +6,6 @@ needs ``pip install 'tvselect[report]'``.
 
 from tvselect.report.findings import Findings
 from tvselect.report.gathering import gather
-from tvselect.report.page import render, write_report
+from tvselect.report.page import prepare, render, write_report
 
-__all__ = ["Findings", "gather", "render", "write_report"]
+__all__ = ["Findings", "gather", "prepare", "render", "write_report"]

@@ -6,9 +6,11 @@ import base64
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from tvselect.inputs.seeds import RandomState
@@ -19,6 +21,8 @@ from tvselect.report.gathering import gather
 
 if TYPE_CHECKING:
     from tvselect.plotting.arms import Selector
+
+_LOADING = Lock()
 
 
 def render(findings: Findings) -> str:
@@ -120,9 +124,24 @@ def _template(name: str) -> str:
     return files("tvselect.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-@cache
+def prepare() -> None:
+    """Load the chart library in the background: a page that is made later waits less for it."""
+
+    def load() -> None:
+        with suppress(Exception):  # whoever makes the page hears of it
+            _bundle()
+
+    Thread(target=load).start()
+
+
 def _bundle() -> str:
     """Vega, Vega-Lite and Vega-Embed in one script, of the version that Altair writes for."""
+    with _LOADING:
+        return _load_bundle()
+
+
+@cache
+def _load_bundle() -> str:
     major_minor = ".".join(need("altair").SCHEMA_VERSION.lstrip("v").split(".")[:2])
     script: str = need("vl_convert").javascript_bundle(vl_version=major_minor)
     if "</script" in script.lower() or "<!--" in script:
