@@ -15,7 +15,7 @@ from tvselect.runs.names import expand, read_groups
 from tvselect.runs.plan import Family, Plan
 from tvselect.runs.sentences import about_columns, about_roles, why_nothing_is_left
 from tvselect.runs.tables import TableFiles, open_table
-from tvselect.runs.target import look_at_target
+from tvselect.runs.target import is_number, look_at_target
 
 ROWS_IN_MEMORY = 200_000
 ROWS_TO_LOOK_AT = 10_000
@@ -132,17 +132,9 @@ def look(path: str, wishes: Wishes) -> tuple[Plan, pa.Table | None]:
 
 
 def _no_target(target: str, names: Sequence[str], path: str) -> str:
-    without_header = len(names) > 1 and all(_is_number(name) for name in names)
+    without_header = len(names) > 1 and all(is_number(name) for name in names)
     remedy = "is its first line one of names? Add one" if without_header else hint(target, names)
     return f"no column named {target!r} in {path}; {remedy}"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _decide_mode(files: TableFiles, n_columns: int, wish: bool | None) -> tuple[bool, str]:

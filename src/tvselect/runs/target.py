@@ -95,7 +95,7 @@ def _is_readable(kind: pa.DataType) -> bool:
 
 def _text_target(what: str, values: pa.ChunkedArray, levels: list[str]) -> str:
     texts = values.cast(pa.string()).to_pylist()
-    odd = [i for i, text in enumerate(texts) if text is not None and not _is_number(text)]
+    odd = [i for i, text in enumerate(texts) if text is not None and not is_number(text)]
     if 2 * len(odd) < len(texts):
         return (
             f"{what} holds numbers, but {texts[odd[0]]!r} in row {odd[0] + 1}"
@@ -108,7 +108,8 @@ def _text_target(what: str, values: pa.ChunkedArray, levels: list[str]) -> str:
     )
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a text reads as a number."""
     try:
         float(text)
     except ValueError:
