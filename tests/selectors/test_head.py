@@ -72,7 +72,7 @@ def test_categories_are_sorted_and_have_one_column_each():
     assert_array_equal(encoding.levels, ["", "k", "z", ""])
     assert encoding.column_names(np.array([0, 2])) == ("a", "t")
     batch = next(batches(frame, 3)[1])
-    values = encoding.values(batch, np.array([0, 1, 2, 3]), np.random.default_rng(0))
+    values = encoding.values(batch, np.array([0, 1, 2, 3]), 0)
     nan = np.nan
     assert_array_equal(values, [[1, 0, 1, nan], [2, nan, nan, nan], [3, 1, 0, nan]])
 
@@ -82,12 +82,12 @@ def test_values_come_in_the_order_that_was_asked_for():
     encoding = head_of(frame, 1000, decoys=True).encoding
     batch = next(batches(frame, 200)[1])
     every = np.arange(encoding.n_columns + encoding.decoy_of.size)
-    whole = encoding.values(batch, every, np.random.default_rng(4))
+    whole = encoding.values(batch, every, 4)
     order = np.random.default_rng(0).permutation(every)
     # All columns of a category are played together, in their order.
     keep = ~encoding.categorical[encoding.feature_of][np.minimum(order, encoding.n_columns - 1)]
     order = order[keep | (order >= encoding.n_columns)]
-    some = encoding.values(batch, order, np.random.default_rng(4))
+    some = encoding.values(batch, order, 4)
     assert_array_equal(some, whole[:, order])
     assert encoding.column_names(every[-1:]) == ("knockoff of old",)
     assert encoding.decoy_of.size == 13
@@ -162,5 +162,5 @@ def test_columns_without_a_value_are_told_once_the_head_is_full():
     head = head_of(frame, 100, n_batches=9)
     part = list(batches(frame, 100)[1])[9]
     with pytest.warns(RuntimeWarning, match=r"column 'v2' and 1 more has no value .* 1000 rows"):
-        head.see(part, np.random.default_rng(0))
+        head.see(part, 0)
     assert head.encoding.cuts.of(2).size == 0

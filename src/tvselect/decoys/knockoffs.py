@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve
 from sklearn.covariance import ledoit_wolf, shrunk_covariance
 
+from tvselect.decoys.noise import noise_of_rows
+
 Floats = NDArray[np.float64]
 
 LARGEST = 1e100
@@ -138,7 +140,7 @@ class GaussianKnockoffs:
         return cls(mean, scale, s, slopes, root)
 
     def draw(
-        self, X: ArrayLike, rng: np.random.Generator, columns: ArrayLike | None = None
+        self, X: ArrayLike, rng: np.random.Generator | int, columns: ArrayLike | None = None
     ) -> Floats:
         """Draw knockoffs of the rows of a table.
 
@@ -146,8 +148,10 @@ class GaussianKnockoffs:
         ----------
         X : array (rows, p)
             All columns, NaN where missing.
-        rng : numpy.random.Generator
-            Gives ``rows * p`` normal numbers, whatever the ``columns``.
+        rng : numpy.random.Generator or int
+            A generator gives ``rows * p`` normal numbers, whatever the ``columns``. With a
+            number the knockoff is a function of the row and the number: the same whenever
+            the row comes.
         columns : array of int, optional
             Which columns to make, in this order. A column has the same values whichever
             others are asked for.
@@ -165,7 +169,7 @@ class GaussianKnockoffs:
         chosen = np.arange(self.mean.size) if columns is None else np.asarray(columns, np.intp)
         missing = np.isnan(X)
         z = np.where(missing, 0.0, (X - self.mean) / np.where(self.scale > 0, self.scale, 1.0))
-        noise = rng.standard_normal(X.shape)
+        noise = noise_of_rows(X, rng) if isinstance(rng, int) else rng.standard_normal(X.shape)
         drawn = np.empty((chosen.size, len(X)))
         # One product per column: the last bits of a larger one depend on its width.
         for j, copy in zip(chosen, drawn, strict=True):

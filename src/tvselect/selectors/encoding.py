@@ -62,13 +62,15 @@ class Encoding:
         self,
         batch: Batch,
         columns: NDArray[np.int64],
-        rng: np.random.Generator,
+        key: int,
         unknown: float = np.nan,
     ) -> NDArray[np.float64]:
         """Some columns of a batch (rows, columns); only their features are read.
 
         Columns of a category hold ``unknown`` where a label is new. Knockoffs look at all
-        numeric features, so that a batch with a decoy reads them all.
+        numeric features, so that a batch with a decoy reads them all. They are a function of
+        the row and the ``key``: a row that comes again in a later round has the same decoys,
+        which can fit its outcome by chance just as the row itself can.
         """
         out = np.empty((batch.n_rows, columns.size), order="F")
         is_decoy = columns >= self.n_columns
@@ -86,7 +88,7 @@ class Encoding:
             features_in = Features(originals, self.names, self.decoy_of)
             refuse_nonfinite(features_in, takes_missing=True, takes_empty=True)
             wanted = columns[is_decoy] - self.n_columns
-            out[:, is_decoy] = self.knockoffs.draw(originals, rng, wanted)
+            out[:, is_decoy] = self.knockoffs.draw(originals, key, wanted)
         return out
 
 

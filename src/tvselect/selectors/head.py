@@ -56,7 +56,7 @@ class Head:
         """Whether the encoding stays as it is."""
         return self.n_rows >= HEAD_ROWS
 
-    def see(self, batch: Batch, rng: np.random.Generator) -> Encoding:
+    def see(self, batch: Batch, decoy_key: int) -> Encoding:
         """Take in a batch while there is room, and settle the encoding anew."""
         # New lists, so that a copy of the head stays as it was.
         numbers = np.asarray(batch.numbers(np.flatnonzero(~self.categorical)))
@@ -67,12 +67,12 @@ class Head:
         ]
         self.n_rows += batch.n_rows
         self.n_batches += 1
-        self.encoding = self._settle(rng)
+        self.encoding = self._settle(decoy_key)
         if self.is_full:
             self._numbers, self._labels = [], []
         return self.encoding
 
-    def _settle(self, rng: np.random.Generator) -> Encoding:
+    def _settle(self, decoy_key: int) -> Encoding:
         numbers = np.concatenate(self._numbers).astype(np.float64)
         self._refuse_infinite(numbers)
         feature_of: list[int] = []
@@ -95,7 +95,7 @@ class Head:
         if self.decoys:
             decoy_of = np.flatnonzero(~self.categorical)
             knockoffs = GaussianKnockoffs.estimate(numbers)
-            columns += list(knockoffs.draw(numbers, rng).T)
+            columns += list(knockoffs.draw(numbers, decoy_key).T)
         X = np.column_stack(columns)
         self._warn_of_empty(X[:, : len(feature_of)], np.array(feature_of))
         X[:, np.isnan(X).all(axis=0)] = 0.0

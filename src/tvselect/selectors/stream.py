@@ -119,7 +119,7 @@ class Stream:
         encoding = self._encoding(batch)
         if outcome is None or batch.n_rows < self.reward.min_rows:
             return [(chain.chain, chain.skip()) for chain in self.chains]
-        feedback = batch_feedback(self.reward, encoding, batch, outcome)
+        feedback = batch_feedback(self.reward, encoding, batch, outcome, self._decoy_key)
         return play_each(self.chains, payoffs_of_arms(feedback, self._deal(encoding)), pool)
 
     def _deal(self, encoding: Encoding) -> Deal:
@@ -142,12 +142,14 @@ class Stream:
         """The encoding of a batch; the head takes the batch in while it has room."""
         # A run that was killed may have kept the head but not the plays of this batch.
         if not self.head.is_full and self.head.n_batches <= self.n_batches:
-            seeds = np.random.SeedSequence(
-                self.chains[0].entropy, spawn_key=(HEAD_KEY, self.n_batches)
-            )
-            self.head.see(batch, np.random.default_rng(seeds))
+            self.head.see(batch, self._decoy_key)
         assert self.head.encoding is not None
         return self.head.encoding
+
+    @property
+    def _decoy_key(self) -> int:
+        seeds = np.random.SeedSequence(self.chains[0].entropy, spawn_key=(HEAD_KEY,))
+        return int(seeds.generate_state(1, np.uint64)[0])
 
     def _outcome(self, batch: Batch) -> Outcome | None:
         try:
@@ -156,11 +158,13 @@ class Stream:
             raise type(error)(f"batch {self.n_batches}: {error}") from None
 
 
-def batch_feedback(reward: Reward, encoding: Encoding, batch: Batch, outcome: Outcome) -> Feedback:
+def batch_feedback(
+    reward: Reward, encoding: Encoding, batch: Batch, outcome: Outcome, decoy_key: int
+) -> Feedback:
     """The feedback of one batch: only the played columns are read."""
 
     def feedback(columns: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
-        X = encoding.values(batch, columns, rng, np.nan if reward.takes_missing else 0.0)
+        X = encoding.values(batch, columns, decoy_key, np.nan if reward.takes_missing else 0.0)
         names = encoding.column_names(columns)
         features = Features(X, names, np.arange(columns.size))
         refuse_nonfinite(features, reward.takes_missing, takes_empty=True)
