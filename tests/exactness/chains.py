@@ -34,7 +34,6 @@ def prior_of(setting: Setting, family: str = "gaussian") -> Prior:
         k=spread / (setting.leaf_sd * np.sqrt(setting.n_trees)),
         noise_df=setting.noise_df,
         sparse=setting.sparse,
-        column_weight=setting.column_weight,
     )
 
 
@@ -55,7 +54,14 @@ def start(setting, values, *, rng, n_iterations, sigma=None, family="gaussian", 
         offset=offset,
     )
     chain = start_chain(
-        setting.table, response, prior, n_iterations=n_iterations, n_burn=0, sigma=sigma, rng=rng
+        setting.table,
+        response,
+        prior,
+        column_weights=setting.column_weights,
+        n_iterations=n_iterations,
+        n_burn=0,
+        sigma=sigma,
+        rng=rng,
     )
     return with_ample_room(chain)
 

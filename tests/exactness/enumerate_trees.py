@@ -93,7 +93,7 @@ def posterior(setting, y, sigma):
         weights[tuple(tree.digits for tree in forest)] = (
             sum(tree.log_prior for tree in forest)
             + log_columns(columns, setting.table.n_columns, setting.sparse)
-            + len(set(columns)) * math.log(setting.column_weight)
+            + sum(math.log(setting.column_weights[j]) for j in set(columns))
             + logsumexp(log_likelihood(forest, y, setting.leaf_sd, sigmas))
         )
     total = logsumexp(list(weights.values()))

@@ -44,7 +44,7 @@ MUTATIONS = {
         ("trees/dirichlet.py", "if ball < n_splits:", "if ball < n_splits - 1:"),
     ),
     "a death forgets the weight of the column": (
-        (MOVES, "log_ratio -= law.column_log_weight", "log_ratio -= 0.0"),
+        (MOVES, "log_ratio -= law.column_log_weights[column]", "log_ratio -= 0.0"),
     ),
     "leaf means without their prior": (
         (

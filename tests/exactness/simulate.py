@@ -2,7 +2,7 @@
 
 Draw theta from its grid, s from the Dirichlet, then every tree from its root down;
 throw everything away as soon as one split is not allowed (no cut left open, or a
-child with too few rows), and once more with probability 1 - column_weight for every
+child with too few rows), and once more with probability 1 - weight for every
 column used. What survives has the joint law written down in
 ``docs/prior.md``.
 """
@@ -34,7 +34,7 @@ class Setting(NamedTuple):
     leaf_sd: float
     noise_df: float
     noise_sum: float
-    column_weight: float = 1.0
+    column_weights: np.ndarray
 
     @property
     def codes(self):
@@ -55,7 +55,7 @@ def make_setting(
     leaf_sd=0.7,
     noise_df=5.0,
     noise_sum=1.5,
-    column_weight=1.0,
+    column_weights=1.0,
     seed=0,
 ):
     """A table of small whole numbers, some of them missing."""
@@ -76,7 +76,7 @@ def make_setting(
         leaf_sd,
         noise_df,
         noise_sum,
-        column_weight,
+        np.broadcast_to(column_weights, n_columns).astype(float),
     )
 
 
@@ -101,7 +101,7 @@ class Forest(NamedTuple):
 @numba.njit(nogil=True)
 def draw_forest(
     rng, codes, n_cuts, has_missing, thetas, sparse, n_trees, min_leaf, base, power,
-    column_weight, leaf_sd, columns, cuts, missing_left, depths, means, sizes,
+    column_weights, leaf_sd, columns, cuts, missing_left, depths, means, sizes,
 ):  # fmt: skip
     """Draw until a forest is allowed; fills the arrays (trees, nodes), returns theta's index."""
     n_columns, n_rows = codes.shape
@@ -179,7 +179,7 @@ def draw_forest(
             if not allowed:
                 break
             sizes[t] = n_nodes
-        if allowed and rng.random() < column_weight ** used.sum():
+        if allowed and rng.random() < np.prod(column_weights[used]):
             return theta_index
 
 
@@ -202,7 +202,7 @@ def simulate_forest(rng, setting):
     index = draw_forest(
         rng, setting.codes, setting.table.cuts.n_cuts.astype(np.int64), setting.table.has_missing,
         theta_grid(setting.table.n_columns), setting.sparse, setting.n_trees, setting.min_leaf,
-        setting.base, setting.power, setting.column_weight, setting.leaf_sd, *forest[1:],
+        setting.base, setting.power, setting.column_weights, setting.leaf_sd, *forest[1:],
     )  # fmt: skip
     return forest._replace(theta_index=index)
 
@@ -238,7 +238,7 @@ def forest_at(codes, forest):
 @numba.njit(nogil=True)
 def simulate_statistics(
     rng, n_draws, codes, n_cuts, has_missing, thetas, sparse, n_trees, min_leaf, base, power,
-    column_weight, columns, cuts, missing_left, depths, means, sizes,
+    column_weights, columns, cuts, missing_left, depths, means, sizes,
 ):  # fmt: skip
     """Splits, greatest depth, splits by column, place of theta: one row per draw."""
     n_columns = codes.shape[0]
@@ -246,7 +246,7 @@ def simulate_statistics(
     for r in range(n_draws):
         index = draw_forest(
             rng, codes, n_cuts, has_missing, thetas, sparse, n_trees, min_leaf, base, power,
-            column_weight, 1.0, columns, cuts, missing_left, depths, means, sizes,
+            column_weights, 1.0, columns, cuts, missing_left, depths, means, sizes,
         )  # fmt: skip
         for t in range(n_trees):
             for node in range(sizes[t]):
@@ -263,7 +263,7 @@ def prior_statistics(rng, setting, n_draws):
     return simulate_statistics(
         rng, n_draws, setting.codes, setting.table.cuts.n_cuts.astype(np.int64),
         setting.table.has_missing, theta_grid(setting.table.n_columns), setting.sparse,
-        setting.n_trees, setting.min_leaf, setting.base, setting.power, setting.column_weight,
+        setting.n_trees, setting.min_leaf, setting.base, setting.power, setting.column_weights,
         *forest[1:],
     )  # fmt: skip
 

@@ -32,10 +32,16 @@ TABLES = {
         n_rows=6, n_columns=2, n_values=2, n_trees=2, min_leaf=2, sparse=True
     ),
     "one tree, p=3, weighed columns": dict(
-        n_rows=8, n_columns=3, n_values=4, n_trees=1, min_leaf=3, column_weight=0.3
+        n_rows=8, n_columns=3, n_values=4, n_trees=1, min_leaf=3, column_weights=(0.3, 1.0, 0.6)
     ),
     "two trees, p=2, binary, sparse, weighed columns": dict(
-        n_rows=6, n_columns=2, n_values=2, n_trees=2, min_leaf=2, sparse=True, column_weight=0.2
+        n_rows=6,
+        n_columns=2,
+        n_values=2,
+        n_trees=2,
+        min_leaf=2,
+        sparse=True,
+        column_weights=(0.2, 0.5),
     ),
 }
 

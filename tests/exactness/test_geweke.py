@@ -131,7 +131,7 @@ def functions(chain, fit, mask, out):
 @numba.njit(nogil=True)
 def replicates(
     rng, design, law, chain, trace, kernel, n_replicates, n_rounds, codes, n_cuts, has_missing,
-    thetas, sparse, n_trees, min_leaf, base, power, column_weight, leaf_sd, noise_df, noise_sum,
+    thetas, sparse, n_trees, min_leaf, base, power, column_weights, leaf_sd, noise_df, noise_sum,
     mask,
     columns, cuts, missing_left, depths, means, sizes, before, after,
 ):  # fmt: skip
@@ -141,7 +141,7 @@ def replicates(
         clear(chain)
         index = draw_forest(
             rng, codes, n_cuts, has_missing, thetas, sparse, n_trees, min_leaf, base, power,
-            column_weight, leaf_sd, columns, cuts, missing_left, depths, means, sizes,
+            column_weights, leaf_sd, columns, cuts, missing_left, depths, means, sizes,
         )  # fmt: skip
         tally.whole[CONCENTRATION] = index
         target.real[PRECISION] = 1.0 if law.probit else rng.chisquare(noise_df) / noise_sum
@@ -185,7 +185,7 @@ def z_scores(kernel, family, n_replicates):
         min_leaf=2,
         missing=True,
         sparse=True,
-        column_weight=0.6,
+        column_weights=(0.6, 1.0, 0.3),
         seed=2,
     )
     rng = np.random.default_rng(11)
@@ -198,7 +198,7 @@ def z_scores(kernel, family, n_replicates):
         rng, chain.design, chain.law, chain.chain, chain.trace, KERNELS[kernel], n_replicates, 3,
         setting.codes, setting.table.cuts.n_cuts.astype(np.int64), setting.table.has_missing,
         theta_grid(3), setting.sparse, setting.n_trees, setting.min_leaf, setting.base,
-        setting.power, setting.column_weight, setting.leaf_sd, setting.noise_df, setting.noise_sum,
+        setting.power, setting.column_weights, setting.leaf_sd, setting.noise_df, setting.noise_sum,
         mask,
         *empty_forest(setting.n_trees)[1:], before, after,
     )  # fmt: skip

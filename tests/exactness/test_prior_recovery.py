@@ -25,8 +25,8 @@ SETTINGS = {
     )
     for m, p, missing, sparse in itertools.product((1, 2, 5), (1, 3), (False, True), (False, True))
 } | {
-    "weighed columns plain": (2, 3, False, False, 0.4),
-    "weighed columns sparse": (2, 3, True, True, 0.2),
+    "weighed columns plain": (2, 3, False, False, (0.4, 0.8, 0.2)),
+    "weighed columns sparse": (2, 3, True, True, (0.1, 1.0, 0.3)),
 }
 
 
@@ -36,7 +36,7 @@ def mean_and_error(x, n_batches=200):
 
 
 def compare(name, n_draws, thin=10):
-    m, p, missing, sparse, column_weight = SETTINGS[name]
+    m, p, missing, sparse, column_weights = SETTINGS[name]
     setting = make_setting(
         n_rows=6 * m + 6,
         n_columns=p,
@@ -45,7 +45,7 @@ def compare(name, n_draws, thin=10):
         n_trees=2,
         min_leaf=m,
         sparse=sparse,
-        column_weight=column_weight,
+        column_weights=column_weights,
         seed=m + 10 * p,
     )
     seeds = np.random.SeedSequence([m, p, missing, sparse]).spawn(2)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from tvselect import BartReward
 from tvselect.inputs import read_outcome
@@ -36,7 +37,9 @@ def test_the_paper_counts_its_forests_after_burn_in(lengths):
     assert lengths[0]["n_iterations"] == 130
     assert not lengths[0]["prior"].sparse
     assert lengths[0]["prior"].theta_floor == 0.001
-    assert lengths[0]["prior"].column_weight == 1.0
+    assert lengths[0]["prior"].n_trees == 10
+    assert lengths[0]["shadows"] is None
+    np.testing.assert_array_equal(lengths[0]["column_weights"], 1.0)
     BartReward.paper(30, n_burn=0, sparse=True).start(data_of())(
         np.arange(40), np.random.default_rng(0)
     )
@@ -55,17 +58,59 @@ def test_every_column_is_proposed_kappa_times_on_average(lengths, n_played, want
 
 @pytest.mark.parametrize(("penalty", "weight"), [(0.0, 1.0), (0.5, 0.5), (1.0, 0.25)])
 def test_columns_of_a_small_play_are_weighed_by_its_share_of_the_table(lengths, penalty, weight):
-    BartReward(n_iterations=10, penalty=penalty).start(data_of())(
+    BartReward(n_iterations=10, penalty=penalty, credit=False, shadows=0).start(data_of())(
         np.arange(10), np.random.default_rng(0)
     )
-    assert lengths[0]["prior"].column_weight == pytest.approx(weight)
+    np.testing.assert_allclose(lengths[0]["column_weights"], np.full(10, weight))
 
 
 def test_a_batch_that_holds_some_columns_knows_how_many_there_are(lengths):
     data = data_of()
     part = Data(data.X[:, :10], data.outcome, data.names[:10], n_candidates=400)
-    BartReward(n_iterations=10, penalty=1.0).start(part)(np.arange(10), np.random.default_rng(0))
-    assert lengths[0]["prior"].column_weight == pytest.approx(10 / 400)
+    reward = BartReward(n_iterations=10, penalty=1.0, credit=False, shadows=0)
+    reward.start(part)(np.arange(10), np.random.default_rng(0))
+    np.testing.assert_allclose(lengths[0]["column_weights"], np.full(10, 10 / 400))
+
+
+def test_a_small_play_is_filled_up_with_shadows_that_pay_the_whole_penalty(lengths):
+    data = data_of()
+    part = Data(data.X, data.outcome, data.names, n_candidates=600)
+    play = BartReward(n_iterations=10, shadows=30).start(part)
+    play(np.arange(12), np.random.default_rng(0))
+    assert lengths[0]["shadows"].size == 18
+    assert lengths[0]["column_weights"].size == 30
+    np.testing.assert_allclose(lengths[0]["column_weights"][12:], 30 / 600)
+    play(np.arange(30), np.random.default_rng(0))
+    assert lengths[1]["shadows"] is None
+
+
+def test_a_column_that_stands_out_is_let_off_the_penalty(lengths):
+    data = data_of()
+    X = data.X.copy()
+    X[:, 3] = data.outcome.values
+    BartReward(n_iterations=10).start(Data(X, data.outcome, data.names))(
+        np.arange(10), np.random.default_rng(0)
+    )
+    weights = lengths[0]["column_weights"]
+    assert weights[3] == 1.0
+    np.testing.assert_allclose(np.delete(weights, 3), 30 / 40)
+
+
+@pytest.mark.parametrize("n_columns", [3, 10])
+def test_noise_alone_is_rarely_paid(n_columns):
+    """A shadow is as good as a column of noise.
+
+    The ``q`` columns and ``30 - q`` shadows are exchangeable, so the one with most splits is
+    a column with probability ``q / 30``: a play that pays any has at most that probability.
+    """
+    rng = np.random.default_rng(5)
+    n_plays, n_paid = 40, 0
+    for seed in range(n_plays):
+        X, y = rng.random((100, n_columns)), rng.standard_normal(100)
+        data = Data(X, read_outcome(y, 100), tuple(f"x{j}" for j in range(n_columns)))
+        play = BartReward(n_iterations=200, min_splits=0.1).start(data)
+        n_paid += play(np.arange(n_columns), np.random.default_rng(seed)).any()
+    assert 0 < n_paid <= stats.binom(n_plays, n_columns / 30).ppf(0.999)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def response_of(y, noise_scale="sd"):
 
 
 def law_of(prior, response, n_columns=7):
-    return prior.law(response, n_columns, burn=3, sparse_from=2, free_noise=True)
+    return prior.law(response, np.ones(n_columns), burn=3, sparse_from=2, free_noise=True)
 
 
 @pytest.mark.parametrize("base", [0.1, 0.95])
@@ -107,9 +107,6 @@ def test_numbers_of_any_type_give_the_same_law():
         ("rho", 0.0, ValueError),
         ("theta_floor", -0.1, ValueError),
         ("theta_floor", math.nan, ValueError),
-        ("column_weight", 0.0, ValueError),
-        ("column_weight", 1.1, ValueError),
-        ("column_weight", math.nan, ValueError),
         ("rho", "p", TypeError),
         *((name, math.nan, ValueError) for name in ("base", "power", "k", "noise_df", "a", "rho")),
         *((name, math.inf, ValueError) for name in ("base", "power", "k", "noise_df", "b", "rho")),

@@ -37,13 +37,14 @@ def cut(table, response, rows):
     )
 
 
-def advance(table, response, *, columns, rows=None, sparse=True):
+def advance(table, response, *, columns, rows=None, shadows=None, sparse=True):
     chain = start_chain(
         table,
         response,
         Prior(n_trees=5, sparse=sparse),
         columns=columns,
         rows=rows,
+        shadows=shadows,
         n_iterations=N_ITERATIONS,
         n_burn=N_ITERATIONS // 2,
         rng=np.random.default_rng(3),
@@ -99,3 +100,30 @@ def test_rows_that_are_left_out_do_not_matter(family):
     values[::3] = values[0]
     changed = replace(table, codes=codes), replace(response, values=in_bit_order(values))
     assert_same_chain(before, advance(*changed, columns=columns, rows=rows))
+
+
+@pytest.mark.parametrize("rows", [None, np.arange(0, 150, 2)])
+@pytest.mark.parametrize("family", ["gaussian", "probit"])
+def test_shadows_are_shuffled_copies_behind_the_columns(family, rows):
+    table, response = make(family)
+    columns, shadows = np.array([4, 1]), np.array([1, 1, 5])
+    chain = advance(table, response, columns=columns, rows=rows, shadows=shadows)
+    seen = np.arange(150) if rows is None else rows
+    codes = chain.design.codes.view(np.uint8)[:, : seen.size]
+    assert_array_equal(codes[:2], table.codes[columns][:, seen])
+    for shadow, column in zip(codes[2:], shadows, strict=True):
+        assert_array_equal(np.sort(shadow), np.sort(table.codes[column, seen]))
+        assert (shadow != table.codes[column, seen]).any()
+    assert (codes[2] != codes[3]).any()
+    assert chain.counts.size == 5
+    assert_array_equal(
+        in_row_order(chain.chain.target.values, seen.size),
+        in_row_order(response.values, 150)[seen],
+    ) if family == "gaussian" else None
+
+
+def test_no_shadows_are_the_default():
+    table, response = make("gaussian")
+    columns = np.array([1, 0, 5])
+    one = advance(table, response, columns=columns, shadows=np.empty(0, dtype=np.int64))
+    assert_same_chain(one, advance(table, response, columns=columns))

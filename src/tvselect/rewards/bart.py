@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import ceil
 from numbers import Integral, Real
 from typing import Literal
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 
 from tvselect.rewards.base import Data, Feedback, Reward
+from tvselect.rewards.credit import credits
 from tvselect.trees import Prior, start_chain, working_response
 
 ALL_ROWS, SOME_ROWS, RARE_ROWS = 1000, 500, 100
@@ -22,8 +22,8 @@ class BartReward(Reward):
 
     Parameters
     ----------
-    n_trees : int, default=10
-    n_iterations : int, default=1000
+    n_trees : int, default=40
+    n_iterations : int, default=500
         Iterations of a play, M in the paper; more where ``kappa`` asks for it.
     n_burn : int, optional
         Iterations that the average rule leaves out; half of all by default.
@@ -32,7 +32,7 @@ class BartReward(Reward):
     rule : {"average", "last"}, default="average"
         "average" pays 1 for at least ``min_splits`` splits per forest on average after
         burn-in; "last" pays 1 when the last forest splits on the column.
-    min_splits : float, default=1.0
+    min_splits : float, default=2.5
         Splits per forest from which on the average rule pays.
     kappa : float, default=12.0
         A fair hearing for wide plays: at least ``2 kappa q / n_trees`` iterations when
@@ -40,15 +40,24 @@ class BartReward(Reward):
         keeps ``n_iterations``, as in the paper.
     theta_floor : float, default=0.01
         Lowest concentration of the sparse prior, see :class:`tvselect.trees.Prior`.
-    penalty : float, default=0.0
+    penalty : float, default=1.0
         Every column that a forest uses is weighed by ``(played / all columns) ** penalty``:
         with 1, a column of a small play has to explain as much as one of the whole table,
         which makes room for more trees. 0 forgets the columns that are not played.
+    credit : bool, default=True
+        Let a column off the penalty as far as it stands out from all others by its
+        correlation with the outcome: what would be noticed in the whole table anyway
+        need not be searched for.
+    shadows : int, default=30
+        A play of fewer columns is filled up to so many with shadows: copies of its
+        columns, each with its rows shuffled. The average rule then pays only what is
+        split on more often than every shadow, so that a few columns of noise among
+        themselves are not paid for want of anything better. 0 adds none.
     max_samples : "auto", int, float or None, default="auto"
         Rows that a play sees, drawn afresh without replacement: a number, a share, None
         for all. "auto" is all rows up to 1,000 and 500 beyond (more where one class is
         rare, so that it has about 100 rows), and all rows of a batch of a stream. With
-        many more rows than that ten trees fit too coarsely, and noise is paid for what
+        many more rows than that the trees fit too coarsely, and noise is paid for what
         they leave over: take more trees when you take more rows.
     min_leaf, max_cuts : int, default=5, 100
 
@@ -72,15 +81,17 @@ class BartReward(Reward):
 
     def __init__(
         self,
-        n_trees: int = 10,
-        n_iterations: int = 1000,
+        n_trees: int = 40,
+        n_iterations: int = 500,
         n_burn: int | None = None,
         sparse: bool = True,
         rule: Literal["average", "last"] = "average",
-        min_splits: float = 1.0,
+        min_splits: float = 2.5,
         kappa: float = 12.0,
         theta_floor: float = 0.01,
-        penalty: float = 0.0,
+        penalty: float = 1.0,
+        credit: bool = True,
+        shadows: int = 30,
         max_samples: Literal["auto"] | int | float | None = "auto",
         min_leaf: int = 5,
         max_cuts: int = 100,
@@ -94,6 +105,8 @@ class BartReward(Reward):
         self.kappa = kappa
         self.theta_floor = theta_floor
         self.penalty = penalty
+        self.credit = credit
+        self.shadows = shadows
         self.max_samples = max_samples
         self.min_leaf = min_leaf
         self.max_cuts = max_cuts
@@ -110,12 +123,15 @@ class BartReward(Reward):
         check_scalar(n_iterations, "n_iterations", Integral, min_val=1)
         check_scalar(n_burn, "n_burn", Integral, min_val=0)
         return cls(
+            n_trees=10,
             n_iterations=n_iterations + n_burn,
             n_burn=n_burn,
             sparse=sparse,
             rule="last",
             kappa=0.0,
             theta_floor=0.001,
+            penalty=0.0,
+            shadows=0,
             max_samples=None,
         )
 
@@ -131,6 +147,7 @@ class BartReward(Reward):
             check_scalar(self.n_burn, "n_burn", Integral, min_val=0, max_val=self.n_iterations - 1)
         check_scalar(self.kappa, "kappa", Real, min_val=0.0, max_val=1e6)
         check_scalar(self.penalty, "penalty", Real, min_val=0.0, max_val=10.0)
+        check_scalar(self.shadows, "shadows", Integral, min_val=0, max_val=10_000)
         check_scalar(self.min_splits, "min_splits", Real, min_val=0.0, include_boundaries="neither")
         if self.rule not in ("average", "last"):
             raise ValueError(f"rule must be 'average' or 'last', got {self.rule!r}")
@@ -148,34 +165,41 @@ class BartReward(Reward):
             )
         table = data.binned(self.max_cuts)
         response = working_response(data.outcome)
-        n_candidates = data.n_candidates or data.X.shape[1]
+        n_candidates = data.n_candidates or table.n_columns
+        credit = np.zeros(table.n_columns)
+        if self.credit and self.penalty > 0:
+            credit = credits(table, data.outcome.values, n_candidates)
 
         def feedback(columns: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
             n_iterations = max(
                 self.n_iterations, int(np.ceil(2.0 * self.kappa * columns.size / self.n_trees))
             )
-            law = prior
-            if self.penalty > 0:
-                share = columns.size / n_candidates
-                law = replace(prior, column_weight=share**self.penalty)
-            n_burn = n_iterations // 2 if self.n_burn is None else self.n_burn
+            n_shadows = max(0, self.shadows - columns.size)
+            n_in_play = columns.size + n_shadows
+            fine = self.penalty * np.log(max(1.0, n_candidates / n_in_play))
+            relief = np.append(credit[columns], np.zeros(n_shadows))
+            shadows = rng.choice(columns, n_shadows) if n_shadows else None
             rows = None
             if n_seen < data.n_rows:
                 rows = rng.choice(data.n_rows, n_seen, replace=False, shuffle=False)
             chain = start_chain(
                 table,
                 response,
-                law,
+                prior,
                 columns=columns,
                 rows=rows,
+                shadows=shadows,
+                column_weights=np.exp(np.minimum(0.0, relief - fine)),
                 n_iterations=n_iterations,
-                n_burn=n_burn,
+                n_burn=n_iterations // 2 if self.n_burn is None else self.n_burn,
                 rng=rng,
             )
             chain.advance()
             if self.rule == "last":
-                return (chain.counts > 0).astype(np.float64)
-            return (chain.averages()[0] >= self.min_splits).astype(np.float64)
+                return (chain.counts[: columns.size] > 0).astype(np.float64)
+            splits, rivals = np.split(chain.averages()[0], [columns.size])
+            paid = (splits >= self.min_splits) & (splits > rivals.max(initial=0.0))
+            return paid.astype(np.float64)
 
         return feedback
 

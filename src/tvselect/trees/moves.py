@@ -156,7 +156,7 @@ def birth(
         residual_right,
     )
     if chain.tally.columns[column, COUNT] == 0:
-        log_ratio += law.column_log_weight
+        log_ratio += law.column_log_weights[column]
     if accepts(rng, log_ratio):
         split_leaf(
             trees, leaves, proposal, tree, node, column, cut, missing_left, sum_left, fitted_left
@@ -189,7 +189,7 @@ def death(
     )
     column = trees.nodes[tree, node, COLUMN]
     if chain.tally.columns[column, COUNT] == 1:
-        log_ratio -= law.column_log_weight
+        log_ratio -= law.column_log_weights[column]
     if accepts(rng, log_ratio):
         merge_leaves(trees, leaves, tree, node)
         uncount_split(chain.tally, column, iteration, law.burn)

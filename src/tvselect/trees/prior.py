@@ -55,9 +55,6 @@ class Prior:
     theta_floor : float, default=0.001
         ``theta / (theta + rho)`` is never below this (R's grid ends there too). The
         higher it is, the more often a split tries a column that the forest does not use.
-    column_weight : float, default=1.0
-        In (0, 1]: the prior weighs a forest by this number for every column it uses. Below
-        1 a column has to explain more before the forest takes it.
 
     Notes
     -----
@@ -76,7 +73,6 @@ class Prior:
     b: float = 1.0
     rho: float | None = None
     theta_floor: float = 0.001
-    column_weight: float = 1.0
 
     def __post_init__(self) -> None:
         check_scalar(self.n_trees, "n_trees", Integral, min_val=1, max_val=10**6)
@@ -86,10 +82,6 @@ class Prior:
             check_scalar(value, name, Real, min_val=0.0, max_val=high, include_boundaries="neither")
         check_scalar(self.power, "power", Real, min_val=0.0)
         check_scalar(self.theta_floor, "theta_floor", Real, min_val=0.0, max_val=0.5)
-        check_scalar(
-            self.column_weight, "column_weight", Real, min_val=0.0, max_val=1.0,
-            include_boundaries="right",
-        )  # fmt: skip
         for name in ("k", "noise_df", "a", "b", "rho"):
             value = getattr(self, name)
             if value is not None:
@@ -104,7 +96,6 @@ class Prior:
             "b",
             "rho",
             "theta_floor",
-            "column_weight",
         ):
             value = getattr(self, name)
             if value is not None and not math.isfinite(value):
@@ -116,9 +107,19 @@ class Prior:
         return spread / (float(self.k) * math.sqrt(self.n_trees))
 
     def law(
-        self, response: Response, n_columns: int, *, burn: int, sparse_from: int, free_noise: bool
+        self,
+        response: Response,
+        column_weights: NDArray[np.float64],
+        *,
+        burn: int,
+        sparse_from: int,
+        free_noise: bool,
     ) -> Law:
-        """The prior in the kernel's numbers, for a response and a number of columns."""
+        """The prior in the kernel's numbers, for a response and the columns in play.
+
+        A forest is weighed by the weight, in (0, 1], of every column it uses.
+        """
+        n_columns = column_weights.size
         quantile = 2.0 * float(gammaincinv(self.noise_df / 2.0, 1.0 - self.noise_quantile))
         rho_share = 1.0 if self.rho is None else self.rho / n_columns
         shares, log_shares = concentration_grid(self.a, self.b, rho_share, self.theta_floor)
@@ -135,5 +136,5 @@ class Prior:
             sparse_from=sparse_from if self.sparse else NEVER,
             shares=shares,
             log_shares=log_shares,
-            column_log_weight=math.log(self.column_weight),
+            column_log_weights=np.log(column_weights),
         )

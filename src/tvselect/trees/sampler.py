@@ -136,12 +136,16 @@ def start_chain(
     *,
     columns: NDArray[np.int64] | None = None,
     rows: NDArray[np.int64] | None = None,
+    shadows: NDArray[np.int64] | None = None,
+    column_weights: NDArray[np.float64] | None = None,
     n_iterations: int,
     n_burn: int,
     sigma: float | None = None,
     rng: np.random.Generator,
 ) -> Sampler:
-    """Start a chain on some columns of a table; no column is copied unless rows are chosen.
+    """Start a chain on some columns of a table.
+
+    No column is copied unless rows are chosen or shadows asked for.
 
     Parameters
     ----------
@@ -153,6 +157,13 @@ def start_chain(
     rows : int64 array, optional
         Rows that the chain sees; all of them by default. The columns are then copied
         for these rows, and the forest counts columns in the order of ``columns``.
+    shadows : int64 array, optional
+        Columns whose copies, each with its rows shuffled, stand beside the others and
+        compete with them for splits; the forest counts them last, in this order.
+    column_weights : float64 array, optional
+        In (0, 1], of the columns and then of the shadows: the prior weighs a forest by
+        the weight of every column it uses. Below 1 a column has to explain more before
+        the forest takes it. 1 by default.
     n_iterations, n_burn : int
         Iterations in all, and how many of them the averages leave out. With a sparse
         prior the first half of these splits on all columns alike.
@@ -163,10 +174,13 @@ def start_chain(
     """
     if columns is None:
         columns = np.arange(table.n_columns, dtype=np.int64)
+    n_shadows = 0 if shadows is None else shadows.size
+    if column_weights is None:
+        column_weights = np.ones(columns.size + n_shadows)
     probit = response.family == "probit"
     law = prior.law(
         response,
-        columns.size,
+        column_weights,
         burn=n_burn,
         sparse_from=n_burn // 2,
         free_noise=sigma is None and not probit,
@@ -177,12 +191,20 @@ def start_chain(
         precision = response.noise_scale**-2
     else:
         precision = (sigma / response.scale) ** -2
-    design = Design(
-        table.codes.view(np.uint64), table.cuts.n_cuts, table.has_missing, columns, table.n_rows
-    )
-    values = response.values
-    if rows is not None:
-        design, values = _at_rows(table, response, columns, rows)
+    if rows is None and not n_shadows:
+        design = Design(
+            table.codes.view(np.uint64), table.cuts.n_cuts, table.has_missing, columns, table.n_rows
+        )
+        values = response.values
+    else:
+        if rows is None:
+            rows = np.arange(table.n_rows)
+        shown = np.broadcast_to(rows, (columns.size, rows.size))
+        if shadows is not None:
+            shuffled = rng.permuted(np.tile(rows, (n_shadows, 1)), axis=1)
+            columns, shown = np.concatenate([columns, shadows]), np.concatenate([shown, shuffled])
+        design = _at_rows(table, columns, shown)
+        values = in_bit_order(in_row_order(response.values, response.n_rows)[rows])
     return Sampler(
         design,
         law,
@@ -194,18 +216,16 @@ def start_chain(
     )
 
 
-def _at_rows(
-    table: BinnedTable, response: Response, columns: NDArray[np.int64], rows: NDArray[np.int64]
-) -> tuple[Design, NDArray[np.float64]]:
-    """Some columns at some rows: a design of their own, and the response."""
-    codes = np.zeros((columns.size, 64 * -(-rows.size // 64)), dtype=np.uint8)
-    codes[:, : rows.size] = table.codes[columns[:, None], rows]
+def _at_rows(table: BinnedTable, columns: NDArray[np.int64], rows: NDArray[np.int64]) -> Design:
+    """Some columns, each at rows of its own: a design of their own."""
+    n_rows = rows.shape[1]
+    codes = np.zeros((columns.size, 64 * -(-n_rows // 64)), dtype=np.uint8)
+    codes[:, :n_rows] = table.codes[columns[:, None], rows]
     codes.flags.writeable = False
-    design = Design(
+    return Design(
         codes.view(np.uint64),
         table.cuts.n_cuts[columns],
         table.has_missing[columns],
         np.arange(columns.size, dtype=np.int64),
-        rows.size,
+        n_rows,
     )
-    return design, in_bit_order(in_row_order(response.values, response.n_rows)[rows])

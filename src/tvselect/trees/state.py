@@ -92,7 +92,7 @@ class Law(NamedTuple):
     sparse_from: int
     shares: FloatArray
     log_shares: FloatArray
-    column_log_weight: float
+    column_log_weights: FloatArray
 
 
 class Trees(NamedTuple):

@@ -1,0 +1,75 @@
+"""What speaks for a column before any play: how far it stands out from the others."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr
+
+from tvselect.jit import kernel
+from tvselect.trees.bins import MISSING, BinnedTable
+
+SMALL = 1e-9
+MOST = 1.0 - 1e-12
+MAD_TO_SD = 1.4826
+
+
+def credits(table: BinnedTable, y: NDArray[np.float64], n_candidates: int) -> NDArray[np.float64]:
+    """How many nats a column stands out by, among all candidates, through its correlation.
+
+    The correlations are set against the bulk of all columns (their median and median
+    deviation), not against zero: where all columns go a little with the outcome, none
+    of them stands out. The credit is ``-log(n_candidates * p)`` with the two-sided
+    p-value of a column, and 0 for the many whose p-value is not that small.
+
+    Parameters
+    ----------
+    table : BinnedTable
+    y : float64 array (rows,)
+    n_candidates : int
+
+    Returns
+    -------
+    float64 array (columns,), not negative
+    """
+    y = y - y.mean()
+    y /= np.abs(y).max() or 1.0
+    r = np.empty(table.n_columns)
+    n_present = np.empty(table.n_columns, dtype=np.int64)
+    correlate(table.codes, y, r, n_present)
+    z = np.arctanh(r) * np.sqrt(np.maximum(n_present - 3, 0))
+    z -= np.median(z)
+    z /= max(1.0, MAD_TO_SD * float(np.median(np.abs(z))))
+    log_p = np.log(2.0) + log_ndtr(-np.abs(z))
+    return np.maximum(0.0, -log_p - np.log(n_candidates))
+
+
+@kernel
+def correlate(
+    codes: NDArray[np.uint8],
+    y: NDArray[np.float64],
+    correlations: NDArray[np.float64],
+    n_present: NDArray[np.int64],
+) -> None:
+    """Correlation of every column's codes with the outcome over the rows where it is present."""
+    for j in range(codes.shape[0]):
+        n = 0
+        x_sum = xx_sum = 0
+        y_sum = yy_sum = xy_sum = 0.0
+        for i in range(y.shape[0]):
+            code = codes[j, i]
+            if code != MISSING:
+                x = int(code)
+                n += 1
+                x_sum += x
+                xx_sum += x * x
+                y_sum += y[i]
+                yy_sum += y[i] * y[i]
+                xy_sum += x * y[i]
+        n_present[j] = n
+        correlations[j] = 0.0
+        x_spread = n * xx_sum - x_sum * x_sum
+        y_spread = n * yy_sum - y_sum * y_sum
+        if x_spread > 0 and y_spread > SMALL:
+            r = (n * xy_sum - x_sum * y_sum) / np.sqrt(x_spread * y_spread)
+            correlations[j] = min(MOST, max(-MOST, r))
