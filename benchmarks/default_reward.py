@@ -20,18 +20,17 @@ from tvselect.simulation import score, simulate
 
 CANDIDATES: dict[str, BartReward] = {
     "default": BartReward(),
-    "kappa=0": BartReward(kappa=0.0),
-    "kappa=6": BartReward(kappa=6.0),
-    "theta_floor=0.001": BartReward(theta_floor=0.001),
-    "rule=last": BartReward(rule="last"),
+    "no credit": BartReward(credit=False),
+    "no penalty": BartReward(penalty=0.0),
+    "no shadows": BartReward(shadows=0),
+    "min_splits=1": BartReward(min_splits=1.0),
+    "min_splits=4": BartReward(min_splits=4.0),
     "plain prior": BartReward(sparse=False),
+    "D=20, M=1,000": BartReward(20, 1000),
+    "M=300": BartReward(n_iterations=300),
+    "D=10, M=1,000, none of these": BartReward(10, 1000, penalty=0.0, shadows=0, min_splits=1.0),
     "paper, M=1,000": BartReward.paper(1000, n_burn=0),
     "paper, M=1,000, sparse": BartReward.paper(1000, n_burn=0, sparse=True),
-    "M=500": BartReward(n_iterations=500),
-    "M=3,000": BartReward(n_iterations=3000),
-    "D=5": BartReward(n_trees=5),
-    "D=20": BartReward(n_trees=20),
-    "max_samples=0.8": BartReward(max_samples=0.8),
 }
 SETUPS = ("linear", "friedman-correlated", "forest", "liang")
 SIZES = (1_000, 10_000)
