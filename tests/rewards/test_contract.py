@@ -31,7 +31,7 @@ def small_p(X, y, rng):
 
 
 REWARDS = {
-    "bart": BartReward(n_iterations=200),
+    "bart": BartReward(n_iterations=400),
     "bart, last forest": BartReward(n_trees=10, n_iterations=200, rule="last", shadows=0),
     "lasso": LassoReward(),
     "lasso, cv": LassoReward(alpha="cv"),

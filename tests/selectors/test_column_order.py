@@ -39,7 +39,9 @@ def fits(reward, order, first_seed):
 
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
 @pytest.mark.parametrize(
-    "reward", [BartReward(n_iterations=100, kappa=0.0), PValueReward(alpha=1e-3)], ids=["bart", "p"]
+    "reward",
+    [BartReward(n_trees=10, n_iterations=200, kappa=0.0), PValueReward(alpha=1e-3)],
+    ids=["bart", "p"],
 )
 def test_permuted_columns_give_the_permuted_result(reward, order):
     supports, probabilities = fits(reward, np.arange(P), 0)

@@ -21,7 +21,7 @@ def test_decoys_pass_as_often_as_noise():
         rng = np.random.default_rng(seed)
         X, y = rng.standard_normal((N_ROWS, N_COLUMNS)), rng.standard_normal(N_ROWS)
         found = StreamingThompsonSelector(
-            BartReward(n_iterations=300),
+            BartReward(n_trees=10, n_iterations=300, penalty=0.0, shadows=0),
             batch_size=150,
             n_rounds=40,
             decoys="knockoffs",

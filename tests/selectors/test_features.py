@@ -180,7 +180,9 @@ def test_an_arm_is_paid_like_its_best_column():
 
 def test_groups_of_text_columns_play_all_their_categories():
     X, y = mixed("pandas")
-    fitted = fit(X, y, BartReward(n_iterations=100), groups={"where": ["town", "x"]})
+    fitted = fit(
+        X, y, BartReward(n_trees=10, n_iterations=100, shadows=0), groups={"where": ["town", "x"]}
+    )
     assert_array_equal(fitted.get_feature_names_out(), ["x", "town", "z", "size"])
 
 
@@ -228,7 +230,9 @@ def test_a_column_that_is_always_in_leaves_its_group():
 
 def test_text_that_is_always_in_brings_all_its_categories():
     X, y = mixed("polars")
-    fitted = fit(X, y, BartReward(n_iterations=100), always_include=["town", "colour"])
+    fitted = fit(
+        X, y, BartReward(n_trees=10, n_iterations=100, shadows=0), always_include=["town", "colour"]
+    )
     assert_array_equal(fitted.get_feature_names_out(), ["town", "colour", "z", "size"])
 
 

@@ -39,7 +39,7 @@ from tvselect.sources import SourceError
 
 
 def quick_bart():
-    return BartReward(n_iterations=50, kappa=0.0)
+    return BartReward(n_trees=10, n_iterations=50, kappa=0.0, penalty=0.0, shadows=0)
 
 
 def labels_of(y):
@@ -255,7 +255,7 @@ def test_parts_with_a_single_class_are_skipped_and_counted(make):
 @pytest.mark.parametrize("reward", [PValueReward(alpha=1e-3), BartReward()], ids=["p", "bart"])
 def test_rare_positives_still_find_the_signals(reward):
     X, y = rare(n=20_000, share=0.02)
-    fitted = selector(reward, batch_size=500).fit(X, y)
+    fitted = selector(reward, batch_size=1000).fit(X, y)
     assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
 
 

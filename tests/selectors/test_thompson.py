@@ -52,7 +52,7 @@ def selector(reward=None, **settings):
 
 
 def quick_bart():
-    return BartReward(n_iterations=100, kappa=0.0)
+    return BartReward(n_trees=10, n_iterations=100, kappa=0.0, shadows=0)
 
 
 def assert_same(one, other):
@@ -212,7 +212,9 @@ def test_the_selected_columns_come_out_in_the_frame_that_was_asked_for():
 
 def test_pipelines_and_searches_reach_all_settings():
     X, y = make_data()
-    pipeline = make_pipeline(StandardScaler(), selector(BartReward()), LinearRegression())
+    pipeline = make_pipeline(
+        StandardScaler(), selector(BartReward(n_trees=10, shadows=0)), LinearRegression()
+    )
     search = GridSearchCV(
         pipeline,
         {
@@ -326,8 +328,8 @@ def test_the_time_limit_stops_between_plays(monkeypatch):
     ticks = count()
     monkeypatch.setattr(game, "time", SimpleNamespace(perf_counter=lambda: float(next(ticks))))
     X, y = make_data()
-    fitted = selector(n_plays=500, time_limit=4.5).fit(X, y)
-    assert fitted.stop_reason_ == "the time limit of 4.5 s is reached"
+    fitted = selector(n_plays=500, time_limit=12.5).fit(X, y)
+    assert fitted.stop_reason_ == "the time limit of 12.5 s is reached"
     assert fitted.n_plays_ == 4
     assert_same(fitted, selector(n_plays=4).fit(X, y))
 

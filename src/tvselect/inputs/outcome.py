@@ -101,6 +101,11 @@ class OutcomeReader:
         self.family: Literal["auto", "gaussian", "probit"] = family
         self.classes = classes
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether no batch to come can change the family or the classes."""
+        return self.family == "gaussian" or self.classes is not None
+
     def read(self, y: Any, n_rows: int) -> Outcome | None:
         """The outcome of a batch; None where it is constant: there is nothing to explain.
 

@@ -22,8 +22,8 @@ class BartReward(Reward):
 
     Parameters
     ----------
-    n_trees : int, default=40
-    n_iterations : int, default=500
+    n_trees : int, default=20
+    n_iterations : int, default=1000
         Iterations of a play, M in the paper; more where ``kappa`` asks for it.
     n_burn : int, optional
         Iterations that the average rule leaves out; half of all by default.
@@ -32,7 +32,7 @@ class BartReward(Reward):
     rule : {"average", "last"}, default="average"
         "average" pays 1 for at least ``min_splits`` splits per forest on average after
         burn-in; "last" pays 1 when the last forest splits on the column.
-    min_splits : float, default=2.5
+    min_splits : float, default=1.0
         Splits per forest from which on the average rule pays.
     kappa : float, default=12.0
         A fair hearing for wide plays: at least ``2 kappa q / n_trees`` iterations when
@@ -81,12 +81,12 @@ class BartReward(Reward):
 
     def __init__(
         self,
-        n_trees: int = 40,
-        n_iterations: int = 500,
+        n_trees: int = 20,
+        n_iterations: int = 1000,
         n_burn: int | None = None,
         sparse: bool = True,
         rule: Literal["average", "last"] = "average",
-        min_splits: float = 2.5,
+        min_splits: float = 1.0,
         kappa: float = 12.0,
         theta_floor: float = 0.01,
         penalty: float = 1.0,
@@ -164,6 +164,7 @@ class BartReward(Reward):
                 f"min_leaf={self.min_leaf} rows each"
             )
         table = data.binned(self.max_cuts)
+        n_rows = data.n_rows  # Not data itself below: the feedback may travel to other machines.
         response = working_response(data.outcome)
         n_candidates = data.n_candidates or table.n_columns
         credit = np.zeros(table.n_columns)
@@ -180,8 +181,8 @@ class BartReward(Reward):
             relief = np.append(credit[columns], np.zeros(n_shadows))
             shadows = rng.choice(columns, n_shadows) if n_shadows else None
             rows = None
-            if n_seen < data.n_rows:
-                rows = rng.choice(data.n_rows, n_seen, replace=False, shuffle=False)
+            if n_seen < n_rows:
+                rows = rng.choice(n_rows, n_seen, replace=False, shuffle=False)
             chain = start_chain(
                 table,
                 response,

@@ -5,16 +5,20 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
+from numbers import Integral
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_scalar
 from tqdm.auto import tqdm
 
-from tvselect.bandit.chain import Payoffs, ThompsonChain
+from tvselect.bandit.chain import Payoffs, ThompsonChain, Turn, skipped
 from tvselect.bandit.journal import Journal
 from tvselect.bandit.play import Play
 from tvselect.rewards.base import Feedback
+from tvselect.runners import Run, Runner
 from tvselect.selectors.features import Deal
 
 INTERRUPTED = "interrupted"
@@ -36,25 +40,32 @@ def payoffs_of_arms(feedback: Feedback, deal: Deal) -> Payoffs:
     return payoffs
 
 
+def pay(payoffs: Payoffs, turn: Turn) -> tuple[NDArray[np.bool_], float]:
+    """What a turn pays, and how long that took: all that a worker sends back."""
+    started = time.perf_counter()
+    return turn.pay(payoffs), time.perf_counter() - started
+
+
 def play_all(
     chains: Sequence[ThompsonChain],
     payoffs: Payoffs,
     journals: Sequence[Journal],
+    runner: Runner,
     *,
     time_limit: float | None = None,
-    n_jobs: int = 1,
     verbose: int = 0,
 ) -> str:
-    """Play all chains to their end, a round of plays at a time; returns why it stopped.
+    """Play all chains to their end, a window of plays at a time; returns why it stopped.
 
-    Chains are independent, so that the number of threads changes nothing. Every play is in
-    the journals before the next round starts; an interrupt (Ctrl-C) keeps all of them.
+    Chains are independent and the plays of a window are chosen together, so that the number
+    and the speed of the workers change nothing. Every play is in the journals before the next
+    window starts; an interrupt (Ctrl-C) keeps all of them.
     """
     started = time.perf_counter()
     total = sum((chain.stopping.n_plays or 0) - chain.n_plays for chain in chains)
     reasons: dict[int, str] = {}
     with (
-        ThreadPoolExecutor(max(1, min(n_jobs, len(chains)))) as pool,
+        runner.hand_out(partial(pay, payoffs)) as run,
         tqdm(total=total, desc="TVS", unit=" plays", disable=verbose < 1) as bar,
     ):
         try:
@@ -68,33 +79,52 @@ def play_all(
                     break
                 if time_limit is not None and time.perf_counter() - started >= time_limit:
                     return f"the time limit of {time_limit:g} s is reached"
-                plays = play_each(going, payoffs, pool)
+                plays = play_windows(going, run)
                 for journal in journals:
                     journal.append_all(plays)
                 show(bar, going, plays)
         except KeyboardInterrupt:
             warnings.warn(
-                "interrupted; the result covers the plays so far", RuntimeWarning, stacklevel=3
+                "interrupted; the result covers the plays so far", RuntimeWarning, stacklevel=4
             )
             return INTERRUPTED
     return "; ".join(sorted(set(reasons.values())))
 
 
-def play_each(
-    chains: Sequence[ThompsonChain], payoffs: Payoffs, pool: ThreadPoolExecutor
+def play_windows(chains: Sequence[ThompsonChain], run: Run) -> list[tuple[int, Play]]:
+    """Choose, reward, update: the next window of every chain."""
+    turns = [turn for chain in chains for turn in chain.turns()]
+    return learn_all(chains, turns, run(turns))
+
+
+def learn_all(
+    chains: Sequence[ThompsonChain],
+    turns: Sequence[Turn],
+    payments: Sequence[tuple[NDArray[np.bool_], float] | None],
 ) -> list[tuple[int, Play]]:
-    """One play of every chain, at the same time where the pool has the threads."""
-    if len(chains) == 1:
-        return [(chains[0].chain, chains[0].play(payoffs))]
-    futures = [pool.submit(chain.play, payoffs) for chain in chains]
-    try:
-        wait(futures)
-    finally:
-        # Whatever happens, no chain goes on playing behind the caller's back.
-        for future in futures:
-            future.cancel()
-        wait(futures)
-    return [(chain.chain, future.result()) for chain, future in zip(chains, futures, strict=True)]
+    """Let every chain learn from its turns; one without payment is skipped."""
+    chain_of = {chain.chain: chain for chain in chains}
+    plays = []
+    for turn, payment in zip(turns, payments, strict=True):
+        play = skipped(turn.number) if payment is None else turn.paid(*payment)
+        chain_of[turn.chain].learn(play)
+        plays.append((turn.chain, play))
+    return plays
+
+
+def widest_window(window: int | Literal["auto"], runner: Runner, n_chains: int) -> int:
+    """Most plays that are chosen together.
+
+    "auto" is 1, as in the paper, where there are no more workers than chains, and 4 per
+    worker else: enough to keep all of them busy until the last one is done.
+    """
+    if isinstance(window, str):
+        if window != "auto":
+            raise ValueError(f"window must be 'auto' or a number of plays, got {window!r}")
+        n_workers = runner.n_workers
+        return 1 if n_workers <= n_chains else -(-4 * n_workers // n_chains)
+    check_scalar(window, "window", Integral, min_val=1, max_val=10**6)
+    return int(window)
 
 
 def show(bar: tqdm, chains: Sequence[ThompsonChain], plays: Sequence[tuple[int, Play]]) -> None:

@@ -6,15 +6,21 @@ import warnings
 from numbers import Integral
 from pathlib import Path
 
-from tvselect.bandit.journal import Header, MemoryJournal, SqliteJournal
+from tvselect.bandit.journal import Header, JournalError, MemoryJournal, SqliteJournal
 
 
 def begin_journals(
-    header: Header, path: str | Path | None, memory: MemoryJournal, random_state: object
+    header: Header,
+    path: str | Path | None,
+    memory: MemoryJournal,
+    random_state: object,
+    *,
+    any_window: bool = True,
 ) -> tuple[MemoryJournal, SqliteJournal | None, int]:
     """Begin, or go on with, the journals of a run.
 
-    Plays that an earlier run left on disk are in the memory journal afterwards.
+    Plays that an earlier run left on disk are in the memory journal afterwards. A run that
+    was begun with another window is gone on with only where ``any_window`` will do.
 
     Returns
     -------
@@ -22,10 +28,13 @@ def begin_journals(
         The journals, and the seed that the run has to take: that of the journal.
     """
     if path is None:
-        return memory, None, memory.begin(header).entropy
+        stored = memory.begin(header)
+        _compare_windows(stored, header, "warm_start", any_window)
+        return memory, None, stored.entropy
     disk = SqliteJournal(path)
     try:
         stored = disk.begin(header)
+        _compare_windows(stored, header, disk.name, any_window)
         memory = MemoryJournal()
         memory.begin(stored)
         for chain in range(stored.n_chains):
@@ -38,6 +47,21 @@ def begin_journals(
         warnings.warn(
             f"{disk.name} was begun with another random_state; the run goes on with that one",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     return memory, disk, stored.entropy
+
+
+def stored_window(memory: MemoryJournal) -> int:
+    """The window that a run was begun with."""
+    assert memory.header is not None
+    return int(memory.header.settings.get("window", 1))
+
+
+def _compare_windows(stored: Header, header: Header, name: str, any_window: bool) -> None:
+    was, now = (int(each.settings.get("window", 1)) for each in (stored, header))
+    if was != now and not any_window:
+        raise JournalError(
+            f"{name}: the run was begun with window={was}, which its numbers depend on, not "
+            f"{now}; go on with window={was} or 'auto', or start anew"
+        )

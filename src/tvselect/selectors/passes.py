@@ -5,80 +5,168 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from itertools import count
 
-import numpy as np
 from tqdm.auto import tqdm
 
 from tvselect.bandit.journal import Journal
+from tvselect.runners import HereRunner, Run, Runner, ThreadRunner
+from tvselect.runners.base import call
 from tvselect.selectors.game import INTERRUPTED, show
+from tvselect.selectors.shards import ShardWork, one_pass
 from tvselect.selectors.stream import Stream
 from tvselect.sources import Batch, Source
 
-ROUND_KEY = 2**32 - 1
 
+@dataclass
+class Passes:
+    """A stream and the source it hears.
 
-def hear_all(
-    stream: Stream,
-    source: Source,
-    disk: Journal | None,
-    *,
-    batch_size: int,
-    n_rounds: int | None,
-    time_limit: float | None,
-    n_threads: int,
-    verbose: int,
-) -> str:
-    """Let the stream hear the batches that it has not heard yet; returns why it stopped."""
-    started = time.perf_counter()
-    total = None
-    if source.n_rows is not None and n_rounds is not None:
-        total = -(-source.n_rows // batch_size) * n_rounds
-    with (
-        ThreadPoolExecutor(n_threads) as threads,
-        tqdm(
-            total=total, initial=stream.n_batches, desc="TVS", unit=" batches", disable=verbose < 1
-        ) as bar,
-    ):
-        try:
-            for batch in unread_batches(stream, source, disk, batch_size, n_rounds):
-                reasons = {chain.stop_reason() for chain in stream.chains}
-                if None not in reasons:
-                    return "; ".join(sorted(map(str, reasons)))
-                if time_limit is not None and time.perf_counter() - started >= time_limit:
-                    return f"the time limit of {time_limit:g} s is reached"
-                plays = stream.hear(batch, threads, disk)
-                show(bar, stream.chains, plays[:1])
-        except KeyboardInterrupt:
-            stream.recall()
-            warnings.warn(
-                "interrupted; the result covers the plays so far", RuntimeWarning, stacklevel=4
-            )
-            return INTERRUPTED
-    if n_rounds is None:
-        return "every batch is skipped"
-    return f"the stream has ended after {n_rounds} round(s)"
+    Attributes
+    ----------
+    stream : Stream
+    source : Source
+    disk : Journal or None
+    batch_size : int
+    n_rounds : int or None
+    time_limit : float or None
+    """
 
+    stream: Stream
+    source: Source
+    disk: Journal | None
+    batch_size: int
+    n_rounds: int | None
+    time_limit: float | None
+    _deadline: float | None = field(default=None, init=False)
 
-def unread_batches(
-    stream: Stream, source: Source, disk: Journal | None, size: int, n_rounds: int | None
-) -> Iterator[Batch]:
-    """Batches that were not played yet, round after round."""
-    n_done = stream.n_batches
-    n_batches = None if source.n_rows is None else -(-source.n_rows // size)
-    if n_batches is None and disk is not None and (blob := disk.kept("batches")) is not None:
-        n_batches = int(blob)
-    for round in count() if n_rounds is None else range(n_rounds):
-        if n_batches is not None and n_done >= n_batches:
-            n_done -= n_batches
-            continue
-        seeds = np.random.SeedSequence(stream.chains[0].entropy, spawn_key=(ROUND_KEY, round))
-        yield from source.batches(size, round, np.random.default_rng(seeds), skip=n_done)
-        n_done = 0
-        if n_batches is None:
-            n_batches = stream.n_batches
-            if disk is not None:
-                disk.keep("batches", str(n_batches).encode())
-        if n_rounds is None and round > 0 and not stream.chains[0].arms.played().any():
-            return  # patience counts no skipped batch: this would never end
+    def hear_all(self, runner: Runner, verbose: int) -> str:
+        """Let the stream hear the batches it has not heard yet; returns why it stopped.
+
+        Batches are heard one by one, here, until it is settled how they are read and how many
+        there are; from then on by the workers, as many at a time as a window has turns.
+        """
+        if self.time_limit is not None:
+            self._deadline = time.perf_counter() + self.time_limit
+        n_batches = self.n_batches()
+        total = None if n_batches is None or self.n_rounds is None else n_batches * self.n_rounds
+        here = self._threads(runner)
+        with tqdm(
+            total=total,
+            initial=self.stream.n_batches,
+            desc="TVS",
+            unit=" batches",
+            disable=verbose < 1,
+        ) as bar:
+            try:
+                with here.hand_out(call) as run:
+                    reason = self._hear_here(run, runner, bar)
+                if reason is None:
+                    n_batches = self.n_batches()
+                    assert n_batches is not None
+                    work = ShardWork(
+                        self.source,
+                        self.batch_size,
+                        n_batches,
+                        self.stream.chains[0].entropy,
+                        self.stream.settled_reading(),
+                    )
+                    with runner.hand_out(work) as run:
+                        reason = self._hear_elsewhere(run, n_batches, bar)
+            except KeyboardInterrupt:
+                self.stream.recall()
+                warnings.warn(
+                    "interrupted; the result covers the plays so far", RuntimeWarning, stacklevel=5
+                )
+                return INTERRUPTED
+        return reason
+
+    def _hear_here(self, run: Run, runner: Runner, bar: tqdm) -> str | None:
+        """Hear batch after batch; None when others may take over."""
+        for batch in self._unread():
+            if self._others_may_read(runner):
+                return None
+            reason = self._stop_reason()
+            if reason is not None:
+                return reason
+            plays = self.stream.hear(batch, run, self.disk)
+            show(bar, self.stream.chains, plays[:1])
+        return self._end()
+
+    def _hear_elsewhere(self, run: Run, n_batches: int, bar: tqdm) -> str:
+        """Hear a window of batches at a time."""
+        stream = self.stream
+        while self.n_rounds is None or stream.n_batches < n_batches * self.n_rounds:
+            reason = self._stop_reason()
+            if reason is not None:
+                return reason
+            if self.n_rounds is None and self._all_skipped(n_batches):
+                break
+            n_left = None
+            if self.n_rounds is not None:
+                n_left = n_batches * self.n_rounds - stream.n_batches
+            windows = [chain.turns()[:n_left] for chain in stream.chains]
+            # A batch's turns side by side: a worker reads it once for all of them.
+            turns = [turn for together in zip(*windows, strict=True) for turn in together]
+            plays = stream.learn(turns, run(turns), self.disk)
+            show(bar, stream.chains, plays[:: len(stream.chains)])
+        return self._end()
+
+    def n_batches(self) -> int | None:
+        """Batches of a round, where that is known."""
+        if self.source.n_rows is not None:
+            return -(-self.source.n_rows // self.batch_size)
+        blob = None if self.disk is None else self.disk.kept("batches")
+        return None if blob is None else int(blob)
+
+    def _unread(self) -> Iterator[Batch]:
+        """Batches that were not played yet, round after round."""
+        stream = self.stream
+        n_done = stream.n_batches
+        n_batches = self.n_batches()
+        for round in count() if self.n_rounds is None else range(self.n_rounds):
+            if n_batches is not None and n_done >= n_batches:
+                n_done -= n_batches
+                continue
+            entropy = stream.chains[0].entropy
+            yield from one_pass(self.source, self.batch_size, round, entropy, n_done)
+            n_done = 0
+            if n_batches is None:
+                n_batches = stream.n_batches
+                if self.disk is not None:
+                    self.disk.keep("batches", str(n_batches).encode())
+            if self.n_rounds is None and self._all_skipped(n_batches):
+                return
+
+    def _all_skipped(self, n_batches: int) -> bool:
+        """Whether two rounds taught nothing: patience counts no skipped batch and would wait."""
+        stream = self.stream
+        return stream.n_batches >= 2 * n_batches and not stream.chains[0].arms.played().any()
+
+    def _others_may_read(self, runner: Runner) -> bool:
+        return (
+            runner.n_workers > 1
+            and self.source.can_repeat
+            and self.n_batches() is not None
+            and self.stream.is_settled
+        )
+
+    def _threads(self, runner: Runner) -> Runner:
+        """Chains play on the same batch at the same time."""
+        n_threads = min(runner.n_workers, len(self.stream.chains))
+        return HereRunner() if n_threads == 1 else ThreadRunner(n_threads)
+
+    def _stop_reason(self) -> str | None:
+        if all(chain.is_between_windows for chain in self.stream.chains):
+            reasons = {chain.stop_reason() for chain in self.stream.chains}
+            if None not in reasons:
+                return "; ".join(sorted(map(str, reasons)))
+        if self._deadline is not None and time.perf_counter() >= self._deadline:
+            return f"the time limit of {self.time_limit:g} s is reached"
+        return None
+
+    def _end(self) -> str:
+        if self.n_rounds is None:
+            return "every batch is skipped"
+        return f"the stream has ended after {self.n_rounds} round(s)"

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.bandit.chain import ThompsonChain
+from tvselect.bandit.chain import Payoffs, ThompsonChain, Turn
 from tvselect.bandit.journal import Header, Journal, MemoryJournal
 from tvselect.bandit.play import Play
 from tvselect.inputs import Outcome, OutcomeReader
 from tvselect.rewards import Data, Reward
 from tvselect.rewards.base import Feedback
+from tvselect.runners import Run
 from tvselect.selectors.encoding import Encoding
 from tvselect.selectors.features import Deal, Features, Groups, deal, refuse_nonfinite
-from tvselect.selectors.game import payoffs_of_arms, play_each
+from tvselect.selectors.game import learn_all, pay, payoffs_of_arms
 from tvselect.selectors.head import Head
 from tvselect.sources import Batch
 
@@ -94,16 +95,21 @@ class Stream:
         for chain in self.chains:
             chain.replay(self.memory.plays(chain.chain))
 
-    def hear(
-        self, batch: Batch, pool: ThreadPoolExecutor, disk: Journal | None
-    ) -> list[tuple[int, Play]]:
+    def hear(self, batch: Batch, run: Run, disk: Journal | None) -> list[tuple[int, Play]]:
         """Let every chain play on a batch, and write the plays down.
 
         A batch that fails leaves everything as it was.
+
+        Parameters
+        ----------
+        batch : Batch
+        run : callable
+            Calls the functions it is given, in this process.
+        disk : Journal or None
         """
         head, outcomes = copy(self.head), copy(self.outcomes)
         try:
-            plays = self._plays(batch, pool)
+            plays = self._plays(batch, run)
             if disk is not None:
                 self._keep(disk, head, outcomes)
                 disk.append_all(plays)
@@ -114,13 +120,47 @@ class Stream:
             raise
         return plays
 
-    def _plays(self, batch: Batch, pool: ThreadPoolExecutor) -> list[tuple[int, Play]]:
-        outcome = self._outcome(batch)
+    @property
+    def is_settled(self) -> bool:
+        """Whether no batch to come can change how batches are read."""
+        return self.head.is_full and self.outcomes.is_settled
+
+    def settled_reading(self) -> Reading:
+        """How batches are read from now on."""
+        assert self.head.encoding is not None
+        encoding = self.head.encoding
+        return Reading(
+            self.reward, encoding, self._deal(encoding), self._decoy_key, copy(self.outcomes)
+        )
+
+    def learn(
+        self,
+        turns: Sequence[Turn],
+        payments: Sequence[tuple[NDArray[np.bool_], float] | None],
+        disk: Journal | None,
+    ) -> list[tuple[int, Play]]:
+        """Learn from turns that workers have played, and write them down."""
+        try:
+            plays = learn_all(self.chains, turns, payments)
+            if disk is not None:
+                disk.append_all(plays)
+            self.memory.append_all(plays)
+        except BaseException:
+            self.recall()
+            raise
+        return plays
+
+    def _plays(self, batch: Batch, run: Run) -> list[tuple[int, Play]]:
+        outcome = read_target(self.outcomes, batch, self.n_batches)
         encoding = self._encoding(batch)
         if outcome is None or batch.n_rows < self.reward.min_rows:
             return [(chain.chain, chain.skip()) for chain in self.chains]
-        feedback = batch_feedback(self.reward, encoding, batch, outcome, self._decoy_key)
-        return play_each(self.chains, payoffs_of_arms(feedback, self._deal(encoding)), pool)
+        reading = Reading(
+            self.reward, encoding, self._deal(encoding), self._decoy_key, self.outcomes
+        )
+        payoffs = reading.payoffs(batch, outcome)
+        turns = [chain.turns()[0] for chain in self.chains]
+        return learn_all(self.chains, turns, run([partial(pay, payoffs, turn) for turn in turns]))
 
     def _deal(self, encoding: Encoding) -> Deal:
         """The arms' columns, dealt out anew only when the encoding is another one."""
@@ -151,11 +191,45 @@ class Stream:
         seeds = np.random.SeedSequence(self.chains[0].entropy, spawn_key=(HEAD_KEY,))
         return int(seeds.generate_state(1, np.uint64)[0])
 
-    def _outcome(self, batch: Batch) -> Outcome | None:
-        try:
-            return self.outcomes.read(batch.target(), batch.n_rows)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"batch {self.n_batches}: {error}") from None
+
+@dataclass(frozen=True)
+class Reading:
+    """How the batches of a stream are read and paid, here or by a worker elsewhere.
+
+    Attributes
+    ----------
+    reward : Reward
+    encoding : Encoding
+    dealt : Deal
+    decoy_key : int
+    outcomes : OutcomeReader
+    """
+
+    reward: Reward
+    encoding: Encoding
+    dealt: Deal
+    decoy_key: int
+    outcomes: OutcomeReader
+
+    def payoffs(self, batch: Batch, outcome: Outcome) -> Payoffs:
+        """What arms are paid on a batch."""
+        feedback = batch_feedback(self.reward, self.encoding, batch, outcome, self.decoy_key)
+        return payoffs_of_arms(feedback, self.dealt)
+
+    def pay(self, batch: Batch, turn: Turn) -> tuple[NDArray[np.bool_], float] | None:
+        """What a turn pays on a batch; None for a batch that is skipped."""
+        outcome = read_target(self.outcomes, batch, turn.number)
+        if outcome is None or batch.n_rows < self.reward.min_rows:
+            return None
+        return pay(self.payoffs(batch, outcome), turn)
+
+
+def read_target(outcomes: OutcomeReader, batch: Batch, number: int) -> Outcome | None:
+    """The outcome of a batch; an error names the batch."""
+    try:
+        return outcomes.read(batch.target(), batch.n_rows)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"batch {number}: {error}") from None
 
 
 def batch_feedback(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from importlib.metadata import version
 from numbers import Integral, Real
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import validate_data
@@ -25,13 +23,16 @@ from tvselect.bandit.oracle import MEDIAN_MODEL_COST, Oracle
 from tvselect.bandit.stopping import Stopping
 from tvselect.inputs import OutcomeReader
 from tvselect.rewards import Reward
+from tvselect.runners import HereRunner, Runner, open_runner, opened
+from tvselect.runners.base import call
 from tvselect.selectors.base import BanditSelector
 from tvselect.selectors.features import Deal, Groups, needs_encoding
 from tvselect.selectors.fingerprint import fingerprint
+from tvselect.selectors.game import widest_window
 from tvselect.selectors.head import Head
 from tvselect.selectors.history import History
-from tvselect.selectors.journals import begin_journals
-from tvselect.selectors.passes import hear_all
+from tvselect.selectors.journals import begin_journals, stored_window
+from tvselect.selectors.passes import Passes
 from tvselect.selectors.settings import (
     PerArm,
     arm_priors,
@@ -88,7 +89,16 @@ class StreamingThompsonSelector(BanditSelector):
     n_chains : int, default=1
         Independent games on the same batches, pooled by adding counts.
     n_jobs : int, optional
-        Threads for the chains; the numbers do not depend on it.
+        Threads or processes that play at the same time.
+    runner : {"threads", "processes"}, address, distributed.Client or Runner, optional
+        Where plays run: threads by default; an address such as ``tcp://head-node:8786``,
+        or a client, is a Dask cluster (``n_jobs`` is not used then). Workers open the
+        files themselves, so that these must be at the same place for all of them.
+    window : "auto" or int, default="auto"
+        At most so many batches are played from one state of the arms, at the same time,
+        never more than a tenth of those that are done. "auto" is 1, as in the paper,
+        unless there are more workers than chains: 4 per worker then. The numbers depend
+        on the window, not on the number, kind or speed of the workers.
     random_state : int, SeedSequence, RandomState, Generator or None
     journal : path, optional
         File that keeps every play (SQLite). A run on the same data and settings goes on
@@ -145,6 +155,8 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         family: Literal["auto", "gaussian", "probit"] = "auto",
         n_chains: int = 1,
         n_jobs: int | None = None,
+        runner: Any = None,
+        window: int | Literal["auto"] = "auto",
         random_state: Any = None,
         journal: str | Path | None = None,
         verbose: int = 0,
@@ -164,6 +176,8 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         self.family = family
         self.n_chains = n_chains
         self.n_jobs = n_jobs
+        self.runner = runner
+        self.window = window
         self.random_state = random_state
         self.journal = journal
         self.verbose = verbose
@@ -241,7 +255,8 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         is_new = not hasattr(self, "_stream")
         if is_new:
             self._check_parameters()
-            disk = self._begin(source, OutcomeReader(self.family), identity=PARTIAL_FIT)
+            outcomes = OutcomeReader(self.family)
+            disk = self._begin(source, outcomes, HereRunner(), identity=PARTIAL_FIT)
         elif self.journal is not None:
             if self._stream.header.settings["batch_size"] is not None:
                 raise ValueError(
@@ -252,12 +267,12 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         try:
             with (
                 closing(disk) if disk is not None else nullcontext(),
-                ThreadPoolExecutor(self._n_threads()) as threads,
+                open_runner(None, self.n_jobs).hand_out(call) as run,
             ):
                 if disk is not None:
                     disk.begin(self._stream.header)
                 self._refuse_other_kinds(source)
-                self._stream.hear(batch, threads, disk)
+                self._stream.hear(batch, run, disk)
         except BaseException:
             if is_new:
                 del self._stream
@@ -279,19 +294,24 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
                 f"n_rounds={self.n_rounds}, but this stream can be read only once: use n_rounds=1"
             )
         identity = "" if self.journal is None else source.identity()
-        disk = self._begin(source, outcomes, identity=identity)
+        with opened(self.runner, self.n_jobs) as runner:
+            return self._hear(source, outcomes, runner, identity)
+
+    def _hear(
+        self, source: Source, outcomes: OutcomeReader, runner: Runner, identity: str
+    ) -> StreamingThompsonSelector:
+        disk = self._begin(source, outcomes, runner, identity=identity)
         with closing(disk) if disk is not None else nullcontext():
             try:
-                self.stop_reason_ = hear_all(
+                passes = Passes(
                     self._stream,
                     source,
                     disk,
-                    batch_size=int(self.batch_size),
-                    n_rounds=self.n_rounds,
-                    time_limit=self.time_limit,
-                    n_threads=self._n_threads(),
-                    verbose=self.verbose,
+                    int(self.batch_size),
+                    self.n_rounds,
+                    self.time_limit,
                 )
+                self.stop_reason_ = passes.hear_all(runner, self.verbose)
             except BaseException:
                 if self._stream.n_batches:
                     self.stop_reason_ = "stopped by an error"
@@ -302,12 +322,12 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
             warnings.warn(
                 "every batch was skipped: too few rows, or y is constant, in each of them",
                 RuntimeWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return self
 
     def _begin(
-        self, source: Source, outcomes: OutcomeReader, *, identity: str
+        self, source: Source, outcomes: OutcomeReader, runner: Runner, *, identity: str
     ) -> SqliteJournal | None:
         """Set up the game, from the journal if it holds plays already; returns that on disk."""
         reward = as_reward(self.reward)
@@ -333,17 +353,24 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
             "family": self.family,
             "names": source.names,
         }
+        window = widest_window(self.window, runner, self.n_chains)
         header = Header(
             fingerprint=fingerprint(identity, reward, settings),
             entropy=entropy_of(self.random_state),
             n_arms=n_arms,
             n_chains=self.n_chains,
-            settings={"reward": repr(reward), "batch_size": settings["batch_size"]},
+            settings={
+                "reward": repr(reward),
+                "batch_size": settings["batch_size"],
+                "window": window,
+            },
             version=version("tvselect"),
         )
+        is_auto = self.window == "auto"
         memory, disk, entropy = begin_journals(
-            header, self.journal, MemoryJournal(), self.random_state
+            header, self.journal, MemoryJournal(), self.random_state, any_window=is_auto
         )
+        window = stored_window(memory) if is_auto else window
         oracle = Oracle(self.n_features_to_select, dealt.n_arms)
         stopping = Stopping(patience=self.patience)
         self._stream = Stream(
@@ -351,7 +378,12 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
             reward=reward,
             chains=[
                 ThompsonChain(
-                    Arms(n_arms, a, b, c, discount), oracle, stopping, entropy=entropy, chain=k
+                    Arms(n_arms, a, b, c, discount),
+                    oracle,
+                    stopping,
+                    entropy=entropy,
+                    chain=k,
+                    window=window,
                 )
                 for k in range(self.n_chains)
             ],
@@ -407,9 +439,6 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
                 "them alike"
             )
 
-    def _n_threads(self) -> int:
-        return max(1, min(effective_n_jobs(self.n_jobs), self.n_chains))
-
     def _array_source(self, X: Any, y: Any, *, reset: bool) -> ArraySource:
         if y is None:
             raise ValueError(
@@ -439,7 +468,6 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
             )  # fmt: skip
             if math.isnan(self.discount):
                 raise ValueError("discount must be a number in (0, 1], got nan")
-        effective_n_jobs(self.n_jobs)  # refuses what is no number of threads
 
 
 def _as_one_batch(source: ArraySource) -> Batch:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_scalar
 from sklearn.utils.validation import validate_data
@@ -21,6 +20,7 @@ from tvselect.bandit.oracle import MEDIAN_MODEL_COST, Oracle
 from tvselect.bandit.stopping import Stopping
 from tvselect.inputs import read_outcome
 from tvselect.rewards import Data, Reward
+from tvselect.runners import Runner, opened
 from tvselect.selectors.base import BanditSelector
 from tvselect.selectors.features import (
     Deal,
@@ -32,9 +32,9 @@ from tvselect.selectors.features import (
     refuse_nonfinite,
 )
 from tvselect.selectors.fingerprint import fingerprint, identity_of
-from tvselect.selectors.game import INTERRUPTED, payoffs_of_arms, play_all
+from tvselect.selectors.game import INTERRUPTED, payoffs_of_arms, play_all, widest_window
 from tvselect.selectors.history import History
-from tvselect.selectors.journals import begin_journals
+from tvselect.selectors.journals import begin_journals, stored_window
 from tvselect.selectors.settings import (
     arm_priors,
     arm_thresholds,
@@ -82,7 +82,15 @@ class ThompsonSelector(BanditSelector):
     n_chains : int, default=1
         Independent runs, pooled by adding counts.
     n_jobs : int, optional
-        Threads for the chains; the numbers do not depend on it.
+        Threads or processes that play at the same time.
+    runner : {"threads", "processes"}, address, distributed.Client or Runner, optional
+        Where plays run: threads by default; an address such as ``tcp://head-node:8786``,
+        or a client, is a Dask cluster (``n_jobs`` is not used then).
+    window : "auto" or int, default="auto"
+        At most so many plays are chosen from one state of the arms and paid at the same
+        time, never more than a tenth of the plays that are done. "auto" is 1, as in the
+        paper, unless there are more workers than chains: 4 per worker then. The numbers
+        depend on the window, not on the number, kind or speed of the workers.
     random_state : int, RandomState, Generator or None
     journal : path, optional
         File that keeps every play (SQLite). If it holds plays of the same data and
@@ -142,6 +150,8 @@ class ThompsonSelector(BanditSelector):
         family: Literal["auto", "gaussian", "probit"] = "auto",
         n_chains: int = 1,
         n_jobs: int | None = None,
+        runner: Any = None,
+        window: int | Literal["auto"] = "auto",
         random_state: Any = None,
         journal: str | Path | None = None,
         warm_start: bool = False,
@@ -159,6 +169,8 @@ class ThompsonSelector(BanditSelector):
         self.family = family
         self.n_chains = n_chains
         self.n_jobs = n_jobs
+        self.runner = runner
+        self.window = window
         self.random_state = random_state
         self.journal = journal
         self.warm_start = warm_start
@@ -184,6 +196,12 @@ class ThompsonSelector(BanditSelector):
             Itself, fitted.
         """
         self._check_parameters()
+        with opened(self.runner, self.n_jobs) as runner:
+            return self._fit(X, y, fit_params, runner)
+
+    def _fit(
+        self, X: Any, y: Any, fit_params: dict[str, ArrayLike | None], runner: Runner
+    ) -> ThompsonSelector:
         reward = as_reward(self.reward)
         features = self._features(X, y, reward)
         data = Data(
@@ -196,12 +214,22 @@ class ThompsonSelector(BanditSelector):
         c, prior = arm_thresholds(self.cost, dealt), arm_priors(self.prior, dealt)
         check_wanted(self.n_features_to_select, dealt)
         payoffs = payoffs_of_arms(reward.start(data), dealt)
-        memory, disk, entropy = self._journals(data, dealt, c, prior)
+        window = widest_window(self.window, runner, self.n_chains)
+        memory, disk, entropy = self._journals(data, dealt, c, prior, window)
+        if self.window == "auto":
+            window = stored_window(memory)
         oracle = Oracle(self.n_features_to_select)
         stopping = Stopping(self.n_plays, self.patience)
 
         chains = [
-            ThompsonChain(Arms(dealt.n_arms, *prior, c), oracle, stopping, entropy=entropy, chain=k)
+            ThompsonChain(
+                Arms(dealt.n_arms, *prior, c),
+                oracle,
+                stopping,
+                entropy=entropy,
+                chain=k,
+                window=window,
+            )
             for k in range(self.n_chains)
         ]
         for chain in chains:
@@ -211,8 +239,8 @@ class ThompsonSelector(BanditSelector):
                 chains,
                 payoffs,
                 [memory] if disk is None else [memory, disk],
+                runner,
                 time_limit=self.time_limit,
-                n_jobs=effective_n_jobs(self.n_jobs),
                 verbose=self.verbose,
             )
         finally:
@@ -278,7 +306,7 @@ class ThompsonSelector(BanditSelector):
         return weights
 
     def _journals(
-        self, data: Data, dealt: Deal, c: Any, prior: tuple[Any, Any]
+        self, data: Data, dealt: Deal, c: Any, prior: tuple[Any, Any], window: int
     ) -> tuple[MemoryJournal, Journal | None, int]:
         """The journal in memory, that on disk, and the seed of the run.
 
@@ -299,8 +327,10 @@ class ThompsonSelector(BanditSelector):
             entropy=entropy_of(self.random_state),
             n_arms=dealt.n_arms,
             n_chains=self.n_chains,
-            settings={"reward": repr(reward), "n_rows": data.n_rows},
+            settings={"reward": repr(reward), "n_rows": data.n_rows, "window": window},
             version=version("tvselect"),
         )
         memory = MemoryJournal() if kept is None else kept.journal
-        return begin_journals(header, self.journal, memory, self.random_state)
+        return begin_journals(
+            header, self.journal, memory, self.random_state, any_window=self.window == "auto"
+        )

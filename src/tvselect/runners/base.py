@@ -1,0 +1,81 @@
+"""What a runner is: workers that do the same work on many tasks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from itertools import pairwise
+from typing import Any
+
+Work = Callable[[Any], Any]
+"""A pure function of one task: done again elsewhere it gives the same."""
+Run = Callable[[Sequence[Any]], list[Any]]
+"""``run(tasks)``: the results in the order of the tasks."""
+
+MOST_LOSSES = 5
+"""So many workers may be lost in one call of ``run`` before it gives up."""
+
+
+class WorkerError(RuntimeError):
+    """Workers that are lost again and again, or that cannot be reached."""
+
+
+class Runner(ABC):
+    """Workers, wherever they are. What they return never depends on who did it.
+
+    Attributes
+    ----------
+    n_workers : int
+        Tasks that run at the same time.
+    """
+
+    @property
+    @abstractmethod
+    def n_workers(self) -> int:
+        """Tasks that run at the same time."""
+
+    @abstractmethod
+    def hand_out(self, work: Work) -> AbstractContextManager[Run]:
+        """Give the work, and the data it holds, to every worker once.
+
+        Parameters
+        ----------
+        work : callable
+            A pure function of one task.
+
+        Returns
+        -------
+        context manager
+            Of a function that runs a list of tasks. A task whose worker is lost is done
+            again by another one; an error that the work raises is raised as it is.
+        """
+
+    def close(self) -> None:  # noqa: B027
+        """Let go of what the runner has opened; most have nothing to let go of."""
+
+
+def shares(tasks: Sequence[Any], n_workers: int) -> list[Sequence[Any]]:
+    """Cut the tasks into runs of neighbours, one per worker, as even as can be.
+
+    Examples
+    --------
+    >>> shares([1, 2, 3, 4, 5], 2)
+    [[1, 2, 3], [4, 5]]
+    >>> shares([1], 2)
+    [[1]]
+    """
+    n_shares = min(n_workers, len(tasks))
+    short, longer = divmod(len(tasks), max(1, n_shares))
+    ends = [k * short + min(k, longer) for k in range(n_shares + 1)]
+    return [tasks[first:last] for first, last in pairwise(ends)]
+
+
+def do_share(work: Work, tasks: Sequence[Any]) -> list[Any]:
+    """The work on several tasks, one after the other."""
+    return [work(task) for task in tasks]
+
+
+def call(task: Callable[[], Any]) -> Any:
+    """The work of a runner whose tasks are functions."""
+    return task()

@@ -1,0 +1,64 @@
+"""Runners of this process: its own thread, or several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, final
+
+from tvselect.runners.base import Run, Runner, Work, do_share
+
+
+@final
+class HereRunner(Runner):
+    """One task after the other, in the thread that asks."""
+
+    @property
+    def n_workers(self) -> int:
+        """One."""
+        return 1
+
+    @contextmanager
+    def hand_out(self, work: Work) -> Iterator[Run]:
+        """See :meth:`Runner.hand_out`."""
+        yield partial(do_share, work)
+
+
+@final
+class ThreadRunner(Runner):
+    """Threads: the trees run without Python's lock, and all share one copy of the data.
+
+    Parameters
+    ----------
+    n_workers : int
+    """
+
+    def __init__(self, n_workers: int) -> None:
+        self._n_workers = n_workers
+
+    @property
+    def n_workers(self) -> int:
+        """Number of threads."""
+        return self._n_workers
+
+    @contextmanager
+    def hand_out(self, work: Work) -> Iterator[Run]:
+        """See :meth:`Runner.hand_out`."""
+        with ThreadPoolExecutor(self._n_workers) as pool:
+
+            def run(tasks: Sequence[Any]) -> list[Any]:
+                if len(tasks) == 1:
+                    return [work(tasks[0])]
+                futures = [pool.submit(work, task) for task in tasks]
+                try:
+                    wait(futures)
+                finally:
+                    # Whatever happens, nobody goes on working behind the caller's back.
+                    for future in futures:
+                        future.cancel()
+                    wait(futures)
+                return [future.result() for future in futures]
+
+            yield run

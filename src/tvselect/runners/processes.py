@@ -1,0 +1,152 @@
+"""Processes of this machine that share the data through a file in memory."""
+
+from __future__ import annotations
+
+import mmap
+import pickle
+import signal
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, final
+
+import cloudpickle
+from threadpoolctl import threadpool_limits
+
+from tvselect.runners.base import MOST_LOSSES, Run, Runner, Work, WorkerError, do_share, shares
+
+_ALIGNED = 64
+_work: Work | None = None
+"""In a worker: what it was handed."""
+
+
+@final
+class ProcessRunner(Runner):
+    """Processes: for rewards in plain Python, which threads would not speed up.
+
+    The data lies in one file that all processes map into memory.
+
+    Parameters
+    ----------
+    n_workers : int
+    """
+
+    def __init__(self, n_workers: int) -> None:
+        self._n_workers = n_workers
+
+    @property
+    def n_workers(self) -> int:
+        """Number of processes."""
+        return self._n_workers
+
+    @contextmanager
+    def hand_out(self, work: Work) -> Iterator[Run]:
+        """See :meth:`Runner.hand_out`."""
+        with tempfile.TemporaryDirectory(prefix="tvselect-") as folder:
+            parcel = Parcel.pack(work, Path(folder) / "work")
+            pool = _Pool(self._n_workers, parcel)
+            try:
+                yield pool.run
+            finally:
+                pool.close()
+
+
+class _Pool:
+    """Processes that are replaced when one of them dies."""
+
+    def __init__(self, n_workers: int, parcel: Parcel) -> None:
+        self._n_workers = n_workers
+        self._parcel = parcel
+        self._pool = self._open()
+
+    def run(self, tasks: Sequence[Any]) -> list[Any]:
+        parts = shares(tasks, self._n_workers)
+        done: dict[int, list[Any]] = {}
+        for _ in range(MOST_LOSSES):
+            futures = {}
+            try:
+                for k, part in enumerate(parts):
+                    if k not in done:
+                        futures[k] = self._pool.submit(_do_mine, part)
+                self._collect(futures, done)
+                return [result for k in range(len(parts)) for result in done[k]]
+            except BrokenProcessPool:
+                self.close()
+                self._pool = self._open()
+        raise WorkerError(
+            f"{MOST_LOSSES} worker processes died one after the other; if memory was short, use "
+            "fewer of them"
+        )
+
+    def _collect(self, futures: dict[int, Future[list[Any]]], done: dict[int, list[Any]]) -> None:
+        try:
+            wait(futures.values(), return_when=FIRST_EXCEPTION)
+            broken: BrokenProcessPool | None = None
+            for k, future in futures.items():
+                try:
+                    done[k] = future.result()
+                except BrokenProcessPool as error:
+                    broken = error
+            if broken is not None:
+                raise broken
+        finally:
+            for future in futures.values():
+                future.cancel()
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def _open(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(
+            self._n_workers,
+            # A fresh interpreter: a copy of this one may hold locks of threads it has not.
+            mp_context=get_context("spawn"),
+            initializer=_receive,
+            initargs=(self._parcel,),
+        )
+
+
+class Parcel:
+    """An object in a file: its arrays are not read but mapped, by any number of processes."""
+
+    def __init__(self, path: Path, head: bytes, places: list[tuple[int, int]]) -> None:
+        self.path, self.head, self.places = path, head, places
+
+    @classmethod
+    def pack(cls, thing: object, path: Path) -> Parcel:
+        """Write an object down."""
+        buffers: list[pickle.PickleBuffer] = []
+        head = cloudpickle.dumps(thing, protocol=5, buffer_callback=buffers.append)
+        places = []
+        with path.open("wb") as file:
+            for buffer in buffers:
+                file.write(bytes(-file.tell() % _ALIGNED))
+                places.append((file.tell(), buffer.raw().nbytes))
+                file.write(buffer.raw())
+        return cls(path, head, places)
+
+    def unpack(self) -> Any:
+        """The object again; its arrays cannot be written to."""
+        if not any(size for _, size in self.places):
+            return pickle.loads(self.head, buffers=[b""] * len(self.places))
+        with self.path.open("rb") as file:
+            content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        buffers = [content[first : first + size] for first, size in self.places]
+        return pickle.loads(self.head, buffers=buffers)
+
+
+def _receive(parcel: Parcel) -> None:
+    global _work
+    # Ctrl-C is the driver's: it lets the plays in hand end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threadpool_limits(1)
+    _work = parcel.unpack()
+
+
+def _do_mine(tasks: Sequence[Any]) -> list[Any]:
+    assert _work is not None
+    return do_share(_work, tasks)

@@ -1,0 +1,127 @@
+"""Runners: the same results wherever the work is done, whatever happens to workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tvselect.runners import (
+    HereRunner,
+    ProcessRunner,
+    Runner,
+    ThreadRunner,
+    WorkerError,
+    open_runner,
+)
+from tvselect.runners.base import shares
+from tvselect.runners.processes import Parcel
+
+
+class Adder:
+    """Work that holds an array."""
+
+    def __init__(self, base):
+        self.base = base
+
+    def __call__(self, task):
+        if task < 0:
+            raise ValueError(f"{task} is below zero")
+        return self.base.sum() + task
+
+
+def die_once(folder, task):
+    """Kill the worker the first time that task 3 is done."""
+    mark = Path(folder) / "died"
+    if task == 3 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return task * 10
+
+
+def die(task):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.fixture(params=["here", "threads", "processes"])
+def runner(request):
+    return {"here": HereRunner(), "threads": ThreadRunner(3), "processes": ProcessRunner(2)}[
+        request.param
+    ]
+
+
+def test_results_come_in_the_order_of_the_tasks(runner):
+    base = np.arange(1000.0)
+    with runner.hand_out(Adder(base)) as run:
+        assert run([5, 1, 3, 2, 4]) == [base.sum() + k for k in (5, 1, 3, 2, 4)]
+        assert run([7]) == [base.sum() + 7]
+        assert run([]) == []
+
+
+def test_an_error_of_the_work_is_raised_as_it_is_and_the_next_tasks_run(runner):
+    with runner.hand_out(Adder(np.zeros(3))) as run:
+        with pytest.raises(ValueError, match="-4 is below zero"):
+            run([1, 2, -4, 3])
+        assert run([1, 2]) == [1.0, 2.0]
+
+
+def test_a_task_whose_process_is_killed_is_done_again(tmp_path):
+    with ProcessRunner(2).hand_out(partial(die_once, str(tmp_path))) as run:
+        assert run([1, 2, 3, 4, 5]) == [10, 20, 30, 40, 50]
+        assert (tmp_path / "died").exists()
+        assert run([6]) == [60]
+
+
+def test_processes_that_die_again_and_again_end_in_one_clear_error():
+    with ProcessRunner(1).hand_out(die) as run, pytest.raises(WorkerError, match="use fewer"):
+        run([1])
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [
+        {"a": np.arange(10), "b": [np.zeros((3, 5)), "text"], "c": np.array([], dtype=float)},
+        np.arange(100_000).reshape(100, -1).T,
+        "no array at all",
+    ],
+    ids=["nested", "one", "none"],
+)
+def test_a_parcel_gives_back_what_was_packed(thing, tmp_path):
+    again = Parcel.pack(thing, tmp_path / "parcel").unpack()
+    np.testing.assert_equal(again, thing)
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 3, 7])
+@pytest.mark.parametrize("n_tasks", [0, 1, 2, 6, 7, 20])
+def test_shares_are_even_and_in_order(n_tasks, n_workers):
+    parts = shares(list(range(n_tasks)), n_workers)
+    assert [task for part in parts for task in part] == list(range(n_tasks))
+    assert len(parts) == min(n_tasks, n_workers)
+    sizes = [len(part) for part in parts]
+    assert max(sizes, default=0) - min(sizes, default=0) <= 1
+
+
+def test_runners_by_name():
+    assert isinstance(open_runner(), HereRunner)
+    assert isinstance(open_runner("threads", 2), ThreadRunner)
+    assert isinstance(open_runner("processes", 2), ProcessRunner)
+    mine = ThreadRunner(2)
+    assert open_runner(mine) is mine
+    assert isinstance(open_runner(None, -1), Runner)
+
+
+@pytest.mark.parametrize("wrong", ["proceses", "localhost:8786", 3])
+def test_other_names_are_refused(wrong):
+    with pytest.raises(ValueError, match=r"runner must be 'threads', 'processes', the address"):
+        open_runner(wrong)
+
+
+def test_a_scheduler_that_is_not_there_is_one_clear_error(monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("tvselect.runners.cluster.SECONDS_TO_CONNECT", 1)
+    with pytest.raises(WorkerError, match=r"no Dask scheduler answers at tcp://127.0.0.1:1"):
+        open_runner("tcp://127.0.0.1:1")

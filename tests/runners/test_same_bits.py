@@ -1,0 +1,195 @@
+"""The numbers of a run depend on its window, not on who plays, how many, or how fast."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+from itertools import count
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tvselect import BartReward, StreamingThompsonSelector, ThompsonSelector
+
+QUICK = BartReward(n_trees=5, n_iterations=40, kappa=0.0)
+N_COLUMNS = 40
+KINDS = ("gaussian", "probit")
+RUNNERS = ("two threads", "two processes", "dask")
+
+
+def table(kind, n_rows=200, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n_rows, N_COLUMNS))
+    y = 10 * X[:, 3] + 5 * (X[:, 7] > 0.5) + rng.standard_normal(n_rows)
+    return X, (y > np.median(y) if kind == "probit" else y)
+
+
+@pytest.fixture(params=RUNNERS)
+def where(request):
+    if request.param == "dask":
+        return {"runner": request.getfixturevalue("client")}
+    return {"runner": request.param.removeprefix("two "), "n_jobs": 2}
+
+
+def bits(fitted):
+    """A hash of every play: arms and rewards, chain by chain."""
+    total = hashlib.sha256()
+    for chain in range(fitted.history_.n_chains):
+        for play in fitted.history_.journal.plays(chain):
+            total.update(play.number.to_bytes(4, "little"))
+            total.update(play.arms.astype("<i4").tobytes())
+            total.update(np.packbits(play.rewards).tobytes())
+    return total.hexdigest()
+
+
+def offline(kind, *, window, n_plays=90, n_chains=1, **settings):
+    selector = ThompsonSelector(
+        QUICK, n_plays=n_plays, window=window, n_chains=n_chains, random_state=5, **settings
+    )
+    return selector.fit(*table(kind))
+
+
+def online(source, kind, *, window, **settings):
+    selector = StreamingThompsonSelector(
+        QUICK,
+        batch_size=100,
+        n_rounds=2,
+        window=window,
+        random_state=5,
+        family=kind,
+        **settings,
+    )
+    return selector.fit_source(source, "y")
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def files(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param)
+    X, y = table(request.param, n_rows=3000)
+    columns = {f"v{j}": X[:, j] for j in range(N_COLUMNS)} | {"y": y.astype(float)}
+    for k in range(2):
+        part = {name: values[k::2] for name, values in columns.items()}
+        pq.write_table(pa.table(part), folder / f"{k}.parquet", row_group_size=400)
+    return folder, request.param
+
+
+@pytest.mark.parametrize(("kind", "n_chains"), [("gaussian", 1), ("probit", 3)])
+def test_offline_plays_are_the_same_bits_everywhere(where, kind, n_chains):
+    one = offline(kind, window=6, n_chains=n_chains)
+    other = offline(kind, window=6, n_chains=n_chains, **where)
+    print(f"offline, {kind}, {n_chains} chain(s): {bits(other)}")
+    assert bits(one) == bits(other)
+    np.testing.assert_array_equal(one.inclusion_probabilities_, other.inclusion_probabilities_)
+
+
+def test_a_cluster_is_reached_by_its_address(cluster):
+    one = offline("gaussian", window=6, n_plays=30)
+    other = offline("gaussian", window=6, n_plays=30, runner=cluster.scheduler_address)
+    assert bits(one) == bits(other)
+
+
+def test_plays_on_a_stream_are_the_same_bits_everywhere(where, files):
+    folder, kind = files
+    n_chains = 3 if kind == "gaussian" else 1
+    one = online(folder, kind, window=6, n_chains=n_chains)
+    other = online(folder, kind, window=6, n_chains=n_chains, **where)
+    print(f"stream, {kind}, {n_chains} chain(s): {bits(other)}")
+    assert one.n_plays_ == 60
+    assert bits(one) == bits(other)
+
+
+def test_the_stream_stops_at_the_same_play_everywhere(where, files):
+    folder, kind = files
+    settings = dict(window=6, patience=12)
+    one, other = online(folder, kind, **settings), online(folder, kind, **settings, **where)
+    assert one.stop_reason_ == other.stop_reason_ == "the model has not changed for 12 plays"
+    assert bits(one) == bits(other)
+
+
+def test_skipped_batches_are_the_same_everywhere(where, tmp_path):
+    X, y = table("probit", n_rows=3000)
+    y = np.where(np.arange(3000) % 1000 < 300, True, y)
+    y[:100] = np.arange(100) % 2
+    columns = {f"v{j}": X[:, j] for j in range(N_COLUMNS)} | {"y": y.astype(float)}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet", row_group_size=500)
+    one = online(tmp_path, "probit", window=6)
+    other = online(tmp_path, "probit", window=6, **where)
+    assert 5 < one.history_.n_skipped < 30
+    assert one.history_.n_skipped == other.history_.n_skipped
+    assert bits(one) == bits(other)
+
+
+def test_another_window_is_another_run():
+    assert bits(offline("gaussian", window=1)) != bits(offline("gaussian", window=6))
+
+
+def test_auto_is_the_paper_with_one_worker_and_four_per_worker_else():
+    assert bits(offline("gaussian", window="auto")) == bits(offline("gaussian", window=1))
+    assert bits(offline("gaussian", window="auto", n_jobs=2)) == bits(offline("gaussian", window=8))
+    two = dict(n_chains=2, n_jobs=2)
+    assert bits(offline("gaussian", window="auto", **two)) == bits(
+        offline("gaussian", window=1, **two)
+    )
+
+
+@pytest.mark.parametrize("n_before", [1, 20, 41, 43, 60, 77])
+def test_a_run_that_is_extended_goes_on_inside_its_window(n_before, tmp_path):
+    """40 plays are done with windows of up to 4: 41 and 43 end inside one."""
+    path = tmp_path / "journal"
+    offline("gaussian", window=6, n_plays=n_before, journal=path)
+    resumed = offline("gaussian", window=6, journal=path)
+    assert bits(resumed) == bits(offline("gaussian", window=6))
+
+
+def test_a_resumed_run_keeps_its_window_whoever_plays(tmp_path):
+    path = tmp_path / "journal"
+    offline("gaussian", window="auto", n_jobs=2, n_plays=50, journal=path)
+    resumed = offline("gaussian", window="auto", n_jobs=1, journal=path)
+    assert bits(resumed) == bits(offline("gaussian", window=8))
+
+
+def test_a_resumed_run_refuses_another_window(tmp_path):
+    path = tmp_path / "journal"
+    offline("gaussian", window=4, n_plays=10, journal=path)
+    with pytest.raises(ValueError, match=r"begun with window=4.*not 2; go on with window=4"):
+        offline("gaussian", window=2, journal=path)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"), [(0, ValueError), (-1, ValueError), (2.0, TypeError), ("big", ValueError)]
+)
+def test_windows_that_are_none_are_refused(wrong, error):
+    with pytest.raises(error, match="window"):
+        offline("gaussian", window=wrong)
+
+
+@pytest.mark.parametrize("n_done", [0, 20])
+def test_a_dask_worker_that_is_killed_changes_nothing(client, n_done):
+    """The worker dies in a play; another takes the play over, and a new one is used."""
+    victim = next(iter(client.run(os.getpid).values()))
+    wanted = bits(offline("gaussian", window=6))
+    reward = Deadly(victim=victim, n_done=n_done)
+    selector = ThompsonSelector(reward, n_plays=90, window=6, random_state=5, runner=client)
+    assert bits(selector.fit(*table("gaussian"))) == wanted
+    assert victim not in client.run(os.getpid).values()
+
+
+class Deadly(BartReward):
+    """The quick reward, but in one process, after some plays there."""
+
+    def __init__(self, victim=0, n_done=0):
+        super().__init__(n_trees=5, n_iterations=40, kappa=0.0)
+        self.victim, self.n_done = victim, n_done
+
+    def start(self, data):
+        feedback, n_paid = super().start(data), count()
+
+        def pay(columns, rng):
+            if os.getpid() == self.victim and next(n_paid) == self.n_done:
+                os.kill(self.victim, signal.SIGKILL)
+            return feedback(columns, rng)
+
+        return pay
