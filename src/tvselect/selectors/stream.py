@@ -8,12 +8,13 @@ from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.bandit.chain import Payoffs, ThompsonChain, Turn
-from tvselect.bandit.journal import Header, Journal, MemoryJournal
+from tvselect.bandit.journal import Header, Journal, JournalError, MemoryJournal
 from tvselect.bandit.play import Play
 from tvselect.inputs import Outcome, OutcomeReader
 from tvselect.rewards import Data, Reward
@@ -83,12 +84,24 @@ class Stream:
 
     def restore(self, disk: Journal | None) -> None:
         """Go on from what the journals hold."""
-        if disk is not None and (blob := disk.kept("head")) is not None:
-            self.head = Head.from_bytes(blob)
-        if disk is not None and (blob := disk.kept("outcome")) is not None:
-            family, classes = json.loads(blob)
-            self.outcomes = OutcomeReader(family, None if classes is None else np.array(classes))
+        if disk is not None:
+            self._restore_head(disk)
         self.recall()
+
+    def _restore_head(self, disk: Journal) -> None:
+        head, outcome = disk.kept("head"), disk.kept("outcome")
+        try:
+            if head is not None:
+                self.head = Head.from_bytes(head)
+            if outcome is not None:
+                family, classes = json.loads(outcome)
+                known = None if classes is None else np.array(classes)
+                self.outcomes = OutcomeReader(family, known)
+        except (BadZipFile, EOFError, KeyError, TypeError, ValueError) as error:
+            raise JournalError(
+                f"{disk.name} keeps a head of the stream that cannot be read ({error}); go on "
+                "with the version of tvselect that wrote it, or choose another path"
+            ) from error
 
     def recall(self) -> None:
         """Bring the chains to what is written down, also after an interrupted play."""
@@ -111,8 +124,7 @@ class Stream:
         try:
             plays = self._plays(batch, run)
             if disk is not None:
-                self._keep(disk, head, outcomes)
-                disk.append_all(plays)
+                disk.append_all(plays, self._news(head, outcomes))
             self.memory.append_all(plays)
         except BaseException:
             self.head, self.outcomes = head, outcomes
@@ -170,17 +182,19 @@ class Stream:
             self._dealt = encoding, with_decoys(dealt, encoding)
         return self._dealt[1]
 
-    def _keep(self, disk: Journal, head: Head, outcomes: OutcomeReader) -> None:
-        """Keep the head and the family where the batch has changed them."""
+    def _news(self, head: Head, outcomes: OutcomeReader) -> dict[str, bytes]:
+        """The head and the family, where the batch has changed them."""
+        news = {}
         if self.head.n_batches > head.n_batches:
-            disk.keep("head", self.head.to_bytes())
+            news["head"] = self.head.to_bytes()
         if self.outcomes.family != outcomes.family or self.outcomes.classes is not outcomes.classes:
             classes = None if self.outcomes.classes is None else self.outcomes.classes.tolist()
-            disk.keep("outcome", json.dumps([self.outcomes.family, classes]).encode())
+            news["outcome"] = json.dumps([self.outcomes.family, classes]).encode()
+        return news
 
     def _encoding(self, batch: Batch) -> Encoding:
         """The encoding of a batch; the head takes the batch in while it has room."""
-        # A run that was killed may have kept the head but not the plays of this batch.
+        # Early journals may keep the head of a batch whose plays they do not hold.
         if not self.head.is_full and self.head.n_batches <= self.n_batches:
             self.head.see(batch, self._decoy_key)
         assert self.head.encoding is not None

@@ -117,6 +117,17 @@ class TestEveryJournal:
         journal.append_all([(0, make_play(1)), (1, make_play(0, 1))])
         assert_holds(journal, 2)
 
+    def test_blobs_are_kept_with_the_plays_or_not_at_all(self, journal):
+        journal.begin(HEADER)
+        journal.append_all([(0, make_play(0))], {"head": b"one", "cuts": b"0.5"})
+        assert (journal.kept("head"), journal.kept("cuts")) == (b"one", b"0.5")
+        with pytest.raises(JournalError, match="holds 1 plays of chain 0"):
+            journal.append_all([(0, make_play(0))], {"head": b"older"})
+        assert journal.kept("head") == b"one"
+        journal.append_all([(0, make_play(1))], {"head": bytearray(b"two")})
+        assert (journal.kept("head"), journal.kept("cuts")) == (b"two", b"0.5")
+        assert_holds(journal, 2)
+
     def test_a_play_without_arms_is_a_play(self, journal):
         journal.begin(HEADER)
         plays = [make_play(0), skipped(1), skipped(2), make_play(3)]

@@ -65,7 +65,7 @@ class TestSqliteJournal:
         journal.close()
         for use in (
             journal.n_plays,
-            lambda: journal._write([]),
+            lambda: journal._write([], {}),
             lambda: journal.keep("cuts", b"0.5"),
             lambda: journal.kept("cuts"),
         ):
@@ -101,9 +101,10 @@ class TestSqliteJournal:
             plays = [(1, make_play(0, 1)), (0, make_play(0))]
             journal.n_plays = lambda chain=0: 0
             with pytest.raises(JournalError, match=r"UNIQUE.*only one run may write"):
-                journal.append_all(plays)
+                journal.append_all(plays, {"head": b"of those plays"})
             del journal.n_plays
             assert_holds(reader, 1)
+            assert reader.kept("head") is None
             assert reader.n_plays(1) == 0
             journal.append_all([(1, make_play(0, 1)), (0, make_play(1))])
             assert_holds(reader, 2)

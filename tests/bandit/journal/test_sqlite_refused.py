@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 import sqlite3
 import tempfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +65,15 @@ class TestRefused:
         db.close()
         self.refuse(path, "format 2.*update tvselect")
 
+    def test_a_header_with_fields_of_another_version(self, tmp_path):
+        path = tmp_path / "a"
+        write(path, 1)
+        text = json.dumps({**dataclasses.asdict(HEADER), "colour": "red"}).encode()
+        db = sqlite3.connect(path, isolation_level=None)
+        db.execute("UPDATE header SET json = ?, crc = ?", (text.decode(), zlib.crc32(text)))
+        db.close()
+        self.refuse(path, "header of another version.*colour.*update tvselect")
+
     def test_files_and_folders_that_are_read_only(self):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
@@ -112,7 +124,7 @@ class TestRefused:
         with SqliteJournal(path) as journal:
             journal.begin(HEADER)
             play = Play(0, np.array([N_ARMS]), np.array([True]), 0.1)
-            journal._write([(0, 0, base._pack(0, play))])
+            journal._write([(0, 0, base._pack(0, play))], {})
             with pytest.raises(JournalError, match="damaged at play 0"):
                 list(journal.plays())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, NamedTuple, Self
@@ -88,14 +88,13 @@ class Journal(ABC):
     def _store_header(self, header: Header) -> None: ...
 
     @abstractmethod
-    def _write(self, rows: Sequence[tuple[int, int, Record]]) -> None:
-        """Store records with their chain and number, all or none."""
+    def _write(
+        self, rows: Sequence[tuple[int, int, Record]], blobs: Mapping[str, tuple[bytes, int]]
+    ) -> None:
+        """Store records with their chain and number, and blobs with their checksum: all or none."""
 
     @abstractmethod
     def _read(self, chain: int, number: int) -> Record | None: ...
-
-    @abstractmethod
-    def _write_kept(self, name: str, blob: bytes, crc: int) -> None: ...
 
     @abstractmethod
     def _read_kept(self, name: str) -> tuple[bytes, int] | None: ...
@@ -127,7 +126,9 @@ class Journal(ABC):
         """Add the next play of a chain; when this returns, it outlives the process."""
         self.append_all([(chain, play)])
 
-    def append_all(self, plays: Sequence[tuple[int, Play]]) -> None:
+    def append_all(
+        self, plays: Sequence[tuple[int, Play]], keep: Mapping[str, bytes] | None = None
+    ) -> None:
         """Add the next plays of some chains, all of them or none.
 
         A play without arms is legal: it stands for a batch that was skipped.
@@ -135,6 +136,8 @@ class Journal(ABC):
         Parameters
         ----------
         plays : sequence of (chain, Play)
+        keep : mapping of name to bytes, optional
+            Blobs to keep with the plays, if these are added.
         """
         rows: list[tuple[int, int, Record]] = []
         held: dict[int, int] = {}
@@ -149,7 +152,7 @@ class Journal(ABC):
                 raise self._error(what, ONE_WRITER)
             rows.append((int(chain), number, _pack(chain, play)))
             held[chain] = number + 1
-        self._write(rows)
+        self._write(rows, _with_checksums(keep or {}))
 
     def plays(self, chain: int = 0, start: int = 0) -> Iterator[Play]:
         """Plays of a chain in order, from a number on."""
@@ -162,8 +165,7 @@ class Journal(ABC):
 
     def keep(self, name: str, blob: bytes) -> None:
         """Store a blob next to the plays, in place of an earlier one; it lasts as they do."""
-        blob = bytes(blob)
-        self._write_kept(name, blob, _checksum_of_kept(name, blob))
+        self._write([], _with_checksums({name: blob}))
 
     def kept(self, name: str) -> bytes | None:
         """The blob that is kept under a name, None if there is none."""
@@ -199,6 +201,12 @@ def _checksum(chain: int, number: int, arms: bytes, rewards: bytes, seconds: flo
 
 def _checksum_of_kept(name: str, blob: bytes) -> int:
     return zlib.crc32(blob, zlib.crc32(name.encode()))
+
+
+def _with_checksums(blobs: Mapping[str, bytes]) -> dict[str, tuple[bytes, int]]:
+    return {
+        name: (bytes(blob), _checksum_of_kept(name, bytes(blob))) for name, blob in blobs.items()
+    }
 
 
 def _pack(chain: int, play: Play) -> Record:

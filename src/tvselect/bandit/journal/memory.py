@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tvselect.bandit.journal.base import Header, Journal, Record
 
@@ -24,16 +24,16 @@ class MemoryJournal(Journal):
     def _store_header(self, header: Header) -> None:
         pass
 
-    def _write(self, rows: Sequence[tuple[int, int, Record]]) -> None:
+    def _write(
+        self, rows: Sequence[tuple[int, int, Record]], blobs: Mapping[str, tuple[bytes, int]]
+    ) -> None:
+        self._blobs.update(blobs)
         lists = [self._records.setdefault(chain, []) for chain, _, _ in rows]
         # Not a loop but one call: Ctrl-C comes before or after, so all are added or none.
         any(map(list.append, lists, [record for _, _, record in rows]))
 
     def _read(self, chain: int, number: int) -> Record:
         return self._records[chain][number]
-
-    def _write_kept(self, name: str, blob: bytes, crc: int) -> None:
-        self._blobs[name] = (blob, crc)
 
     def _read_kept(self, name: str) -> tuple[bytes, int] | None:
         return self._blobs.get(name)

@@ -6,12 +6,13 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
 from tvselect.bandit.journal.base import ONE_WRITER, START_ANEW, Header, Journal, Record
+from tvselect.bandit.journal.log import hides_plays
 
 APPLICATION_ID = int.from_bytes(b"TVSJ")
 FORMAT = 1
@@ -24,6 +25,10 @@ CREATE TABLE plays (chain INTEGER, number INTEGER, arms BLOB NOT NULL, rewards B
 CREATE TABLE kept (name TEXT PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL);
 """
 SECONDS_TO_WAIT = 5.0
+WITHOUT_LOG = (
+    "restore a copy of both files, or move the -wal file away and run again: what was played "
+    "since the last checkpoint is played again, to the same end"
+)
 RUN_AGAIN = "see to the disk and run again: every play written so far is kept"
 MAKE_WRITABLE = "make the file and its folder writable, or choose another path"
 REMEDIES = {
@@ -105,10 +110,17 @@ class SqliteJournal(Journal):
             raise self._error("is not a journal of tvselect", "choose another path")
         if (found := int.from_bytes(head[60:64])) != FORMAT:
             raise self._error(f"has format {found}, this is for format {FORMAT}", "update tvselect")
+        if hot and self._log_hides_plays(wal, int.from_bytes(head[16:18])):
+            raise self._error("has a damaged -wal file with plays in it", WITHOUT_LOG)
         with closing(self._connect("mode=ro" if hot else "mode=ro&immutable=1")) as db:
             if db.execute("PRAGMA integrity_check(1)").fetchone() != (b"ok",):
                 raise self._error("is damaged", START_ANEW)
         return True
+
+    def _log_hides_plays(self, wal: Path, page_size: int) -> bool:
+        log = wal.read_bytes()
+        # While another run writes, what is read may be half of one log and half of the next.
+        return hides_plays(log, page_size) and log == wal.read_bytes()
 
     def _create(self) -> None:
         if not self._path.parent.is_dir():
@@ -161,7 +173,11 @@ class SqliteJournal(Journal):
         text, crc = row
         if not isinstance(text, bytes) or zlib.crc32(text) != crc:
             raise self._error("is damaged in its header", START_ANEW)
-        return Header(**json.loads(text))
+        try:
+            return Header(**json.loads(text))
+        except TypeError as error:
+            what = f"has a header of another version ({error})"
+            raise self._error(what, "update tvselect, or use the version that wrote it") from error
 
     def _store_header(self, header: Header) -> None:
         text = json.dumps(asdict(header)).encode()
@@ -169,23 +185,22 @@ class SqliteJournal(Journal):
             row = (0, text.decode(), zlib.crc32(text))
             self._db.execute("INSERT INTO header VALUES (?, ?, ?)", row)
 
-    def _write(self, rows: Sequence[tuple[int, int, Record]]) -> None:
+    def _write(
+        self, rows: Sequence[tuple[int, int, Record]], blobs: Mapping[str, tuple[bytes, int]]
+    ) -> None:
         self._demand_header()
         values = [(chain, number, *record) for chain, number, record in rows]
+        kept = [(name, *blob) for name, blob in blobs.items()]
         with self._errors(), self._db:  # commits, or rolls back what fails or is interrupted
             self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany("INSERT INTO plays VALUES (?, ?, ?, ?, ?, ?)", values)
+            self._db.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?, ?)", kept)
 
     def _read(self, chain: int, number: int) -> Record | None:
         with self._errors():
             query = "SELECT arms, rewards, seconds, crc FROM plays WHERE chain = ? AND number = ?"
             row = self._db.execute(query, (int(chain), number)).fetchone()
         return row and Record(*row)
-
-    def _write_kept(self, name: str, blob: bytes, crc: int) -> None:
-        self._demand_header()
-        with self._errors():
-            self._db.execute("INSERT OR REPLACE INTO kept VALUES (?, ?, ?)", (name, blob, crc))
 
     def _read_kept(self, name: str) -> tuple[bytes, int] | None:
         with self._errors():

@@ -1,0 +1,57 @@
+"""Python in a process of its own, with a deadline instead of a test that hangs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+DEADLINE = 300.0
+
+GAME = """
+import json, os, signal, sys
+import numpy as np
+from tvselect import PValueReward, StreamingThompsonSelector, ThompsonSelector
+from tvselect.bandit.journal import JournalError, SqliteJournal
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((600, 20))
+y = X[:, 3] - X[:, 7] + rng.standard_normal(600)
+
+def fit(journal=None, n_plays=40, **settings):
+    made = ThompsonSelector(
+        PValueReward(), n_plays=n_plays, random_state=1, journal=journal, **settings
+    )
+    return made.fit(X[:60], y[:60])
+
+def fit_stream(journal=None, n_plays=40, **settings):
+    made = StreamingThompsonSelector(
+        PValueReward(), batch_size=-(-600 // n_plays), random_state=1, journal=journal, **settings
+    )
+    return made.fit(X, y)
+
+def bits(fitted):
+    plays = [
+        (chain, play.number, play.arms.tolist(), play.rewards.tolist())
+        for chain in range(fitted.history_.n_chains)
+        for play in fitted.history_.journal.plays(chain)
+    ]
+    return [plays, fitted.inclusion_probabilities_.tobytes().hex(), fitted.support_.tolist()]
+"""
+
+
+def python(script: str, *arguments: Any, **environment: Any) -> subprocess.CompletedProcess[str]:
+    """Run a script after the lines of ``GAME``; it must end well."""
+    done = subprocess.run(
+        [sys.executable, "-c", GAME + textwrap.dedent(script), *map(str, arguments)],
+        env={**os.environ, **{name: str(value) for name, value in environment.items()}},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
