@@ -402,5 +402,5 @@ def test_a_run_that_is_killed_and_resumed_ends_like_one_that_is_not(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
-def test_a_run_that_is_killed_fifty_times_ends_like_one_that_is_not(tmp_path, record_result):
-    record_result("Killed and resumed", "stream", check_kills(RUN, 50, 600, tmp_path))
+def test_a_run_that_is_killed_two_hundred_times_ends_like_one_that_is_not(tmp_path, record_result):
+    record_result("Killed and resumed", "stream", check_kills(RUN, 200, 600, tmp_path))
