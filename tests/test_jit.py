@@ -107,7 +107,20 @@ def python(script, **environment):
 
 
 @compiled_only
-def test_a_changed_part_recompiles_the_kernels_of_other_files_and_is_announced_once(tmp_path):
+def test_a_changed_part_recompiles_the_kernels_of_other_files_and_is_announced_once(probe):
+    def found_and_announced():
+        found, said = probe()
+        return found, "\n".join(said).count("tvselect: compiling")
+
+    assert found_and_announced() == (FOUND, 1)
+    assert found_and_announced() == (FOUND, 0)
+    (probe.package / "probe_part.py").write_text(PART.replace("2.0", "3.0"))
+    assert found_and_announced() == (["3.0", "30.0"], 1)
+
+
+@pytest.fixture
+def probe(tmp_path):
+    """A copy of the package with two small kernels; returns what they find and what is said."""
     package = tmp_path / "src" / "tvselect"
     shutil.copytree(
         Path(tvselect.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__")
@@ -115,19 +128,63 @@ def test_a_changed_part_recompiles_the_kernels_of_other_files_and_is_announced_o
     (package / "probe_part.py").write_text(PART)
     (package / "probe.py").write_text(KERNELS)
 
-    def probe():
+    def run(**environment):
+        environment = {"NUMBA_CACHE_DIR": tmp_path / "cache", **environment}
         done = python(
             "import tvselect.probe",
             PYTHONPATH=package.parent,
             PYTHONDONTWRITEBYTECODE=1,
-            NUMBA_CACHE_DIR=tmp_path / "cache",
+            **environment,
         )
-        return done.stdout.split(), done.stderr.count("tvselect: compiling")
+        return done.stdout.split(), [line for line in done.stderr.splitlines() if line]
 
-    assert probe() == (["2.0", "20.0"], 1)
-    assert probe() == (["2.0", "20.0"], 0)
-    (package / "probe_part.py").write_text(PART.replace("2.0", "3.0"))
-    assert probe() == (["3.0", "30.0"], 1)
+    run.package, run.cache = package, tmp_path / "cache"
+    return run
+
+
+FOUND = ["2.0", "20.0"]
+
+
+@compiled_only
+def test_without_a_folder_for_the_cache_kernels_are_compiled_at_every_start(probe):
+    """Places that even root cannot write to: below a file."""
+    (probe.package / "__pycache__").touch()
+    nowhere = probe.package / "probe.py" / "folder"
+    found, said = probe(NUMBA_CACHE_DIR=nowhere, HOME=nowhere, XDG_CACHE_HOME=nowhere)
+    assert found == FOUND
+    assert len(said) == 1
+    assert "compiling its kernels" in said[0]
+    assert "at every start; to keep them set NUMBA_CACHE_DIR" in said[0]
+
+
+@compiled_only
+def test_a_damaged_cache_is_made_anew(probe):
+    assert probe()[0] == FOUND
+    for suffix in ("nbi", "nbc"):
+        one, other = probe.cache.rglob(f"*.{suffix}")
+        one.write_bytes(b"no pickle")
+        other.write_bytes(other.read_bytes()[:-7])
+        found, said = probe()
+        assert found == FOUND
+        assert len(said) == 1
+        assert "compiling its kernels" in said[0]
+    assert probe() == (FOUND, [])
+
+
+@compiled_only
+def test_kernels_that_cannot_be_kept_are_used_all_the_same(probe):
+    """Data files cannot replace folders of their names: an error as of a full disk."""
+    assert probe()[0] == FOUND
+    for file in probe.cache.rglob("*.nbc"):
+        file.unlink()
+        file.mkdir()
+        (file / "inside").touch()
+    found, said = probe()
+    assert found == FOUND
+    assert len(said) == 2
+    assert "compiling its kernels" in said[0]
+    assert "could not be kept (" in said[1]
+    assert "set NUMBA_CACHE_DIR" in said[1]
 
 
 @compiled_only

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +20,7 @@ from numba.core import event
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 logger = logging.getLogger("tvselect")
+SET_FOLDER = "set NUMBA_CACHE_DIR to a folder with room that can be written to"
 
 
 # Arrays come from Python and are never created inside, so Numba's reference counting
@@ -28,9 +30,15 @@ _options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False
 
 def kernel(function: Kernel) -> Kernel:
     """Compile an entry point called from Python: cached on disk, runs without the GIL."""
-    compiled: Any = numba.njit(cache=True, **_options)(function)
+    compiled: Any
+    try:
+        compiled = numba.njit(cache=True, **_options)(function)
+    except RuntimeError:  # there is no folder that Numba can write to
+        compiled = numba.njit(**_options)(function)
+        _announcer.is_kept = False
     if compiled is not function:
         _watch_all_sources(compiled)
+        _make_forgiving(compiled)
         _announcer.add(compiled)
     return compiled
 
@@ -60,12 +68,42 @@ def _watch_all_sources(compiled: Any) -> None:
         index._source_stamp = _newest_source()
 
 
+def _make_forgiving(compiled: Any) -> None:
+    """Compile where the cache cannot be read, and go on where it cannot be written.
+
+    A full disk or a file that was cut off would otherwise end every run in an error of
+    Numba's or of pickle's. Where the cache looks different, nothing is done.
+    """
+    cache: Any = getattr(compiled, "_cache", None)
+    if not (hasattr(cache, "_load_overload") and hasattr(cache, "_save_overload")):
+        return
+    load, save = cache._load_overload, cache._save_overload
+
+    def load_if_possible(*arguments: Any) -> Any:
+        try:
+            return load(*arguments)
+        except Exception:  # whatever unpickling a damaged file may raise
+            with suppress(OSError):
+                cache.flush()
+            return None
+
+    def save_if_possible(*arguments: Any) -> None:
+        try:
+            save(*arguments)
+        except OSError as error:
+            _announcer.regret(error)
+
+    cache._load_overload, cache._save_overload = load_if_possible, save_if_possible
+
+
 class _Announcer(event.Listener):
     """Say once per process that the first use on a machine compiles."""
 
     def __init__(self) -> None:
+        self.is_kept = True
         self._kernels: set[int] = set()
         self._said = False
+        self._regretted = False
 
     def add(self, compiled: Any) -> None:
         self._kernels.add(id(compiled))
@@ -73,9 +111,18 @@ class _Announcer(event.Listener):
     def on_start(self, event: Any) -> None:
         if not self._said and id(event.data["dispatcher"]) in self._kernels:
             self._said = True
+            how_often = "once, some seconds; kept for the next start"
+            if not self.is_kept:
+                how_often = f"some seconds, at every start; to keep them {SET_FOLDER}"
+            logger.warning(f"tvselect: compiling its kernels for this machine ({how_often})")
+
+    def regret(self, error: OSError) -> None:
+        """Say once that kernels could not be kept."""
+        if not self._regretted:
+            self._regretted = True
             logger.warning(
-                "tvselect: compiling its kernels for this machine "
-                "(once, some seconds; kept for the next start)"
+                f"tvselect: its kernels could not be kept ({error.strerror}) and will be compiled "
+                f"again at the next start; to keep them {SET_FOLDER}"
             )
 
     def on_end(self, event: Any) -> None:
