@@ -1,0 +1,184 @@
+"""Forks, threads and Ctrl-C: the same numbers, and a journal that can be continued."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from tests.hardening.scripts import python
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+
+BART = """
+from tvselect import BartReward
+
+def fit_bart(seed):
+    made = ThompsonSelector(
+        BartReward(n_trees=5, n_iterations=20), n_plays=4, n_chains=2, n_jobs=2, random_state=seed
+    )
+    return bits(made.fit(X[:60], y[:60]))
+"""
+
+FORK = (
+    BART
+    + """
+import multiprocessing, threading
+import pyarrow as pa, pyarrow.parquet as pq
+
+path = sys.argv[1] + "/t.parquet"
+pq.write_table(pa.table({**{f"x{j}": X[:, j] for j in range(20)}, "y": y}), path)
+
+def work(seed):
+    made = StreamingThompsonSelector(PValueReward(), batch_size=50, n_chains=2, n_jobs=2,
+                                     random_state=seed, journal=f"{path}-{os.getpid()}-{seed}")
+    return [fit_bart(seed), bits(made.fit_source(path, "y"))]
+
+here = [work(seed) for seed in (1, 2)]
+ours, theirs = os.pipe()
+child = os.fork()
+if child == 0:
+    with os.fdopen(theirs, "w") as file:
+        json.dump(work(1), file)
+    os._exit(0)
+os.close(theirs)
+with os.fdopen(ours) as file:
+    forked = json.load(file)
+assert os.waitpid(child, 0)[1] == 0
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    pooled = pool.map(work, (1, 2))
+print(json.dumps([json.loads(json.dumps(here)), forked, pooled]))
+"""
+)
+
+
+@posix
+def test_a_process_that_is_forked_after_a_fit_finds_the_same(tmp_path):
+    here, forked, pooled = json.loads(python(FORK, tmp_path).stdout)
+    assert forked == here[0]
+    assert pooled == here
+    assert here[0] != here[1]
+
+
+THREADS = (
+    BART
+    + """
+import threading
+
+seeds = [0, 1, 2, 3] * 2
+found, start = [None] * len(seeds), threading.Barrier(len(seeds))
+
+def work(place):
+    start.wait()
+    journal = f"{sys.argv[1]}/{place}.journal"
+    found[place] = [fit_bart(seeds[place]), bits(fit(journal, n_chains=2, n_jobs=2))]
+
+threads = [threading.Thread(target=work, args=(place,)) for place in range(len(seeds))]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+alone = [[fit_bart(seed), bits(fit(n_chains=2, n_jobs=2))] for seed in seeds[:4]]
+print(json.dumps([found, alone * 2]))
+"""
+)
+
+
+def test_fits_in_many_threads_find_what_each_finds_alone(tmp_path):
+    """From the first use on: kernels are loaded in all threads at once."""
+    found, alone = json.loads(python(THREADS, tmp_path).stdout)
+    assert found == alone
+    assert found[0] != found[1]
+
+
+INTERRUPTED = """
+import time, warnings
+
+play, journal, n_interrupts = globals()[sys.argv[1]], sys.argv[2], int(sys.argv[3])
+settings = json.loads(sys.argv[4])
+warnings.filterwarnings("ignore", "interrupted", RuntimeWarning)
+signal.signal(signal.SIGALRM, signal.default_int_handler)  # KeyboardInterrupt, as by Ctrl-C
+whole = bits(play(**settings))
+started = time.perf_counter()
+play(journal + "-timed", **settings)
+longest = time.perf_counter() - started
+
+def written():
+    if not os.path.exists(journal):
+        return []
+    with SqliteJournal(journal) as opened:
+        return [
+            (chain, play.number, play.arms.tolist(), play.rewards.tolist())
+            for chain in range(settings["n_chains"]) for play in opened.plays(chain)
+        ]
+
+rng = np.random.default_rng(5)
+before, counts = [], {"returned": 0, "raised": 0, "ended": 0}
+while counts["returned"] + counts["raised"] < n_interrupts:
+    fitted = None
+    try:
+        signal.setitimer(signal.ITIMER_REAL, rng.uniform(0, longest) * rng.random() + 1e-6)
+        try:
+            fitted = play(journal, **settings)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        pass
+    now = written()
+    assert all(play in whole[0] for play in now)
+    assert all(play in now for play in before), "a committed play was lost"
+    if fitted is None:
+        counts["raised"] += 1
+    elif fitted.stop_reason_ == "interrupted":
+        counts["returned"] += 1
+        plays = bits(fitted)[0]
+        assert len(now) - settings["n_chains"] <= len(plays) <= len(now) + settings["n_chains"]
+        assert all(play in whole[0] for play in plays)
+    else:
+        counts["ended"] += 1
+        assert bits(fitted) == whole
+        os.remove(journal)
+        now = []
+    before = now
+assert bits(play(journal, **settings)) == whole
+print(json.dumps(counts))
+"""
+
+
+def check_interrupts(play, n_interrupts, tmp_path, **settings):
+    done = python(INTERRUPTED, play, tmp_path / "run.journal", n_interrupts, json.dumps(settings))
+    return json.loads(done.stdout)
+
+
+@posix
+@pytest.mark.parametrize(
+    ("play", "settings"),
+    [
+        ("fit", dict(n_chains=1)),
+        ("fit", dict(n_chains=3, n_jobs=2)),
+        ("fit_stream", dict(n_chains=2, n_jobs=2, decoys="knockoffs")),
+    ],
+    ids=["one chain", "three chains", "stream"],
+)
+def test_an_interrupt_at_any_moment_loses_no_play(play, settings, tmp_path):
+    counts = check_interrupts(play, 25, tmp_path, **settings)
+    assert counts["returned"] > 0
+
+
+@posix
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("play", "settings"),
+    [
+        ("fit", dict(n_chains=3, n_jobs=2)),
+        ("fit_stream", dict(n_chains=2, n_jobs=2, decoys="knockoffs")),
+    ],
+    ids=["offline", "stream"],
+)
+def test_five_hundred_interrupts_lose_no_play(play, settings, tmp_path, record_result):
+    counts = check_interrupts(play, 500, tmp_path, **settings)
+    assert counts["returned"] > 100
+    found = ", ".join(f"{name} {number}" for name, number in counts.items())
+    case = "offline" if play == "fit" else "stream"
+    record_result("Interrupted and resumed", case, f"500 interrupts ({found}): no play lost")
