@@ -162,7 +162,7 @@ def check_interrupts(play, n_interrupts, tmp_path, **settings):
     ids=["one chain", "three chains", "stream"],
 )
 def test_an_interrupt_at_any_moment_loses_no_play(play, settings, tmp_path):
-    counts = check_interrupts(play, 25, tmp_path, **settings)
+    counts = check_interrupts(play, 15, tmp_path, **settings)
     assert counts["returned"] > 0
 
 

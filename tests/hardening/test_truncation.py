@@ -2,13 +2,12 @@
 
 The log of a run that was killed is cut at every byte of its last record: the journal opens,
 that play alone is lost, and the run goes on to the same end. A file without a log holds the
-plays of a run that ended; cut off it is refused, unless nothing of it is lost.
+plays of a run that ended; cut off anywhere it is refused, as a part of it is lost.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 from pathlib import Path
 
@@ -105,25 +104,17 @@ def test_a_run_that_lost_its_last_record_goes_on_to_the_same_end(folder, left):
         assert_same(fit(path, 2 * N_PLAYS), whole)
 
 
-def test_a_file_that_is_cut_off_is_refused_unless_all_plays_are_there(folder):
-    """At every byte around its pages and here and there inside; the last pages are all zeros."""
+def test_a_file_that_is_cut_off_is_refused_and_left_as_it_is(folder):
+    """At every byte around its pages, and here and there inside."""
     path = folder / "run.journal"
-    whole = fit(path)
+    fit(path)
     content = path.read_bytes()
     pages = range(PAGE, len(content) + 1, PAGE)
     cuts = {cut for page in pages for cut in range(page - 50, page + 50)}
-    cuts |= set(range(1, len(content), 331))
-    n_refused = 0
+    cuts |= {*range(1, 150), *range(1, len(content), 331)}
     for cut in sorted(cut for cut in cuts if cut < len(content)):
         path.write_bytes(content[:cut])
-        try:
-            with SqliteJournal(path) as journal:
-                assert journal.header is not None
-        except JournalError as error:
-            n_refused += 1
-            assert re.search(r"run\.journal' .*; \w+", str(error))  # noqa: PT017
-            assert path.read_bytes() == content[:cut]
-        else:
-            assert plays_of(fit(path)) == plays_of(whole)
+        with pytest.raises(JournalError, match=r"run\.journal' is .*; \w+"):
+            SqliteJournal(path)
+        assert path.read_bytes() == content[:cut]
         assert os.listdir(folder) == [path.name]
-    assert n_refused > 0.7 * len(cuts)

@@ -55,7 +55,7 @@ def test_of_runs_that_race_one_ends_well_and_no_play_is_lost(play, tmp_path):
         assert word in ("done", "refused"), message
         if word == "refused":
             assert str(path) in message
-            assert "only one run may write" in message
+            assert "only one run may write" in message or "is just making it" in message
 
 
 def test_a_stream_that_is_refused_leaves_the_head_of_the_other_as_it_is(tmp_path):

@@ -29,6 +29,7 @@ WITHOUT_LOG = (
     "restore a copy of both files, or move the -wal file away and run again: what was played "
     "since the last checkpoint is played again, to the same end"
 )
+LOOK_AGAIN = f"run again; if it stays so, {START_ANEW}"
 RUN_AGAIN = "see to the disk and run again: every play written so far is kept"
 MAKE_WRITABLE = "make the file and its folder writable, or choose another path"
 REMEDIES = {
@@ -46,7 +47,8 @@ class SqliteJournal(Journal):
     """A journal in a SQLite file; what was appended survives ``kill -9``.
 
     The write-ahead log is not forced to the disk at every play: when the power fails the last
-    few plays may be missing, and a resumed run plays them again. One run may write, others read.
+    few plays may be missing, and a resumed run plays them again. Damage inside the log is refused:
+    SQLite would leave out what comes after it. One run may write, others read.
 
     Parameters
     ----------
@@ -98,10 +100,11 @@ class SqliteJournal(Journal):
             raise self._error("is not a file", "choose another path")
         if not (os.access(self._path, os.R_OK | os.W_OK) and os.access(self._path.parent, os.W_OK)):
             raise self._error("is read-only, or its folder is", MAKE_WRITABLE)
+        log = self._log()  # before the file: another run may be making both
+        hot = len(log) > 0
         with self._path.open("rb") as file:
             head = file.read(100)
-        wal = self._beside("-wal")
-        hot = wal.exists() and wal.stat().st_size > 0
+            size = os.fstat(file.fileno()).st_size
         if not head and hot:
             raise self._error("is empty, but its -wal file is not", START_ANEW)
         if not head:  # left by a run that was killed as it made the file
@@ -110,17 +113,22 @@ class SqliteJournal(Journal):
             raise self._error("is not a journal of tvselect", "choose another path")
         if (found := int.from_bytes(head[60:64])) != FORMAT:
             raise self._error(f"has format {found}, this is for format {FORMAT}", "update tvselect")
-        if hot and self._log_hides_plays(wal, int.from_bytes(head[16:18])):
+        page_size, n_pages = int.from_bytes(head[16:18]), int.from_bytes(head[28:32])
+        # While another run writes, what is read may be half of one log and half of the next.
+        if hides_plays(log, page_size) and log == self._log():
             raise self._error("has a damaged -wal file with plays in it", WITHOUT_LOG)
+        if not hot and size < page_size * n_pages:
+            raise self._error("is cut off, unless another run is just making it", LOOK_AGAIN)
         with closing(self._connect("mode=ro" if hot else "mode=ro&immutable=1")) as db:
             if db.execute("PRAGMA integrity_check(1)").fetchone() != (b"ok",):
                 raise self._error("is damaged", START_ANEW)
         return True
 
-    def _log_hides_plays(self, wal: Path, page_size: int) -> bool:
-        log = wal.read_bytes()
-        # While another run writes, what is read may be half of one log and half of the next.
-        return hides_plays(log, page_size) and log == wal.read_bytes()
+    def _log(self) -> bytes:
+        try:
+            return self._beside("-wal").read_bytes()
+        except FileNotFoundError:
+            return b""
 
     def _create(self) -> None:
         if not self._path.parent.is_dir():
