@@ -20,7 +20,7 @@ N_COLUMNS = 50
 REWARDS = {
     "all": BartReward(max_samples=None),
     "500 a play (auto)": BartReward(),
-    "1,000 a play, 20 trees": BartReward(max_samples=1000, n_trees=20),
+    "1,000 a play, 40 trees": BartReward(max_samples=1000, n_trees=40),
 }
 
 

@@ -40,7 +40,9 @@ def main() -> None:
         "|---|---|---|---|---|",
     ]
     rewards = {
-        "sparse prior, average rule, M=1,000 (the paper's)": BartReward(kappa=0.0),
+        "sparse prior, average rule, M=1,000 (the paper's)": BartReward(
+            10, kappa=0.0, penalty=0.0, shadows=0
+        ),
         "default: M at least 1,000": None,
     }
     for name, reward in rewards.items():
