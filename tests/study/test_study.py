@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -147,8 +148,9 @@ def test_the_command_line(methods, tmp_path, capsys):
 
 
 def test_rows_survive_a_missing_newline(tmp_path):
-    (tmp_path / "rows.jsonl").write_text(json.dumps({"key": "a"}))
-    append_row(tmp_path, {"key": "b"})
+    row = {**asdict(SMALL[0]), "status": "failed"}
+    (tmp_path / "rows.jsonl").write_text(json.dumps({**row, "key": "a"}))
+    append_row(tmp_path, {**row, "key": "b"})
     assert [row["key"] for row in read_rows(tmp_path)] == ["a", "b"]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass, fields
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +11,7 @@ from scipy.linalg import solve
 from sklearn.covariance import ledoit_wolf, shrunk_covariance
 
 from tvselect.decoys.noise import noise_of_rows
+from tvselect.inputs.stored import read_arrays
 
 Floats = NDArray[np.float64]
 
@@ -185,12 +185,29 @@ class GaussianKnockoffs:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> GaussianKnockoffs:
-        """Read what :meth:`to_bytes` wrote."""
+        """Read what :meth:`to_bytes` wrote.
+
+        Raises
+        ------
+        ValueError
+            For anything else.
+        """
         try:
-            with np.load(io.BytesIO(data), allow_pickle=False) as parts:
-                return cls(**{field.name: parts[field.name] for field in fields(cls)})
-        except (AttributeError, BadZipFile, EOFError, KeyError, TypeError, ValueError) as error:
+            parts = read_arrays(data)
+        except ValueError as error:
             raise ValueError("These bytes are not stored knockoffs.") from error
+        p = parts["mean"].size if "mean" in parts else 0
+        for field in fields(cls):
+            part = parts.get(field.name)
+            shape = (p, p) if field.name in ("slopes", "root") else (p,)
+            if (
+                part is None
+                or part.dtype != np.float64
+                or part.shape != shape
+                or not np.isfinite(part).all()
+            ):
+                raise ValueError(f"These bytes are not stored knockoffs (at {field.name!r}).")
+        return cls(**{field.name: parts[field.name] for field in fields(cls)})
 
 
 def _read(X: ArrayLike) -> Floats:

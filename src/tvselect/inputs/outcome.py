@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -106,6 +107,29 @@ class OutcomeReader:
         """Whether no batch to come can change the family or the classes."""
         return self.family == "gaussian" or self.classes is not None
 
+    def to_bytes(self) -> bytes:
+        """What is known so far, as JSON."""
+        classes = None if self.classes is None else self.classes.tolist()
+        return json.dumps([self.family, classes]).encode()
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> OutcomeReader:
+        """The reader that :meth:`to_bytes` wrote down.
+
+        Raises
+        ------
+        ValueError
+            For anything else.
+        """
+        try:
+            known = json.loads(blob)
+        except (ValueError, RecursionError) as error:
+            raise ValueError("these bytes are no stored outcome") from error
+        if not isinstance(known, list) or len(known) != 2 or not _are_classes(known[1]):
+            raise ValueError("these bytes are no stored outcome")
+        family, classes = known
+        return cls(family, None if classes is None else np.array(classes))
+
     def read(self, y: Any, n_rows: int) -> Outcome | None:
         """The outcome of a batch; None where it is constant: there is nothing to explain.
 
@@ -130,6 +154,18 @@ class OutcomeReader:
         outcome = read_outcome(values, n_rows, family=self.family)
         self.family, self.classes = outcome.family, outcome.classes
         return outcome
+
+
+def _are_classes(value: Any) -> bool:
+    """Whether a JSON value is no class or two."""
+    if value is None:
+        return True
+    if not isinstance(value, list) or len(value) != 2 or value[0] == value[1]:
+        return False
+    kinds = {type(label) for label in value}
+    if kinds == {str} or kinds == {bool}:
+        return True
+    return kinds <= {int, float} and all(abs(label) < 2**63 for label in value)
 
 
 def _checked(y: Any, n_rows: int) -> NDArray[Any]:

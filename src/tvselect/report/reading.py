@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields, is_dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -59,9 +60,10 @@ def _read(kind: Any, value: Any, where: str) -> Any:
         raise _wrong(where, value, "a whole number" if kind is int else "a number")
     try:
         number = kind(value)
+        is_finite = math.isfinite(number)
     except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
+        is_finite = False
+    if not is_finite:
         raise _wrong(where, value, "finite")
     return number
 
@@ -74,8 +76,13 @@ def _read_class(kind: Any, value: Any, where: str) -> Any:
         raise ValueError(f"{where} has no {min(missing)!r}")
     if unknown := value.keys() - names:
         raise ValueError(f"{where} has {min(unknown)!r}, which is not known")
-    types = get_type_hints(kind)
+    types = _hints(kind)
     return kind(**{name: _read(types[name], value[name], f"{where}.{name}") for name in names})
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def _read_tuple(kinds: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:

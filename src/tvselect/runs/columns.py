@@ -93,10 +93,12 @@ def to_numbers(values: pa.ChunkedArray) -> NDArray[np.float64]:
 def dates_to_numbers(values: pa.ChunkedArray) -> NDArray[np.float64]:
     """Dates as days since 1970-01-01, times and durations as days."""
     kind = values.type
-    if pa.types.is_date(kind):
-        values = values.cast(pa.timestamp("us"))
+    if pa.types.is_date32(kind):
+        return as_numbers(values.cast(pa.int32())).astype(np.float64)
+    if pa.types.is_date64(kind):
+        values = values.cast(pa.timestamp("us"), safe=False)
     elif pa.types.is_time(kind):
-        values = values.cast(pa.time64("us"))
+        values = values.cast(pa.time64("us"), safe=False)
     elif pa.types.is_timestamp(kind):
         values = values.cast(pa.timestamp("us", tz=kind.tz), safe=False)
     else:

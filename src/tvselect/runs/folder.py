@@ -164,7 +164,7 @@ def read_json(path: Path, remedy: str) -> Any:
         raise RunError(f"{path} does not exist; {remedy}") from None
     except OSError as error:
         raise RunError(f"{path} cannot be read ({error.strerror})") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise RunError(f"{path} is no JSON or was cut off; {remedy}") from None
 
 

@@ -16,6 +16,7 @@ from tvselect.runs.plan import Family, Plan
 from tvselect.runs.sentences import about_columns, about_roles, why_nothing_is_left
 from tvselect.runs.tables import TableFiles, open_table
 from tvselect.runs.target import is_number, look_at_target
+from tvselect.sources.arrow import arrow_errors
 
 ROWS_IN_MEMORY = 200_000
 ROWS_TO_LOOK_AT = 10_000
@@ -90,7 +91,7 @@ def look(path: str, wishes: Wishes) -> tuple[Plan, pa.Table | None]:
     unwanted = set(expand(wishes.exclude, others, "--exclude", path))
     if both := sorted(wanted & unwanted):
         raise RunError(f"column {both[0]!r} is excluded and included; choose one")
-    columns = [examine(name, seen.column(name)) for name in others if name not in unwanted]
+    columns = [_examine(name, seen, path) for name in others if name not in unwanted]
     if stream:
         columns = [_on_a_stream(column) for column in columns]
     kept, left_out = _choose(columns, wanted)
@@ -129,6 +130,12 @@ def look(path: str, wishes: Wishes) -> tuple[Plan, pa.Table | None]:
         ),
     )
     return plan, None if stream else seen
+
+
+def _examine(name: str, table: pa.Table, path: str) -> Column:
+    what = f"column {name!r} of {path} cannot be read"
+    with arrow_errors(what, "mend it, or leave it out with --exclude"):
+        return examine(name, table.column(name))
 
 
 def _no_target(target: str, names: Sequence[str], path: str) -> str:

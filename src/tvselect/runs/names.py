@@ -84,6 +84,8 @@ def _from_json(text: str, where: str) -> list[tuple[str, str]]:
         data: Any = json.loads(text)
     except json.JSONDecodeError as error:
         raise RunError(f"{where} is no JSON (line {error.lineno}: {error.msg})") from None
+    except (ValueError, RecursionError) as error:
+        raise RunError(f"{where} is no JSON that can be read ({error})") from None
     is_groups = isinstance(data, dict) and all(
         isinstance(members, list) and all(isinstance(m, str) for m in members)
         for members in data.values()
@@ -94,7 +96,10 @@ def _from_json(text: str, where: str) -> list[tuple[str, str]]:
 
 
 def _from_csv(text: str, where: str) -> list[tuple[str, str]]:
-    rows = [row for row in csv.reader(text.splitlines()) if row]
+    try:
+        rows = [row for row in csv.reader(text.splitlines()) if row]
+    except csv.Error as error:
+        raise RunError(f"{where} cannot be read as CSV: {error}; mend the file") from None
     if not rows or [cell.strip().lower() for cell in rows[0]] != ["column", "group"]:
         raise RunError(f"{where} must begin with the line 'column,group' (or be a .json file)")
     for number, row in enumerate(rows[1:], start=2):

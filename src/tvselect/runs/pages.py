@@ -52,24 +52,28 @@ def render_again(folder: RunFolder) -> None:
     RunError
         When the report is not installed, or the run has no findings.
     """
-    try:
-        text = folder.findings.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise RunError(
-            f"{folder.findings} does not exist; 'tvs resume {folder.path}' writes it"
-        ) from None
-    except UnicodeDecodeError:
-        raise RunError(
-            f"{folder.findings} is damaged; 'tvs resume {folder.path}' writes it"
-        ) from None
-    try:
-        findings = Findings.from_json(text)
-    except (KeyError, TypeError, ValueError):
-        raise RunError(
-            f"{folder.findings} is not as tvs wrote it; 'tvs resume {folder.path}' writes it"
-        ) from None
+    findings = read_findings(folder)
     try:
         page = render(findings)
     except ModuleNotFoundError:
         raise RunError(f"the report needs more packages: {INSTALL}") from None
     write_text(folder.report, page)
+
+
+def read_findings(folder: RunFolder) -> Findings:
+    """Read findings.json.
+
+    Raises
+    ------
+    RunError
+        When it is missing or something else.
+    """
+    remedy = f"'tvs resume {folder.path}' writes it"
+    try:
+        return Findings.from_json(folder.findings.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RunError(f"{folder.findings} does not exist; {remedy}") from None
+    except UnicodeDecodeError:
+        raise RunError(f"{folder.findings} is damaged; {remedy}") from None
+    except (KeyError, TypeError, ValueError):
+        raise RunError(f"{folder.findings} is not as tvs wrote it; {remedy}") from None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, fields, is_dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -27,12 +29,17 @@ def from_dict(kind: type[Record], values: Any, where: str) -> Record:
     """
     if not isinstance(values, Mapping):
         raise _unfit(where)
-    hints = get_type_hints(kind)
+    hints = _hints(kind)  # type: ignore[arg-type]
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     for name in (*names, *values):
         if name not in values or name not in hints:
             raise _unfit(f"{where}.{name}")
     return kind(**{name: _read(hints[name], values[name], f"{where}.{name}") for name in names})
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def _read(hint: Any, value: Any, where: str) -> Any:
@@ -50,7 +57,8 @@ def _read(hint: Any, value: Any, where: str) -> Any:
             return None
         return _read(next(kind for kind in inner if kind is not NoneType), value, where)
     if hint is float and type(value) in (int, float):
-        return float(value)
+        with suppress(OverflowError):
+            return float(value)
     if isinstance(hint, type) and type(value) is hint:
         return value
     raise _unfit(where)

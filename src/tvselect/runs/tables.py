@@ -32,10 +32,12 @@ from tvselect.sources.dialect import (
     parse_options,
 )
 from tvselect.sources.files import DataFile
+from tvselect.sources.groups import refuse_bomb
 from tvselect.sources.opening import find_tables
 
 LARGEST_BLOCK = 2**31 - 1
 TYPICAL_COMPRESSION = 4
+MOST_PACKED, LEAST_UNPACKED = 200, 2**24
 FRACTION = re.compile(r"[+-]?\d+[.,]\d+(e[+-]?\d+)?", re.IGNORECASE)
 
 
@@ -66,7 +68,8 @@ class TableFiles:
     def names(self) -> list[str]:
         """The names of the columns, each of them once."""
         if self.dialect is None:
-            names = self._dataset().schema.names
+            with self._errors():
+                names = self._dataset().schema.names
         else:
             names = _first_lines(self.files[0], self.dialect)[0]
         refuse_repeated(names, self.path, "rename them")
@@ -89,14 +92,17 @@ class TableFiles:
             parts = [_read_csv(file, self.dialect, columns) for file in self.files]
             with self._errors():
                 return pa.concat_tables(parts, promote_options="permissive")
+        refuse_bomb(self.count_rows()[0], self.n_bytes, self.path)
         with self._errors():
-            return self._dataset().to_table(columns=None if columns is None else list(columns))
+            wanted = None if columns is None else list(columns)
+            return self._sound(self._dataset().to_table(columns=wanted))
 
     def head(self, n_rows: int) -> pa.Table:
         """The first rows, with the types that a stream takes them for."""
         if self.dialect is None:
+            refuse_bomb(self.count_rows()[0], self.n_bytes, self.path)
             with self._errors():
-                return self._dataset().head(n_rows)
+                return self._sound(self._dataset().head(n_rows))
         held: list[Any] = []
         with csv_errors(self.path, ()), open_blocks(self.files[0], self.dialect) as blocks:
             names = blocks.schema.names
@@ -143,6 +149,12 @@ class TableFiles:
                 [file.path for file in self.files], filesystem=filesystem, format=format
             )
 
+    def _sound(self, table: pa.Table) -> pa.Table:
+        """The table, if Arrow would not read beyond its buffers."""
+        if self.format == "feather":
+            table.validate(full=True)
+        return table
+
     def _errors(self) -> Any:
         name = {"parquet": "Parquet", "feather": "Feather", "csv": "CSV"}[self.format]
         remedy = "it is damaged, of another format, or its files differ: write it again"
@@ -181,10 +193,31 @@ def open_table(
     return TableFiles(text, format, tuple(files))
 
 
+def read_whole(file: DataFile) -> pa.Buffer:
+    """All bytes of a file, unpacked.
+
+    Raises
+    ------
+    RunError
+        When it unpacks to far more than tables do.
+    """
+    limit = None
+    if file.path.lower().endswith(".gz"):
+        size = int(file.filesystem.get_file_info(file.path).size)
+        limit = max(LEAST_UNPACKED, MOST_PACKED * size)
+    with csv_errors(file.path, ()), file.open_stream() as stream:
+        data = stream.read_buffer(None if limit is None else limit + 1)
+    if limit is not None and data.size > limit:
+        raise RunError(
+            f"{file.path} unpacks to more than {limit:,} bytes, {MOST_PACKED} times its size; "
+            "unpack it yourself, or say --stream"
+        )
+    return data
+
+
 def _read_csv(file: DataFile, dialect: Dialect, columns: Sequence[str] | None) -> pa.Table:
     """A CSV in one block, so that every row has its say in the types."""
-    with csv_errors(file.path, ()), file.open_stream() as stream:
-        data = stream.read_buffer()
+    data = read_whole(file)
     is_wide = dialect.block > BLOCK
     options = convert_options(dialect)
     if columns is not None:

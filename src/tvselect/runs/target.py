@@ -96,6 +96,11 @@ def _is_readable(kind: pa.DataType) -> bool:
 def _text_target(what: str, values: pa.ChunkedArray, levels: list[str]) -> str:
     texts = values.cast(pa.string()).to_pylist()
     odd = [i for i, text in enumerate(texts) if text is not None and not is_number(text)]
+    if not odd:
+        return (
+            f"{what} holds numbers that are written in several ways, such as {texts[0]!r}; write "
+            "them alike"
+        )
     if 2 * len(odd) < len(texts):
         return (
             f"{what} holds numbers, but {texts[odd[0]]!r} in row {odd[0] + 1}"

@@ -16,7 +16,7 @@ import pyarrow.parquet
 from tvselect.runs.errors import RunError, hint
 from tvselect.runs.folder import RunFolder
 from tvselect.runs.results import from_csv
-from tvselect.runs.tables import TableFiles, open_table
+from tvselect.runs.tables import TableFiles, open_table, read_whole
 from tvselect.sources.dialect import csv_errors, parse_options
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".feather", ".arrow")
@@ -71,10 +71,11 @@ def _as_text(files: TableFiles, columns: list[str]) -> pa.Table:
     options = pa.csv.ConvertOptions(column_types=schema, include_columns=columns, null_values=[])
     blocks: list[pa.RecordBatch] = []
     for file in files.files:
-        with csv_errors(file.path, columns), file.open_stream() as stream:
+        data = read_whole(file)
+        with csv_errors(file.path, columns):
             blocks += list(
                 pa.csv.open_csv(
-                    stream,
+                    pa.BufferReader(data),
                     read_options=pa.csv.ReadOptions(block_size=files.dialect.block),
                     parse_options=parse_options(files.dialect),
                     convert_options=options,

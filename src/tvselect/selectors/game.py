@@ -123,7 +123,7 @@ def widest_window(window: int | Literal["auto"], runner: Runner, n_chains: int) 
             raise ValueError(f"window must be 'auto' or a number of plays, got {window!r}")
         n_workers = runner.n_workers
         return 1 if n_workers <= n_chains else -(-4 * n_workers // n_chains)
-    check_scalar(window, "window", Integral, min_val=1, max_val=10**6)
+    check_scalar(window, "window", Integral, min_val=1, max_val=WIDEST)
     return int(window)
 
 

@@ -16,11 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.decoys import GaussianKnockoffs
+from tvselect.inputs.stored import check_types, read_arrays
 from tvselect.selectors.encoding import Encoding, indicators
 from tvselect.sources import Batch
 from tvselect.trees import Cuts, bin_table
+from tvselect.trees.bins import MOST_CUTS
 
 HEAD_ROWS = 1000
+STORED = {
+    "names": "U", "categorical": "|b1", "settings": "<i8", "feature_of": "<i8", "levels": "U",
+    "n_cuts": "|u1", "low": "<f8", "step": "<f8", "starts": "<i8", "halfway": "<f8",
+    "knockoffs": "|u1",
+}  # fmt: skip
 
 
 class Head:
@@ -162,14 +169,28 @@ class Head:
 
     @classmethod
     def from_bytes(cls, blob: bytes) -> Head:
-        """The head that :meth:`to_bytes` wrote down."""
-        with np.load(io.BytesIO(blob), allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files}
+        """The head that :meth:`to_bytes` wrote down.
+
+        Raises
+        ------
+        ValueError
+            For anything else.
+        """
+        arrays = read_arrays(blob)
+        check_types(arrays, STORED)
+        _demand(arrays["settings"].size == 4, "settings")
         names = tuple(map(str, arrays["names"]))
         decoys, max_cuts, n_batches, n_rows = map(int, arrays["settings"])
+        _demand(decoys in (0, 1) and min(max_cuts, n_batches, n_rows) >= 1, "settings")
         head = cls(names, arrays["categorical"], decoys=bool(decoys), max_cuts=max_cuts)
         head.n_batches, head.n_rows = n_batches, n_rows
+        _check_columns(names, arrays)
         decoy_of = np.flatnonzero(~head.categorical) if decoys else np.empty(0, dtype=np.int64)
+        _check_cuts(arrays, arrays["feature_of"].size + decoy_of.size)
+        knockoffs = None
+        if decoys:
+            knockoffs = GaussianKnockoffs.from_bytes(arrays["knockoffs"].tobytes())
+            _demand(knockoffs.mean.size == decoy_of.size, "knockoffs")
         n_cuts = arrays["n_cuts"]
         head.encoding = Encoding(
             names=names,
@@ -185,14 +206,50 @@ class Head:
                 tuple(f"x{j}" for j in range(n_cuts.size)),
             ),
             decoy_of=decoy_of,
-            knockoffs=GaussianKnockoffs.from_bytes(arrays["knockoffs"].tobytes())
-            if decoys
-            else None,
+            knockoffs=knockoffs,
         )
-        if "numbers" in arrays:
-            head._numbers = [arrays["numbers"]]
-            for place, pieces in enumerate(head._labels):
-                missing, labels = arrays[f"missing{place}"], arrays[f"labels{place}"].astype(object)
-                labels[missing] = None
-                pieces.append(labels)
+        if not head.is_full:
+            head._take_rows(arrays)
         return head
+
+    def _take_rows(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """The rows that a head which is not full has seen."""
+        numbers = arrays.get("numbers", np.empty(0))
+        shape = (self.n_rows, int((~self.categorical).sum()))
+        _demand(numbers.shape == shape and numbers.dtype in (np.float32, np.float64), "numbers")
+        self._numbers = [numbers]
+        for place, pieces in enumerate(self._labels):
+            check_types(arrays, {f"missing{place}": "|b1", f"labels{place}": "U"})
+            missing, labels = arrays[f"missing{place}"], arrays[f"labels{place}"].astype(object)
+            _demand(missing.size == labels.size == self.n_rows, f"labels{place}")
+            labels[missing] = None
+            pieces.append(labels)
+
+
+def _check_columns(names: tuple[str, ...], arrays: dict[str, NDArray[Any]]) -> None:
+    """Raise unless every feature has its columns, one if it is a number."""
+    categorical, feature_of = arrays["categorical"], arrays["feature_of"]
+    _demand(categorical.size == len(names) > 0, "categorical")
+    _demand(feature_of.size == arrays["levels"].size > 0, "levels")
+    steps = np.diff(feature_of, prepend=-1, append=len(names))
+    _demand(bool(np.isin(steps, (0, 1)).all()), "feature_of")
+    n_columns = np.bincount(feature_of, minlength=len(names))
+    _demand(bool((n_columns[~categorical] == 1).all()), "feature_of")
+
+
+def _check_cuts(arrays: dict[str, NDArray[Any]], n_columns: int) -> None:
+    """Raise unless every column has its cut points."""
+    n_cuts, starts = arrays["n_cuts"], arrays["starts"]
+    for name, size in (("n_cuts", 0), ("low", 0), ("step", 0), ("starts", 1)):
+        _demand(arrays[name].size == n_columns + size, name)
+    _demand(bool((n_cuts <= MOST_CUTS).all()), "n_cuts")
+    _demand(starts[0] == 0 and starts[-1] == arrays["halfway"].size, "starts")
+    sizes = np.diff(starts)
+    _demand(bool(((sizes == 0) | (sizes == n_cuts)).all()), "starts")
+    for name in ("low", "step", "halfway"):
+        _demand(bool(np.isfinite(arrays[name]).all()), name)
+
+
+def _demand(fits: bool | np.bool_, name: str) -> None:
+    if not fits:
+        raise ValueError(f"these bytes are no stored head of a stream (at {name!r})")

@@ -7,6 +7,9 @@ from numbers import Integral
 from pathlib import Path
 
 from tvselect.bandit.journal import Header, JournalError, MemoryJournal, SqliteJournal
+from tvselect.bandit.journal.base import START_ANEW
+
+WIDEST = 10**6
 
 
 def begin_journals(
@@ -55,11 +58,18 @@ def begin_journals(
 def stored_window(memory: MemoryJournal) -> int:
     """The window that a run was begun with."""
     assert memory.header is not None
-    return int(memory.header.settings.get("window", 1))
+    return _window_of(memory.header, memory.name)
+
+
+def _window_of(header: Header, name: str) -> int:
+    window = header.settings.get("window", 1)
+    if type(window) is not int or not 1 <= window <= WIDEST:
+        raise JournalError(f"{name} has a window of {window!r}; {START_ANEW}")
+    return window
 
 
 def _compare_windows(stored: Header, header: Header, name: str, any_window: bool) -> None:
-    was, now = (int(each.settings.get("window", 1)) for each in (stored, header))
+    was, now = _window_of(stored, name), _window_of(header, name)
     if was != now and not any_window:
         raise JournalError(
             f"{name}: the run was begun with window={was}, which its numbers depend on, not "

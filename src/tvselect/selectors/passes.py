@@ -18,6 +18,8 @@ from tvselect.selectors.shards import ShardWork, one_pass
 from tvselect.selectors.stream import Stream
 from tvselect.sources import Batch, Source
 
+MOST_DIGITS = 18
+
 
 @dataclass
 class Passes:
@@ -117,8 +119,11 @@ class Passes:
         """Batches of a round, where that is known."""
         if self.source.n_rows is not None:
             return -(-self.source.n_rows // self.batch_size)
-        blob = None if self.disk is None else self.disk.kept("batches")
-        return None if blob is None else int(blob)
+        if self.disk is None or (blob := self.disk.kept("batches")) is None:
+            return None
+        if not blob.isdigit() or len(blob) > MOST_DIGITS:
+            raise self.disk.damaged_at("batches")
+        return int(blob)
 
     def _unread(self) -> Iterator[Batch]:
         """Batches that were not played yet, round after round."""
@@ -126,7 +131,7 @@ class Passes:
         n_done = stream.n_batches
         n_batches = self.n_batches()
         for round in count() if self.n_rounds is None else range(self.n_rounds):
-            if n_batches is not None and n_done >= n_batches:
+            if n_batches is not None and n_done >= n_batches > 0:
                 n_done -= n_batches
                 continue
             entropy = stream.chains[0].entropy

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.bandit.chain import Payoffs, ThompsonChain, Turn
-from tvselect.bandit.journal import Header, Journal, JournalError, MemoryJournal
+from tvselect.bandit.journal import Header, Journal, MemoryJournal
 from tvselect.bandit.play import Play
 from tvselect.inputs import Outcome, OutcomeReader
 from tvselect.rewards import Data, Reward
@@ -83,25 +81,31 @@ class Stream:
         return self.chains[0].n_plays
 
     def restore(self, disk: Journal | None) -> None:
-        """Go on from what the journals hold."""
-        if disk is not None:
-            self._restore_head(disk)
+        """Go on from what the journals hold.
+
+        Raises
+        ------
+        JournalError
+            When that is damaged, or of another stream.
+        """
+        if disk is not None and (blob := disk.kept("head")) is not None:
+            self.head = self._stored_head(disk, blob)
+        if disk is not None and (blob := disk.kept("outcome")) is not None:
+            try:
+                self.outcomes = OutcomeReader.from_bytes(blob)
+            except ValueError as error:
+                raise disk.damaged_at("outcome") from error
         self.recall()
 
-    def _restore_head(self, disk: Journal) -> None:
-        head, outcome = disk.kept("head"), disk.kept("outcome")
+    def _stored_head(self, disk: Journal, blob: bytes) -> Head:
         try:
-            if head is not None:
-                self.head = Head.from_bytes(head)
-            if outcome is not None:
-                family, classes = json.loads(outcome)
-                known = None if classes is None else np.array(classes)
-                self.outcomes = OutcomeReader(family, known)
-        except (BadZipFile, EOFError, KeyError, TypeError, ValueError) as error:
-            raise JournalError(
-                f"{disk.name} keeps a head of the stream that cannot be read ({error}); go on "
-                "with the version of tvselect that wrote it, or choose another path"
-            ) from error
+            head = Head.from_bytes(blob)
+        except ValueError as error:
+            raise disk.damaged_at("head") from error
+        settings = ((h.names, h.decoys, h.max_cuts) for h in (head, self.head))
+        if next(settings) != next(settings):
+            raise disk.damaged_at("head")
+        return head
 
     def recall(self) -> None:
         """Bring the chains to what is written down, also after an interrupted play."""
@@ -188,8 +192,7 @@ class Stream:
         if self.head.n_batches > head.n_batches:
             news["head"] = self.head.to_bytes()
         if self.outcomes.family != outcomes.family or self.outcomes.classes is not outcomes.classes:
-            classes = None if self.outcomes.classes is None else self.outcomes.classes.tolist()
-            news["outcome"] = json.dumps([self.outcomes.family, classes]).encode()
+            news["outcome"] = self.outcomes.to_bytes()
         return news
 
     def _encoding(self, batch: Batch) -> Encoding:

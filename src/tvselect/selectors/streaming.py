@@ -302,6 +302,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
     ) -> StreamingThompsonSelector:
         disk = self._begin(source, outcomes, runner, identity=identity)
         with closing(disk) if disk is not None else nullcontext():
+            self._refuse_other_kinds(source)
             try:
                 passes = Passes(
                     self._stream,

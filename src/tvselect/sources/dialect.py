@@ -48,7 +48,7 @@ def find_dialect(file: DataFile, delimiter: str | None, decimal: str | None) -> 
     if delimiter is None:
         is_tabbed = file.path.lower().endswith((".tsv", ".tsv.gz"))
         delimiter = "\t" if is_tabbed else max(DELIMITERS, key=lambda m: line.count(m.encode()))
-    if len(delimiter.encode()) != 1:
+    if len(delimiter) != 1 or not delimiter.isascii():
         raise SourceError(f"the delimiter must be a single character, got {delimiter!r}")
     if decimal is None:
         decimal = "." if delimiter == "," else _find_decimal(head, delimiter)

@@ -23,6 +23,9 @@ from tvselect.sources.columns import (
 )
 from tvselect.sources.files import DataFile, hash_files
 
+ROWS_TO_DOUBT = 2**20
+ROWS_PER_BYTE = 1000
+
 
 class GroupedFile(ABC):
     """An open file.
@@ -91,7 +94,9 @@ class GroupedSource(ChunkedSource):
             file.open() as stream,
         ):
             opened = self._open(stream)
-            return opened.fields, opened.group_sizes()
+            sizes = opened.group_sizes()
+            refuse_bomb(max(sizes, default=0), stream.size(), file.path)
+            return opened.fields, sizes
 
     def _chunks(self, size: int, rng: np.random.Generator | None) -> Iterator[Chunk]:
         reader = _Reader(self._files, self._open)
@@ -106,6 +111,15 @@ class GroupedSource(ChunkedSource):
                 self._files[number].path,
                 reader.lock,
             )
+
+
+def refuse_bomb(n_rows: int, n_bytes: int, path: str) -> None:
+    """Raise if a file says it has more rows at once than fit into so few bytes."""
+    if n_rows > max(ROWS_TO_DOUBT, ROWS_PER_BYTE * n_bytes):
+        raise SourceError(
+            f"{path} says that it holds {n_rows:,} rows in {n_bytes:,} bytes; it is damaged, or "
+            "says nothing: write it again or leave it out"
+        )
 
 
 class _Reader:

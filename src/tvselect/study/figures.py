@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tvselect.study.rows import Row
-from tvselect.study.summary import MEASURES, summarise
+from tvselect.study.rows import MEASURES, Row
+from tvselect.study.summary import summarise
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

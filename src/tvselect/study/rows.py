@@ -4,25 +4,45 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 LINES = "rows.jsonl"
 PARQUET = "rows.parquet"
 
+FINISHED = "finished"
+MEASURES = ("fdp", "power", "hamming", "seconds")
+LARGEST = 1e12
+
 Row = dict[str, Any]
 
 
 def read_rows(folder: str | Path) -> list[Row]:
-    """All rows of a study; a line that a kill cut off is left out, its task has to run again."""
+    """All rows of a study; a line that a kill cut off is left out, its task has to run again.
+
+    Raises
+    ------
+    FileNotFoundError
+        When the folder holds no study.
+    ValueError
+        For a line of something else; names it.
+    """
     path = Path(folder) / LINES
     if not path.exists():
         raise FileNotFoundError(f"{folder} holds no study: there is no {LINES} in it")
     rows: list[Row] = []
-    for line in path.read_text().splitlines():
-        with suppress(json.JSONDecodeError):
-            rows.append(json.loads(line))
+    for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
+        try:
+            row = json.loads(line.decode())
+        except (ValueError, RecursionError):
+            continue
+        if (wrong := _wrong_field(row)) is not None:
+            raise ValueError(
+                f"line {number} of {path} is no row of a study (at {wrong!r}); remove the line, "
+                "and its task runs again"
+            )
+        rows.append(row)
     return rows
 
 
@@ -46,5 +66,50 @@ def write_parquet(folder: Path) -> Path:
             "rows as Parquet need pyarrow: pip install 'tvselect[stream]'"
         ) from None
     path = folder / PARQUET
-    pq.write_table(pa.Table.from_pylist(read_rows(folder)), path)
+    rows = read_rows(folder)
+    try:
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"the rows in {folder / LINES} differ in the types of their fields ({error}); remove "
+            "the odd ones, and their tasks run again"
+        ) from error
     return path
+
+
+def _wrong_field(row: Any) -> str | None:
+    """The field that keeps a value from being a row, None if it is one."""
+    if not isinstance(row, dict):
+        return "{"
+    checks: dict[str, Callable[[Any], bool]] = {
+        **dict.fromkeys(("key", "setup", "method", "status"), _is_text),
+        **dict.fromkeys(("n_rows", "n_columns", "replicate"), _is_count),
+    }
+    if row.get("status") == FINISHED:
+        checks |= dict.fromkeys(MEASURES, _is_measure) | {"exact": _is_truth}
+    if "pi" in row:
+        checks["pi"] = _is_pi
+    return next((name for name, fits in checks.items() if not fits(row.get(name))), None)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_truth(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < LARGEST
+
+
+def _is_measure(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value < LARGEST
+
+
+def _is_pi(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and _is_count(pair[0]) and _is_measure(pair[1])
+        for pair in value
+    )

@@ -21,9 +21,9 @@ from tqdm.auto import tqdm
 from tvselect.simulation import score, simulate
 from tvselect.study.grid import Task
 from tvselect.study.methods import METHODS
-from tvselect.study.rows import LINES, Row, append_row, read_rows, write_parquet
+from tvselect.study.rows import FINISHED, LINES, Row, append_row, read_rows, write_parquet
 
-FINISHED, NOT_FINISHED, FAILED = "finished", "not finished", "failed"
+NOT_FINISHED, FAILED = "not finished", "failed"
 LOWEST_SHOWN = 0.2
 
 

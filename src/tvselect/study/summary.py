@@ -8,10 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tvselect.study.rows import Row
-from tvselect.study.runner import FINISHED
+from tvselect.study.rows import FINISHED, MEASURES, Row
 
-MEASURES = ("fdp", "power", "hamming", "seconds")
 N_SIGNALS = 5
 """In every set-up of the paper: the first five columns."""
 

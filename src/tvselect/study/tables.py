@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tvselect.study.rows import Row
-from tvselect.study.runner import FINISHED
+from tvselect.study.rows import FINISHED, Row
 from tvselect.study.summary import N_SIGNALS, Cell, CellKey, summarise
 
 
@@ -118,7 +117,7 @@ def calibration_table(rows: Sequence[Row], method: str) -> list[str]:
         (pi, j < N_SIGNALS)
         for row in rows
         if row["method"] == method and row["status"] == FINISHED
-        for j, pi in row["pi"]
+        for j, pi in row.get("pi", ())
     ]
     pi, true = np.array([p for p, _ in pairs]), np.array([t for _, t in pairs])
     lines = ["| pi | variables | signals | share |", "|---|---|---|---|"]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tvselect.bandit.play import Play
 
 START_ANEW = "restore a copy, or move it away (and its -wal file) and start anew"
+LONGEST = 100
 ONE_WRITER = "only one run may write: let the other finish, or choose another path"
 
 
@@ -111,7 +112,7 @@ class Journal(ABC):
             self._store_header(header)
             self.header = header
         changes = [
-            f"{name} was {was}, is {now}"
+            f"{name} was {_short(was)}, is {now}"
             for name in ("fingerprint", "n_arms", "n_chains")
             if (was := getattr(self.header, name)) != (now := getattr(header, name))
         ]
@@ -174,8 +175,12 @@ class Journal(ABC):
             return None
         blob, crc = found
         if not isinstance(blob, bytes) or crc != _checksum_of_kept(name, blob):
-            raise self._error(f"is damaged at {name!r}, which it keeps", START_ANEW)
+            raise self.damaged_at(name)
         return blob
+
+    def damaged_at(self, name: str) -> JournalError:
+        """The error for a blob that is kept, but is not what it should be."""
+        return self._error(f"is damaged at {name!r}, which it keeps", START_ANEW)
 
     def __enter__(self) -> Self:
         return self
@@ -185,6 +190,11 @@ class Journal(ABC):
 
     def _error(self, what: str, remedy: str) -> JournalError:
         return JournalError(f"{self.name} {what}; {remedy}")
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _is_sound(arms: NDArray[Any], rewards: NDArray[Any], header: Header | None) -> bool:
@@ -221,6 +231,9 @@ def _unpack(chain: int, number: int, record: Record, header: Header | None) -> P
     if [type(value) for value in record] != [bytes, bytes, float, int]:
         return None
     if record.crc != _checksum(chain, number, *record[:3]):
+        return None
+    n_arms, rest = divmod(len(record.arms), 4)
+    if rest or len(record.rewards) != -(-n_arms // 8) or not isfinite(record.seconds):
         return None
     arms = np.frombuffer(record.arms, dtype="<i4").astype(np.int32, copy=False)
     bits = np.frombuffer(record.rewards, dtype=np.uint8)

@@ -9,7 +9,9 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tvselect.bandit.journal.base import ONE_WRITER, START_ANEW, Header, Journal, Record
 from tvselect.bandit.journal.log import hides_plays
@@ -24,6 +26,7 @@ CREATE TABLE plays (chain INTEGER, number INTEGER, arms BLOB NOT NULL, rewards B
   seconds REAL NOT NULL, crc INTEGER NOT NULL, PRIMARY KEY (chain, number));
 CREATE TABLE kept (name TEXT PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL);
 """
+TABLES = "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name"
 SECONDS_TO_WAIT = 5.0
 WITHOUT_LOG = (
     "restore a copy of both files, or move the -wal file away and run again: what was played "
@@ -120,6 +123,9 @@ class SqliteJournal(Journal):
         if not hot and size < page_size * n_pages:
             raise self._error("is cut off, unless another run is just making it", LOOK_AGAIN)
         with closing(self._connect("mode=ro" if hot else "mode=ro&immutable=1")) as db:
+            # First the tables: a view, trigger or index of others could run code of theirs.
+            if db.execute(TABLES).fetchall() != _tables():
+                raise self._error("is not a journal of tvselect", "choose another path")
             if db.execute("PRAGMA integrity_check(1)").fetchone() != (b"ok",):
                 raise self._error("is damaged", START_ANEW)
         return True
@@ -181,11 +187,12 @@ class SqliteJournal(Journal):
         text, crc = row
         if not isinstance(text, bytes) or zlib.crc32(text) != crc:
             raise self._error("is damaged in its header", START_ANEW)
-        try:
-            return Header(**json.loads(text))
-        except TypeError as error:
-            what = f"has a header of another version ({error})"
-            raise self._error(what, "update tvselect, or use the version that wrote it") from error
+        header = _read_header(text)
+        if header is None:
+            what = "has a header that is damaged or of another version"
+            remedy = f"use the version of tvselect that wrote it; else {START_ANEW}"
+            raise self._error(what, remedy)
+        return header
 
     def _store_header(self, header: Header) -> None:
         text = json.dumps(asdict(header)).encode()
@@ -218,3 +225,26 @@ class SqliteJournal(Journal):
     def _demand_header(self) -> None:
         if self.header is None:
             raise self._error("has no header", "call begin first")
+
+
+def _read_header(text: bytes) -> Header | None:
+    """The header of a text, None if it is none."""
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    kinds = {"fingerprint": str, "entropy": int, "n_arms": int, "n_chains": int}
+    kinds |= {"settings": dict, "version": str}
+    if not isinstance(values, dict) or {n: type(v) for n, v in values.items()} != kinds:
+        return None
+    header = Header(**values)
+    return header if header.entropy >= 0 and min(header.n_arms, header.n_chains) >= 1 else None
+
+
+@cache
+def _tables() -> list[tuple[Any, ...]]:
+    """The tables of a journal, as SQLite lists them."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.text_factory = bytes
+        db.executescript(SCHEMA)
+        return db.execute(TABLES).fetchall()
