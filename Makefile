@@ -7,7 +7,7 @@ INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compil
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types bench bench-lead bench-wide bench-rows bench-default bench-stream bench-online \
-	bench-importance bench-stability study-offline study-online study-online-table study-mail study-hiv docs check-long check-mutations clean
+	bench-importance bench-stability study-offline study-online study-online-table study-mail study-hiv docs check-long check-mutations fuzz fuzz-million clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -92,6 +92,12 @@ check-long: $(VENV)/.dev  ## All long checks; exactness is recorded in docs/resu
 
 check-mutations: $(VENV)/.dev  ## Break the sampler on purpose: every break must be caught
 	$(RUN) -m tests.exactness.mutations
+
+fuzz: $(VENV)/.test  ## Damaged files for every reader, a minute; CASES=20000 SEED=1
+	$(RUN) -m fuzz --cases $(or $(CASES),20000) --seed $(or $(SEED),1)
+
+fuzz-million: $(VENV)/.test  ## A million of them, half an hour, recorded; SEED=1
+	$(RUN) -m fuzz --cases 1000000 --seed $(or $(SEED),1) --record "make fuzz-million"
 
 clean:  ## Remove the environment and everything built
 	rm -rf $(VENV) build dist docs/_build docs/gallery docs/api .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,225 @@
+"""The driver: deals cases out to targets, watches the workers, writes the page of results."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import selectors
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.records import ROOT, heading, record
+from fuzz.targets import TARGETS, Target
+from fuzz.worker import MEGABYTES, SECONDS, Tally, keep
+
+WORKER = "fuzz.worker"
+SECONDS_TO_START = 300.0
+SECONDS_TO_HANG = 20.0
+MOST_CRASHES = 20
+
+
+def deal(n_cases: int, targets: Sequence[Target]) -> dict[str, int]:
+    """Cases of each target, by its share; at least ``n_cases`` in all."""
+    total = sum(target.share for target in targets)
+    return {target.name: -(-n_cases * target.share // total) for target in targets}
+
+
+def fuzz(target: Target, n_cases: int, seed: int, artefacts: Path) -> Tally:
+    """Run all cases of a target; a case that ends or holds up its worker is a fault."""
+    whole = Tally(target.name, 0)
+    first, n_crashes = 0, 0
+    while first < n_cases and n_crashes < MOST_CRASHES:
+        for tally in (ended := _Worker(target, seed, first, n_cases, artefacts)).tallies():
+            add(whole, tally)
+            first = tally.first + tally.n
+        if ended.fault is not None:
+            n_crashes += 1
+            data = target.case(seed, ended.case)
+            said = keep(target, seed, ended.case, data, ended.fault, None, artefacts)
+            # What came before it in its thousand is run again, without it.
+            for tally in _Worker(target, seed, first, ended.case, artefacts).tallies():
+                add(whole, tally)
+            whole.faults.append(said)
+            whole.n += 1
+            first = ended.case + 1
+    return whole
+
+
+def add(whole: Tally, part: Tally) -> None:
+    """Add what some cases came to."""
+    whole.n += part.n
+    whole.outcomes.update(part.outcomes)
+    whole.seconds += part.seconds
+    whole.faults += part.faults
+    whole.peak = max(whole.peak, part.peak)
+    if part.slowest > whole.slowest:
+        whole.slowest, whole.slowest_case = part.slowest, part.slowest_case
+
+
+class _Worker:
+    """A process that runs cases, and what became of it."""
+
+    def __init__(self, target: Target, seed: int, first: int, last: int, artefacts: Path) -> None:
+        self.fault: str | None = None
+        self.case = first
+        self._artefacts = artefacts
+        self._command = [
+            sys.executable, "-m", WORKER, target.name, str(seed), str(first), str(last),
+            str(artefacts),
+        ]  # fmt: skip
+        self._is_empty = first >= last
+
+    def tallies(self) -> Iterable[Tally]:
+        """What the worker reports, as it comes."""
+        if self._is_empty:
+            return
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+        with subprocess.Popen(
+            self._command, cwd=ROOT, stdout=subprocess.PIPE, env=environment
+        ) as process:
+            assert process.stdout is not None
+            marker = self._artefacts / f"at-{process.pid}"
+            with selectors.DefaultSelector() as waiting:
+                waiting.register(process.stdout, selectors.EVENT_READ)
+                at, since = -1, time.monotonic()
+                while True:
+                    if waiting.select(timeout=1.0):
+                        line = process.stdout.readline()
+                        if not line:
+                            break
+                        yield _tally(line)
+                    now = _read_marker(marker)
+                    if now != at:
+                        at, since = now, time.monotonic()
+                    limit = SECONDS_TO_START if at < 0 else SECONDS_TO_HANG
+                    if time.monotonic() - since > limit:
+                        process.kill()
+                        self.fault = f"hangs: ended after {limit:.0f} s"
+                        break
+            code = process.wait()
+            if self.fault is None and code != 0:
+                self.fault = f"the process ended with code {code}"
+            self.case = max(at, _read_marker(marker))
+            marker.unlink(missing_ok=True)
+            if self.fault is not None and self.case < 0:
+                raise RuntimeError(f"{' '.join(self._command)}: {self.fault}, before any case")
+
+
+def _tally(line: bytes) -> Tally:
+    tally = Tally(**json.loads(line))
+    tally.outcomes = Counter(tally.outcomes)
+    return tally
+
+
+def _read_marker(path: Path) -> int:
+    try:
+        return int(struct.unpack("<q", path.read_bytes())[0])
+    except (OSError, struct.error):
+        return -1
+
+
+def page(tallies: Sequence[Tally], seed: int, command: str) -> list[str]:
+    """The page of results."""
+    n_cases = sum(tally.n for tally in tallies)
+    faults = [fault for tally in tallies for fault in tally.faults]
+    every = Counter[str]()
+    for tally in tallies:
+        every.update(tally.outcomes)
+    names = ["read", *sorted(name for name in every if name != "read")]
+    lines = [
+        *heading("Fuzzing: damaged files, and what the readers make of them", command),
+        f"{n_cases:,} cases, seed {seed}: {len(faults)} faults. A fault is a crash, an exception "
+        f"that is not ours, a warning, more than {SECONDS:g} s or more than {MEGABYTES} MB on top "
+        "of the process. Case k of a target is made from its name, the seed and k alone; "
+        "`python -m fuzz --target NAME --seed SEED --case K` runs it again. No case made a reader "
+        "load a pickle: that would be a fault, too.",
+        "",
+        "Our own errors are `SourceError` (and `ColumnTypeError`, one of its kind), `RunError` and "
+        "`JournalError`; and `ValueError`, `TypeError` and `OSError` where tvselect itself raises "
+        "them.",
+        "",
+        "| reader | what is read | cases | faults | slowest (case), s | peak, MB | "
+        + " | ".join(names)
+        + " |",
+        "|---|---|" + "---|" * (4 + len(names)),
+    ]
+    for tally in tallies:
+        cells = [
+            tally.target,
+            TARGETS[tally.target].about,
+            f"{tally.n:,}",
+            str(len(tally.faults)),
+            f"{tally.slowest:.3f} ({tally.slowest_case:,})",
+            f"{tally.peak:.0f}",
+            *(f"{tally.outcomes[name]:,}" for name in names),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    totals = [
+        "all", "", f"{n_cases:,}", str(len(faults)), f"{max(t.slowest for t in tallies):.3f}",
+        f"{max(t.peak for t in tallies):.0f}", *(f"{every[name]:,}" for name in names),
+    ]  # fmt: skip
+    lines.append(f"| {' | '.join(totals)} |")
+    return lines
+
+
+def show(fault: dict[str, Any]) -> None:
+    """One line about a fault."""
+    print(f"FAULT {json.dumps(fault)}", file=sys.stderr, flush=True)
+
+
+def run_one(target: Target, seed: int, number: int, artefacts: Path) -> int:
+    """Run one case again and say what comes of it."""
+    worker = _Worker(target, seed, number, number + 1, artefacts)
+    for tally in worker.tallies():
+        print(tally.to_json())
+        return len(tally.faults)
+    print(worker.fault)
+    return 1
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse, run, record; returns the number of faults, at most 1."""
+    parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
+    parser.add_argument("--cases", type=int, default=20_000, help="of all targets together")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--target", action="append", choices=list(TARGETS), help="all by default")
+    parser.add_argument("--case", type=int, help="run this case only, of one target")
+    parser.add_argument("--artefacts", type=Path, help="where the files of faults are kept")
+    parser.add_argument("--record", metavar="COMMAND", help="write docs/results/fuzz.md")
+    options = parser.parse_args(arguments)
+    artefacts = options.artefacts or Path(tempfile.gettempdir()) / "tvselect-fuzz"
+    artefacts.mkdir(parents=True, exist_ok=True)
+    targets = [TARGETS[name] for name in options.target or TARGETS]
+    if options.case is not None:
+        return run_one(targets[0], options.seed, options.case, artefacts)
+    tallies = []
+    for name, n_cases in deal(options.cases, targets).items():
+        started = time.monotonic()
+        tally = fuzz(TARGETS[name], n_cases, options.seed, artefacts)
+        tallies.append(tally)
+        for fault in tally.faults:
+            show(fault)
+        print(
+            f"{name}: {tally.n:,} cases, {len(tally.faults)} faults, slowest {tally.slowest:.3f} s,"
+            f" {tally.peak:.0f} MB, {time.monotonic() - started:.0f} s; {dict(tally.outcomes)}",
+            file=sys.stderr,
+            flush=True,
+        )
+    if options.record:
+        record("fuzz.md", page(tallies, options.seed, options.record))
+    n_faults = sum(len(tally.faults) for tally in tallies)
+    if n_faults:
+        print(f"{n_faults} faults; their files are in {artefacts}", file=sys.stderr)
+    return int(n_faults > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,12 @@
+"""All readers of files that someone else may have made."""
+
+from fuzz.targets import datasets, journals, runs, studies, tables
+from fuzz.targets.base import Target
+
+TARGETS: dict[str, Target] = {
+    target.name: target
+    for module in (tables, journals, runs, studies, datasets)
+    for target in module.TARGETS
+}
+
+__all__ = ["TARGETS", "Target"]

@@ -1,0 +1,185 @@
+"""The folder of a run, as ``tvs report``, ``resume``, ``transform`` and ``compare`` read it."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+from fuzz.mutation import JSON, TABLE
+from fuzz.targets.base import Target
+from fuzz.targets.journals import sound_journal
+from fuzz.targets.tables import CSV_TOKENS, csv_seeds
+from tvselect.report.findings import Decoys, Dependence, Findings, LookAlike, Resemblance
+from tvselect.report.findings import Variable as Shown
+from tvselect.runs.compare import compare
+from tvselect.runs.data import open_planned
+from tvselect.runs.folder import Run, RunFolder
+from tvselect.runs.names import read_groups
+from tvselect.runs.pages import read_findings, render_again
+from tvselect.runs.plan import Plan, Settings
+from tvselect.runs.play import _make_selector, fingerprint, plays_done
+from tvselect.runs.records import to_dict
+from tvselect.runs.results import Variable, to_csv
+from tvselect.runs.transform import transform
+
+COLUMNS = ("n", "x", "text")
+VARIABLES = [
+    Variable("x", True, 0.97, 0.9, 1.0, 40, ""),
+    Variable("text", True, 0.8, 0.6, 0.9, 40, "words"),
+    Variable("n", False, 0.1, 0.0, 0.3, 12, ""),
+]
+
+
+@cache
+def table() -> bytes:
+    """The table of the run."""
+    return csv_seeds()[0][1:]
+
+
+@cache
+def sound_run() -> Run:
+    """What run.json says of a finished run."""
+    plan = Plan(
+        table="table.csv", delimiter=",", decimal=".", target="y", family="probit", stream=False,
+        n_rows=12, n_incomplete=0, columns=COLUMNS, numbers=("n",), dates=(), always=("n",),
+        groups={"words": ("text",)}, left_out={"id": "an identifier by its name"},
+        decisions=("table.csv: 12 rows.",),
+    )  # fmt: skip
+    return Run(
+        schema=1, version="0.1.0", versions={"python": "3.11.0"}, command="tvs select table.csv",
+        created="2026-01-01T00:00:00+00:00", state="done", stop_reason="500 plays", n_plays=500,
+        seconds=1.5, fingerprint="00", settings=Settings(seed=3, iterations=50, patience=10),
+        plan=plan, warnings=("one",),
+    )  # fmt: skip
+
+
+@cache
+def sound_findings() -> Findings:
+    """What findings.json says of it."""
+    shown = [
+        Shown(v.name, "selected" if v.selected else "unselected", v.pi, v.low, v.high, 0.5,
+              v.times_played, int(v.selected), (), (0.5, v.pi))
+        for v in VARIABLES
+    ]  # fmt: skip
+    decoy = Shown("decoy of x", "decoy", 0.1, 0.0, 0.2, 0.5, 9, 0, (), (0.5, 0.1))
+    curve = ((0.0, 1.0), (0.1, 0.2), (0.0, 0.1), (0.2, 0.3))
+    return Findings(
+        title="What explains y?", target="y", outcome="two classes", classes=("no", "yes"),
+        n_rows=12, batch_rows=None, n_columns=3, n_variables=3, n_selected=2, n_unplayed=0,
+        unit="play", n_plays=500, n_skipped=0, n_chains=1, seconds=1.5, stop_reason="500 plays",
+        agreement=None, decoys=Decoys(1, 0, 0.0), variables=(*shown, decoy), always=("n",),
+        steps=(0, 500), played=(2.0, 2.0), paid=(1.0, 2.0),
+        dependence=(Dependence("x", (), *curve), Dependence("text", ("a", "b"), *curve)),
+        dependence_note="by trees",
+        resemblances=(Resemblance("x", (LookAlike("n", 0.9, 0.1),)),), resemblance_note="Spearman",
+        notes=("a note",), about=(("seed", "3"),),
+    )  # fmt: skip
+
+
+def make_folder(folder: Path) -> None:
+    """A sound run next to its table, and another to compare it with."""
+    (folder / "table.csv").write_bytes(table())
+    for name in ("run", "other"):
+        run = RunFolder(folder / name)
+        run.path.mkdir()
+        run.write_run(sound_run())
+        run.variables.write_text(to_csv(VARIABLES))
+        run.selected.write_text(to_csv(VARIABLES[:2]))
+        run.findings.write_text(sound_findings().to_json())
+        run.journal.write_bytes(sound_journal())
+
+
+def read_record(data: bytes, folder: Path) -> None:
+    """run.json, up to the first play of a resumed run."""
+    run_folder = RunFolder(folder / "run")
+    run_folder.record.write_bytes(data)
+    run = run_folder.read_run()
+    compare(run_folder, RunFolder(folder / "other"))
+    files = open_planned(run.plan)
+    fingerprint(files, run.plan)
+    plays_done(run_folder)
+    _make_selector(run, run_folder, 0)
+
+
+def read_journal(data: bytes, folder: Path) -> None:
+    """The journal of a run."""
+    run_folder = RunFolder(folder / "run")
+    for suffix in ("-wal", "-shm"):
+        run_folder.journal.with_name(run_folder.journal.name + suffix).unlink(missing_ok=True)
+    run_folder.journal.write_bytes(data)
+    plays_done(run_folder)
+
+
+def read_variables(data: bytes, folder: Path) -> None:
+    """variables.csv, as ``tvs compare`` reads it."""
+    run_folder = RunFolder(folder / "run")
+    run_folder.variables.write_bytes(data)
+    compare(run_folder, RunFolder(folder / "other"))
+
+
+def read_selected(data: bytes, folder: Path) -> None:
+    """selected.csv, as ``tvs transform`` reads it."""
+    run_folder = RunFolder(folder / "run")
+    run_folder.selected.write_bytes(data)
+    transform(run_folder, str(folder / "table.csv"), str(folder / "out.csv"), force=True)
+
+
+def read_table(data: bytes, folder: Path) -> None:
+    """The table that is transformed, into text and into Parquet."""
+    path = folder / "new.csv"
+    path.write_bytes(data[1:])
+    suffix = ".parquet" if data[:1] > b"\2" else ".csv.gz"
+    transform(RunFolder(folder / "run"), str(path), str(folder / f"out{suffix}"), force=True)
+
+
+def read_shown(data: bytes, folder: Path) -> None:
+    """findings.json."""
+    run_folder = RunFolder(folder / "run")
+    run_folder.findings.write_bytes(data)
+    read_findings(run_folder)
+
+
+def write_page(data: bytes, folder: Path) -> None:
+    """findings.json, and the page that is made of it."""
+    run_folder = RunFolder(folder / "run")
+    run_folder.findings.write_bytes(data)
+    render_again(run_folder)
+
+
+def read_grouping(data: bytes, folder: Path) -> None:
+    """A file of groups: the first byte says whether it is JSON or CSV."""
+    path = folder / ("groups.json" if data[:1] < b"\1" else "groups.csv")
+    path.write_bytes(data[1:])
+    read_groups(path, COLUMNS)
+
+
+def _finding_seeds() -> list[bytes]:
+    return [sound_findings().to_json().encode()]
+
+
+def _csv_of(n: int) -> list[bytes]:
+    return [to_csv(VARIABLES[:n]).encode(), to_csv([]).encode()]
+
+
+TARGETS = (
+    Target("run-record", "run.json, up to the first play of `tvs resume`",
+           lambda: [json.dumps(to_dict(sound_run()), indent=1).encode()], read_record,
+           make_folder, changes=JSON, share=160),
+    Target("run-journal", "the journal of a run, as `tvs resume` counts its plays",
+           lambda: [sound_journal()], read_journal, make_folder, share=60),
+    Target("run-variables", "variables.csv, as `tvs compare` reads it", lambda: _csv_of(3),
+           read_variables, make_folder, tokens=CSV_TOKENS, changes=TABLE, share=120),
+    Target("run-selected", "selected.csv, as `tvs transform` reads it", lambda: _csv_of(2),
+           read_selected, make_folder, tokens=CSV_TOKENS, changes=TABLE, share=120),
+    Target("run-table", "the table of `tvs transform`", csv_seeds, read_table,
+           make_folder, tokens=CSV_TOKENS, changes=TABLE, share=40),
+    Target("findings", "findings.json, as `tvs report` reads it", _finding_seeds, read_shown,
+           make_folder, changes=JSON, share=180),
+    Target("report", "findings.json, with the page made of it", _finding_seeds, write_page,
+           make_folder, changes=JSON, share=1, quick=10),
+    Target("groups", "groups of columns, JSON and CSV",
+           lambda: [b'\0{"words": ["text", "n*"], "x": ["x"]}', b"\1column,group\nx,a\nn,b\n"],
+           read_grouping, changes=(*JSON, *TABLE), tokens=(b"column,group\n", b"[", b"*", b"?"),
+           share=340),
+)  # fmt: skip

@@ -1,0 +1,213 @@
+"""Tables: CSV, Parquet and Feather, as sources and as the command line reads them.
+
+The first byte of a case says how the rest is read.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+
+from fuzz.mutation import TABLE
+from fuzz.targets.base import Target
+from tvselect.runs.data import open_stream, prepare, sample
+from tvselect.runs.look import Wishes, look
+from tvselect.sources import CsvSource, Source, open_source
+
+ROWS_AT_ONCE = 7
+MOST_BATCHES = 50
+CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".csv.gz", ".csv", ".csv")
+PACK = 3
+MODES = len(CSV_SUFFIXES)
+CSV_TOKENS = (
+    b"y", b"x", b",", b";", b"\t", b"|", b'"', b'""', b"\n", b"\r\n", b"NA", b"nan", b"1,5", b"1.5",
+    b"true", b"2024-01-01", b"\xef\xbb\xbf", b"\xff\xfe", b"\0", b"\x1f\x8b\x08", b"y,", b"\ny\n",
+    b"1e400", b"-inf", b"\xe2\x80\xa8", b"\x1a", b"\xc3\xa9",
+)  # fmt: skip
+ARROW_TOKENS = (
+    b"PAR1", b"PARE", b"ARROW1\0\0", b"\xff\xff\xff\xff", b"y", b"x", b"text", b"int64", b"utf8",
+    b"ARROW:schema", b"ARROW:extension:name", b"arrow.py_extension_type", b"pandas", b"\x15\x00",
+    b"\x19\x4c", b"\x16\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01", b"\x15\xfe\xff\xff\xff\x0f",
+    b"\x00" * 8, b"\xff" * 8,
+)  # fmt: skip
+
+
+def read_all(source: Source) -> None:
+    """Some batches of two rounds, every column of them."""
+    source.identity()
+    numbers, texts = np.flatnonzero(~source.categorical), np.flatnonzero(source.categorical)
+    for round in range(2):
+        batches = source.batches(ROWS_AT_ONCE, round, np.random.default_rng(0))
+        for _, batch in zip(range(MOST_BATCHES), batches, strict=False):
+            batch.numbers(numbers)
+            for column in texts:
+                batch.labels(int(column))
+            batch.target()
+
+
+def csv_seeds() -> list[bytes]:
+    """Dialects, kinds of cells, line ends, encodings."""
+    rows = [f"{i},{i / 7:.4f},{'abc'[i % 3]},{i % 2}" for i in range(12)]
+    plain = ("n,x,text,y\n" + "\n".join(rows) + "\n").encode()
+    french = plain.replace(b",", b";").replace(b".", b",")
+    tabs = plain.replace(b",", b"\t")
+    bars = plain.replace(b",", b"|").replace(b"\n", b"\r\n")
+    quoted = b'"a, b","y"\n"1","2"\n"multi\nline","3"\n,4\nNA,5\n'
+    marked = b"\xef\xbb\xbf" + plain
+    latin = "pr\xe9nom,y\nJos\xe9,1\nZo\xe9,2\n".encode("latin-1")
+    wide = b",".join(b"c%d" % i for i in range(40)) + b",y\n" + b",".join([b"1.5"] * 41) + b"\n"
+    dates = b"day,y\n" + b"".join(b"2024-01-%02d,%d\n" % (d, d % 3) for d in range(1, 9))
+    packed = gzip.compress(plain, mtime=0)
+    return [
+        b"\0" + plain, b"\1" + tabs, b"\2" + packed, b"\3" + plain, b"\4" + french, b"\5" + french,
+        b"\0" + bars, b"\0" + quoted, b"\0" + marked, b"\0" + latin, b"\0" + wide, b"\0" + dates,
+    ]  # fmt: skip
+
+
+def put_csv(data: bytes, folder: Path) -> tuple[Path, int]:
+    """The file of a case, and how it is to be read."""
+    mode = data[0] % MODES if data else 0
+    path = folder / f"t{CSV_SUFFIXES[mode]}"
+    content = data[1:]
+    path.write_bytes(gzip.compress(content, 1, mtime=0) if mode == PACK else content)
+    return path, mode
+
+
+def read_csv(data: bytes, folder: Path) -> None:
+    """As a source, with found and with given marks."""
+    path, mode = put_csv(data, folder)
+    if mode == 5:
+        read_all(CsvSource(path, "y", delimiter=";", decimal=","))
+    else:
+        read_all(open_source(path, "y"))
+
+
+def look_at(path: Path, stream: bool | None) -> None:
+    """As ``tvs select`` does before the first play."""
+    plan, table = look(str(path), Wishes(target="y", stream=stream))
+    if plan.stream:
+        read_all(open_stream(plan))
+        sample(plan)
+    else:
+        prepare(plan, table)
+
+
+def look_at_csv(data: bytes, folder: Path) -> None:
+    """In memory, or as a stream for one mode in two."""
+    path, mode = put_csv(data, folder)
+    look_at(path, bool(mode % 2) if len(data) % 3 else None)
+
+
+def tables() -> list[pa.Table]:
+    """Every kind of column that a table may hold, in small tables."""
+    n = 20
+    plain = pa.table(
+        {
+            "x": np.linspace(0, 1, n),
+            "f": np.linspace(0, 1, n, dtype=np.float32),
+            "n": np.arange(n, dtype=np.int16),
+            "text": [f"level {i % 3}" for i in range(n)],
+            "y": [i % 2 == 0 for i in range(n)],
+        }
+    )
+    gaps = pa.table(
+        {
+            "x": pa.array([None if i % 4 == 0 else i / 7 for i in range(n)]),
+            "text": pa.array([None if i % 5 == 0 else "ab"[i % 2] for i in range(n)]),
+            "kind": pa.array(["u", "v", None, "w"] * 5).dictionary_encode(),
+            "y": pa.array([None, 1, 2, 3] * 5),
+        }
+    )
+    odd = pa.table(
+        {
+            "day": pa.array(range(n), pa.date32()),
+            "at": pa.array(range(n), pa.timestamp("ns", tz="UTC")),
+            "money": pa.array(range(n), pa.decimal128(9, 2)),
+            "large": pa.array(["q"] * n, pa.large_string()),
+            "bytes": pa.array([b"\xff"] * n, pa.binary()),
+            "list": pa.array([[1]] * n),
+            "nothing": pa.nulls(n),
+            "y": np.arange(n) / 3,
+        }
+    )
+    return [plain, gaps, odd]
+
+
+def parquet_seeds() -> list[bytes]:
+    """Versions, codecs, one and several row groups."""
+    made = []
+    for number, table in enumerate(tables()):
+        for options in (
+            dict(compression="none", row_group_size=8),
+            dict(compression=("snappy", "gzip", "zstd")[number], use_dictionary=False),
+            dict(compression="none", data_page_version="2.0", write_statistics=False),
+        ):
+            sink = io.BytesIO()
+            pa.parquet.write_table(table, sink, **options)
+            made.append(bytes([number]) + sink.getvalue())
+    return made
+
+
+def feather_seeds() -> list[bytes]:
+    """With and without compression, one and several record batches."""
+    made = []
+    for number, table in enumerate(tables()):
+        for codec, size in (("uncompressed", 8), ("lz4", 100), ("zstd", 100)):
+            sink = io.BytesIO()
+            pa.feather.write_feather(table, sink, compression=codec, chunksize=size)
+            made.append(bytes([number]) + sink.getvalue())
+    return made
+
+
+def _put(data: bytes, folder: Path, suffix: str) -> tuple[Path, list[str] | None, bool | None]:
+    """The file of a case; some cases name the columns, some stream."""
+    path = folder / f"t{suffix}"
+    path.write_bytes(data[1:])
+    mode = data[0] if data else 0
+    return path, ["x", "text"] if mode & 4 else None, (None, True, False)[mode % 3]
+
+
+def read_parquet(data: bytes, folder: Path) -> None:
+    """As a source."""
+    path, columns, _ = _put(data, folder, ".parquet")
+    read_all(open_source(path, "y", columns=columns))
+
+
+def read_feather(data: bytes, folder: Path) -> None:
+    """As a source."""
+    path, columns, _ = _put(data, folder, ".feather")
+    read_all(open_source(path, "y", columns=columns))
+
+
+def look_at_parquet(data: bytes, folder: Path) -> None:
+    """As the command line does."""
+    path, _, stream = _put(data, folder, ".parquet")
+    look_at(path, stream)
+
+
+def look_at_feather(data: bytes, folder: Path) -> None:
+    """As the command line does."""
+    path, _, stream = _put(data, folder, ".feather")
+    look_at(path, stream)
+
+
+TARGETS = (
+    Target("csv", "CSV, TSV and gzip as a stream", csv_seeds, read_csv,
+           tokens=CSV_TOKENS, changes=TABLE, share=80),
+    Target("csv-look", "CSV as `tvs select` looks at it", csv_seeds, look_at_csv,
+           tokens=CSV_TOKENS, changes=TABLE, share=60),
+    Target("parquet", "Parquet as a stream", parquet_seeds, read_parquet,
+           tokens=ARROW_TOKENS, share=90),
+    Target("parquet-look", "Parquet as `tvs select` looks at it", parquet_seeds, look_at_parquet,
+           tokens=ARROW_TOKENS, share=30, quick=100),
+    Target("feather", "Feather (Arrow IPC) as a stream", feather_seeds, read_feather,
+           tokens=ARROW_TOKENS, share=90),
+    Target("feather-look", "Feather as `tvs select` looks at it", feather_seeds, look_at_feather,
+           tokens=ARROW_TOKENS, share=40, quick=100),
+)  # fmt: skip

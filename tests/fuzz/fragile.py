@@ -1,0 +1,23 @@
+"""A worker that one case of its target kills."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import replace
+
+from fuzz import worker
+from fuzz.targets import TARGETS
+
+GROUPS = TARGETS["groups"]
+
+
+def read(data, folder):
+    if data == GROUPS.case(0, 3):
+        os.kill(os.getpid(), signal.SIGKILL)
+    GROUPS.read(data, folder)
+
+
+if __name__ == "__main__":
+    TARGETS["groups"] = replace(GROUPS, read=read)
+    worker.main()

@@ -1,0 +1,99 @@
+"""A few damaged files for every reader; ``make fuzz-million`` runs many more."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks.records import ROOT
+from fuzz.__main__ import deal, fuzz, page
+from fuzz.targets import TARGETS
+from fuzz.targets.base import Target
+from fuzz.verdict import fault_in, own_name
+from fuzz.worker import Bench, Tally
+from tvselect.runs.records import from_dict
+from tvselect.sources import SourceError
+
+
+def test_only_our_errors_come_out(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "fuzz.worker", "quick", str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    tallies = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [fault for tally in tallies for fault in tally["faults"]] == []
+    assert done.returncode == 0, f"ended with {done.returncode} after {tallies[-1]['target']}"
+    assert {tally["target"]: tally["n"] for tally in tallies} == {
+        target.name: target.quick for target in TARGETS.values()
+    }
+    assert all(tally["outcomes"]["read"] > 0 for tally in tallies)
+
+
+def test_a_case_that_ends_its_process_is_a_fault(tmp_path, monkeypatch):
+    monkeypatch.setattr("fuzz.__main__.WORKER", "tests.fuzz.fragile")
+    tally = fuzz(TARGETS["groups"], 5, 0, tmp_path)
+    assert tally.n == 5
+    assert [(fault["case"], fault["fault"]) for fault in tally.faults] == [
+        (3, "the process ended with code -9")
+    ]
+    assert (tmp_path / "groups-0-3").read_bytes() == TARGETS["groups"].case(0, 3)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_case_is_made_again_from_its_number(name):
+    target = TARGETS[name]
+    assert [target.case(3, k) for k in range(30)] == [target.case(3, k) for k in range(30)]
+    assert target.case(3, 29) != target.case(4, 29) or target.case(3, 28) != target.case(4, 28)
+
+
+def caught(call):
+    try:
+        call()
+    except Exception as error:
+        return error
+
+
+def test_whose_error_it_is():
+    assert own_name(caught(lambda: from_dict(Tally, 3, "a:"))) == "RunError"
+    assert own_name(SourceError("no")) == "SourceError"
+    for call in (
+        lambda: json.loads("{"),
+        lambda: int("x"),
+        lambda: [][0],
+        lambda: b"\xff".decode(),
+    ):
+        assert own_name(caught(call)) is None
+        assert fault_in(caught(call)).startswith("foreign")
+    assert "without a message" in fault_in(SourceError(" "))
+
+
+def make_target(read):
+    return Target("groups", "a test", lambda: [b"a", b"b"], read)
+
+
+@pytest.mark.parametrize(
+    "read", [lambda data, folder: 1 / 0, lambda data, folder: b"".decode(data.decode())]
+)
+def test_a_foreign_error_is_seen(read, tmp_path, monkeypatch):
+    monkeypatch.setattr("fuzz.worker.limit_memory", lambda: None)
+    monkeypatch.chdir(tmp_path)
+    bench = Bench(make_target(read))
+    try:
+        assert fault_in(bench.outcome(b"a")).startswith("foreign")
+    finally:
+        bench.close()
+
+
+def test_the_page_has_every_target():
+    tallies = [Tally(name, 0, n=5) for name in TARGETS]
+    text = "\n".join(page(tallies, 1, "make fuzz"))
+    assert all(f"| {name} |" in text for name in TARGETS)
+    assert f"{5 * len(TARGETS)} cases, seed 1: 0 faults" in text
+    assert sum(deal(1_000_000, list(TARGETS.values())).values()) >= 1_000_000
