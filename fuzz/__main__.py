@@ -37,7 +37,8 @@ def fuzz(target: Target, n_cases: int, seed: int, artefacts: Path) -> Tally:
     whole = Tally(target.name, 0)
     first, n_crashes = 0, 0
     while first < n_cases and n_crashes < MOST_CRASHES:
-        for tally in (ended := _Worker(target, seed, first, n_cases, artefacts)).tallies():
+        last = min(n_cases, first + target.per_process)
+        for tally in (ended := _Worker(target, seed, first, last, artefacts)).tallies():
             add(whole, tally)
             first = tally.first + tally.n
         if ended.fault is not None:

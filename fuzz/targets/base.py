@@ -34,6 +34,8 @@ class Target:
         Of all cases, in parts; slow readers get fewer.
     quick : int
         Cases of the quick test.
+    per_process : int
+        Cases that one process runs: pyarrow's memory pools grow a little with every file.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Target:
     changes: Sequence[Change] = field(default=())
     share: int = 10
     quick: int = 200
+    per_process: int = 15_000
 
     @cached_property
     def seeds(self) -> list[bytes]:
