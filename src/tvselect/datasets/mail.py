@@ -15,7 +15,7 @@ MISSING = -999
 OUTCOME = "out_gavedum"
 MAIL = "treatment"
 MOST_BYTES = 2**26
-"""The data take a fifth of that, unpacked."""
+"""The data take a sixth of that, unpacked."""
 
 
 def load_direct_mail(path: str | Path, *, interactions: bool = True) -> Bunch:

@@ -201,18 +201,20 @@ def read_whole(file: DataFile) -> pa.Buffer:
     RunError
         When it unpacks to far more than tables do.
     """
-    limit = None
-    if file.path.lower().endswith(".gz"):
+    with csv_errors(file.path, ()), file.open_stream() as stream:
+        if not file.path.lower().endswith(".gz"):
+            return stream.read_buffer()
         size = int(file.filesystem.get_file_info(file.path).size)
         limit = max(LEAST_UNPACKED, MOST_PACKED * size)
-    with csv_errors(file.path, ()), file.open_stream() as stream:
-        data = stream.read_buffer(None if limit is None else limit + 1)
-    if limit is not None and data.size > limit:
-        raise RunError(
-            f"{file.path} unpacks to more than {limit:,} bytes, {MOST_PACKED} times its size; "
-            "unpack it yourself, or say --stream"
-        )
-    return data
+        data = io.BytesIO()
+        while block := stream.read(BLOCK):
+            if data.tell() + len(block) > limit:
+                raise RunError(
+                    f"{file.path} unpacks to more than {limit:,} bytes; unpack it yourself, or "
+                    "say --stream"
+                )
+            data.write(block)
+    return pa.py_buffer(data.getbuffer())
 
 
 def _read_csv(file: DataFile, dialect: Dialect, columns: Sequence[str] | None) -> pa.Table:
