@@ -16,10 +16,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.records import ROOT, heading, record
+from benchmarks.records import ROOT, commit, heading, record
 from fuzz.targets import TARGETS, Target
 from fuzz.worker import MEGABYTES, SECONDS, Tally, keep
 
+RESULTS = ROOT / "docs" / "results" / "fuzz.md"
 WORKER = "fuzz.worker"
 SECONDS_TO_START = 300.0
 SECONDS_TO_HANG = 20.0
@@ -127,48 +128,45 @@ def _read_marker(path: Path) -> int:
         return -1
 
 
-def page(tallies: Sequence[Tally], seed: int, command: str) -> list[str]:
+def row(tally: Tally, seed: int) -> str:
+    """What became of a target, as a row of the page."""
+    said = ", ".join(f"{name} {n:,}" for name, n in sorted(tally.outcomes.items()))
+    cells = [
+        tally.target, TARGETS[tally.target].about, f"{tally.n:,}", str(seed),
+        str(len(tally.faults)), f"{tally.slowest:.3f} ({tally.slowest_case:,})",
+        f"{tally.peak:.0f}", said, commit(),
+    ]  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def rows_of(text: str) -> dict[str, str]:
+    """The rows of a page, by target."""
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    return {name: line for line in lines if (name := line.split(" | ")[0][2:]) in TARGETS}
+
+
+def page(rows: dict[str, str], command: str) -> list[str]:
     """The page of results."""
-    n_cases = sum(tally.n for tally in tallies)
-    faults = [fault for tally in tallies for fault in tally.faults]
-    every = Counter[str]()
-    for tally in tallies:
-        every.update(tally.outcomes)
-    names = ["read", *sorted(name for name in every if name != "read")]
-    lines = [
+    cells = [row.split(" | ") for row in rows.values()]
+    n_cases, n_faults = (sum(int(c[at].replace(",", "")) for c in cells) for at in (2, 4))
+    return [
         *heading("Fuzzing: damaged files, and what the readers make of them", command),
-        f"{n_cases:,} cases, seed {seed}: {len(faults)} faults. A fault is a crash, an exception "
-        f"that is not ours, a warning, more than {SECONDS:g} s or more than {MEGABYTES} MB on top "
-        "of the process. Case k of a target is made from its name, the seed and k alone; "
+        f"{n_cases:,} cases, {n_faults} faults. A fault is a crash, an exception that is not ours, "
+        f"a warning, more than {SECONDS:g} s or more than {MEGABYTES} MB on top of the process. "
+        "Case k of a reader is made from its name, the seed and k alone; "
         "`python -m fuzz --target NAME --seed SEED --case K` runs it again. No case made a reader "
-        "load a pickle: that would be a fault, too.",
+        "load a pickle: that would be a fault, too. A reader that is run again alone, after a "
+        "change of its code, has a row of that commit.",
         "",
         "Our own errors are `SourceError` (and `ColumnTypeError`, one of its kind), `RunError` and "
         "`JournalError`; and `ValueError`, `TypeError` and `OSError` where tvselect itself raises "
         "them.",
         "",
-        "| reader | what is read | cases | faults | slowest (case), s | peak, MB | "
-        + " | ".join(names)
-        + " |",
-        "|---|---|" + "---|" * (4 + len(names)),
+        "| reader | what is read | cases | seed | faults | slowest (case), s | peak, MB | outcomes "
+        "| commit |",
+        "|---|---|---|---|---|---|---|---|---|",
+        *(rows[name] for name in TARGETS if name in rows),
     ]
-    for tally in tallies:
-        cells = [
-            tally.target,
-            TARGETS[tally.target].about,
-            f"{tally.n:,}",
-            str(len(tally.faults)),
-            f"{tally.slowest:.3f} ({tally.slowest_case:,})",
-            f"{tally.peak:.0f}",
-            *(f"{tally.outcomes[name]:,}" for name in names),
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
-    totals = [
-        "all", "", f"{n_cases:,}", str(len(faults)), f"{max(t.slowest for t in tallies):.3f}",
-        f"{max(t.peak for t in tallies):.0f}", *(f"{every[name]:,}" for name in names),
-    ]  # fmt: skip
-    lines.append(f"| {' | '.join(totals)} |")
-    return lines
 
 
 def show(fault: dict[str, Any]) -> None:
@@ -215,7 +213,9 @@ def main(arguments: list[str] | None = None) -> int:
             flush=True,
         )
     if options.record:
-        record("fuzz.md", page(tallies, options.seed, options.record))
+        before = RESULTS.read_text() if RESULTS.exists() else ""
+        rows = rows_of(before) | {tally.target: row(tally, options.seed) for tally in tallies}
+        record("fuzz.md", page(rows, options.record))
     n_faults = sum(len(tally.faults) for tally in tallies)
     if n_faults:
         print(f"{n_faults} faults; their files are in {artefacts}", file=sys.stderr)

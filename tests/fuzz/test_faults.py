@@ -31,7 +31,7 @@ from tvselect.runs.data import open_planned
 from tvselect.runs.errors import RunError
 from tvselect.runs.folder import RunFolder
 from tvselect.runs.names import read_groups
-from tvselect.runs.pages import read_findings
+from tvselect.runs.pages import read_findings, render_again
 from tvselect.runs.transform import transform
 from tvselect.selectors.head import Head
 from tvselect.sources import CsvSource, FeatherSource, ParquetSource, SourceError
@@ -270,6 +270,14 @@ def test_findings_of_odd_numbers(run):
     run.findings.write_text(text)
     with pytest.raises(RunError, match="not as tvs wrote it"):
         read_findings(run)
+
+
+def test_findings_with_half_a_character(run):
+    content = json.loads(sound_findings().to_json())
+    content["findings"]["notes"] = ["half \ud800 a pair"]
+    run.findings.write_text(json.dumps(content))
+    render_again(run)
+    assert "half ? a pair" in run.report.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("text", [DEEP, "9" * 5000])

@@ -48,7 +48,7 @@ def render(findings: Findings) -> str:
     (True, True)
     """
     bundle, script, style = _bundle(), _template("report.js"), _template("report.css")
-    return str(
+    page = str(
         _environment()
         .get_template("report.html.jinja")
         .render(
@@ -61,6 +61,8 @@ def render(findings: Findings) -> str:
             policy=_policy([bundle, script], [style]),
         )
     )
+    # Half a surrogate pair is text in JSON, but cannot be written.
+    return page.encode("utf-8", "replace").decode()
 
 
 def write_report(
