@@ -261,6 +261,12 @@ def test_run_json_with_a_delimiter_that_is_no_character(run, monkeypatch):
         open_planned(run.read_run().plan)
 
 
+@pytest.mark.parametrize("name", ["x" * 3000, "~nobody-of-this-name/t.csv"])
+def test_what_cannot_be_a_path(name):
+    with pytest.raises(SourceError, match="cannot be a path"):
+        CsvSource(name, "y")
+
+
 def test_findings_of_odd_numbers(run):
     content = json.loads(sound_findings().to_json())
     content["findings"]["n_plays"] = 10**400

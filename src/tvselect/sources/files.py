@@ -74,8 +74,14 @@ def hash_files(files: Iterable[DataFile], start: str) -> str:
 def _expand(item: str, suffixes: tuple[str, ...]) -> list[DataFile]:
     if "://" in item:
         return _remote(item, suffixes)
-    path = Path(item).expanduser()
-    if path.is_dir():
+    try:
+        path = Path(item).expanduser()
+        is_folder = path.is_dir()
+    except PermissionError:
+        raise
+    except (OSError, RuntimeError) as error:  # too long a name, the home of nobody
+        raise SourceError(f"{item[:200]!r} cannot be a path ({error.args[-1]})") from error
+    if is_folder:
         files = (file.relative_to(path) for file in path.rglob("*") if file.is_file())
         found = sorted(path / file for file in files if _is_meant(file, suffixes))
         if not found:
