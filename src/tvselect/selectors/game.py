@@ -20,6 +20,7 @@ from tvselect.bandit.play import Play
 from tvselect.rewards.base import Feedback
 from tvselect.runners import Run, Runner
 from tvselect.selectors.features import Deal
+from tvselect.selectors.journals import WIDEST
 
 INTERRUPTED = "interrupted"
 
