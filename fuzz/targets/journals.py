@@ -32,7 +32,7 @@ from tvselect.inputs import OutcomeReader
 from tvselect.rewards import LassoReward
 from tvselect.selectors.head import Head
 from tvselect.selectors.journals import begin_journals
-from tvselect.selectors.passes import unread_batches
+from tvselect.selectors.passes import Passes
 from tvselect.selectors.stream import Stream
 from tvselect.sources import ArraySource
 
@@ -293,7 +293,7 @@ def read_batches(data: bytes, folder: Path) -> None:
     journal = MemoryJournal()
     journal.keep("batches", data)
     source.n_rows = None
-    for _ in unread_batches(stream, source, journal, 5, 2):
+    for _ in Passes(stream, source, journal, 5, 2, None).unread():
         pass
 
 

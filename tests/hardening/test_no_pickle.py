@@ -109,7 +109,9 @@ def test_a_head_that_cannot_be_read_is_refused_unopened(name, kind, tmp_path):
     }[kind]
     with SqliteJournal(path) as journal:
         journal.keep(name, blob)
-    with pytest.raises(JournalError, match=r"run\.journal' keeps a head.*; go on with the version"):
+    with pytest.raises(
+        JournalError, match=r"run\.journal' is damaged at '(head|outcome)'.*the version"
+    ):
         selector(journal=path).fit(X[:300], y[:300])
     assert not (tmp_path / "sprung").exists()
 

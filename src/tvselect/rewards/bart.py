@@ -72,8 +72,9 @@ class BartReward(Reward):
     >>> y = 10 * (X[:, 3] > 0.5) + rng.standard_normal(200)
     >>> data = Data(X, read_outcome(y, 200), tuple(f"x{j}" for j in range(50)))
     >>> feedback = BartReward().start(data)
-    >>> feedback(np.array([1, 3, 7]), np.random.default_rng(1))
-    array([0., 1., 0.])
+    >>> plays = [feedback(np.array([1, 3, 7]), np.random.default_rng(k)) for k in range(20)]
+    >>> np.mean(plays, axis=0) > 0.5
+    array([False,  True, False])
     """
 
     takes_missing = True

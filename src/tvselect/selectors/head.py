@@ -164,7 +164,13 @@ class Head:
                 arrays[f"missing{place}"] = np.array([label is None for label in labels])
                 arrays[f"labels{place}"] = np.array([str(label or "") for label in labels])
         file = io.BytesIO()
-        np.savez_compressed(file, **arrays)
+        try:
+            np.savez_compressed(file, **arrays)
+        except ValueError as error:
+            # An interrupt in the midst of it comes out as the archive's complaint.
+            if isinstance(error.__context__, KeyboardInterrupt):
+                raise KeyboardInterrupt from None
+            raise
         return file.getvalue()
 
     @classmethod

@@ -86,7 +86,7 @@ class Passes:
 
     def _hear_here(self, run: Run, runner: Runner, bar: tqdm) -> str | None:
         """Hear batch after batch; None when others may take over."""
-        for batch in self._unread():
+        for batch in self.unread():
             if self._others_may_read(runner):
                 return None
             reason = self._stop_reason()
@@ -125,7 +125,7 @@ class Passes:
             raise self.disk.damaged_at("batches")
         return int(blob)
 
-    def _unread(self) -> Iterator[Batch]:
+    def unread(self) -> Iterator[Batch]:
         """Batches that were not played yet, round after round."""
         stream = self.stream
         n_done = stream.n_batches

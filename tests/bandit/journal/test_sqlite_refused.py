@@ -72,7 +72,7 @@ class TestRefused:
         db = sqlite3.connect(path, isolation_level=None)
         db.execute("UPDATE header SET json = ?, crc = ?", (text.decode(), zlib.crc32(text)))
         db.close()
-        self.refuse(path, "header of another version.*colour.*update tvselect")
+        self.refuse(path, "damaged in its header, or of another version.*the version of tvselect")
 
     def test_files_and_folders_that_are_read_only(self):
         with tempfile.TemporaryDirectory() as name:

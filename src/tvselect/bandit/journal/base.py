@@ -180,7 +180,8 @@ class Journal(ABC):
 
     def damaged_at(self, name: str) -> JournalError:
         """The error for a blob that is kept, but is not what it should be."""
-        return self._error(f"is damaged at {name!r}, which it keeps", START_ANEW)
+        what = f"is damaged at {name!r}, which it keeps, or of another version"
+        return self._error(what, f"{START_ANEW}, or use the version that wrote it")
 
     def __enter__(self) -> Self:
         return self

@@ -189,7 +189,7 @@ class SqliteJournal(Journal):
             raise self._error("is damaged in its header", START_ANEW)
         header = _read_header(text)
         if header is None:
-            what = "has a header that is damaged or of another version"
+            what = "is damaged in its header, or of another version"
             remedy = f"use the version of tvselect that wrote it; else {START_ANEW}"
             raise self._error(what, remedy)
         return header
