@@ -100,8 +100,8 @@ def test_a_column_that_stands_out_is_let_off_the_penalty(lengths):
 def test_noise_alone_is_rarely_paid(n_columns):
     """A shadow is as good as a column of noise.
 
-    The ``q`` columns and ``30 - q`` shadows are exchangeable, so the one with most splits is
-    a column with probability ``q / 30``: a play that pays any has at most that probability.
+    A column and the K shadows of a play are exchangeable, so that it stands above all but a
+    tenth of these, and is paid, with probability (1 + (K - 1) / 10) / (K + 1) at the most.
     """
     rng = np.random.default_rng(5)
     n_plays, n_paid = 40, 0
@@ -109,8 +109,10 @@ def test_noise_alone_is_rarely_paid(n_columns):
         X, y = rng.random((100, n_columns)), rng.standard_normal(100)
         data = Data(X, read_outcome(y, 100), tuple(f"x{j}" for j in range(n_columns)))
         play = BartReward(n_iterations=200, min_splits=0.1).start(data)
-        n_paid += play(np.arange(n_columns), np.random.default_rng(seed)).any()
-    assert 0 < n_paid <= stats.binom(n_plays, n_columns / 30).ppf(0.999)
+        n_paid += play(np.arange(n_columns), np.random.default_rng(seed)).sum()
+    n_shadows = 30 - n_columns
+    most = (1 + (n_shadows - 1) / 10) / (n_shadows + 1)
+    assert 0 < n_paid <= stats.binom(n_plays * n_columns, most).ppf(0.999)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from tvselect.rewards.credit import credits
 from tvselect.trees import Prior, start_chain, working_response
 
 ALL_ROWS, SOME_ROWS, RARE_ROWS = 1000, 500, 100
+SHADOWS_BEATEN = 0.9
 
 
 class BartReward(Reward):
@@ -51,7 +52,7 @@ class BartReward(Reward):
     shadows : int, default=30
         A play of fewer columns is filled up to so many with shadows: copies of its
         columns, each with its rows shuffled. The average rule then pays only what is
-        split on more often than every shadow, so that a few columns of noise among
+        split on more often than nine in ten of them, so that a few columns of noise among
         themselves are not paid for want of anything better. 0 adds none.
     max_samples : "auto", int, float or None, default="auto"
         Rows that a play sees, drawn afresh without replacement: a number, a share, None
@@ -200,7 +201,9 @@ class BartReward(Reward):
             if self.rule == "last":
                 return (chain.counts[: columns.size] > 0).astype(np.float64)
             splits, rivals = np.split(chain.averages()[0], [columns.size])
-            paid = (splits >= self.min_splits) & (splits > rivals.max(initial=0.0))
+            paid = splits >= self.min_splits
+            if n_shadows:
+                paid &= splits > np.quantile(rivals, SHADOWS_BEATEN)
             return paid.astype(np.float64)
 
         return feedback
