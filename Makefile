@@ -30,7 +30,7 @@ demo: $(VENV)/.cli  ## Select from 10,000 columns, five of which matter; leaves 
 	$(BIN)/tvs demo
 
 test: $(VENV)/.dev  ## All tests but the long ones, minutes; then the kernels as plain Python
-	$(RUN) -m pytest -m "not long"
+	$(RUN) -m pytest -n auto -m "not long"
 	$(RUN) -m pytest -q --doctest-glob='*.md' README.md docs
 	NUMBA_DISABLE_JIT=1 $(RUN) -m pytest -q -m "not long" tests/inputs tests/trees
 
