@@ -8,7 +8,7 @@ def cluster():
     """Two Dask worker processes of one thread each."""
     distributed = pytest.importorskip("distributed", reason="needs dask")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
     ) as cluster:
         yield cluster
 

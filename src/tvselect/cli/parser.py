@@ -111,7 +111,7 @@ def _add_select(commands: Any) -> None:
     )  # fmt: skip
     game.add_argument("--iterations", type=_count, metavar="N", help="of the trees in a play; 1000")
     game.add_argument("--chains", type=_count, default=1, metavar="N", help="independent games; 1")
-    game.add_argument("--jobs", type=_count, default=1, metavar="N", help="chains at a time; 1")
+    game.add_argument("--jobs", type=_count, default=1, metavar="N", help="plays at a time; 1")
     game.add_argument("--seed", type=_seed, metavar="N", help="drawn and written down if not given")
     game.add_argument(
         "--patience", type=_count, metavar="N", help="stop after N plays of no change"
@@ -134,7 +134,7 @@ def _add_resume(commands: Any) -> None:
     resume.add_argument("--plays", type=_count, metavar="N", help="plays in all; as planned")
     resume.add_argument("--rounds", type=_count, metavar="N", help="of a stream, in all")
     resume.add_argument("--time-limit", type=_seconds, metavar="SECONDS", help="stop after that")
-    resume.add_argument("--jobs", type=_count, metavar="N", help="chains at a time")
+    resume.add_argument("--jobs", type=_count, metavar="N", help="plays at a time")
     resume.add_argument("--table", metavar="TABLE", help="where the table is now, if it has moved")
 
 

@@ -55,6 +55,58 @@ class Runner(ABC):
         """Let go of what the runner has opened; most have nothing to let go of."""
 
 
+class CountedRunner(Runner):
+    """A runner of as many workers as it is told.
+
+    Parameters
+    ----------
+    n_workers : int
+    """
+
+    def __init__(self, n_workers: int) -> None:
+        self._n_workers = n_workers
+
+    @property
+    def n_workers(self) -> int:
+        """As it was told."""
+        return self._n_workers
+
+
+def run_shares(
+    tasks: Sequence[Any],
+    n_workers: int,
+    attempt: Callable[[dict[int, Sequence[Any]]], dict[int, list[Any]]],
+    recover: Callable[[], None],
+) -> list[Any]:
+    """Run the tasks in shares, and again those whose worker was lost.
+
+    Parameters
+    ----------
+    tasks : sequence
+    n_workers : int
+    attempt : callable
+        ``attempt(parts)``: the results of those parts, by number, that came back.
+    recover : callable
+        Called when some did not.
+
+    Returns
+    -------
+    list
+        The results in the order of the tasks.
+    """
+    parts = dict(enumerate(shares(tasks, n_workers)))
+    done: dict[int, list[Any]] = {}
+    for _ in range(MOST_LOSSES):
+        done |= attempt({k: part for k, part in parts.items() if k not in done})
+        if len(done) == len(parts):
+            return [result for k in parts for result in done[k]]
+        recover()
+    raise WorkerError(
+        f"workers were lost {MOST_LOSSES} times during the same plays; if memory was short, use "
+        "fewer of them or give them more"
+    )
+
+
 def shares(tasks: Sequence[Any], n_workers: int) -> list[Sequence[Any]]:
     """Cut the tasks into runs of neighbours, one per worker, as even as can be.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, final
 
-from tvselect.runners.base import MOST_LOSSES, Run, Runner, Work, WorkerError, do_share, shares
+from tvselect.runners.base import Run, Runner, Work, WorkerError, do_share, run_shares
 
 SECONDS_FOR_WORKERS = 60
 SECONDS_TO_CONNECT = 10
@@ -86,46 +86,41 @@ class _Crew:
         self._held = self._scatter()
 
     def run(self, tasks: Sequence[Any]) -> list[Any]:
+        return run_shares(tasks, self._runner.n_workers, self._attempt, self._recover)
+
+    def _attempt(self, parts: dict[int, Sequence[Any]]) -> dict[int, list[Any]]:
         distributed = load_distributed()
-        parts = shares(tasks, self._runner.n_workers)
-        done: dict[int, list[Any]] = {}
-        for _ in range(MOST_LOSSES):
-            places = self._runner.places() or self._runner.wait_for_workers()
-            # Left to itself, Dask sends tasks that are this short to one and the same worker.
-            futures = {
-                k: self._client.submit(
-                    do_share,
-                    self._held,
-                    part,
-                    pure=False,
-                    workers=places[k % len(places)],
-                    allow_other_workers=True,
-                )
-                for k, part in enumerate(parts)
-                if k not in done
-            }
-            lost = False
-            try:
-                for k, future in futures.items():
-                    try:
-                        done[k] = future.result()
-                    except (
-                        distributed.KilledWorker,
-                        distributed.CancelledError,
-                        distributed.scheduler.NoValidWorkerError,
-                    ):
-                        lost = True
-            except BaseException:
-                self._client.cancel(list(futures.values()), force=True)
-                raise
-            if not lost:
-                return [result for k in range(len(parts)) for result in done[k]]
-            self._runner.wait_for_workers()
-            self._held = self._scatter()
-        raise WorkerError(
-            f"the workers of the Dask cluster were lost {MOST_LOSSES} times during the same plays; "
-            "if memory was short, give them more"
+        losses = (
+            distributed.KilledWorker,
+            distributed.CancelledError,
+            distributed.scheduler.NoValidWorkerError,
         )
+        places = self._runner.places() or self._runner.wait_for_workers()
+        # Left to itself, Dask sends tasks that are this short to one and the same worker.
+        futures = {
+            k: self._client.submit(
+                do_share,
+                self._held,
+                part,
+                pure=False,
+                workers=places[k % len(places)],
+                allow_other_workers=True,
+            )
+            for k, part in parts.items()
+        }
+        done: dict[int, list[Any]] = {}
+        try:
+            for k, future in futures.items():
+                with suppress(*losses):
+                    done[k] = future.result()
+        except BaseException:
+            self._client.cancel(list(futures.values()), force=True)
+            raise
+        return done
+
+    def _recover(self) -> None:
+        self._runner.wait_for_workers()
+        self._held = self._scatter()
 
     def close(self) -> None:
         self._held = None

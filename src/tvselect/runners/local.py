@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, final
 
-from tvselect.runners.base import Run, Runner, Work, do_share
+from tvselect.runners.base import CountedRunner, Run, Runner, Work, do_share
 
 
 @final
@@ -27,7 +27,7 @@ class HereRunner(Runner):
 
 
 @final
-class ThreadRunner(Runner):
+class ThreadRunner(CountedRunner):
     """Threads: the trees run without Python's lock, and all share one copy of the data.
 
     Parameters
@@ -35,18 +35,10 @@ class ThreadRunner(Runner):
     n_workers : int
     """
 
-    def __init__(self, n_workers: int) -> None:
-        self._n_workers = n_workers
-
-    @property
-    def n_workers(self) -> int:
-        """Number of threads."""
-        return self._n_workers
-
     @contextmanager
     def hand_out(self, work: Work) -> Iterator[Run]:
         """See :meth:`Runner.hand_out`."""
-        with ThreadPoolExecutor(self._n_workers) as pool:
+        with ThreadPoolExecutor(self.n_workers) as pool:
 
             def run(tasks: Sequence[Any]) -> list[Any]:
                 if len(tasks) == 1:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, final
@@ -17,7 +17,7 @@ from typing import Any, final
 import cloudpickle
 from threadpoolctl import threadpool_limits
 
-from tvselect.runners.base import MOST_LOSSES, Run, Runner, Work, WorkerError, do_share, shares
+from tvselect.runners.base import CountedRunner, Run, Work, do_share, run_shares
 
 _ALIGNED = 64
 _work: Work | None = None
@@ -25,7 +25,7 @@ _work: Work | None = None
 
 
 @final
-class ProcessRunner(Runner):
+class ProcessRunner(CountedRunner):
     """Processes: for rewards in plain Python, which threads would not speed up.
 
     The data lies in one file that all processes map into memory.
@@ -35,20 +35,12 @@ class ProcessRunner(Runner):
     n_workers : int
     """
 
-    def __init__(self, n_workers: int) -> None:
-        self._n_workers = n_workers
-
-    @property
-    def n_workers(self) -> int:
-        """Number of processes."""
-        return self._n_workers
-
     @contextmanager
     def hand_out(self, work: Work) -> Iterator[Run]:
         """See :meth:`Runner.hand_out`."""
         with tempfile.TemporaryDirectory(prefix="tvselect-") as folder:
             parcel = Parcel.pack(work, Path(folder) / "work")
-            pool = _Pool(self._n_workers, parcel)
+            pool = _Pool(self.n_workers, parcel)
             try:
                 yield pool.run
             finally:
@@ -64,38 +56,27 @@ class _Pool:
         self._pool = self._open()
 
     def run(self, tasks: Sequence[Any]) -> list[Any]:
-        parts = shares(tasks, self._n_workers)
-        done: dict[int, list[Any]] = {}
-        for _ in range(MOST_LOSSES):
-            futures = {}
-            try:
-                for k, part in enumerate(parts):
-                    if k not in done:
-                        futures[k] = self._pool.submit(_do_mine, part)
-                self._collect(futures, done)
-                return [result for k in range(len(parts)) for result in done[k]]
-            except BrokenProcessPool:
-                self.close()
-                self._pool = self._open()
-        raise WorkerError(
-            f"{MOST_LOSSES} worker processes died one after the other; if memory was short, use "
-            "fewer of them"
-        )
+        return run_shares(tasks, self._n_workers, self._attempt, self._replace)
 
-    def _collect(self, futures: dict[int, Future[list[Any]]], done: dict[int, list[Any]]) -> None:
+    def _attempt(self, parts: dict[int, Sequence[Any]]) -> dict[int, list[Any]]:
+        done: dict[int, list[Any]] = {}
+        futures: dict[int, Future[list[Any]]] = {}
         try:
+            with suppress(BrokenProcessPool):
+                for k, part in parts.items():
+                    futures[k] = self._pool.submit(_do_mine, part)
             wait(futures.values(), return_when=FIRST_EXCEPTION)
-            broken: BrokenProcessPool | None = None
             for k, future in futures.items():
-                try:
+                with suppress(BrokenProcessPool):
                     done[k] = future.result()
-                except BrokenProcessPool as error:
-                    broken = error
-            if broken is not None:
-                raise broken
         finally:
             for future in futures.values():
                 future.cancel()
+        return done
+
+    def _replace(self) -> None:
+        self.close()
+        self._pool = self._open()
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
