@@ -152,6 +152,8 @@ def test_a_play_sees_all_rows_of_a_batch():
         (dict(n_iterations=2.5), TypeError),
         (dict(n_burn=1000), ValueError),
         (dict(kappa=-1.0), ValueError),
+        (dict(credit="no"), TypeError),
+        (dict(shadows=-1), ValueError),
         (dict(theta_floor=1.0), ValueError),
         (dict(min_splits=0.0), ValueError),
         (dict(penalty=-1.0), ValueError),

@@ -149,6 +149,7 @@ class BartReward(Reward):
             check_scalar(self.n_burn, "n_burn", Integral, min_val=0, max_val=self.n_iterations - 1)
         check_scalar(self.kappa, "kappa", Real, min_val=0.0, max_val=1e6)
         check_scalar(self.penalty, "penalty", Real, min_val=0.0, max_val=10.0)
+        check_scalar(self.credit, "credit", (bool, np.bool_))
         check_scalar(self.shadows, "shadows", Integral, min_val=0, max_val=10_000)
         check_scalar(self.min_splits, "min_splits", Real, min_val=0.0, include_boundaries="neither")
         if self.rule not in ("average", "last"):
