@@ -7,8 +7,10 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
+from tvselect.runners import HereRunner, ThreadRunner
 from tvselect.study import METHODS, OFFLINE, Task, read_rows, runner, tasks
 from tvselect.study.__main__ import main
+from tvselect.study.cell import run_apart
 from tvselect.study.figures import plot_study
 from tvselect.study.rows import append_row
 from tvselect.study.summary import summarise
@@ -111,6 +113,22 @@ def test_a_cell_is_the_same_whatever_runs_beside_it(tmp_path):
     two = runner.run_study(SMALL[::-1], tmp_path / "b", n_jobs=2, verbose=0)
     pick = lambda rows: sorted((row["key"], row["selected"]) for row in rows)  # noqa: E731
     assert pick(one) == pick(two)
+
+
+def test_cells_run_on_any_runner(tmp_path):
+    here = runner.run_study(SMALL, tmp_path / "a", verbose=0)
+    there = runner.run_study(SMALL, tmp_path / "b", cluster=ThreadRunner(2), verbose=0)
+    differ = ("seconds", "peak_mb")
+    pick = lambda rows: [{k: v for k, v in r.items() if k not in differ} for r in rows]  # noqa: E731
+    assert pick(here) == pick(there)
+
+
+def test_what_does_not_end_or_fails_on_a_runner_is_recorded_as_such(tmp_path):
+    long = Task("linear", 300, 1000, 0, "horseshoe")
+    [row] = runner.run_study([long], tmp_path, time_limit=0.1, cluster=HereRunner(), verbose=0)
+    assert (row["status"], row["seconds"]) == ("not finished", 0.1)
+    row = run_apart(Task("linear", 20, 5, 0, "nobody"), None)
+    assert row == {"status": "failed", "error": "KeyError: 'nobody'"}
 
 
 def test_unknown_methods_are_refused_before_anything_runs(tmp_path):

@@ -73,7 +73,10 @@ def _one_line(error: Exception) -> str:
         return "the table does not fit into memory; say --stream"
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror.lower()}"
-    if not isinstance(error, OSError | ValueError | TypeError | ModuleNotFoundError):
+    from tvselect.runners import WorkerError
+
+    known = (OSError, ValueError, TypeError, ModuleNotFoundError, WorkerError)
+    if not isinstance(error, known):
         kind = type(error).__name__
         return f"this should not happen ({kind}: {text}); run again with --debug and tell us"
     for python, option in IN_OPTIONS.items():

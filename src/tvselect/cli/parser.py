@@ -19,6 +19,7 @@ SELECT_EXAMPLES = """examples:
   tvs select prices.csv --target price
   tvs select genes.parquet --target survived --exclude 'id,batch_*' --chains 4 --jobs 4
   tvs select sales/ --target bought --stream --rounds 3 --decoys
+  tvs select genes.parquet --target survived --cluster tcp://head-node:8786
   tvs select prices.csv --target price --json --quiet > result.json
 
 A column counts as found when the reward pays it in more than half of its plays (pi > 0.5).
@@ -111,7 +112,12 @@ def _add_select(commands: Any) -> None:
     )  # fmt: skip
     game.add_argument("--iterations", type=_count, metavar="N", help="of the trees in a play; 1000")
     game.add_argument("--chains", type=_count, default=1, metavar="N", help="independent games; 1")
-    game.add_argument("--jobs", type=_count, default=1, metavar="N", help="plays at a time; 1")
+    _add_places(game)
+    game.add_argument(
+        "--window", type=_count, metavar="N",
+        help="most plays that are chosen together: with the same one, the same bits anywhere; "
+        "1, and 4 per worker where there are more of these than chains",
+    )  # fmt: skip
     game.add_argument("--seed", type=_seed, metavar="N", help="drawn and written down if not given")
     game.add_argument(
         "--patience", type=_count, metavar="N", help="stop after N plays of no change"
@@ -134,8 +140,17 @@ def _add_resume(commands: Any) -> None:
     resume.add_argument("--plays", type=_count, metavar="N", help="plays in all; as planned")
     resume.add_argument("--rounds", type=_count, metavar="N", help="of a stream, in all")
     resume.add_argument("--time-limit", type=_seconds, metavar="SECONDS", help="stop after that")
-    resume.add_argument("--jobs", type=_count, metavar="N", help="plays at a time")
+    _add_places(resume)
     resume.add_argument("--table", metavar="TABLE", help="where the table is now, if it has moved")
+
+
+def _add_places(command: Any) -> None:
+    places = command.add_mutually_exclusive_group()
+    places.add_argument("--jobs", type=_count, metavar="N", help="plays at a time, here; 1")
+    places.add_argument(
+        "--cluster", type=_address, metavar="ADDRESS",
+        help="play on a Dask cluster, such as tcp://head-node:8786",
+    )  # fmt: skip
 
 
 def _command(commands: Any, name: str, help: str, epilog: str | None = None) -> Any:
@@ -176,6 +191,14 @@ def _seconds(text: str) -> float:
     if not 0.0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"must be a positive number of seconds, got {text}")
     return number
+
+
+def _address(text: str) -> str:
+    if "://" not in text:
+        raise argparse.ArgumentTypeError(
+            f"must be the address of a Dask scheduler such as tcp://head-node:8786, got {text}"
+        )
+    return text
 
 
 # What argparse calls them in its messages.

@@ -24,6 +24,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
         time_limit=options.time_limit,
         table=options.table,
         jobs=options.jobs,
+        cluster=options.cluster,
         verbose=int(terminal.is_live),
     )
     if before.state == "done" and result.run.n_plays == before.n_plays:

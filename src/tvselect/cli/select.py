@@ -19,6 +19,7 @@ SEED_BITS = 32
 def run(options: argparse.Namespace, terminal: Terminal) -> int:
     """Look at the table, say what was decided, play, show what was found."""
     from tvselect.report import prepare
+    from tvselect.runners import open_runner
     from tvselect.runs.folder import new_folder
     from tvselect.runs.look import Wishes, look
     from tvselect.runs.plan import Settings, make_reward
@@ -32,10 +33,13 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
         chains=options.chains,
         time_limit=options.time_limit,
         patience=options.patience,
-        jobs=options.jobs,
         decoys=options.decoys,
-        **_given(options, "plays", "batch_size", "rounds"),
+        cluster=options.cluster,
+        window=options.window,
+        **_given(options, "plays", "batch_size", "rounds", "jobs"),
     )
+    if settings.cluster is not None:
+        open_runner(settings.cluster).close()  # a wrong address shows before a table is read
     reward = make_reward(settings)
     plan, table = look(
         options.table,
@@ -107,7 +111,8 @@ def _the_game(plan: Plan, settings: Settings) -> str:
         what = f"{n_batches:,} plays of {settings.batch_size:,} rows, {settings.rounds} round(s)"
     else:
         what = f"{settings.plays:,} plays"
-    return f"The game: {chains}{what}, paid by {settings.reward}; seed {settings.seed}."
+    place = f" on {settings.cluster}" if settings.cluster else ""
+    return f"The game: {chains}{what}{place}, paid by {settings.reward}; seed {settings.seed}."
 
 
 def mark(sep: str | None) -> str | None:

@@ -27,6 +27,10 @@ class Settings:
         Seconds.
     patience : int or None
     jobs : int
+    cluster : str or None
+        Address of the scheduler of a Dask cluster, instead of ``jobs`` on this machine.
+    window : int or None
+        Most plays that are chosen together; by the workers if not given.
     batch_size, rounds : int
         Of a stream.
     decoys : bool
@@ -44,6 +48,8 @@ class Settings:
     batch_size: int = 1000
     rounds: int = 1
     decoys: bool = False
+    cluster: str | None = None
+    window: int | None = None
 
 
 @dataclass(frozen=True)

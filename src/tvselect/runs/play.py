@@ -100,9 +100,12 @@ def resume(
     time_limit: float | None = None,
     table: str | None = None,
     jobs: int | None = None,
+    cluster: str | None = None,
     verbose: int = 0,
 ) -> Result:
     """Go on with a run, to the planned number of plays or to more.
+
+    A run that was begun on a cluster goes on there, unless ``jobs`` calls it back.
 
     Raises
     ------
@@ -126,11 +129,12 @@ def resume(
             f"{plan.table} is not the table that the run was begun with; go back to that one "
             "(--table says where it is now), or start a new run"
         )
+    if jobs is not None or cluster is not None:
+        settings = replace(settings, jobs=jobs or settings.jobs, cluster=cluster)
     settings = replace(
         settings,
         plays=settings.plays if plays is None else plays,
         rounds=settings.rounds if rounds is None else rounds,
-        jobs=settings.jobs if jobs is None else jobs,
         time_limit=time_limit,
     )
     run = replace(run, plan=plan, settings=settings, state="running", warnings=())
@@ -225,6 +229,8 @@ def _make_selector(run: Run, folder: RunFolder, verbose: int) -> Any:
         family=plan.family,
         n_chains=settings.chains,
         n_jobs=settings.jobs,
+        runner=settings.cluster,
+        window="auto" if settings.window is None else settings.window,
         random_state=settings.seed,
         journal=folder.journal,
         verbose=verbose,

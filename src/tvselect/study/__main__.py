@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from tvselect.runners import WorkerError
 from tvselect.study.figures import plot_study
 from tvselect.study.grid import OFFLINE, ONLINE, tasks
 from tvselect.study.methods import METHODS
@@ -39,6 +40,9 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--columns", type=int, action="append", help="numbers of columns")
     run.add_argument("-r", "--replicates", type=int, help="data sets of each cell")
     run.add_argument("-j", "--jobs", type=int, default=1)
+    run.add_argument(
+        "--cluster", metavar="ADDRESS", help="run on a Dask cluster, such as tcp://head-node:8786"
+    )
     run.add_argument("--time-limit", type=float, help="seconds for one run of a method")
     table = commands.add_parser("table", help="Hamming distances as a table")
     table.add_argument("folder", type=Path)
@@ -69,7 +73,13 @@ def main(arguments: list[str] | None = None) -> int:
                 setups=options.setup,
                 n_columns=options.columns,
             )
-            rows = run_study(todo, options.out, n_jobs=options.jobs, time_limit=options.time_limit)
+            rows = run_study(
+                todo,
+                options.out,
+                n_jobs=options.jobs,
+                time_limit=options.time_limit,
+                cluster=options.cluster,
+            )
             print("\n".join(hamming_table(rows)))
         elif options.command == "table":
             rows = read_rows(options.folder)
@@ -86,7 +96,7 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted; the rows so far are kept: run again to go on", file=sys.stderr)
         return 130
-    except (OSError, ValueError, ModuleNotFoundError) as error:
+    except (OSError, ValueError, ModuleNotFoundError, WorkerError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

@@ -3,54 +3,29 @@
 from __future__ import annotations
 
 import multiprocessing
-import resource
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import closing
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.metadata import version
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
-from tvselect.simulation import score, simulate
+from tvselect.runners import opened
+from tvselect.study.cell import failed, not_finished, run_apart, try_task
 from tvselect.study.grid import Task
 from tvselect.study.methods import METHODS
-from tvselect.study.rows import FINISHED, LINES, Row, append_row, read_rows, write_parquet
+from tvselect.study.rows import LINES, Row, append_row, read_rows, write_parquet
 
-NOT_FINISHED, FAILED = "not finished", "failed"
-LOWEST_SHOWN = 0.2
-
-
-def run_task(task: Task) -> Row:
-    """Draw the data set, select, and judge: one row."""
-    data = simulate(task.setup, task.n_rows, task.n_columns, random_state=task.data_seed)
-    selector = METHODS[task.method](task.method_seed)
-    started = time.perf_counter()
-    selector.fit(data.X, data.y)
-    seconds = time.perf_counter() - started
-    found = selector.get_support()
-    row: Row = {"status": FINISHED, "seconds": seconds, **score(found, data.support)._asdict()}
-    row["selected"] = np.flatnonzero(found).tolist()
-    row["n_plays"] = getattr(selector, "n_plays_", None)
-    if (pi := getattr(selector, "inclusion_probabilities_", None)) is not None:
-        shown = np.flatnonzero(pi >= LOWEST_SHOWN)
-        row["pi"] = [[int(j), round(float(pi[j]), 4)] for j in shown]
-    row["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return row
-
-
-@dataclass
-class _Running:
-    task: Task
-    process: BaseProcess
-    answer: Connection
-    started: float
+Results = Generator[tuple[Task, Row], None, None]
+TASKS_PER_WORKER = 4
+"""So many at a time go to a worker of a cluster; rows are written when all of them are back."""
 
 
 def run_study(
@@ -60,6 +35,7 @@ def run_study(
     n_jobs: int = 1,
     time_limit: float | None = None,
     verbose: int = 1,
+    cluster: Any = None,
 ) -> list[Row]:
     """Run the tasks that the folder has no row of yet.
 
@@ -74,6 +50,8 @@ def run_study(
         Seconds for a task; a longer one is ended and recorded as "not finished".
     verbose : int, default=1
         1 shows a progress bar.
+    cluster : address, distributed.Client or Runner, optional
+        Run the tasks on its workers instead, as many at a time as these have threads.
 
     Returns
     -------
@@ -87,22 +65,56 @@ def run_study(
     unknown = {task.method for task in waiting} - set(METHODS)
     if unknown:
         raise ValueError(f"no method is named {min(unknown)!r}; there are {', '.join(METHODS)}")
-    waiting.reverse()
-    running: list[_Running] = []
-    with tqdm(total=len(waiting), unit=" tasks", disable=verbose < 1) as bar:
-        try:
-            while waiting or running:
-                while waiting and len(running) < n_jobs:
-                    running.append(_start(waiting.pop()))
-                for one in _finished(running, time_limit):
-                    running.remove(one)
-                    append_row(folder, _conclude(one, time_limit))
-                    bar.update()
-        finally:
-            for one in running:
-                one.process.kill()
+    results = (
+        _run_here(waiting, n_jobs, time_limit)
+        if cluster is None
+        else _run_on(cluster, waiting, time_limit)
+    )
+    with (
+        closing(results),
+        tqdm(total=len(waiting), unit=" tasks", disable=verbose < 1) as bar,
+    ):
+        for task, row in results:
+            append_row(
+                folder, {"key": task.key, **asdict(task), **row, "version": version("tvselect")}
+            )
+            bar.update()
     write_parquet(folder)
     return read_rows(folder)
+
+
+def _run_on(cluster: Any, waiting: list[Task], time_limit: float | None) -> Results:
+    with (
+        opened(cluster) as runner,
+        runner.hand_out(partial(run_apart, time_limit=time_limit)) as run,
+    ):
+        while waiting:
+            n_next = TASKS_PER_WORKER * runner.n_workers
+            tasks, waiting = waiting[:n_next], waiting[n_next:]
+            yield from zip(tasks, run(tasks), strict=True)
+
+
+@dataclass
+class _Running:
+    task: Task
+    process: BaseProcess
+    answer: Connection
+    started: float
+
+
+def _run_here(waiting: list[Task], n_jobs: int, time_limit: float | None) -> Results:
+    waiting = waiting[::-1]
+    running: list[_Running] = []
+    try:
+        while waiting or running:
+            while waiting and len(running) < n_jobs:
+                running.append(_start(waiting.pop()))
+            for one in _finished(running, time_limit):
+                running.remove(one)
+                yield one.task, _conclude(one, time_limit)
+    finally:
+        for one in running:
+            one.process.kill()
 
 
 def _start(task: Task) -> _Running:
@@ -118,12 +130,7 @@ def _start(task: Task) -> _Running:
 
 
 def _work(task: Task, end: Connection) -> None:
-    try:
-        with threadpool_limits(1):
-            row = run_task(task)
-    except Exception as error:  # a method that fails is a result, too
-        row = {"status": FAILED, "error": f"{type(error).__name__}: {error}"}
-    end.send(row)
+    end.send(try_task(task))
 
 
 def _finished(running: list[_Running], time_limit: float | None) -> list[_Running]:
@@ -142,14 +149,12 @@ def _finished(running: list[_Running], time_limit: float | None) -> list[_Runnin
 
 
 def _conclude(one: _Running, time_limit: float | None) -> Row:
-    row: dict[str, Any]
-    if one.answer.poll():
-        try:
-            row = one.answer.recv()
-        except EOFError:
-            row = {"status": FAILED, "error": f"ended with code {one.process.exitcode}"}
-        one.process.join()
-    else:
+    if not one.answer.poll():
         one.process.kill()
-        row = {"status": NOT_FINISHED, "seconds": time_limit}
-    return {"key": one.task.key, **asdict(one.task), **row, "version": version("tvselect")}
+        return not_finished(time_limit)
+    try:
+        row: Row = one.answer.recv()
+    except EOFError:
+        row = failed(f"ended with code {one.process.exitcode}")
+    one.process.join()
+    return row
