@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from itertools import count
+from tempfile import TemporaryFile
 from types import SimpleNamespace
 
 import joblib
@@ -124,16 +125,25 @@ def test_variables_that_were_never_played_are_not_selected():
     assert (successes + failures)[fitted.support_].all()
 
 
+def mapped(X):
+    """The same table in a file, column by column."""
+    with TemporaryFile() as file:
+        there = np.memmap(file, X.dtype, "w+", shape=X.shape, order="F")
+    there[:] = X
+    return there
+
+
 @pytest.mark.parametrize(
     "wrap",
     [
         np.asfortranarray,
         np.ndarray.tolist,
+        lambda X: mapped(X),
         lambda X: pd.DataFrame(X, columns=NAMES),
         lambda X: pl.DataFrame(X, schema=NAMES),
         lambda X: pa.table(dict(zip(NAMES, X.T, strict=True))),
     ],
-    ids=["fortran", "lists", "pandas", "polars", "arrow"],
+    ids=["fortran", "lists", "mapped", "pandas", "polars", "arrow"],
 )
 @pytest.mark.parametrize("reward", [PValueReward(alpha=1e-4), quick_bart()], ids=["p", "bart"])
 def test_every_kind_of_table_gives_the_same_result(wrap, reward):

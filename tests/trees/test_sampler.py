@@ -32,7 +32,7 @@ def cut(table, response, rows):
     codes.flags.writeable = False
     values = in_bit_order(in_row_order(response.values, response.n_rows)[rows])
     return (
-        replace(table, codes=codes, n_rows=rows.size),
+        replace(table, words=codes.view(np.uint64), n_rows=rows.size),
         replace(response, values=values, n_rows=rows.size),
     )
 
@@ -98,7 +98,10 @@ def test_rows_that_are_left_out_do_not_matter(family):
     codes.flags.writeable = False
     values = in_row_order(response.values, 150)
     values[::3] = values[0]
-    changed = replace(table, codes=codes), replace(response, values=in_bit_order(values))
+    changed = (
+        replace(table, words=codes.view(np.uint64)),
+        replace(response, values=in_bit_order(values)),
+    )
     assert_same_chain(before, advance(*changed, columns=columns, rows=rows))
 
 

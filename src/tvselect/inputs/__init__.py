@@ -3,8 +3,17 @@
 Every error names the column, row or parameter and says what to do.
 """
 
+from tvselect.inputs.names import Numbered
 from tvselect.inputs.outcome import Outcome, OutcomeReader, read_outcome
 from tvselect.inputs.seeds import as_generator
 from tvselect.inputs.table import Table, read_table
 
-__all__ = ["Outcome", "OutcomeReader", "Table", "as_generator", "read_outcome", "read_table"]
+__all__ = [
+    "Numbered",
+    "Outcome",
+    "OutcomeReader",
+    "Table",
+    "as_generator",
+    "read_outcome",
+    "read_table",
+]

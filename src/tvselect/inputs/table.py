@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.names import Numbered
 from tvselect.inputs.values import as_array, is_null, is_text
 
 Block = NDArray[np.float64]
@@ -23,7 +24,7 @@ class Table:
     Attributes
     ----------
     n_rows, n_columns : int
-    names : tuple of str
+    names : sequence of str
         Column names; ``x0``, ``x1``, ... where the input has none.
     named : bool
         Whether the names came with the input.
@@ -34,7 +35,7 @@ class Table:
 
     n_rows: int
     n_columns: int
-    names: tuple[str, ...]
+    names: Sequence[str]
     named: bool
     block: Callable[[int, int], Block]
 
@@ -108,7 +109,7 @@ def _from_array(X: Any, what: str) -> Table:
         )
     if np.iscomplexobj(array):
         raise TypeError(f"{what} holds complex numbers")
-    names = tuple(f"x{j}" for j in range(array.shape[1]))
+    names = Numbered(array.shape[1])
 
     def block(first: int, last: int) -> Block:
         part = array[:, first:last].T

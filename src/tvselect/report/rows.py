@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,7 @@ class Rows:
 
 
 def sample_rows(
-    X: Any, y: Any, names: tuple[str, ...], *, named: bool, most: int, rng: np.random.Generator
+    X: Any, y: Any, names: Sequence[str], *, named: bool, most: int, rng: np.random.Generator
 ) -> Rows:
     """At most so many rows of a table, drawn at random, in their order.
 
@@ -47,7 +47,7 @@ def sample_rows(
     ----------
     X : array-like or data frame
     y : array-like or None
-    names : tuple of str
+    names : sequence of str
         Of the columns of the fit.
     named : bool
         Whether the fit knew columns by name; else they are taken by their place.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,7 @@ class Data:
     X : array (rows, columns)
         Numbers, in the dtype and order they came in; NaN is missing.
     outcome : Outcome
-    names : tuple of str
+    names : sequence of str
     sample_weight : float64 array or None
     cuts : Cuts or None
         Cut points of the columns, where they are settled already (on a stream).
@@ -37,7 +37,7 @@ class Data:
 
     X: NDArray[Any]
     outcome: Outcome
-    names: tuple[str, ...]
+    names: Sequence[str]
     sample_weight: NDArray[np.float64] | None = None
     cuts: Cuts | None = None
     n_candidates: int | None = None

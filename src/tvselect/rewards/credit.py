@@ -36,7 +36,9 @@ def credits(table: BinnedTable, y: NDArray[np.float64], n_candidates: int) -> ND
     y /= np.abs(y).max() or 1.0
     r = np.empty(table.n_columns)
     n_present = np.empty(table.n_columns, dtype=np.int64)
-    correlate(table.codes, y, r, n_present)
+    for first, codes in table.blocks():
+        here = slice(first, first + len(codes))
+        correlate(codes, y, r[here], n_present[here])
     z = np.arctanh(r) * np.sqrt(np.maximum(n_present - 3, 0))
     z -= np.median(z)
     z /= max(1.0, MAD_TO_SD * float(np.median(np.abs(z))))

@@ -24,15 +24,22 @@ class Features:
     Attributes
     ----------
     X : array (rows, columns)
-    names : tuple of str
+    names : sequence of str
         Of the features.
     feature_of : int64 array
         The feature that each column comes from.
     """
 
     X: NDArray[Any]
-    names: tuple[str, ...]
+    names: Sequence[str]
     feature_of: NDArray[np.int64]
+
+    @property
+    def column_names(self) -> Sequence[str]:
+        """Of the columns: each is called like the feature it comes from."""
+        if self.feature_of.size == len(self.names):
+            return self.names
+        return tuple(self.names[j] for j in self.feature_of)
 
 
 @dataclass(frozen=True)
@@ -177,7 +184,7 @@ def deal(features: Features, groups: Groups, always_include: Sequence[Any] | Non
 
 
 def _group_features(
-    groups: Groups, names: tuple[str, ...]
+    groups: Groups, names: Sequence[str]
 ) -> tuple[NDArray[np.int64], dict[int, str]]:
     """By feature the first feature of its group, and by that one the group's label."""
     n = len(names)
@@ -211,7 +218,7 @@ def _group_features(
     return by_feature, {j: str(label) for label, j in first.items() if sizes[j] > 1}
 
 
-def _place(item: Any, names: tuple[str, ...], what: str) -> int:
+def _place(item: Any, names: Sequence[str], what: str) -> int:
     if isinstance(item, str):
         if item not in names:
             raise ValueError(f"{what} names {item!r}, which X does not have")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.rewards import Data, Reward
+
+NAMES_AT_A_TIME = 100_000
 
 
 def fingerprint(identity: str, reward: Reward, settings: dict[str, Any]) -> str:
@@ -20,11 +23,21 @@ def fingerprint(identity: str, reward: Reward, settings: dict[str, Any]) -> str:
 def identity_of(data: Data) -> str:
     """Hash of a table and its outcome."""
     digest = hashlib.sha256()
-    digest.update(repr((data.X.shape, data.X.dtype.str, data.names)).encode())
-    for block in np.array_split(data.X, max(1, data.X.nbytes >> 26)):
+    for text in _describe_columns(data):
+        digest.update(text.encode())
+    for block in np.array_split(data.X, max(1, data.X.nbytes >> 28)):
         digest.update(np.ascontiguousarray(block).data)
     digest.update(describe([data.outcome.values, data.sample_weight]).encode())
     return digest.hexdigest()
+
+
+def _describe_columns(data: Data) -> Iterator[str]:
+    """``repr`` of shape, type and names, in pieces: there may be millions of names."""
+    yield f"({data.X.shape!r}, {data.X.dtype.str!r}, ("
+    for first in range(0, len(data.names), NAMES_AT_A_TIME):
+        names = tuple(data.names[first : first + NAMES_AT_A_TIME])
+        yield (", " if first else "") + ", ".join(map(repr, names))
+    yield ",))" if len(data.names) == 1 else "))"
 
 
 def describe(value: Any) -> str:

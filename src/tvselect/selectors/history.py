@@ -22,7 +22,7 @@ class History:
     ----------
     journal : MemoryJournal
     n_chains : int
-    names : tuple of str
+    names : sequence of str
         Of the features.
     arm_of_feature : int64 array
         The arm of each feature, -1 for those that are always included.
@@ -38,7 +38,7 @@ class History:
 
     journal: MemoryJournal
     n_chains: int
-    names: tuple[str, ...]
+    names: Sequence[str]
     arm_of_feature: NDArray[np.int64]
     prior: tuple[float | NDArray[np.float64], float | NDArray[np.float64]]
     discount: float = 1.0

@@ -18,7 +18,7 @@ from tvselect.bandit.chain import ThompsonChain
 from tvselect.bandit.journal import Header, Journal, MemoryJournal
 from tvselect.bandit.oracle import MEDIAN_MODEL_COST, Oracle
 from tvselect.bandit.stopping import Stopping
-from tvselect.inputs import read_outcome
+from tvselect.inputs import Numbered, read_outcome
 from tvselect.rewards import Data, Reward
 from tvselect.runners import Runner, opened
 from tvselect.selectors.base import BanditSelector
@@ -207,7 +207,7 @@ class ThompsonSelector(BanditSelector):
         data = Data(
             features.X,
             read_outcome(y, features.X.shape[0], family=self.family),
-            tuple(features.names[j] for j in features.feature_of),
+            features.column_names,
             self._weights(fit_params, reward, features.X.shape[0]),
         )
         dealt = deal(features, self.groups, self.always_include)
@@ -280,8 +280,12 @@ class ThompsonSelector(BanditSelector):
             check_array(features.X, input_name="X", **checks)
         else:
             X = validate_data(self, X, **checks)
-            names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])
-            features = Features(X, tuple(names), np.arange(X.shape[1]))
+            names = getattr(self, "feature_names_in_", None)
+            features = Features(
+                X,
+                Numbered(X.shape[1]) if names is None else tuple(names),
+                np.arange(X.shape[1]),
+            )
         refuse_nonfinite(features, reward.takes_missing)
         return features
 

@@ -211,7 +211,7 @@ def _result(
 
 
 def _column_indices(
-    columns: Sequence[int] | Sequence[str] | None, names: tuple[str, ...]
+    columns: Sequence[int] | Sequence[str] | None, names: Sequence[str]
 ) -> NDArray[np.int64]:
     if columns is None:
         return np.arange(len(names), dtype=np.int64)

@@ -3,12 +3,13 @@
 A column with fewer than ``max_cuts`` distinct values is cut halfway between
 neighbours, any other on an even grid of ``max_cuts`` points between its smallest
 and largest value. The code of a value is the number of cuts at or below it, so
-that ``code <= c`` means ``value < cut c``. Code 255 is a missing value.
+that ``code <= c`` means ``value < cut c``. Code 255 is a missing value. A table of
+nothing but columns with two values is kept as bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -19,6 +20,7 @@ from sklearn.utils import check_scalar
 
 from tvselect.inputs import Table, read_table
 from tvselect.jit import kernel, part
+from tvselect.trees.bits import n_words, pack, packed_at, unpack
 
 MISSING = 255
 MOST_CUTS = 254
@@ -42,7 +44,7 @@ class Cuts:
         ``halfway[starts[j]:starts[j + 1]]`` are the cuts of column ``j`` when it is
         not cut on a grid.
     halfway : float64 array
-    names : tuple of str
+    names : sequence of str
     """
 
     n_cuts: NDArray[np.uint8]
@@ -50,7 +52,7 @@ class Cuts:
     step: NDArray[np.float64]
     starts: NDArray[np.int64]
     halfway: NDArray[np.float64]
-    names: tuple[str, ...]
+    names: Sequence[str]
 
     def of(self, column: int) -> NDArray[np.float64]:
         """Cut points of one column."""
@@ -76,9 +78,9 @@ class Cuts:
     def bin(self, X: Any) -> BinnedTable:
         """Another table between the same cut points."""
         codes = self.encode(X)
-        codes.flags.writeable = False
         n_rows = len(X)
-        return BinnedTable(codes, n_rows, (codes[:, :n_rows] == MISSING).any(axis=1), self)
+        has_missing = (codes[:, :n_rows] == MISSING).any(axis=1)
+        return BinnedTable(_fixed(codes), n_rows, has_missing, self)
 
     def encode(self, X: Any) -> NDArray[np.uint8]:
         """Codes (columns, rows padded to a multiple of 64) of another table.
@@ -99,7 +101,7 @@ class Cuts:
         codes = _no_codes(table)
         for first, block in _blocks(table):
             last = first + len(block)
-            _refuse_infinite(np.isinf(block).any(axis=1), table.names[first:last])
+            _refuse_infinite(np.any(np.isinf(block), axis=1), table.names[first:last])
             self._encode_block(first, block, codes)
         return codes
 
@@ -124,13 +126,15 @@ class BinnedTable:
 
     Attributes
     ----------
-    codes : uint8 array (columns, rows padded to a multiple of 64), read-only
+    words : uint64 array (columns, words), read-only
+        The codes of a column, eight rows to a word. When every column of the table has
+        two values at most and none is missing, they are packed: 64 rows to a word.
     n_rows : int
     has_missing : bool array
     cuts : Cuts
     """
 
-    codes: NDArray[np.uint8]
+    words: NDArray[np.uint64]
     n_rows: int
     has_missing: NDArray[np.bool_]
     cuts: Cuts
@@ -138,10 +142,32 @@ class BinnedTable:
     @property
     def n_columns(self) -> int:
         """Number of columns."""
-        return len(self.codes)
+        return len(self.words)
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def is_packed(self) -> bool:
+        """Whether a code is a bit and not a byte."""
+        return self.words.shape[1] == n_words(self.n_rows)
+
+    @property
+    def codes(self) -> NDArray[np.uint8]:
+        """All codes (columns, rows padded to a multiple of 64), a byte each."""
+        return unpack(self.words) if self.is_packed else self.words.view(np.uint8)
+
+    def blocks(self) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+        """The codes of some columns at a time, with the number of the first."""
+        for first, last in _spans(self.n_columns, self.n_rows):
+            words = self.words[first:last]
+            yield first, unpack(words) if self.is_packed else words.view(np.uint8)
+
+    def codes_at(self, columns: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """The codes of columns at rows, both broadcast against each other."""
+        if self.is_packed:
+            return packed_at(self.words, columns, rows)
+        return self.words.view(np.uint8)[columns, rows]
+
+    @property
+    def names(self) -> Sequence[str]:
         """Column names."""
         return self.cuts.names
 
@@ -179,7 +205,7 @@ def bin_table(X: Any, *, max_cuts: int = 100) -> BinnedTable:
     low, step = np.zeros(n), np.zeros(n)
     sizes = np.zeros(n, dtype=np.int64)
     n_missing = np.zeros(n, dtype=np.int64)
-    codes = _no_codes(table)
+    codes = _Codes(n, table.n_rows)
     pieces: list[NDArray[np.float64]] = []
     for first, block in _blocks(table):
         last = first + len(block)
@@ -196,9 +222,10 @@ def bin_table(X: Any, *, max_cuts: int = 100) -> BinnedTable:
         _refuse_all_missing(n_missing[here] == table.n_rows, table.names[here])
         flat = halfway[np.arange(max_cuts) < sizes[here, None]]
         starts = np.concatenate([[0], np.cumsum(sizes[here])])
-        encode_columns(block, n_cuts[here], low[here], step[here], starts, flat, codes[here])
+        coded = codes.room(len(block))
+        encode_columns(block, n_cuts[here], low[here], step[here], starts, flat, coded)
+        codes.take(first, coded, two_values=not (n_cuts[here].max() > 1 or n_missing[here].any()))
         pieces.append(flat)
-    codes.flags.writeable = False
     cuts = Cuts(
         n_cuts=n_cuts,
         low=low,
@@ -207,19 +234,57 @@ def bin_table(X: Any, *, max_cuts: int = 100) -> BinnedTable:
         halfway=np.concatenate(pieces),
         names=table.names,
     )
-    return BinnedTable(codes, table.n_rows, n_missing > 0, cuts)
+    return BinnedTable(codes.words(), table.n_rows, n_missing > 0, cuts)
 
 
-def _blocks(table: Table) -> Any:
-    width = max(1, BLOCK_VALUES // table.n_rows)
-    for first in range(0, table.n_columns, width):
-        block = table.block(first, min(first + width, table.n_columns)).view()
+class _Codes:
+    """Codes as they come in, block by block: packed for as long as all of them can be."""
+
+    def __init__(self, n_columns: int, n_rows: int) -> None:
+        self._n_columns, self._n_rows = n_columns, n_rows
+        self._packed: NDArray[np.uint64] | None = np.zeros(
+            (n_columns, n_words(n_rows)), dtype=np.uint64
+        )
+        self._bytes = np.zeros((0, 64 * n_words(n_rows)), dtype=np.uint8)
+
+    def room(self, n_columns: int) -> NDArray[np.uint8]:
+        return np.zeros((n_columns, 64 * n_words(self._n_rows)), dtype=np.uint8)
+
+    def take(self, first: int, codes: NDArray[np.uint8], *, two_values: bool) -> None:
+        if self._packed is not None and not two_values:
+            self._bytes = self.room(self._n_columns)
+            for start, end in _spans(first, self._n_rows):
+                self._bytes[start:end] = unpack(self._packed[start:end])
+            self._packed = None
+        if self._packed is None:
+            self._bytes[first : first + len(codes)] = codes
+        else:
+            self._packed[first : first + len(codes)] = pack(codes)
+
+    def words(self) -> NDArray[np.uint64]:
+        return _fixed(self._bytes if self._packed is None else self._packed)
+
+
+def _fixed(codes: NDArray[Any]) -> NDArray[np.uint64]:
+    codes.flags.writeable = False
+    return codes.view(np.uint64)
+
+
+def _spans(n_columns: int, n_rows: int) -> Iterator[tuple[int, int]]:
+    width = max(1, BLOCK_VALUES // n_rows)
+    for first in range(0, n_columns, width):
+        yield first, min(first + width, n_columns)
+
+
+def _blocks(table: Table) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    for first, last in _spans(table.n_columns, table.n_rows):
+        block = table.block(first, last).view()
         block.flags.writeable = False  # as a user's own array may be: one kernel for both
         yield first, block
 
 
 def _no_codes(table: Table) -> NDArray[np.uint8]:
-    return np.zeros((table.n_columns, 64 * -(-table.n_rows // 64)), dtype=np.uint8)
+    return np.zeros((table.n_columns, 64 * n_words(table.n_rows)), dtype=np.uint8)
 
 
 def _refuse_infinite(infinite: NDArray[np.bool_], names: Sequence[str]) -> None:

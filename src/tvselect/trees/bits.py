@@ -1,5 +1,8 @@
 """Sets of rows as bits: 64 rows to a word, eight column codes to a word.
 
+Columns of two values need no more than a bit per row, either: they may be packed,
+64 rows to a word in the order of the sets.
+
 Order of the bits: row ``64 w + 8 b + i`` is bit ``8 i + b`` of word ``w``. Byte
 ``i`` of the ``b``-th word of codes then only has to be shifted into its place.
 :func:`in_bit_order` and :func:`in_row_order` translate at the border; inside the
@@ -29,6 +32,7 @@ QUADS = np.uint64(0x3333333333333333)
 OCTETS = np.uint64(0x0F0F0F0F0F0F0F0F)
 S1, S2, S4, S56 = (np.uint64(k) for k in (1, 2, 4, 56))
 SEVEN = np.uint64(7)
+SHIFTS = np.arange(8, dtype=np.uint64)
 SEVEN_BITS, EIGHTH_BIT, NONE = np.uint64(127), np.uint64(128), np.uint64(0)
 
 
@@ -42,6 +46,29 @@ def in_bit_order(values: NDArray[Any]) -> NDArray[Any]:
 def in_row_order(values: NDArray[Any], n_rows: int) -> NDArray[Any]:
     """Undo :func:`in_bit_order`."""
     return np.ascontiguousarray(values.reshape(-1, 8, 8).swapaxes(1, 2)).ravel()[:n_rows]
+
+
+def n_words(n_rows: int) -> int:
+    """Words that a set of rows takes."""
+    return -(-n_rows // 64)
+
+
+def pack(codes: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Codes 0 and 1 (columns, rows padded to a multiple of 64) as one bit each."""
+    words = codes.view(np.uint64).reshape(len(codes), -1, 8)
+    return np.bitwise_or.reduce(words << SHIFTS, axis=2)
+
+
+def unpack(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    """Undo :func:`pack`."""
+    spread = (words[:, :, None] >> SHIFTS) & BYTE_ONES
+    return spread.reshape(len(words), -1).view(np.uint8)
+
+
+def packed_at(words: NDArray[np.uint64], columns: Any, rows: NDArray[np.int64]) -> NDArray[Any]:
+    """Codes of packed columns at some rows; columns and rows are broadcast."""
+    bits = (8 * (rows & 7) + ((rows >> 3) & 7)).astype(np.uint64)
+    return ((words[columns, rows >> 6] >> bits) & ONE).astype(np.uint8)
 
 
 @part
@@ -67,14 +94,20 @@ def rows_at_most(
 
     A row goes left when its code is at most ``cut``, or is 255 (missing) and
     ``missing_left`` is 1: both are ``(code + m) mod 256 <= cut + m``, computed
-    here for eight rows at once in the bytes of a word.
+    here for eight rows at once in the bytes of a word. A packed column, as wide as the
+    sets, has two values and one cut: its zeros go left.
     """
+    n_left = NONE
+    if codes.shape[1] == masks.shape[0]:
+        for w in range(masks.shape[0]):
+            out[w] = masks[w, leaf] & ~codes[column, w]
+            n_left += popcount(out[w])
+        return int(n_left)
     shift = np.uint64(missing_left) * BYTE_ONES
     bound = np.uint64(cut + missing_left)
     low = ((bound & SEVEN_BITS) * BYTE_ONES) | BYTE_HIGH
     wide = BYTE_HIGH if bound >= EIGHTH_BIT else NONE
     plain = missing_left == 0 and wide == NONE
-    n_left = NONE
     for w in range(masks.shape[0]):
         rows = masks[w, leaf]
         picked = NONE

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.trees.bins import BinnedTable
-from tvselect.trees.bits import in_bit_order, in_row_order
+from tvselect.trees.bits import in_bit_order, in_row_order, n_words
 from tvselect.trees.forest import Forest, snapshot
 from tvselect.trees.gibbs import run
 from tvselect.trees.prior import Prior
@@ -192,9 +192,7 @@ def start_chain(
     else:
         precision = (sigma / response.scale) ** -2
     if rows is None and not n_shadows:
-        design = Design(
-            table.codes.view(np.uint64), table.cuts.n_cuts, table.has_missing, columns, table.n_rows
-        )
+        design = Design(table.words, table.cuts.n_cuts, table.has_missing, columns, table.n_rows)
         values = response.values
     else:
         if rows is None:
@@ -219,8 +217,8 @@ def start_chain(
 def _at_rows(table: BinnedTable, columns: NDArray[np.int64], rows: NDArray[np.int64]) -> Design:
     """Some columns, each at rows of its own: a design of their own."""
     n_rows = rows.shape[1]
-    codes = np.zeros((columns.size, 64 * -(-n_rows // 64)), dtype=np.uint8)
-    codes[:, :n_rows] = table.codes[columns[:, None], rows]
+    codes = np.zeros((columns.size, 64 * n_words(n_rows)), dtype=np.uint8)
+    codes[:, :n_rows] = table.codes_at(columns[:, None], rows)
     codes.flags.writeable = False
     return Design(
         codes.view(np.uint64),

@@ -42,7 +42,7 @@ class Design(NamedTuple):
     Attributes
     ----------
     codes : uint64 array (columns of the table, words)
-        Column codes, eight rows to a word.
+        Column codes, eight rows to a word, or 64 where all columns are packed.
     n_cuts, has_missing : arrays over the columns of the table
     columns : int64 array
         The columns that may be split on; everything else counts in their order.

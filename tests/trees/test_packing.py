@@ -1,0 +1,119 @@
+"""Tables of two-valued columns are kept as bits, and nothing else changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from tvselect.inputs import read_outcome
+from tvselect.rewards.credit import credits
+from tvselect.trees import Prior, bin_table, bins, run_bart
+from tvselect.trees.bits import n_words, pack, packed_at, unpack
+from tvselect.trees.response import working_response
+from tvselect.trees.sampler import start_chain
+
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")
+SIZES = (1, 63, 64, 65, 200)
+
+
+def two_values(n_rows, n_columns=7, seed=0):
+    rng = np.random.default_rng(seed)
+    X = (rng.random((n_rows, n_columns)) < 0.4).astype(float)
+    X[:, 0] = 3.0  # a single value
+    X[:, 1] = np.where(X[:, 1] > 0, 1e300, -2.5)
+    return X
+
+
+def as_bytes(table):
+    codes = table.codes
+    codes.flags.writeable = False
+    return replace(table, words=codes.view(np.uint64))
+
+
+@pytest.mark.parametrize("n_rows", SIZES)
+def test_packed_codes_come_back(n_rows):
+    codes = np.zeros((5, 64 * n_words(n_rows)), dtype=np.uint8)
+    codes[:, :n_rows] = np.random.default_rng(n_rows).integers(2, size=(5, n_rows))
+    words = pack(codes)
+    assert words.shape == (5, n_words(n_rows))
+    assert_array_equal(unpack(words), codes)
+    rows = np.random.default_rng(1).permuted(np.tile(np.arange(n_rows), (3, 1)), axis=1)
+    columns = np.array([[4], [0], [4]])
+    assert_array_equal(packed_at(words, columns, rows), codes[columns, rows])
+
+
+@pytest.mark.parametrize("n_rows", SIZES[1:])
+def test_a_table_of_two_values_is_packed(n_rows):
+    X = two_values(n_rows)
+    table = bin_table(X)
+    assert table.is_packed
+    assert table.words.nbytes == 8 * n_words(n_rows) * X.shape[1]
+    assert not table.words.flags.writeable
+    assert_array_equal(table.codes[:, :n_rows].T, X.min(axis=0) < X)
+    assert not table.codes[:, n_rows:].any()
+    assert_array_equal(np.concatenate([codes for _, codes in table.blocks()]), table.codes)
+
+
+@pytest.mark.parametrize("odd", ["three values", "a missing one"])
+@pytest.mark.parametrize("place", [0, 3, 6])
+def test_one_other_column_and_all_are_bytes(monkeypatch, odd, place):
+    monkeypatch.setattr(bins, "BLOCK_VALUES", 400)  # two columns at a time
+    X = two_values(200)
+    X[5:7, place] = np.nan if odd == "a missing one" else [1e3, 1e4]
+    table = bin_table(X)
+    assert not table.is_packed
+    for j in range(X.shape[1]):
+        assert_array_equal(table.codes[j, :200], bin_table(X[:, [j]]).codes[0, :200])
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "probit"])
+def test_bits_and_bytes_give_the_same_forests(kind):
+    X = two_values(150, 30)
+    y = X[:, 3] + 2 * X[:, 5] * X[:, 7] + np.random.default_rng(2).standard_normal(150)
+    if kind == "probit":
+        y = y > 1
+    packed = bin_table(X)
+    runs = [
+        run_bart(table, y, sparse=True, n_iterations=300, random_state=4)
+        for table in (packed, as_bytes(packed))
+    ]
+    assert runs[0].n_splits[-1] > 0
+    assert_array_equal(runs[0].mean_splits, runs[1].mean_splits)
+    assert_array_equal(runs[0].n_splits, runs[1].n_splits)
+    assert_array_equal(runs[0].predict(packed), runs[1].predict(X))
+
+
+@pytest.mark.parametrize("rows", [None, np.arange(149, 20, -2)])
+@pytest.mark.parametrize("shadows", [None, np.array([3, 3, 8])])
+def test_bits_and_bytes_show_the_same_rows_and_shadows(rows, shadows):
+    X = two_values(150, 30)
+    outcome = read_outcome(X[:, 3] + np.random.default_rng(2).standard_normal(150), 150)
+    packed = bin_table(X)
+    chains = [
+        start_chain(
+            table,
+            working_response(outcome),
+            Prior(n_trees=5),
+            columns=np.array([3, 8, 9]),
+            rows=rows,
+            shadows=shadows,
+            n_iterations=200,
+            n_burn=100,
+            rng=np.random.default_rng(6),
+        )
+        for table in (packed, as_bytes(packed))
+    ]
+    for chain in chains:
+        chain.advance()
+    assert_array_equal(chains[0].averages()[0], chains[1].averages()[0])
+
+
+def test_credits_are_the_same():
+    X = two_values(150, 30)
+    y = X[:, 3] + np.random.default_rng(2).standard_normal(150)
+    packed = bin_table(X)
+    assert credits(packed, y, 30)[3] > 1
+    assert_array_equal(credits(packed, y, 30), credits(as_bytes(packed), y, 30))
