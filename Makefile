@@ -7,7 +7,7 @@ INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compil
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types bench bench-lead bench-wide bench-very-wide bench-rows bench-default bench-stream bench-online \
-	bench-importance bench-stability study-offline study-online study-online-table study-mail study-hiv docs check-long check-mutations fuzz fuzz-million clean
+	bench-importance bench-stability bench-cluster bench-windows study-offline study-online study-online-table study-mail study-hiv docs check-long check-mutations fuzz fuzz-million clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -71,6 +71,12 @@ bench-importance: $(VENV)/.plot  ## BART and DART importances next to TVS, 2 min
 
 bench-stability: $(VENV)/.base  ## The same data with other seeds, 1 hour, recorded
 	$(RUN) -m benchmarks.stability
+
+bench-cluster: $(VENV)/.dev  ## One Dask worker and two, cost of a remote play, 10 minutes, recorded
+	$(RUN) -m benchmarks.cluster
+
+bench-windows: $(VENV)/.base  ## Windows of plays, 1,000 slow workers, 20 minutes, recorded
+	$(RUN) -m benchmarks.windows
 
 study-offline: $(VENV)/.dev  ## The paper's study with its rivals, hours, resumable, recorded; ROWS=folder
 	$(RUN) -m benchmarks.study offline --rows $(or $(ROWS),study/offline)

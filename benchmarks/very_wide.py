@@ -132,7 +132,8 @@ def main() -> None:
             r = json.loads(done.stdout)
             lines.append(
                 f"| {seed} | {r['signals']} of {len(SIGNALS)} | {r['false']} | "
-                f"{r['seconds']:.0f} | {r['owned']:,.0f} | {r['mapped']:,.0f} | {r['first']:,} | {r['last']:,} |"
+                f"{r['seconds']:.0f} | {r['owned']:,.0f} | {r['mapped']:,.0f} | "
+                f"{r['first']:,} | {r['last']:,} |"
             )
             print(lines[-1], flush=True)
     record("very_wide.md", lines)

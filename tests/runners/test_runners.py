@@ -79,7 +79,7 @@ def test_a_task_whose_process_is_killed_is_done_again(tmp_path):
 def test_processes_that_die_again_and_again_end_in_one_clear_error():
     with (
         ProcessRunner(1).hand_out(die) as run,
-        pytest.raises(WorkerError, match=r"lost 5 times.*use fewer"),
+        pytest.raises(WorkerError, match=r"lost 5 times.*use fewer.*__main__"),
     ):
         run([1])
 

@@ -126,9 +126,11 @@ def test_another_window_is_another_run():
     assert bits(offline("gaussian", window=1)) != bits(offline("gaussian", window=6))
 
 
-def test_auto_is_the_paper_with_one_worker_and_four_per_worker_else():
+def test_auto_is_the_paper_with_one_worker_and_sixteen_per_worker_else():
     assert bits(offline("gaussian", window="auto")) == bits(offline("gaussian", window=1))
-    assert bits(offline("gaussian", window="auto", n_jobs=2)) == bits(offline("gaussian", window=8))
+    assert bits(offline("gaussian", window="auto", n_jobs=2)) == bits(
+        offline("gaussian", window=32)
+    )
     two = dict(n_chains=2, n_jobs=2)
     assert bits(offline("gaussian", window="auto", **two)) == bits(
         offline("gaussian", window=1, **two)
@@ -148,7 +150,7 @@ def test_a_resumed_run_keeps_its_window_whoever_plays(tmp_path):
     path = tmp_path / "journal"
     offline("gaussian", window="auto", n_jobs=2, n_plays=50, journal=path)
     resumed = offline("gaussian", window="auto", n_jobs=1, journal=path)
-    assert bits(resumed) == bits(offline("gaussian", window=8))
+    assert bits(resumed) == bits(offline("gaussian", window=32))
 
 
 def test_a_resumed_run_refuses_another_window(tmp_path):

@@ -116,7 +116,7 @@ def _add_select(commands: Any) -> None:
     game.add_argument(
         "--window", type=_count, metavar="N",
         help="most plays that are chosen together: with the same one, the same bits anywhere; "
-        "1, and 4 per worker where there are more of these than chains",
+        "1, and 16 per worker where there are more of these than chains",
     )  # fmt: skip
     game.add_argument("--seed", type=_seed, metavar="N", help="drawn and written down if not given")
     game.add_argument(

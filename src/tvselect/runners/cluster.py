@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import cycle
 from typing import Any, final
 
-from tvselect.runners.base import Run, Runner, Work, WorkerError, do_share, run_shares
+from tvselect.runners.base import (
+    MOST_LOSSES,
+    Run,
+    Runner,
+    Work,
+    WorkerError,
+    do_share,
+    run_shares,
+)
 
 SECONDS_FOR_WORKERS = 60
 SECONDS_TO_CONNECT = 10
+SECONDS_BETWEEN_LOOKS = 2
 
 
 @final
@@ -78,55 +91,115 @@ class DaskRunner(Runner):
         return self.places()
 
 
+class Hand:
+    """Lives on a worker, holds the work, and does its share of the tasks.
+
+    Parameters
+    ----------
+    work : callable
+    n_threads : int
+        Of the worker: so many parts are done at the same time.
+    """
+
+    def __init__(self, work: Work, n_threads: int) -> None:
+        self._work = work
+        self._n_threads = n_threads
+
+    def do(self, parts: list[Sequence[Any]]) -> tuple[list[list[Any]], Exception | None]:
+        """The results of every part; or an error of the work, which is not one of the worker."""
+        try:
+            if len(parts) == 1:
+                return [do_share(self._work, parts[0])], None
+            with ThreadPoolExecutor(self._n_threads) as pool:
+                return list(pool.map(partial(do_share, self._work), parts)), None
+        except Exception as error:
+            return [], error
+
+
 class _Crew:
-    """Workers that hold the work, or are given it again when it is lost with them."""
+    """Hands on all workers; new ones where workers have joined or were lost.
+
+    A hand is an actor: it is called directly, where a task of its own would cost the
+    scheduler several times as much as the call.
+    """
 
     def __init__(self, runner: DaskRunner, client: Any, work: Work) -> None:
         self._runner, self._client, self._work = runner, client, work
         self._held = self._scatter()
+        self._hands: dict[str, Any] = {}
 
     def run(self, tasks: Sequence[Any]) -> list[Any]:
-        return run_shares(tasks, self._runner.n_workers, self._attempt, self._recover)
+        with self._client.as_current():
+            return run_shares(tasks, self._runner.n_workers, self._attempt, self._recover)
 
     def _attempt(self, parts: dict[int, Sequence[Any]]) -> dict[int, list[Any]]:
+        places = self._runner.places() or self._runner.wait_for_workers()
+        numbers: dict[str, list[int]] = {}
+        for k, place in zip(parts, cycle(places), strict=False):
+            numbers.setdefault(place, []).append(k)
+        self._hire(Counter(places), set(numbers))
+        answers = {}
+        for place in numbers.keys() & self._hands.keys():
+            with suppress(RuntimeError):  # the worker is known to be lost
+                answers[place] = self._hands[place].do([parts[k] for k in numbers[place]])
+        done: dict[int, list[Any]] = {}
+        for place, answer in answers.items():
+            try:
+                results, error = self._patiently(answer, place)
+            except OSError:
+                continue
+            if error is not None:
+                raise error
+            done |= zip(numbers[place], results, strict=True)
+        return done
+
+    def _hire(self, n_threads: Mapping[str, int], places: set[str]) -> None:
+        """Put a hand on every one of these places that has none."""
+        asked = {
+            place: self._client.submit(
+                Hand, self._held, n_threads[place], actor=True, workers=[place], pure=False
+            )
+            for place in places - self._hands.keys()
+        }
         distributed = load_distributed()
         losses = (
+            OSError,
             distributed.KilledWorker,
             distributed.CancelledError,
             distributed.scheduler.NoValidWorkerError,
         )
-        places = self._runner.places() or self._runner.wait_for_workers()
-        # Left to itself, Dask sends tasks that are this short to one and the same worker.
-        futures = {
-            k: self._client.submit(
-                do_share,
-                self._held,
-                part,
-                pure=False,
-                workers=places[k % len(places)],
-                allow_other_workers=True,
-            )
-            for k, part in parts.items()
-        }
-        done: dict[int, list[Any]] = {}
-        try:
-            for k, future in futures.items():
-                with suppress(*losses):
-                    done[k] = future.result()
-        except BaseException:
-            self._client.cancel(list(futures.values()), force=True)
-            raise
-        return done
+        for place, future in asked.items():
+            with suppress(*losses):
+                self._hands[place] = self._patiently(future, place)
+
+    def _patiently(self, answer: Any, place: str) -> Any:
+        """An answer, for as long as there is a worker who can give it."""
+        while True:
+            try:
+                return answer.result(timeout=SECONDS_BETWEEN_LOOKS)
+            except TimeoutError:
+                if place not in self._runner.places() or self._held.status != "finished":
+                    raise OSError(f"{place} has gone, or the data with other workers") from None
 
     def _recover(self) -> None:
         self._runner.wait_for_workers()
+        self._hands = {}
         self._held = self._scatter()
 
     def close(self) -> None:
+        self._hands = {}
         self._held = None
 
     def _scatter(self) -> Any:
-        return self._client.scatter(self._work, broadcast=True, hash=False)
+        """Send the work to all workers; again when one of them dies just then."""
+        for _ in range(MOST_LOSSES):
+            with suppress(KeyError, OSError):
+                return self._client.scatter(self._work, broadcast=True, hash=False)
+            self._runner.wait_for_workers()
+        raise WorkerError(
+            f"the data could not be sent to the workers of the Dask cluster in {MOST_LOSSES} "
+            "attempts; look at their memory and their logs"
+        )
 
 
 def load_distributed() -> Any:

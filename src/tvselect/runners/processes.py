@@ -56,7 +56,13 @@ class _Pool:
         self._pool = self._open()
 
     def run(self, tasks: Sequence[Any]) -> list[Any]:
-        return run_shares(tasks, self._n_workers, self._attempt, self._replace)
+        return run_shares(
+            tasks,
+            self._n_workers,
+            self._attempt,
+            self._replace,
+            hint="; in a script, fit under if __name__ == '__main__':, for every process runs it",
+        )
 
     def _attempt(self, parts: dict[int, Sequence[Any]]) -> dict[int, list[Any]]:
         done: dict[int, list[Any]] = {}

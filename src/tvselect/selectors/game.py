@@ -23,6 +23,7 @@ from tvselect.selectors.features import Deal
 from tvselect.selectors.journals import WIDEST
 
 INTERRUPTED = "interrupted"
+PLAYS_PER_WORKER = 16
 
 
 def payoffs_of_arms(feedback: Feedback, deal: Deal) -> Payoffs:
@@ -116,14 +117,14 @@ def learn_all(
 def widest_window(window: int | Literal["auto"], runner: Runner, n_chains: int) -> int:
     """Most plays that are chosen together.
 
-    "auto" is 1, as in the paper, where there are no more workers than chains, and 4 per
-    worker else: enough to keep all of them busy until the last one is done.
+    "auto" is 1, as in the paper, where there are no more workers than chains, and 16 per
+    worker else: they are busy for long enough to be worth the way there and back.
     """
     if isinstance(window, str):
         if window != "auto":
             raise ValueError(f"window must be 'auto' or a number of plays, got {window!r}")
         n_workers = runner.n_workers
-        return 1 if n_workers <= n_chains else -(-4 * n_workers // n_chains)
+        return 1 if n_workers <= n_chains else -(-PLAYS_PER_WORKER * n_workers // n_chains)
     check_scalar(window, "window", Integral, min_val=1, max_val=WIDEST)
     return int(window)
 

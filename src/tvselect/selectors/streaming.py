@@ -97,7 +97,7 @@ class StreamingThompsonSelector(BanditSelector):
     window : "auto" or int, default="auto"
         At most so many batches are played from one state of the arms, at the same time,
         never more than a tenth of those that are done. "auto" is 1, as in the paper,
-        unless there are more workers than chains: 4 per worker then. The numbers depend
+        unless there are more workers than chains: 16 per worker then. The numbers depend
         on the window, not on the number, kind or speed of the workers.
     random_state : int, SeedSequence, RandomState, Generator or None
     journal : path, optional

@@ -89,7 +89,7 @@ class ThompsonSelector(BanditSelector):
     window : "auto" or int, default="auto"
         At most so many plays are chosen from one state of the arms and paid at the same
         time, never more than a tenth of the plays that are done. "auto" is 1, as in the
-        paper, unless there are more workers than chains: 4 per worker then. The numbers
+        paper, unless there are more workers than chains: 16 per worker then. The numbers
         depend on the window, not on the number, kind or speed of the workers.
     random_state : int, RandomState, Generator or None
     journal : path, optional

@@ -1,0 +1,254 @@
+"""A Dask cluster of worker processes on this machine: throughput, and what a remote play costs.
+
+``make bench-cluster`` prints the tables and records them. One worker and two take turns on the
+same job with the same window, so that both make the same plays. The cost of a remote play is
+measured with workers that do nothing, and from it and the times of real plays follows, on paper,
+what 10, 100 and 1,000 workers would do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import distributed
+import numpy as np
+
+from benchmarks.records import heading, record
+from benchmarks.stream import N_COLUMNS, make_files
+from tvselect import StreamingThompsonSelector, ThompsonSelector
+from tvselect.bandit.arms import Arms
+from tvselect.bandit.chain import PLAYS_PER_TURN, ThompsonChain
+from tvselect.bandit.oracle import Oracle
+from tvselect.bandit.stopping import Stopping
+from tvselect.runners import DaskRunner
+from tvselect.selectors.game import PLAYS_PER_WORKER
+from tvselect.simulation import simulate
+
+WINDOW = 2 * PLAYS_PER_WORKER
+LEAD = ("friedman", 300, 10_000)
+SIZES_ON_PAPER = (1, 2, 10, 100, 1_000)
+PLAYS_ON_PAPER = (500, 5_000, 50_000)
+
+
+@contextmanager
+def workers(n: int) -> Iterator[distributed.Client]:
+    """A client of so many worker processes of one thread each."""
+    with (
+        distributed.LocalCluster(
+            n_workers=n, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        client.wait_for_workers(n)
+        yield client
+
+
+def offline(client: distributed.Client, n_chains: int, n_plays: int) -> Any:
+    d = simulate(*LEAD[:1], *LEAD[1:], random_state=1)
+    selector = ThompsonSelector(
+        n_plays=n_plays, n_chains=n_chains, window=WINDOW, runner=client, random_state=0
+    )
+    return selector.fit(d.X, d.y)
+
+
+def stream(client: distributed.Client, files: list[str]) -> Any:
+    selector = StreamingThompsonSelector(window=WINDOW, runner=client, random_state=0)
+    columns = [f"x{j}" for j in range(N_COLUMNS)]
+    return selector.fit_source(files, target="y", columns=columns)
+
+
+def compare(name: str, job: Any, repeats: int, warm_up: Any) -> tuple[str, Any]:
+    """One worker and two, in turns; a row of the table and what was fitted."""
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    models = []
+    for _ in range(repeats):
+        for n in seconds:
+            with workers(n) as client:
+                warm_up(client)
+                started = time.perf_counter()
+                fitted = job(client)
+                seconds[n].append(time.perf_counter() - started)
+                models.append(tuple(np.flatnonzero(fitted.get_support())))
+    ratios = [one / two for one, two in zip(seconds[1], seconds[2], strict=True)]
+    one, two = min(seconds[1]), min(seconds[2])
+    n_plays = int(fitted.n_plays_) * fitted.history_.n_chains
+    same = "yes" if len(set(models)) == 1 else "NO"
+    row = (
+        f"| {name} | {n_plays:,} | {one:.1f} | {two:.1f} | {one / two:.2f} | "
+        f"{min(ratios):.2f} to {max(ratios):.2f} | {same} |"
+    )
+    print(row, flush=True)
+    return row, fitted
+
+
+def loopback_bytes() -> int:
+    lines = Path("/proc/net/dev").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.strip().startswith("lo:"))
+
+
+def nothing(turn: Any) -> tuple[Any, float]:
+    """What a worker sends back, without any work."""
+    return np.zeros(turn.arms.size, dtype=np.bool_), 0.0
+
+
+def remote_play(n_arms: int, n_rounds: int = 200) -> dict[str, float]:
+    """Bytes and seconds of a remote play of so many arms, and of choosing and learning here."""
+    arms = Arms(10_000)
+    chain = ThompsonChain(
+        arms, Oracle(n_wanted=n_arms), Stopping(None, None), entropy=1, window=WINDOW
+    )
+    chain.n_plays = 1_000
+    turns = chain.turns()
+    one = cloudpickle.dumps(turns[0])
+    back = cloudpickle.dumps(nothing(turns[0]))
+    with workers(2) as client, DaskRunner(client).hand_out(nothing) as run:
+        run(turns)
+        before, started = loopback_bytes(), time.perf_counter()
+        for _ in range(n_rounds):
+            run(turns)
+        together = (time.perf_counter() - started) / n_rounds
+        wire = (loopback_bytes() - before) / (n_rounds * len(turns))
+        started = time.perf_counter()
+        for _ in range(n_rounds):
+            run(turns[:1])
+        alone = (time.perf_counter() - started) / n_rounds
+    started = time.perf_counter()
+    for _ in range(20):
+        for turn in chain.turns():
+            chain.learn(turn.paid(nothing(turn)[0], 0.0))
+    driver = (time.perf_counter() - started) / (20 * len(turns))
+    return {
+        "arms": float(np.mean([turn.arms.size for turn in turns])),
+        "payload": len(one) + len(back),
+        "wire": wire,
+        "alone": alone,
+        "share": together / 2,
+        "driver": driver,
+    }
+
+
+def on_paper(
+    play_seconds: Sequence[float], per_share: float, per_play: float, n_workers: int, n_plays: int
+) -> float:
+    """Seconds of a run: windows as they grow, the slowest share of each, and the driver.
+
+    The driver hands out the shares one after the other (``per_share`` each) and chooses and
+    learns (``per_play`` each); a window is over when its slowest share is.
+    """
+    rng = np.random.default_rng(0)
+    times = np.asarray(play_seconds)
+    done, seconds = 0, 0.0
+    widest = 1 if n_workers == 1 else PLAYS_PER_WORKER * n_workers
+    while done < n_plays:
+        size = min(max(1, min(widest, done // PLAYS_PER_TURN)), n_plays - done)
+        near = times[min(done, len(times) - 1) :][:50]
+        near = near if done < len(times) else times[len(times) // 2 :]
+        drawn = rng.choice(near, size)
+        shares = np.array_split(drawn, min(n_workers, size))
+        seconds += max(share.sum() for share in shares)
+        seconds += per_share * len(shares) + per_play * size
+        done += size
+    return seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=2_000_000, help="of the stream")
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    lines = [
+        *heading("A Dask cluster on one machine", "make bench-cluster"),
+        f"Worker processes of one thread each, {options.repeats} runs with one and with two of "
+        f"them in turns, window {WINDOW} for both. Seconds and ratio of the fastest; then the "
+        "smallest and largest ratio of neighbours. Offline: the lead example (Friedman's function, "
+        "n=300, p=10,000, default reward of 1,000 iterations). Stream: one pass over Parquet files "
+        f"of {options.rows:,} rows x {N_COLUMNS} columns, which every worker opens itself.",
+        "",
+        "| job | plays | one worker, s | two workers, s | ratio | between | same model |",
+        "|---|---|---|---|---|---|---|",
+    ]
+
+    def small(client: distributed.Client) -> None:
+        offline(client, 1, 30)
+
+    for name, n_chains, n_plays in (
+        ("offline, one chain", 1, 500),
+        ("offline, two chains", 2, 500),
+        ("offline, one chain", 1, 2_000),
+    ):
+        row, fitted = compare(
+            name,
+            lambda client, k=n_chains, n=n_plays: offline(client, k, n),
+            options.repeats,
+            small,
+        )
+        lines.append(row)
+    play_seconds = [play.seconds for play in fitted.history_.journal.plays(0)]
+    with tempfile.TemporaryDirectory() as folder:
+        make_files(Path(folder), options.rows)
+        files = sorted(map(str, Path(folder).glob("*.parquet")))
+        lines.append(compare("stream", lambda client: stream(client, files), 1, small)[0])
+
+    lines += [
+        "",
+        "## What a remote play costs",
+        "",
+        f"Two workers that do nothing, windows of {WINDOW} plays. Payload: the pickled turn and "
+        "its answer. Wire: all bytes that the loopback device counted, from the driver over the "
+        "scheduler to a worker and back. Alone: a window of one play, there and back. Per share: "
+        "what the driver spends on the plays of one worker in a window. Driver: choosing and "
+        "learning, 10,000 arms.",
+        "",
+        "| arms of the play | payload, bytes | wire, bytes | alone, ms | per share, ms "
+        "| driver per play, ms |",
+        "|---|---|---|---|---|---|",
+    ]
+    costs = [remote_play(n) for n in (30, 1_000, 5_000)]
+    lines += [
+        f"| {c['arms']:,.0f} | {c['payload']:,.0f} | {c['wire']:,.0f} | {1e3 * c['alone']:.1f} | "
+        f"{1e3 * c['share']:.1f} | {1e3 * c['driver']:.2f} |"
+        for c in costs
+    ]
+    per_share, per_play = costs[0]["share"], costs[0]["driver"]
+    typical = float(np.median(play_seconds))
+    lines += [
+        "",
+        "## On paper: more workers",
+        "",
+        "Plays per second, from the measured times of the plays of the lead example "
+        f"(median {1e3 * typical:.1f} ms) and of plays a hundred times as long, the windows as "
+        "they grow (never more than a tenth of the plays done), the slowest share of every "
+        "window, and the costs above. In brackets: times the single worker.",
+        "",
+        "| a play | plays | " + " | ".join(f"{n:,} workers" for n in SIZES_ON_PAPER) + " |",
+        "|---|---|" + "---|" * len(SIZES_ON_PAPER),
+    ]
+    for factor in (1, 100):
+        times = [factor * s for s in play_seconds]
+        for n_plays in PLAYS_ON_PAPER:
+            rates = [
+                n_plays / on_paper(times, per_share, per_play, n, n_plays) for n in SIZES_ON_PAPER
+            ]
+            cells = " | ".join(f"{rate:,.1f} ({rate / rates[0]:.1f})" for rate in rates)
+            lines.append(f"| {1e3 * factor * typical:,.0f} ms | {n_plays:,} | {cells} |")
+    busy = [PLAYS_PER_WORKER * factor * typical / per_share for factor in (1, 100)]
+    lines += [
+        "",
+        f"A share is {PLAYS_PER_WORKER} plays: the driver is busy all the time, and more workers "
+        f"bring nothing, from about {busy[0]:,.0f} workers with plays of {1e3 * typical:,.0f} ms "
+        f"and from about {busy[1]:,.0f} with plays of {1e5 * typical:,.0f} ms. Before that it is "
+        f"the tenth: until {PLAYS_PER_WORKER * PLAYS_PER_TURN} plays per worker are done, not all "
+        "workers have something to do.",
+    ]
+    record("cluster.md", lines)
+
+
+if __name__ == "__main__":
+    main()
