@@ -7,7 +7,7 @@ INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compil
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types bench bench-lead bench-wide bench-very-wide bench-rows bench-default bench-stream bench-online \
-	bench-importance bench-stability bench-cluster bench-windows study-offline study-online study-online-table study-mail study-hiv docs check-long check-mutations fuzz fuzz-million clean
+	bench-importance bench-stability bench-cluster bench-windows study-offline study-online study-online-table study-mail study-hiv docs check-long check-mutations soak fuzz fuzz-million clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -101,6 +101,9 @@ check-long: $(VENV)/.dev  ## All long checks; exactness is recorded in docs/resu
 
 check-mutations: $(VENV)/.dev  ## Break the sampler on purpose: every break must be caught
 	$(RUN) -m tests.exactness.mutations
+
+soak: $(VENV)/.dev  ## An hour of streaming while things go wrong, recorded; MINUTES=60 SEED=1
+	$(RUN) -m tests.hardening.soak --minutes $(or $(MINUTES),60) --seed $(or $(SEED),1)
 
 fuzz: $(VENV)/.test  ## Damaged files for every reader, a minute; CASES=20000 SEED=1
 	$(RUN) -m fuzz --cases $(or $(CASES),20000) --seed $(or $(SEED),1)

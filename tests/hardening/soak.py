@@ -1,0 +1,289 @@
+"""A soak: streaming on a cluster while things go wrong, next to a run that is left alone.
+
+``make soak MINUTES=60`` plays a stream of Parquet files on two Dask workers. At random moments a
+worker or the driver is killed, the end of the journal is cut off, a file of the table is replaced
+by a part of itself, and the disk of the journal is slow all the time. After every fault the run is
+started again and has to go on. A second run without cluster and without faults plays beside it; at
+the end both journals must hold the same plays, bit by bit. The log goes to docs/results/soak.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.records import ROOT, heading, record
+from tvselect import BartReward, StreamingThompsonSelector
+from tvselect.bandit.arms import Arms
+from tvselect.bandit.journal import SqliteJournal
+
+N_FILES, N_ROWS, N_COLUMNS = 12, 4_000, 40
+WINDOW = 8
+BETWEEN_FAULTS = 15.0
+SLOW_SHARE, SLOW_SECONDS = 0.02, 1.0
+PATIENCE = 120.0
+
+
+def make_files(folder: Path) -> None:
+    """Files with two signals among 40 columns."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(0)
+    folder.mkdir()
+    for k in range(N_FILES):
+        X = rng.random((N_ROWS, N_COLUMNS))
+        y = 10 * X[:, 3] + 5 * (X[:, 7] > 0.5) + 3 * rng.standard_normal(N_ROWS)
+        columns = {f"x{j}": X[:, j] for j in range(N_COLUMNS)} | {"y": y}
+        pq.write_table(pa.table(columns), folder / f"{k:02}.parquet", row_group_size=1_000)
+
+
+def drive(folder: Path, journal: Path, cluster: str | None) -> None:
+    """Play until Ctrl-C; on a cluster with a slow disk."""
+    if cluster is not None:
+        slow_down(np.random.default_rng())
+    StreamingThompsonSelector(
+        BartReward(n_iterations=300),
+        batch_size=500,
+        n_rounds=None,
+        time_limit=1e6,
+        window=WINDOW,
+        runner=cluster,
+        random_state=7,
+        journal=journal,
+    ).fit_source(folder, "y")
+
+
+def slow_down(rng: np.random.Generator) -> None:
+    """Let some writes into the journal take their time."""
+    write = SqliteJournal.append_all
+
+    def slowly(self: SqliteJournal, *what: Any) -> None:
+        if rng.random() < SLOW_SHARE:
+            time.sleep(rng.exponential(SLOW_SECONDS))
+        write(self, *what)
+
+    SqliteJournal.append_all = slowly  # type: ignore[method-assign]
+
+
+def be_a_cluster() -> None:
+    """Two workers; says where they are, and stays until its input ends."""
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+    ) as cluster:
+        print(cluster.scheduler_address, flush=True)
+        sys.stdin.read()
+
+
+def start(*arguments: Any, **settings: Any) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "tests.hardening.soak", *map(str, arguments)]
+    return subprocess.Popen(command, cwd=ROOT, text=True, **settings)
+
+
+class Soak:
+    """The run that is disturbed, and its log."""
+
+    def __init__(self, folder: Path, address: str, seed: int) -> None:
+        self.table, self.journal, self.address = folder / "table", folder / "disturbed", address
+        self.rng = np.random.default_rng(seed)
+        self.began = time.monotonic()
+        self.log: list[str] = []
+        self.counts: Counter[str] = Counter()
+        self.driver = self.start_driver()
+
+    def start_driver(self) -> subprocess.Popen[str]:
+        self.counts["drivers started"] += 1
+        return start("--drive", self.table, self.journal, self.address, stderr=subprocess.PIPE)
+
+    def say(self, what: str) -> None:
+        seconds = int(time.monotonic() - self.began)
+        line = f"{seconds // 60:3}:{seconds % 60:02}  {n_plays(self.journal):7,} plays  {what}"
+        self.log.append(line)
+        print(line, flush=True)
+
+    def fault(self) -> None:
+        """One fault, and what follows from it."""
+        if self.driver.poll() is not None:
+            _, said = self.driver.communicate()
+            raise SystemExit(f"the driver ended by itself: {said}")
+        kind = self.rng.choice(["worker", "driver", "journal", "table"], p=[0.4, 0.25, 0.25, 0.1])
+        getattr(self, f"harm_{kind}")()
+
+    def harm_worker(self) -> None:
+        from distributed import Client
+
+        with Client(self.address, set_as_default=False) as client:
+            pids = sorted(client.run(os.getpid).values())
+        if pids:
+            os.kill(int(self.rng.choice(pids)), signal.SIGKILL)
+            self.counts["workers killed"] += 1
+            self.say("a worker is killed")
+
+    def harm_driver(self) -> None:
+        self.kill_driver()
+        self.say("the driver is killed")
+        self.driver = self.start_driver()
+
+    def harm_journal(self) -> None:
+        self.kill_driver()
+        self.say("the driver is killed")
+        log = self.journal.with_name(self.journal.name + "-wal")
+        if log.exists() and log.stat().st_size:
+            size = log.stat().st_size
+            cut = int(self.rng.integers(1, min(size, 4_000) + 1))
+            os.truncate(log, size - cut)
+            self.counts["journals cut"] += 1
+            self.say(f"the last {cut:,} of {size:,} bytes of the journal's log are cut off")
+        self.driver = self.start_driver()
+
+    def harm_table(self) -> None:
+        path = self.table / f"{self.rng.integers(N_FILES):02}.parquet"
+        whole = path.with_suffix(".whole")
+        part = path.with_suffix(".part")
+        part.write_bytes(path.read_bytes()[: int(path.stat().st_size * self.rng.uniform(0.1, 0.9))])
+        os.rename(path, whole)
+        os.rename(part, path)
+        self.counts["files cut"] += 1
+        self.say(f"{path.name} is replaced by a part of itself")
+        try:
+            _, said = self.driver.communicate(timeout=PATIENCE)
+            self.say(f"the driver ends: {last_line(said)}")
+            if path.name not in said:
+                raise SystemExit(f"an error that does not name the file: {said}")
+        except subprocess.TimeoutExpired:
+            self.say("the driver has not noticed")
+            self.kill_driver()
+        os.rename(whole, path)
+        self.driver = self.start_driver()
+
+    def kill_driver(self) -> None:
+        self.driver.kill()
+        self.driver.communicate()
+        self.counts["drivers killed"] += 1
+
+
+def last_line(text: str) -> str:
+    lines = [line for line in text.strip().splitlines() if line]
+    return lines[-1].replace(str(Path(tempfile.gettempdir())), "") if lines else "without a word"
+
+
+def n_plays(journal: Path) -> int:
+    import sqlite3
+    from contextlib import closing
+
+    try:
+        with closing(sqlite3.connect(f"{journal.as_uri()}?mode=ro", uri=True)) as db:
+            return int(db.execute("SELECT count(*) FROM plays").fetchone()[0])
+    except sqlite3.Error:
+        return 0
+
+
+def end_in_good_order(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGINT)
+    process.wait(PATIENCE)
+
+
+def compare(disturbed: Path, control: Path) -> tuple[bool, int, list[str]]:
+    """Whether the plays of the first are those of the second, how many, and the model."""
+    with SqliteJournal(disturbed) as one, SqliteJournal(control) as other:
+        n = one.n_plays()
+        arms = Arms(N_COLUMNS)
+        same = True
+        for a, b in zip(one.plays(0), islice(other.plays(0), n), strict=True):
+            same &= (
+                a.number == b.number
+                and np.array_equal(a.arms, b.arms)
+                and np.array_equal(a.rewards, b.rewards)
+            )
+            arms.update(a.arms, a.rewards)
+    found = np.flatnonzero(arms.passing)
+    return bool(same), n, [f"x{j} (pi {arms.means()[j]:.3f})" for j in found]
+
+
+def soak(minutes: float, seed: int) -> None:
+    """Disturb for so many minutes, then compare and record."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make_files(folder / "table")
+        shutil.copytree(folder / "table", folder / "copy" / "table")
+        cluster = start("--cluster", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert cluster.stdout is not None
+        address = cluster.stdout.readline().strip()
+        control = start("--drive", folder / "copy" / "table", folder / "control")
+        run = Soak(folder, address, seed)
+        run.say("the run begins")
+        try:
+            while time.monotonic() - run.began < 60 * minutes:
+                time.sleep(min(run.rng.exponential(BETWEEN_FAULTS), 60.0))
+                run.fault()
+            run.say("no more faults; the run is ended in good order")
+            end_in_good_order(run.driver)
+            while n_plays(folder / "control") < n_plays(run.journal):
+                time.sleep(1.0)
+            end_in_good_order(control)
+            same, n, found = compare(run.journal, folder / "control")
+        finally:
+            for process in (run.driver, control, cluster):
+                process.kill()
+        run.say(
+            f"{n:,} plays are compared with those of the run without faults: "
+            + ("all the same" if same else "THEY DIFFER")
+        )
+    minutes = (time.monotonic() - run.began) / 60
+    write_down(run, minutes, n, same, found)
+    if not same:
+        raise SystemExit("the plays differ")
+
+
+def write_down(run: Soak, minutes: float, n: int, same: bool, found: list[str]) -> None:
+    faults = ", ".join(f"{count} {what}" for what, count in sorted(run.counts.items()))
+    record(
+        "soak.md",
+        [
+            *heading("A soak: streaming while things go wrong", "make soak"),
+            f"{minutes:.0f} minutes on two Dask workers: {faults}; one write in "
+            f"{1 / SLOW_SHARE:.0f} into the journal waits for {SLOW_SECONDS:g} s on average. "
+            f"{n:,} plays are in the journal at the end, "
+            + ("all of them" if same else "NOT all of them")
+            + " the same, bit by bit, as in a run in one process without cluster and faults. "
+            f"Selected: {', '.join(found)}.",
+            "",
+            "```text",
+            *run.log,
+            "```",
+        ],
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--drive", nargs="+", help=argparse.SUPPRESS)
+    parser.add_argument("--cluster", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.cluster:
+        be_a_cluster()
+    elif options.drive:
+        table, journal, *cluster = options.drive
+        drive(Path(table), Path(journal), *cluster or [None])
+    else:
+        soak(options.minutes, options.seed)
+
+
+if __name__ == "__main__":
+    main()
