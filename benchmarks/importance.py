@@ -32,10 +32,10 @@ METHODS: dict[str, Any] = {
 def draw_splits(ax: Any, splits: np.ndarray, signals: np.ndarray) -> None:
     """Splits per forest of the columns, signals in blue."""
     others = np.flatnonzero(~signals)
-    ax.plot(others, splits[others], ".", color="0.6", markersize=3, label="noise")
-    ax.plot(np.flatnonzero(signals), splits[signals], "o", color="tab:blue", label="signal")
+    ax.plot(others + 1, splits[others], ".", color="0.6", markersize=3, label="noise")
+    ax.plot(np.flatnonzero(signals) + 1, splits[signals], "o", color="tab:blue", label="signal")
     ax.axhline(1.0, color="0.3", linestyle=":")
-    ax.set(xscale="symlog", xlabel="column", ylabel="splits per forest")
+    ax.set(xscale="log", xlabel="number of the column", ylabel="splits per forest")
 
 
 def draw_paths(ax: Any, selector: ThompsonSelector, signals: np.ndarray) -> None:

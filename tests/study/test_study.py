@@ -182,6 +182,10 @@ def test_the_verdict_pairs_the_data_sets(methods, tmp_path):
     assert verdict(rows, "seven")[2:] == ["| linear, p=10 | five | +2.00 ± 0.00 | 3 | behind |"]
     assert verdict(rows, "five")[2].endswith("| -2.00 ± 0.00 | 3 | ahead |")
     for row in rows:
+        row["method"] = row["method"].replace("seven", "five, with seven")
+    assert len(verdict(rows, "five")) == 2  # no rival of itself
+    for row in rows:
+        row["method"] = row["method"].replace("five, with seven", "seven")
         row["hamming"] = 3 if row["method"] == "seven" else (1, 7, 2)[row["replicate"]]
     # Differences 2, -4, 1 of seven minus five: mean -1/3, so from five's side +1/3 +- 1.86.
     assert verdict(rows, "five")[2].endswith("| +0.33 ± 1.86 | 3 | within one s.e. |")

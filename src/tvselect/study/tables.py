@@ -81,8 +81,10 @@ def verdict(rows: Sequence[Row], champion: str) -> list[str]:
     """The champion against the best rival of every cell, on the data sets that both saw.
 
     The standard error is that of the paired differences. Rivals are ordered by their mean
-    difference, so the table shows the one that is hardest to beat.
+    difference, so the table shows the one that is hardest to beat. Methods that differ from
+    the champion only behind the first comma of their name are no rivals.
     """
+    variant = champion.split(",")[0] + ","
     distances: dict[CellKey, dict[str, dict[int, float]]] = {}
     for row in rows:
         if row["status"] == FINISHED:
@@ -97,6 +99,7 @@ def verdict(rows: Sequence[Row], champion: str) -> list[str]:
         paired = {
             rival: np.array([own[r] - theirs[r] for r in theirs.keys() & own.keys()])
             for rival, theirs in by_method.items()
+            if not rival.startswith(variant)
         }
         paired = {rival: d for rival, d in paired.items() if d.size > 1}
         if not paired:
