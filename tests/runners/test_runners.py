@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from tvselect.runners import (
+    DaskRunner,
     HereRunner,
     ProcessRunner,
     Runner,
@@ -128,3 +131,69 @@ def test_a_scheduler_that_is_not_there_is_one_clear_error(monkeypatch):
     monkeypatch.setattr("tvselect.runners.cluster.SECONDS_TO_CONNECT", 1)
     with pytest.raises(WorkerError, match=r"no Dask scheduler answers at tcp://127.0.0.1:1"):
         open_runner("tcp://127.0.0.1:1")
+
+
+@pytest.fixture
+def many_threads():
+    """One Dask worker of three threads."""
+    distributed = pytest.importorskip("distributed", reason="needs dask")
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=3, processes=False, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def test_a_dask_worker_uses_all_its_threads(many_threads):
+    together = threading.Barrier(3, timeout=60)
+
+    def meet(task):
+        together.wait()
+        return task * 10
+
+    with DaskRunner(many_threads).hand_out(Unpicklable(meet)) as run:
+        assert run([1, 2, 3]) == [10, 20, 30]
+        assert run([4, 5, 6]) == [40, 50, 60]
+
+
+class Unpicklable:
+    """Work that never leaves this process."""
+
+    kept: ClassVar[dict[int, object]] = {}
+
+    def __init__(self, work):
+        self.kept[id(work)] = work
+        self.place = id(work)
+
+    def __call__(self, task):
+        return self.kept[self.place](task)
+
+
+def test_an_error_that_cannot_travel_is_told_as_another(many_threads):
+    def fail(task):
+        error = ValueError("of the work")
+        error.lock = threading.Lock()
+        raise error
+
+    with (
+        DaskRunner(many_threads).hand_out(fail) as run,
+        pytest.raises(RuntimeError, match="ValueError: of the work"),
+    ):
+        run([1])
+
+
+@pytest.mark.parametrize("error", [ValueError, OSError, TimeoutError, KeyError])
+def test_an_error_of_the_work_on_a_cluster_is_raised_as_it_is(many_threads, error):
+    """Also one of a kind that the loss of a worker would raise."""
+
+    def fail(task):
+        if task == 2:
+            raise error("of the work")
+        return task
+
+    with DaskRunner(many_threads).hand_out(fail) as run:
+        with pytest.raises(error, match="of the work"):
+            run([1, 2, 3, 4])
+        assert run([1, 3]) == [1, 3]
