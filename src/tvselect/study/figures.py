@@ -23,7 +23,7 @@ def plot_study(rows: Sequence[Row], n_columns: int) -> Figure:
     except ModuleNotFoundError:
         raise ModuleNotFoundError("figures need matplotlib: pip install 'tvselect[plot]'") from None
     cells = {cell: c for cell, c in summarise(rows).items() if cell[2] == n_columns}
-    methods = list(dict.fromkeys(row["method"] for row in rows))
+    methods = list(dict.fromkeys(r["method"] for r in rows if r["n_columns"] == n_columns))
     height = 1.5 + 0.3 * len(methods)
     figure, panels = plt.subplots(1, 4, figsize=(14, height), sharey=True, layout="constrained")
     markers = dict(zip(cells, "osD^vP*X", strict=False))

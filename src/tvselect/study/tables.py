@@ -72,7 +72,8 @@ def error_table(rows: Sequence[Row]) -> list[str]:
                 texts.append("-")
                 continue
             missed = N_SIGNALS * (1.0 - cell.means["power"])
-            texts.append(f"{missed:.1f} + {cell.means['hamming'] - missed:.1f}")
+            false = max(0.0, cell.means["hamming"] - missed)
+            texts.append(f"{missed:.1f} + {false:.1f}")
         lines.append(f"| {method} | " + " | ".join(texts) + " |")
     return lines
 
