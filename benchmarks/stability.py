@@ -21,8 +21,8 @@ SIZES = (1_000, 10_000)
 FIRST_DATA_SEED = 5_000
 METHODS = {
     "TVS": lambda seed: ThompsonSelector(random_state=seed),
-    "TVS, 4 chains": lambda seed: ThompsonSelector(n_chains=4, random_state=seed),
     "DART, 50 trees": lambda seed: BartBaseline.dart(random_state=seed),
+    "TVS, 4 chains": lambda seed: ThompsonSelector(n_chains=4, random_state=seed),
 }
 
 
@@ -42,9 +42,10 @@ def reruns(name: str, setup: str, n_columns: int, data_seed: int, n_reruns: int)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data-sets", type=int, default=5)
+    parser.add_argument("--data-sets", type=int, default=3)
     parser.add_argument("--reruns", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--method", choices=METHODS, action="append", help="all by default")
     options = parser.parse_args()
     cells = [(setup, p) for p in SIZES for setup in SETUPS]
     seeds = range(FIRST_DATA_SEED, FIRST_DATA_SEED + options.data_sets)
@@ -58,7 +59,7 @@ def main() -> None:
         "|---|" + "---|" * (len(cells) + 1),
     ]
     with Parallel(n_jobs=options.jobs, verbose=1) as parallel:
-        for name in METHODS:
+        for name in options.method or METHODS:
             values = np.reshape(
                 parallel(
                     delayed(reruns)(name, *cell, seed, options.reruns)
