@@ -51,7 +51,7 @@ def workers(n: int) -> Iterator[distributed.Client]:
 
 
 def offline(client: distributed.Client, n_chains: int, n_plays: int) -> Any:
-    d = simulate(*LEAD[:1], *LEAD[1:], random_state=1)
+    d = simulate(*LEAD, random_state=1)
     selector = ThompsonSelector(
         n_plays=n_plays, n_chains=n_chains, window=WINDOW, runner=client, random_state=0
     )

@@ -75,8 +75,8 @@ def page(kind: str, grid: Grid, rows: list[Row], champion: str) -> list[str]:
         f"Mean Hamming distance ± standard error over {n} data sets, n={grid.sizes[0][0]:,}. "
         "Bold: the lowest of its column, and whatever lies within one standard error of the "
         "difference from it. In brackets: the data sets that a slow method saw, where these "
-        f"are not {n}, or finished within the time limit. Seconds: median of one selection on "
-        "one core, on a machine that ran two or three at a time.",
+        f"are not {n}, or finished within the time limit. Seconds: of one selection on one "
+        "core, mean of the medians of the cells, on a machine that ran two or three at a time.",
         "",
         *hamming_table(rows, grid.n_replicates),
         "",

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -101,13 +102,16 @@ class Soak:
         self.table, self.journal, self.address = folder / "table", folder / "disturbed", address
         self.rng = np.random.default_rng(seed)
         self.began = time.monotonic()
+        self.said = folder / "said"
         self.log: list[str] = []
         self.counts: Counter[str] = Counter()
         self.driver = self.start_driver()
 
     def start_driver(self) -> subprocess.Popen[str]:
         self.counts["drivers started"] += 1
-        return start("--drive", self.table, self.journal, self.address, stderr=subprocess.PIPE)
+        self.n_before = n_plays(self.journal)
+        with self.said.open("w") as said:
+            return start("--drive", self.table, self.journal, self.address, stderr=said)
 
     def say(self, what: str) -> None:
         seconds = int(time.monotonic() - self.began)
@@ -117,11 +121,20 @@ class Soak:
 
     def fault(self) -> None:
         """One fault, and what follows from it."""
-        if self.driver.poll() is not None:
-            _, said = self.driver.communicate()
-            raise SystemExit(f"the driver ended by itself: {said}")
+        self.wait_for_progress()
         kind = self.rng.choice(["worker", "driver", "journal", "table"], p=[0.4, 0.25, 0.25, 0.1])
         getattr(self, f"harm_{kind}")()
+
+    def wait_for_progress(self) -> None:
+        """Until the run has gone on after the last fault; it must, sooner or later."""
+        ends = time.monotonic() + PATIENCE
+        while n_plays(self.journal) <= self.n_before:
+            if self.driver.poll() is not None:
+                raise SystemExit(f"the driver ended by itself: {self.said.read_text()}")
+            if time.monotonic() > ends:
+                raise SystemExit("the run does not go on")
+            time.sleep(0.2)
+        self.n_before = n_plays(self.journal)
 
     def harm_worker(self) -> None:
         from distributed import Client
@@ -160,7 +173,8 @@ class Soak:
         self.counts["files cut"] += 1
         self.say(f"{path.name} is replaced by a part of itself")
         try:
-            _, said = self.driver.communicate(timeout=PATIENCE)
+            self.driver.wait(PATIENCE)
+            said = self.said.read_text()
             self.say(f"the driver ends: {last_line(said)}")
             if path.name not in said:
                 raise SystemExit(f"an error that does not name the file: {said}")
@@ -172,7 +186,7 @@ class Soak:
 
     def kill_driver(self) -> None:
         self.driver.kill()
-        self.driver.communicate()
+        self.driver.wait()
         self.counts["drivers killed"] += 1
 
 
@@ -220,25 +234,28 @@ def soak(minutes: float, seed: int) -> None:
         folder = Path(name)
         make_files(folder / "table")
         shutil.copytree(folder / "table", folder / "copy" / "table")
-        cluster = start("--cluster", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        assert cluster.stdout is not None
-        address = cluster.stdout.readline().strip()
-        control = start("--drive", folder / "copy" / "table", folder / "control")
-        run = Soak(folder, address, seed)
-        run.say("the run begins")
-        try:
+        with ExitStack() as started:
+            cluster = start("--cluster", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            started.callback(cluster.kill)
+            assert cluster.stdout is not None
+            address = cluster.stdout.readline().strip()
+            control = start("--drive", folder / "copy" / "table", folder / "control")
+            started.callback(control.kill)
+            run = Soak(folder, address, seed)
+            started.callback(lambda: run.driver.kill())
+            run.say("the run begins")
             while time.monotonic() - run.began < 60 * minutes:
                 time.sleep(min(run.rng.exponential(BETWEEN_FAULTS), 60.0))
                 run.fault()
+            run.wait_for_progress()
             run.say("no more faults; the run is ended in good order")
             end_in_good_order(run.driver)
             while n_plays(folder / "control") < n_plays(run.journal):
+                if control.poll() is not None:
+                    raise SystemExit("the run without faults ended by itself")
                 time.sleep(1.0)
             end_in_good_order(control)
             same, n, found = compare(run.journal, folder / "control")
-        finally:
-            for process in (run.driver, control, cluster):
-                process.kill()
         run.say(
             f"{n:,} plays are compared with those of the run without faults: "
             + ("all the same" if same else "THEY DIFFER")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,6 +21,7 @@ from tvselect.runners import (
     Runner,
     ThreadRunner,
     WorkerError,
+    cluster,
     open_runner,
 )
 from tvselect.runners.base import shares
@@ -197,3 +200,71 @@ def test_an_error_of_the_work_on_a_cluster_is_raised_as_it_is(many_threads, erro
         with pytest.raises(error, match="of the work"):
             run([1, 2, 3, 4])
         assert run([1, 3]) == [1, 3]
+
+
+@pytest.fixture
+def patient_workers(monkeypatch):
+    """Two Dask workers, and a driver that looks after them all the time."""
+    monkeypatch.setattr("tvselect.runners.cluster.SECONDS_BETWEEN_LOOKS", 0.05)
+    distributed = pytest.importorskip("distributed", reason="needs dask")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def test_two_runs_on_one_cluster_do_not_take_each_other_for_lost(patient_workers, monkeypatch):
+    """While the first one holds both workers, the second one's calls are heard and done."""
+    gate, seen, looks, is_lost = (
+        threading.Event(),
+        threading.Event(),
+        count(1),
+        cluster._Call.is_lost,
+    )
+
+    def look(call):
+        if next(looks) == 10:
+            seen.set()
+        return is_lost(call)
+
+    monkeypatch.setattr(cluster._Call, "is_lost", look)
+
+    def wait(task):
+        assert gate.wait(60)
+        return task
+
+    runner = DaskRunner(patient_workers)
+    with runner.hand_out(Unpicklable(wait)) as run, ThreadPoolExecutor(1) as aside:
+        slow = aside.submit(run, [1, 2])
+        with runner.hand_out(Adder(np.zeros(3))) as other:
+            assert other([5, 6]) == [5.0, 6.0]
+        assert seen.wait(60)
+        gate.set()
+        assert slow.result(60) == [1, 2]
+
+
+def test_an_error_stops_the_other_workers(patient_workers):
+    """They end the task in hand and begin no other one."""
+    begun = []
+    gate = threading.Event()
+
+    def work(task):
+        if task == 0:
+            gate.set()
+            raise ValueError("of the work")
+        begun.append(task)
+        assert gate.wait(60)
+        return stopped.wait(60)
+
+    stopped = threading.Event()
+    with DaskRunner(patient_workers).hand_out(Unpicklable(work)) as run:
+        with ThreadPoolExecutor(1) as aside:
+            failing = aside.submit(run, [0, 1, 2, 3, 4, 5])
+            with pytest.raises(ValueError, match="of the work"):
+                failing.result(60)
+        stopped.set()
+        assert run([6]) == [True]
+    assert set(begun) <= {3, 6}

@@ -51,6 +51,13 @@ def test_a_changed_run_is_refused(change, where, tmp_path):
         RunFolder(tmp_path).read_run()
 
 
+def test_settings_that_came_later_have_their_defaults(tmp_path):
+    values = json.loads(json.dumps(to_dict(make_run())))
+    del values["settings"]["cluster"], values["settings"]["window"]
+    (tmp_path / "run.json").write_text(json.dumps(values))
+    assert RunFolder(tmp_path).read_run() == make_run()
+
+
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "run.json"
     write_text(path, "old")

@@ -146,7 +146,7 @@ def _add_resume(commands: Any) -> None:
 
 def _add_places(command: Any) -> None:
     places = command.add_mutually_exclusive_group()
-    places.add_argument("--jobs", type=_count, metavar="N", help="plays at a time, here; 1")
+    places.add_argument("--jobs", type=_count, metavar="N", help="plays at a time, here")
     places.add_argument(
         "--cluster", type=_address, metavar="ADDRESS",
         help="play on a Dask cluster, such as tcp://head-node:8786",

@@ -64,12 +64,12 @@ class Numbered(Sequence[str]):
         return all(a == b for a, b in zip(self, other, strict=True))
 
     def __hash__(self) -> int:
-        """By the number of names."""
-        return hash((Numbered, self._n))
+        """As of a tuple of them."""
+        return hash(tuple(self))
 
     def __repr__(self) -> str:
-        """As a tuple would show itself."""
-        return repr(tuple(self))
+        """How many there are; not all of them."""
+        return f"Numbered({self._n})"
 
 
 def _name(number: int) -> str:

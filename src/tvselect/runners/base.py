@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from itertools import pairwise
 from typing import Any
@@ -127,7 +127,7 @@ def shares(tasks: Sequence[Any], n_workers: int) -> list[Sequence[Any]]:
     return [tasks[first:last] for first, last in pairwise(ends)]
 
 
-def do_share(work: Work, tasks: Sequence[Any]) -> list[Any]:
+def do_share(work: Work, tasks: Iterable[Any]) -> list[Any]:
     """The work on several tasks, one after the other."""
     return [work(task) for task in tasks]
 

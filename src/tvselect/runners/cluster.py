@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
+import traceback
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import partial
-from itertools import cycle
+from itertools import cycle, takewhile
 from typing import Any, final
 
 import cloudpickle
@@ -32,7 +33,7 @@ SECONDS_BETWEEN_LOOKS = 2
 class DaskRunner(Runner):
     """The workers of a Dask cluster.
 
-    The data goes to every worker once; a worker that joins later fetches it from another.
+    The data goes to every worker once; one that joins later fetches it from another.
     Then only the arms of a play, its seed and its rewards travel.
 
     Parameters
@@ -55,7 +56,11 @@ class DaskRunner(Runner):
                     "'dask scheduler', or look at the address"
                 ) from None
         self._client = client
-        self.wait_for_workers()
+        try:
+            self.wait_for_workers()
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def n_workers(self) -> int:
@@ -117,23 +122,28 @@ class Hand:
 
     def __init__(self, work: Work, n_threads: int) -> None:
         self._work = work
-        self._n_threads = n_threads
+        self._pool = ThreadPoolExecutor(n_threads)
+        self._stopped = False
 
-    def do(self, parts: bytes) -> bytes:
+    async def do(self, parts: bytes) -> bytes:
         """The results of every part, or the error of the work."""
         self.n_begun += 1
+        loop = asyncio.get_running_loop()
         try:
-            answer = cloudpickle.dumps(("results", self._do(pickle.loads(parts))))
+            shares = [loop.run_in_executor(self._pool, self._do, p) for p in pickle.loads(parts)]
+            answer = cloudpickle.dumps(("results", await asyncio.gather(*shares)))
         except Exception as error:
+            error.add_note(f"On a worker:\n{traceback.format_exc()}")
             answer = cloudpickle.dumps(("error", _as_it_can_travel(error)))
         self.n_done += 1
         return answer
 
-    def _do(self, parts: list[Sequence[Any]]) -> list[list[Any]]:
-        if len(parts) == 1:
-            return [do_share(self._work, parts[0])]
-        with ThreadPoolExecutor(self._n_threads) as pool:
-            return list(pool.map(partial(do_share, self._work), parts))
+    def stop(self) -> None:
+        """Begin no more tasks."""
+        self._stopped = True
+
+    def _do(self, tasks: Sequence[Any]) -> list[Any]:
+        return do_share(self._work, takewhile(lambda _: not self._stopped, tasks))
 
 
 def _as_it_can_travel(error: Exception) -> Exception:
@@ -148,9 +158,9 @@ def _as_it_can_travel(error: Exception) -> Exception:
 class _Call:
     """A call of a hand that is under way."""
 
-    def __init__(self, hand: Any, number: int, parts: list[Sequence[Any]]) -> None:
+    def __init__(self, hand: Any, number: int, parts: bytes) -> None:
         self._hand, self._number = hand, number
-        self._answer = hand.do(cloudpickle.dumps(parts))
+        self._answer = hand.do(parts)
 
     def result(self, timeout: float) -> list[list[Any]]:
         kind, value = pickle.loads(self._answer.result(timeout=timeout))
@@ -180,7 +190,7 @@ class _Crew:
 
     def __init__(self, runner: DaskRunner, client: Any, work: Work) -> None:
         self._runner, self._client, self._work = runner, client, work
-        self._held = self._scatter()
+        self._held: Any = None
         self._hands: dict[str, Any] = {}
         self._kept: dict[str, Any] = {}  # a hand is let go with the last future of it
         self._n_calls: Counter[str] = Counter()
@@ -190,7 +200,11 @@ class _Crew:
             try:
                 return run_shares(tasks, self._runner.n_workers, self._attempt, self._recover)
             except _WorkError as wrapped:
+                self._stop()
                 raise wrapped.args[0] from None
+            except BaseException:
+                self._stop()
+                raise
 
     def _attempt(self, parts: dict[int, Sequence[Any]]) -> dict[int, list[Any]]:
         places = self._runner.places() or self._runner.wait_for_workers()
@@ -200,14 +214,16 @@ class _Crew:
         self._hire(Counter(places), set(numbers))
         calls: dict[str, _Call] = {}
         for place in numbers.keys() & self._hands.keys():
-            self._n_calls[place] += 1
+            mine = cloudpickle.dumps([parts[k] for k in numbers[place]])
             with suppress(RuntimeError):  # the worker is known to be lost
-                mine = [parts[k] for k in numbers[place]]
-                calls[place] = _Call(self._hands[place], self._n_calls[place], mine)
+                calls[place] = _Call(self._hands[place], self._n_calls[place] + 1, mine)
+                self._n_calls[place] += 1
         done: dict[int, list[Any]] = {}
         for place, call in calls.items():
-            with suppress(OSError):
+            try:
                 done |= zip(numbers[place], self._answer(call, place), strict=True)
+            except OSError:
+                self._let_go([place])
         return done
 
     def _answer(self, call: _Call, place: str) -> list[list[Any]]:
@@ -217,14 +233,17 @@ class _Crew:
             try:
                 return call.result(SECONDS_BETWEEN_LOOKS)
             except TimeoutError:
-                self._look_after(place)
-                lost = call.is_lost()
+                lost = place not in self._runner.places() or call.is_lost()
                 if lost and lost_before:
                     raise OSError(f"the answer of {place} is lost") from None
                 lost_before = lost
 
     def _hire(self, n_threads: Mapping[str, int], places: set[str]) -> None:
         """Put a hand on every one of these places that has none."""
+        if places <= self._hands.keys():
+            return
+        if self._held is None or self._held.status != "finished":
+            self._held = self._scatter()
         asked = {
             place: self._client.submit(
                 Hand, self._held, n_threads[place], actor=True, workers=[place], pure=False
@@ -249,24 +268,28 @@ class _Crew:
             try:
                 return future.result(timeout=SECONDS_BETWEEN_LOOKS)
             except TimeoutError:
-                self._look_after(place)
-
-    def _look_after(self, place: str) -> None:
-        if place not in self._runner.places() or self._held.status != "finished":
-            raise OSError(f"{place} has gone, or the data with other workers")
+                if place not in self._runner.places() or self._held.status != "finished":
+                    raise OSError(f"{place} has gone, or the data with another worker") from None
 
     def _recover(self) -> None:
-        self._runner.wait_for_workers()
-        self._let_go()
-        self._held = self._scatter()
+        places = self._runner.wait_for_workers()
+        self._let_go(self._hands.keys() - set(places))
+
+    def _stop(self) -> None:
+        """Nobody goes on working behind the caller's back."""
+        with suppress(Exception):
+            for answer in [hand.stop() for hand in self._hands.values()]:
+                answer.result(timeout=SECONDS_BETWEEN_LOOKS)
+        self.close()
 
     def close(self) -> None:
-        self._let_go()
+        self._let_go(list(self._hands))
         self._held = None
 
-    def _let_go(self) -> None:
-        self._hands = {}
-        self._kept = {}
+    def _let_go(self, places: Iterable[str]) -> None:
+        for place in places:
+            self._hands.pop(place, None)
+            self._kept.pop(place, None)
 
     def _scatter(self) -> Any:
         """Send the work to all workers; again when one of them dies just then."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import MISSING, asdict, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -25,16 +25,19 @@ def from_dict(kind: type[Record], values: Any, where: str) -> Record:
     Raises
     ------
     RunError
-        When a field is missing, unknown or of another type; names it.
+        When a field without a default is missing, or one is unknown or of another type;
+        names it.
     """
     if not isinstance(values, Mapping):
         raise _unfit(where)
     hints = _hints(kind)  # type: ignore[arg-type]
-    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
-    for name in (*names, *values):
-        if name not in values or name not in hints:
+    for field in fields(kind):  # type: ignore[arg-type]
+        if field.name not in values and field.default is MISSING:
+            raise _unfit(f"{where}.{field.name}")
+    for name in values:
+        if name not in hints:
             raise _unfit(f"{where}.{name}")
-    return kind(**{name: _read(hints[name], values[name], f"{where}.{name}") for name in names})
+    return kind(**{name: _read(hints[name], values[name], f"{where}.{name}") for name in values})
 
 
 @cache

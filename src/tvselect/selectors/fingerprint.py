@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tvselect.rewards import Data, Reward
 
 NAMES_AT_A_TIME = 100_000
+LARGE = 2**31
 
 
 def fingerprint(identity: str, reward: Reward, settings: dict[str, Any]) -> str:
@@ -25,7 +26,10 @@ def identity_of(data: Data) -> str:
     digest = hashlib.sha256()
     for text in _describe_columns(data):
         digest.update(text.encode())
-    for block in np.array_split(data.X, max(1, data.X.nbytes >> 28)):
+    X = data.X
+    if X.nbytes >= LARGE and X.flags.f_contiguous and not X.flags.c_contiguous:
+        X = X.T  # in a file, rows of such a table would be read from one end to the other
+    for block in np.array_split(X, max(1, X.nbytes >> 26)):
         digest.update(np.ascontiguousarray(block).data)
     digest.update(describe([data.outcome.values, data.sample_weight]).encode())
     return digest.hexdigest()

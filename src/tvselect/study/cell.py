@@ -50,7 +50,8 @@ def try_task(task: Task) -> Row:
 
 def run_apart(task: Task, time_limit: float | None) -> Row:
     """:func:`try_task` in a new process, which is ended when its time is over."""
-    command = [sys.executable, "-m", "tvselect.study.cell", json.dumps(asdict(task))]
+    script = "from tvselect.study.cell import main; main()"
+    command = [sys.executable, "-c", script, json.dumps(asdict(task))]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=time_limit)
     except subprocess.TimeoutExpired:
@@ -72,5 +73,6 @@ def not_finished(time_limit: float | None) -> Row:
     return {"status": NOT_FINISHED, "seconds": time_limit}
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """A task from the command line; its row as the last line that is printed."""
     print("\n" + json.dumps(try_task(Task(**json.loads(sys.argv[1])))))

@@ -24,8 +24,6 @@ from tvselect.study.methods import METHODS
 from tvselect.study.rows import LINES, Row, append_row, read_rows, write_parquet
 
 Results = Generator[tuple[Task, Row], None, None]
-TASKS_PER_WORKER = 4
-"""So many at a time go to a worker of a cluster; rows are written when all of them are back."""
 
 
 def run_study(
@@ -89,7 +87,7 @@ def _run_on(cluster: Any, waiting: list[Task], time_limit: float | None) -> Resu
         runner.hand_out(partial(run_apart, time_limit=time_limit)) as run,
     ):
         while waiting:
-            n_next = TASKS_PER_WORKER * runner.n_workers
+            n_next = runner.n_workers
             tasks, waiting = waiting[:n_next], waiting[n_next:]
             yield from zip(tasks, run(tasks), strict=True)
 

@@ -82,10 +82,10 @@ def verdict(rows: Sequence[Row], champion: str) -> list[str]:
     """The champion against the best rival of every cell, on the data sets that both saw.
 
     The standard error is that of the paired differences. Rivals are ordered by their mean
-    difference, so the table shows the one that is hardest to beat. Methods that differ from
-    the champion only behind the first comma of their name are no rivals.
+    difference, so the table shows the one that is hardest to beat. Methods whose name
+    begins like the champion's, up to its first comma, are variants of it and no rivals.
     """
-    variant = champion.split(",")[0] + ","
+    family = champion.split(",")[0]
     distances: dict[CellKey, dict[str, dict[int, float]]] = {}
     for row in rows:
         if row["status"] == FINISHED:
@@ -100,7 +100,7 @@ def verdict(rows: Sequence[Row], champion: str) -> list[str]:
         paired = {
             rival: np.array([own[r] - theirs[r] for r in theirs.keys() & own.keys()])
             for rival, theirs in by_method.items()
-            if not rival.startswith(variant)
+            if rival.split(",")[0] != family
         }
         paired = {rival: d for rival, d in paired.items() if d.size > 1}
         if not paired:

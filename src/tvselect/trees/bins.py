@@ -158,7 +158,9 @@ class BinnedTable:
         """The codes of some columns at a time, with the number of the first."""
         for first, last in _spans(self.n_columns, self.n_rows):
             words = self.words[first:last]
-            yield first, unpack(words) if self.is_packed else words.view(np.uint8)
+            codes = unpack(words) if self.is_packed else words.view(np.uint8)
+            codes.flags.writeable = False  # one kernel for both
+            yield first, codes
 
     def codes_at(self, columns: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.uint8]:
         """The codes of columns at rows, both broadcast against each other."""

@@ -38,7 +38,7 @@ SEVEN_BITS, EIGHTH_BIT, NONE = np.uint64(127), np.uint64(128), np.uint64(0)
 
 def in_bit_order(values: NDArray[Any]) -> NDArray[Any]:
     """Values by row, padded with zeros to whole words and put in the order of the bits."""
-    padded = np.zeros(64 * -(-values.size // 64), dtype=values.dtype)
+    padded = np.zeros(64 * n_words(values.size), dtype=values.dtype)
     padded[: values.size] = values
     return np.ascontiguousarray(padded.reshape(-1, 8, 8).swapaxes(1, 2)).ravel()
 
