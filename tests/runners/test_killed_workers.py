@@ -7,7 +7,7 @@ import resource
 import signal
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import numpy as np
@@ -72,15 +72,19 @@ def _kill(pid):
 
 
 class Hungry(Reward):
-    """Pays the first column of a play; plays of few columns want a lot of room, and use some."""
+    """Pays the first column of a play; plays of few columns want a lot of room, and use some.
 
-    def __init__(self, n_used=0):
-        self.n_used = n_used
+    While the file ``scarce`` is there, a worker gets no more than half of what they want.
+    """
+
+    def __init__(self, scarce="", n_used=0):
+        self.scarce, self.n_used = scarce, n_used
 
     def start(self, data):
         def pay(columns, rng):
             if columns.size <= 10:
-                room = np.empty(WANTED // 8)
+                with less_room() if Path(self.scarce).is_file() else nullcontext():
+                    room = np.empty(WANTED // 8)
                 room[: self.n_used] = 1.0
             payoffs = np.zeros(columns.size)
             payoffs[0] = 1.0
@@ -91,7 +95,7 @@ class Hungry(Reward):
 
 @contextmanager
 def less_room():
-    """For this process and those it starts: some gigabytes of addresses, fewer than wanted."""
+    """Some gigabytes of addresses more for this process, fewer than wanted."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (in_use + WANTED // 2, before[1]))
@@ -102,14 +106,18 @@ def less_room():
 
 
 def test_a_process_out_of_memory_is_one_error_and_the_run_can_go_on(tmp_path):
+    scarce = tmp_path / "scarce"
+    reward = Hungry(str(scarce))
     settings = dict(n_plays=60, window=4, random_state=0)
     again = dict(journal=tmp_path / "journal", runner=ProcessRunner(2), **settings)
-    with less_room(), pytest.raises(MemoryError, match="Unable to allocate"):
-        ThompsonSelector(Hungry(), **again).fit(*table("gaussian"))
+    scarce.touch()
+    with pytest.raises(MemoryError, match="Unable to allocate"):
+        ThompsonSelector(reward, **again).fit(*table("gaussian"))
     with SqliteJournal(tmp_path / "journal") as journal:
         assert 2 <= journal.n_plays() < 60
-    resumed = ThompsonSelector(Hungry(), **again).fit(*table("gaussian"))
-    undisturbed = ThompsonSelector(Hungry(), **settings).fit(*table("gaussian"))
+    scarce.unlink()
+    resumed = ThompsonSelector(reward, **again).fit(*table("gaussian"))
+    undisturbed = ThompsonSelector(reward, **settings).fit(*table("gaussian"))
     assert bits(resumed) == bits(undisturbed)
 
 
