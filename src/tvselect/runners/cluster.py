@@ -169,6 +169,12 @@ class _Call:
         results: list[list[Any]] = value
         return results
 
+    def tell_of_failure(self) -> None:
+        """Raise the error of the work, if that has come already."""
+        if self._answer.done():
+            with suppress(OSError):
+                self.result(SECONDS_TO_CONNECT)
+
     def is_lost(self) -> bool:
         """Whether the worker has not heard of it, has answered long ago, or cannot be asked."""
         try:
@@ -221,18 +227,21 @@ class _Crew:
         done: dict[int, list[Any]] = {}
         for place, call in calls.items():
             try:
-                done |= zip(numbers[place], self._answer(call, place), strict=True)
+                results = self._answer(call, place, calls.values())
+                done |= zip(numbers[place], results, strict=True)
             except OSError:
                 self._let_go([place])
         return done
 
-    def _answer(self, call: _Call, place: str) -> list[list[Any]]:
-        """What a call brings, for as long as there is a worker who may answer it."""
+    def _answer(self, call: _Call, place: str, calls: Iterable[_Call]) -> list[list[Any]]:
+        """What a call brings, unless its worker is lost or another call has failed."""
         lost_before = False
         while True:
             try:
                 return call.result(SECONDS_BETWEEN_LOOKS)
             except TimeoutError:
+                for other in calls:
+                    other.tell_of_failure()
                 lost = place not in self._runner.places() or call.is_lost()
                 if lost and lost_before:
                     raise OSError(f"the answer of {place} is lost") from None
