@@ -78,6 +78,9 @@ def page(kind: str, grid: Grid, rows: list[Row], champion: str) -> list[str]:
         f"are not {n}, or finished within the time limit. Seconds: of one selection on one "
         "core, mean of the medians of the cells, on a machine that ran two or three at a time.",
         "",
+        "The rows were collected over several commits and put together here: those of a rival may "
+        "be older than this page.",
+        "",
         *hamming_table(rows, grid.n_replicates),
         "",
         *verdict(rows, champion),
