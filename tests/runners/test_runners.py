@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -136,16 +137,25 @@ def test_a_scheduler_that_is_not_there_is_one_clear_error(monkeypatch):
         open_runner("tcp://127.0.0.1:1")
 
 
-@pytest.fixture
-def many_threads():
-    """One Dask worker of three threads."""
+@contextmanager
+def dask_here(n_workers, n_threads):
+    """A client of Dask workers in this process."""
     distributed = pytest.importorskip("distributed", reason="needs dask")
     with (
         distributed.LocalCluster(
-            n_workers=1, threads_per_worker=3, processes=False, dashboard_address=":0"
+            n_workers=n_workers,
+            threads_per_worker=n_threads,
+            processes=False,
+            dashboard_address=":0",
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
+        yield client
+
+
+@pytest.fixture
+def many_threads():
+    with dask_here(n_workers=1, n_threads=3) as client:
         yield client
 
 
@@ -204,15 +214,9 @@ def test_an_error_of_the_work_on_a_cluster_is_raised_as_it_is(many_threads, erro
 
 @pytest.fixture
 def patient_workers(monkeypatch):
-    """Two Dask workers, and a driver that looks after them all the time."""
+    """Two workers, and a driver that looks after them all the time."""
     monkeypatch.setattr("tvselect.runners.cluster.SECONDS_BETWEEN_LOOKS", 0.05)
-    distributed = pytest.importorskip("distributed", reason="needs dask")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
+    with dask_here(n_workers=2, n_threads=1) as client:
         yield client
 
 
