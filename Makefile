@@ -69,7 +69,7 @@ bench-online: $(VENV)/.base  ## Speed on a stream, recorded
 bench-importance: $(VENV)/.plot  ## BART and DART importances next to TVS, 2 minutes, recorded
 	$(RUN) -m benchmarks.importance
 
-bench-stability: $(VENV)/.base  ## The same data with other seeds, 1 hour, recorded
+bench-stability: $(VENV)/.base  ## The same data with other seeds, 30 minutes, recorded
 	$(RUN) -m benchmarks.stability
 
 bench-cluster: $(VENV)/.dev  ## One Dask worker and two, cost of a remote play, 10 minutes, recorded

@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("--data-sets", type=int, default=3)
     parser.add_argument("--reruns", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--method", choices=METHODS, action="append", help="all by default")
+    parser.add_argument("--method", choices=METHODS, action="append", help="the first two by default")
     options = parser.parse_args()
     cells = [(setup, p) for p in SIZES for setup in SETUPS]
     seeds = range(FIRST_DATA_SEED, FIRST_DATA_SEED + options.data_sets)
@@ -59,7 +59,7 @@ def main() -> None:
         "|---|" + "---|" * (len(cells) + 1),
     ]
     with Parallel(n_jobs=options.jobs, verbose=1) as parallel:
-        for name in options.method or METHODS:
+        for name in options.method or list(METHODS)[:2]:
             values = np.reshape(
                 parallel(
                     delayed(reruns)(name, *cell, seed, options.reruns)
