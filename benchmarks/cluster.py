@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from tvselect.simulation import simulate
 
 WINDOW = 2 * PLAYS_PER_WORKER
 LEAD = ("friedman", 300, 10_000)
-SIZES_ON_PAPER = (1, 2, 10, 100, 1_000)
+SIZES_ON_PAPER = (2, 10, 100, 1_000)
 PLAYS_ON_PAPER = (500, 5_000, 50_000)
 
 
@@ -110,50 +110,56 @@ def remote_play(n_arms: int, n_rounds: int = 200) -> dict[str, float]:
     back = cloudpickle.dumps(nothing(turns[0]))
     with workers(2) as client, DaskRunner(client).hand_out(nothing) as run:
         run(turns)
-        before, started = loopback_bytes(), time.perf_counter()
+        before, started = loopback_bytes(), time.process_time()
         for _ in range(n_rounds):
             run(turns)
-        together = (time.perf_counter() - started) / n_rounds
+        busy = (time.process_time() - started) / n_rounds
         wire = (loopback_bytes() - before) / (n_rounds * len(turns))
         started = time.perf_counter()
         for _ in range(n_rounds):
             run(turns[:1])
         alone = (time.perf_counter() - started) / n_rounds
-    started = time.perf_counter()
-    for _ in range(20):
-        for turn in chain.turns():
-            chain.learn(turn.paid(nothing(turn)[0], 0.0))
-    driver = (time.perf_counter() - started) / (20 * len(turns))
+    driver = min(choose_and_learn(chain) for _ in range(20))
     return {
         "arms": float(np.mean([turn.arms.size for turn in turns])),
         "payload": len(one) + len(back),
         "wire": wire,
         "alone": alone,
-        "share": together / 2,
+        "share": busy / 2,
         "driver": driver,
     }
 
 
+def choose_and_learn(chain: ThompsonChain) -> float:
+    """Seconds per play of what the driver does itself."""
+    started = time.perf_counter()
+    turns = chain.turns()
+    for turn in turns:
+        chain.learn(turn.paid(nothing(turn)[0], 0.0))
+    return (time.perf_counter() - started) / len(turns)
+
+
 def on_paper(
-    play_seconds: Sequence[float], per_share: float, per_play: float, n_workers: int, n_plays: int
+    play_seconds: Sequence[float], cost: Mapping[str, float], n_workers: int, n_plays: int
 ) -> float:
     """Seconds of a run: windows as they grow, the slowest share of each, and the driver.
 
-    The driver hands out the shares one after the other (``per_share`` each) and chooses and
-    learns (``per_play`` each); a window is over when its slowest share is.
+    The driver hands out the shares one after the other and chooses and learns; a window is over
+    when its slowest share is there and back. No workers: play by play in this process.
     """
     rng = np.random.default_rng(0)
     times = np.asarray(play_seconds)
     done, seconds = 0, 0.0
-    widest = 1 if n_workers == 1 else PLAYS_PER_WORKER * n_workers
+    widest = PLAYS_PER_WORKER * n_workers
     while done < n_plays:
         size = min(max(1, min(widest, done // PLAYS_PER_TURN)), n_plays - done)
         near = times[min(done, len(times) - 1) :][:50]
         near = near if done < len(times) else times[len(times) // 2 :]
         drawn = rng.choice(near, size)
-        shares = np.array_split(drawn, min(n_workers, size))
-        seconds += max(share.sum() for share in shares)
-        seconds += per_share * len(shares) + per_play * size
+        shares = np.array_split(drawn, min(max(1, n_workers), size))
+        seconds += max(share.sum() for share in shares) + cost["driver"] * size
+        if n_workers:
+            seconds += cost["alone"] + cost["share"] * len(shares)
         done += size
     return seconds
 
@@ -203,8 +209,8 @@ def main() -> None:
         f"Two workers that do nothing, windows of {WINDOW} plays. Payload: the pickled turn and "
         "its answer. Wire: all bytes that the loopback device counted, from the driver over the "
         "scheduler to a worker and back. Alone: a window of one play, there and back. Per share: "
-        "what the driver spends on the plays of one worker in a window. Driver: choosing and "
-        "learning, 10,000 arms.",
+        "processor time of the driver, and of the scheduler that lives in its process, for the "
+        "plays of one worker in a window. Driver: choosing and learning, 10,000 arms.",
         "",
         "| arms of the play | payload, bytes | wire, bytes | alone, ms | per share, ms "
         "| driver per play, ms |",
@@ -216,7 +222,7 @@ def main() -> None:
         f"{1e3 * c['share']:.1f} | {1e3 * c['driver']:.2f} |"
         for c in costs
     ]
-    per_share, per_play = costs[0]["share"], costs[0]["driver"]
+    cost = costs[0]
     typical = float(np.median(play_seconds))
     lines += [
         "",
@@ -225,19 +231,21 @@ def main() -> None:
         "Plays per second, from the measured times of the plays of the lead example "
         f"(median {1e3 * typical:.1f} ms) and of plays a hundred times as long, the windows as "
         "they grow (never more than a tenth of the plays done), the slowest share of every "
-        "window, and the costs above. In brackets: times the single worker.",
+        "window, and the costs of a play of 30 arms. In brackets: times the rate of one process "
+        "without a cluster.",
         "",
-        "| a play | plays | " + " | ".join(f"{n:,} workers" for n in SIZES_ON_PAPER) + " |",
-        "|---|---|" + "---|" * len(SIZES_ON_PAPER),
+        "| a play | plays | no cluster | "
+        + " | ".join(f"{n:,} workers" for n in SIZES_ON_PAPER)
+        + " |",
+        "|---|---|---|" + "---|" * len(SIZES_ON_PAPER),
     ]
     for factor in (1, 100):
         times = [factor * s for s in play_seconds]
         for n_plays in PLAYS_ON_PAPER:
-            rates = [
-                n_plays / on_paper(times, per_share, per_play, n, n_plays) for n in SIZES_ON_PAPER
-            ]
+            rates = [n_plays / on_paper(times, cost, n, n_plays) for n in (0, *SIZES_ON_PAPER)]
             cells = " | ".join(f"{rate:,.1f} ({rate / rates[0]:.1f})" for rate in rates)
             lines.append(f"| {1e3 * factor * typical:,.0f} ms | {n_plays:,} | {cells} |")
+    per_share = cost["share"] + PLAYS_PER_WORKER * cost["driver"]
     busy = [PLAYS_PER_WORKER * factor * typical / per_share for factor in (1, 100)]
     lines += [
         "",

@@ -45,7 +45,9 @@ def main() -> None:
     parser.add_argument("--data-sets", type=int, default=3)
     parser.add_argument("--reruns", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--method", choices=METHODS, action="append", help="the first two by default")
+    parser.add_argument(
+        "--method", choices=METHODS, action="append", help="the first two by default"
+    )
     options = parser.parse_args()
     cells = [(setup, p) for p in SIZES for setup in SETUPS]
     seeds = range(FIRST_DATA_SEED, FIRST_DATA_SEED + options.data_sets)
