@@ -80,12 +80,20 @@ def slow_down(rng: np.random.Generator) -> None:
 
 
 def be_a_cluster() -> None:
-    """Two workers; says where they are, and stays until its input ends."""
+    """Two workers; says where they are, and stays until its input ends.
+
+    A worker that is killed again while it comes back is brought back, too: by default a
+    ``LocalCluster`` gives it up after 15 s.
+    """
+    import dask
     from distributed import LocalCluster
 
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-    ) as cluster:
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 day"}),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+    ):
         print(cluster.scheduler_address, flush=True)
         sys.stdin.read()
 
