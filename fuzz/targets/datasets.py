@@ -70,10 +70,10 @@ HIV_TOKENS = (b"\t", b"\n", b"NA", b"*", b".", b"-", b"P1", b"P240", b"\xe9", b"
 TARGETS = (
     Target("mail", "the direct-mail experiment, CSV and gzip", mail_seeds, read_mail,
            tokens=(b"treatment", b"out_gavedum", b"treat_", b"-999", b"\x1f\x8b", b"PK\x03\x04"),
-           changes=TABLE, share=10),
+           changes=TABLE, share=30),
     Target("hiv", "HIV-1 isolates", hiv_seeds, read_hiv, _put_table,
-           tokens=HIV_TOKENS, changes=TABLE, share=5),
+           tokens=HIV_TOKENS, changes=TABLE, share=20),
     Target("hiv-selected", "treatment-selected mutations of HIV-1",
            lambda: [b"41 \tL\n184\tV I\n"], read_selected, _put_table,
-           tokens=HIV_TOKENS, changes=TABLE, share=5),
+           tokens=HIV_TOKENS, changes=TABLE, share=20),
 )  # fmt: skip

@@ -182,5 +182,5 @@ TARGETS = (
     Target("groups", "groups of columns, JSON and CSV",
            lambda: [b'\0{"words": ["text", "n*"], "x": ["x"]}', b"\1column,group\nx,a\nn,b\n"],
            read_grouping, changes=(*JSON, *TABLE), tokens=(b"column,group\n", b"[", b"*", b"?"),
-           share=4000, per_process=100_000),
+           share=2500, per_process=100_000),
 )  # fmt: skip

@@ -48,5 +48,5 @@ def read(data: bytes, folder: Path) -> None:
 TARGETS = (
     Target("study-rows", "rows.jsonl of a study, its tables and its Parquet file", row_seeds, read,
            tokens=(b'"status": "finished"', b'"pi": ', b"\n", b"{}", b"[]", b"1\n", b"null\n"),
-           changes=JSON_LINES, share=30),
+           changes=JSON_LINES, share=60),
 )  # fmt: skip

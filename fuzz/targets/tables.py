@@ -199,15 +199,15 @@ def look_at_feather(data: bytes, folder: Path) -> None:
 
 TARGETS = (
     Target("csv", "CSV, TSV and gzip as a stream", csv_seeds, read_csv,
-           tokens=CSV_TOKENS, changes=TABLE, share=100),
+           tokens=CSV_TOKENS, changes=TABLE, share=500),
     Target("csv-look", "CSV as `tvs select` looks at it", csv_seeds, look_at_csv,
-           tokens=CSV_TOKENS, changes=TABLE, share=60),
+           tokens=CSV_TOKENS, changes=TABLE, share=300),
     Target("parquet", "Parquet as a stream", parquet_seeds, read_parquet,
-           tokens=ARROW_TOKENS, share=120),
+           tokens=ARROW_TOKENS, share=1000),
     Target("parquet-look", "Parquet as `tvs select` looks at it", parquet_seeds, look_at_parquet,
-           tokens=ARROW_TOKENS, share=30, quick=100),
+           tokens=ARROW_TOKENS, share=100, quick=100),
     Target("feather", "Feather (Arrow IPC) as a stream", feather_seeds, read_feather,
-           tokens=ARROW_TOKENS, share=120),
+           tokens=ARROW_TOKENS, share=1000),
     Target("feather-look", "Feather as `tvs select` looks at it", feather_seeds, look_at_feather,
-           tokens=ARROW_TOKENS, share=40, quick=100),
+           tokens=ARROW_TOKENS, share=100, quick=100),
 )  # fmt: skip
