@@ -8,8 +8,9 @@ from sklearn.linear_model import Lasso, lasso_path
 from sklearn.preprocessing import StandardScaler
 
 from tvselect.baselines import LassoBaseline
-from tvselect.baselines.lasso import choose_penalty
+from tvselect.baselines.lasso import MAX_ITER, choose_penalty, path
 from tvselect.inputs import as_generator
+from tvselect.rewards.lasso_path import Problem, largest_alpha
 
 
 def draw(n, p, seed=0, noise=1.0):
@@ -45,6 +46,29 @@ def test_the_penalty_is_that_of_a_cross_validation_by_hand(n, p, ratio, rule):
     exact = Lasso(alpha=alpha, tol=1e-10, max_iter=10**6).fit(Z, centred).coef_ / X.std(axis=0)
     np.testing.assert_allclose(found.coef_, exact, atol=1e-3)
     np.testing.assert_array_equal(found.support_, found.coef_ != 0.0)
+
+
+@pytest.mark.parametrize("p", [20, 100])
+@pytest.mark.parametrize("copies", [False, True], ids=["", "copied columns"])
+def test_first_order_conditions_hold_along_the_path(p, copies):
+    """Correlations with what is left: the penalty, with the coefficient's sign, or less; to 1e-4.
+
+    For more rows than columns (least angles), for fewer, and where columns are copies.
+    """
+    X, y = draw(60, p)
+    if copies:
+        X[:, 10:20] = X[:, :10]
+    x, y = StandardScaler().fit_transform(X).T.copy(), (y - y.mean()) / y.std()
+    weight = (np.arange(60) < 50) / 50.0
+    x -= (x @ weight)[:, None]
+    problem = Problem(x, y, weight, False, MAX_ITER)
+    alphas = largest_alpha(problem) * np.geomspace(1.0, 1e-2, 30)
+    for alpha, (coef, eta) in zip(alphas, path(problem, alphas), strict=True):
+        np.testing.assert_allclose(eta, weight @ y + coef @ x, atol=1e-8)
+        pulled = problem.gradient(eta)
+        assert np.abs(pulled).max() <= alpha + 1e-4
+        np.testing.assert_allclose(pulled[coef != 0], alpha * np.sign(coef[coef != 0]), atol=1e-4)
+    assert np.any(coef != 0)
 
 
 def test_orthonormal_columns_are_soft_thresholded():
