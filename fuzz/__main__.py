@@ -174,6 +174,14 @@ def show(fault: dict[str, Any]) -> None:
     print(f"FAULT {json.dumps(fault)}", file=sys.stderr, flush=True)
 
 
+def summary(tally: Tally) -> str:
+    """What became of a target, in a line."""
+    return (
+        f"{tally.target}: {tally.n:,} cases, {len(tally.faults)} faults, "
+        f"slowest {tally.slowest:.3f} s, {tally.peak:.0f} MB, {dict(tally.outcomes)}"
+    )
+
+
 def run_one(target: Target, seed: int, number: int, artefacts: Path) -> int:
     """Run one case again and say what comes of it."""
     worker = _Worker(target, seed, number, number + 1, artefacts)
@@ -200,22 +208,20 @@ def main(arguments: list[str] | None = None) -> int:
     if options.case is not None:
         return run_one(targets[0], options.seed, options.case, artefacts)
     tallies = []
-    for name, n_cases in deal(options.cases, targets).items():
-        started = time.monotonic()
-        tally = fuzz(TARGETS[name], n_cases, options.seed, artefacts)
-        tallies.append(tally)
-        for fault in tally.faults:
-            show(fault)
-        print(
-            f"{name}: {tally.n:,} cases, {len(tally.faults)} faults, slowest {tally.slowest:.3f} s,"
-            f" {tally.peak:.0f} MB, {time.monotonic() - started:.0f} s; {dict(tally.outcomes)}",
-            file=sys.stderr,
-            flush=True,
-        )
-    if options.record:
-        before = RESULTS.read_text() if RESULTS.exists() else ""
-        rows = rows_of(before) | {tally.target: row(tally, options.seed) for tally in tallies}
-        record("fuzz.md", page(rows, options.record))
+    try:
+        for name, n_cases in deal(options.cases, targets).items():
+            started = time.monotonic()
+            tally = fuzz(TARGETS[name], n_cases, options.seed, artefacts)
+            tallies.append(tally)
+            for fault in tally.faults:
+                show(fault)
+            seconds = time.monotonic() - started
+            print(f"{summary(tally)}, {seconds:.0f} s", file=sys.stderr, flush=True)
+    finally:
+        if options.record and tallies:
+            before = RESULTS.read_text() if RESULTS.exists() else ""
+            rows = rows_of(before) | {tally.target: row(tally, options.seed) for tally in tallies}
+            record("fuzz.md", page(rows, options.record))
     n_faults = sum(len(tally.faults) for tally in tallies)
     if n_faults:
         print(f"{n_faults} faults; their files are in {artefacts}", file=sys.stderr)

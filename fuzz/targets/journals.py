@@ -10,7 +10,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -246,7 +246,8 @@ def change_array(data: bytes, rng: Random, seeds: Any, tokens: Any) -> bytes:
     with np.errstate(all="ignore"):
         if kind == 0:
             kinds = ("U3", "S2") if array.dtype.kind == "U" else ("f4", "f8", "i8", "u1", "?", "U3")
-            array = array.astype(rng.choice(kinds))
+            with suppress(ValueError):  # text that is no number
+                array = array.astype(rng.choice(kinds))
         elif kind == 1:
             array = array.ravel()[: rng.randrange(array.size + 1)]
         elif kind == 2:

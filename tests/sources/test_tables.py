@@ -1,5 +1,6 @@
 """Arrays, data frames and streams of them: what each kind allows."""
 
+import warnings
 from decimal import Decimal
 
 import numpy as np
@@ -65,6 +66,15 @@ def test_lists_objects_and_masks():
     ):
         numbers = whole(ArraySource(X, [0, 1])).numbers(np.array([0, 1]))
         np.testing.assert_array_equal(numbers, [[1, np.nan], [2.5, 3]])
+
+
+def test_a_signalling_nan_is_a_missing_value_without_a_warning():
+    signalling = np.array([0x3F800000, 0x7FA00000], dtype=np.uint32).view(np.float32)
+    table = pa.table({"f": signalling, "x": [1.0, 2.0], "y": [1, 2]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        numbers = whole(ArraySource(table, "y")).numbers(np.array([0, 1]))
+    np.testing.assert_array_equal(numbers, [[1, 1], [np.nan, 2]])
 
 
 def test_columns_of_objects_and_decimals():

@@ -113,8 +113,9 @@ def stack(columns: list[NDArray[Any]], n_rows: int) -> NDArray[np.floating[Any]]
     """Columns side by side, in the widest of their types."""
     kind = np.result_type(*columns) if columns else np.float64
     out = np.empty((n_rows, len(columns)), dtype=kind, order="F")
-    for place, values in enumerate(columns):
-        out[:, place] = values
+    with np.errstate(invalid="ignore"):  # a signalling NaN, which is a missing value like others
+        for place, values in enumerate(columns):
+            out[:, place] = values
     return out
 
 
