@@ -52,8 +52,8 @@ def make_files(folder: Path) -> None:
 
 
 def drive(folder: Path, journal: Path, cluster: str | None) -> None:
-    """Play until Ctrl-C, which a process in the background would not hear; slow disk on a cluster."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Play until Ctrl-C; on a cluster with a slow disk."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
     if cluster is not None:
         slow_down(np.random.default_rng())
     StreamingThompsonSelector(
