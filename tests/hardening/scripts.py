@@ -43,7 +43,9 @@ def bits(fitted):
 """
 
 
-def python(script: str, *arguments: Any, **environment: Any) -> subprocess.CompletedProcess[str]:
+def python(
+    script: str, *arguments: Any, deadline: float = DEADLINE, **environment: Any
+) -> subprocess.CompletedProcess[str]:
     """Run a script after the lines of ``GAME``; it must end well."""
     done = subprocess.run(
         [sys.executable, "-c", GAME + textwrap.dedent(script), *map(str, arguments)],
@@ -51,7 +53,7 @@ def python(script: str, *arguments: Any, **environment: Any) -> subprocess.Compl
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
-        timeout=DEADLINE,
+        timeout=deadline,
     )
     assert done.returncode == 0, done.stderr
     return done

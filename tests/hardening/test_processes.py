@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.hardening.scripts import python
+from tests.hardening.scripts import DEADLINE, python
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 
@@ -147,7 +147,10 @@ print(json.dumps(counts))
 
 
 def check_interrupts(play, n_interrupts, tmp_path, **settings):
-    done = python(INTERRUPTED, play, tmp_path / "run.journal", n_interrupts, json.dumps(settings))
+    done = python(
+        INTERRUPTED, play, tmp_path / "run.journal", n_interrupts, json.dumps(settings),
+        deadline=DEADLINE + 3.0 * n_interrupts,
+    )  # fmt: skip
     return json.loads(done.stdout)
 
 
