@@ -272,3 +272,27 @@ def test_an_error_stops_the_other_workers(patient_workers):
         stopped.set()
         assert run([6]) == [True]
     assert set(begun) <= {3, 6}
+
+
+def test_an_interrupt_inside_a_lock_of_python_is_an_interrupt(monkeypatch):
+    """As it was seen: Ctrl-C while a semaphore lets go of its lock ends in a RuntimeError."""
+
+    def submit(*_):
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise RuntimeError("release unlocked lock")
+
+    with ThreadRunner(2).hand_out(abs) as run:
+        assert run([-1, -2]) == [1, 2]
+        monkeypatch.setattr(ThreadPoolExecutor, "submit", submit)
+        with pytest.raises(KeyboardInterrupt):
+            run([-1, -2])
+
+
+def test_an_error_of_the_work_stays_what_it_is():
+    def fail(_):
+        raise RuntimeError("of the work")
+
+    with ThreadRunner(2).hand_out(fail) as run, pytest.raises(RuntimeError, match="of the work"):
+        run([1, 2])

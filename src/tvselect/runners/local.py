@@ -43,14 +43,26 @@ class ThreadRunner(CountedRunner):
             def run(tasks: Sequence[Any]) -> list[Any]:
                 if len(tasks) == 1:
                     return [work(tasks[0])]
-                futures = [pool.submit(work, task) for task in tasks]
-                try:
-                    wait(futures)
-                finally:
-                    # Whatever happens, nobody goes on working behind the caller's back.
-                    for future in futures:
-                        future.cancel()
-                    wait(futures)
+                with _interrupts_as_such():
+                    futures = [pool.submit(work, task) for task in tasks]
+                    try:
+                        wait(futures)
+                    finally:
+                        # Whatever happens, nobody goes on working behind the caller's back.
+                        for future in futures:
+                            future.cancel()
+                        wait(futures)
                 return [future.result() for future in futures]
 
             yield run
+
+
+@contextmanager
+def _interrupts_as_such() -> Iterator[None]:
+    """Ctrl-C inside Python's own locks can end as an error of the lock: it is Ctrl-C again."""
+    try:
+        yield
+    except RuntimeError as error:
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
