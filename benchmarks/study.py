@@ -76,7 +76,8 @@ def page(kind: str, grid: Grid, rows: list[Row], champion: str) -> list[str]:
         "Bold: the lowest of its column, and whatever lies within one standard error of the "
         "difference from it. In brackets: the data sets that a slow method saw, where these "
         f"are not {n}, or finished within the time limit. Seconds: of one selection on one "
-        "core, mean of the medians of the cells, on a machine that ran several at a time and paused some: rough.",
+        "core, mean of the medians of the cells, on a machine that ran several at a time and "
+        "paused some: rough.",
         "",
         "The rows were collected over several commits and put together here: those of a rival may "
         "be older than this page.",
