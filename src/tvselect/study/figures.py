@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TITLES = ("false discovery proportion", "power", "Hamming distance", "seconds")
+ERRORS = (0, 2, 5, 10, 100, 1_000, 10_000)
 
 
 def plot_study(rows: Sequence[Row], n_columns: int) -> Figure:
@@ -27,6 +28,8 @@ def plot_study(rows: Sequence[Row], n_columns: int) -> Figure:
     height = 1.5 + 0.3 * len(methods)
     figure, panels = plt.subplots(1, 4, figsize=(14, height), sharey=True, layout="constrained")
     markers = dict(zip(cells, "osD^vP*X", strict=False))
+    panels[2].set_xscale("symlog", linthresh=5)
+    panels[3].set_xscale("log")
     for ax, name, title in zip(panels, MEASURES, TITLES, strict=True):
         for shift, (cell, by_method) in enumerate(cells.items()):
             places = [i for i, method in enumerate(methods) if by_method.get(method)]
@@ -40,10 +43,13 @@ def plot_study(rows: Sequence[Row], n_columns: int) -> Figure:
                 linewidth=1,
                 label=cell[0],
             )
-        ax.set(title=title, xscale="log" if name == "seconds" else "linear")
+        ax.set_title(title)
         ax.grid(axis="y", color="0.92")
         ax.set_axisbelow(True)
-    panels[2].set_xscale("symlog", linthresh=5)
+    most = panels[2].get_xlim()[1]
+    panels[2].set_xticks(ticks := [n for n in ERRORS if n <= most], [f"{n:,}" for n in ticks])
+    panels[2].set_xticks([], minor=True)
+    panels[2].set_xlim(-0.5, most)
     panels[0].set_yticks(range(len(methods)), methods)
     panels[0].invert_yaxis()
     figure.legend(
