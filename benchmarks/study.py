@@ -12,12 +12,19 @@ from pathlib import Path
 import matplotlib
 
 from benchmarks.records import ROOT, heading, record
+from tvselect.study.check import check_rows
 from tvselect.study.figures import plot_study
 from tvselect.study.grid import OFFLINE, ONLINE, Grid, Task, tasks
 from tvselect.study.methods import METHODS
 from tvselect.study.rows import Row
 from tvselect.study.runner import run_study
-from tvselect.study.tables import calibration_table, error_table, hamming_table, verdict
+from tvselect.study.tables import (
+    calibration_table,
+    check_table,
+    error_table,
+    hamming_table,
+    verdict,
+)
 
 WIDE = 10_000
 FEWER: dict[str, int] = {
@@ -68,7 +75,20 @@ def online() -> list[Task]:
     ]
 
 
-def page(kind: str, grid: Grid, rows: list[Row], champion: str) -> list[str]:
+def hold(rows: list[Row], per_method: int, n_jobs: int) -> str:
+    """Whether rows that are run again select the same."""
+    checked = check_rows(rows, per_method, n_jobs=n_jobs)
+    print("\n".join(check_table(checked)))
+    other = [one.key for one in checked if not one.same]
+    return (
+        f"Do they hold for the code of this page? {per_method} rows of every method, those of "
+        "less than a minute, taken at random, were run again "
+        f"(`python -m tvselect.study check`): {len(checked) - len(other)} of {len(checked)} "
+        "selected the same columns" + (f", other ones in {'; '.join(other)}." if other else ".")
+    )
+
+
+def page(kind: str, grid: Grid, rows: list[Row], champion: str, held: str) -> list[str]:
     n = grid.n_replicates
     lines = [
         *heading(f"The study, {kind}", f"make study-{kind}"),
@@ -79,8 +99,7 @@ def page(kind: str, grid: Grid, rows: list[Row], champion: str) -> list[str]:
         "core, mean of the medians of the cells, on a machine that ran several at a time and "
         "paused some: rough.",
         "",
-        "The rows were collected over several commits and put together here: those of a rival may "
-        "be older than this page.",
+        f"The rows were collected over several commits and put together here. {held}",
         "",
         *hamming_table(rows, grid.n_replicates),
         "",
@@ -111,7 +130,8 @@ def main() -> None:
     parser.add_argument("--rows", type=Path, required=True, help="folder of the rows")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--time-limit", type=float, default=1200.0, help="seconds per selection")
-    parser.add_argument("--only-pages", action="store_true", help="run nothing")
+    parser.add_argument("--check", type=int, default=3, help="rows of a method to run again")
+    parser.add_argument("--only-pages", action="store_true", help="run nothing new")
     options = parser.parse_args()
     grid, todo = (OFFLINE, offline()) if options.kind == "offline" else (ONLINE, online())
     champion = "TVS" if options.kind == "offline" else "TVS online, s=1000, M=1000, patience 100"
@@ -123,12 +143,13 @@ def main() -> None:
     )
     place = {method: k for k, method in enumerate(METHODS)}
     rows = sorted(rows, key=lambda row: place[row["method"]])
+    held = hold(rows, options.check, options.jobs)
     matplotlib.use("Agg")
     (ROOT / "docs" / "images").mkdir(parents=True, exist_ok=True)
     for _, p in grid.sizes:
         figure = plot_study(rows, p)
         figure.savefig(ROOT / "docs" / "images" / f"study_{options.kind}_{p}.png", dpi=80)
-    record(f"study_{options.kind}.md", page(options.kind, grid, rows, champion))
+    record(f"study_{options.kind}.md", page(options.kind, grid, rows, champion, held))
 
 
 if __name__ == "__main__":

@@ -11,10 +11,17 @@ from tvselect.runners import HereRunner, ThreadRunner
 from tvselect.study import METHODS, OFFLINE, Task, read_rows, runner, tasks
 from tvselect.study.__main__ import main
 from tvselect.study.cell import run_apart
+from tvselect.study.check import check_rows
 from tvselect.study.figures import plot_study
 from tvselect.study.rows import append_row
 from tvselect.study.summary import summarise
-from tvselect.study.tables import calibration_table, error_table, hamming_table, verdict
+from tvselect.study.tables import (
+    calibration_table,
+    check_table,
+    error_table,
+    hamming_table,
+    verdict,
+)
 
 SMALL = [Task("linear", 40, 20, replicate, "LASSO, CV") for replicate in range(3)]
 
@@ -195,3 +202,33 @@ def test_a_method_that_saw_fewer_data_sets_says_so(methods, tmp_path):
     rows = runner.run_study(grid_of("five", n=2), tmp_path, verbose=0)
     assert "0.00 ± 0.00** (2)" in hamming_table(rows, 50)[2]
     assert "(2)" not in hamming_table(rows, 2)[2]
+
+
+def test_rows_that_no_longer_hold_are_named(methods, tmp_path, monkeypatch, capsys):
+    rows = runner.run_study(grid_of("five", "seven", n=3), tmp_path, verbose=0)
+    assert all(one.same for one in check_rows(rows, 3, verbose=0))
+    assert main(["check", str(tmp_path)]) == 0
+    monkeypatch.setitem(METHODS, "seven", lambda seed: First(6))
+    checked = check_rows(rows, 2, verbose=0)
+    assert [(one.method, one.same) for one in checked] == [("five", True)] * 2 + [
+        ("seven", False)
+    ] * 2
+    table = check_table(check_rows(rows, 5, verbose=0))
+    assert table[2] == "| five | 3 | 3 | - |"
+    assert table[3].startswith("| seven | 3 | 0 | ")
+    assert {"linear/30/10/0", "linear/30/10/1", "linear/30/10/2"} <= set(
+        table[3].replace(",", "").split()
+    )
+    assert main(["check", str(tmp_path)]) == 1
+    assert "| seven | 2 | 0 |" in capsys.readouterr().out
+    monkeypatch.setitem(METHODS, "seven", lambda seed: Broken(7))
+    assert not check_rows(rows, 1, verbose=0)[1].same
+
+
+def test_only_rows_that_ended_in_time_are_checked(methods, tmp_path):
+    rows = runner.run_study(grid_of("broken", "five"), tmp_path, verbose=0)
+    rows[-1]["seconds"] = 100.0
+    assert [one.key for one in check_rows(rows, 2, verbose=0)] == ["linear/30/10/0/five"]
+    assert check_rows(rows[:1], verbose=0) == []
+    with pytest.raises(ValueError, match="per_method=0"):
+        check_rows(rows, 0)

@@ -1,4 +1,4 @@
-"""``python -m tvselect.study``: run a study, and make its table and figure."""
+"""``python -m tvselect.study``: run a study, check it, and make its table and figure."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import sys
 from pathlib import Path
 
 from tvselect.runners import WorkerError
+from tvselect.study.check import check_rows
 from tvselect.study.figures import plot_study
 from tvselect.study.grid import OFFLINE, ONLINE, tasks
 from tvselect.study.methods import METHODS
 from tvselect.study.rows import read_rows
 from tvselect.study.runner import run_study
-from tvselect.study.tables import calibration_table, hamming_table, verdict
+from tvselect.study.tables import calibration_table, check_table, hamming_table, verdict
 
 EXAMPLES = """examples:
   python -m tvselect.study run offline --out study --jobs 2 --time-limit 600
   python -m tvselect.study run offline --out study --method TVS --method "LASSO, 1 s.e." -r 5
   python -m tvselect.study table study
+  python -m tvselect.study check study --rows 3
   python -m tvselect.study figure study --columns 1000 --to study.png
   python -m tvselect.study methods
 """
@@ -48,6 +50,14 @@ def parser() -> argparse.ArgumentParser:
     table.add_argument("folder", type=Path)
     table.add_argument("--calibration", metavar="METHOD", help="how often pi is right, instead")
     table.add_argument("--against", metavar="METHOD", help="that method and its hardest rivals")
+    check = commands.add_parser("check", help="run some rows again: is the selection the same?")
+    check.add_argument("folder", type=Path)
+    check.add_argument("--rows", type=int, default=2, help="rows of every method (default: 2)")
+    check.add_argument(
+        "--longest", type=float, default=60.0, help="only rows of so many seconds (default: 60)"
+    )
+    check.add_argument("--seed", type=int, default=0, help="of the choice of rows (default: 0)")
+    check.add_argument("-j", "--jobs", type=int, default=1)
     figure = commands.add_parser("figure", help="four panels: FDP, power, Hamming, time")
     figure.add_argument("folder", type=Path)
     figure.add_argument("--columns", type=int, required=True)
@@ -90,6 +100,16 @@ def main(arguments: list[str] | None = None) -> int:
             else:
                 lines = hamming_table(rows)
             print("\n".join(lines))
+        elif options.command == "check":
+            checked = check_rows(
+                read_rows(options.folder),
+                options.rows,
+                longest=options.longest,
+                n_jobs=options.jobs,
+                random_state=options.seed,
+            )
+            print("\n".join(check_table(checked)))
+            return 0 if all(one.same for one in checked) else 1
         else:
             plot_study(read_rows(options.folder), options.columns).savefig(options.to, dpi=120)
             print(f"Written: {options.to}")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tvselect.study.check import Checked
 from tvselect.study.rows import FINISHED, Row
 from tvselect.study.summary import N_SIGNALS, Cell, CellKey, summarise
 
@@ -133,4 +134,15 @@ def calibration_table(rows: Sequence[Row], method: str) -> list[str]:
                 f"| {low:.1f} to {low + 0.1:.1f} | {inside.sum()} | {true[inside].sum()} | "
                 f"{share:.2f} |"
             )
+    return lines
+
+
+def check_table(checked: Sequence[Checked]) -> list[str]:
+    """How many rows of each method gave the same selection again; those that did not, by name."""
+    lines = ["| method | run again | the same | other |", "|---|---|---|---|"]
+    for method in dict.fromkeys(one.method for one in checked):
+        of_method = [one for one in checked if one.method == method]
+        other = [one.key.removesuffix(f"/{method}") for one in of_method if not one.same]
+        n = len(of_method)
+        lines.append(f"| {method} | {n} | {n - len(other)} | {', '.join(other) or '-'} |")
     return lines
