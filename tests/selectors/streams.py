@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import count
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,7 +12,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from tvselect import PValueReward, StreamingThompsonSelector
+from tvselect import BartReward, PValueReward, StreamingThompsonSelector
+from tvselect.selectors import passes
 
 N, P, SIZE = 1500, 12, 100
 NAMES = [f"v{j}" for j in range(P)]
@@ -41,6 +45,20 @@ def selector(reward=None, **settings):
     return StreamingThompsonSelector(reward, **{"batch_size": SIZE, "random_state": 0, **settings})
 
 
+def quick_bart():
+    return BartReward(n_trees=10, n_iterations=50, kappa=0.0, penalty=0.0, shadows=0)
+
+
+def labels_of(y):
+    return np.where(y > 0, "yes", "no")
+
+
+def rare(n=N, share=0.02, seed=3):
+    """A table, and an outcome with few of the second class."""
+    X, y = make_data(n, seed=seed)
+    return X, (y > np.quantile(y, 1 - share)).astype(int)
+
+
 def parts(X, y, size=SIZE):
     """Batches of a table, the last one possibly short."""
     return [(X[i : i + size], y[i : i + size]) for i in range(0, len(y), size)]
@@ -50,6 +68,13 @@ def play_parts(fitted, batches):
     for X, y in batches:
         fitted.partial_fit(X, y)
     return fitted
+
+
+def stop_after(monkeypatch, n_batches):
+    """A time limit that is reached after some batches."""
+    ticks = count()
+    monkeypatch.setattr(passes, "time", SimpleNamespace(perf_counter=lambda: float(next(ticks))))
+    return n_batches + 0.5
 
 
 def named(X, y):

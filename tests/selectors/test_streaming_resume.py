@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from itertools import count, pairwise
-from types import SimpleNamespace
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -23,26 +22,19 @@ from tests.selectors.streams import (
     parts,
     play_parts,
     selector,
+    stop_after,
 )
 from tvselect import BartReward, LassoReward, PValueReward
 from tvselect.bandit.journal import JournalError, SqliteJournal
-from tvselect.selectors import passes
 from tvselect.sources import SourceError
 
 N_BATCHES = 15
 
 
-def stop_after(n_batches):
-    """A clock, and a time limit that it reaches after some batches."""
-    ticks = count()
-    return SimpleNamespace(perf_counter=lambda: float(next(ticks))), n_batches + 0.5
-
-
 def fit_for(fitted, n_batches, monkeypatch, fit):
     """Play some more batches."""
     with monkeypatch.context() as patch:
-        clock, limit = stop_after(n_batches)
-        patch.setattr(passes, "time", clock)
+        limit = stop_after(patch, n_batches)
         return fit(clone(fitted).set_params(time_limit=limit))
 
 
