@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -83,10 +86,67 @@ def test_a_task_whose_process_is_killed_is_done_again(tmp_path):
         assert run([6]) == [60]
 
 
+SCRIPT = """
+import os, sys, time
+from pathlib import Path
+from tvselect.runners import ProcessRunner
+
+def work(task):
+    Path(sys.argv[1], str(os.getpid())).touch()
+    time.sleep(task)
+    return task
+
+with ProcessRunner(2).hand_out(work) as run:
+    print(run([float(seconds) for seconds in sys.argv[2:]]))
+"""
+
+
+@pytest.mark.parametrize("piped", [False, True])
+def test_scripts_need_no_guard(piped, tmp_path):
+    """Processes of the standard library run the caller's script again, and so without end."""
+    (tmp_path / "script.py").write_text(SCRIPT)
+    name = "-" if piped else str(tmp_path / "script.py")
+    done = subprocess.run(
+        [sys.executable, name, str(tmp_path), "0", "0.5"],
+        input=SCRIPT if piped else None, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("[0.0, 0.5]\n", "")
+
+
+def test_nothing_is_left_behind_when_the_driver_is_killed(tmp_path):
+    temporary, workers = tmp_path / "temporary", tmp_path / "workers"
+    temporary.mkdir()
+    workers.mkdir()
+    driver = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(workers), "100", "100"],
+        env=os.environ | {"TMPDIR": str(temporary)},
+    )
+    wait_until(lambda: len(list(workers.iterdir())) == 2)
+    [folder] = temporary.glob("tvselect-*")
+    driver.kill()
+    driver.wait()
+    wait_until(lambda: not any(alive(int(worker.name)) for worker in workers.iterdir()))
+    assert not folder.exists()
+
+
+def wait_until(holds, seconds=60.0):
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "waited in vain"
+        threading.Event().wait(0.05)
+
+
+def alive(pid):
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
+
+
 def test_processes_that_die_again_and_again_end_in_one_clear_error():
     with (
         ProcessRunner(1).hand_out(die) as run,
-        pytest.raises(WorkerError, match=r"lost 5 times.*use fewer.*__main__"),
+        pytest.raises(WorkerError, match=r"lost 5 times.*use fewer"),
     ):
         run([1])
 

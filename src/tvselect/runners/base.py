@@ -77,8 +77,6 @@ def run_shares(
     n_workers: int,
     attempt: Callable[[dict[int, Sequence[Any]]], dict[int, list[Any]]],
     recover: Callable[[], None],
-    *,
-    hint: str = "",
 ) -> list[Any]:
     """Run the tasks in shares, and again those whose worker was lost.
 
@@ -90,8 +88,6 @@ def run_shares(
         ``attempt(parts)``: the results of those parts, by number, that came back.
     recover : callable
         Called when some did not.
-    hint : str
-        What else to look at, in the error when workers are lost too often.
 
     Returns
     -------
@@ -107,7 +103,7 @@ def run_shares(
         recover()
     raise WorkerError(
         f"workers were lost {MOST_LOSSES} times during the same plays; if memory was short, use "
-        f"fewer of them or give them more{hint}"
+        "fewer of them or give them more"
     )
 
 

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import mmap
+import os
 import pickle
+import shutil
 import signal
 import tempfile
+import threading
+import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, final
 
 import cloudpickle
+from loky import ProcessPoolExecutor
+from loky.backend import get_context
 from threadpoolctl import threadpool_limits
 
 from tvselect.runners.base import CountedRunner, Run, Work, do_share, run_shares
 
 _ALIGNED = 64
+_SECONDS_TO_LOOK = 1.0
 _work: Work | None = None
 """In a worker: what it was handed."""
 
@@ -56,13 +62,7 @@ class _Pool:
         self._pool = self._open()
 
     def run(self, tasks: Sequence[Any]) -> list[Any]:
-        return run_shares(
-            tasks,
-            self._n_workers,
-            self._attempt,
-            self._replace,
-            hint="; in a script, fit under if __name__ == '__main__':, for every process runs it",
-        )
+        return run_shares(tasks, self._n_workers, self._attempt, self._replace)
 
     def _attempt(self, parts: dict[int, Sequence[Any]]) -> dict[int, list[Any]]:
         done: dict[int, list[Any]] = {}
@@ -85,15 +85,16 @@ class _Pool:
         self._pool = self._open()
 
     def close(self) -> None:
-        self._pool.shutdown(cancel_futures=True)
+        self._pool.shutdown()
 
     def _open(self) -> ProcessPoolExecutor:
+        # Fresh interpreters, as a copy of this one may hold locks of threads it has not; they
+        # do not run the caller's script again, as those of the standard library do.
         return ProcessPoolExecutor(
             self._n_workers,
-            # A fresh interpreter: a copy of this one may hold locks of threads it has not.
-            mp_context=get_context("spawn"),
             initializer=_receive,
-            initargs=(self._parcel,),
+            initargs=(self._parcel, os.getpid()),
+            context=get_context("loky"),
         )
 
 
@@ -126,8 +127,9 @@ class Parcel:
         return pickle.loads(self.head, buffers=buffers)
 
 
-def _receive(parcel: Parcel) -> None:
+def _receive(parcel: Parcel, driver: int) -> None:
     global _work
+    threading.Thread(target=_leave_with, args=(driver, parcel.path.parent), daemon=True).start()
     # Ctrl-C is the driver's: it lets the plays in hand end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)
@@ -137,3 +139,11 @@ def _receive(parcel: Parcel) -> None:
 def _do_mine(tasks: Sequence[Any]) -> list[Any]:
     assert _work is not None
     return do_share(_work, tasks)
+
+
+def _leave_with(driver: int, folder: Path) -> None:
+    """End with the driver, even if it is killed, and leave nothing behind."""
+    while os.getppid() == driver:
+        time.sleep(_SECONDS_TO_LOOK)
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
