@@ -109,7 +109,7 @@ def verdict(rows: Sequence[Row], champion: str) -> list[str]:
         rival, difference = max(paired.items(), key=lambda item: item[1].mean())
         mean = difference.mean()
         error = difference.std(ddof=1) / np.sqrt(difference.size)
-        word = "ahead" if mean < 0 else "within one s.e." if mean <= error else "behind"
+        word = "within one s.e." if abs(mean) <= error else "ahead" if mean < 0 else "behind"
         lines.append(
             f"| {_title(key)} | {rival} | {mean:+.2f} ± {error:.2f} | {difference.size} | {word} |"
         )
