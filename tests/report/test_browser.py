@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.report.conftest import HOSTILE
+from tests.waiting import wait_for
 from tvselect.report import gather, render
 from tvselect.report.names import shown
 
@@ -79,14 +80,6 @@ def set_size(browser, width, height):
 def set_scheme(browser, scheme):
     feature = {"name": "prefers-color-scheme", "value": scheme}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
-
-
-def wait_for(condition, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < deadline, "the page never got there"
-        time.sleep(0.05)
-    return value
 
 
 def network(browser):

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -18,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from tests.waiting import wait_for
 from tvselect.runners import (
     DaskRunner,
     HereRunner,
@@ -121,19 +121,12 @@ def test_nothing_is_left_behind_when_the_driver_is_killed(tmp_path):
         [sys.executable, "-c", SCRIPT, str(workers), "100", "100"],
         env=os.environ | {"TMPDIR": str(temporary)},
     )
-    wait_until(lambda: len(list(workers.iterdir())) == 2)
+    wait_for(lambda: len(list(workers.iterdir())) == 2)
     [folder] = temporary.glob("tvselect-*")
     driver.kill()
     driver.wait()
-    wait_until(lambda: not any(alive(int(worker.name)) for worker in workers.iterdir()))
+    wait_for(lambda: not any(alive(int(worker.name)) for worker in workers.iterdir()))
     assert not folder.exists()
-
-
-def wait_until(holds, seconds=60.0):
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "waited in vain"
-        threading.Event().wait(0.05)
 
 
 def alive(pid):
