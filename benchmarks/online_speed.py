@@ -41,7 +41,7 @@ def main() -> None:
     ]
     rewards = {
         "sparse prior, average rule, M=1,000 (the paper's)": BartReward(
-            10, kappa=0.0, penalty=0.0, shadows=0
+            10, proposals_per_column=0.0, penalty=0.0, shadows=0
         ),
         "default: M at least 1,000": None,
     }

@@ -49,8 +49,8 @@ def test_the_paper_counts_its_forests_after_burn_in(lengths):
 
 @pytest.mark.parametrize(("n_played", "wanted"), [(2, 50), (25, 50), (26, 52), (40, 80)])
 def test_every_column_is_proposed_kappa_times_on_average(lengths, n_played, wanted):
-    """Half of the D proposals of an iteration are births: M D / 2 = kappa q."""
-    reward = BartReward(n_iterations=50, kappa=10.0, n_trees=10)
+    """Half of the D proposals of an iteration are births: M D / 2 = proposals_per_column q."""
+    reward = BartReward(n_iterations=50, proposals_per_column=10.0, n_trees=10)
     reward.start(data_of())(np.arange(n_played), np.random.default_rng(0))
     assert lengths[0]["n_iterations"] == wanted
     assert lengths[0]["n_burn"] == wanted // 2
@@ -151,7 +151,7 @@ def test_a_play_sees_all_rows_of_a_batch():
         (dict(n_iterations=0), ValueError),
         (dict(n_iterations=2.5), TypeError),
         (dict(n_burn=1000), ValueError),
-        (dict(kappa=-1.0), ValueError),
+        (dict(proposals_per_column=-1.0), ValueError),
         (dict(credit="no"), TypeError),
         (dict(shadows=-1), ValueError),
         (dict(theta_floor=1.0), ValueError),

@@ -14,7 +14,7 @@ import pytest
 
 from tvselect import BartReward, StreamingThompsonSelector, ThompsonSelector
 
-QUICK = BartReward(n_trees=5, n_iterations=40, kappa=0.0)
+QUICK = BartReward(n_trees=5, n_iterations=40, proposals_per_column=0.0)
 N_COLUMNS = 40
 KINDS = ("gaussian", "probit")
 RUNNERS = ("two threads", "two processes", "dask")
@@ -183,7 +183,7 @@ class Deadly(BartReward):
     """The quick reward, but in one process, after some plays there."""
 
     def __init__(self, victim=0, n_done=0):
-        super().__init__(n_trees=5, n_iterations=40, kappa=0.0)
+        super().__init__(n_trees=5, n_iterations=40, proposals_per_column=0.0)
         self.victim, self.n_done = victim, n_done
 
     def start(self, data):

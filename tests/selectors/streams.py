@@ -46,7 +46,7 @@ def selector(reward=None, **settings):
 
 
 def quick_bart():
-    return BartReward(n_trees=10, n_iterations=50, kappa=0.0, penalty=0.0, shadows=0)
+    return BartReward(n_trees=10, n_iterations=50, proposals_per_column=0.0, penalty=0.0, shadows=0)
 
 
 def labels_of(y):

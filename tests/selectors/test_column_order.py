@@ -40,7 +40,7 @@ def fits(reward, order, first_seed):
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
 @pytest.mark.parametrize(
     "reward",
-    [BartReward(n_trees=10, n_iterations=200, kappa=0.0), PValueReward(alpha=1e-3)],
+    [BartReward(n_trees=10, n_iterations=200, proposals_per_column=0.0), PValueReward(alpha=1e-3)],
     ids=["bart", "p"],
 )
 def test_permuted_columns_give_the_permuted_result(reward, order):

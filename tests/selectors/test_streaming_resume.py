@@ -85,7 +85,7 @@ def labels_of(y):
 @pytest.mark.parametrize("n_batches", [1, 10, 15, 31])
 def test_a_bart_run_goes_on_exactly(n_batches, tmp_path, monkeypatch):
     X, y = make_data()
-    one = selector(BartReward(n_iterations=30, kappa=0.0), n_rounds=3)
+    one = selector(BartReward(n_iterations=30, proposals_per_column=0.0), n_rounds=3)
     whole = clone(one).fit(X, y)
     one.set_params(journal=tmp_path / "run.journal")
     fit_for(one, n_batches, monkeypatch, lambda one: one.fit(X, y))

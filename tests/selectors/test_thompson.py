@@ -53,7 +53,7 @@ def selector(reward=None, **settings):
 
 
 def quick_bart():
-    return BartReward(n_trees=10, n_iterations=100, kappa=0.0, shadows=0)
+    return BartReward(n_trees=10, n_iterations=100, proposals_per_column=0.0, shadows=0)
 
 
 def assert_same(one, other):

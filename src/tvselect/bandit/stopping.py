@@ -3,9 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+class StopReason(StrEnum):
+    """Why a run ended."""
+
+    PLAYS = "plays"
+    """All plays that were asked for are done."""
+    PATIENCE = "patience"
+    """The selected set of no chain has changed for ``patience`` plays."""
+    TIME_LIMIT = "time limit"
+    ROUNDS = "rounds"
+    """A stream has ended after the rounds that were asked for."""
+    BATCHES = "batches"
+    """Every batch that was handed to ``partial_fit`` is played."""
+    ALL_SKIPPED = "all skipped"
+    """No batch of a stream could be played: too few rows, or a constant outcome."""
+    INTERRUPTED = "interrupted"
+    ERROR = "error"
+    """A stream could not be read to its end; the result covers the plays before."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ class BartReward(Reward):
     ----------
     n_trees : int, default=20
     n_iterations : int, default=1000
-        Iterations of a play, M in the paper; more where ``kappa`` asks for it.
+        Iterations of a play, M in the paper; more where ``proposals_per_column`` asks for it.
     n_burn : int, optional
         Iterations that the average rule leaves out; half of all by default.
     sparse : bool, default=True
@@ -35,9 +35,9 @@ class BartReward(Reward):
         burn-in; "last" pays 1 when the last forest splits on the column.
     min_splits : float, default=1.0
         Splits per forest from which on the average rule pays.
-    kappa : float, default=12.0
-        A fair hearing for wide plays: at least ``2 kappa q / n_trees`` iterations when
-        ``q`` columns are played, so that each is proposed about ``kappa`` times. 0
+    proposals_per_column : float, default=12.0
+        A fair hearing for wide plays: at least ``2 proposals_per_column q / n_trees`` iterations when
+        ``q`` columns are played, so that each is proposed about ``proposals_per_column`` times. 0
         keeps ``n_iterations``, as in the paper.
     theta_floor : float, default=0.01
         Lowest concentration of the sparse prior, see :class:`tvselect.trees.Prior`.
@@ -89,7 +89,7 @@ class BartReward(Reward):
         sparse: bool = True,
         rule: Literal["average", "last"] = "average",
         min_splits: float = 1.0,
-        kappa: float = 12.0,
+        proposals_per_column: float = 12.0,
         theta_floor: float = 0.01,
         penalty: float = 1.0,
         credit: bool = True,
@@ -104,7 +104,7 @@ class BartReward(Reward):
         self.sparse = sparse
         self.rule = rule
         self.min_splits = min_splits
-        self.kappa = kappa
+        self.proposals_per_column = proposals_per_column
         self.theta_floor = theta_floor
         self.penalty = penalty
         self.credit = credit
@@ -130,7 +130,7 @@ class BartReward(Reward):
             n_burn=n_burn,
             sparse=sparse,
             rule="last",
-            kappa=0.0,
+            proposals_per_column=0.0,
             theta_floor=0.001,
             penalty=0.0,
             shadows=0,
@@ -147,7 +147,9 @@ class BartReward(Reward):
         check_scalar(self.n_iterations, "n_iterations", Integral, min_val=1)
         if self.n_burn is not None:
             check_scalar(self.n_burn, "n_burn", Integral, min_val=0, max_val=self.n_iterations - 1)
-        check_scalar(self.kappa, "kappa", Real, min_val=0.0, max_val=1e6)
+        check_scalar(
+            self.proposals_per_column, "proposals_per_column", Real, min_val=0.0, max_val=1e6
+        )
         check_scalar(self.penalty, "penalty", Real, min_val=0.0, max_val=10.0)
         check_scalar(self.credit, "credit", (bool, np.bool_))
         check_scalar(self.shadows, "shadows", Integral, min_val=0, max_val=10_000)
@@ -176,7 +178,8 @@ class BartReward(Reward):
 
         def feedback(columns: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
             n_iterations = max(
-                self.n_iterations, int(np.ceil(2.0 * self.kappa * columns.size / self.n_trees))
+                self.n_iterations,
+                int(np.ceil(2.0 * self.proposals_per_column * columns.size / self.n_trees)),
             )
             n_shadows = max(0, self.shadows - columns.size)
             n_in_play = columns.size + n_shadows

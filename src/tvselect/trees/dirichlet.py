@@ -31,7 +31,7 @@ from tvselect.trees.state import (
     SINCE,
     TOTAL,
     Design,
-    Law,
+    PriorParameters,
     Tally,
     Trees,
 )
@@ -63,7 +63,12 @@ def concentration_grid(
 
 @part
 def draw_column(
-    rng: np.random.Generator, trees: Trees, tally: Tally, design: Design, law: Law, iteration: int
+    rng: np.random.Generator,
+    trees: Trees,
+    tally: Tally,
+    design: Design,
+    law: PriorParameters,
+    iteration: int,
 ) -> int:
     """Draw the column of a new split given the other splits."""
     q = design.columns.shape[0]
@@ -119,7 +124,7 @@ def uncount_split(tally: Tally, column: int, iteration: int, burn: int) -> None:
 
 
 @part
-def log_counts_given(tally: Tally, law: Law, q: int, k: int) -> float:
+def log_counts_given(tally: Tally, law: PriorParameters, q: int, k: int) -> float:
     """Log probability of the counts when ``theta`` is at grid point ``k``."""
     theta = q * law.shares[k]
     n_splits = tally.whole[N_SPLITS]
@@ -138,7 +143,9 @@ def log_counts_given(tally: Tally, law: Law, q: int, k: int) -> float:
 
 
 @part
-def draw_concentration(rng: np.random.Generator, tally: Tally, law: Law, q: int) -> None:
+def draw_concentration(
+    rng: np.random.Generator, tally: Tally, law: PriorParameters, q: int
+) -> None:
     """Slice sampling of ``theta`` on its grid, shrinking from the whole grid."""
     now = tally.whole[CONCENTRATION]
     level = log_counts_given(tally, law, q, now) - rng.standard_exponential()

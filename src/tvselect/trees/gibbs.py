@@ -17,7 +17,7 @@ from tvselect.trees.state import (
     PRECISION,
     Chain,
     Design,
-    Law,
+    PriorParameters,
     Leaves,
     Trace,
     Trees,
@@ -28,7 +28,7 @@ from tvselect.trees.state import (
 def run(
     rng: np.random.Generator,
     design: Design,
-    law: Law,
+    law: PriorParameters,
     chain: Chain,
     trace: Trace,
     stop: int,

@@ -29,7 +29,7 @@ from tvselect.trees.state import (
     PRECISION,
     Chain,
     Design,
-    Law,
+    PriorParameters,
 )
 from tvselect.trees.structure import (
     is_prunable,
@@ -44,7 +44,12 @@ from tvselect.trees.structure import (
 
 @part
 def move(
-    rng: np.random.Generator, design: Design, law: Law, chain: Chain, tree: int, iteration: int
+    rng: np.random.Generator,
+    design: Design,
+    law: PriorParameters,
+    chain: Chain,
+    tree: int,
+    iteration: int,
 ) -> None:
     """Propose a birth or a death: a coin decides, but a stump can only grow.
 
@@ -61,7 +66,7 @@ def move(
 
 @part
 def log_birth_ratio(
-    law: Law,
+    law: PriorParameters,
     precision: float,
     depth: int,
     n_leaves: int,
@@ -107,7 +112,7 @@ def accepts(rng: np.random.Generator, log_ratio: float) -> bool:
 def birth(
     rng: np.random.Generator,
     design: Design,
-    law: Law,
+    law: PriorParameters,
     chain: Chain,
     tree: int,
     iteration: int,
@@ -166,7 +171,12 @@ def birth(
 
 @part
 def death(
-    rng: np.random.Generator, law: Law, chain: Chain, tree: int, iteration: int, u: float
+    rng: np.random.Generator,
+    law: PriorParameters,
+    chain: Chain,
+    tree: int,
+    iteration: int,
+    u: float,
 ) -> None:
     """Propose to remove a split above two leaves, chosen by the uniform number ``u``."""
     trees, leaves = chain.trees, chain.leaves

@@ -14,7 +14,7 @@ from sklearn.utils import check_scalar
 
 from tvselect.trees.dirichlet import concentration_grid
 from tvselect.trees.response import Response
-from tvselect.trees.state import MAX_DEPTH, Law
+from tvselect.trees.state import MAX_DEPTH, PriorParameters
 
 NEVER = np.iinfo(np.int64).max
 
@@ -114,7 +114,7 @@ class Prior:
         burn: int,
         sparse_from: int,
         free_noise: bool,
-    ) -> Law:
+    ) -> PriorParameters:
         """The prior in the kernel's numbers, for a response and the columns in play.
 
         A forest is weighed by the weight, in (0, 1], of every column it uses.
@@ -123,7 +123,7 @@ class Prior:
         quantile = 2.0 * float(gammaincinv(self.noise_df / 2.0, 1.0 - self.noise_quantile))
         rho_share = 1.0 if self.rho is None else self.rho / n_columns
         shares, log_shares = concentration_grid(self.a, self.b, rho_share, self.theta_floor)
-        return Law(
+        return PriorParameters(
             split_log_odds=split_log_odds(self.base, self.power),
             min_leaf=int(self.min_leaf),
             leaf_precision=self.leaf_sd(response) ** -2,

@@ -21,7 +21,7 @@ from tvselect.trees.state import (
     SINCE,
     TOTAL,
     Design,
-    Law,
+    PriorParameters,
     Trace,
     stumps,
     with_more_room,
@@ -37,7 +37,7 @@ class Sampler:
     Parameters
     ----------
     design : Design
-    law : Law
+    law : PriorParameters
     values : float64 array
         The response in working units (probit: +1 / -1), in the order of the bits.
     n_trees, n_iterations : int
@@ -50,7 +50,7 @@ class Sampler:
     def __init__(
         self,
         design: Design,
-        law: Law,
+        law: PriorParameters,
         values: NDArray[np.float64],
         *,
         n_trees: int,

@@ -56,7 +56,7 @@ class Design(NamedTuple):
     n_rows: int
 
 
-class Law(NamedTuple):
+class PriorParameters(NamedTuple):
     """The prior in the numbers that the kernel needs (units of the working response).
 
     Attributes

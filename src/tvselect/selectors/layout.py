@@ -1,0 +1,242 @@
+"""Which features make an arm, and which columns an arm plays.
+
+A feature is a column of the user's table; text features become several columns of numbers.
+An arm is a feature, a group of features that are played together, or a decoy: an artificial
+copy of a feature that can never be selected. Decoys are the last arms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Groups = Mapping[Hashable, Sequence[Any]] | Sequence[Hashable] | None
+PerArm = float | NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ArmColumns:
+    """The columns that every arm plays.
+
+    Attributes
+    ----------
+    starts, columns : int64 arrays
+        Arm ``i`` plays ``columns[starts[i]:starts[i + 1]]``.
+    always : int64 array
+        Columns that are part of every play.
+    """
+
+    starts: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    always: NDArray[np.int64]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every column is its own arm."""
+        return self.always.size == 0 and self.starts.size - 1 == self.columns.size
+
+    def of(self, arms: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The columns of some arms, one arm after the other, and where each arm's begin."""
+        sizes = self.starts[arms + 1] - self.starts[arms]
+        ends = np.cumsum(sizes)
+        within = np.arange(ends[-1]) - np.repeat(ends - sizes, sizes)
+        return self.columns[np.repeat(self.starts[arms], sizes) + within], ends - sizes
+
+
+@dataclass(frozen=True)
+class ArmLayout:
+    """The arms of a run.
+
+    Attributes
+    ----------
+    names : sequence of str
+        Of the features.
+    arm_of_feature : int64 array
+        -1 for features that are always included.
+    labels : dict
+        What the user calls the arms of several features.
+    decoy_of : int64 array
+        Features that have a decoy; the decoys are the last arms, in this order.
+    """
+
+    names: Sequence[str]
+    arm_of_feature: NDArray[np.int64]
+    labels: Mapping[int, str]
+    decoy_of: NDArray[np.int64]
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of arms that can be selected."""
+        return int(self.arm_of_feature.max(initial=-1)) + 1
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms, decoys included."""
+        return self.n_candidates + self.decoy_of.size
+
+    @property
+    def decoy_names(self) -> tuple[str, ...]:
+        """Names of the decoys."""
+        return tuple(decoy_name(self.names[j]) for j in self.decoy_of)
+
+    def by_feature(self, values: NDArray[Any], always: Any) -> NDArray[Any]:
+        """Values by arm to values by feature; ``always`` for features always included."""
+        return np.where(self.arm_of_feature >= 0, values[self.arm_of_feature], always)
+
+    def by_arm(self, value: Any, what: str) -> PerArm:
+        """A setting for all, or one value per feature (alike within a group), by arm.
+
+        A decoy has the value of the feature it stands for.
+
+        Raises
+        ------
+        ValueError
+            For another length, no numbers, or different values within a group.
+        """
+        try:
+            array = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{what} must hold numbers, got {value!r}") from None
+        if array.ndim == 0:
+            return float(array)
+        if array.shape != self.arm_of_feature.shape:
+            raise ValueError(
+                f"{what} has shape {array.shape}; it takes one value, or one for each of the "
+                f"{self.arm_of_feature.size} columns"
+            )
+        played = self.arm_of_feature >= 0
+        by_arm = np.empty(self.n_candidates)
+        by_arm[self.arm_of_feature[played]] = array[played]
+        if not np.array_equal(by_arm[self.arm_of_feature[played]], array[played], equal_nan=True):
+            raise ValueError(f"{what} must be the same for all columns of a group")
+        return np.concatenate([by_arm, by_arm[self.arm_of_feature[self.decoy_of]]])
+
+    def columns(
+        self, feature_of: NDArray[np.int64], decoy_columns: NDArray[np.int64] | None = None
+    ) -> ArmColumns:
+        """The columns of the arms, from the feature of each column and the decoys' columns."""
+        arm_of_column = self.arm_of_feature[feature_of]
+        order = np.argsort(arm_of_column, kind="stable")
+        n_always = int(np.count_nonzero(arm_of_column < 0))
+        sizes = np.bincount(arm_of_column[arm_of_column >= 0], minlength=self.n_candidates)
+        if decoy_columns is None:
+            decoy_columns = np.empty(0, dtype=np.int64)
+        sizes = np.concatenate([[0], sizes, np.ones(decoy_columns.size, dtype=np.int64)])
+        return ArmColumns(
+            starts=np.cumsum(sizes),
+            columns=np.concatenate([order[n_always:], decoy_columns]),
+            always=order[:n_always],
+        )
+
+
+def lay_out_arms(
+    names: Sequence[str],
+    groups: Groups = None,
+    always_include: Sequence[Any] | None = None,
+    decoyed: NDArray[np.bool_] | None = None,
+) -> ArmLayout:
+    """Make arms of features.
+
+    Parameters
+    ----------
+    names : sequence of str
+    groups : mapping of labels to features, or one label per feature
+    always_include : sequence of names or indices
+    decoyed : bool array, optional
+        Features that get a decoy, unless they are always included.
+
+    Raises
+    ------
+    ValueError
+        For names that the table does not have, groups that overlap or are empty, labels of
+        the wrong length, or when no arm is left to play.
+
+    Examples
+    --------
+    >>> layout = lay_out_arms(["a", "b", "c", "d"], groups={"pair": ["b", "d"]})
+    >>> layout.arm_of_feature, layout.labels
+    (array([0, 1, 2, 1]), {1: 'pair'})
+    """
+    n = len(names)
+    arm_of_feature = np.arange(n, dtype=np.int64)
+    label_of: dict[int, str] = {}
+    if groups is not None:
+        arm_of_feature, label_of = _group_features(groups, names)
+    always = np.zeros(n, dtype=np.bool_)
+    if always_include is None:
+        always_include = []
+    if isinstance(always_include, str) or not np.iterable(always_include):
+        raise ValueError(f"always_include must be a list of columns, got {always_include!r}")
+    for item in always_include:
+        always[_place(item, names, "always_include")] = True
+    arm_of_feature[always] = -1
+    if always.all():
+        raise ValueError("always_include holds every column: there is nothing left to select")
+    used = np.unique(arm_of_feature[~always])
+    arm_of_feature[~always] = np.searchsorted(used, arm_of_feature[~always])
+    decoyed = np.zeros(n, dtype=np.bool_) if decoyed is None else decoyed & ~always
+    return ArmLayout(
+        names=names,
+        arm_of_feature=arm_of_feature,
+        labels={
+            int(np.searchsorted(used, first)): label
+            for first, label in label_of.items()
+            if first in used
+        },
+        decoy_of=np.flatnonzero(decoyed),
+    )
+
+
+def decoy_name(name: str) -> str:
+    """Name of the decoy of a feature."""
+    return f"knockoff of {name}"
+
+
+def _group_features(
+    groups: Groups, names: Sequence[str]
+) -> tuple[NDArray[np.int64], dict[int, str]]:
+    """By feature the first feature of its group, and by that one the group's label."""
+    n = len(names)
+    if isinstance(groups, Mapping):
+        arm_of_feature = np.arange(n, dtype=np.int64)
+        owner: dict[int, Hashable] = {}
+        places_of: dict[Hashable, list[int]] = {}
+        for label, members in groups.items():
+            if isinstance(members, str) or not np.iterable(members) or len(members) == 0:
+                raise ValueError(f"group {label!r} must list at least one column")
+            places = [_place(member, names, f"group {label!r}") for member in members]
+            for place in places:
+                if place in owner:
+                    raise ValueError(
+                        f"column {names[place]!r} is in groups {owner[place]!r} and {label!r}; "
+                        "groups must not overlap"
+                    )
+                owner[place] = label
+            places_of[label] = places
+            arm_of_feature[places] = min(places)
+        return arm_of_feature, {min(places): str(label) for label, places in places_of.items()}
+    labels = list(groups) if np.iterable(groups) and not isinstance(groups, str) else None
+    if labels is None or len(labels) != n:
+        raise ValueError(
+            f"groups must be a mapping of labels to columns, or one label for each of the {n} "
+            "columns"
+        )
+    first: dict[Hashable, int] = {}
+    by_feature = np.array([first.setdefault(label, j) for j, label in enumerate(labels)])
+    sizes = np.bincount(by_feature)
+    return by_feature, {j: str(label) for label, j in first.items() if sizes[j] > 1}
+
+
+def _place(item: Any, names: Sequence[str], what: str) -> int:
+    if isinstance(item, str):
+        if item not in names:
+            raise ValueError(f"{what} names {item!r}, which X does not have")
+        return names.index(item)
+    is_index = isinstance(item, int | np.integer) and not isinstance(item, bool)
+    if is_index and 0 <= item < len(names):
+        return int(item)
+    raise ValueError(f"{what} has {item!r}; it takes names, or indices from 0 to {len(names) - 1}")
