@@ -108,7 +108,7 @@ def remote_play(n_arms: int, n_rounds: int = 200) -> dict[str, float]:
     turns = chain.turns()
     one = cloudpickle.dumps(turns[0])
     back = cloudpickle.dumps(nothing(turns[0]))
-    with workers(2) as client, DaskRunner(client).hand_out(nothing) as run:
+    with workers(2) as client, DaskRunner(client).bind(nothing) as run:
         run(turns)
         before, started = loopback_bytes(), time.process_time()
         for _ in range(n_rounds):

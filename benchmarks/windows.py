@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from benchmarks.records import heading, record
 from tvselect import ThompsonSelector
-from tvselect.runners import Run, Runner
+from tvselect.runners import Runner, TaskMap
 from tvselect.runners.base import Work, shares
 from tvselect.selectors.game import PLAYS_PER_WORKER
 from tvselect.simulation import score, simulate
@@ -58,8 +58,8 @@ class SlowWorkers(Runner):
         return self._n_workers
 
     @contextmanager
-    def hand_out(self, work: Work) -> Iterator[Run]:
-        """See :meth:`Runner.hand_out`."""
+    def bind(self, work: Work) -> Iterator[TaskMap]:
+        """See :meth:`Runner.bind`."""
 
         def run(tasks: Sequence[Any]) -> list[Any]:
             delays = self._rng.exponential(MEAN_DELAY, len(tasks))

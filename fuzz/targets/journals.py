@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -21,23 +21,18 @@ import numpy as np
 
 from fuzz.mutation import BYTES, JSON
 from fuzz.targets.base import Target
-from tvselect.bandit.arms import Arms
-from tvselect.bandit.chain import ThompsonChain
 from tvselect.bandit.journal import Header, MemoryJournal, SqliteJournal
 from tvselect.bandit.journal.base import _checksum
-from tvselect.bandit.oracle import Oracle
 from tvselect.bandit.play import Play
-from tvselect.bandit.stopping import Stopping
 from tvselect.inputs import OutcomeReader
 from tvselect.rewards import LassoReward
+from tvselect.selectors.batches import StreamState, known_batches
 from tvselect.selectors.head import Head
-from tvselect.selectors.journals import begin_journals
-from tvselect.selectors.passes import Passes
-from tvselect.selectors.stream import Stream
+from tvselect.selectors.layout import lay_out_arms
 from tvselect.sources import ArraySource
 
 N_ARMS = 5
-HEADER = Header("4f1c", 7, N_ARMS, 2, {"reward": "LassoReward()", "batch_size": 10}, "0.1.0")
+HEADER = Header("4f1c", 7, N_ARMS, 2, 1, "0.1.0")
 NAME = "run.journal"
 HEADS = ((True, False), (False, True), (True, True))
 SQL_TOKENS = (
@@ -65,8 +60,10 @@ def sound_journal() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         with SqliteJournal(f"{folder}/{NAME}") as journal:
             journal.begin(HEADER)
-            journal.append_all([(chain, play) for chain in range(2) for play in some_plays()])
-            journal.keep("head", sound_heads()[0])
+            journal.append(
+                [replace(play, chain=chain) for chain in range(2) for play in some_plays()]
+            )
+            journal.keep("encoder", sound_heads()[0])
             journal.keep("outcome", b'["gaussian", null]')
             journal.keep("batches", b"4")
         return Path(folder, NAME).read_bytes()
@@ -78,7 +75,7 @@ def _wal_seeds() -> list[bytes]:
         path = Path(folder, NAME)
         path.write_bytes(sound_journal())
         with SqliteJournal(path) as journal:
-            journal.append_all([(0, Play(4, np.array([3], np.int32), np.array([True]), 0.5))])
+            journal.append([Play(4, np.array([3], np.int32), np.array([True]), 0.5)])
             log = Path(folder, f"{NAME}-wal").read_bytes()
     return [log, log[: len(log) // 2], b""]
 
@@ -89,11 +86,10 @@ def _read_journal(path: Path) -> None:
         for chain in range(3):
             for play in journal.plays(chain):
                 play.arms.sum()
-        for name in ("head", "outcome", "batches"):
+        for name in ("encoder", "outcome", "batches"):
             journal.kept(name)
-    _, disk, _ = begin_journals(HEADER, path, MemoryJournal(), None)
-    if disk is not None:
-        disk.close()
+    with MemoryJournal() as mirror:
+        mirror.attach(SqliteJournal(path), HEADER)
 
 
 def _clean(folder: Path) -> Path:
@@ -180,15 +176,11 @@ def sound_heads() -> list[bytes]:
     return made
 
 
-def _stream(text: bool, decoys: bool) -> Stream:
+def _stream(text: bool, decoys: bool) -> StreamState:
     source = _source(text)
-    n_arms = len(source.names) + (4 if decoys else 0)
-    chain = ThompsonChain(Arms(n_arms), Oracle(None, n_arms), Stopping(), entropy=1, chain=0)
-    head = Head(source.names, source.categorical, decoys=decoys)
-    header = Header("4f1c", 1, n_arms, 1, {}, "0.1.0")
-    return Stream(
-        header, LassoReward(), [chain], head, OutcomeReader(), MemoryJournal(), None, None
-    )
+    layout = lay_out_arms(source.names, decoyed=~source.categorical if decoys else None)
+    encoder = Head(source.names, source.categorical, decoys=decoys)
+    return StreamState(LassoReward(), layout, encoder, OutcomeReader(), entropy=1)
 
 
 def restore(name: str, data: bytes, text: bool, decoys: bool) -> None:
@@ -200,9 +192,9 @@ def restore(name: str, data: bytes, text: bool, decoys: bool) -> None:
     source = _source(text)
     batch = next(source.batches(5, 0, np.random.default_rng(0)))
     stream.outcomes.read(batch.target(), batch.n_rows)
-    encoding = stream.head.encoding
+    encoding = stream.encoder.encoding
     # The selector refuses other kinds of columns before it uses a head.
-    if encoding is not None and (stream.head.categorical == source.categorical).all():
+    if encoding is not None and (stream.encoder.categorical == source.categorical).all():
         every = np.arange(encoding.n_columns + encoding.decoy_of.size)
         with np.errstate(all="ignore"):  # odd numbers are allowed to give odd numbers
             encoding.values(batch, every, 3)
@@ -219,7 +211,7 @@ def head_seeds() -> list[bytes]:
 
 def read_head(data: bytes, folder: Path) -> None:
     """The head of a stream."""
-    restore("head", data[1:], *HEADS[data[0] % len(HEADS) if data else 0])
+    restore("encoder", data[1:], *HEADS[data[0] % len(HEADS) if data else 0])
 
 
 def change_member(data: bytes, rng: Random, seeds: Any, tokens: Sequence[bytes]) -> bytes:
@@ -290,12 +282,10 @@ def read_outcome(data: bytes, folder: Path) -> None:
 
 def read_batches(data: bytes, folder: Path) -> None:
     """How many batches a round has."""
-    stream, source = _stream(False, False), _source(False)
-    journal = MemoryJournal()
+    source, journal = _source(False), MemoryJournal()
     journal.keep("batches", data)
     source.n_rows = None
-    for _ in Passes(stream, source, journal, 5, 2, None).unread():
-        pass
+    known_batches(source, 5, journal)
 
 
 TARGETS = (

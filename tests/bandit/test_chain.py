@@ -5,9 +5,10 @@ import pytest
 from scipy.stats import binom
 
 from tvselect.bandit.arms import Arms
-from tvselect.bandit.chain import ThompsonChain, bernoulli
+from tvselect.bandit.chain import Chains, ThompsonChain
+from tvselect.bandit.journal import Header, MemoryJournal
 from tvselect.bandit.oracle import Oracle
-from tvselect.bandit.stopping import Stopping
+from tvselect.bandit.play import bernoulli
 
 THETA = np.array([0.9, 0.8, 0.5, 0.2, 0.1, 0.0, 1.0])
 SETTINGS = {
@@ -17,18 +18,26 @@ SETTINGS = {
 }
 
 
-def chain_of(entropy=1, chain=0, oracle=Oracle(), prior=(), stopping=Stopping(60)):  # noqa: B008
-    return ThompsonChain(
-        Arms(7, *prior),
-        oracle,
-        stopping,
-        entropy=entropy,
-        chain=chain,
-    )
+def chain_of(entropy=1, chain=0, oracle=Oracle(), prior=(), window=1):  # noqa: B008
+    return ThompsonChain(Arms(7, *prior), oracle, entropy=entropy, chain=chain, window=window)
 
 
-def paid(arms, rng):
+def payoffs(arms, rng):
     return THETA[arms]
+
+
+def step(chain, payoffs=payoffs):
+    """Ask, score, tell."""
+    pending = chain.ask(1)[0]
+    play = pending.played(pending.score(payoffs))
+    chain.tell(play)
+    return play
+
+
+def skip(chain):
+    play = chain.ask(1)[0].played(None)
+    chain.tell(play)
+    return play
 
 
 def assert_same(one, other):
@@ -47,7 +56,7 @@ def assert_same_arms(one, other):
 def test_the_same_entropy_gives_the_same_plays(settings):
     one, other = chain_of(**settings), chain_of(**settings)
     for _ in range(40):
-        assert_same(one.play(paid), other.play(paid))
+        assert_same(step(one), step(other))
     assert_same_arms(one, other)
 
 
@@ -55,30 +64,14 @@ def test_the_same_entropy_gives_the_same_plays(settings):
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 def test_a_resumed_chain_goes_on_exactly_as_it_would_have(settings, n_before):
     whole = chain_of(**settings)
-    plays = [whole.play(paid) for _ in range(40)]
+    plays = [step(whole) for _ in range(40)]
     resumed = chain_of(**settings)
-    for play in plays[:n_before]:
-        resumed.learn(play)
+    resumed.replay(plays[:n_before])
     assert resumed.n_plays == n_before
     for play in plays[n_before:]:
-        assert_same(resumed.play(paid), play)
+        assert_same(step(resumed), play)
     assert_same_arms(resumed, whole)
-
-
-def test_a_resumed_chain_stops_where_it_would_have():
-    stopping = Stopping(500, patience=8)
-    whole = chain_of(stopping=stopping)
-    plays = []
-    while whole.stop_reason() is None:
-        plays.append(whole.play(paid))
-    assert 8 < len(plays) < 500
-    resumed = chain_of(stopping=stopping)
-    for play in plays[:-3]:
-        resumed.learn(play)
-    for _ in range(3):
-        assert resumed.stop_reason() is None
-        resumed.play(paid)
-    assert resumed.stop_reason() == whole.stop_reason() == "the model has not changed for 8 plays"
+    assert resumed.n_unchanged == whole.n_unchanged
 
 
 def test_a_play_does_not_depend_on_the_random_numbers_of_plays_before_it():
@@ -90,13 +83,13 @@ def test_a_play_does_not_depend_on_the_random_numbers_of_plays_before_it():
 
     one, other = chain_of(), chain_of()
     for _ in range(10):
-        assert_same(one.play(greedy), other.play(lambda arms, rng: np.ones(arms.size)))
+        assert_same(step(one, greedy), step(other, lambda arms, rng: np.ones(arms.size)))
 
 
 @pytest.mark.parametrize(("entropy", "chain"), [(1, 1), (2, 0), (2**100, 0)])
 def test_other_chains_and_other_seeds_play_otherwise(entropy, chain):
     one, other = chain_of(), chain_of(entropy=entropy, chain=chain)
-    plays = [(one.play(paid), other.play(paid)) for _ in range(10)]
+    plays = [(step(one), step(other)) for _ in range(10)]
     assert any(not np.array_equal(a.arms, b.arms) for a, b in plays)
 
 
@@ -104,7 +97,7 @@ def test_the_arms_count_exactly_what_the_plays_paid():
     chain = chain_of()
     successes, failures = np.zeros((2, 7), dtype=int)
     for number in range(40):
-        play = chain.play(paid)
+        play = step(chain)
         assert play.number == number
         assert (np.diff(play.arms) > 0).all()
         assert play.arms.dtype == np.int32
@@ -138,32 +131,79 @@ def test_certain_payoffs_need_no_random_numbers():
     assert rng.random() == untouched.random()
 
 
-def test_thompson_sampling_learns_which_arms_pay():
-    chain = chain_of(stopping=Stopping(300))
-    while chain.stop_reason() is None:
-        chain.play(paid)
-    model = set(chain.oracle.model(chain.arms).tolist())
-    assert {0, 1, 6} <= model <= {0, 1, 2, 6}
-
-
 def test_a_skipped_play_takes_its_turn_and_teaches_nothing():
-    one, other = chain_of(stopping=Stopping(patience=3)), chain_of(stopping=Stopping(patience=3))
-    one.skip()
+    one, other = chain_of(), chain_of()
+    skip(one)
     assert one.n_plays == 1
     assert one.arms.played().sum() == 0
-    other.learn(one.skip())
-    assert_same(one.play(paid), other.play(paid))
+    other.replay([skip(other), skip(one)])
+    assert_same(step(one), step(other))
+    before = one.n_unchanged
     for _ in range(5):
-        one.skip()
-    assert one.stop_reason() is None
+        skip(one)
+    assert one.n_unchanged == before
 
 
 def test_replaying_brings_a_chain_to_any_earlier_state():
-    chain = chain_of(stopping=Stopping(patience=1000))
-    plays = [chain.play(paid) for _ in range(30)]
+    chain = chain_of()
+    plays = [step(chain) for _ in range(30)]
     chain.replay(plays[:10])
     assert chain.n_plays == 10
-    assert_same(chain.play(paid), plays[10])
+    assert_same(step(chain), plays[10])
+
+
+def test_the_model_is_unchanged_for_as_many_plays_as_it_stays_the_same():
+    chain, models, counted = chain_of(), [], []
+    for _ in range(60):
+        step(chain)
+        models.append(chain.oracle.model(chain.arms).tolist())
+        counted.append(chain.n_unchanged)
+    wanted, now = [], 0
+    for before, model in zip([None, *models], models, strict=False):
+        now = now + 1 if before == model else 0
+        wanted.append(now)
+    assert counted == wanted
+    assert max(counted) > 5
+
+
+@pytest.mark.parametrize("n_done", range(40, 52))
+def test_a_window_goes_on_with_plays_chosen_before_its_first_one(n_done):
+    """Windows of up to 4: wherever a run stops, the resumed one makes the same plays."""
+    whole = chain_of(window=4)
+    plays = [step(whole) for _ in range(60)]
+    resumed = chain_of(window=4)
+    resumed.replay(plays[:n_done])
+    for play in plays[n_done:]:
+        assert_same(step(resumed), play)
+
+
+def journal_of(n_chains):
+    journal = MemoryJournal()
+    journal.begin(Header("fp", 1, 7, n_chains, 1, "1"))
+    return journal
+
+
+def test_chains_that_are_ahead_of_the_journal_go_back_to_it():
+    """Plays that were told and not written, and plays that were asked for and not told."""
+    chains, journal = Chains([chain_of(), chain_of(chain=1)]), journal_of(2)
+
+    def play():
+        pending = chains.ask()
+        return chains.tell(pending, [p.score(payoffs) for p in pending])
+
+    for _ in range(5):
+        journal.append(play())
+    lost = play()
+    chains.follow(journal)
+    assert chains.n_plays == 5
+    for play_again, was in zip(play(), lost, strict=True):
+        assert_same(play_again, was)
+    chains.follow(journal)
+    for pending in chains.ask():
+        pending.score(payoffs)  # interrupted before it is told
+    chains.follow(journal)
+    for play_again, was in zip(play(), lost, strict=True):
+        assert_same(play_again, was)
 
 
 def test_discounted_arms_forget_what_was_paid_before():

@@ -1,35 +1,54 @@
 from __future__ import annotations
 
-import numpy as np
+from types import SimpleNamespace
+
 import pytest
 
-from tvselect.bandit.stopping import Steadiness, Stopping
+from tvselect.bandit.stopping import NoMoreData, StoppingRule, StopReason
 
 
-def models(*sets):
-    return [np.array(model, dtype=np.int32) for model in sets]
+def after(n_plays, n_unchanged=0):
+    return SimpleNamespace(n_plays=n_plays, n_unchanged=n_unchanged)
 
 
 @pytest.mark.parametrize("n_done", [0, 1, 9])
-def test_nothing_stops_a_game_before_its_end(n_done):
-    assert Stopping(10).reason(n_done, 1000) is None
-    assert Stopping(10, patience=5).reason(n_done, 4) is None
+def test_nothing_stops_a_run_before_its_end(n_done):
+    assert StoppingRule(10).reason(after(n_done, 1000)) is None
+    assert StoppingRule(10, patience=5).reason(after(n_done, 4)) is None
+    assert StoppingRule(10, time_limit=1e9).reason(after(n_done)) is None
 
 
 @pytest.mark.parametrize("n_done", [10, 11])
-def test_a_game_stops_after_its_plays(n_done):
-    assert Stopping(10).reason(n_done, 0) == "all 10 plays are done"
+def test_a_run_stops_after_its_plays(n_done):
+    assert StoppingRule(10).reason(after(n_done)) is StopReason.PLAYS
 
 
-def test_a_steady_model_stops_the_game():
-    assert Stopping(10, 3).reason(4, 3) == "the model has not changed for 3 plays"
-    assert Stopping(10, 3).reason(4, 7) == "the model has not changed for 3 plays"
+@pytest.mark.parametrize("n_unchanged", [3, 7])
+def test_a_steady_model_stops_a_run(n_unchanged):
+    assert StoppingRule(10, 3).reason(after(4, n_unchanged)) is StopReason.PATIENCE
 
 
-def test_steadiness_counts_plays_without_a_change():
-    steadiness = Steadiness()
-    seen = []
-    for model in models([], [], [2], [2], [2], [3], [2], [2, 3], [2, 3]):
-        steadiness.see(model)
-        seen.append(steadiness.n_unchanged)
-    assert seen == [0, 1, 0, 1, 2, 0, 0, 0, 1]
+def test_plays_that_are_left():
+    assert StoppingRule(10).n_left(after(4)) == 6
+    assert StoppingRule().n_left(after(4)) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (KeyboardInterrupt(), StopReason.INTERRUPTED),
+        (NoMoreData(StopReason.ALL_SKIPPED), StopReason.ALL_SKIPPED),
+    ],
+)
+def test_interrupts_and_the_end_of_the_data_are_rules_like_others(error, reason):
+    rule = StoppingRule(10)
+    with rule.running():
+        raise error
+    assert rule.reason(after(0)) is reason
+
+
+def test_other_errors_pass():
+    rule = StoppingRule(10)
+    with pytest.raises(ZeroDivisionError), rule.running():
+        raise ZeroDivisionError
+    assert rule.reason(after(0)) is None

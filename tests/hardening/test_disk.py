@@ -37,7 +37,7 @@ def remount(folder, option):
 
 def append_until_full(journal, written):
     for number in range(200):
-        journal.append(0, make_play(number))
+        journal.append([make_play(number)])
         written.append(number)
 
 
@@ -75,9 +75,9 @@ def test_a_journal_goes_on_by_itself_when_there_is_room_again(tmp_path):
                 append_until_full(journal, written := [])
             play = make_play(len(written))
             with pytest.raises(JournalError, match="run again"):
-                journal.append(0, play)
+                journal.append([play])
             remount(disk, "size=8m")
-            journal.append(0, play)
+            journal.append([play])
         with SqliteJournal(disk / "a") as journal:
             assert_holds(journal, len(written) + 1)
 
@@ -124,7 +124,7 @@ def leave_a_log(path):
     with SqliteJournal(path) as journal:
         journal.begin(HEADER)
         for number in range(3):
-            journal.append(0, make_play(number))
+            journal.append([make_play(number)])
         files = [path, path.with_name(f"{path.name}-wal")]
         contents = [file.read_bytes() for file in files]
     for file, content in zip(files, contents, strict=True):

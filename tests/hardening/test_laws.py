@@ -177,7 +177,7 @@ def test_arms_count_like_a_list_of_arms(game):
 # Journals
 
 N_ARMS, N_CHAINS = 9, 3
-HEADER = Header("fp", 3, N_ARMS, N_CHAINS, {}, "0.1.0")
+HEADER = Header("fp", 3, N_ARMS, N_CHAINS, 1, "0.1.0")
 arm_sets = st.dictionaries(st.integers(0, N_ARMS - 1), st.booleans(), max_size=N_ARMS)
 rounds = st.lists(st.tuples(st.integers(0, N_CHAINS - 1), arm_sets), max_size=4)
 blobs = st.dictionaries(st.sampled_from(["head", "", "é"]), st.binary(max_size=30), max_size=2)
@@ -197,7 +197,7 @@ def plays_of(rounds, lists, late=0):
     for chain, chosen in rounds:
         arms = np.array(sorted(chosen), dtype=np.int32)
         rewards = np.array([chosen[arm] for arm in sorted(chosen)], dtype=np.bool_)
-        made.append((chain, Play(numbers[chain] + late, arms, rewards, 0.25 * len(made))))
+        made.append(Play(numbers[chain] + late, arms, rewards, 0.25 * len(made), chain))
         numbers[chain] += 1
     return made
 
@@ -225,13 +225,13 @@ def test_journals_hold_what_lists_hold(todo):
             elif what == "refuse" and first:
                 for journal in (memory, disk):
                     with pytest.raises(JournalError, match="the next is not play"):
-                        journal.append_all(plays_of(first, lists, late=1), second)
+                        journal.append(plays_of(first, lists, late=1), second)
             elif what == "append":
                 new = plays_of(first, lists)
                 for journal in (memory, disk):
-                    journal.append_all(new, second)
-                for chain, play in new:
-                    lists[chain].append(play)
+                    journal.append(new, second)
+                for play in new:
+                    lists[play.chain].append(play)
                 kept.update(second)
             for journal in (memory, disk):
                 assert [journal.n_plays(chain) for chain in range(N_CHAINS)] == [*map(len, lists)]

@@ -49,7 +49,7 @@ def left(folder):
     with SqliteJournal(path) as journal:
         for number in range(1, N_PLAYS):
             start = log.stat().st_size if log.exists() else 0
-            journal.append_all([(chain, plays[chain][number]) for chain in range(N_CHAINS)])
+            journal.append([plays[chain][number] for chain in range(N_CHAINS)])
         content, written = path.read_bytes(), log.read_bytes()
     assert len(written) % FRAME == 32
     assert 0 < start < len(written)

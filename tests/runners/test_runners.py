@@ -29,7 +29,7 @@ from tvselect.runners import (
     open_runner,
 )
 from tvselect.runners.base import shares
-from tvselect.runners.processes import Parcel
+from tvselect.runners.processes import MappedPickle
 
 
 class Adder:
@@ -66,21 +66,21 @@ def runner(request):
 
 def test_results_come_in_the_order_of_the_tasks(runner):
     base = np.arange(1000.0)
-    with runner.hand_out(Adder(base)) as run:
+    with runner.bind(Adder(base)) as run:
         assert run([5, 1, 3, 2, 4]) == [base.sum() + k for k in (5, 1, 3, 2, 4)]
         assert run([7]) == [base.sum() + 7]
         assert run([]) == []
 
 
 def test_an_error_of_the_work_is_raised_as_it_is_and_the_next_tasks_run(runner):
-    with runner.hand_out(Adder(np.zeros(3))) as run:
+    with runner.bind(Adder(np.zeros(3))) as run:
         with pytest.raises(ValueError, match="-4 is below zero"):
             run([1, 2, -4, 3])
         assert run([1, 2]) == [1.0, 2.0]
 
 
 def test_a_task_whose_process_is_killed_is_done_again(tmp_path):
-    with ProcessRunner(2).hand_out(partial(die_once, str(tmp_path))) as run:
+    with ProcessRunner(2).bind(partial(die_once, str(tmp_path))) as run:
         assert run([1, 2, 3, 4, 5]) == [10, 20, 30, 40, 50]
         assert (tmp_path / "died").exists()
         assert run([6]) == [60]
@@ -96,7 +96,7 @@ def work(task):
     time.sleep(task)
     return task
 
-with ProcessRunner(2).hand_out(work) as run:
+with ProcessRunner(2).bind(work) as run:
     print(run([float(seconds) for seconds in sys.argv[2:]]))
 """
 
@@ -138,7 +138,7 @@ def alive(pid):
 
 def test_processes_that_die_again_and_again_end_in_one_clear_error():
     with (
-        ProcessRunner(1).hand_out(die) as run,
+        ProcessRunner(1).bind(die) as run,
         pytest.raises(WorkerError, match=r"lost 5 times.*use fewer"),
     ):
         run([1])
@@ -154,7 +154,7 @@ def test_processes_that_die_again_and_again_end_in_one_clear_error():
     ids=["nested", "one", "none"],
 )
 def test_a_parcel_gives_back_what_was_packed(thing, tmp_path):
-    again = Parcel.pack(thing, tmp_path / "parcel").unpack()
+    again = MappedPickle.pack(thing, tmp_path / "parcel").unpack()
     np.testing.assert_equal(again, thing)
 
 
@@ -219,7 +219,7 @@ def test_a_dask_worker_uses_all_its_threads(many_threads):
         together.wait()
         return task * 10
 
-    with DaskRunner(many_threads).hand_out(Unpicklable(meet)) as run:
+    with DaskRunner(many_threads).bind(Unpicklable(meet)) as run:
         assert run([1, 2, 3]) == [10, 20, 30]
         assert run([4, 5, 6]) == [40, 50, 60]
 
@@ -244,7 +244,7 @@ def test_an_error_that_cannot_travel_is_told_as_another(many_threads):
         raise error
 
     with (
-        DaskRunner(many_threads).hand_out(fail) as run,
+        DaskRunner(many_threads).bind(fail) as run,
         pytest.raises(RuntimeError, match="ValueError: of the work"),
     ):
         run([1])
@@ -259,7 +259,7 @@ def test_an_error_of_the_work_on_a_cluster_is_raised_as_it_is(many_threads, erro
             raise error("of the work")
         return task
 
-    with DaskRunner(many_threads).hand_out(fail) as run:
+    with DaskRunner(many_threads).bind(fail) as run:
         with pytest.raises(error, match="of the work"):
             run([1, 2, 3, 4])
         assert run([1, 3]) == [1, 3]
@@ -294,9 +294,9 @@ def test_two_runs_on_one_cluster_do_not_take_each_other_for_lost(patient_workers
         return task
 
     runner = DaskRunner(patient_workers)
-    with runner.hand_out(Unpicklable(wait)) as run, ThreadPoolExecutor(1) as aside:
+    with runner.bind(Unpicklable(wait)) as run, ThreadPoolExecutor(1) as aside:
         slow = aside.submit(run, [1, 2])
-        with runner.hand_out(Adder(np.zeros(3))) as other:
+        with runner.bind(Adder(np.zeros(3))) as other:
             assert other([5, 6]) == [5.0, 6.0]
         assert seen.wait(60)
         gate.set()
@@ -317,7 +317,7 @@ def test_an_error_stops_the_other_workers(patient_workers):
         return stopped.wait(60)
 
     stopped = threading.Event()
-    with DaskRunner(patient_workers).hand_out(Unpicklable(work)) as run:
+    with DaskRunner(patient_workers).bind(Unpicklable(work)) as run:
         with ThreadPoolExecutor(1) as aside:
             failing = aside.submit(run, [0, 1, 2, 3, 4, 5])
             with pytest.raises(ValueError, match="of the work"):
@@ -336,7 +336,7 @@ def test_an_interrupt_inside_a_lock_of_python_is_an_interrupt(monkeypatch):
         finally:
             raise RuntimeError("release unlocked lock")
 
-    with ThreadRunner(2).hand_out(abs) as run:
+    with ThreadRunner(2).bind(abs) as run:
         assert run([-1, -2]) == [1, 2]
         monkeypatch.setattr(ThreadPoolExecutor, "submit", submit)
         with pytest.raises(KeyboardInterrupt):
@@ -347,5 +347,5 @@ def test_an_error_of_the_work_stays_what_it_is():
     def fail(_):
         raise RuntimeError("of the work")
 
-    with ThreadRunner(2).hand_out(fail) as run, pytest.raises(RuntimeError, match="of the work"):
+    with ThreadRunner(2).bind(fail) as run, pytest.raises(RuntimeError, match="of the work"):
         run([1, 2])

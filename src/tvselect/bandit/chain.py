@@ -1,55 +1,23 @@
-"""Thompson sampling: choose, reward, update."""
+"""Thompson sampling: a chain is asked which arms to play, and told what they were worth."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable
-from copy import deepcopy
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.bandit.arms import Arms
+from tvselect.bandit.journal.base import Journal
 from tvselect.bandit.oracle import Oracle
-from tvselect.bandit.play import Play
-from tvselect.bandit.stopping import Steadiness, Stopping
+from tvselect.bandit.play import PendingPlay, Play, Score
 
-Payoffs = Callable[[NDArray[np.int32], np.random.Generator], NDArray[np.float64]]
-"""``payoffs(arms, rng)``: one payoff in [0, 1] for each of the played arms."""
-PLAYS_PER_TURN = 10
-"""A window holds at most one turn for so many plays that are done."""
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A play that is chosen and not paid yet.
-
-    Attributes
-    ----------
-    chain, number : int
-    arms : int32 array
-    rng : numpy.random.Generator
-        The play's own random numbers, from where the choice has left them.
-    """
-
-    chain: int
-    number: int
-    arms: NDArray[np.int32]
-    rng: np.random.Generator
-
-    def pay(self, payoffs: Payoffs) -> NDArray[np.bool_]:
-        """Reward the chosen arms; the same numbers however often it is done."""
-        rng = deepcopy(self.rng)
-        return bernoulli(payoffs(self.arms, rng), rng)
-
-    def paid(self, rewards: NDArray[np.bool_], seconds: float) -> Play:
-        """The record of the turn."""
-        return Play(self.number, self.arms, rewards, seconds)
+PLAYS_PER_PENDING = 10
+"""A window holds at most one pending play for so many plays that are done."""
 
 
 class ThompsonChain:
-    """One run of the game; Algorithm 1 of the paper, a play at a time.
+    """One sequence of plays, each chosen by what was learned from those before.
 
     Every play has its own random numbers, from the seed of the run, the chain and the
     number of the play alone: a chain that is resumed goes on exactly as it would have.
@@ -58,122 +26,133 @@ class ThompsonChain:
     ----------
     arms : Arms
     oracle : Oracle
-    stopping : Stopping
     entropy : int
         Seed of the run.
     chain : int
         Which of several independent chains this is.
     window : int, default=1
         At most so many plays are chosen from one state of the arms, so that they can be
-        paid at the same time; never more than a tenth of the plays that are done, for
-        many plays from a state that knows little keep the game from getting anywhere.
+        scored at the same time; never more than a tenth of the plays that are done, for
+        many plays from a state that knows little keep the search from getting anywhere.
         1 is the paper.
+
+    Attributes
+    ----------
+    n_plays : int
+    n_unchanged : int
+        For how many plays in a row the estimated model has not changed; skipped ones do not
+        count.
     """
 
     def __init__(
-        self,
-        arms: Arms,
-        oracle: Oracle,
-        stopping: Stopping,
-        *,
-        entropy: int,
-        chain: int = 0,
-        window: int = 1,
+        self, arms: Arms, oracle: Oracle, *, entropy: int, chain: int = 0, window: int = 1
     ) -> None:
         self.arms = arms
         self.oracle = oracle
-        self.stopping = stopping
         self.entropy = entropy
         self.chain = chain
         self.window = window
         self.n_plays = 0
-        self._turns: list[Turn] = []
-        self._steadiness = Steadiness()
-
-    def play(self, payoffs: Payoffs) -> Play:
-        """Choose, reward, update."""
-        started = time.perf_counter()
-        turn = self.turns()[0]
-        play = turn.paid(turn.pay(payoffs), time.perf_counter() - started)
-        self.learn(play)
-        return play
-
-    def turns(self) -> list[Turn]:
-        """What to play next: a window of turns, chosen from the arms as they are now.
-
-        The same turns again until they are learned from.
-        """
-        if not self._turns:
-            self._turns = [self._choose(self.n_plays + k) for k in range(self._window())]
-        n_left = None if self.stopping.n_plays is None else self.stopping.n_plays - self.n_plays
-        return self._turns[:n_left]
+        self.n_unchanged = 0
+        self._model: NDArray[np.int32] | None = None
+        self._pending: list[PendingPlay] = []
 
     @property
     def is_between_windows(self) -> bool:
-        """Whether all that was chosen is learned from: when the rules of stopping are asked."""
-        return not self._turns
+        """Whether all that was chosen has been learned from."""
+        return not self._pending
 
-    def skip(self) -> Play:
-        """A play of no arm: its turn passes, nothing is learned."""
-        self.turns()  # A window begins here, too.
-        play = skipped(self.n_plays)
-        self.learn(play)
-        return play
+    def ask(self, at_most: int | None = None) -> list[PendingPlay]:
+        """What to play next: a window of plays, chosen from the arms as they are now.
 
-    def learn(self, play: Play) -> None:
-        """Update the arms with a play, made now or read from a journal."""
+        The same plays again until they are told of.
+        """
+        if not self._pending:
+            self._pending = [self._choose(self.n_plays + k) for k in range(self._window())]
+        return self._pending[:at_most]
+
+    def tell(self, play: Play) -> None:
+        """Learn from the next play, made now or read from a journal."""
         self.n_plays = play.number + 1
-        self._turns = self._turns[1:]
-        if play.arms.size == 0:
-            return
-        self.arms.update(play.arms, play.rewards)
-        if self.stopping.patience is not None:
-            self._steadiness.see(self.oracle.model(self.arms))
+        self._pending = self._pending[1:]
+        if play.arms.size:
+            self.arms.update(play.arms, play.rewards)
+            model = self.oracle.model(self.arms)
+            same = self._model is not None and np.array_equal(model, self._model)
+            self.n_unchanged = self.n_unchanged + 1 if same else 0
+            self._model = model
 
     def replay(self, plays: Iterable[Play]) -> None:
         """Bring the chain to where it stood after some plays."""
         self.arms.clear()
-        self.n_plays = 0
-        self._turns = []
-        self._steadiness = Steadiness()
-        together: list[Play] = []
+        self.n_plays = self.n_unchanged = 0
+        self._model, self._pending = None, []
+        window: list[Play] = []
         for play in plays:
-            together.append(play)
-            if len(together) == self._window():
-                self._learn_all(together)
-                together = []
-        if together:
-            self.turns()  # The window goes on with turns from before its first play.
-            self._learn_all(together)
+            window.append(play)
+            if len(window) == self._window():
+                self._tell_all(window)
+                window = []
+        if window:
+            self.ask()  # The window goes on with plays chosen before its first one.
+            self._tell_all(window)
 
-    def stop_reason(self) -> str | None:
-        """Why to stop, or None to go on."""
-        return self.stopping.reason(self.n_plays, self._steadiness.n_unchanged)
-
-    def _learn_all(self, plays: Iterable[Play]) -> None:
+    def _tell_all(self, plays: Iterable[Play]) -> None:
         for play in plays:
-            self.learn(play)
+            self.tell(play)
 
     def _window(self) -> int:
-        return max(1, min(self.window, self.n_plays // PLAYS_PER_TURN))
+        return max(1, min(self.window, self.n_plays // PLAYS_PER_PENDING))
 
-    def _choose(self, number: int) -> Turn:
-        rng = self._generator(number)
-        return Turn(self.chain, number, self.oracle.choose(self.arms, rng), rng)
-
-    def _generator(self, number: int) -> np.random.Generator:
+    def _choose(self, number: int) -> PendingPlay:
         seeds = np.random.SeedSequence(self.entropy, spawn_key=(self.chain, number))
-        return np.random.Generator(np.random.SFC64(seeds))
+        rng = np.random.Generator(np.random.SFC64(seeds))
+        return PendingPlay(self.chain, number, self.oracle.choose(self.arms, rng), rng)
 
 
-def skipped(number: int) -> Play:
-    """The record of a play of no arm."""
-    return Play(number, np.empty(0, np.int32), np.empty(0, np.bool_), 0.0)
+class Chains(Sequence[ThompsonChain]):
+    """Independent chains that advance together: each has made as many plays as the others."""
 
+    def __init__(self, chains: Iterable[ThompsonChain]) -> None:
+        self._chains = tuple(chains)
+        self._in_flight = False
 
-def bernoulli(payoffs: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Turn payoffs in [0, 1] into rewards 0 / 1, by a trial where they are fractions."""
-    rewards = payoffs >= 1.0
-    fractions = np.flatnonzero((payoffs > 0.0) & ~rewards)
-    rewards[fractions] = rng.random(fractions.size) < payoffs[fractions]
-    return rewards
+    def __len__(self) -> int:
+        """Number of chains."""
+        return len(self._chains)
+
+    def __getitem__(self, place: int) -> ThompsonChain:  # type: ignore[override]
+        """One of the chains."""
+        return self._chains[place]
+
+    @property
+    def n_plays(self) -> int:
+        """Plays of every chain."""
+        return self[0].n_plays
+
+    @property
+    def n_unchanged(self) -> int:
+        """For how many plays the model of no chain has changed; 0 inside a window."""
+        if not all(chain.is_between_windows for chain in self):
+            return 0
+        return min(chain.n_unchanged for chain in self)
+
+    def ask(self, at_most: int | None = None) -> list[PendingPlay]:
+        """What to play next: a window of every chain, or so many plays of it."""
+        self._in_flight = True
+        return [pending for chain in self for pending in chain.ask(at_most)]
+
+    def tell(self, pending: Sequence[PendingPlay], scores: Sequence[Score | None]) -> list[Play]:
+        """Let every chain learn from its plays, in their order."""
+        plays = [play.played(score) for play, score in zip(pending, scores, strict=True)]
+        for play in plays:
+            self[play.chain].tell(play)
+        self._in_flight = False
+        return plays
+
+    def follow(self, journal: Journal) -> None:
+        """Stand where the journal does, also after plays that did not get into it."""
+        if self._in_flight or any(c.n_plays != journal.n_plays(c.chain) for c in self):
+            for chain in self:
+                chain.replay(journal.plays(chain.chain))
+            self._in_flight = False

@@ -1,12 +1,13 @@
-"""When to stop: enough plays, a model that stays as it is, or time is up."""
+"""When to stop: enough plays, a model that stays as it is, time is up, Ctrl-C, or no more data."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 
-import numpy as np
-from numpy.typing import NDArray
+from tvselect.bandit.chain import Chains
 
 
 class StopReason(StrEnum):
@@ -28,39 +29,64 @@ class StopReason(StrEnum):
     """A stream could not be read to its end; the result covers the plays before."""
 
 
-@dataclass(frozen=True)
-class Stopping:
-    """The rules; None switches one off.
+class NoMoreData(Exception):  # noqa: N818
+    """There is nothing left to score plays with."""
 
-    Attributes
+    def __init__(self, reason: StopReason) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class StoppingRule:
+    """Ends a run by whichever comes first; None switches a rule off.
+
+    Patience is of all chains together, and asked between windows only, so that the number of
+    workers changes nothing.
+
+    Parameters
     ----------
-    n_plays : int or None
-        Plays in all.
-    patience : int or None
-        Stop when the model has not changed for that many consecutive plays.
+    n_plays : int, optional
+        Plays of every chain, those of earlier runs included.
+    patience : int, optional
+        Stop when the model of no chain has changed for that many plays in a row.
+    time_limit : float, optional
+        Seconds.
     """
 
-    n_plays: int | None = None
-    patience: int | None = None
+    def __init__(
+        self,
+        n_plays: int | None = None,
+        patience: int | None = None,
+        time_limit: float | None = None,
+    ) -> None:
+        self.n_plays, self.patience, self.time_limit = n_plays, patience, time_limit
+        self._deadline = float("inf")
+        self._ended: StopReason | None = None
 
-    def reason(self, n_done: int, n_unchanged: int) -> str | None:
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Start the clock; Ctrl-C and the end of the data stop what runs inside, without error."""
+        if self.time_limit is not None:
+            self._deadline = time.perf_counter() + self.time_limit
+        try:
+            yield
+        except NoMoreData as end:
+            self._ended = end.reason
+        except KeyboardInterrupt:
+            self._ended = StopReason.INTERRUPTED
+
+    def reason(self, chains: Chains) -> StopReason | None:
         """Why to stop now, or None."""
-        if self.patience is not None and n_unchanged >= self.patience:
-            return f"the model has not changed for {self.patience} plays"
-        if self.n_plays is not None and n_done >= self.n_plays:
-            return f"all {self.n_plays} plays are done"
+        if self._ended is not None:
+            return self._ended
+        if self.patience is not None and chains.n_unchanged >= self.patience:
+            return StopReason.PATIENCE
+        if self.n_plays is not None and chains.n_plays >= self.n_plays:
+            return StopReason.PLAYS
+        if time.perf_counter() >= self._deadline:
+            return StopReason.TIME_LIMIT
         return None
 
-
-class Steadiness:
-    """Counts for how many plays in a row the model has not changed."""
-
-    def __init__(self) -> None:
-        self.n_unchanged = 0
-        self._model: NDArray[np.int32] | None = None
-
-    def see(self, model: NDArray[np.int32]) -> None:
-        """Take note of the model after a play."""
-        same = self._model is not None and np.array_equal(model, self._model)
-        self.n_unchanged = self.n_unchanged + 1 if same else 0
-        self._model = model
+    def n_left(self, chains: Chains) -> int | None:
+        """Plays that are left of those asked for."""
+        return None if self.n_plays is None else self.n_plays - chains.n_plays

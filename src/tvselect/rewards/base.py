@@ -70,12 +70,15 @@ class Reward(ABC, BaseEstimator):  # type: ignore[misc]
         Whether missing values in ``X`` are legal.
     takes_weights : bool
         Whether sample weights are used.
+    max_cuts : int
+        Cut points per column that the reward asks for.
     min_rows : int
         Fewer rows are too few for a play.
     """
 
     takes_missing: bool = False
     takes_weights: bool = False
+    max_cuts: int = 100
 
     @property
     def min_rows(self) -> int:

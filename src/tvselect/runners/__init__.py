@@ -1,6 +1,6 @@
 """Where plays run: in this thread, in threads, in processes, on a Dask cluster."""
 
-from tvselect.runners.base import Run, Runner, WorkerError
+from tvselect.runners.base import Runner, TaskMap, WorkerError
 from tvselect.runners.cluster import DaskRunner
 from tvselect.runners.local import HereRunner, ThreadRunner
 from tvselect.runners.opening import open_runner, opened
@@ -10,8 +10,8 @@ __all__ = [
     "DaskRunner",
     "HereRunner",
     "ProcessRunner",
-    "Run",
     "Runner",
+    "TaskMap",
     "ThreadRunner",
     "WorkerError",
     "open_runner",

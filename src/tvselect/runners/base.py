@@ -10,7 +10,7 @@ from typing import Any
 
 Work = Callable[[Any], Any]
 """A pure function of one task: done again elsewhere it gives the same."""
-Run = Callable[[Sequence[Any]], list[Any]]
+TaskMap = Callable[[Sequence[Any]], list[Any]]
 """``run(tasks)``: the results in the order of the tasks."""
 
 MOST_LOSSES = 5
@@ -36,7 +36,7 @@ class Runner(ABC):
         """Tasks that run at the same time."""
 
     @abstractmethod
-    def hand_out(self, work: Work) -> AbstractContextManager[Run]:
+    def bind(self, work: Work) -> AbstractContextManager[TaskMap]:
         """Give the work, and the data it holds, to every worker once.
 
         Parameters

@@ -16,8 +16,8 @@ import cloudpickle
 
 from tvselect.runners.base import (
     MOST_LOSSES,
-    Run,
     Runner,
+    TaskMap,
     Work,
     WorkerError,
     do_share,
@@ -73,13 +73,13 @@ class DaskRunner(Runner):
         return [address for address, n in sorted(nthreads.items()) for _ in range(n)]
 
     @contextmanager
-    def hand_out(self, work: Work) -> Iterator[Run]:
-        """See :meth:`Runner.hand_out`."""
-        crew = _Crew(self, self._client, work)
+    def bind(self, work: Work) -> Iterator[TaskMap]:
+        """See :meth:`Runner.bind`."""
+        pool = _ActorPool(self, self._client, work)
         try:
-            yield crew.run
+            yield pool.run
         finally:
-            crew.close()
+            pool.close()
 
     def close(self) -> None:
         """Leave the cluster, if this runner has gone there by itself."""
@@ -99,7 +99,7 @@ class DaskRunner(Runner):
         return self.places()
 
 
-class Hand:
+class WorkerActor:
     """Lives on a worker, holds the work, and does its share of the tasks.
 
     Tasks come and results go as bytes: what cannot be read at the other end is an error
@@ -156,11 +156,11 @@ def _as_it_can_travel(error: Exception) -> Exception:
 
 
 class _Call:
-    """A call of a hand that is under way."""
+    """A call of an actor that is under way."""
 
-    def __init__(self, hand: Any, number: int, parts: bytes) -> None:
-        self._hand, self._number = hand, number
-        self._answer = hand.do(parts)
+    def __init__(self, actor: Any, number: int, parts: bytes) -> None:
+        self._actor, self._number = actor, number
+        self._answer = actor.do(parts)
 
     def result(self, timeout: float) -> list[list[Any]]:
         kind, value = pickle.loads(self._answer.result(timeout=timeout))
@@ -178,7 +178,7 @@ class _Call:
     def is_lost(self) -> bool:
         """Whether the worker has not heard of it, has answered long ago, or cannot be asked."""
         try:
-            return bool(self._hand.n_begun < self._number or self._hand.n_done >= self._number)
+            return bool(self._actor.n_begun < self._number or self._actor.n_done >= self._number)
         except Exception:
             return True
 
@@ -187,18 +187,18 @@ class _WorkError(Exception):
     """Wraps an error that is not one of the worker."""
 
 
-class _Crew:
-    """Hands on all workers; new ones where workers have joined or were lost.
+class _ActorPool:
+    """Actors on all workers; new ones where workers have joined or were lost.
 
-    A hand is an actor: it is called directly, where a task of its own would cost the
+    An actor is called directly, where a task of its own would cost the
     scheduler several times as much as the call.
     """
 
     def __init__(self, runner: DaskRunner, client: Any, work: Work) -> None:
         self._runner, self._client, self._work = runner, client, work
         self._held: Any = None
-        self._hands: dict[str, Any] = {}
-        self._kept: dict[str, Any] = {}  # a hand is let go with the last future of it
+        self._actors: dict[str, Any] = {}
+        self._kept: dict[str, Any] = {}  # an actor is let go with the last future of it
         self._n_calls: Counter[str] = Counter()
 
     def run(self, tasks: Sequence[Any]) -> list[Any]:
@@ -217,12 +217,12 @@ class _Crew:
         numbers: dict[str, list[int]] = {}
         for k, place in zip(parts, cycle(places), strict=False):
             numbers.setdefault(place, []).append(k)
-        self._hire(Counter(places), set(numbers))
+        self._place_actors(Counter(places), set(numbers))
         calls: dict[str, _Call] = {}
-        for place in numbers.keys() & self._hands.keys():
+        for place in numbers.keys() & self._actors.keys():
             mine = cloudpickle.dumps([parts[k] for k in numbers[place]])
             with suppress(RuntimeError):  # the worker is known to be lost
-                calls[place] = _Call(self._hands[place], self._n_calls[place] + 1, mine)
+                calls[place] = _Call(self._actors[place], self._n_calls[place] + 1, mine)
                 self._n_calls[place] += 1
         done: dict[int, list[Any]] = {}
         for place, call in calls.items():
@@ -247,17 +247,17 @@ class _Crew:
                     raise OSError(f"the answer of {place} is lost") from None
                 lost_before = lost
 
-    def _hire(self, n_threads: Mapping[str, int], places: set[str]) -> None:
-        """Put a hand on every one of these places that has none."""
-        if places <= self._hands.keys():
+    def _place_actors(self, n_threads: Mapping[str, int], places: set[str]) -> None:
+        """Put an actor on every one of these places that has none."""
+        if places <= self._actors.keys():
             return
         if self._held is None or self._held.status != "finished":
             self._held = self._scatter()
         asked = {
             place: self._client.submit(
-                Hand, self._held, n_threads[place], actor=True, workers=[place], pure=False
+                WorkerActor, self._held, n_threads[place], actor=True, workers=[place], pure=False
             )
-            for place in places - self._hands.keys()
+            for place in places - self._actors.keys()
         }
         distributed = load_distributed()
         losses = (
@@ -268,11 +268,11 @@ class _Crew:
         )
         for place, future in asked.items():
             with suppress(*losses):
-                self._hands[place] = self._hired(future, place)
+                self._actors[place] = self._placed(future, place)
                 self._kept[place] = future
                 self._n_calls[place] = 0
 
-    def _hired(self, future: Any, place: str) -> Any:
+    def _placed(self, future: Any, place: str) -> Any:
         while True:
             try:
                 return future.result(timeout=SECONDS_BETWEEN_LOOKS)
@@ -282,22 +282,22 @@ class _Crew:
 
     def _recover(self) -> None:
         places = self._runner.wait_for_workers()
-        self._let_go(self._hands.keys() - set(places))
+        self._let_go(self._actors.keys() - set(places))
 
     def _stop(self) -> None:
         """Nobody goes on working behind the caller's back."""
         with suppress(Exception):
-            for answer in [hand.stop() for hand in self._hands.values()]:
+            for answer in [actor.stop() for actor in self._actors.values()]:
                 answer.result(timeout=SECONDS_BETWEEN_LOOKS)
         self.close()
 
     def close(self) -> None:
-        self._let_go(list(self._hands))
+        self._let_go(list(self._actors))
         self._held = None
 
     def _let_go(self, places: Iterable[str]) -> None:
         for place in places:
-            self._hands.pop(place, None)
+            self._actors.pop(place, None)
             self._kept.pop(place, None)
 
     def _scatter(self) -> Any:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, final
 
-from tvselect.runners.base import CountedRunner, Run, Runner, Work, do_share
+from tvselect.runners.base import CountedRunner, Runner, TaskMap, Work, do_share
 
 
 @final
@@ -21,8 +21,8 @@ class HereRunner(Runner):
         return 1
 
     @contextmanager
-    def hand_out(self, work: Work) -> Iterator[Run]:
-        """See :meth:`Runner.hand_out`."""
+    def bind(self, work: Work) -> Iterator[TaskMap]:
+        """See :meth:`Runner.bind`."""
         yield partial(do_share, work)
 
 
@@ -36,8 +36,8 @@ class ThreadRunner(CountedRunner):
     """
 
     @contextmanager
-    def hand_out(self, work: Work) -> Iterator[Run]:
-        """See :meth:`Runner.hand_out`."""
+    def bind(self, work: Work) -> Iterator[TaskMap]:
+        """See :meth:`Runner.bind`."""
         with ThreadPoolExecutor(self.n_workers) as pool:
 
             def run(tasks: Sequence[Any]) -> list[Any]:

@@ -22,7 +22,7 @@ from loky import ProcessPoolExecutor
 from loky.backend import get_context
 from threadpoolctl import threadpool_limits
 
-from tvselect.runners.base import CountedRunner, Run, Work, do_share, run_shares
+from tvselect.runners.base import CountedRunner, TaskMap, Work, do_share, run_shares
 
 _ALIGNED = 64
 _SECONDS_TO_LOOK = 1.0
@@ -42,11 +42,11 @@ class ProcessRunner(CountedRunner):
     """
 
     @contextmanager
-    def hand_out(self, work: Work) -> Iterator[Run]:
-        """See :meth:`Runner.hand_out`."""
+    def bind(self, work: Work) -> Iterator[TaskMap]:
+        """See :meth:`Runner.bind`."""
         with tempfile.TemporaryDirectory(prefix="tvselect-") as folder:
-            parcel = Parcel.pack(work, Path(folder) / "work")
-            pool = _Pool(self.n_workers, parcel)
+            packed = MappedPickle.pack(work, Path(folder) / "work")
+            pool = _Pool(self.n_workers, packed)
             try:
                 yield pool.run
             finally:
@@ -56,9 +56,9 @@ class ProcessRunner(CountedRunner):
 class _Pool:
     """Processes that are replaced when one of them dies."""
 
-    def __init__(self, n_workers: int, parcel: Parcel) -> None:
+    def __init__(self, n_workers: int, packed: MappedPickle) -> None:
         self._n_workers = n_workers
-        self._parcel = parcel
+        self._parcel = packed
         self._pool = self._open()
 
     def run(self, tasks: Sequence[Any]) -> list[Any]:
@@ -98,14 +98,14 @@ class _Pool:
         )
 
 
-class Parcel:
+class MappedPickle:
     """An object in a file: its arrays are not read but mapped, by any number of processes."""
 
     def __init__(self, path: Path, head: bytes, places: list[tuple[int, int]]) -> None:
         self.path, self.head, self.places = path, head, places
 
     @classmethod
-    def pack(cls, thing: object, path: Path) -> Parcel:
+    def pack(cls, thing: object, path: Path) -> MappedPickle:
         """Write an object down."""
         buffers: list[pickle.PickleBuffer] = []
         head = cloudpickle.dumps(thing, protocol=5, buffer_callback=buffers.append)
@@ -127,13 +127,13 @@ class Parcel:
         return pickle.loads(self.head, buffers=buffers)
 
 
-def _receive(parcel: Parcel, driver: int) -> None:
+def _receive(packed: MappedPickle, driver: int) -> None:
     global _work
-    threading.Thread(target=_leave_with, args=(driver, parcel.path.parent), daemon=True).start()
-    # Ctrl-C is the driver's: it lets the plays in hand end.
+    threading.Thread(target=_leave_with, args=(driver, packed.path.parent), daemon=True).start()
+    # Ctrl-C is the driver's: it lets the plays in actor end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)
-    _work = parcel.unpack()
+    _work = packed.unpack()
 
 
 def _do_mine(tasks: Sequence[Any]) -> list[Any]:

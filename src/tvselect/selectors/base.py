@@ -1,24 +1,28 @@
-"""What the selectors share: reading off what was found once the chains have played."""
+"""What the selectors share: parameters that they check, and reading off what was found."""
 
 from __future__ import annotations
 
+import math
+import warnings
 from abc import ABC
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from tvselect.bandit.arms import Arms
-from tvselect.bandit.chain import ThompsonChain
-from tvselect.bandit.oracle import Oracle
-from tvselect.selectors.features import Deal
-from tvselect.selectors.settings import as_reward
+from tvselect.bandit.stopping import StopReason
+from tvselect.rewards import BartReward, FunctionReward, Reward
+from tvselect.selectors.game import Game
+from tvselect.selectors.history import History
 
 INTERVAL = (0.025, 0.975)
 
@@ -28,23 +32,59 @@ class BanditSelector(SelectorMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     reward: Any
 
-    def _conclude(self, chains: Sequence[ThompsonChain], oracle: Oracle, dealt: Deal) -> Arms:
+    def _conclude(self, game: Game, reason: StopReason | None) -> Arms:
         """Pool the chains and read off what was found; returns the pooled arms."""
+        layout, chains = game.layout, game.chains
+        assert reason is not None
+        self.stop_reason_ = reason
+        self.n_plays_ = chains.n_plays
         pooled = pool([chain.arms for chain in chains])
-        self.n_plays_ = max(chain.n_plays for chain in chains)
-        self.threshold_ = by_feature(np.broadcast_to(pooled.threshold, len(pooled)), dealt, 0.0)
-        self.support_ = _selected(oracle, pooled, dealt)
+        self.history_ = History(
+            game.journal,
+            len(chains),
+            layout.names,
+            layout.arm_of_feature,
+            (pooled.prior_a, pooled.prior_b),
+            pooled.discount,
+            layout.decoy_of,
+            layout.labels,
+        )
+        self.threshold_ = layout.by_feature(np.broadcast_to(pooled.threshold, len(pooled)), 0.0)
+        supports = [_selected(game, arms) for arms in (pooled, *(c.arms for c in chains))]
+        self.support_, self.chain_supports_ = supports[0], np.array(supports[1:])
         a, b = pooled.posterior()
-        self.inclusion_probabilities_ = by_feature(a / (a + b), dealt, 1.0)
+        self.inclusion_probabilities_ = layout.by_feature(a / (a + b), 1.0)
         self.inclusion_intervals_ = np.column_stack(
-            [by_feature(betaincinv(a, b, q), dealt, 1.0) for q in INTERVAL]
+            [layout.by_feature(betaincinv(a, b, q), 1.0) for q in INTERVAL]
         )
-        self.chain_supports_ = np.array([_selected(oracle, c.arms, dealt) for c in chains])
         self.chain_agreement_ = mean_jaccard(self.chain_supports_)
-        self.inclusion_spread_ = by_feature(
-            np.std([chain.arms.means() for chain in chains], axis=0), dealt, 0.0
+        self.inclusion_spread_ = layout.by_feature(
+            np.std([chain.arms.means() for chain in chains], axis=0), 0.0
         )
+        if reason is StopReason.INTERRUPTED:
+            warnings.warn(
+                "interrupted; the result covers the plays so far", RuntimeWarning, stacklevel=4
+            )
         return pooled
+
+    def _check_shared(self) -> None:
+        """Refuse values that the parameters of both selectors cannot have."""
+        check_scalar(self.n_chains, "n_chains", Integral, min_val=1)
+        for name in ("patience", "n_features_to_select"):
+            check_count(getattr(self, name), name)
+        if self.time_limit is not None:
+            check_scalar(
+                self.time_limit, "time_limit", Real, min_val=0.0, include_boundaries="neither"
+            )
+            if math.isnan(self.time_limit):
+                raise ValueError("time_limit must be a number of seconds, got nan")
+
+    def _refuse_no_target(self, y: Any) -> None:
+        if y is None:
+            name = type(self).__name__
+            raise ValueError(
+                f"This {name} estimator requires y to be passed, but the target y is None."
+            )
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self, "support_")
@@ -57,17 +97,25 @@ class BanditSelector(SelectorMixin, BaseEstimator, ABC):  # type: ignore[misc]
         return tags
 
 
+def as_reward(reward: Reward | Callable[..., ArrayLike] | None) -> Reward:
+    """The reward that a setting stands for."""
+    if reward is None:
+        return BartReward()
+    return reward if isinstance(reward, Reward) else FunctionReward(reward)
+
+
+def check_count(value: Any, name: str) -> None:
+    """Refuse what is neither None nor a whole number from 1 on."""
+    if value is not None:
+        check_scalar(value, name, Integral, min_val=1)
+
+
 def pool(runs: Sequence[Arms]) -> Arms:
     """The counts of several runs of the same game in one."""
     first = runs[0]
     pooled = Arms(len(first), first.prior_a, first.prior_b, first.threshold, first.discount)
     pooled.add(*runs)
     return pooled
-
-
-def by_feature(values: NDArray[Any], dealt: Deal, always: Any) -> NDArray[Any]:
-    """Values by arm to values by feature."""
-    return np.where(dealt.arm_of_feature >= 0, values[dealt.arm_of_feature], always)
 
 
 def mean_jaccard(sets: NDArray[np.bool_]) -> float:
@@ -78,7 +126,7 @@ def mean_jaccard(sets: NDArray[np.bool_]) -> float:
     return float(np.mean(values)) if values else float("nan")
 
 
-def _selected(oracle: Oracle, arms: Arms, dealt: Deal) -> NDArray[np.bool_]:
+def _selected(game: Game, arms: Arms) -> NDArray[np.bool_]:
     selected = np.zeros(len(arms), dtype=np.bool_)
-    selected[oracle.model(arms)] = True
-    return by_feature(selected, dealt, True)
+    selected[game.chains[0].oracle.model(arms)] = True
+    return game.layout.by_feature(selected, True)

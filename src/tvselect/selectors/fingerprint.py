@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import CodeType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.rewards import Data, Reward
+from tvselect.rewards import Data
 
 NAMES_AT_A_TIME = 100_000
 LARGE = 2**31
 
 
-def fingerprint(identity: str, reward: Reward, settings: dict[str, Any]) -> str:
-    """Hash of the data's identity, the reward and the settings; the same in every process."""
-    return hashlib.sha256(describe([identity, reward, settings]).encode()).hexdigest()
+def fingerprint(known: Mapping[str, Any]) -> str:
+    """Hash of all that the plays depend on; the same in every process."""
+    return hashlib.sha256(describe(dict(known)).encode()).hexdigest()
 
 
 def identity_of(data: Data) -> str:

@@ -1,120 +1,186 @@
-"""The loop over plays and chains: where arms, rewards and the journal meet."""
+"""What a run sets up once, offline and on streams: arms, chains, seed, window and journal."""
 
 from __future__ import annotations
 
-import time
+import secrets
 import warnings
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
 from numbers import Integral
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils import check_scalar
-from tqdm.auto import tqdm
+from sklearn.utils import check_random_state, check_scalar
 
-from tvselect.bandit.chain import Payoffs, ThompsonChain, Turn, skipped
-from tvselect.bandit.journal import Journal
+from tvselect.bandit.arms import Arms
+from tvselect.bandit.chain import Chains, ThompsonChain
+from tvselect.bandit.engine import Watcher
+from tvselect.bandit.journal import Header, JournalError, MemoryJournal, SqliteJournal
+from tvselect.bandit.oracle import Oracle, threshold
 from tvselect.bandit.play import Play
-from tvselect.rewards.base import Feedback
-from tvselect.runners import Run, Runner
-from tvselect.selectors.features import Deal
-from tvselect.selectors.journals import WIDEST
+from tvselect.rewards import Reward
+from tvselect.selectors.fingerprint import fingerprint
+from tvselect.selectors.layout import ArmLayout, PerArm
 
-INTERRUPTED = "interrupted"
+WIDEST_WINDOW = 10**6
 PLAYS_PER_WORKER = 16
 
 
-def payoffs_of_arms(feedback: Feedback, deal: Deal) -> Payoffs:
-    """Payoffs of arms from the feedback of columns: an arm is paid like its best column."""
+class GameSettings(Protocol):
+    """What a game needs to know of a selector: parameters that both selectors have."""
 
-    def payoffs(arms: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.float64]:
-        if deal.is_plain:
-            return feedback(deal.columns[arms], rng)
-        sizes = deal.starts[arms + 1] - deal.starts[arms]
-        ends = np.cumsum(sizes)
-        within = np.arange(ends[-1]) - np.repeat(ends - sizes, sizes)
-        columns = deal.columns[np.repeat(deal.starts[arms], sizes) + within]
-        values = feedback(np.concatenate([columns, deal.always]), rng)
-        return np.maximum.reduceat(values[: columns.size], ends - sizes)
-
-    return payoffs
+    cost: Any
+    prior: Any
+    n_features_to_select: int | None
+    n_chains: int
+    window: int | Literal["auto"]
+    random_state: Any
+    journal: str | Path | None
 
 
-def pay(payoffs: Payoffs, turn: Turn) -> tuple[NDArray[np.bool_], float]:
-    """What a turn pays, and how long that took: all that a worker sends back."""
-    started = time.perf_counter()
-    return turn.pay(payoffs), time.perf_counter() - started
+@dataclass(frozen=True)
+class Game:
+    """All that the plays of a run need but the data.
 
-
-def play_all(
-    chains: Sequence[ThompsonChain],
-    payoffs: Payoffs,
-    journals: Sequence[Journal],
-    runner: Runner,
-    *,
-    time_limit: float | None = None,
-    verbose: int = 0,
-) -> str:
-    """Play all chains to their end, a window of plays at a time; returns why it stopped.
-
-    Chains are independent and the plays of a window are chosen together, so that the number
-    and the speed of the workers change nothing. Every play is in the journals before the next
-    window starts; an interrupt (Ctrl-C) keeps all of them.
+    Attributes
+    ----------
+    layout : ArmLayout
+    reward : Reward
+    chains : Chains
+    journal : MemoryJournal
+        With the plays of earlier runs; open on disk, where that was asked for.
+    header : Header
+        What the journal is written for.
     """
-    started = time.perf_counter()
-    total = sum((chain.stopping.n_plays or 0) - chain.n_plays for chain in chains)
-    reasons: dict[int, str] = {}
-    with (
-        runner.hand_out(partial(pay, payoffs)) as run,
-        tqdm(total=total, desc="TVS", unit=" plays", disable=verbose < 1) as bar,
+
+    layout: ArmLayout
+    reward: Reward
+    chains: Chains
+    journal: MemoryJournal
+    header: Header
+
+
+def set_up_game(
+    settings: GameSettings,
+    layout: ArmLayout,
+    reward: Reward,
+    *,
+    identity: Mapping[str, Any],
+    n_workers: int = 1,
+    discount: float = 1.0,
+    journal: MemoryJournal | None = None,
+) -> Game:
+    """Set up a new game, or one that goes on with the plays of a journal.
+
+    Parameters
+    ----------
+    settings : ThompsonSelector or StreamingThompsonSelector
+    layout : ArmLayout
+    reward : Reward
+    identity : mapping
+        What else the plays depend on, the data above all.
+    n_workers : int
+    discount : float
+    journal : MemoryJournal, optional
+        To go on with; a new one by default.
+
+    Raises
+    ------
+    ValueError
+        For settings that do not fit the arms.
+    JournalError
+        When the journal is of other data or settings, or cannot be read.
+    """
+    c, prior = thresholds(settings.cost, layout), priors(settings.prior, layout)
+    n_wanted = settings.n_features_to_select
+    if n_wanted is not None and n_wanted > layout.n_candidates:
+        raise ValueError(
+            f"n_features_to_select={n_wanted} is more than the {layout.n_candidates} arms there are"
+        )
+    known = {
+        "arms": layout.arm_of_feature,
+        "decoys": layout.decoy_of,
+        "threshold": np.broadcast_to(c, layout.n_arms),
+        "prior": [np.broadcast_to(value, layout.n_arms) for value in prior],
+        "n_features_to_select": n_wanted,
+        "discount": discount,
+        "reward": reward,
+        **identity,
+    }
+    header = Header(
+        fingerprint=fingerprint(known),
+        entropy=entropy_of(settings.random_state),
+        n_arms=layout.n_arms,
+        n_chains=settings.n_chains,
+        window=widest_window(settings.window, n_workers, settings.n_chains),
+        version=version("tvselect"),
+    )
+    journal = MemoryJournal() if journal is None else journal
+    stored = _begin(journal, header, settings)
+    oracle = Oracle(n_wanted, layout.n_candidates)
+    chains = Chains(
+        ThompsonChain(
+            Arms(layout.n_arms, *prior, c, discount),
+            oracle,
+            entropy=stored.entropy,
+            chain=k,
+            window=stored.window,
+        )
+        for k in range(settings.n_chains)
+    )
+    chains.follow(journal)
+    return Game(layout, reward, chains, journal, stored)
+
+
+def _begin(journal: MemoryJournal, header: Header, settings: GameSettings) -> Header:
+    """Begin a journal, or go on with one: its seed and its window are then those of the run."""
+    if settings.journal is None:
+        stored, name = journal.begin(header), "warm_start"
+    else:
+        stored = journal.attach(SqliteJournal(settings.journal), header)
+        name = journal.name
+    if stored.window != header.window and settings.window != "auto":
+        journal.close()
+        raise JournalError(
+            f"{name}: the run was begun with window={stored.window}, which its numbers depend on, "
+            f"not {header.window}; go on with window={stored.window} or 'auto', or start anew"
+        )
+    if (
+        settings.journal is not None
+        and isinstance(settings.random_state, Integral)
+        and stored.entropy != header.entropy
     ):
-        try:
-            while True:
-                for chain in chains:
-                    reason = chain.stop_reason()
-                    if reason is not None:
-                        reasons[chain.chain] = reason
-                going = [chain for chain in chains if chain.chain not in reasons]
-                if not going:
-                    break
-                if time_limit is not None and time.perf_counter() - started >= time_limit:
-                    return f"the time limit of {time_limit:g} s is reached"
-                plays = play_windows(going, run)
-                for journal in journals:
-                    journal.append_all(plays)
-                show(bar, going, plays)
-        except KeyboardInterrupt:
-            warnings.warn(
-                "interrupted; the result covers the plays so far", RuntimeWarning, stacklevel=4
-            )
-            return INTERRUPTED
-    return "; ".join(sorted(set(reasons.values())))
+        warnings.warn(
+            f"{name} was begun with another random_state; the run goes on with that one",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+    return stored
 
 
-def play_windows(chains: Sequence[ThompsonChain], run: Run) -> list[tuple[int, Play]]:
-    """Choose, reward, update: the next window of every chain."""
-    turns = [turn for chain in chains for turn in chain.turns()]
-    return learn_all(chains, turns, run(turns))
+def thresholds(cost: Any, layout: ArmLayout) -> PerArm:
+    """Thresholds of the arms from the costs of the features."""
+    costs = layout.by_arm(cost, "cost")
+    if not np.all((np.asarray(costs) > 0) & (np.asarray(costs) < 1)):
+        raise ValueError(f"cost must lie strictly between 0 and 1, got {cost!r}")
+    return threshold(costs)
 
 
-def learn_all(
-    chains: Sequence[ThompsonChain],
-    turns: Sequence[Turn],
-    payments: Sequence[tuple[NDArray[np.bool_], float] | None],
-) -> list[tuple[int, Play]]:
-    """Let every chain learn from its turns; one without payment is skipped."""
-    chain_of = {chain.chain: chain for chain in chains}
-    plays = []
-    for turn, payment in zip(turns, payments, strict=True):
-        play = skipped(turn.number) if payment is None else turn.paid(*payment)
-        chain_of[turn.chain].learn(play)
-        plays.append((turn.chain, play))
-    return plays
+def priors(prior: Any, layout: ArmLayout) -> tuple[PerArm, PerArm]:
+    """Beta priors of the arms from those of the features."""
+    if not isinstance(prior, tuple | list) or len(prior) != 2:
+        raise ValueError(f"prior must be a pair (a, b), got {prior!r}")
+    a, b = (layout.by_arm(value, "prior") for value in prior)
+    for value in (a, b):
+        if not (np.isfinite(value).all() and np.all(np.asarray(value) > 0)):
+            raise ValueError(f"prior must be positive and finite, got {prior!r}")
+    return a, b
 
 
-def widest_window(window: int | Literal["auto"], runner: Runner, n_chains: int) -> int:
+def widest_window(window: int | Literal["auto"], n_workers: int, n_chains: int) -> int:
     """Most plays that are chosen together.
 
     "auto" is 1, as in the paper, where there are no more workers than chains, and 16 per
@@ -123,15 +189,41 @@ def widest_window(window: int | Literal["auto"], runner: Runner, n_chains: int) 
     if isinstance(window, str):
         if window != "auto":
             raise ValueError(f"window must be 'auto' or a number of plays, got {window!r}")
-        n_workers = runner.n_workers
         return 1 if n_workers <= n_chains else -(-PLAYS_PER_WORKER * n_workers // n_chains)
-    check_scalar(window, "window", Integral, min_val=1, max_val=WIDEST)
+    check_scalar(window, "window", Integral, min_val=1, max_val=WIDEST_WINDOW)
     return int(window)
 
 
-def show(bar: tqdm, chains: Sequence[ThompsonChain], plays: Sequence[tuple[int, Play]]) -> None:
-    """Bring the progress bar up to date."""
-    bar.update(len(plays))
-    if not bar.disable:
-        model = chains[0].oracle.model(chains[0].arms)
-        bar.set_postfix(played=plays[0][1].arms.size, selected=model.size, refresh=False)
+def entropy_of(random_state: Any) -> int:
+    """Seed of a run."""
+    if random_state is None:
+        return secrets.randbits(128)
+    if isinstance(random_state, Integral):
+        if random_state < 0:
+            raise ValueError(f"random_state must not be negative, got {random_state!r}")
+        return int(random_state)
+    if isinstance(random_state, np.random.SeedSequence):
+        words = random_state.generate_state(2, np.uint64)
+        return int(words[0]) | int(words[1]) << 64
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+@contextmanager
+def progress_bar(game: Game, *, total: int | None, unit: str, verbose: int) -> Iterator[Watcher]:
+    """A bar of the plays (of one chain), with the arms played and selected at the last of them."""
+    from tqdm.auto import tqdm
+
+    chain = game.chains[0]
+    with tqdm(
+        total=total, initial=chain.n_plays, desc="TVS", unit=f" {unit}", disable=verbose < 1
+    ) as bar:
+
+        def watch(plays: Sequence[Play]) -> None:
+            bar.update(chain.n_plays - bar.n)
+            if not bar.disable:
+                model = chain.oracle.model(chain.arms)
+                bar.set_postfix(played=plays[0].arms.size, selected=model.size, refresh=False)
+
+        yield watch

@@ -5,48 +5,29 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import closing, nullcontext
-from importlib.metadata import version
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import validate_data
 
-from tvselect.bandit.arms import Arms
-from tvselect.bandit.chain import ThompsonChain
-from tvselect.bandit.journal import Header, MemoryJournal, SqliteJournal
-from tvselect.bandit.oracle import MEDIAN_MODEL_COST, Oracle
-from tvselect.bandit.stopping import Stopping
+from tvselect.bandit import engine
+from tvselect.bandit.journal import SqliteJournal
+from tvselect.bandit.oracle import MEDIAN_MODEL_COST
+from tvselect.bandit.stopping import StoppingRule, StopReason
 from tvselect.inputs import OutcomeReader
 from tvselect.rewards import Reward
-from tvselect.runners import HereRunner, Runner, open_runner, opened
-from tvselect.runners.base import call
-from tvselect.selectors.base import BanditSelector
-from tvselect.selectors.features import Deal, Groups, needs_encoding
-from tvselect.selectors.fingerprint import fingerprint
-from tvselect.selectors.game import widest_window
+from tvselect.runners import Runner, open_runner, opened
+from tvselect.selectors.base import BanditSelector, as_reward, check_count
+from tvselect.selectors.batches import BatchCursor, StreamScorer, StreamState, known_batches
+from tvselect.selectors.features import needs_encoding
+from tvselect.selectors.game import progress_bar, set_up_game
 from tvselect.selectors.head import Head
-from tvselect.selectors.history import History
-from tvselect.selectors.journals import begin_journals, stored_window
-from tvselect.selectors.passes import Passes
-from tvselect.selectors.settings import (
-    PerArm,
-    arm_priors,
-    arm_thresholds,
-    as_reward,
-    check_count,
-    check_time_limit,
-    check_wanted,
-    entropy_of,
-)
-from tvselect.selectors.stream import Stream, deal_stream
+from tvselect.selectors.layout import Groups, lay_out_arms
 from tvselect.sources import ArraySource, Batch, Source, SourceError, open_source
-
-PARTIAL_FIT = "batches handed in"
 
 
 class StreamingThompsonSelector(BanditSelector):
@@ -243,45 +224,37 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         StreamingThompsonSelector
             Itself, fitted.
         """
-        source = self._array_source(X, y, reset=not hasattr(self, "_stream"))
-        batch = _as_one_batch(source)
-        reward = as_reward(self.reward)
+        is_new = not hasattr(self, "_game")
+        source = self._array_source(X, y, reset=is_new)
+        batch, reward = _as_one_batch(source), as_reward(self.reward)
         if batch.n_rows < reward.min_rows:
             raise ValueError(
                 f"the batch has {batch.n_rows} rows; {type(reward).__name__} needs at least "
                 f"{reward.min_rows}"
             )
-        disk: SqliteJournal | None = None
-        is_new = not hasattr(self, "_stream")
-        if is_new:
-            self._check_parameters()
-            outcomes = OutcomeReader(self.family)
-            disk = self._begin(source, outcomes, HereRunner(), identity=PARTIAL_FIT)
-        elif self.journal is not None:
-            if self._stream.header.settings["batch_size"] is not None:
-                raise ValueError(
-                    "partial_fit cannot add to the journal of a fit, which holds the batches of "
-                    "its table; set journal=None to go on in memory"
-                )
-            disk = SqliteJournal(self.journal)
         try:
-            with (
-                closing(disk) if disk is not None else nullcontext(),
-                open_runner(None, self.n_jobs).hand_out(call) as run,
-            ):
-                if disk is not None:
-                    disk.begin(self._stream.header)
-                self._refuse_other_kinds(source)
-                self._stream.hear(batch, run, disk)
-        except BaseException:
             if is_new:
-                del self._stream
+                self._check_parameters()
+                self._begin(source, OutcomeReader(self.family), None)
+            elif self.journal is not None:
+                if not self._by_parts:
+                    raise ValueError(
+                        "partial_fit cannot add to the journal of a fit, which holds the batches "
+                        "of its table; set journal=None to go on in memory"
+                    )
+                self._game.journal.attach(SqliteJournal(self.journal), self._game.header)
+            with self._game.journal:
+                rule = StoppingRule(self._game.chains.n_plays + 1)
+                self._hear(source, lambda number: batch, open_runner(None, self.n_jobs), rule)
+        except BaseException:
+            if is_new and hasattr(self, "_game"):
+                del self._game
             raise
-        self.stop_reason_ = "every batch handed in is played"
-        self._read_off()
+        self._read_off(StopReason.BATCHES)
         return self
 
     def _play(self, source: Source, outcomes: OutcomeReader) -> StreamingThompsonSelector:
+        """Play on all batches of a source that were not played yet."""
         self._check_parameters()
         reward = as_reward(self.reward)
         if self.batch_size < reward.min_rows:
@@ -293,146 +266,108 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
             raise ValueError(
                 f"n_rounds={self.n_rounds}, but this stream can be read only once: use n_rounds=1"
             )
-        identity = "" if self.journal is None else source.identity()
+        rule = StoppingRule(None, self.patience, self.time_limit)
         with opened(self.runner, self.n_jobs) as runner:
-            return self._hear(source, outcomes, runner, identity)
-
-    def _hear(
-        self, source: Source, outcomes: OutcomeReader, runner: Runner, identity: str
-    ) -> StreamingThompsonSelector:
-        disk = self._begin(source, outcomes, runner, identity=identity)
-        with closing(disk) if disk is not None else nullcontext():
-            self._refuse_other_kinds(source)
-            try:
-                passes = Passes(
-                    self._stream,
+            self._begin(source, outcomes, int(self.batch_size), n_workers=runner.n_workers)
+            game = self._game
+            with game.journal:
+                cursor = BatchCursor(
                     source,
-                    disk,
                     int(self.batch_size),
-                    self.n_rounds,
-                    self.time_limit,
+                    game.header.entropy,
+                    known_batches(source, int(self.batch_size), game.journal),
                 )
-                self.stop_reason_ = passes.hear_all(runner, self.verbose)
-            except BaseException:
-                if self._stream.n_batches:
-                    self.stop_reason_ = "stopped by an error"
-                    self._read_off()
-                raise
-        self._read_off()
-        if 0 < self._stream.n_batches == self.history_.n_skipped:
+                try:
+                    reason = self._hear(source, cursor, runner, rule)
+                except BaseException:
+                    if game.chains.n_plays:
+                        self._read_off(StopReason.ERROR)
+                    raise
+        self._read_off(reason)
+        if 0 < self.n_plays_ == self.history_.n_skipped:
             warnings.warn(
                 "every batch was skipped: too few rows, or y is constant, in each of them",
                 RuntimeWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
         return self
 
     def _begin(
-        self, source: Source, outcomes: OutcomeReader, runner: Runner, *, identity: str
-    ) -> SqliteJournal | None:
-        """Set up the game, from the journal if it holds plays already; returns that on disk."""
-        reward = as_reward(self.reward)
-        dealt = deal_stream(
-            source.names, np.arange(len(source.names)), self.groups, self.always_include
-        )
-        check_wanted(self.n_features_to_select, dealt)
-        decoy_of = np.empty(0, dtype=np.int64)
-        if self.decoys is not None:
-            decoy_of = np.flatnonzero(~source.categorical & (dealt.arm_of_feature >= 0))
-        c = _with_decoys(arm_thresholds(self.cost, dealt), dealt, decoy_of)
-        a, b = (_with_decoys(v, dealt, decoy_of) for v in arm_priors(self.prior, dealt))
-        n_arms = dealt.n_arms + decoy_of.size
-        discount = 1.0 if self.discount is None else float(self.discount)
-        settings = {
-            "arms": dealt.arm_of_feature,
-            "threshold": np.broadcast_to(c, n_arms),
-            "prior": [np.broadcast_to(value, n_arms) for value in (a, b)],
-            "n_features_to_select": self.n_features_to_select,
-            "batch_size": None if identity == PARTIAL_FIT else int(self.batch_size),
-            "decoys": self.decoys,
-            "discount": discount,
+        self,
+        source: Source,
+        outcomes: OutcomeReader,
+        batch_size: int | None,
+        *,
+        n_workers: int = 1,
+    ) -> None:
+        """Set up the game and the stream, from the journal if it holds plays already."""
+        reward, names = as_reward(self.reward), source.names
+        has_decoys = self.decoys is not None
+        decoyed = ~source.categorical if has_decoys else None
+        layout = lay_out_arms(names, self.groups, self.always_include, decoyed)
+        identity = {
+            "data": source.identity() if batch_size and self.journal is not None else None,
+            "batch_size": batch_size,
+            "names": names,
             "family": self.family,
-            "names": source.names,
         }
-        window = widest_window(self.window, runner, self.n_chains)
-        header = Header(
-            fingerprint=fingerprint(identity, reward, settings),
-            entropy=entropy_of(self.random_state),
-            n_arms=n_arms,
-            n_chains=self.n_chains,
-            settings={
-                "reward": repr(reward),
-                "batch_size": settings["batch_size"],
-                "window": window,
-            },
-            version=version("tvselect"),
+        game = set_up_game(
+            self,
+            layout,
+            reward,
+            identity=identity,
+            n_workers=n_workers,
+            discount=1.0 if self.discount is None else float(self.discount),
         )
-        is_auto = self.window == "auto"
-        memory, disk, entropy = begin_journals(
-            header, self.journal, MemoryJournal(), self.random_state, any_window=is_auto
-        )
-        window = stored_window(memory) if is_auto else window
-        oracle = Oracle(self.n_features_to_select, dealt.n_arms)
-        stopping = Stopping(patience=self.patience)
-        self._stream = Stream(
-            header=header,
-            reward=reward,
-            chains=[
-                ThompsonChain(
-                    Arms(n_arms, a, b, c, discount),
-                    oracle,
-                    stopping,
-                    entropy=entropy,
-                    chain=k,
-                    window=window,
-                )
-                for k in range(self.n_chains)
-            ],
-            head=Head(
-                source.names,
-                source.categorical,
-                decoys=self.decoys is not None,
-                max_cuts=getattr(reward, "max_cuts", 100),
-            ),
-            outcomes=outcomes,
-            memory=memory,
-            groups=self.groups,
-            always_include=self.always_include,
-        )
-        self._dealt, self._decoy_of = dealt, decoy_of
+        max_cuts = reward.max_cuts
+        encoder = Head(names, source.categorical, decoys=has_decoys, max_cuts=max_cuts)
+        stream = StreamState(reward, layout, encoder, outcomes, game.header.entropy)
         try:
-            self._stream.restore(disk)
+            stream.restore(game.journal)
         except BaseException:
-            if disk is not None:
-                disk.close()
+            game.journal.close()
             raise
-        return disk
+        self._game, self._stream, self._by_parts = game, stream, batch_size is None
 
-    def _read_off(self) -> None:
-        """What was found so far."""
-        stream, dealt = self._stream, self._dealt
-        arms = stream.chains[0].arms
-        self.history_ = History(
-            stream.memory,
-            len(stream.chains),
-            stream.head.names,
-            dealt.arm_of_feature,
-            (arms.prior_a, arms.prior_b),
-            arms.discount,
-            self._decoy_of,
-            dealt.labels,
+    def _hear(
+        self,
+        source: Source,
+        batches: Callable[[int], Batch | None],
+        runner: Runner,
+        rule: StoppingRule,
+    ) -> StopReason | None:
+        """Play on batches until the rule says stop."""
+        self._refuse_other_kinds(source)
+        game, total = self._game, None
+        if isinstance(batches, BatchCursor) and batches.n_batches and self.n_rounds:
+            total = batches.n_batches * self.n_rounds
+        scorer = StreamScorer(
+            self._stream,
+            batches,
+            runner=runner,
+            n_chains=len(game.chains),
+            n_rounds=self.n_rounds,
+            journal=game.journal,
         )
-        pooled = self._conclude(stream.chains, stream.chains[0].oracle, dealt)
-        self.decoy_probabilities_ = pooled.means()[dealt.n_arms :]
-        self.n_decoys_selected_ = int(pooled.passing[dealt.n_arms :].sum())
+        bar = progress_bar(game, total=total, unit="batches", verbose=self.verbose)
+        with scorer, bar as watch:
+            return engine.play(game.chains, scorer, game.journal, rule, watch)
+
+    def _read_off(self, reason: StopReason | None) -> None:
+        """What was found so far."""
+        layout = self._game.layout
+        pooled = self._conclude(self._game, reason)
+        n = layout.n_candidates
+        self.decoy_probabilities_ = pooled.means()[n:]
+        self.n_decoys_selected_ = int(pooled.passing[n:].sum())
         self.false_discovery_share_ = float("nan")
-        if stream.head.decoys:
-            selected = int(self.support_[self._decoy_of].sum())
+        if self._stream.encoder.decoys:
+            selected = int(self.support_[layout.decoy_of].sum())
             self.false_discovery_share_ = min(1.0, self.n_decoys_selected_ / max(1, selected))
 
     def _refuse_other_kinds(self, source: Source) -> None:
         """Refuse text where numbers were, and numbers where text was."""
-        was_text = self._stream.head.categorical
+        was_text = self._stream.encoder.categorical
         for j in np.flatnonzero(source.categorical != was_text):
             now, before = ("numbers", "text") if was_text[j] else ("text", "numbers")
             raise SourceError(
@@ -441,11 +376,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
             )
 
     def _array_source(self, X: Any, y: Any, *, reset: bool) -> ArraySource:
-        if y is None:
-            raise ValueError(
-                "This StreamingThompsonSelector estimator requires y to be passed, but the target "
-                "y is None."
-            )
+        self._refuse_no_target(y)
         if needs_encoding(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             return ArraySource(X, y)
@@ -454,10 +385,8 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
 
     def _check_parameters(self) -> None:
         check_scalar(self.batch_size, "batch_size", Integral, min_val=1)
-        check_scalar(self.n_chains, "n_chains", Integral, min_val=1)
-        for name in ("n_rounds", "patience", "n_features_to_select"):
-            check_count(getattr(self, name), name)
-        check_time_limit(self.time_limit)
+        check_count(self.n_rounds, "n_rounds")
+        self._check_shared()
         if self.n_rounds is None and self.patience is None and self.time_limit is None:
             raise ValueError("n_rounds=None never ends: set patience or time_limit")
         if self.decoys not in (None, "knockoffs"):
@@ -475,11 +404,3 @@ def _as_one_batch(source: ArraySource) -> Batch:
     """All rows of a table."""
     assert source.n_rows is not None
     return next(source.batches(source.n_rows, 0, np.random.default_rng(0)))
-
-
-def _with_decoys(value: PerArm, dealt: Deal, decoy_of: NDArray[np.int64]) -> PerArm:
-    """A setting by arm, and for a decoy that of the feature it stands for."""
-    if np.ndim(value) == 0:
-        return value
-    array = np.asarray(value)
-    return np.concatenate([array, array[dealt.arm_of_feature[decoy_of]]])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal
@@ -13,37 +13,23 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_scalar
 from sklearn.utils.validation import validate_data
 
-from tvselect.bandit.arms import Arms
-from tvselect.bandit.chain import ThompsonChain
-from tvselect.bandit.journal import Header, Journal, MemoryJournal
-from tvselect.bandit.oracle import MEDIAN_MODEL_COST, Oracle
-from tvselect.bandit.stopping import Stopping
+from tvselect.bandit import engine
+from tvselect.bandit.oracle import MEDIAN_MODEL_COST
+from tvselect.bandit.stopping import StoppingRule
 from tvselect.inputs import Numbered, read_outcome
 from tvselect.rewards import Data, Reward
-from tvselect.runners import Runner, opened
-from tvselect.selectors.base import BanditSelector
+from tvselect.runners import opened
+from tvselect.selectors.base import BanditSelector, as_reward
 from tvselect.selectors.features import (
-    Deal,
     Features,
-    Groups,
-    deal,
     encode_categories,
     needs_encoding,
     refuse_nonfinite,
 )
-from tvselect.selectors.fingerprint import fingerprint, identity_of
-from tvselect.selectors.game import INTERRUPTED, payoffs_of_arms, play_all, widest_window
-from tvselect.selectors.history import History
-from tvselect.selectors.journals import begin_journals, stored_window
-from tvselect.selectors.settings import (
-    arm_priors,
-    arm_thresholds,
-    as_reward,
-    check_count,
-    check_time_limit,
-    check_wanted,
-    entropy_of,
-)
+from tvselect.selectors.fingerprint import identity_of
+from tvselect.selectors.game import progress_bar, set_up_game
+from tvselect.selectors.layout import Groups, lay_out_arms
+from tvselect.selectors.scoring import TableScorer, payoffs_of_arms, score_play
 
 
 class ThompsonSelector(BanditSelector):
@@ -195,84 +181,41 @@ class ThompsonSelector(BanditSelector):
         ThompsonSelector
             Itself, fitted.
         """
-        self._check_parameters()
-        with opened(self.runner, self.n_jobs) as runner:
-            return self._fit(X, y, fit_params, runner)
-
-    def _fit(
-        self, X: Any, y: Any, fit_params: dict[str, ArrayLike | None], runner: Runner
-    ) -> ThompsonSelector:
+        check_scalar(self.n_plays, "n_plays", Integral, min_val=1)
+        self._check_shared()
+        self._refuse_no_target(y)
         reward = as_reward(self.reward)
-        features = self._features(X, y, reward)
+        features = self._features(X, reward)
+        n_rows = features.X.shape[0]
         data = Data(
             features.X,
-            read_outcome(y, features.X.shape[0], family=self.family),
+            read_outcome(y, n_rows, family=self.family),
             features.column_names,
-            self._weights(fit_params, reward, features.X.shape[0]),
+            self._weights(fit_params, reward, n_rows),
         )
-        dealt = deal(features, self.groups, self.always_include)
-        c, prior = arm_thresholds(self.cost, dealt), arm_priors(self.prior, dealt)
-        check_wanted(self.n_features_to_select, dealt)
-        payoffs = payoffs_of_arms(reward.start(data), dealt)
-        window = widest_window(self.window, runner, self.n_chains)
-        memory, disk, entropy = self._journals(data, dealt, c, prior, window)
-        if self.window == "auto":
-            window = stored_window(memory)
-        oracle = Oracle(self.n_features_to_select)
-        stopping = Stopping(self.n_plays, self.patience)
-
-        chains = [
-            ThompsonChain(
-                Arms(dealt.n_arms, *prior, c),
-                oracle,
-                stopping,
-                entropy=entropy,
-                chain=k,
-                window=window,
+        layout = lay_out_arms(features.names, self.groups, self.always_include)
+        payoffs = payoffs_of_arms(reward.start(data), layout.columns(features.feature_of))
+        kept = getattr(self, "history_", None) if self.warm_start else None
+        rule = StoppingRule(self.n_plays, self.patience, self.time_limit)
+        with opened(self.runner, self.n_jobs) as runner:
+            game = set_up_game(
+                self,
+                layout,
+                reward,
+                identity={"data": identity_of(data), "family": data.outcome.family},
+                n_workers=runner.n_workers,
+                journal=None if kept is None else kept.journal,
             )
-            for k in range(self.n_chains)
-        ]
-        for chain in chains:
-            chain.replay(memory.plays(chain.chain))
-        try:
-            self.stop_reason_ = play_all(
-                chains,
-                payoffs,
-                [memory] if disk is None else [memory, disk],
-                runner,
-                time_limit=self.time_limit,
-                verbose=self.verbose,
-            )
-        finally:
-            if disk is not None:
-                disk.close()
-        if self.stop_reason_ == INTERRUPTED:
-            # A chain may have learned from a play that did not get into the journal.
-            for chain in chains:
-                chain.replay(memory.plays(chain.chain))
-        self.history_ = History(
-            memory,
-            self.n_chains,
-            features.names,
-            dealt.arm_of_feature,
-            prior,
-            labels=dealt.labels,
-        )
-        self._conclude(chains, oracle, dealt)
+            with (
+                game.journal,
+                runner.bind(partial(score_play, payoffs)) as run,
+                progress_bar(game, total=self.n_plays, unit="plays", verbose=self.verbose) as watch,
+            ):
+                reason = engine.play(game.chains, TableScorer(run), game.journal, rule, watch)
+        self._conclude(game, reason)
         return self
 
-    def _check_parameters(self) -> None:
-        check_scalar(self.n_plays, "n_plays", Integral, min_val=1)
-        check_scalar(self.n_chains, "n_chains", Integral, min_val=1)
-        check_count(self.patience, "patience")
-        check_count(self.n_features_to_select, "n_features_to_select")
-        check_time_limit(self.time_limit)
-
-    def _features(self, X: Any, y: Any, reward: Reward) -> Features:
-        if y is None:
-            raise ValueError(
-                "This ThompsonSelector estimator requires y to be passed, but the target y is None."
-            )
+    def _features(self, X: Any, reward: Reward) -> Features:
         checks: dict[str, Any] = {"ensure_all_finite": False, "ensure_min_samples": 2}
         if needs_encoding(X):
             validate_data(self, X, skip_check_array=True)
@@ -308,33 +251,3 @@ class ThompsonSelector(BanditSelector):
         if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
             raise ValueError("sample_weight must be finite, not negative and not all zero")
         return weights
-
-    def _journals(
-        self, data: Data, dealt: Deal, c: Any, prior: tuple[Any, Any], window: int
-    ) -> tuple[MemoryJournal, Journal | None, int]:
-        """The journal in memory, that on disk, and the seed of the run.
-
-        Plays that an earlier run left (on disk, or with ``warm_start`` in memory) are
-        in the memory journal already.
-        """
-        kept = getattr(self, "history_", None) if self.warm_start else None
-        reward = as_reward(self.reward)
-        settings = {
-            "arms": dealt.arm_of_feature,
-            "threshold": np.broadcast_to(c, dealt.n_arms),
-            "prior": [np.broadcast_to(value, dealt.n_arms) for value in prior],
-            "n_features_to_select": self.n_features_to_select,
-            "family": data.outcome.family,
-        }
-        header = Header(
-            fingerprint=fingerprint(identity_of(data), reward, settings),
-            entropy=entropy_of(self.random_state),
-            n_arms=dealt.n_arms,
-            n_chains=self.n_chains,
-            settings={"reward": repr(reward), "n_rows": data.n_rows, "window": window},
-            version=version("tvselect"),
-        )
-        memory = MemoryJournal() if kept is None else kept.journal
-        return begin_journals(
-            header, self.journal, memory, self.random_state, any_window=self.window == "auto"
-        )

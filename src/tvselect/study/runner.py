@@ -84,7 +84,7 @@ def run_study(
 def _run_on(cluster: Any, waiting: list[Task], time_limit: float | None) -> Results:
     with (
         opened(cluster) as runner,
-        runner.hand_out(partial(run_apart, time_limit=time_limit)) as run,
+        runner.bind(partial(run_apart, time_limit=time_limit)) as run,
     ):
         while waiting:
             n_next = runner.n_workers

@@ -12,19 +12,19 @@ from tvselect.bandit.journal import Header, Journal, SqliteJournal
 from tvselect.bandit.play import Play
 
 N_ARMS = 5_000
-HEADER = Header("fp-1", 2**100 + 7, N_ARMS, 2, {"reward": "bart", "C": 0.618}, "0.1.0")
+HEADER = Header("fp-1", 2**100 + 7, N_ARMS, 2, 1, "0.1.0")
 
 
 def make_play(number: int, chain: int = 0, most: int = 3_000) -> Play:
     """The play of this number: always the same, so that what is read back can be checked."""
     rng = np.random.default_rng([chain, number])
     arms = np.flatnonzero(rng.random(N_ARMS) < rng.random() * most / N_ARMS).astype(np.int32)
-    return Play(number, arms, rng.random(arms.size) < 0.3, float(rng.random()))
+    return Play(number, arms, rng.random(arms.size) < 0.3, float(rng.random()), chain)
 
 
 def assert_same(found: Play, expected: Play) -> None:
     assert found.number == expected.number
-    assert found.seconds == expected.seconds
+    assert (found.seconds, found.chain) == (expected.seconds, expected.chain)
     assert (found.arms.dtype, found.rewards.dtype) == (np.int32, np.bool_)
     np.testing.assert_array_equal(found.arms, expected.arms)
     np.testing.assert_array_equal(found.rewards, expected.rewards)
@@ -41,7 +41,7 @@ def write(path: Path, n_plays: int) -> None:
     with SqliteJournal(path) as journal:
         journal.begin(HEADER)
         for number in range(journal.n_plays(), n_plays):
-            journal.append(0, make_play(number))
+            journal.append([make_play(number)])
 
 
 def fold_counts(

@@ -23,8 +23,8 @@ class TestEveryJournal:
     def test_it_gives_back_what_it_was_given(self, journal):
         journal.begin(HEADER)
         for number in range(12):
-            journal.append(1, make_play(number, 1))
-            journal.append(0, make_play(number, 0))
+            journal.append([make_play(number, 1)])
+            journal.append([make_play(number, 0)])
         assert journal.header == HEADER
         assert_holds(journal, 12, 0)
         assert_holds(journal, 12, 1)
@@ -44,13 +44,13 @@ class TestEveryJournal:
             for made in (MemoryJournal(), SqliteJournal(Path(folder) / "a")):
                 with made:
                     made.begin(HEADER)
-                    made.append(0, play)
+                    made.append([play])
                     assert_same(next(made.plays()), play)
 
     def test_numbers_of_numpy_will_do(self, journal):
         journal.begin(HEADER)
         play = dataclasses.replace(make_play(0, 1), number=np.int64(0), seconds=np.float32(0.5))
-        journal.append(np.int64(1), play)
+        journal.append([play])
         assert [found.seconds for found in journal.plays(np.int64(1))] == [0.5]
 
     def test_a_second_begin_returns_the_first_header(self, journal):
@@ -68,9 +68,9 @@ class TestEveryJournal:
     @pytest.mark.parametrize("number", [0, 2, -1])
     def test_a_gap_is_refused(self, journal, number):
         journal.begin(HEADER)
-        journal.append(0, make_play(0))
+        journal.append([make_play(0)])
         with pytest.raises(JournalError, match="holds 1 plays of chain 0"):
-            journal.append(0, dataclasses.replace(make_play(1), number=number))
+            journal.append([dataclasses.replace(make_play(1), number=number)])
         assert journal.n_plays() == 1
 
     @pytest.mark.parametrize(
@@ -80,21 +80,21 @@ class TestEveryJournal:
     def test_a_play_that_makes_no_sense_is_refused(self, journal, arms, n_rewards, seconds):
         journal.begin(HEADER)
         with pytest.raises(ValueError, match="make no sense"):
-            journal.append(0, Play(0, np.array(arms), np.zeros(n_rewards, np.bool_), seconds))
+            journal.append([Play(0, np.array(arms), np.zeros(n_rewards, np.bool_), seconds)])
         assert journal.n_plays() == 0
 
     @pytest.mark.parametrize("chain", [-1, 2])
     def test_a_chain_that_is_not_there_is_refused(self, journal, chain):
         journal.begin(HEADER)
         with pytest.raises(ValueError, match="no chain"):
-            journal.append(chain, make_play(0))
+            journal.append([dataclasses.replace(make_play(0), chain=chain)])
 
     def test_plays_of_several_chains_are_added_together(self, journal):
         journal.begin(HEADER)
-        journal.append(1, make_play(0, 1))
+        journal.append([make_play(0, 1)])
         order = [(0, 0), (1, 1), (np.int64(0), 1), (0, 2), (1, 2)]
-        journal.append_all([(chain, make_play(number, chain)) for chain, number in order])
-        journal.append_all([])
+        journal.append([make_play(number, chain) for chain, number in order])
+        journal.append([])
         assert_holds(journal, 3, 0)
         assert_holds(journal, 3, 1)
 
@@ -109,36 +109,36 @@ class TestEveryJournal:
     )
     def test_when_one_of_several_plays_is_refused_none_is_added(self, journal, chain, play, match):
         journal.begin(HEADER)
-        journal.append(0, make_play(0))
+        journal.append([make_play(0)])
         with pytest.raises(ValueError, match=match):
-            journal.append_all([(0, make_play(1)), (chain, play)])
+            journal.append([make_play(1), dataclasses.replace(play, chain=chain)])
         assert_holds(journal, 1)
         assert journal.n_plays(1) == 0
-        journal.append_all([(0, make_play(1)), (1, make_play(0, 1))])
+        journal.append([make_play(1), make_play(0, 1)])
         assert_holds(journal, 2)
 
     def test_blobs_are_kept_with_the_plays_or_not_at_all(self, journal):
         journal.begin(HEADER)
-        journal.append_all([(0, make_play(0))], {"head": b"one", "cuts": b"0.5"})
+        journal.append([make_play(0)], {"head": b"one", "cuts": b"0.5"})
         assert (journal.kept("head"), journal.kept("cuts")) == (b"one", b"0.5")
         with pytest.raises(JournalError, match="holds 1 plays of chain 0"):
-            journal.append_all([(0, make_play(0))], {"head": b"older"})
+            journal.append([make_play(0)], {"head": b"older"})
         assert journal.kept("head") == b"one"
-        journal.append_all([(0, make_play(1))], {"head": bytearray(b"two")})
+        journal.append([make_play(1)], {"head": bytearray(b"two")})
         assert (journal.kept("head"), journal.kept("cuts")) == (b"two", b"0.5")
         assert_holds(journal, 2)
 
     def test_a_play_without_arms_is_a_play(self, journal):
         journal.begin(HEADER)
         plays = [make_play(0), skipped(1), skipped(2), make_play(3)]
-        journal.append(0, plays[0])
-        journal.append_all([(0, plays[1]), (1, skipped(0))])
-        journal.append(0, plays[2])
-        journal.append(0, plays[3])
+        journal.append([plays[0]])
+        journal.append([plays[1], skipped(0, 1)])
+        journal.append([plays[2]])
+        journal.append([plays[3]])
         assert [journal.n_plays(chain) for chain in (0, 1)] == [4, 1]
         for found, expected in zip(journal.plays(0), plays, strict=True):
             assert_same(found, expected)
-        assert_same(next(journal.plays(1)), skipped(0))
+        assert_same(next(journal.plays(1)), skipped(0, 1))
 
     def test_it_keeps_blobs_next_to_the_plays(self, journal):
         journal.begin(HEADER)
@@ -153,5 +153,5 @@ class TestEveryJournal:
         assert journal.n_plays() == 0
 
 
-def skipped(number: int) -> Play:
-    return Play(number, np.array([], np.int32), np.array([], np.bool_), 0.25)
+def skipped(number: int, chain: int = 0) -> Play:
+    return Play(number, np.array([], np.int32), np.array([], np.bool_), 0.25, chain)

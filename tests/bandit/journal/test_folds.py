@@ -33,7 +33,7 @@ def test_trajectories_are_the_means_of_the_counts(seed, n_plays):
     for t in range(n_plays + 1):
         journal = MemoryJournal()
         for play in plays[:t]:
-            journal.append(0, play)
+            journal.append([play])
         successes, failures = fold_counts(journal, n_arms)
         a, b = prior_a + successes[chosen], prior_b + failures[chosen]
         np.testing.assert_allclose(found[t], a / (a + b), rtol=1e-12)

@@ -20,7 +20,7 @@ def write_and_leave(path, n_plays, restart_after=None):
         for number in range(n_plays):
             if number == restart_after:
                 journal._db.execute("PRAGMA wal_checkpoint(RESTART)")
-            journal.append(0, make_play(number))
+            journal.append([make_play(number)])
             ends.append(log.stat().st_size)
         return path.read_bytes(), log.read_bytes(), ends
 

@@ -23,7 +23,7 @@ def test_a_memory_journal_is_small():
     tracemalloc.start()
     try:
         for t in range(500):
-            journal.append(0, Play(t, arms, arms % 7 == t % 7, 0.1))
+            journal.append([Play(t, arms, arms % 7 == t % 7, 0.1)])
         used, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -27,7 +27,7 @@ class TestSqliteJournal:
         path = tmp_path / "a"
         with SqliteJournal(path) as journal:
             journal.begin(HEADER)
-            journal.append(0, Play(0, np.array([1, 258]), np.array([True, False]), 0.5))
+            journal.append([Play(0, np.array([1, 258]), np.array([True, False]), 0.5)])
             db = sqlite3.connect(path)
             assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
             assert db.execute("PRAGMA application_id").fetchone() == (0x5456534A,)
@@ -41,7 +41,7 @@ class TestSqliteJournal:
             SqliteJournal(tmp_path / "a") as journal,
             pytest.raises(JournalError, match="call begin first"),
         ):
-            journal.append(0, make_play(0))
+            journal.append([make_play(0)])
 
     def test_blobs_need_a_header(self, tmp_path):
         with (
@@ -76,7 +76,7 @@ class TestSqliteJournal:
         path = tmp_path / "a"
         write(path, 2)
         with SqliteJournal(path) as writer, SqliteJournal(path) as reader:
-            writer.append(0, make_play(2))
+            writer.append([make_play(2)])
             assert_holds(reader, 3)
 
     def test_of_two_writers_the_second_is_refused(self, tmp_path):
@@ -86,27 +86,27 @@ class TestSqliteJournal:
             with pytest.raises(JournalError, match="only one run may write"):
                 second.begin(HEADER)
         with SqliteJournal(path) as first, SqliteJournal(path) as second:
-            first.append(0, make_play(0))
+            first.append([make_play(0)])
             with pytest.raises(JournalError, match="only one run may write"):
-                second.append(0, make_play(0))
+                second.append([make_play(0)])
             second.n_plays = lambda chain=0: 0
             with pytest.raises(JournalError, match=r"UNIQUE.*only one run may write"):
-                second.append(0, make_play(0))
+                second.append([make_play(0)])
             assert_holds(first, 1)
 
     def test_plays_that_fail_while_written_leave_none_behind(self, tmp_path):
         path = tmp_path / "a"
         write(path, 1)
         with SqliteJournal(path) as journal, SqliteJournal(path) as reader:
-            plays = [(1, make_play(0, 1)), (0, make_play(0))]
+            plays = [make_play(0, 1), make_play(0)]
             journal.n_plays = lambda chain=0: 0
             with pytest.raises(JournalError, match=r"UNIQUE.*only one run may write"):
-                journal.append_all(plays, {"head": b"of those plays"})
+                journal.append(plays, {"head": b"of those plays"})
             del journal.n_plays
             assert_holds(reader, 1)
             assert reader.kept("head") is None
             assert reader.n_plays(1) == 0
-            journal.append_all([(1, make_play(0, 1)), (0, make_play(1))])
+            journal.append([make_play(0, 1), make_play(1)])
             assert_holds(reader, 2)
 
     def test_a_locked_file_is_reported(self, tmp_path, monkeypatch):
@@ -117,10 +117,10 @@ class TestSqliteJournal:
         with SqliteJournal(path) as journal:
             other.execute("BEGIN IMMEDIATE")
             with pytest.raises(JournalError, match=r"locked.*only one run may write"):
-                journal.append(0, make_play(1))
+                journal.append([make_play(1)])
             other.execute("ROLLBACK")
             other.close()
-            journal.append(0, make_play(1))
+            journal.append([make_play(1)])
             assert_holds(journal, 2)
 
     def test_a_full_disk_keeps_what_is_written(self, tmp_path):
@@ -129,7 +129,7 @@ class TestSqliteJournal:
         with SqliteJournal(path) as journal:
             journal._db.execute("PRAGMA max_page_count = 1")
             with pytest.raises(JournalError, match=r"full.*run again"):
-                journal.append(0, make_play(3))
+                journal.append([make_play(3)])
             assert_holds(journal, 3)
         write(path, 20)
         with SqliteJournal(path) as journal:
@@ -139,7 +139,7 @@ class TestSqliteJournal:
         old, new = tmp_path / "old", tmp_path / "new"
         with SqliteJournal(old) as journal:
             journal.begin(HEADER)
-            journal.append(0, make_play(0))
+            journal.append([make_play(0)])
             (tmp_path / "new-wal").write_bytes((tmp_path / "old-wal").read_bytes())
         with SqliteJournal(new) as journal:
             assert journal.header is None
@@ -184,9 +184,9 @@ class TestSqliteJournal:
         path.touch()
         with SqliteJournal(path) as first:
             first.begin(HEADER)
-            first.append(0, make_play(0))
+            first.append([make_play(0)])
             first._create()
-            first.append(0, make_play(1))
+            first.append([make_play(1)])
             assert_holds(first, 2)
         with SqliteJournal(path) as journal:
             journal._create()

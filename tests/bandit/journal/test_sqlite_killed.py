@@ -25,7 +25,7 @@ with SqliteJournal(sys.argv[1]) as journal:
     journal.begin(HEADER)
     os.write(1, b"ready\\n")
     for number in range(journal.n_plays(), 100_000):
-        journal.append_all([(chain, make_play(number, chain)) for chain in (0, 1)])
+        journal.append([make_play(number, chain) for chain in (0, 1)])
         journal.keep("number", b"%d" % number)
         os.write(1, b"%d\\n" % number)
 """

@@ -35,8 +35,8 @@ class Header:
     entropy : int
         Seed of the run.
     n_arms, n_chains : int
-    settings : dict
-        For people; goes through JSON.
+    window : int
+        At most so many plays are chosen from one state of the arms.
     version : str
         Of the package.
     """
@@ -45,7 +45,7 @@ class Header:
     entropy: int
     n_arms: int
     n_chains: int
-    settings: dict[str, Any]
+    window: int
     version: str
 
 
@@ -65,8 +65,8 @@ class Journal(ABC):
     --------
     >>> from tvselect.bandit.journal import MemoryJournal
     >>> journal = MemoryJournal()
-    >>> header = journal.begin(Header("4f1c", 7, n_arms=5, n_chains=1, settings={}, version="1"))
-    >>> journal.append(0, Play(0, np.array([2, 4], np.int32), np.array([True, False]), 0.1))
+    >>> header = journal.begin(Header("4f1c", 7, n_arms=5, n_chains=1, window=1, version="1"))
+    >>> journal.append([Play(0, np.array([2, 4], np.int32), np.array([True, False]), 0.1)])
     >>> [(play.number, play.arms.tolist(), play.rewards.tolist()) for play in journal.plays()]
     [(0, [2, 4], [True, False])]
     >>> journal.keep("cuts", b"0.5")
@@ -76,6 +76,11 @@ class Journal(ABC):
 
     header: Header | None = None
     name: str = "journal"
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether plays outlive the process."""
+        return True
 
     @abstractmethod
     def n_plays(self, chain: int = 0) -> int:
@@ -123,26 +128,21 @@ class Journal(ABC):
             )
         return self.header
 
-    def append(self, chain: int, play: Play) -> None:
-        """Add the next play of a chain; when this returns, it outlives the process."""
-        self.append_all([(chain, play)])
-
-    def append_all(
-        self, plays: Sequence[tuple[int, Play]], keep: Mapping[str, bytes] | None = None
-    ) -> None:
-        """Add the next plays of some chains, all of them or none.
+    def append(self, plays: Sequence[Play], keep: Mapping[str, bytes] | None = None) -> None:
+        """Add the next plays of some chains, all or none; when this returns, they last.
 
         A play without arms is legal: it stands for a batch that was skipped.
 
         Parameters
         ----------
-        plays : sequence of (chain, Play)
+        plays : sequence of Play
         keep : mapping of name to bytes, optional
             Blobs to keep with the plays, if these are added.
         """
         rows: list[tuple[int, int, Record]] = []
         held: dict[int, int] = {}
-        for chain, play in plays:
+        for play in plays:
+            chain = int(play.chain)
             if chain < 0 or (self.header is not None and chain >= self.header.n_chains):
                 raise ValueError(f"{self.name} has no chain {chain}")
             if not (_is_sound(play.arms, play.rewards, self.header) and isfinite(play.seconds)):
@@ -151,9 +151,12 @@ class Journal(ABC):
             if play.number != number:
                 what = f"holds {number} plays of chain {chain}: the next is not play {play.number}"
                 raise self._error(what, ONE_WRITER)
-            rows.append((int(chain), number, _pack(chain, play)))
+            rows.append((chain, number, pack(play)))
             held[chain] = number + 1
         self._write(rows, _with_checksums(keep or {}))
+
+    def settle(self) -> None:  # noqa: B027
+        """Mend what an interrupt in the midst of :meth:`append` may have left half done."""
 
     def plays(self, chain: int = 0, start: int = 0) -> Iterator[Play]:
         """Plays of a chain in order, from a number on."""
@@ -220,11 +223,14 @@ def _with_checksums(blobs: Mapping[str, bytes]) -> dict[str, tuple[bytes, int]]:
     }
 
 
-def _pack(chain: int, play: Play) -> Record:
+def pack(play: Play) -> Record:
+    """A play as it is stored."""
     arms = play.arms.astype("<i4").tobytes()
     rewards = np.packbits(play.rewards).tobytes()
     seconds = float(play.seconds)
-    return Record(arms, rewards, seconds, _checksum(chain, play.number, arms, rewards, seconds))
+    return Record(
+        arms, rewards, seconds, _checksum(play.chain, play.number, arms, rewards, seconds)
+    )
 
 
 def _unpack(chain: int, number: int, record: Record, header: Header | None) -> Play | None:
@@ -241,4 +247,4 @@ def _unpack(chain: int, number: int, record: Record, header: Header | None) -> P
     rewards = np.unpackbits(bits, count=arms.size).astype(np.bool_)
     if not _is_sound(arms, rewards, header):
         return None
-    return Play(number, arms, rewards, record.seconds)
+    return Play(number, arms, rewards, record.seconds, int(chain))

@@ -1,30 +1,81 @@
-"""The journal in memory."""
+"""The journal in memory, which may mirror one on disk."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
-from tvselect.bandit.journal.base import Header, Journal, Record
+from tvselect.bandit.journal.base import Header, Journal, JournalError, Record, pack
 
 
 class MemoryJournal(Journal):
-    """A journal that goes with the process; four bytes and a bit for each played arm."""
+    """A journal that goes with the process; four bytes and a bit for each played arm.
+
+    With a journal on disk attached it is the mirror of that one: every write goes to the disk
+    first, so that what the memory holds outlives the process, and is read from memory.
+    """
 
     def __init__(self) -> None:
         self._records: dict[int, list[Record]] = {}
         self._blobs: dict[str, tuple[bytes, int]] = {}
+        self._disk: Journal | None = None
+
+    def attach(self, disk: Journal, header: Header) -> Header:
+        """Mirror a journal on disk until this one is closed; plays that it holds are taken over.
+
+        Returns
+        -------
+        Header
+            The stored one.
+        """
+        try:
+            stored = disk.begin(header)
+            self.header, self.name, self._disk = stored, disk.name, disk
+            self._catch_up()
+        except BaseException:
+            self._disk = None
+            disk.close()
+            raise
+        return stored
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether a journal on disk is attached."""
+        return self._disk is not None
 
     def n_plays(self, chain: int = 0) -> int:
         """Number of plays of a chain."""
         return len(self._records.get(chain, ()))
 
+    def settle(self) -> None:
+        """Take over plays that an interrupt has left on the disk only."""
+        with suppress(JournalError):  # the next write says what is wrong
+            self._catch_up()
+
     def close(self) -> None:
-        """Nothing to let go of: the plays stay readable."""
+        """Let go of the disk: the plays stay readable."""
+        disk, self._disk = self._disk, None
+        if disk is not None:
+            disk.close()
+
+    def _catch_up(self) -> None:
+        if self._disk is None or self.header is None:
+            return
+        for chain in range(self.header.n_chains):
+            missing = self._disk.plays(chain, self.n_plays(chain))
+            self._remember([(chain, play.number, pack(play)) for play in missing], {})
 
     def _store_header(self, header: Header) -> None:
         pass
 
     def _write(
+        self, rows: Sequence[tuple[int, int, Record]], blobs: Mapping[str, tuple[bytes, int]]
+    ) -> None:
+        if self._disk is not None:
+            self._disk._write(rows, blobs)
+        self._remember(rows, blobs)
+
+    def _remember(
         self, rows: Sequence[tuple[int, int, Record]], blobs: Mapping[str, tuple[bytes, int]]
     ) -> None:
         self._blobs.update(blobs)
@@ -36,4 +87,6 @@ class MemoryJournal(Journal):
         return self._records[chain][number]
 
     def _read_kept(self, name: str) -> tuple[bytes, int] | None:
+        if name not in self._blobs and self._disk is not None:
+            return self._disk._read_kept(name)
         return self._blobs.get(name)

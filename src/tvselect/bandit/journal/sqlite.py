@@ -64,9 +64,9 @@ class SqliteJournal(Journal):
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with SqliteJournal(f"{folder}/run.journal") as journal:
-    ...         header = journal.begin(Header("4f1c", 7, 5, 1, {}, "1"))
+    ...         header = journal.begin(Header("4f1c", 7, 5, 1, 1, "1"))
     ...     with SqliteJournal(f"{folder}/run.journal") as journal:
-    ...         journal.begin(Header("4f1c", 8, 5, 1, {}, "1")).entropy
+    ...         journal.begin(Header("4f1c", 8, 5, 1, 1, "1")).entropy
     7
     """
 
@@ -233,12 +233,15 @@ def _read_header(text: bytes) -> Header | None:
         values = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    kinds = {"fingerprint": str, "entropy": int, "n_arms": int, "n_chains": int}
-    kinds |= {"settings": dict, "version": str}
-    if not isinstance(values, dict) or {n: type(v) for n, v in values.items()} != kinds:
+    if not isinstance(values, dict):
+        return None
+    kinds = dict.fromkeys(("entropy", "n_arms", "n_chains", "window"), int)
+    kinds |= {"fingerprint": str, "version": str}
+    if {n: type(v) for n, v in values.items()} != kinds:
         return None
     header = Header(**values)
-    return header if header.entropy >= 0 and min(header.n_arms, header.n_chains) >= 1 else None
+    counts = header.n_arms, header.n_chains, header.window
+    return header if header.entropy >= 0 and min(counts) >= 1 else None
 
 
 @cache

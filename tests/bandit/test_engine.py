@@ -1,0 +1,171 @@
+"""The loop that is run, and that the documentation quotes."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tvselect.bandit import engine, stopping
+from tvselect.bandit.arms import Arms
+from tvselect.bandit.chain import Chains, ThompsonChain
+from tvselect.bandit.engine import Scorer, least
+from tvselect.bandit.journal import Header, JournalError, MemoryJournal, SqliteJournal
+from tvselect.bandit.oracle import Oracle
+from tvselect.bandit.stopping import NoMoreData, StoppingRule, StopReason
+
+THETA = np.array([0.9, 0.8, 0.5, 0.2, 0.1])
+
+
+class Known(Scorer):
+    """Arms of known means; ``at`` and ``error`` say when a call fails, and how."""
+
+    def __init__(self, at=None, error=None):
+        self.at, self.error, self.n_calls = at, error, 0
+
+    def __call__(self, pending):
+        self.n_calls += 1
+        if self.n_calls == self.at:
+            raise self.error
+        return [play.score(lambda arms, rng: THETA[arms]) for play in pending]
+
+
+def game(n_chains=2, window=1, disk=None):
+    journal, header = MemoryJournal(), Header("fp", 1, 5, n_chains, window, "1")
+    if disk is None:
+        journal.begin(header)
+    else:
+        journal.attach(SqliteJournal(disk), header)
+    chains = Chains(
+        ThompsonChain(Arms(5), Oracle(), entropy=1, chain=k, window=window) for k in range(n_chains)
+    )
+    chains.follow(journal)
+    return chains, journal
+
+
+def run(chains, journal, scorer=None, **rules):
+    shown = []
+    reason = engine.play(chains, scorer or Known(), journal, StoppingRule(**rules), shown.extend)
+    return reason, shown
+
+
+def plays_of(journal, n_chains=2):
+    return [
+        (play.chain, play.number, play.arms.tolist(), play.rewards.tolist())
+        for chain in range(n_chains)
+        for play in journal.plays(chain)
+    ]
+
+
+def test_all_plays_that_were_asked_for_are_made_shown_and_written():
+    chains, journal = game()
+    reason, shown = run(chains, journal, n_plays=30)
+    assert reason is StopReason.PLAYS
+    assert len(shown) == 60
+    assert [journal.n_plays(k) for k in (0, 1)] == [30, 30]
+
+
+def test_patience_waits_for_all_chains():
+    chains, journal = game()
+    reason, _ = run(chains, journal, n_plays=1000, patience=15)
+    assert reason is StopReason.PATIENCE
+    assert min(chain.n_unchanged for chain in chains) == 15
+    assert journal.n_plays(0) == journal.n_plays(1) < 1000
+
+
+def test_the_time_limit_ends_a_run(monkeypatch):
+    ticks = iter(range(10**6))
+    monkeypatch.setattr(
+        stopping, "time", type("Clock", (), {"perf_counter": lambda: float(next(ticks))})
+    )
+    chains, journal = game()
+    reason, _ = run(chains, journal, time_limit=12.5)
+    assert reason is StopReason.TIME_LIMIT
+    assert journal.n_plays() == 12
+
+
+def test_the_end_of_the_data_ends_a_run():
+    chains, journal = game()
+    reason, _ = run(chains, journal, Known(8, NoMoreData(StopReason.ROUNDS)))
+    assert reason is StopReason.ROUNDS
+    assert journal.n_plays() == chains.n_plays == 7
+
+
+@pytest.mark.parametrize("window", [1, 4])
+@pytest.mark.parametrize("at", [1, 2, 20, 30])
+def test_an_interrupt_ends_a_run_and_the_next_one_makes_the_same_plays(window, at):
+    chains, journal = game(window=window)
+    reason, _ = run(chains, journal, Known(at, KeyboardInterrupt()), n_plays=80)
+    assert reason is StopReason.INTERRUPTED
+    assert run(chains, journal, n_plays=80)[0] is StopReason.PLAYS
+    undisturbed = game(window=window)
+    run(*undisturbed, n_plays=80)
+    assert plays_of(journal) == plays_of(undisturbed[1])
+
+
+def test_an_error_leaves_the_chains_where_the_journal_is():
+    chains, journal = game()
+    with pytest.raises(ZeroDivisionError):
+        run(chains, journal, Known(10, ZeroDivisionError()), n_plays=80)
+    assert chains.n_plays == journal.n_plays() == 9
+
+
+def test_a_play_that_reached_the_disk_only_is_taken_over(tmp_path, monkeypatch):
+    """Ctrl-C between the two writes of an append: the disk is first, memory catches up."""
+    chains, journal = game(disk=tmp_path / "a")
+    remember, n_calls = journal._remember, iter(range(100))
+
+    def interrupted(rows, blobs):
+        if next(n_calls) == 6:
+            raise KeyboardInterrupt
+        remember(rows, blobs)
+
+    monkeypatch.setattr(journal, "_remember", interrupted)
+    reason, _ = run(chains, journal, n_plays=20)
+    assert reason is StopReason.INTERRUPTED
+    assert chains.n_plays == journal.n_plays() == 7
+    assert run(chains, journal, n_plays=20)[0] is StopReason.PLAYS
+    journal.close()
+    undisturbed = game()
+    run(*undisturbed, n_plays=20)
+    with SqliteJournal(tmp_path / "a") as disk:
+        assert plays_of(disk) == plays_of(journal) == plays_of(undisturbed[1])
+
+
+def test_a_disk_that_fails_ends_the_run_with_its_error(tmp_path, monkeypatch):
+    chains, journal = game(disk=tmp_path / "a")
+    disk = journal._disk
+
+    def full(rows, blobs):
+        raise JournalError("full")
+
+    run(chains, journal, n_plays=5)
+    monkeypatch.setattr(disk, "_write", full)
+    with pytest.raises(JournalError, match="full"):
+        run(chains, journal, n_plays=10)
+    assert chains.n_plays == journal.n_plays() == 5
+    journal.close()
+
+
+def test_a_resumed_run_has_nothing_left_to_do():
+    chains, journal = game()
+    run(chains, journal, n_plays=12)
+    scorer = Known()
+    assert run(chains, journal, scorer, n_plays=12)[0] is StopReason.PLAYS
+    assert scorer.n_calls == 0
+
+
+def test_the_least_of_the_limits():
+    assert least(None, 3, 2) == 2
+    assert least(None, None) is None
+
+
+def test_the_documentation_quotes_the_loop_that_is_run():
+    page = (Path(__file__).parents[2] / "docs" / "method.md").read_text()
+    quoted = re.search(r"```python\n(def play\(.*?)```", page, re.DOTALL)
+    assert quoted is not None
+    source = re.sub(r'    """.*?"""\n', "", inspect.getsource(engine.play), flags=re.DOTALL)
+    assert quoted[1].strip() == source.strip()
