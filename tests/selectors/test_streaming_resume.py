@@ -72,7 +72,7 @@ def test_a_run_that_stops_and_goes_on_is_the_whole_run(kind, settings, tmp_path,
     resumed = fit(clone(one))
     assert_same(resumed, whole)
     assert_array_equal(resumed.decoy_probabilities_, whole.decoy_probabilities_)
-    assert resumed.stop_reason_ == "the stream has ended after 3 round(s)"
+    assert resumed.stop_reason_ == "rounds"
     assert_same_journal(one.journal, whole)
     assert_same(fit(clone(one)), whole)
     assert_same(fit(clone(one).set_params(n_rounds=1)), whole)
@@ -111,7 +111,7 @@ def test_patience_goes_on_counting(tmp_path, monkeypatch):
     fit_for(one, whole.n_plays_ - 3, monkeypatch, lambda one: one.fit(X, y))
     resumed = clone(one).fit(X, y)
     assert_same(resumed, whole)
-    assert resumed.stop_reason_ == "the model has not changed for 9 plays"
+    assert resumed.stop_reason_ == "patience"
     assert_same(clone(one).fit(X, y), whole)
 
 

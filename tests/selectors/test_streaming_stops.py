@@ -36,11 +36,11 @@ def test_a_short_last_part_is_skipped():
 def test_patience_stops_a_steady_game():
     X, y = make_data()
     fitted = selector(n_rounds=None, patience=6).fit(X, y)
-    assert fitted.stop_reason_ == "the model has not changed for 6 plays"
+    assert fitted.stop_reason_ == "patience"
     assert 6 < fitted.n_plays_ < 60
     assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
     fitted = selector(n_rounds=2, patience=1000).fit(X, y)
-    assert fitted.stop_reason_ == "the stream has ended after 2 round(s)"
+    assert fitted.stop_reason_ == "rounds"
     assert fitted.n_plays_ == 30
 
 
@@ -49,7 +49,7 @@ def test_the_time_limit_stops_between_plays(n, monkeypatch):
     X, y = make_data()
     limit = stop_after(monkeypatch, n)
     fitted = selector(n_rounds=None, time_limit=limit).fit(X, y)
-    assert fitted.stop_reason_ == f"the time limit of {n}.5 s is reached"
+    assert fitted.stop_reason_ == "time limit"
     assert fitted.n_plays_ == n
     assert plays_of(fitted) == plays_of(selector(n_rounds=2).fit(X, y))[:n]
 
@@ -58,7 +58,7 @@ def test_no_time_at_all_selects_nothing():
     X, y = make_data()
     fitted = selector(time_limit=1e-9).fit(X, y)
     assert fitted.n_plays_ == 0
-    assert "time limit" in fitted.stop_reason_
+    assert fitted.stop_reason_ == "time limit"
     assert not fitted.support_.any()
 
 
@@ -98,7 +98,7 @@ def test_an_error_leaves_what_was_learned_before_it():
     assert_array_equal(
         fitted.inclusion_probabilities_, (1 + successes) / (2 + successes + failures)
     )
-    assert fitted.stop_reason_ == "stopped by an error"
+    assert fitted.stop_reason_ == "error"
 
 
 def test_an_error_in_the_first_part_leaves_the_selector_as_it_was():

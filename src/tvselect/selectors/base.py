@@ -61,10 +61,6 @@ class BanditSelector(SelectorMixin, BaseEstimator, ABC):  # type: ignore[misc]
         self.inclusion_spread_ = layout.by_feature(
             np.std([chain.arms.means() for chain in chains], axis=0), 0.0
         )
-        if reason is StopReason.INTERRUPTED:
-            warnings.warn(
-                "interrupted; the result covers the plays so far", RuntimeWarning, stacklevel=4
-            )
         return pooled
 
     def _check_shared(self) -> None:
@@ -102,6 +98,13 @@ def as_reward(reward: Reward | Callable[..., ArrayLike] | None) -> Reward:
     if reward is None:
         return BartReward()
     return reward if isinstance(reward, Reward) else FunctionReward(reward)
+
+
+def warn_of_interrupt(reason: StopReason | None, stacklevel: int) -> None:
+    """Say that the result is not that of a whole run."""
+    if reason is StopReason.INTERRUPTED:
+        text = "interrupted; the result covers the plays so far"
+        warnings.warn(text, RuntimeWarning, stacklevel=stacklevel + 1)
 
 
 def check_count(value: Any, name: str) -> None:

@@ -21,7 +21,7 @@ from tvselect.bandit.stopping import StoppingRule, StopReason
 from tvselect.inputs import OutcomeReader
 from tvselect.rewards import Reward
 from tvselect.runners import Runner, open_runner, opened
-from tvselect.selectors.base import BanditSelector, as_reward, check_count
+from tvselect.selectors.base import BanditSelector, as_reward, check_count, warn_of_interrupt
 from tvselect.selectors.batches import BatchCursor, StreamScorer, StreamState, known_batches
 from tvselect.selectors.features import needs_encoding
 from tvselect.selectors.game import progress_bar, set_up_game
@@ -245,7 +245,10 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
                 self._game.journal.attach(SqliteJournal(self.journal), self._game.header)
             with self._game.journal:
                 rule = StoppingRule(self._game.chains.n_plays + 1)
-                self._hear(source, lambda number: batch, open_runner(None, self.n_jobs), rule)
+                runner = open_runner(None, self.n_jobs)
+                reason = self._hear(source, lambda number: batch, runner, rule)
+                if reason is StopReason.INTERRUPTED:
+                    raise KeyboardInterrupt
         except BaseException:
             if is_new and hasattr(self, "_game"):
                 del self._game
@@ -284,6 +287,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
                         self._read_off(StopReason.ERROR)
                     raise
         self._read_off(reason)
+        warn_of_interrupt(reason, stacklevel=3)
         if 0 < self.n_plays_ == self.history_.n_skipped:
             warnings.warn(
                 "every batch was skipped: too few rows, or y is constant, in each of them",

@@ -19,7 +19,7 @@ from tvselect.bandit.stopping import StoppingRule
 from tvselect.inputs import Numbered, read_outcome
 from tvselect.rewards import Data, Reward
 from tvselect.runners import opened
-from tvselect.selectors.base import BanditSelector, as_reward
+from tvselect.selectors.base import BanditSelector, as_reward, warn_of_interrupt
 from tvselect.selectors.features import (
     Features,
     encode_categories,
@@ -213,6 +213,7 @@ class ThompsonSelector(BanditSelector):
             ):
                 reason = engine.play(game.chains, TableScorer(run), game.journal, rule, watch)
         self._conclude(game, reason)
+        warn_of_interrupt(reason, stacklevel=2)
         return self
 
     def _features(self, X: Any, reward: Reward) -> Features:

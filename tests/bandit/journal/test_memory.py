@@ -13,7 +13,7 @@ from tvselect.bandit.play import Play
 
 def test_a_memory_journal_takes_plays_without_a_header_and_can_be_copied():
     journal = MemoryJournal()
-    journal.append(3, make_play(0, 3))
+    journal.append([make_play(0, 3)])
     assert_holds(copy.deepcopy(journal), 1, 3)
 
 

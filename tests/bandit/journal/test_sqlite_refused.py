@@ -124,7 +124,7 @@ class TestRefused:
         with SqliteJournal(path) as journal:
             journal.begin(HEADER)
             play = Play(0, np.array([N_ARMS]), np.array([True]), 0.1)
-            journal._write([(0, 0, base._pack(0, play))], {})
+            journal._write([(0, 0, base.pack(play))], {})
             with pytest.raises(JournalError, match="damaged at play 0"):
                 list(journal.plays())
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from tvselect.bandit.journal.base import Header, Journal, JournalError, Record, pack
+from tvselect.bandit.journal.base import ONE_WRITER, Header, Journal, JournalError, Record, pack
+
+Writing = tuple[Sequence[tuple[int, int, Record]], Mapping[str, tuple[bytes, int]]]
+NOTHING: Writing = ((), {})
 
 
 class MemoryJournal(Journal):
@@ -19,9 +22,13 @@ class MemoryJournal(Journal):
         self._records: dict[int, list[Record]] = {}
         self._blobs: dict[str, tuple[bytes, int]] = {}
         self._disk: Journal | None = None
+        self._writing = NOTHING
 
     def attach(self, disk: Journal, header: Header) -> Header:
-        """Mirror a journal on disk until this one is closed; plays that it holds are taken over.
+        """Mirror a journal on disk until this one is closed.
+
+        An empty journal takes over the plays that the disk holds; one with plays must hold
+        as many.
 
         Returns
         -------
@@ -30,8 +37,14 @@ class MemoryJournal(Journal):
         """
         try:
             stored = disk.begin(header)
+            for chain in range(stored.n_chains):
+                n, n_there = self.n_plays(chain), disk.n_plays(chain)
+                if n not in (0, n_there):
+                    what = f"holds {n_there} plays of chain {chain}: this run has made {n}"
+                    raise disk._error(what, ONE_WRITER)
+                missing = disk.plays(chain, n)
+                self._remember([(chain, play.number, pack(play)) for play in missing], {})
             self.header, self.name, self._disk = stored, disk.name, disk
-            self._catch_up()
         except BaseException:
             self._disk = None
             disk.close()
@@ -48,22 +61,18 @@ class MemoryJournal(Journal):
         return len(self._records.get(chain, ()))
 
     def settle(self) -> None:
-        """Take over plays that an interrupt has left on the disk only."""
+        """Remember plays that an interrupt has left on the disk only."""
+        (rows, blobs), self._writing = self._writing, NOTHING
         with suppress(JournalError):  # the next write says what is wrong
-            self._catch_up()
+            disk, missing = self._disk, [row for row in rows if row[1] >= self.n_plays(row[0])]
+            if disk is not None and all(disk._read(*row[:2]) == row[2] for row in missing):
+                self._remember(missing, blobs)
 
     def close(self) -> None:
         """Let go of the disk: the plays stay readable."""
         disk, self._disk = self._disk, None
         if disk is not None:
             disk.close()
-
-    def _catch_up(self) -> None:
-        if self._disk is None or self.header is None:
-            return
-        for chain in range(self.header.n_chains):
-            missing = self._disk.plays(chain, self.n_plays(chain))
-            self._remember([(chain, play.number, pack(play)) for play in missing], {})
 
     def _store_header(self, header: Header) -> None:
         pass
@@ -72,8 +81,10 @@ class MemoryJournal(Journal):
         self, rows: Sequence[tuple[int, int, Record]], blobs: Mapping[str, tuple[bytes, int]]
     ) -> None:
         if self._disk is not None:
+            self._writing = rows, blobs
             self._disk._write(rows, blobs)
         self._remember(rows, blobs)
+        self._writing = NOTHING
 
     def _remember(
         self, rows: Sequence[tuple[int, int, Record]], blobs: Mapping[str, tuple[bytes, int]]
