@@ -11,7 +11,8 @@ a bound of the paper's form, ``p log T``.
 import numpy as np
 from matplotlib import pyplot as plt
 
-from tvselect.bandit.regret import regret_bound, simulate_game
+from tvselect.bandit.bounds import regret_bound
+from tvselect.bandit.regret import simulate_game
 from tvselect.plotting import plot_regret
 
 THETA = np.r_[np.full(5, 0.8), np.full(45, 0.2)]
