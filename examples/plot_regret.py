@@ -5,13 +5,14 @@ Regret and its bound
 How much is lost by not knowing the arms? Games with known arm means: 5 arms that pay in 80 % of
 their plays, 45 that pay in 20 %. The regret after a play is what the best set would have earned
 so far, less what was earned. It grows like the logarithm of the number of plays, and stays below
-a bound of the paper's form, ``p log T``.
+our bound, which has the form of the paper's, ``p log T``, and smaller constants.
 """
 
 import numpy as np
 from matplotlib import pyplot as plt
 
-from tvselect.bandit.regret import regret_bound, simulate_game
+from tvselect.bandit.bounds import regret_bound
+from tvselect.bandit.regret import simulate_game
 from tvselect.plotting import plot_regret
 
 THETA = np.r_[np.full(5, 0.8), np.full(45, 0.2)]
@@ -21,7 +22,9 @@ game = simulate_game(THETA, N_PLAYS, np.random.default_rng(0), n_runs=N_RUNS)
 bound = regret_bound(THETA, np.arange(1, N_PLAYS + 1))
 print(
     f"{N_RUNS} games of {THETA.size} arms: regret {game.regret[:, -1].mean():.1f} on average "
-    f"after {N_PLAYS} plays, {game.regret[:, -1].max():.1f} at most; bound {bound[-1]:.1f}"
+    f"after {N_PLAYS} plays, {game.regret[:, -1].max():.1f} at most; bound {bound[-1]:.1f}; "
+    f"the model is right in {game.right_model[:, -1].mean():.0%}, the last play in "
+    f"{game.right_set[:, -1].mean():.0%} of the games"
 )
 
 # %%

@@ -4,7 +4,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from tvselect.bandit.regret import regret_bound, simulate_game
+from tvselect.bandit.bounds import regret_bound
+from tvselect.bandit.regret import simulate_game
 from tvselect.plotting import plot_regret, regret_band
 
 THETA = [0.9, 0.1, 0.2]

@@ -1,4 +1,4 @@
-"""What a game pays, and what it costs not to know the arms: reward, regret and a bound of it."""
+"""What a game pays and what it costs not to know the arms: rewards, regret, simulated games."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def arm_values(theta: ArrayLike, C: ArrayLike = MEDIAN_MODEL_COST) -> Floats:
     >>> arm_values([0.9, 0.6, 0.1]).round(3)
     array([ 0.385,  0.096, -0.385])
     """
-    return np.log1p(1 / np.asarray(C)) * (np.asarray(theta) - _threshold(C))
+    return np.log1p(1 / np.asarray(C)) * (np.asarray(theta) - threshold(np.asarray(C)))
 
 
 def expected_reward(
@@ -82,9 +82,22 @@ def cumulative_regret(
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """What came of a simulated game: (runs, plays) of regret so far, (runs, arms) at the end."""
+    """What came of a simulated game, by run: after each play, and of each arm at the end.
+
+    Attributes
+    ----------
+    regret : array of shape (n_runs, n_plays)
+        Summed over the plays so far.
+    right_set, signals_played, right_model : masks of shape (n_runs, n_plays)
+        Whether the play was that of the best set; whether it held all arms of the best set;
+        whether the arms with a posterior mean above the threshold are the best set after it.
+    posterior_means, times_played : arrays of shape (n_runs, n_arms)
+    """
 
     regret: Floats
+    right_set: Mask
+    signals_played: Mask
+    right_model: Mask
     posterior_means: Floats
     times_played: NDArray[np.int64]
 
@@ -101,7 +114,7 @@ def simulate_game(
     """Thompson sampling with Bernoulli arms and Beta(1, 1) priors, many runs side by side.
 
     A play of no arm is legal here and pays nothing; so every arm of fixed mean is a game of its
-    own, which is what :func:`regret_bound` is about.
+    own, which is what :func:`tvselect.bandit.bounds.regret_bound` is about.
 
     Parameters
     ----------
@@ -120,8 +133,10 @@ def simulate_game(
     >>> game = simulate_game([0.9, 0.1], 300, np.random.default_rng(1), n_runs=100)
     >>> game.regret.shape, game.posterior_means.mean(axis=0).round(1)
     ((100, 300), array([0.9, 0.1]))
+    >>> float(game.right_model[:, -1].mean())
+    1.0
     """
-    c = _threshold(C)
+    c = threshold(np.asarray(C))
     if callable(theta):
         if best is None:
             raise ValueError("means that depend on the played set need best, the best set of arms")
@@ -133,6 +148,7 @@ def simulate_game(
     a = np.ones((n_runs, target.shape[1]))
     b = np.ones_like(a)
     losses = np.empty((n_runs, n_plays))
+    right_set, signals_played, right_model = np.empty((3, n_runs, n_plays), dtype=np.bool_)
     for t in range(n_plays):
         played = rng.beta(a, b) >= c
         mean = means(played)
@@ -140,7 +156,11 @@ def simulate_game(
         a += won
         b += played & ~won
         losses[:, t] = most - expected_reward(played, mean, C)
-    return Game(np.cumsum(losses, axis=1), a / (a + b), (a + b - 2).astype(np.int64))
+        right_set[:, t] = (played == target).all(axis=1)
+        signals_played[:, t] = (played >= target).all(axis=1)
+        right_model[:, t] = ((a / (a + b) > c) == target).all(axis=1)
+    regret, times_played = np.cumsum(losses, axis=1), (a + b - 2).astype(np.int64)
+    return Game(regret, right_set, signals_played, right_model, a / (a + b), times_played)
 
 
 def dependent_means(
@@ -184,64 +204,3 @@ def dependent_means(
         return theta
 
     return means
-
-
-def regret_bound(
-    theta: ArrayLike,
-    n_plays: ArrayLike,
-    C: ArrayLike = MEDIAN_MODEL_COST,
-    *,
-    largest_loss: float | None = None,
-) -> Floats:
-    """Upper bound of the expected regret of :func:`simulate_game` after so many plays.
-
-    With ``D = |theta - c|``, an arm below its threshold is played at most
-    ``2 log(T) / D^2 + 4 / D^2 + 3`` times on average in ``T`` plays, and an arm above it is ever
-    left out at most ``1 / d^3 + 6 / d^2 + 3`` times, ``d = min(D, (1 - c) / 2)``; each such mistake
-    costs ``L D``. Summed over p arms this has the form of the paper's bounds, ``p log T``.
-
-    Parameters
-    ----------
-    theta : array-like
-        The arms' means. Where they depend on the played set but keep to their side of the
-        threshold: the lowest that a signal's mean and the highest that a noise arm's can get.
-    n_plays : int or array-like
-    C : float or array-like
-        The cost of an arm, or one of every arm.
-    largest_loss : float, optional
-        For means that depend on the played set: the most that a play can lose against the best
-        set. The bound is then this loss times the mistakes, the form of the paper's Theorem 1.
-
-    Notes
-    -----
-    The constants are not those of Liu and Rockova (2021), nor does it cover signals that need
-    others (:func:`dependent_means` with ``needs``). It is the argument of Agrawal and Goyal (2013,
-    "Further optimal regret bounds for Thompson sampling") for a fixed threshold. An arm with
-    ``s`` successes in ``k`` plays is played with probability ``q = P(Bin(k + 1, c) <= s)``. Below
-    the threshold it is played a next time within T plays with probability ``min(1, T q)`` or
-    less; by Hoeffding, ``s >= k (c - D/2)`` and otherwise ``q`` are below ``exp(-k D^2 / 2)``; sum
-    over k. Above the threshold it waits ``1/q - 1`` plays on average. Where ``s >= (k + 1) c``,
-    ``q`` is at least 1/2, and Hoeffding gives ``6 / D^2 + 3`` in all. Elsewhere ``q`` is at least
-    its last term, and ratios of binomial terms sum to
-    ``(1 - c) / (1 - theta) exp(-2 (k + 1) D^2) / D`` or less. Waiting falls with ``theta``: one may
-    put ``theta <= (1 + c) / 2``, where the first factor is at most 2. Dependence on the played set
-    changes nothing but that successes dominate, or are dominated by, binomial ones.
-
-    Examples
-    --------
-    >>> regret_bound([0.9, 0.1], [100, 10_000]).round(1)
-    array([ 71.4, 117.9])
-    """
-    c, values = _threshold(C), np.atleast_1d(arm_values(theta, C))
-    gaps = np.abs(np.atleast_1d(theta) - c)
-    plays = np.asarray(n_plays, dtype=np.float64)[..., np.newaxis]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        narrow = np.minimum(gaps, (1 - c) / 2)
-        left_out = 1 / narrow**3 + 6 / narrow**2 + 3
-        let_in = (2 * np.log(np.maximum(plays, 1)) + 4) / gaps**2 + 3
-        mistakes = np.minimum(plays, np.where(values >= 0, left_out, let_in))
-    return (mistakes * (np.abs(values) if largest_loss is None else largest_loss)).sum(axis=-1)
-
-
-def _threshold(C: ArrayLike) -> Floats:
-    return np.asarray(threshold(np.asarray(C, dtype=np.float64)))
