@@ -7,7 +7,7 @@ from scipy.stats import binom
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.chain import ThompsonChain, bernoulli
 from tvselect.bandit.oracle import Oracle
-from tvselect.bandit.stopping import Stopping
+from tvselect.bandit.stopping import Stopping, StopReason
 
 THETA = np.array([0.9, 0.8, 0.5, 0.2, 0.1, 0.0, 1.0])
 SETTINGS = {
@@ -78,7 +78,7 @@ def test_a_resumed_chain_stops_where_it_would_have():
     for _ in range(3):
         assert resumed.stop_reason() is None
         resumed.play(paid)
-    assert resumed.stop_reason() == whole.stop_reason() == "the model has not changed for 8 plays"
+    assert resumed.stop_reason() is whole.stop_reason() is StopReason.PATIENCE
 
 
 def test_a_play_does_not_depend_on_the_random_numbers_of_plays_before_it():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tvselect.bandit.stopping import Steadiness, Stopping
+from tvselect.bandit.stopping import Steadiness, Stopping, StopReason
 
 
 def models(*sets):
@@ -18,12 +18,12 @@ def test_nothing_stops_a_game_before_its_end(n_done):
 
 @pytest.mark.parametrize("n_done", [10, 11])
 def test_a_game_stops_after_its_plays(n_done):
-    assert Stopping(10).reason(n_done, 0) == "all 10 plays are done"
+    assert Stopping(10).reason(n_done, 0) is StopReason.PLAYS
 
 
 def test_a_steady_model_stops_the_game():
-    assert Stopping(10, 3).reason(4, 3) == "the model has not changed for 3 plays"
-    assert Stopping(10, 3).reason(4, 7) == "the model has not changed for 3 plays"
+    assert Stopping(10, 3).reason(4, 3) is StopReason.PATIENCE
+    assert Stopping(10, 3).reason(4, 7) is StopReason.PATIENCE
 
 
 def test_steadiness_counts_plays_without_a_change():

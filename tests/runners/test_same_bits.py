@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tvselect import BartReward, StreamingThompsonSelector, ThompsonSelector
+from tvselect.bandit.stopping import StopReason
 
 QUICK = BartReward(n_trees=5, n_iterations=40, proposals_per_column=0.0)
 N_COLUMNS = 40
@@ -105,7 +106,7 @@ def test_the_stream_stops_at_the_same_play_everywhere(where, files):
     folder, kind = files
     settings = dict(window=6, patience=12)
     one, other = online(folder, kind, **settings), online(folder, kind, **settings, **where)
-    assert one.stop_reason_ == other.stop_reason_ == "the model has not changed for 12 plays"
+    assert one.stop_reason_ is other.stop_reason_ is StopReason.PATIENCE
     assert bits(one) == bits(other)
 
 

@@ -28,6 +28,7 @@ from tests.selectors.streams import (
     selector,
 )
 from tvselect import BartReward, LassoReward, PValueReward, StreamingThompsonSelector
+from tvselect.bandit.stopping import StopReason
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ def test_fitted_attributes_fit_together():
     assert fitted.chain_supports_.shape == (3, P)
     assert fitted.n_plays_ == N // SIZE
     assert fitted.n_features_in_ == P
-    assert fitted.stop_reason_ == "the stream has ended after 1 round(s)"
+    assert fitted.stop_reason_ is StopReason.ROUNDS
     assert not hasattr(fitted, "feature_names_in_")
     assert fitted.decoy_probabilities_.shape == (0,)
     assert fitted.n_decoys_selected_ == 0
@@ -96,7 +97,7 @@ def test_playing_part_by_part_is_playing_the_whole(case, reward):
     by_parts = play_parts(selector(reward, **{**settings, "n_jobs": 1}), parts(X, y, size))
     assert_same(whole, by_parts)
     assert whole.n_plays_ == -(-N // size)
-    assert by_parts.stop_reason_ == "every batch handed in is played"
+    assert by_parts.stop_reason_ is StopReason.BATCHES
     assert_array_equal(whole.decoy_probabilities_, by_parts.decoy_probabilities_)
 
 

@@ -26,6 +26,7 @@ from tests.selectors.streams import (
 )
 from tvselect import BartReward, LassoReward, PValueReward
 from tvselect.bandit.journal import JournalError, SqliteJournal
+from tvselect.bandit.stopping import StopReason
 from tvselect.sources import SourceError
 
 N_BATCHES = 15
@@ -72,7 +73,7 @@ def test_a_run_that_stops_and_goes_on_is_the_whole_run(kind, settings, tmp_path,
     resumed = fit(clone(one))
     assert_same(resumed, whole)
     assert_array_equal(resumed.decoy_probabilities_, whole.decoy_probabilities_)
-    assert resumed.stop_reason_ == "the stream has ended after 3 round(s)"
+    assert resumed.stop_reason_ is StopReason.ROUNDS
     assert_same_journal(one.journal, whole)
     assert_same(fit(clone(one)), whole)
     assert_same(fit(clone(one).set_params(n_rounds=1)), whole)
@@ -111,7 +112,7 @@ def test_patience_goes_on_counting(tmp_path, monkeypatch):
     fit_for(one, whole.n_plays_ - 3, monkeypatch, lambda one: one.fit(X, y))
     resumed = clone(one).fit(X, y)
     assert_same(resumed, whole)
-    assert resumed.stop_reason_ == "the model has not changed for 9 plays"
+    assert resumed.stop_reason_ is StopReason.PATIENCE
     assert_same(clone(one).fit(X, y), whole)
 
 
@@ -125,7 +126,7 @@ def test_a_reward_that_fails_leaves_a_journal_that_can_be_continued(at, by, n_ch
     path = tmp_path / "run.journal"
     stopped = selector(Interrupted(at * n_chains, by), journal=path, **settings)
     if by is KeyboardInterrupt:
-        assert stopped.fit(X, y).stop_reason_ == "interrupted"
+        assert stopped.fit(X, y).stop_reason_ is StopReason.INTERRUPTED
     else:
         with pytest.raises(by, match="no luck"):
             stopped.fit(X, y)

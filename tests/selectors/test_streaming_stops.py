@@ -18,6 +18,7 @@ from tests.selectors.streams import (
     selector,
     stop_after,
 )
+from tvselect.bandit.stopping import StopReason
 from tvselect.sources import SourceError
 
 
@@ -36,11 +37,11 @@ def test_a_short_last_part_is_skipped():
 def test_patience_stops_a_steady_game():
     X, y = make_data()
     fitted = selector(n_rounds=None, patience=6).fit(X, y)
-    assert fitted.stop_reason_ == "the model has not changed for 6 plays"
+    assert fitted.stop_reason_ is StopReason.PATIENCE
     assert 6 < fitted.n_plays_ < 60
     assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
     fitted = selector(n_rounds=2, patience=1000).fit(X, y)
-    assert fitted.stop_reason_ == "the stream has ended after 2 round(s)"
+    assert fitted.stop_reason_ is StopReason.ROUNDS
     assert fitted.n_plays_ == 30
 
 
@@ -49,7 +50,7 @@ def test_the_time_limit_stops_between_plays(n, monkeypatch):
     X, y = make_data()
     limit = stop_after(monkeypatch, n)
     fitted = selector(n_rounds=None, time_limit=limit).fit(X, y)
-    assert fitted.stop_reason_ == f"the time limit of {n}.5 s is reached"
+    assert fitted.stop_reason_ is StopReason.TIME_LIMIT
     assert fitted.n_plays_ == n
     assert plays_of(fitted) == plays_of(selector(n_rounds=2).fit(X, y))[:n]
 
@@ -58,7 +59,7 @@ def test_no_time_at_all_selects_nothing():
     X, y = make_data()
     fitted = selector(time_limit=1e-9).fit(X, y)
     assert fitted.n_plays_ == 0
-    assert "time limit" in fitted.stop_reason_
+    assert fitted.stop_reason_ is StopReason.TIME_LIMIT
     assert not fitted.support_.any()
 
 
@@ -68,7 +69,7 @@ def test_an_interrupt_keeps_the_plays(n_chains):
     with pytest.warns(RuntimeWarning, match="interrupted") as warned:
         fitted = selector(Interrupted(at=7 * n_chains), n_chains=n_chains).fit(X, y)
     assert warned[0].filename == __file__
-    assert fitted.stop_reason_ == "interrupted"
+    assert fitted.stop_reason_ is StopReason.INTERRUPTED
     assert fitted.n_plays_ == 6
     whole = selector(Undisturbed(), n_chains=n_chains).fit(X, y)
     assert plays_of(fitted) == [play for play in plays_of(whole) if play[1] < 6]
@@ -98,7 +99,7 @@ def test_an_error_leaves_what_was_learned_before_it():
     assert_array_equal(
         fitted.inclusion_probabilities_, (1 + successes) / (2 + successes + failures)
     )
-    assert fitted.stop_reason_ == "stopped by an error"
+    assert fitted.stop_reason_ is StopReason.ERROR
 
 
 def test_an_error_in_the_first_part_leaves_the_selector_as_it_was():

@@ -24,8 +24,9 @@ from sklearn.preprocessing import StandardScaler
 from tests.bandit.journal.plays import fold_counts
 from tvselect import BartReward, LassoReward, PValueReward, ThompsonSelector
 from tvselect.bandit.oracle import threshold
+from tvselect.bandit.stopping import StopReason
 from tvselect.selectors import game
-from tvselect.selectors.base import mean_jaccard
+from tvselect.selectors.history import mean_jaccard
 
 N, P = 100, 12
 NAMES = [f"v{j}" for j in range(P)]
@@ -91,7 +92,7 @@ def test_fitted_attributes_fit_together():
     assert fitted.inclusion_spread_.shape == (P,)
     assert fitted.n_plays_ == 25
     assert fitted.n_features_in_ == P
-    assert fitted.stop_reason_ == "all 25 plays are done"
+    assert fitted.stop_reason_ is StopReason.PLAYS
     assert not hasattr(fitted, "feature_names_in_")
     low, high = fitted.inclusion_intervals_.T
     assert (low < fitted.inclusion_probabilities_).all()
@@ -326,12 +327,12 @@ def test_a_prior_of_its_own_keeps_a_column_out_of_the_game():
 def test_patience_stops_a_steady_game():
     X, y = make_data()
     fitted = selector(n_plays=500, patience=6).fit(X, y)
-    assert fitted.stop_reason_ == "the model has not changed for 6 plays"
+    assert fitted.stop_reason_ is StopReason.PATIENCE
     assert 6 < fitted.n_plays_ < 500
     same = selector(n_plays=fitted.n_plays_).fit(X, y)
     assert_array_equal(same.support_, fitted.support_)
     before = selector(n_plays=fitted.n_plays_ - 1, patience=6).fit(X, y)
-    assert before.stop_reason_ == f"all {fitted.n_plays_ - 1} plays are done"
+    assert before.stop_reason_ is StopReason.PLAYS
 
 
 def test_the_time_limit_stops_between_plays(monkeypatch):
@@ -339,7 +340,7 @@ def test_the_time_limit_stops_between_plays(monkeypatch):
     monkeypatch.setattr(game, "time", SimpleNamespace(perf_counter=lambda: float(next(ticks))))
     X, y = make_data()
     fitted = selector(n_plays=500, time_limit=12.5).fit(X, y)
-    assert fitted.stop_reason_ == "the time limit of 12.5 s is reached"
+    assert fitted.stop_reason_ is StopReason.TIME_LIMIT
     assert fitted.n_plays_ == 4
     assert_same(fitted, selector(n_plays=4).fit(X, y))
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.oracle import Oracle
 from tvselect.bandit.play import Play
-from tvselect.bandit.stopping import Steadiness, Stopping
+from tvselect.bandit.stopping import Steadiness, Stopping, StopReason
 
 Payoffs = Callable[[NDArray[np.int32], np.random.Generator], NDArray[np.float64]]
 """``payoffs(arms, rng)``: one payoff in [0, 1] for each of the played arms."""
@@ -146,7 +146,7 @@ class ThompsonChain:
             self.turns()  # The window goes on with turns from before its first play.
             self._learn_all(together)
 
-    def stop_reason(self) -> str | None:
+    def stop_reason(self) -> StopReason | None:
         """Why to stop, or None to go on."""
         return self.stopping.reason(self.n_plays, self._steadiness.n_unchanged)
 

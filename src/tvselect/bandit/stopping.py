@@ -28,6 +28,10 @@ class StopReason(StrEnum):
     """A stream could not be read to its end; the result covers the plays before."""
 
 
+class InterruptWarning(RuntimeWarning):
+    """A run was interrupted (Ctrl-C); its result covers the plays before."""
+
+
 @dataclass(frozen=True)
 class Stopping:
     """The rules; None switches one off.
@@ -43,12 +47,12 @@ class Stopping:
     n_plays: int | None = None
     patience: int | None = None
 
-    def reason(self, n_done: int, n_unchanged: int) -> str | None:
+    def reason(self, n_done: int, n_unchanged: int) -> StopReason | None:
         """Why to stop now, or None."""
         if self.patience is not None and n_unchanged >= self.patience:
-            return f"the model has not changed for {self.patience} plays"
+            return StopReason.PATIENCE
         if self.n_plays is not None and n_done >= self.n_plays:
-            return f"all {self.n_plays} plays are done"
+            return StopReason.PLAYS
         return None
 
 

@@ -17,12 +17,12 @@ from tqdm.auto import tqdm
 from tvselect.bandit.chain import Payoffs, ThompsonChain, Turn, skipped
 from tvselect.bandit.journal import Journal
 from tvselect.bandit.play import Play
+from tvselect.bandit.stopping import InterruptWarning, StopReason
 from tvselect.rewards.base import Feedback
 from tvselect.runners import Run, Runner
 from tvselect.selectors.features import Deal
 from tvselect.selectors.journals import WIDEST
 
-INTERRUPTED = "interrupted"
 PLAYS_PER_WORKER = 16
 
 
@@ -56,7 +56,7 @@ def play_all(
     *,
     time_limit: float | None = None,
     verbose: int = 0,
-) -> str:
+) -> StopReason:
     """Play all chains to their end, a window of plays at a time; returns why it stopped.
 
     Chains are independent and the plays of a window are chosen together, so that the number
@@ -65,7 +65,7 @@ def play_all(
     """
     started = time.perf_counter()
     total = sum((chain.stopping.n_plays or 0) - chain.n_plays for chain in chains)
-    reasons: dict[int, str] = {}
+    reasons: dict[int, StopReason] = {}
     with (
         runner.hand_out(partial(pay, payoffs)) as run,
         tqdm(total=total, desc="TVS", unit=" plays", disable=verbose < 1) as bar,
@@ -80,17 +80,18 @@ def play_all(
                 if not going:
                     break
                 if time_limit is not None and time.perf_counter() - started >= time_limit:
-                    return f"the time limit of {time_limit:g} s is reached"
+                    return StopReason.TIME_LIMIT
                 plays = play_windows(going, run)
                 for journal in journals:
                     journal.append_all(plays)
                 show(bar, going, plays)
         except KeyboardInterrupt:
             warnings.warn(
-                "interrupted; the result covers the plays so far", RuntimeWarning, stacklevel=4
+                "interrupted; the result covers the plays so far", InterruptWarning, stacklevel=4
             )
-            return INTERRUPTED
-    return "; ".join(sorted(set(reasons.values())))
+            return StopReason.INTERRUPTED
+    is_steady = set(reasons.values()) == {StopReason.PATIENCE}
+    return StopReason.PATIENCE if is_steady else StopReason.PLAYS
 
 
 def play_windows(chains: Sequence[ThompsonChain], run: Run) -> list[tuple[int, Play]]:

@@ -11,9 +11,10 @@ from itertools import count
 from tqdm.auto import tqdm
 
 from tvselect.bandit.journal import Journal
+from tvselect.bandit.stopping import InterruptWarning, StopReason
 from tvselect.runners import HereRunner, Run, Runner, ThreadRunner
 from tvselect.runners.base import call
-from tvselect.selectors.game import INTERRUPTED, show
+from tvselect.selectors.game import show
 from tvselect.selectors.shards import ShardWork, one_pass
 from tvselect.selectors.stream import Stream
 from tvselect.sources import Batch, Source
@@ -43,7 +44,7 @@ class Passes:
     time_limit: float | None
     _deadline: float | None = field(default=None, init=False)
 
-    def hear_all(self, runner: Runner, verbose: int) -> str:
+    def hear_all(self, runner: Runner, verbose: int) -> StopReason:
         """Let the stream hear the batches it has not heard yet; returns why it stopped.
 
         Batches are heard one by one, here, until it is settled how they are read and how many
@@ -79,12 +80,14 @@ class Passes:
             except KeyboardInterrupt:
                 self.stream.recall()
                 warnings.warn(
-                    "interrupted; the result covers the plays so far", RuntimeWarning, stacklevel=5
+                    "interrupted; the result covers the plays so far",
+                    InterruptWarning,
+                    stacklevel=5,
                 )
-                return INTERRUPTED
+                return StopReason.INTERRUPTED
         return reason
 
-    def _hear_here(self, run: Run, runner: Runner, bar: tqdm) -> str | None:
+    def _hear_here(self, run: Run, runner: Runner, bar: tqdm) -> StopReason | None:
         """Hear batch after batch; None when others may take over."""
         for batch in self.unread():
             if self._others_may_read(runner):
@@ -96,7 +99,7 @@ class Passes:
             show(bar, self.stream.chains, plays[:1])
         return self._end()
 
-    def _hear_elsewhere(self, run: Run, n_batches: int, bar: tqdm) -> str:
+    def _hear_elsewhere(self, run: Run, n_batches: int, bar: tqdm) -> StopReason:
         """Hear a window of batches at a time."""
         stream = self.stream
         while self.n_rounds is None or stream.n_batches < n_batches * self.n_rounds:
@@ -162,16 +165,14 @@ class Passes:
         n_threads = min(runner.n_workers, len(self.stream.chains))
         return HereRunner() if n_threads == 1 else ThreadRunner(n_threads)
 
-    def _stop_reason(self) -> str | None:
+    def _stop_reason(self) -> StopReason | None:
         if all(chain.is_between_windows for chain in self.stream.chains):
-            reasons = {chain.stop_reason() for chain in self.stream.chains}
+            reasons = [chain.stop_reason() for chain in self.stream.chains]
             if None not in reasons:
-                return "; ".join(sorted(map(str, reasons)))
+                return reasons[0]
         if self._deadline is not None and time.perf_counter() >= self._deadline:
-            return f"the time limit of {self.time_limit:g} s is reached"
+            return StopReason.TIME_LIMIT
         return None
 
-    def _end(self) -> str:
-        if self.n_rounds is None:
-            return "every batch is skipped"
-        return f"the stream has ended after {self.n_rounds} round(s)"
+    def _end(self) -> StopReason:
+        return StopReason.ALL_SKIPPED if self.n_rounds is None else StopReason.ROUNDS

@@ -20,7 +20,7 @@ from tvselect.bandit.arms import Arms
 from tvselect.bandit.chain import ThompsonChain
 from tvselect.bandit.journal import Header, MemoryJournal, SqliteJournal
 from tvselect.bandit.oracle import MEDIAN_MODEL_COST, Oracle
-from tvselect.bandit.stopping import Stopping
+from tvselect.bandit.stopping import Stopping, StopReason
 from tvselect.inputs import OutcomeReader
 from tvselect.rewards import Reward
 from tvselect.runners import HereRunner, Runner, open_runner, opened
@@ -30,8 +30,9 @@ from tvselect.selectors.features import Deal, Groups, needs_encoding
 from tvselect.selectors.fingerprint import fingerprint
 from tvselect.selectors.game import widest_window
 from tvselect.selectors.head import Head
-from tvselect.selectors.history import History
+from tvselect.selectors.history import Asked, History
 from tvselect.selectors.journals import begin_journals, stored_window
+from tvselect.selectors.layout import lay_out_arms
 from tvselect.selectors.passes import Passes
 from tvselect.selectors.settings import (
     PerArm,
@@ -277,8 +278,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
             if is_new:
                 del self._stream
             raise
-        self.stop_reason_ = "every batch handed in is played"
-        self._read_off()
+        self._read_off(StopReason.BATCHES)
         return self
 
     def _play(self, source: Source, outcomes: OutcomeReader) -> StreamingThompsonSelector:
@@ -312,13 +312,12 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
                     self.n_rounds,
                     self.time_limit,
                 )
-                self.stop_reason_ = passes.hear_all(runner, self.verbose)
+                stop_reason = passes.hear_all(runner, self.verbose)
             except BaseException:
                 if self._stream.n_batches:
-                    self.stop_reason_ = "stopped by an error"
-                    self._read_off()
+                    self._read_off(StopReason.ERROR)
                 raise
-        self._read_off()
+        self._read_off(stop_reason)
         if 0 < self._stream.n_batches == self.history_.n_skipped:
             warnings.warn(
                 "every batch was skipped: too few rows, or y is constant, in each of them",
@@ -399,7 +398,9 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
             groups=self.groups,
             always_include=self.always_include,
         )
-        self._dealt, self._decoy_of = dealt, decoy_of
+        decoyed = np.zeros(len(source.names), dtype=np.bool_)
+        decoyed[decoy_of] = True
+        self._layout = lay_out_arms(source.names, self.groups, self.always_include, decoyed)
         try:
             self._stream.restore(disk)
         except BaseException:
@@ -408,27 +409,45 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
             raise
         return disk
 
-    def _read_off(self) -> None:
+    def _read_off(self, stop_reason: StopReason) -> None:
         """What was found so far."""
-        stream, dealt = self._stream, self._dealt
-        arms = stream.chains[0].arms
-        self.history_ = History(
-            stream.memory,
-            len(stream.chains),
-            stream.head.names,
-            dealt.arm_of_feature,
-            (arms.prior_a, arms.prior_b),
-            arms.discount,
-            self._decoy_of,
-            dealt.labels,
+        stream = self._stream
+        arms, header = stream.chains[0].arms, stream.memory.header
+        n_plays = max(stream.memory.n_plays(chain.chain) for chain in stream.chains)
+        assert header is not None
+        batch_size = stream.header.settings["batch_size"]
+        asked = Asked(
+            is_stream=True,
+            reward=repr(stream.reward),
+            family=self.family,
+            seed=header.entropy,
+            window=stream.chains[0].window,
+            fingerprint=None if self.journal is None else header.fingerprint,
+            patience=self.patience,
+            n_rounds=None if batch_size is None else self.n_rounds,
+            time_limit=self.time_limit,
+            batch_size=batch_size,
         )
-        pooled = self._conclude(stream.chains, stream.chains[0].oracle, dealt)
-        self.decoy_probabilities_ = pooled.means()[dealt.n_arms :]
-        self.n_decoys_selected_ = int(pooled.passing[dealt.n_arms :].sum())
-        self.false_discovery_share_ = float("nan")
-        if stream.head.decoys:
-            selected = int(self.support_[self._decoy_of].sum())
-            self.false_discovery_share_ = min(1.0, self.n_decoys_selected_ / max(1, selected))
+        before = getattr(self, "history_", None)
+        if before is not None and before.journal is stream.memory:
+            history = before.extended(n_plays, stop_reason, asked)
+        else:
+            history = History(
+                journal=stream.memory,
+                n_chains=len(stream.chains),
+                n_plays=n_plays,
+                layout=self._layout,
+                prior=(arms.prior_a, arms.prior_b),
+                threshold=arms.threshold,
+                asked=asked,
+                stop_reason=stop_reason,
+                discount=arms.discount,
+                n_wanted=stream.chains[0].oracle.n_wanted,
+            )
+        self._conclude(history)
+        self.decoy_probabilities_ = history.means()[history.layout.n_candidates :]
+        self.n_decoys_selected_ = history.n_decoys_selected
+        self.false_discovery_share_ = history.false_discovery_share
 
     def _refuse_other_kinds(self, source: Source) -> None:
         """Refuse text where numbers were, and numbers where text was."""

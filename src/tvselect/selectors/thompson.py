@@ -32,9 +32,10 @@ from tvselect.selectors.features import (
     refuse_nonfinite,
 )
 from tvselect.selectors.fingerprint import fingerprint, identity_of
-from tvselect.selectors.game import INTERRUPTED, payoffs_of_arms, play_all, widest_window
-from tvselect.selectors.history import History
+from tvselect.selectors.game import payoffs_of_arms, play_all, widest_window
+from tvselect.selectors.history import Asked, History
 from tvselect.selectors.journals import begin_journals, stored_window
+from tvselect.selectors.layout import lay_out_arms
 from tvselect.selectors.settings import (
     arm_priors,
     arm_thresholds,
@@ -110,7 +111,7 @@ class ThompsonSelector(BanditSelector):
         2.5 % and 97.5 % quantiles of the Beta posterior of that frequency.
     n_plays_ : int
         Plays of the longest chain.
-    stop_reason_ : str
+    stop_reason_ : StopReason
     history_ : History
     chain_supports_ : bool array (n_chains, n_features)
         What each chain alone selects.
@@ -235,7 +236,7 @@ class ThompsonSelector(BanditSelector):
         for chain in chains:
             chain.replay(memory.plays(chain.chain))
         try:
-            self.stop_reason_ = play_all(
+            stop_reason = play_all(
                 chains,
                 payoffs,
                 [memory] if disk is None else [memory, disk],
@@ -246,19 +247,32 @@ class ThompsonSelector(BanditSelector):
         finally:
             if disk is not None:
                 disk.close()
-        if self.stop_reason_ == INTERRUPTED:
-            # A chain may have learned from a play that did not get into the journal.
-            for chain in chains:
-                chain.replay(memory.plays(chain.chain))
-        self.history_ = History(
-            memory,
-            self.n_chains,
-            features.names,
-            dealt.arm_of_feature,
-            prior,
-            labels=dealt.labels,
+        header = memory.header
+        assert header is not None
+        self._conclude(
+            History(
+                journal=memory,
+                n_chains=self.n_chains,
+                n_plays=max(memory.n_plays(chain) for chain in range(self.n_chains)),
+                layout=lay_out_arms(features.names, self.groups, self.always_include),
+                prior=prior,
+                threshold=c,
+                asked=Asked(
+                    is_stream=False,
+                    reward=repr(reward),
+                    family=self.family,
+                    seed=header.entropy,
+                    window=window,
+                    fingerprint=header.fingerprint,
+                    n_plays=self.n_plays,
+                    patience=self.patience,
+                    time_limit=self.time_limit,
+                    n_rows=data.n_rows,
+                ),
+                stop_reason=stop_reason,
+                n_wanted=self.n_features_to_select,
+            )
         )
-        self._conclude(chains, oracle, dealt)
         return self
 
     def _check_parameters(self) -> None:
