@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 
@@ -10,24 +9,37 @@ from fuzz.mutation import JSON, TABLE
 from fuzz.targets.base import Target
 from fuzz.targets.journals import sound_journal
 from fuzz.targets.tables import CSV_TOKENS, csv_seeds
-from tvselect.report.findings import Decoys, Dependence, Findings, LookAlike, Resemblance
-from tvselect.report.findings import Variable as Shown
+from tvselect.bandit.stopping import StopReason
+from tvselect.records import to_json
+from tvselect.report.findings import (
+    About,
+    Decoys,
+    Dependence,
+    Findings,
+    LookAlike,
+    ReportedVariable,
+    Resemblance,
+)
 from tvselect.runs.compare import compare
 from tvselect.runs.data import open_planned
-from tvselect.runs.folder import Run, RunFolder
+from tvselect.runs.folder import RunFolder, RunRecord
 from tvselect.runs.names import read_groups
 from tvselect.runs.pages import read_findings, render_again
 from tvselect.runs.plan import Plan, Settings
-from tvselect.runs.play import _make_selector, fingerprint, plays_done
-from tvselect.runs.records import to_dict
-from tvselect.runs.results import Variable, to_csv
+from tvselect.runs.play import _make_selector, hash_table, plays_done
+from tvselect.runs.results import VariableResult, to_csv
 from tvselect.runs.transform import transform
+from tvselect.selectors.history import Asked
 
 COLUMNS = ("n", "x", "text")
+ASKED = Asked(
+    is_stream=False, reward="BartReward()", family="auto", seed=3, window=1, fingerprint="01",
+    n_plays=500, patience=10, n_rows=12,
+)  # fmt: skip
 VARIABLES = [
-    Variable("x", True, 0.97, 0.9, 1.0, 40, ""),
-    Variable("text", True, 0.8, 0.6, 0.9, 40, "words"),
-    Variable("n", False, 0.1, 0.0, 0.3, 12, ""),
+    VariableResult("x", True, 0.97, 0.9, 1.0, 40, ""),
+    VariableResult("text", True, 0.8, 0.6, 0.9, 40, "words"),
+    VariableResult("n", False, 0.1, 0.0, 0.3, 12, ""),
 ]
 
 
@@ -38,7 +50,7 @@ def table() -> bytes:
 
 
 @cache
-def sound_run() -> Run:
+def sound_run() -> RunRecord:
     """What run.json says of a finished run."""
     plan = Plan(
         table="table.csv", delimiter=",", decimal=".", target="y", family="probit", stream=False,
@@ -46,11 +58,11 @@ def sound_run() -> Run:
         groups={"words": ("text",)}, left_out={"id": "an identifier by its name"},
         decisions=("table.csv: 12 rows.",),
     )  # fmt: skip
-    return Run(
+    return RunRecord(
         schema=1, version="0.1.0", versions={"python": "3.11.0"}, command="tvs select table.csv",
-        created="2026-01-01T00:00:00+00:00", state="done", stop_reason="500 plays", n_plays=500,
-        seconds=1.5, fingerprint="00", settings=Settings(seed=3, iterations=50, patience=10),
-        plan=plan, warnings=("one",),
+        created="2026-01-01T00:00:00+00:00", state="done", stop_reason=StopReason.PLAYS,
+        n_plays=500, seconds=1.5, table_hash="00", fingerprint="01",
+        settings=Settings(seed=3, iterations=50, patience=10), plan=plan, warnings=("one",),
     )  # fmt: skip
 
 
@@ -58,22 +70,24 @@ def sound_run() -> Run:
 def sound_findings() -> Findings:
     """What findings.json says of it."""
     shown = [
-        Shown(v.name, "selected" if v.selected else "unselected", v.pi, v.low, v.high, 0.5,
-              v.times_played, int(v.selected), (), (0.5, v.pi))
+        ReportedVariable(v.name, "selected" if v.selected else "unselected", v.pi, v.low, v.high,
+                         0.5, v.times_played, int(v.selected), (), (0.5, v.pi))
         for v in VARIABLES
     ]  # fmt: skip
-    decoy = Shown("decoy of x", "decoy", 0.1, 0.0, 0.2, 0.5, 9, 0, (), (0.5, 0.1))
+    decoy = ReportedVariable("decoy of x", "decoy", 0.1, 0.0, 0.2, 0.5, 9, 0, (), (0.5, 0.1))
     curve = ((0.0, 1.0), (0.1, 0.2), (0.0, 0.1), (0.2, 0.3))
     return Findings(
         title="What explains y?", target="y", outcome="two classes", classes=("no", "yes"),
-        n_rows=12, batch_rows=None, n_columns=3, n_variables=3, n_selected=2, n_unplayed=0,
-        unit="play", n_plays=500, n_skipped=0, n_chains=1, seconds=1.5, stop_reason="500 plays",
+        n_columns=3, n_variables=3, n_selected=2, n_unplayed=0,
+        n_plays=500, n_skipped=0, n_chains=1, seconds=1.5,
+        stop_reason=StopReason.PLAYS, asked=ASKED,
         agreement=None, decoys=Decoys(1, 0, 0.0), variables=(*shown, decoy), always=("n",),
         steps=(0, 500), played=(2.0, 2.0), paid=(1.0, 2.0),
         dependence=(Dependence("x", (), *curve), Dependence("text", ("a", "b"), *curve)),
         dependence_note="by trees",
         resemblances=(Resemblance("x", (LookAlike("n", 0.9, 0.1),)),), resemblance_note="Spearman",
-        notes=("a note",), about=(("seed", "3"),),
+        notes=("a note",), about=About("table.csv", "tvs", "run", {"seed": "3"}),
+        settings="ThompsonSelector()", versions={"numpy": "2"},
     )  # fmt: skip
 
 
@@ -97,7 +111,7 @@ def read_record(data: bytes, folder: Path) -> None:
     run = run_folder.read_run()
     compare(run_folder, RunFolder(folder / "other"))
     files = open_planned(run.plan)
-    fingerprint(files, run.plan)
+    hash_table(files, run.plan)
     plays_done(run_folder)
     _make_selector(run, run_folder, 0)
 
@@ -164,7 +178,7 @@ def _csv_of(n: int) -> list[bytes]:
 
 TARGETS = (
     Target("run-record", "run.json, up to the first play of `tvs resume`",
-           lambda: [json.dumps(to_dict(sound_run()), indent=1).encode()], read_record,
+           lambda: [to_json(sound_run(), indent=1).encode()], read_record,
            make_folder, changes=JSON, share=400, per_process=100_000),
     Target("run-journal", "the journal of a run, as `tvs resume` counts its plays",
            lambda: [sound_journal()], read_journal, make_folder, share=100),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,7 @@ class QuickFindings:
 def quick_gather(selector, X, y, *, title, target, about, notes, random_state):
     assert X.num_rows == len(y)
     assert tuple(X.column_names) == selector.history_.names
-    json.dumps(about)
+    json.dumps(asdict(about))
     return QuickFindings(title)
 
 

@@ -15,7 +15,7 @@ from fuzz.targets import TARGETS
 from fuzz.targets.base import Target
 from fuzz.verdict import fault_in, own_name
 from fuzz.worker import Bench, Tally
-from tvselect.runs.records import from_dict
+from tvselect.records import read_record
 from tvselect.sources import SourceError
 
 
@@ -61,7 +61,7 @@ def caught(call):
 
 
 def test_whose_error_it_is():
-    assert own_name(caught(lambda: from_dict(Tally, 3, "a:"))) == "RunError"
+    assert own_name(caught(lambda: read_record(Tally, 3, "a"))) == "RecordError"
     assert own_name(SourceError("no")) == "SourceError"
     for call in (
         lambda: json.loads("{"),

@@ -11,7 +11,7 @@ import pytest
 
 from tests.report.conftest import HOSTILE
 from tests.waiting import wait_for
-from tvselect.report import gather, render
+from tvselect.report import About, gather, render
 from tvselect.report.names import shown
 
 CHROMIUM, CHROMEDRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -44,7 +44,7 @@ def pages(tmp_path_factory, fit, hostile, stream):
     selector, X = hostile
     bad = gather(
         selector, X, X.iloc[:, 0], title=HOSTILE[0], target=HOSTILE[1], notes=HOSTILE,
-        about=dict(zip(HOSTILE, HOSTILE, strict=True)), random_state=0,
+        about=About(more=dict(zip(HOSTILE, HOSTILE, strict=True))), random_state=0,
     )  # fmt: skip
     streamed = gather(stream([0.9, 0.8, 0.1], decoys="knockoffs"))
     paths = {}

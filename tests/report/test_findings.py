@@ -57,13 +57,15 @@ def test_no_findings(text, message):
         (["seconds"], "1", "not a number"),
         (["seconds"], 10**400, "not finite"),
         (["classes"], "no", "not a list"),
-        (["about"], [["a"]], "not a list of 2"),
-        (["about"], [["a", {"b": 1}]], r"about\[0\]\[1\] is .*, not text"),
+        (["about", "more"], [["a"]], r"about\.more is .*, not an object"),
+        (["about", "more"], {"a": {"b": 1}}, r"about\.more\.a is .*, not text"),
+        (["stop_reason"], "it was late", "not one of"),
+        (["asked", "is_stream"], 1, "is_stream is 1, not true or false"),
         (["decoys"], [], "decoys is .*, not an object"),
         (["variables", 0, "pi"], "0.5", r"variables\[0\]\.pi"),
         (["variables", 0, "path"], [0.5], "one value per step"),
         (["variables", 0, "role"], "king", "not one of"),
-        (["variables", 0, "colour"], "red", "'colour', which is not known"),
+        (["variables", 0, "colour"], "red", r"variables\[0\]\.colour is not known"),
         (["played"], [], "one value per step"),
         (["dependence"], [{"variable": "x", "labels": [], "at": [1], "mean": [], "low": [1],
                            "high": [1]}], "uneven"),
@@ -89,7 +91,7 @@ def test_damaged_findings(findings, path, value, message):
 def test_missing_entry(findings):
     content = json.loads(findings.to_json())
     del content["findings"]["steps"]
-    with pytest.raises(ValueError, match="findings has no 'steps'"):
+    with pytest.raises(ValueError, match=r"findings\.steps is missing"):
         Findings.from_json(json.dumps(content))
 
 

@@ -11,15 +11,16 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from tvselect import LassoReward, StreamingThompsonSelector, ThompsonSelector
-from tvselect.report import gather
+from tvselect.bandit.stopping import StopReason
+from tvselect.report import About, gather
 from tvselect.report.gathering import MOST_DRAWN
 
 
 def test_contents(fit):
     selector, _ = fit([0.95, 0.9, 0.1, 0.05], n_chains=3)
-    found = gather(selector, target="price", about={"Command": "tvs"}, notes=["Left out."])
+    found = gather(selector, target="price", about=About(command="tvs"), notes=["Left out."])
     assert found.title == "What matters for price"
-    assert (found.n_rows, found.n_columns, found.n_variables) == (50, 4, 4)
+    assert (found.asked.n_rows, found.n_columns, found.n_variables) == (50, 4, 4)
     assert (found.n_selected, found.n_chains, found.n_plays, found.unit) == (2, 3, 60, "play")
     assert found.agreement == selector.chain_agreement_
     assert [v.name for v in found.of_role("selected")] == ["c0", "c1"]
@@ -28,18 +29,13 @@ def test_contents(fit):
     assert (first.low, first.high) == tuple(selector.inclusion_intervals_[0])
     assert first.path[-1] == round(first.pi, 4)
     assert first.n_chains == 3
-    assert found.about[0] == ("Command", "tvs")
-    about = dict(found.about)
-    assert about["Seed"] == "0"
-    assert len(about["Fingerprint of data and settings"]) == 64
+    assert found.about == About(command="tvs")
+    assert found.asked.seed == 0
+    assert found.asked.fingerprint == selector.history_.journal.header.fingerprint
+    assert (found.stop_reason, found.asked.n_plays) == (StopReason.PLAYS, 60)
     assert found.notes == ("Left out.",)
     assert found.decoys is None
     assert found.outcome == "unknown"
-
-
-def test_caller_replaces_what_is_known(fit):
-    about = dict(gather(fit([0.9])[0], about={"Seed": "a die"}).about)
-    assert about["Seed"] == "a die"
 
 
 def test_paths_pool_the_chains_as_the_selector_does(fit):
@@ -69,7 +65,7 @@ def test_stream_with_decoys_and_skipped_batches(stream):
     selector = stream([0.9, 0.2, 0.1], decoys="knockoffs", skipped=(3, 4), discount=0.9)
     found = gather(selector)
     assert (found.unit, found.n_plays, found.n_skipped) == ("batch", 40, 2)
-    assert found.n_rows is None
+    assert (found.asked.n_rows, found.asked.fingerprint) == (None, None)
     assert found.decoys.n == 3
     assert found.decoys.n_passed == selector.n_decoys_selected_
     names = [variable.name for variable in found.of_role("decoy")]
@@ -77,7 +73,6 @@ def test_stream_with_decoys_and_skipped_batches(stream):
     pi = dict(zip(selector.history_.decoy_names, selector.decoy_probabilities_, strict=True))
     for variable in found.of_role("decoy"):
         assert variable.path[-1] == pytest.approx(pi[variable.name], abs=1e-4)
-    assert "Fingerprint of data and settings" not in dict(found.about)
 
 
 def test_only_what_is_worth_drawing(fit):
@@ -120,7 +115,7 @@ def test_interrupted():
     with pytest.warns(RuntimeWarning, match="interrupted"):
         selector.fit(X, X[:, 0])
     found = gather(selector)
-    assert (found.n_plays, found.stop_reason) == (5, "interrupted")
+    assert (found.n_plays, found.stop_reason) == (5, StopReason.INTERRUPTED)
 
 
 def test_interrupted_before_the_first_play():

@@ -12,7 +12,7 @@ import pytest
 
 from tests.report.conftest import HOSTILE
 from tvselect import ThompsonSelector
-from tvselect.report import Findings, gather, render, write_report
+from tvselect.report import About, Findings, gather, render, write_report
 from tvselect.report import page as page_module
 from tvselect.report.names import readable, shown
 
@@ -60,7 +60,7 @@ def full(fit):
     selector, X = fit([0.95, 0.9, 0.1, 0.1, 0.05], n_chains=2)
     X["c2"] = X["c0"] ** 2
     found = gather(
-        selector, X, 3 * X["c0"] + X["c1"], target="price", about={"Table": "houses.csv"},
+        selector, X, 3 * X["c0"] + X["c1"], target="price", about=About(table="houses.csv"),
         notes=["Column id was left out: every value is different."], random_state=0,
     )  # fmt: skip
     return Page(render(found))
@@ -128,7 +128,7 @@ def test_hostile_text_is_inert(hostile, fit, where):
         selector, X = fit([0.9, 0.1])
         found = gather(
             selector, title=HOSTILE[0], target=HOSTILE[1], notes=HOSTILE,
-            about=dict(zip(HOSTILE, HOSTILE, strict=True)),
+            about=About(*HOSTILE[:3], dict(zip(HOSTILE, HOSTILE, strict=True))),
         )  # fmt: skip
         expected = [readable(name) for name in HOSTILE]
     text = render(found)

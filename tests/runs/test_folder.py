@@ -2,13 +2,23 @@
 
 import json
 import os
+from dataclasses import replace
 
 import pytest
 
+from fuzz.targets.runs import sound_findings
+from tests.cli.makers import QUICK, write
+from tvselect.bandit.journal import SqliteJournal
+from tvselect.bandit.stopping import StopReason
+from tvselect.cli import main
+from tvselect.files import write_text
+from tvselect.records import to_json
+from tvselect.report import Findings
+from tvselect.report.sentences import asked, cautions, reproduction
 from tvselect.runs.errors import RunError
-from tvselect.runs.folder import Run, RunFolder, new_folder, write_text
+from tvselect.runs.folder import RunFolder, RunRecord, new_folder
+from tvselect.runs.pages import read_findings
 from tvselect.runs.plan import Plan, Settings
-from tvselect.runs.records import to_dict
 
 
 def make_run():
@@ -17,10 +27,10 @@ def make_run():
         stream=False, n_rows=10, n_incomplete=0, columns=("a", "b"), numbers=(), dates=("b",),
         always=(), groups={"g": ("a", "b")}, left_out={"id": "an identifier"}, decisions=("So.",),
     )  # fmt: skip
-    return Run(
+    return RunRecord(
         schema=1, version="1", versions={"numpy": "2"}, command="tvs", created="now", state="done",
-        stop_reason="", n_plays=3, seconds=1.5, fingerprint="f", settings=Settings(seed=7),
-        plan=plan,
+        stop_reason=StopReason.PLAYS, n_plays=3, seconds=1.5, table_hash="t", fingerprint="f",
+        settings=Settings(seed=7), plan=plan, warnings=(),
     )  # fmt: skip
 
 
@@ -38,24 +48,19 @@ def test_a_run_comes_back(tmp_path):
         (lambda run: run["settings"].update(seed="7"), "settings.seed"),
         (lambda run: run["settings"].update(plays=True), "settings.plays"),
         (lambda run: run["settings"].update(reward="gold"), "settings.reward"),
-        (lambda run: run["plan"].update(columns=["a", 1]), "plan.columns"),
+        (lambda run: run["plan"].update(columns=["a", 1]), r"plan.columns\[1\]"),
         (lambda run: run["plan"].update(groups={"g": "a"}), "plan.groups.g"),
         (lambda run: run.update(settings=[]), "settings"),
+        (lambda run: run["settings"].pop("window"), "settings.window"),
+        (lambda run: run.update(stop_reason="because"), "stop_reason"),
     ],
 )
 def test_a_changed_run_is_refused(change, where, tmp_path):
-    values = json.loads(json.dumps(to_dict(make_run())))
+    values = json.loads(to_json(make_run()))
     change(values)
     (tmp_path / "run.json").write_text(json.dumps(values))
     with pytest.raises(RunError, match=rf"run.json was not written .*\(at '{where}'\)"):
         RunFolder(tmp_path).read_run()
-
-
-def test_settings_that_came_later_have_their_defaults(tmp_path):
-    values = json.loads(json.dumps(to_dict(make_run())))
-    del values["settings"]["cluster"], values["settings"]["window"]
-    (tmp_path / "run.json").write_text(json.dumps(values))
-    assert RunFolder(tmp_path).read_run() == make_run()
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
@@ -91,3 +96,33 @@ def test_names_of_folders(table, name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert str(new_folder(None, table).path) == name
     assert str(new_folder(None, table).path) == name[:-1] + "2"
+
+
+@pytest.mark.parametrize(
+    "stream", [[], ["--stream", "--batch-size", "40"]], ids=["memory", "stream"]
+)
+def test_run_json_and_the_report_say_the_same(stream, tmp_path):
+    table = tmp_path / "prices.csv"
+    write(table)
+    out = tmp_path / "run"
+    arguments = ["select", str(table), "-t", "y", *QUICK, *stream, "--out", str(out), "--json"]
+    assert main(arguments) == 0
+    folder = RunFolder(out)
+    run, findings = folder.read_run(), read_findings(folder)
+    with SqliteJournal(folder.journal) as journal:
+        assert run.fingerprint == findings.asked.fingerprint == journal.header.fingerprint
+    assert run.stop_reason is findings.stop_reason
+    assert run.settings.seed == findings.asked.seed == 1
+    labels = [label for label, _ in reproduction(findings)]
+    assert len(set(map(str.lower, labels))) == len(labels)
+    assert ("Table", str(table)) in asked(findings)
+    assert ("Seed", "1") in reproduction(findings)
+    page = folder.report.read_text(encoding="utf-8")
+    assert page.count(run.fingerprint) == 1
+
+
+def test_an_interrupted_run_says_how_to_go_on(tmp_path):
+    findings = Findings.from_json(
+        replace(sound_findings(), stop_reason=StopReason.INTERRUPTED).to_json()
+    )
+    assert any("'tvs resume run' goes on with it." in said for said in cautions(findings))

@@ -14,6 +14,7 @@ from tests.bandit.journal.plays import fold_counts
 from tests.selectors.runs import Interrupted, Undisturbed, assert_same, check_kills, plays_of
 from tvselect import BartReward, ImportanceReward, LassoReward, PValueReward, ThompsonSelector
 from tvselect.bandit.journal import JournalError, MemoryJournal, SqliteJournal
+from tvselect.bandit.stopping import StopReason
 from tvselect.selectors.fingerprint import describe
 
 N, P = 60, 20
@@ -245,7 +246,7 @@ def test_an_interrupt_keeps_the_plays_and_the_journal_goes_on_to_the_same_end(n_
     settings = dict(n_chains=n_chains, journal=path)
     with pytest.warns(RuntimeWarning, match="interrupted"):
         stopped = selector(Interrupted(at=7 * n_chains), **settings).fit(X, y)
-    assert stopped.stop_reason_ == "interrupted"
+    assert stopped.stop_reason_ is StopReason.INTERRUPTED
     assert stopped.n_plays_ == 6
     assert_counts_are_those_of_the_plays(stopped)
     with SqliteJournal(path) as journal:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from tvselect.cli import compare, completion, demo, report, resume, select, transform
+from tvselect.cli.explanation import explain
 from tvselect.cli.parser import Options, make_parser
 from tvselect.cli.terminal import Terminal
 
@@ -23,12 +24,6 @@ COMMANDS: dict[str, Callable[[Options, Terminal], int]] = {
     "compare": compare.run,
     "demo": demo.run,
     "completion": completion.run,
-}
-IN_OPTIONS = {
-    "leave the column out with columns=": "leave the column out with --exclude",
-    "with columns=": "with --exclude",
-    "say family='gaussian'": "say --family gaussian",
-    "batch_size=": "--batch-size ",
 }
 
 
@@ -63,25 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except Exception as error:
             if options.debug:
                 traceback.print_exc()
-            terminal.error(_one_line(error))
+            terminal.error(explain(error))
             return FAILED
-
-
-def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    if isinstance(error, MemoryError):
-        return "the table does not fit into memory; say --stream"
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        return f"{error.filename}: {error.strerror.lower()}"
-    from tvselect.runners import WorkerError
-
-    known = (OSError, ValueError, TypeError, ModuleNotFoundError, WorkerError)
-    if not isinstance(error, known):
-        kind = type(error).__name__
-        return f"this should not happen ({kind}: {text}); run again with --debug and tell us"
-    for python, option in IN_OPTIONS.items():
-        text = text.replace(python, option)
-    return text
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tvselect.cli.terminal import Terminal, as_json, tab_lines, variable_lines
 
 if TYPE_CHECKING:
+    from tvselect.runs.folder import RunRecord
     from tvselect.runs.play import Result
 
 RUNNERS_UP = 3
@@ -47,7 +48,7 @@ def _show_pretty(result: Result, terminal: Terminal) -> None:
     terminal.print(
         f"{len(selected):,} of {len(result.variables):,} variables selected "
         f"for {run.plan.target!r} ({run.n_plays:,} {batches}, {run.seconds:.1f} s: "
-        f"{run.stop_reason})"
+        f"{_because(run)})"
     )
     terminal.print()
     for line in variable_lines(selected, others):
@@ -65,6 +66,17 @@ def _show_pretty(result: Result, terminal: Terminal) -> None:
         terminal.print(
             f"Next:   tvs transform {result.folder.path} TABLE -o OUT keeps these columns"
         )
+
+
+def _because(run: RunRecord) -> str:
+    from tvselect.report.sentences import why_stopped
+
+    assert run.stop_reason is not None
+    asked = run.settings
+    return why_stopped(
+        run.stop_reason, n_plays=asked.plays, patience=asked.patience,
+        time_limit=asked.time_limit, n_rounds=asked.rounds,
+    )  # fmt: skip
 
 
 def to_json(result: Result) -> dict[str, Any]:

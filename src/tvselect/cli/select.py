@@ -20,6 +20,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
     """Look at the table, say what was decided, play, show what was found."""
     from tvselect.report import prepare
     from tvselect.runners import open_runner
+    from tvselect.runs.errors import RunError
     from tvselect.runs.folder import new_folder
     from tvselect.runs.look import Wishes, look
     from tvselect.runs.plan import Settings, make_reward
@@ -41,6 +42,11 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
     if settings.cluster is not None:
         open_runner(settings.cluster).close()  # a wrong address shows before a table is read
     reward = make_reward(settings)
+    if settings.batch_size < reward.min_rows:
+        raise RunError(
+            f"--batch-size {settings.batch_size} is too small: --reward {settings.reward} needs "
+            f"at least {reward.min_rows} rows"
+        )
     plan, table = look(
         options.table,
         Wishes(

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tvselect.runs.results import Variable
+    from tvselect.runs.results import VariableResult
 
 BAR_WIDTH = 20
 EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -98,7 +98,9 @@ def bar(share: float, width: int = BAR_WIDTH) -> str:
     return text
 
 
-def variable_lines(selected: Sequence[Variable], others: Sequence[Variable]) -> list[str]:
+def variable_lines(
+    selected: Sequence[VariableResult], others: Sequence[VariableResult]
+) -> list[str]:
     """The selected variables with their pi, interval and a bar, then some that are not."""
     shown = [*selected[:MOST_ROWS], *others]
     names = [_short(v.name if not v.group else f"{v.name} [{v.group}]") for v in shown]
@@ -116,13 +118,13 @@ def variable_lines(selected: Sequence[Variable], others: Sequence[Variable]) -> 
     return lines
 
 
-def tab_lines(variables: Sequence[Variable]) -> list[str]:
+def tab_lines(variables: Sequence[VariableResult]) -> list[str]:
     """Variables for a pipe: a header, then cells with tabs between them."""
     rows = [f"{v.name}\t{v.pi:.6f}\t{v.low:.6f}\t{v.high:.6f}" for v in variables]
     return ["variable\tpi\tlow\thigh", *rows]
 
 
-def as_json(variable: Variable) -> dict[str, Any]:
+def as_json(variable: VariableResult) -> dict[str, Any]:
     """A variable as JSON."""
     values = variable._asdict()
     values["group"] = values["group"] or None

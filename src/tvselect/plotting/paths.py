@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.plotting.arms import (
-    Highlight,
-    chain_ends,
-    count_arms,
-    find_arms,
-    fitted_arms,
-    fitted_decoys,
-    payoffs,
-)
+from tvselect.plotting.arms import Highlight, find_arms, fitted_arms, fitted_history
 from tvselect.plotting.canvas import (
     COLOURS,
     DARK,
@@ -99,33 +91,34 @@ def inclusion_paths(
     >>> found.names, found.paths.shape, found.background.shape, found.n_others
     (('x3',), (21, 1), (21, 10), 49)
     """
-    arms, history = fitted_arms(selector), selector.history_
+    history = fitted_history(selector)
     if not 0 <= chain < history.n_chains:
         raise ValueError(f"chain must be from 0 to {history.n_chains - 1}, got {chain!r}")
     if max_background < 0:
         raise ValueError(f"max_background must not be negative, got {max_background!r}")
+    arms, n_candidates = fitted_arms(history), history.layout.n_candidates
+    own = arms.names[:n_candidates]
     chosen = np.flatnonzero(arms.selected)
     if highlight is not None:
-        chosen = find_arms(highlight, arms, history)
-    others = np.setdiff1d(np.arange(len(arms.names)), chosen)
-    ends, n_arms = chain_ends(history, chain), count_arms(history)
+        chosen = find_arms(highlight, own, history)
+    others = np.setdiff1d(np.arange(n_candidates), chosen)
+    decoys = np.arange(n_candidates, len(arms.names))
+    ends = history.means(chain)
     shown = _thinned(others, ends[others], max_background)
-    features = arms.features[np.concatenate([chosen, shown]).astype(np.intp)].tolist()
-    paths = history.trajectories(features, chain)
-    decoys = fitted_decoys(selector)
-    above = payoffs(history, chain).played[n_arms:] & (ends[n_arms:] > decoys.threshold)
-    drawn = _thinned(np.arange(above.size), ends[n_arms:], max_background)
-    alike = (arms.threshold == arms.threshold[0]).all()
+    drawn = _thinned(decoys, ends[decoys], max_background)
+    paths = history.paths(np.concatenate([chosen, shown, drawn]), chain=chain)
+    threshold = arms.threshold[:n_candidates]
+    alike = (threshold == threshold[0]).all()
     return InclusionPaths(
-        names=tuple(arms.names[arm] for arm in chosen),
+        names=tuple(own[arm] for arm in chosen),
         paths=paths[:, : chosen.size],
-        threshold=np.asarray(arms.threshold[0]) if alike else arms.threshold[chosen],
-        background=paths[:, chosen.size :],
+        threshold=np.asarray(threshold[0]) if alike else threshold[chosen],
+        background=paths[:, chosen.size : chosen.size + shown.size],
         n_others=others.size,
-        decoys=history.decoy_trajectories(chain)[:, drawn],
-        n_decoys=above.size,
-        n_decoys_above=int(above.sum()),
-        unit=_unit(selector),
+        decoys=paths[:, chosen.size + shown.size :],
+        n_decoys=decoys.size,
+        n_decoys_above=int(history.passing(chain)[decoys].sum()),
+        unit="batch" if history.asked.is_stream else "play",
     )
 
 
@@ -136,12 +129,6 @@ def _thinned(arms: NDArray[np.int64], ends: NDArray[np.float64], most: int) -> N
     top, rest = np.split(arms[np.argsort(-ends, kind="stable")], [most - most // 2])
     sample = np.random.default_rng(0).choice(rest, most // 2, replace=False)
     return np.sort(np.concatenate([top, sample]))
-
-
-def _unit(selector: Selector) -> Literal["play", "batch"]:
-    from tvselect.selectors import StreamingThompsonSelector
-
-    return "batch" if isinstance(selector, StreamingThompsonSelector) else "play"
 
 
 class InclusionPathDisplay:

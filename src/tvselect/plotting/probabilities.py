@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.plotting.arms import FittedArms, fitted_arms, fitted_decoys
+from tvselect.plotting.arms import FittedArms, fitted_arms, fitted_history
 from tvselect.plotting.canvas import (
     BLUE,
     DARK,
@@ -50,7 +50,7 @@ def top_arms(selector: Selector, top: int = 20) -> FittedArms:
     >>> arms.names[0], arms.selected
     ('x3', array([ True, False, False, False, False]))
     """
-    return _best(fitted_arms(selector).join(fitted_decoys(selector)), top)
+    return _best(fitted_arms(fitted_history(selector)), top)
 
 
 def _best(arms: FittedArms, top: int) -> FittedArms:
@@ -92,7 +92,7 @@ class InclusionProbabilityDisplay:
     @classmethod
     def from_estimator(cls, selector: Selector, *, top: int = 20, ax: Axes | None = None) -> Self:
         """Draw the ``top`` arms of a fitted selector."""
-        everyone = fitted_arms(selector).join(fitted_decoys(selector))
+        everyone = fitted_arms(fitted_history(selector))
         return cls(_best(everyone, top), everyone=everyone).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:

@@ -4,8 +4,8 @@
 needs ``pip install 'tvselect[report]'``.
 """
 
-from tvselect.report.findings import Findings
+from tvselect.report.findings import About, Findings
 from tvselect.report.gathering import gather
 from tvselect.report.page import prepare, render, write_report
 
-__all__ = ["Findings", "gather", "prepare", "render", "write_report"]
+__all__ = ["About", "Findings", "gather", "prepare", "render", "write_report"]

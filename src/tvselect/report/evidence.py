@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,7 @@ from tvselect.report.findings import Dependence, LookAlike, Resemblance
 from tvselect.report.lookalikes import ALIKE, chance_level, find_lookalikes
 from tvselect.report.names import readable, shown
 from tvselect.report.rows import Rows
-
-if TYPE_CHECKING:
-    from tvselect.plotting.arms import Selector
+from tvselect.selectors.history import History
 
 MOST_CHOSEN, MOST_COMPARED = 100, 30
 NO_TABLE = "The table was not at hand when this report was written."
@@ -30,9 +28,8 @@ class Columns(NamedTuple):
     names: tuple[str, ...]
 
 
-def selected_columns(selector: Selector, every: FittedArms) -> Columns:
+def selected_columns(history: History, every: FittedArms) -> Columns:
     """Columns of the selected arms in falling order of pi, then those always included."""
-    history = selector.history_
     falling = np.argsort(-every.probabilities, kind="stable")
     arms = falling[every.selected[falling]][:MOST_CHOSEN]
     places = [np.flatnonzero(history.arm_of_feature == arm) for arm in arms]
@@ -41,13 +38,13 @@ def selected_columns(selector: Selector, every: FittedArms) -> Columns:
     return Columns(columns, tuple(shown(history.names[j], int(j)) for j in columns))
 
 
-def outcome_of(selector: Selector, rows: Rows | None, y: Any) -> tuple[Outcome | None, str]:
+def outcome_of(history: History, rows: Rows | None, y: Any) -> tuple[Outcome | None, str]:
     """The outcome of the rows at hand, or why there is none."""
     target = y if rows is None else rows.target
     if target is None:
         return None, NO_TABLE
     try:
-        return read_outcome(target, len(target), family=getattr(selector, "family", "auto")), ""
+        return read_outcome(target, len(target), family=history.asked.family), ""
     except (TypeError, ValueError) as error:
         return None, f"It could not be worked out from the rows at hand: {readable(error)}."
 
@@ -73,16 +70,16 @@ def shapes_of(
 
 
 def lookalikes_of(
-    selector: Selector, every: FittedArms, rows: Rows | None, chosen: Columns
+    history: History, every: FittedArms, rows: Rows | None, chosen: Columns
 ) -> tuple[tuple[Resemblance, ...], str]:
     """Look-alikes of the chosen columns, and how they were found, or why not."""
     if rows is None:
         return (), NO_TABLE
-    history, pi = selector.history_, selector.inclusion_probabilities_
-    columns = chosen.places[selector.history_.arm_of_feature[chosen.places] >= 0][:MOST_COMPARED]
+    arm_of_feature = history.arm_of_feature
+    columns = chosen.places[arm_of_feature[chosen.places] >= 0][:MOST_COMPARED]
     if columns.size == 0:
         return (), "There is no selected variable to compare with."
-    candidates = np.flatnonzero(~selector.support_)
+    candidates = np.flatnonzero(~history.support)
     found = tuple(
         Resemblance(
             shown(history.names[column], int(column)),
@@ -90,11 +87,10 @@ def lookalikes_of(
                 LookAlike(
                     name=shown(history.names[match.column], match.column),
                     correlation=match.correlation,
-                    pi=float(pi[match.column])
-                    if every.played[history.arm_of_feature[match.column]]
-                    else None,
+                    pi=float(every.probabilities[arm]) if every.times_played[arm] else None,
                 )
                 for match in matches
+                for arm in [arm_of_feature[match.column]]
             ),
         )
         for column, matches in zip(columns, find_lookalikes(rows, columns, candidates), strict=True)

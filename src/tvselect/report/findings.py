@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Literal
 
-from tvselect.report.reading import read_as
+from tvselect.bandit.stopping import StopReason
+from tvselect.records import RecordError, parse_json, read_record
+from tvselect.selectors.history import Asked
 
 FORMAT, VERSION = "tvselect findings", 1
 
 
 @dataclass(frozen=True)
-class Variable:
+class About:
+    """Where a run comes from, as far as whoever ran it says.
+
+    Attributes
+    ----------
+    table, command, folder : str
+        Empty where there is none.
+    more : dict
+        Anything else that is worth showing, by label.
+    """
+
+    table: str = ""
+    command: str = ""
+    folder: str = ""
+    more: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ReportedVariable:
     """A variable, a group of columns or a decoy, and how it fared.
 
     Attributes
@@ -125,25 +145,22 @@ class Findings:
     outcome : {"continuous", "two classes", "unknown"}
     classes : tuple of str
         The two labels; empty unless there are two classes.
-    n_rows : int or None
-        Of the table; None for a stream, which does not count them.
-    batch_rows : int or None
-        Rows of a batch; None where they differ, or where there are no batches.
     n_columns, n_variables : int
         Columns, and the variables that they make: groups count once, those always included
         not at all.
     n_selected, n_unplayed : int
         Variables selected, and never played.
-    unit : {"play", "batch"}
     n_plays, n_skipped, n_chains : int
         Plays of the longest chain, skipped batches among them, and chains.
     seconds : float
         Spent on plays, by all chains.
-    stop_reason : str
+    stop_reason : StopReason
+    asked : Asked
+        What the run was to do.
     agreement : float or None
         Mean Jaccard index of the chains' sets; None for one chain.
     decoys : Decoys or None
-    variables : tuple of Variable
+    variables : tuple of ReportedVariable
         Those worth showing: selected ones first, then others, then decoys, each in falling
         order of ``pi``.
     always : tuple of str
@@ -157,29 +174,30 @@ class Findings:
         How these were made, or why they are not there.
     notes : tuple of str
         Decisions about the table.
-    about : tuple of (str, str)
-        What is needed to reproduce the run.
+    about : About
+    settings : str
+        All parameters of the selector that are not as by default.
+    versions : dict
+        Of Python and of what the numbers depend on.
     """
 
     title: str
     target: str
     outcome: Literal["continuous", "two classes", "unknown"]
     classes: tuple[str, ...]
-    n_rows: int | None
-    batch_rows: int | None
     n_columns: int
     n_variables: int
     n_selected: int
     n_unplayed: int
-    unit: Literal["play", "batch"]
     n_plays: int
     n_skipped: int
     n_chains: int
     seconds: float
-    stop_reason: str
+    stop_reason: StopReason
+    asked: Asked
     agreement: float | None
     decoys: Decoys | None
-    variables: tuple[Variable, ...]
+    variables: tuple[ReportedVariable, ...]
     always: tuple[str, ...]
     steps: tuple[int, ...]
     played: tuple[float, ...]
@@ -189,7 +207,9 @@ class Findings:
     resemblances: tuple[Resemblance, ...]
     resemblance_note: str
     notes: tuple[str, ...]
-    about: tuple[tuple[str, str], ...]
+    about: About
+    settings: str
+    versions: dict[str, str]
 
     def __post_init__(self) -> None:
         series = [self.played, self.paid, *(variable.path for variable in self.variables)]
@@ -207,7 +227,12 @@ class Findings:
         if len(self.classes) != (2 if self.outcome == "two classes" else 0):
             raise ValueError("two labels go with two classes, and with nothing else")
 
-    def of_role(self, role: str) -> tuple[Variable, ...]:
+    @property
+    def unit(self) -> Literal["play", "batch"]:
+        """What a step is."""
+        return "batch" if self.asked.is_stream else "play"
+
+    def of_role(self, role: str) -> tuple[ReportedVariable, ...]:
         """The variables of a role."""
         return tuple(variable for variable in self.variables if variable.role == role)
 
@@ -245,8 +270,8 @@ class Findings:
         ValueError: this is no file of findings (tvselect findings)
         """
         try:
-            content = json.loads(text, parse_constant=_refuse)
-        except (ValueError, RecursionError) as error:
+            content = parse_json(text)
+        except RecordError as error:
             raise ValueError(f"this is no file of findings: {error}") from None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise ValueError(f"this is no file of findings ({FORMAT})")
@@ -255,8 +280,4 @@ class Findings:
                 f"these findings are of version {content.get('version')!r}, this program reads "
                 f"version {VERSION}"
             )
-        return read_as(cls, content.get("findings"), "findings")
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not a number that can be shown")
+        return read_record(cls, content.get("findings"), "findings")

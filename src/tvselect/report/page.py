@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
@@ -13,10 +13,11 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
+from tvselect.files import write_text
 from tvselect.inputs.seeds import RandomState
-from tvselect.report import charts, words
+from tvselect.report import charts, sentences
 from tvselect.report.extra import need
-from tvselect.report.findings import Findings
+from tvselect.report.findings import About, Findings
 from tvselect.report.gathering import gather
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def render(findings: Findings) -> str:
         .render(
             f=findings,
             charts=charts,
-            words=words,
+            sentences=sentences,
             bundle=bundle,
             script=script,
             style=style,
@@ -73,7 +74,7 @@ def write_report(
     *,
     title: str | None = None,
     target: str = "y",
-    about: Mapping[str, Any] | None = None,
+    about: About | None = None,
     notes: Sequence[str] = (),
     random_state: RandomState = None,
 ) -> Path:
@@ -96,13 +97,7 @@ def write_report(
         random_state=random_state,
     )  # fmt: skip
     path = Path(path)
-    page = render(findings)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        part.write_text(page, encoding="utf-8")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_text(path, render(findings))
     return path
 
 
@@ -118,7 +113,7 @@ def _environment() -> Any:
     environment.filters["count"] = lambda number: f"{number:,}"
     environment.filters["two"] = lambda number: f"{number:.2f}"
     environment.filters["short"] = lambda number: f"{number:.4g}"
-    environment.filters["plural"] = words.plural
+    environment.filters["plural"] = sentences.plural
     return environment
 
 

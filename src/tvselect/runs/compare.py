@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 from tvselect.runs.errors import listed
-from tvselect.runs.folder import Run, RunFolder
+from tvselect.runs.folder import RunFolder, RunRecord
 from tvselect.runs.results import from_csv
 
 NOT_THE_GAME = ("seed", "time_limit", "jobs")
@@ -88,10 +88,10 @@ def _rank(pair: Pair) -> tuple[int, float]:
     return order, -max(pi for pi in pair.pi if pi is not None)
 
 
-def _differences(first: Run, second: Run) -> list[str]:
+def _differences(first: RunRecord, second: RunRecord) -> list[str]:
     said: list[str] = []
     a, b = first.plan, second.plan
-    if first.fingerprint != second.fingerprint:
+    if first.table_hash != second.table_hash:
         where = f" ({a.table} and {b.table})" if a.table != b.table else f" ({a.table} has changed)"
         said.append(f"The data differ{where}.")
     for name, what in (("target", "target"), ("family", "family"), ("stream", "streamed")):

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from tvselect.bandit.stopping import StopReason
+from tvselect.files import write_text
+from tvselect.records import RecordError, parse_json, read_record, to_json
 from tvselect.runs.errors import RunError
 from tvselect.runs.plan import Plan, Settings
-from tvselect.runs.records import from_dict, to_dict
 
 SCHEMA = 1
 State = Literal["running", "done", "interrupted", "failed"]
 
 
 @dataclass(frozen=True)
-class Run:
+class RunRecord:
     """What run.json says.
 
     Attributes
@@ -33,12 +32,16 @@ class Run:
     created : str
     state : {"running", "done", "interrupted", "failed"}
         "running" is also what a killed run leaves behind.
-    stop_reason : str
+    stop_reason : StopReason or None
+        None as long as it runs.
     n_plays : int
     seconds : float
         Of the last start or resume.
-    fingerprint : str
-        Hash of the table's files.
+    table_hash : str
+        Of the table's files.
+    fingerprint : str or None
+        Hash of the data and of the settings, as in the journal and in the report; None before
+        the first results.
     settings : Settings
     plan : Plan
     warnings : tuple of str
@@ -50,13 +53,14 @@ class Run:
     command: str
     created: str
     state: State
-    stop_reason: str
+    stop_reason: StopReason | None
     n_plays: int
     seconds: float
-    fingerprint: str
+    table_hash: str
+    fingerprint: str | None
     settings: Settings
     plan: Plan
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -95,11 +99,11 @@ class RunFolder:
         """The report."""
         return self.path / "report.html"
 
-    def write_run(self, run: Run) -> None:
+    def write_run(self, run: RunRecord) -> None:
         """Write run.json."""
-        write_text(self.record, json.dumps(to_dict(run), indent=1) + "\n")
+        write_text(self.record, to_json(run, indent=1) + "\n")
 
-    def read_run(self) -> Run:
+    def read_run(self) -> RunRecord:
         """Read run.json.
 
         Raises
@@ -109,13 +113,25 @@ class RunFolder:
         """
         if not self.path.is_dir():
             raise RunError(f"there is no folder {self.path}; look at the path of the run")
-        values = read_json(self.record, "is this the folder of a run?")
-        if isinstance(values, dict) and values.get("schema", SCHEMA) != SCHEMA:
+        try:
+            values = parse_json(self.record.read_text(encoding="utf-8"))
+            if isinstance(values, dict) and values.get("schema", SCHEMA) != SCHEMA:
+                raise RunError(
+                    f"{self.record} has schema {values['schema']!r}, this tvs reads {SCHEMA}; "
+                    "use the tvselect that wrote it"
+                )
+            return read_record(RunRecord, values)
+        except FileNotFoundError:
+            raise RunError(f"{self.record} does not exist; is this the folder of a run?") from None
+        except OSError as error:
+            raise RunError(f"{self.record} cannot be read ({error.strerror})") from None
+        except (RecordError, UnicodeDecodeError) as error:
+            place = error.where if isinstance(error, RecordError) else ""
+            at = f" (at {place!r})" if place else ""
             raise RunError(
-                f"{self.record} has schema {values['schema']!r}, this tvs reads {SCHEMA}; "
-                "use the tvselect that wrote it"
-            )
-        return from_dict(Run, values, f"{self.record}:")
+                f"{self.record} was not written by this version of tvs{at}; is this the right "
+                "folder?"
+            ) from None
 
     def remove(self) -> None:
         """Remove a folder in which nothing was learned."""
@@ -154,36 +170,3 @@ def new_folder(out: str | Path | None, table: str) -> RunFolder:
             f"the folder {out or 'of the run'} cannot be made ({error.strerror}); choose another "
             "place with --out"
         ) from None
-
-
-def read_json(path: Path, remedy: str) -> Any:
-    """The content of a JSON file, or one line about what is wrong with it."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise RunError(f"{path} does not exist; {remedy}") from None
-    except OSError as error:
-        raise RunError(f"{path} cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError):
-        raise RunError(f"{path} is no JSON or was cut off; {remedy}") from None
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file all at once: readers see the old one or the new one."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -4,35 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvselect.report import Findings, gather, render
+from tvselect.files import write_text
+from tvselect.report import About, Findings, gather, render
 from tvselect.runs.errors import RunError
-from tvselect.runs.folder import Run, RunFolder, write_text
+from tvselect.runs.folder import RunFolder, RunRecord
 
 INSTALL = "pip install 'tvselect[cli]'"
 
 
-def write_pages(run: Run, folder: RunFolder, selector: Any, X: Any, y: Any) -> str:
+def write_pages(run: RunRecord, folder: RunFolder, selector: Any, X: Any, y: Any) -> str:
     """Write findings.json and report.html; returns why there is no page, or nothing."""
-    notes = [*run.plan.decisions, *run.warnings]
-    if run.state == "interrupted":
-        notes.insert(0, f"Interrupted after {run.n_plays} plays; 'tvs resume' goes on.")
     findings = gather(
         selector,
         X,
         y,
         title=f"What explains {run.plan.target}?",
         target=run.plan.target,
-        about={
-            "table": run.plan.table,
-            "rows": run.plan.n_rows,
-            "columns to choose from": len(run.plan.columns),
-            "command": run.command,
-            "seed": run.settings.seed,
-            "tvselect": run.version,
-            "state": run.state,
-            "folder": str(folder.path),
-        },
-        notes=notes,
+        about=About(table=run.plan.table, command=run.command, folder=str(folder.path)),
+        notes=[*run.plan.decisions, *run.warnings],
         random_state=run.settings.seed,
     )
     write_text(folder.findings, findings.to_json())
@@ -75,5 +64,5 @@ def read_findings(folder: RunFolder) -> Findings:
         raise RunError(f"{folder.findings} does not exist; {remedy}") from None
     except UnicodeDecodeError:
         raise RunError(f"{folder.findings} is damaged; {remedy}") from None
-    except (KeyError, TypeError, ValueError):
+    except ValueError:
         raise RunError(f"{folder.findings} is not as tvs wrote it; {remedy}") from None

@@ -17,17 +17,23 @@ from typing import Any
 import pyarrow as pa
 
 from tvselect.bandit.journal import JournalError, SqliteJournal
+from tvselect.bandit.stopping import InterruptWarning, StopReason
+from tvselect.files import write_text
 from tvselect.runs.data import open_planned, open_stream, prepare, sample
 from tvselect.runs.errors import RunError
-from tvselect.runs.folder import SCHEMA, Run, RunFolder, State, write_text
+from tvselect.runs.folder import SCHEMA, RunFolder, RunRecord, State
 from tvselect.runs.pages import write_pages
 from tvselect.runs.plan import Plan, Settings, make_reward
-from tvselect.runs.results import Variable, read_off, to_csv
+from tvselect.runs.results import VariableResult, read_off, to_csv
 from tvselect.runs.tables import TableFiles
 from tvselect.selectors import StreamingThompsonSelector, ThompsonSelector
-from tvselect.selectors.game import INTERRUPTED
+from tvselect.selectors.history import History
 from tvselect.sources.files import hash_files
 
+STATES: dict[StopReason, State] = {
+    StopReason.INTERRUPTED: "interrupted",
+    StopReason.ERROR: "failed",
+}
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow")
 
 
@@ -37,9 +43,9 @@ class Result:
 
     Attributes
     ----------
-    run : Run
+    run : RunRecord
     folder : RunFolder
-    variables : list of Variable
+    variables : list of VariableResult
         Best first.
     no_report : str
         Why there is no report, or empty.
@@ -47,9 +53,9 @@ class Result:
         Of a stream with decoys: how many passed the threshold.
     """
 
-    run: Run
+    run: RunRecord
     folder: RunFolder
-    variables: list[Variable]
+    variables: list[VariableResult]
     no_report: str
     decoys_selected: int | None = None
 
@@ -64,7 +70,7 @@ def start(
     verbose: int = 0,
 ) -> Result:
     """Play a new run in a folder; the folder goes again if not one play was made."""
-    run = Run(
+    run = RunRecord(
         schema=SCHEMA,
         version=version("tvselect"),
         versions={
@@ -74,15 +80,17 @@ def start(
         command=command,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         state="running",
-        stop_reason="",
+        stop_reason=None,
         n_plays=0,
         seconds=0.0,
-        fingerprint="",
+        table_hash="",
+        fingerprint=None,
         settings=settings,
         plan=plan,
+        warnings=(),
     )
     try:
-        run = replace(run, fingerprint=fingerprint(open_planned(plan), plan))
+        run = replace(run, table_hash=hash_table(open_planned(plan), plan))
         folder.write_run(run)
         return _go(run, folder, table, verbose)
     except BaseException:
@@ -124,7 +132,7 @@ def resume(
         raise RunError(f"{folder.path} has {settings.rounds} rounds; --rounds is counted in all")
     if table is not None:
         plan = replace(plan, table=table if "://" in table else os.path.abspath(table))
-    if fingerprint(open_planned(plan), plan) != run.fingerprint:
+    if hash_table(open_planned(plan), plan) != run.table_hash:
         raise RunError(
             f"{plan.table} is not the table that the run was begun with; go back to that one "
             "(--table says where it is now), or start a new run"
@@ -155,7 +163,7 @@ def plays_done(folder: RunFolder) -> int:
         return 0 if journal.header is None else journal.n_plays()
 
 
-def fingerprint(files: TableFiles, plan: Plan) -> str:
+def hash_table(files: TableFiles, plan: Plan) -> str:
     """A hash of the files: of all bytes, or of the names, sizes and ends of a stream's."""
     if plan.stream:
         return hash_files(files.files, "")
@@ -167,7 +175,7 @@ def fingerprint(files: TableFiles, plan: Plan) -> str:
     return total.hexdigest()
 
 
-def _go(run: Run, folder: RunFolder, table: pa.Table | None, verbose: int) -> Result:
+def _go(run: RunRecord, folder: RunFolder, table: pa.Table | None, verbose: int) -> Result:
     started = time.perf_counter()
     plan, settings = run.plan, run.settings
     selector = _make_selector(run, folder, verbose)
@@ -181,11 +189,12 @@ def _go(run: Run, folder: RunFolder, table: pa.Table | None, verbose: int) -> Re
                 selector.fit(X, y)
         except BaseException:
             if hasattr(selector, "history_"):
-                _write_results(replace(run, state="failed"), folder, selector, said, started)
+                _write_results(run, folder, selector.history_, said, started)
             raise
-    if selector.stop_reason_ == INTERRUPTED and selector.n_plays_ == 0:
+    history: History = selector.history_
+    if history.stop_reason is StopReason.INTERRUPTED and history.n_plays == 0:
         raise KeyboardInterrupt
-    run, variables = _write_results(run, folder, selector, said, started)
+    run, variables = _write_results(run, folder, history, said, started)
     try:
         no_report = write_pages(run, folder, selector, *(sample(plan) if plan.stream else (X, y)))
     except Exception as error:  # what was found is worth more than its page
@@ -195,31 +204,30 @@ def _go(run: Run, folder: RunFolder, table: pa.Table | None, verbose: int) -> Re
         folder,
         variables,
         no_report,
-        selector.n_decoys_selected_ if settings.decoys else None,
+        history.n_decoys_selected if settings.decoys else None,
     )
 
 
 def _write_results(
-    run: Run, folder: RunFolder, selector: Any, said: list[str], started: float
-) -> tuple[Run, list[Variable]]:
-    interrupted = selector.stop_reason_ == INTERRUPTED
-    state: State = "interrupted" if interrupted else "done"
-    variables = read_off(selector)
+    run: RunRecord, folder: RunFolder, history: History, said: list[str], started: float
+) -> tuple[RunRecord, list[VariableResult]]:
+    variables = read_off(history)
     write_text(folder.variables, to_csv(variables))
     write_text(folder.selected, to_csv(v for v in variables if v.selected))
     run = replace(
         run,
-        state="failed" if run.state == "failed" else state,
-        stop_reason=selector.stop_reason_,
-        n_plays=int(selector.n_plays_),
+        state=STATES.get(history.stop_reason, "done"),
+        stop_reason=history.stop_reason,
+        n_plays=history.n_plays,
         seconds=round(time.perf_counter() - started, 3),
-        warnings=tuple(dict.fromkeys(text for text in said if not text.startswith(INTERRUPTED))),
+        fingerprint=history.asked.fingerprint,
+        warnings=tuple(dict.fromkeys(said)),
     )
     folder.write_run(run)
     return run, variables
 
 
-def _make_selector(run: Run, folder: RunFolder, verbose: int) -> Any:
+def _make_selector(run: RunRecord, folder: RunFolder, verbose: int) -> Any:
     plan, settings = run.plan, run.settings
     shared: dict[str, Any] = dict(
         patience=settings.patience,
@@ -255,5 +263,6 @@ def _collected_warnings() -> Iterator[list[str]]:
         warnings.simplefilter("ignore")
         for category in (RuntimeWarning, UserWarning):
             warnings.filterwarnings("always", category=category)
+        warnings.filterwarnings("ignore", category=InterruptWarning)
         warnings.showwarning = lambda message, *_, **__: said.append(str(message))
         yield said

@@ -6,17 +6,17 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tvselect.runs.errors import RunError
+from tvselect.selectors.history import History
 
 HEADER = ("variable", "selected", "pi", "low", "high", "times_played", "group")
 
 
-class Variable(NamedTuple):
+class VariableResult(NamedTuple):
     """A variable: how often it was paid (``pi``), the 95 % interval, how often it was played."""
 
     name: str
@@ -28,36 +28,28 @@ class Variable(NamedTuple):
     group: str
 
 
-def read_off(selector: Any) -> list[Variable]:
-    """All variables of a fitted selector, best first; ties in the order of the table."""
-    history = selector.history_
-    arms = history.arm_of_feature
-    played = _times_played(history)
-    pi, intervals = selector.inclusion_probabilities_, selector.inclusion_intervals_
+def read_off(history: History) -> list[VariableResult]:
+    """All variables of a run, best first; ties in the order of the table."""
+    by_feature, labels = history.layout.by_feature, history.labels
+    support = history.support
+    pi = by_feature(history.means(), 1.0)
+    low, high = (by_feature(bound, 1.0).round(6) for bound in history.intervals.T)
+    played = by_feature(history.times_played, history.n_plays)
     return [
-        Variable(
+        VariableResult(
             history.names[j],
-            bool(selector.support_[j]),
+            bool(support[j]),
             round(float(pi[j]), 6),
-            round(float(intervals[j, 0]), 6),
-            round(float(intervals[j, 1]), 6),
-            int(played[arms[j]]) if arms[j] >= 0 else int(selector.n_plays_),
-            history.labels.get(int(arms[j]), ""),
+            float(low[j]),
+            float(high[j]),
+            int(played[j]),
+            labels.get(int(history.arm_of_feature[j]), ""),
         )
-        for j in np.lexsort((-pi, ~selector.support_))
+        for j in np.lexsort((-pi, ~support))
     ]
 
 
-def _times_played(history: Any) -> NDArray[np.int64]:
-    n_arms = int(history.arm_of_feature.max(initial=-1)) + 1 + history.decoy_of.size
-    played = np.zeros(n_arms, dtype=np.int64)
-    for chain in range(history.n_chains):
-        for play in history.journal.plays(chain):
-            played[play.arms] += 1
-    return played
-
-
-def to_csv(variables: Iterable[Variable]) -> str:
+def to_csv(variables: Iterable[VariableResult]) -> str:
     """Variables as text."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -67,7 +59,7 @@ def to_csv(variables: Iterable[Variable]) -> str:
     return out.getvalue()
 
 
-def from_csv(path: Path) -> list[Variable]:
+def from_csv(path: Path) -> list[VariableResult]:
     """Variables from a file that :func:`to_csv` wrote.
 
     Raises
@@ -92,9 +84,11 @@ def from_csv(path: Path) -> list[Variable]:
         ) from None
 
 
-def _variable(row: Sequence[str]) -> Variable:
+def _variable(row: Sequence[str]) -> VariableResult:
     name, selected, pi, low, high, times, group = row
-    return Variable(name, selected == "yes", float(pi), float(low), float(high), int(times), group)
+    return VariableResult(
+        name, selected == "yes", float(pi), float(low), float(high), int(times), group
+    )
 
 
 def _six(value: float) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import os
-import tempfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 
+from tvselect.files import replacing
 from tvselect.runs.errors import RunError, hint
 from tvselect.runs.folder import RunFolder
 from tvselect.runs.results import from_csv
@@ -85,23 +85,17 @@ def _as_text(files: TableFiles, columns: list[str]) -> pa.Table:
 
 
 def _write(table: pa.Table, path: Path, suffix: str, delimiter: str | None) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    os.close(handle)
-    try:
+    with replacing(path) as part:
         if suffix in (".parquet", ".pq"):
-            pa.parquet.write_table(table, name)
+            pa.parquet.write_table(table, part)
         elif suffix in (".feather", ".arrow"):
-            pa.feather.write_feather(table, name)
+            pa.feather.write_feather(table, str(part))
         else:
             opener = gzip.open if suffix.endswith(".gz") else open
-            with opener(name, "wt", encoding="utf-8", newline="") as file:
+            with opener(part, "wt", encoding="utf-8", newline="") as file:
                 mark = "\t" if ".tsv" in suffix else (delimiter or ",")
                 writer = csv.writer(file, delimiter=mark, lineterminator="\n")
                 writer.writerow(table.column_names)
                 for block in table.to_batches(ROWS_AT_ONCE):
                     cells = (column.to_pylist() for column in block.columns)
                     writer.writerows(zip(*cells, strict=True))
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

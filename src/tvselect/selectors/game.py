@@ -21,8 +21,10 @@ from tvselect.bandit.engine import Watcher
 from tvselect.bandit.journal import Header, JournalError, MemoryJournal, SqliteJournal
 from tvselect.bandit.oracle import Oracle, threshold
 from tvselect.bandit.play import Play
+from tvselect.bandit.stopping import StopReason
 from tvselect.rewards import Reward
 from tvselect.selectors.fingerprint import fingerprint
+from tvselect.selectors.history import Asked, History
 from tvselect.selectors.layout import ArmLayout, PerArm
 
 WIDEST_WINDOW = 10**6
@@ -61,6 +63,26 @@ class Game:
     chains: Chains
     journal: MemoryJournal
     header: Header
+
+    def history(self, reason: StopReason, before: History | None, **asked: Any) -> History:
+        """What was done and found so far; goes on from an earlier history of the same run."""
+        chain = self.chains[0]
+        arms = chain.arms
+        wish = Asked(reward=repr(self.reward), seed=chain.entropy, window=chain.window, **asked)
+        if before is not None and before.journal is self.journal:
+            return before.extended(self.chains.n_plays, reason, wish)
+        return History(
+            journal=self.journal,
+            n_chains=len(self.chains),
+            n_plays=self.chains.n_plays,
+            layout=self.layout,
+            prior=(arms.prior_a, arms.prior_b),
+            threshold=arms.threshold,
+            asked=wish,
+            stop_reason=reason,
+            discount=arms.discount,
+            n_wanted=chain.oracle.n_wanted,
+        )
 
 
 def set_up_game(

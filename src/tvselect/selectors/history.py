@@ -1,64 +1,329 @@
-"""The history of a fit: every play, and what follows from them."""
+"""The read-out of a fit: one record that never changes, and all that is found is a view of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations, islice
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaincinv
 
-from tvselect.bandit.journal import MemoryJournal, trajectories
+from tvselect.bandit.counts import Counts
+from tvselect.bandit.journal import MemoryJournal
 from tvselect.bandit.play import Play
-from tvselect.selectors.features import decoy_name
+from tvselect.bandit.stopping import StopReason
+from tvselect.selectors.layout import ArmLayout, PerArm
+
+FloatArray = NDArray[np.float64]
+INTERVAL = (0.025, 0.975)
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What a run was asked to do.
+
+    Attributes
+    ----------
+    is_stream : bool
+        Whether a play is a batch of rows.
+    reward : str
+        Its ``repr``.
+    family : {"auto", "gaussian", "probit"}
+    seed : int
+    window : int
+        Most plays that are chosen together.
+    fingerprint : str or None
+        Hash of the data and of the settings; None for a stream without a journal, whose data
+        is not hashed.
+    n_plays, patience, n_rounds : int or None
+    time_limit : float or None
+        Seconds.
+    batch_size : int or None
+        Rows of a batch; None where they differ, or where there are no batches.
+    n_rows : int or None
+        None for a stream, which does not count them.
+    """
+
+    is_stream: bool
+    reward: str
+    family: Literal["auto", "gaussian", "probit"]
+    seed: int
+    window: int
+    fingerprint: str | None
+    n_plays: int | None = None
+    patience: int | None = None
+    n_rounds: int | None = None
+    time_limit: float | None = None
+    batch_size: int | None = None
+    n_rows: int | None = None
+
+
+class ChainTotals(NamedTuple):
+    """A chain from its first play to its last.
+
+    Attributes
+    ----------
+    counts : Counts
+        Of all arms.
+    n_played, n_rewarded : int64 arrays (plays,)
+        Arms that each play tried, and that it paid.
+    seconds : float64 array (plays,)
+    """
+
+    counts: Counts
+    n_played: NDArray[np.int64]
+    n_rewarded: NDArray[np.int64]
+    seconds: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class History:
-    """All plays of a fit.
+    """What a fit did and found, up to the play with which it ended.
+
+    A journal may grow when the fit goes on; a history does not. Arms are the variables that
+    can be selected, then the decoys.
 
     Attributes
     ----------
     journal : MemoryJournal
-    n_chains : int
-    names : sequence of str
-        Of the features.
-    arm_of_feature : int64 array
-        The arm of each feature, -1 for those that are always included.
-    prior : tuple
+        Every play.
+    n_chains, n_plays : int
+        Chains, and plays of each.
+    layout : ArmLayout
+        Which features make an arm.
+    prior : (float, float) or (array, array)
         Beta prior of the arms.
+    threshold : float or float64 array (arms,)
+    asked : Asked
+    stop_reason : StopReason
     discount : float
         What is left of an arm's earlier payoffs when it is played again.
-    decoy_of : int64 array
-        Features that have a decoy; the decoys are the last arms, in this order.
-    labels : dict
-        What the user calls the arms of several features.
+    n_wanted : int or None
+        Known size of the model, in arms.
+    before : tuple of ChainTotals
+        Totals of an earlier history of the same journal, to go on from.
     """
 
     journal: MemoryJournal
     n_chains: int
-    names: Sequence[str]
-    arm_of_feature: NDArray[np.int64]
-    prior: tuple[float | NDArray[np.float64], float | NDArray[np.float64]]
+    n_plays: int
+    layout: ArmLayout
+    prior: tuple[PerArm, PerArm]
+    threshold: PerArm
+    asked: Asked
+    stop_reason: StopReason
     discount: float = 1.0
-    decoy_of: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    labels: Mapping[int, str] = field(default_factory=dict)
+    n_wanted: int | None = None
+    before: tuple[ChainTotals, ...] = ()
+
+    def extended(self, n_plays: int, stop_reason: StopReason, asked: Asked) -> History:
+        """The history of the same run after more plays; only these are counted."""
+        return replace(
+            self, n_plays=n_plays, stop_reason=stop_reason, asked=asked, before=self.totals
+        )
 
     @property
     def plays(self) -> list[Play]:
         """Plays of the first chain, in order."""
-        return list(self.journal.plays(0))
+        return list(self.plays_of(0))
+
+    def plays_of(self, chain: int, start: int = 0) -> Iterator[Play]:
+        """Plays of a chain in order, from a number on."""
+        return islice(self.journal.plays(chain, start), max(self.n_plays - start, 0))
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the features."""
+        return self.layout.names
+
+    @property
+    def arm_of_feature(self) -> NDArray[np.int64]:
+        """The arm of each feature, -1 for those that are always included."""
+        return self.layout.arm_of_feature
+
+    @property
+    def labels(self) -> Mapping[int, str]:
+        """What the user calls the arms of several features."""
+        return self.layout.labels
+
+    @property
+    def decoy_of(self) -> NDArray[np.int64]:
+        """Features that have a decoy, in the order of the decoys."""
+        return self.layout.decoy_of
 
     @property
     def decoy_names(self) -> tuple[str, ...]:
         """Names of the decoys."""
-        return tuple(decoy_name(self.names[j]) for j in self.decoy_of)
+        return self.layout.decoy_names
+
+    @cached_property
+    def totals(self) -> tuple[ChainTotals, ...]:
+        """Every chain counted to its end, in one walk over its plays."""
+        return tuple(self._total(chain) for chain in range(self.n_chains))
+
+    def _total(self, chain: int) -> ChainTotals:
+        none, no_seconds = np.empty(0, dtype=np.int64), np.empty(0)
+        counts, *done = (
+            self.before[chain]
+            if self.before
+            else ChainTotals(
+                Counts.zeros(self.layout.n_arms, self.discount), none, none, no_seconds
+            )
+        )
+        counts = counts.copy()
+        rows = [
+            (play.arms.size, np.count_nonzero(play.rewards), play.seconds)
+            for play in counts.follow(self.plays_of(chain, done[0].size), self.discount)
+        ]
+        new = np.array(rows, dtype=np.float64).reshape(-1, 3).T
+        return ChainTotals(
+            counts,
+            *(np.append(old, more.astype(old.dtype)) for old, more in zip(done, new, strict=True)),
+        )
+
+    @cached_property
+    def times_played(self) -> NDArray[np.int64]:
+        """By arm the plays that it was part of, in all chains."""
+        return np.sum([t.counts.times_played for t in self.totals], axis=0, dtype=np.int64)
+
+    @property
+    def seconds(self) -> float:
+        """Time spent on plays, by all chains."""
+        return float(sum(total.seconds.sum() for total in self.totals))
 
     @property
     def n_skipped(self) -> int:
         """Batches of a stream that were skipped: a single class, or too few rows."""
-        return sum(play.arms.size == 0 for play in self.journal.plays(0))
+        return int(np.count_nonzero(self.totals[0].n_played == 0))
+
+    def sizes(self, steps: NDArray[np.int64]) -> FloatArray:
+        """How many arms were played and paid at some plays (2, steps), averaged over chains.
+
+        Plays count from 1; 0 is before the first.
+        """
+        sizes = np.zeros((2, steps.size))
+        n_chains = np.zeros(steps.size)
+        for total in self.totals:
+            is_there = (steps >= 1) & (steps <= total.n_played.size)
+            at = steps[is_there] - 1
+            sizes[:, is_there] += total.n_played[at], total.n_rewarded[at]
+            n_chains += is_there
+        return sizes / np.maximum(n_chains, 1)
+
+    def posterior(self, chain: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """Beta parameters of all arms, of a chain or of all chains together."""
+        totals = self.totals if chain is None else self.totals[chain : chain + 1]
+        a, b = (np.broadcast_to(value, self.layout.n_arms) for value in self.prior)
+        return (
+            a + np.sum([total.counts.successes for total in totals], axis=0, dtype=np.float64),
+            b + np.sum([total.counts.failures for total in totals], axis=0, dtype=np.float64),
+        )
+
+    def means(self, chain: int | None = None) -> FloatArray:
+        """Inclusion probabilities of all arms, of a chain or of all chains together."""
+        a, b = self.posterior(chain)
+        return a / (a + b)
+
+    @cached_property
+    def intervals(self) -> FloatArray:
+        """95 % intervals of all arms (arms, 2), of all chains together."""
+        a, b = self.posterior()
+        return np.column_stack([betaincinv(a, b, q) for q in INTERVAL])
+
+    def passing(self, chain: int | None = None) -> NDArray[np.bool_]:
+        """Arms, decoys among them, that were played and are above their threshold."""
+        is_played = self.times_played > 0
+        if chain is not None:
+            is_played = self.totals[chain].counts.times_played > 0
+        return is_played & (self.means(chain) > self.threshold)
+
+    def selected(self, chain: int | None = None) -> NDArray[np.bool_]:
+        """Arms that make the model; never a decoy, and of too many the highest."""
+        passing = self.passing(chain)
+        passing[self.layout.n_candidates :] = False
+        if self.n_wanted is not None and np.count_nonzero(passing) > self.n_wanted:
+            falling = np.argsort(-np.where(passing, self.means(chain), -1.0), kind="stable")
+            passing[falling[self.n_wanted :]] = False
+        return passing
+
+    def thresholds(self) -> FloatArray:
+        """The threshold of every arm."""
+        return np.broadcast_to(np.asarray(self.threshold, dtype=np.float64), self.layout.n_arms)
+
+    @cached_property
+    def support(self) -> NDArray[np.bool_]:
+        """Features that are selected, or always included."""
+        return self.layout.by_feature(self.selected(), True)
+
+    @cached_property
+    def chain_supports(self) -> NDArray[np.bool_]:
+        """What each chain alone selects (chains, features)."""
+        chains = range(self.n_chains)
+        return np.array([self.layout.by_feature(self.selected(chain), True) for chain in chains])
+
+    @property
+    def chain_agreement(self) -> float:
+        """How alike the sets of the chains are; NaN for one chain."""
+        return mean_jaccard(self.chain_supports)
+
+    @cached_property
+    def spread(self) -> FloatArray:
+        """Standard deviation of the arms' inclusion probabilities over the chains."""
+        return np.std([self.means(chain) for chain in range(self.n_chains)], axis=0)
+
+    @property
+    def n_decoys_selected(self) -> int:
+        """Decoys above their threshold."""
+        return int(np.count_nonzero(self.passing()[self.layout.n_candidates :]))
+
+    @property
+    def false_discovery_share(self) -> float:
+        """Decoys above the threshold over selected features that have one; NaN without decoys."""
+        if self.decoy_of.size == 0:
+            return float("nan")
+        return min(1.0, self.n_decoys_selected / max(1, int(self.support[self.decoy_of].sum())))
+
+    def paths(
+        self,
+        arms: NDArray[np.int64],
+        steps: NDArray[np.int64] | None = None,
+        chain: int | None = None,
+    ) -> FloatArray:
+        """Inclusion probabilities of some arms after some plays, in one walk over these.
+
+        Parameters
+        ----------
+        arms : int array
+        steps : increasing int array, optional
+            Numbers of plays done, 0 for the prior; all of them by default.
+        chain : int, optional
+            All chains together by default.
+
+        Returns
+        -------
+        float64 array (steps, arms)
+        """
+        if steps is None:
+            longest = self.n_plays if chain is None else self.journal.n_plays(chain)
+            steps = np.arange(min(self.n_plays, longest) + 1)
+        chosen, inverse = np.unique(arms, return_inverse=True)
+        places = np.full(self.layout.n_arms, -1, dtype=np.int32)
+        places[chosen] = np.arange(chosen.size, dtype=np.int32)
+        a, b = (np.broadcast_to(value, places.shape)[chosen] for value in self.prior)
+        successes, failures = np.zeros((2, steps.size, chosen.size))
+        for walked in range(self.n_chains) if chain is None else [chain]:
+            counts, n_done = Counts.zeros(chosen.size, self.discount), 0
+            walk = counts.follow(self.plays_of(walked), self.discount, places)
+            for row, step in enumerate(steps):
+                n_done += sum(1 for _ in islice(walk, int(step) - n_done))
+                successes[row] += counts.successes
+                failures[row] += counts.failures
+        paths: FloatArray = (a + successes) / ((a + successes) + (b + failures))
+        return paths[:, inverse]
 
     def trajectories(
         self, features: Sequence[str] | Sequence[int], chain: int = 0
@@ -80,17 +345,12 @@ class History:
         if (arms < 0).any():
             name = self.names[places[int(np.flatnonzero(arms < 0)[0])]]
             raise ValueError(f"{name!r} is always included: it is no arm and has no trajectory")
-        return self._trajectories(arms, chain)
+        return self.paths(arms, chain=chain)
 
     def decoy_trajectories(self, chain: int = 0) -> NDArray[np.float64]:
         """Inclusion probabilities of the decoys over the plays (plays + 1, decoys)."""
-        n_arms = int(self.arm_of_feature.max(initial=-1)) + 1
-        return self._trajectories(n_arms + np.arange(self.decoy_of.size), chain)
-
-    def _trajectories(self, arms: NDArray[np.int64], chain: int) -> NDArray[np.float64]:
-        a, b = (value if np.ndim(value) == 0 else np.asarray(value)[arms] for value in self.prior)
-        plays = self.journal.plays(chain)
-        return trajectories(plays, arms.astype(np.int32), a, b, discount=self.discount)
+        arms = np.arange(self.layout.n_candidates, self.layout.n_arms)
+        return self.paths(arms, chain=chain)
 
     def to_frame(self) -> Any:
         """One row per play: chain, play, arms played, arms paid, seconds (needs pandas)."""
@@ -99,9 +359,9 @@ class History:
         except ModuleNotFoundError:
             raise ModuleNotFoundError("to_frame needs pandas: pip install pandas") from None
         rows = [
-            (chain, play.number, play.arms.size, int(play.rewards.sum()), play.seconds)
-            for chain in range(self.n_chains)
-            for play in self.journal.plays(chain)
+            (chain, play, *row)
+            for chain, total in enumerate(self.totals)
+            for play, row in enumerate(zip(*total[1:], strict=True))
         ]
         return pd.DataFrame(rows, columns=["chain", "play", "n_played", "n_paid", "seconds"])
 
@@ -111,3 +371,11 @@ class History:
                 raise ValueError(f"no feature is named {item!r}")
             return self.names.index(item)
         return int(item)
+
+
+def mean_jaccard(sets: NDArray[np.bool_]) -> float:
+    """Mean Jaccard index over pairs of rows; two empty sets agree. NaN for one row."""
+    values = [
+        (a & b).sum() / union if (union := (a | b).sum()) else 1.0 for a, b in combinations(sets, 2)
+    ]
+    return float(np.mean(values)) if values else float("nan")

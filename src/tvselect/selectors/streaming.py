@@ -359,15 +359,19 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
 
     def _read_off(self, reason: StopReason | None) -> None:
         """What was found so far."""
-        layout = self._game.layout
-        pooled = self._conclude(self._game, reason)
-        n = layout.n_candidates
-        self.decoy_probabilities_ = pooled.means()[n:]
-        self.n_decoys_selected_ = int(pooled.passing[n:].sum())
-        self.false_discovery_share_ = float("nan")
-        if self._stream.encoder.decoys:
-            selected = int(self.support_[layout.decoy_of].sum())
-            self.false_discovery_share_ = min(1.0, self.n_decoys_selected_ / max(1, selected))
+        self._conclude(
+            self._game,
+            reason,
+            is_stream=True,
+            # Without a journal the data of a stream is not hashed.
+            fingerprint=None if self.journal is None else self._game.header.fingerprint,
+            n_rounds=None if self._by_parts else self.n_rounds,
+            batch_size=None if self._by_parts else int(self.batch_size),
+        )
+        history = self.history_
+        self.decoy_probabilities_ = history.means()[history.layout.n_candidates :]
+        self.n_decoys_selected_ = history.n_decoys_selected
+        self.false_discovery_share_ = history.false_discovery_share
 
     def _refuse_other_kinds(self, source: Source) -> None:
         """Refuse text where numbers were, and numbers where text was."""

@@ -95,8 +95,8 @@ class ThompsonSelector(BanditSelector):
     inclusion_intervals_ : float64 array (n_features, 2)
         2.5 % and 97.5 % quantiles of the Beta posterior of that frequency.
     n_plays_ : int
-        Plays of the longest chain.
-    stop_reason_ : str
+        Plays of every chain.
+    stop_reason_ : StopReason
     history_ : History
     chain_supports_ : bool array (n_chains, n_features)
         What each chain alone selects.
@@ -212,7 +212,14 @@ class ThompsonSelector(BanditSelector):
                 progress_bar(game, total=self.n_plays, unit="plays", verbose=self.verbose) as watch,
             ):
                 reason = engine.play(game.chains, TableScorer(run), game.journal, rule, watch)
-        self._conclude(game, reason)
+        self._conclude(
+            game,
+            reason,
+            is_stream=False,
+            fingerprint=game.header.fingerprint,
+            n_plays=self.n_plays,
+            n_rows=n_rows,
+        )
         warn_of_interrupt(reason, stacklevel=2)
         return self
 

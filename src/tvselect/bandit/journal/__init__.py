@@ -1,7 +1,6 @@
-"""The journal: the log of plays. Counts, trajectories and resumed runs are read from it."""
+"""The journal: the log of plays. Counts, paths and resumed runs are read from it."""
 
 from tvselect.bandit.journal.base import Header, Journal, JournalError, Record
-from tvselect.bandit.journal.folds import trajectories
 from tvselect.bandit.journal.memory import MemoryJournal
 from tvselect.bandit.journal.sqlite import SqliteJournal
 
@@ -12,5 +11,4 @@ __all__ = [
     "MemoryJournal",
     "Record",
     "SqliteJournal",
-    "trajectories",
 ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tvselect.report.extra import need
-from tvselect.report.findings import Variable
-from tvselect.report.words import plural
+from tvselect.report.findings import ReportedVariable
+from tvselect.report.sentences import plural
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 INK, MUTED, GRID, PAGE = "var(--ink)", "var(--muted)", "var(--grid)", "var(--page)"
@@ -23,7 +23,7 @@ def play_axis(unit: str, last: int) -> Any:
     return need("altair").Axis(title=unit, grid=False, format=",d", **ticks)
 
 
-def tip_of(variable: Variable) -> str:
+def tip_of(variable: ReportedVariable) -> str:
     """What is shown when a variable is pointed at, beside its name."""
     interval = f"{variable.low:.2f} to {variable.high:.2f}"
     return (

@@ -8,7 +8,7 @@ from tvselect.plotting.labels import shorten
 from tvselect.report.charts.looks import ACCENT, BAND, INK, PAGE, Spec, finish
 from tvselect.report.extra import need
 from tvselect.report.findings import Dependence, Findings
-from tvselect.report.words import in_words
+from tvselect.report.sentences import in_words
 
 
 def shape_of(shape: Dependence, findings: Findings) -> Spec:

@@ -7,7 +7,7 @@ from typing import Any
 from tvselect.report.charts.looks import ACCENT, MUTED, Spec, finish, play_axis
 from tvselect.report.extra import need
 from tvselect.report.findings import Findings
-from tvselect.report.words import describe_sizes
+from tvselect.report.sentences import describe_sizes
 
 
 def sizes(findings: Findings) -> Spec:

@@ -9,7 +9,7 @@ from tvselect.plotting.labels import nudge_apart, shorten
 from tvselect.report.charts.looks import MUTED, ROLE_COLOURS, Spec, finish, play_axis, tip_of
 from tvselect.report.extra import need
 from tvselect.report.findings import Findings
-from tvselect.report.words import describe_trajectories
+from tvselect.report.sentences import describe_trajectories
 
 N_COLOURS = 6
 DASHES = ([1, 0], [6, 2], [2, 2], [6, 2, 2, 2])

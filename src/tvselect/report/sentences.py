@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tvselect.report.findings import Dependence, Findings, Variable
+from tvselect.bandit.stopping import StopReason
+from tvselect.report.dependence import MODEL
+from tvselect.report.findings import Dependence, Findings, ReportedVariable
 
 FEW_PLAYS = 20
 STRONG = 0.9
@@ -30,12 +32,13 @@ def asked(findings: Findings) -> list[tuple[str, str]]:
         "two classes": " or ".join(findings.classes),
         "unknown": "not recorded",
     }
-    facts = [(label, text) for label, text in findings.about if label == "Table"]
+    wanted = findings.asked
+    facts = [("Table", findings.about.table)] if findings.about.table else []
     facts += [("Outcome", findings.target), ("Its values", kinds[findings.outcome])]
-    if findings.n_rows is not None:
-        facts.append(("Rows", f"{findings.n_rows:,}"))
-    if findings.batch_rows is not None:
-        facts.append(("Rows of a batch", f"{findings.batch_rows:,}"))
+    if wanted.n_rows is not None:
+        facts.append(("Rows", f"{wanted.n_rows:,}"))
+    if wanted.batch_size is not None:
+        facts.append(("Rows of a batch", f"{wanted.batch_size:,}"))
     facts.append(("Columns", f"{findings.n_columns:,}"))
     if findings.n_variables + len(findings.always) != findings.n_columns:
         facts.append(("Variables (groups count once)", f"{findings.n_variables:,}"))
@@ -43,7 +46,55 @@ def asked(findings: Findings) -> list[tuple[str, str]]:
     return facts
 
 
-def is_clear(variable: Variable) -> bool:
+def reproduction(findings: Findings) -> list[tuple[str, str]]:
+    """What is needed to make the run again: labels and values."""
+    about, wanted = findings.about, findings.asked
+    facts = [
+        ("Table", about.table),
+        ("Command", about.command),
+        ("Folder", about.folder),
+        *about.more.items(),
+        ("Reward", wanted.reward),
+        ("Seed", str(wanted.seed)),
+        ("Fingerprint of data and settings", wanted.fingerprint or ""),
+        ("Settings", findings.settings),
+        ("Partial dependence", MODEL),
+        ("Versions", ", ".join(f"{name} {number}" for name, number in findings.versions.items())),
+        ("Time spent on plays", f"{findings.seconds:.4g} s"),
+    ]
+    return [(label, text) for label, text in facts if text]
+
+
+def why_stopped(
+    reason: StopReason,
+    *,
+    n_plays: int | None,
+    patience: int | None,
+    time_limit: float | None,
+    n_rounds: int | None,
+) -> str:
+    """Why a run ended, from the reason and what was asked; it goes on from "because".
+
+    Examples
+    --------
+    >>> asked = dict(n_plays=500, patience=20, time_limit=None, n_rounds=None)
+    >>> why_stopped(StopReason.PATIENCE, **asked)
+    'the model has not changed for 20 plays'
+    """
+    rounds = plural("round", n_rounds or 0)
+    return {
+        StopReason.PLAYS: f"all {n_plays} plays are done",
+        StopReason.PATIENCE: f"the model has not changed for {patience} plays",
+        StopReason.TIME_LIMIT: f"the time limit of {time_limit or 0:g} s is reached",
+        StopReason.ROUNDS: f"the stream has ended after {n_rounds} {rounds}",
+        StopReason.BATCHES: "every batch handed in is played",
+        StopReason.ALL_SKIPPED: "every batch is skipped",
+        StopReason.INTERRUPTED: "it was interrupted",
+        StopReason.ERROR: "of an error",
+    }[reason]
+
+
+def is_clear(variable: ReportedVariable) -> bool:
     """Whether the interval of a variable leaves no doubt on which side of the threshold it is."""
     return variable.low > variable.threshold or variable.high < variable.threshold
 
@@ -52,7 +103,12 @@ def grounds(findings: Findings) -> list[str]:
     """How sure the answer is, and why."""
     selected = findings.of_role("selected")
     units = f"{findings.n_plays:,} {plural(findings.unit, findings.n_plays)}"
-    said = [f"The search ran for {units} and stopped because {_because(findings.stop_reason)}."]
+    wanted = findings.asked
+    because = why_stopped(
+        findings.stop_reason, n_plays=wanted.n_plays, patience=wanted.patience,
+        time_limit=wanted.time_limit, n_rounds=wanted.n_rounds,
+    )  # fmt: skip
+    said = [f"The search ran for {units} and stopped because {because}."]
     if selected:
         clear = sum(map(is_clear, selected))
         said.append(
@@ -84,9 +140,11 @@ def cautions(findings: Findings) -> list[str]:
     said = []
     if findings.n_plays == 0:
         said.append(f"Nothing was tried: there is no {findings.unit} to learn from.")
-    elif findings.stop_reason in ("interrupted", "stopped by an error"):
+    elif findings.stop_reason in (StopReason.INTERRUPTED, StopReason.ERROR):
+        folder = findings.about.folder
         said.append(
             "The search did not run to its end; the answer is what was known when it stopped."
+            + (f" 'tvs resume {folder}' goes on with it." if folder else "")
         )
     if 0 < findings.n_plays < FEW_PLAYS:
         said.append(
@@ -220,12 +278,6 @@ def evenly(steps: Sequence[int], most: int = 11) -> list[int]:
     """
     n = min(len(steps), most)
     return [round(i * (len(steps) - 1) / max(n - 1, 1)) for i in range(n)]
-
-
-def _because(reason: str) -> str:
-    causes = {"interrupted": "it was interrupted", "stopped by an error": "of an error"}
-    reason = reason.replace(" 1 round(s)", " 1 round").replace("round(s)", "rounds")
-    return causes.get(reason, reason)
 
 
 def _listed(names: Sequence[str]) -> str:
