@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ def history_of(plays, n_arms, *, n_chains=1, prior=(1.0, 1.0), **more):
     journal = MemoryJournal()
     for chain in range(n_chains):
         for play in plays:
-            journal.append(chain, play)
+            journal.append([replace(play, chain=chain)])
     return History(
         journal=journal, n_chains=n_chains, n_plays=journal.n_plays(),
         layout=lay_out_arms(Numbered(n_arms)), prior=prior, threshold=0.5, asked=ASKED,
@@ -57,7 +58,7 @@ def test_paths_are_the_means_of_the_counts(seed, n_plays):
     for t in range(n_plays + 1):
         journal = MemoryJournal()
         for play in plays[:t]:
-            journal.append(0, play)
+            journal.append([play])
         successes, failures = fold_counts(journal, n_arms)
         a, b = (prior_a + successes)[chosen], (prior_b + failures)[chosen]
         assert_array_equal(found[t], a / (a + b))

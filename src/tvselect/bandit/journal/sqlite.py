@@ -235,7 +235,7 @@ def _read_header(text: bytes) -> Header | None:
         return None
     if not isinstance(values, dict):
         return None
-    kinds = dict.fromkeys(("entropy", "n_arms", "n_chains", "window"), int)
+    kinds: dict[str, Any] = dict.fromkeys(("entropy", "n_arms", "n_chains", "window"), int)
     kinds |= {"fingerprint": str, "version": str}
     if {n: type(v) for n, v in values.items()} != kinds:
         return None
