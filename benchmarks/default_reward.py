@@ -20,7 +20,7 @@ from tvselect.simulation import score, simulate
 
 CANDIDATES: dict[str, BartReward] = {
     "default": BartReward(),
-    "no credit": BartReward(credit=False),
+    "no screening": BartReward(screening=False),
     "no penalty": BartReward(penalty=0.0),
     "no shadows": BartReward(shadows=0),
     "min_splits=2": BartReward(min_splits=2.0),

@@ -73,11 +73,11 @@ def with_ample_room(chain: Sampler) -> Sampler:
 
 
 @numba.njit(nogil=True)
-def collect_statistics(rng, design, law, chain, trace, n_draws, thin, out):
+def collect_statistics(rng, design, prior, chain, trace, n_draws, thin, out):
     """Splits, greatest depth, place of theta, splits by column, every ``thin`` iterations."""
     for r in range(n_draws):
         chain.tally.whole[N_DONE] = 0
-        run(rng, design, law, chain, trace, thin)
+        run(rng, design, prior, chain, trace, thin)
         out[r, 0] = chain.tally.whole[N_SPLITS]
         out[r, 1] = 0
         for t in range(chain.trees.splits.shape[0]):
@@ -91,19 +91,19 @@ def collect_statistics(rng, design, law, chain, trace, n_draws, thin, out):
 def chain_statistics(chain: Sampler, n_draws, thin):
     out = np.zeros((n_draws, 3 + chain.design.columns.size))
     collect_statistics(
-        chain.rng, chain.design, chain.law, chain.chain, chain.trace, n_draws, thin, out
+        chain.rng, chain.design, chain.prior, chain.chain, chain.trace, n_draws, thin, out
     )
     return out
 
 
 @numba.njit(nogil=True)
-def collect_shapes(rng, design, law, chain, trace, n_draws, thin, base, out):
+def collect_shapes(rng, design, prior, chain, trace, n_draws, thin, base, out):
     """Every tree as one number: its preorder in digits, 0 for a leaf."""
     stack = np.zeros(64, dtype=np.int64)
     nodes = chain.trees.nodes
     for r in range(n_draws):
         chain.tally.whole[N_DONE] = 0
-        run(rng, design, law, chain, trace, thin)
+        run(rng, design, prior, chain, trace, thin)
         for t in range(chain.trees.splits.shape[0]):
             key = 1
             top = 1
@@ -125,6 +125,6 @@ def collect_shapes(rng, design, law, chain, trace, n_draws, thin, base, out):
 def chain_shapes(chain: Sampler, n_draws, thin, base):
     out = np.zeros((n_draws, chain.chain.trees.splits.size), dtype=np.int64)
     collect_shapes(
-        chain.rng, chain.design, chain.law, chain.chain, chain.trace, n_draws, thin, base, out
+        chain.rng, chain.design, chain.prior, chain.chain, chain.trace, n_draws, thin, base, out
     )
     return out

@@ -14,13 +14,13 @@ from benchmarks.records import heading, record
 from tests.exactness.patched import AS_R_COUNTS, patched_copy, run_with
 
 PROPOSAL = "math.log(shrink * proposal * proposal)"
-DEPTH = "        + law.split_log_odds[depth]\n"
+DEPTH = "        + prior.split_log_odds[depth]\n"
 CHOOSE_LEAF = "    node = nth_leaf(trees, tree, int(u * n_leaves))\n"
 CHOOSE_LARGE_LEAF = (
     CHOOSE_LEAF
     + "    for _ in range(100):\n"
     + "        if leaves.gram[trees.nodes[tree, node, LEAF], trees.nodes[tree, node, LEAF]] >= (\n"
-    + "            2 * law.min_leaf\n"
+    + "            2 * prior.min_leaf\n"
     + "        ):\n"
     + "            break\n"
     + "        node = nth_leaf(trees, tree, int(rng.random() * n_leaves))\n"
@@ -34,7 +34,11 @@ MUTATIONS = {
         (MOVES, CHOOSE_LEAF, CHOOSE_LARGE_LEAF),
     ),
     "the right child may be too small": (
-        (MOVES, "if n_left < law.min_leaf or n_right < law.min_leaf:", "if n_left < law.min_leaf:"),
+        (
+            MOVES,
+            "if n_left < prior.min_leaf or n_right < prior.min_leaf:",
+            "if n_left < prior.min_leaf:",
+        ),
     ),
     "count prunable nodes as R does": (AS_R_COUNTS,),
     "cuts that the splits above closed are drawn again": (
@@ -44,7 +48,7 @@ MUTATIONS = {
         ("trees/dirichlet.py", "if ball < n_splits:", "if ball < n_splits - 1:"),
     ),
     "a death forgets the weight of the column": (
-        (MOVES, "log_ratio -= law.column_log_weights[column]", "log_ratio -= 0.0"),
+        (MOVES, "log_ratio -= prior.column_log_weights[column]", "log_ratio -= 0.0"),
     ),
     "leaf means without their prior": (
         (

@@ -60,9 +60,9 @@ def clear(chain):
 
 
 @numba.njit(nogil=True)
-def plant(design, law, chain, tree, columns, cuts, missing_left, means, size):
+def plant(design, prior, chain, tree, columns, cuts, missing_left, means, size):
     """Give a stump the shape and means of a tree in preorder."""
-    trees, leaves, tally, target, proposal = chain
+    trees, leaves, tally, response, proposal = chain
     stack = np.zeros(128, dtype=np.int64)
     top = 1
     for k in range(size):
@@ -79,37 +79,37 @@ def plant(design, law, chain, tree, columns, cuts, missing_left, means, size):
         overlaps(leaves.masks, leaves.size[0], proposal.rows, proposal.shared)
         split_leaf(
             trees, leaves, proposal, tree, node, columns[k], cuts[k], int(missing_left[k]),
-            sum_over(target.subset_sums, proposal.rows),
+            sum_over(response.subset_sums, proposal.rows),
             weighted_sum(proposal.shared, leaves.means, leaves.size[0]),
         )  # fmt: skip
-        count_split(tally, columns[k], 0, law.burn)
+        count_split(tally, columns[k], 0, prior.burn)
         stack[top] = trees.nodes[tree, node, LEFT] + 1
         stack[top + 1] = trees.nodes[tree, node, LEFT]
         top += 2
 
 
 @numba.njit(nogil=True)
-def fresh_data(rng, law, chain, mask, fit):
+def fresh_data(rng, prior, chain, mask, fit):
     """Data given the parameters: outcomes, or latents and their classes."""
-    _, leaves, _, target, proposal = chain
+    _, leaves, _, response, proposal = chain
     forest_at_rows(leaves, fit)
-    sd = 1.0 if law.probit else target.real[PRECISION] ** -0.5
+    sd = 1.0 if prior.probit else response.real[PRECISION] ** -0.5
     for i in range(fit.shape[0]):
         if mask[i]:
-            target.values[i] = fit[i] + sd * rng.standard_normal()
-            if law.probit:
-                target.classes[i] = 1.0 if law.offset + target.values[i] > 0.0 else -1.0
-    use_response(target, leaves, proposal)
+            response.values[i] = fit[i] + sd * rng.standard_normal()
+            if prior.probit:
+                response.classes[i] = 1.0 if prior.offset + response.values[i] > 0.0 else -1.0
+    use_response(response, leaves, proposal)
 
 
 @numba.njit(nogil=True)
 def functions(chain, fit, mask, out):
-    trees, leaves, tally, target, _ = chain
+    trees, leaves, tally, response, _ = chain
     forest_at_rows(leaves, fit)
     out[0] = tally.whole[N_SPLITS]
     out[1] = tally.columns[0, COUNT]
     out[2] = tally.whole[CONCENTRATION]
-    out[3] = np.log(target.real[PRECISION])
+    out[3] = np.log(response.real[PRECISION])
     depth = 0
     for t in range(trees.splits.shape[0]):
         for node in range(2 * trees.splits[t] + 1):
@@ -119,8 +119,8 @@ def functions(chain, fit, mask, out):
     for i in range(fit.shape[0]):
         if mask[i]:
             square += fit[i] ** 2
-            cross += fit[i] * target.values[i]
-            values += target.values[i] ** 2
+            cross += fit[i] * response.values[i]
+            values += response.values[i] ** 2
     out[5] = square
     # Heavy tails of the noise would drown these without a bound.
     out[6] = np.arctan(cross)
@@ -130,13 +130,13 @@ def functions(chain, fit, mask, out):
 
 @numba.njit(nogil=True)
 def replicates(
-    rng, design, law, chain, trace, kernel, n_replicates, n_rounds, codes, n_cuts, has_missing,
+    rng, design, prior, chain, trace, kernel, n_replicates, n_rounds, codes, n_cuts, has_missing,
     thetas, sparse, n_trees, min_leaf, base, power, column_weights, leaf_sd, noise_df, noise_sum,
     mask,
     columns, cuts, missing_left, depths, means, sizes, before, after,
 ):  # fmt: skip
-    trees, leaves, tally, target, proposal = chain
-    fit = np.zeros(target.values.shape[0])
+    trees, leaves, tally, response, proposal = chain
+    fit = np.zeros(response.values.shape[0])
     for r in range(n_replicates):
         clear(chain)
         index = draw_forest(
@@ -144,34 +144,36 @@ def replicates(
             column_weights, leaf_sd, columns, cuts, missing_left, depths, means, sizes,
         )  # fmt: skip
         tally.whole[CONCENTRATION] = index
-        target.real[PRECISION] = 1.0 if law.probit else rng.chisquare(noise_df) / noise_sum
+        response.real[PRECISION] = 1.0 if prior.probit else rng.chisquare(noise_df) / noise_sum
         for t in range(n_trees):
-            plant(design, law, chain, t, columns[t], cuts[t], missing_left[t], means[t], sizes[t])
-        fresh_data(rng, law, chain, mask, fit)
+            plant(design, prior, chain, t, columns[t], cuts[t], missing_left[t], means[t], sizes[t])
+        fresh_data(rng, prior, chain, mask, fit)
         functions(chain, fit, mask, before[r])
         for _ in range(n_rounds):
             if kernel == TREE:
                 for t in range(n_trees):
-                    move(rng, design, law, chain, t, 0)
+                    move(rng, design, prior, chain, t, 0)
                     draw_leaf_means(
-                        rng, trees, leaves, t, law.leaf_precision, target.real[PRECISION]
+                        rng, trees, leaves, t, prior.leaf_precision, response.real[PRECISION]
                     )
             elif kernel == MEANS:
                 for t in range(n_trees):
                     draw_leaf_means(
-                        rng, trees, leaves, t, law.leaf_precision, target.real[PRECISION]
+                        rng, trees, leaves, t, prior.leaf_precision, response.real[PRECISION]
                     )
             elif kernel == NOISE:
-                draw_precision(rng, target, leaves, design.n_rows, law.noise_df, law.noise_sum)
+                draw_precision(
+                    rng, response, leaves, design.n_rows, prior.noise_df, prior.noise_sum
+                )
             elif kernel == CONCENTRATION_DRAW:
-                draw_concentration(rng, tally, law, design.columns.shape[0])
+                draw_concentration(rng, tally, prior, design.columns.shape[0])
             elif kernel == LATENTS:
-                draw_latents(rng, target, leaves, proposal, law.offset)
+                draw_latents(rng, response, leaves, proposal, prior.offset)
                 functions(chain, fit, mask, after[r])
             else:
                 tally.whole[N_DONE] = 0
-                run(rng, design, law, chain, trace, 1)
-            fresh_data(rng, law, chain, mask, fit)
+                run(rng, design, prior, chain, trace, 1)
+            fresh_data(rng, prior, chain, mask, fit)
         if kernel != LATENTS:
             functions(chain, fit, mask, after[r])
 
@@ -191,11 +193,15 @@ def z_scores(kernel, family, n_replicates):
     rng = np.random.default_rng(11)
     n_rows = setting.table.n_rows
     chain = start(setting, np.ones(n_rows), rng=rng, n_iterations=1, family=family, offset=0.3)
-    mask = chain.chain.target.classes != 0 if family == "probit" else chain.chain.target.values != 0
+    mask = (
+        chain.chain.response.classes != 0
+        if family == "probit"
+        else chain.chain.response.values != 0
+    )
     before = np.zeros((n_replicates, N_FUNCTIONS))
     after = np.zeros((n_replicates, N_FUNCTIONS))
     replicates(
-        rng, chain.design, chain.law, chain.chain, chain.trace, KERNELS[kernel], n_replicates, 3,
+        rng, chain.design, chain.prior, chain.chain, chain.trace, KERNELS[kernel], n_replicates, 3,
         setting.codes, setting.table.cuts.n_cuts.astype(np.int64), setting.table.has_missing,
         theta_grid(3), setting.sparse, setting.n_trees, setting.min_leaf, setting.base,
         setting.power, setting.column_weights, setting.leaf_sd, setting.noise_df, setting.noise_sum,

@@ -58,7 +58,7 @@ def test_every_column_is_proposed_kappa_times_on_average(lengths, n_played, want
 
 @pytest.mark.parametrize(("penalty", "weight"), [(0.0, 1.0), (0.5, 0.5), (1.0, 0.25)])
 def test_columns_of_a_small_play_are_weighed_by_its_share_of_the_table(lengths, penalty, weight):
-    BartReward(n_iterations=10, penalty=penalty, credit=False, shadows=0).start(data_of())(
+    BartReward(n_iterations=10, penalty=penalty, screening=False, shadows=0).start(data_of())(
         np.arange(10), np.random.default_rng(0)
     )
     np.testing.assert_allclose(lengths[0]["column_weights"], np.full(10, weight))
@@ -67,7 +67,7 @@ def test_columns_of_a_small_play_are_weighed_by_its_share_of_the_table(lengths, 
 def test_a_batch_that_holds_some_columns_knows_how_many_there_are(lengths):
     data = data_of()
     part = Data(data.X[:, :10], data.outcome, data.names[:10], n_candidates=400)
-    reward = BartReward(n_iterations=10, penalty=1.0, credit=False, shadows=0)
+    reward = BartReward(n_iterations=10, penalty=1.0, screening=False, shadows=0)
     reward.start(part)(np.arange(10), np.random.default_rng(0))
     np.testing.assert_allclose(lengths[0]["column_weights"], np.full(10, 10 / 400))
 
@@ -152,7 +152,7 @@ def test_a_play_sees_all_rows_of_a_batch():
         (dict(n_iterations=2.5), TypeError),
         (dict(n_burn=1000), ValueError),
         (dict(proposals_per_column=-1.0), ValueError),
-        (dict(credit="no"), TypeError),
+        (dict(screening="no"), TypeError),
         (dict(shadows=-1), ValueError),
         (dict(theta_floor=1.0), ValueError),
         (dict(min_splits=0.0), ValueError),

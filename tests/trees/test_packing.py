@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from tvselect.inputs import read_outcome
-from tvselect.rewards.credit import credits
+from tvselect.rewards.screening import marginal_evidence
 from tvselect.trees import Prior, bin_table, bins, run_bart
 from tvselect.trees.bits import n_words, pack, packed_at, unpack
 from tvselect.trees.response import working_response
@@ -111,9 +111,9 @@ def test_bits_and_bytes_show_the_same_rows_and_shadows(rows, shadows):
     assert_array_equal(chains[0].averages()[0], chains[1].averages()[0])
 
 
-def test_credits_are_the_same():
+def test_marginal_evidence_is_the_same():
     X = two_values(150, 30)
     y = X[:, 3] + np.random.default_rng(2).standard_normal(150)
     packed = bin_table(X)
-    assert credits(packed, y, 30)[3] > 1
-    assert_array_equal(credits(packed, y, 30), credits(as_bytes(packed), y, 30))
+    assert marginal_evidence(packed, y, 30)[3] > 1
+    assert_array_equal(marginal_evidence(packed, y, 30), marginal_evidence(as_bytes(packed), y, 30))

@@ -17,14 +17,14 @@ def response_of(y, noise_scale="sd"):
     return working_response(read_outcome(y, len(y)), noise_scale)
 
 
-def law_of(prior, response, n_columns=7):
-    return prior.law(response, np.ones(n_columns), burn=3, sparse_from=2, free_noise=True)
+def parameters_of(prior, response, n_columns=7):
+    return prior.parameters(response, np.ones(n_columns), burn=3, sparse_from=2, free_noise=True)
 
 
 @pytest.mark.parametrize("base", [0.1, 0.95])
 @pytest.mark.parametrize("power", [0.0, 0.5, 2.0])
 def test_split_log_odds_are_those_of_one_more_split(base, power):
-    odds = law_of(Prior(base=base, power=power), response_of([1, 2, 3])).split_log_odds
+    odds = parameters_of(Prior(base=base, power=power), response_of([1, 2, 3])).split_log_odds
     assert odds.size == MAX_DEPTH + 1
     for depth in range(MAX_DEPTH + 1):
         p, below = (base * (1 + d) ** -power for d in (depth, depth + 1))
@@ -33,15 +33,15 @@ def test_split_log_odds_are_those_of_one_more_split(base, power):
 
 @pytest.mark.parametrize("power", [400.0, 1e6])
 def test_a_steep_prior_has_finite_log_odds(power):
-    law = law_of(Prior(power=power), response_of([1, 2, 3]))
-    assert np.isfinite(law.split_log_odds).all()
+    parameters = parameters_of(Prior(power=power), response_of([1, 2, 3]))
+    assert np.isfinite(parameters.split_log_odds).all()
 
 
 def test_leaf_means_have_the_standard_deviation_of_the_paper():
     assert Prior(n_trees=16, k=2).leaf_sd(response_of([1.0, 2.0, 7.0])) == 0.5 / (2 * 4)
     assert Prior(n_trees=16, k=3).leaf_sd(response_of([1, 0, 1])) == 3 / (3 * 4)
-    law = law_of(Prior(n_trees=16, k=2), response_of([1.0, 2.0, 7.0]))
-    assert law.leaf_precision == pytest.approx(16.0**2)
+    parameters = parameters_of(Prior(n_trees=16, k=2), response_of([1.0, 2.0, 7.0]))
+    assert parameters.leaf_precision == pytest.approx(16.0**2)
 
 
 @pytest.mark.parametrize("noise_df", [1, 3.0, 10])
@@ -49,9 +49,9 @@ def test_leaf_means_have_the_standard_deviation_of_the_paper():
 def test_noise_is_below_its_scale_with_the_stated_probability(noise_df, noise_quantile):
     response = response_of([1.0, 4.0, 2.0, 8.0])
     prior = Prior(noise_df=noise_df, noise_quantile=noise_quantile)
-    law = law_of(prior, response)
-    assert law.noise_df == noise_df
-    variance = law.noise_sum / law.noise_df
+    parameters = parameters_of(prior, response)
+    assert parameters.noise_df == noise_df
+    variance = parameters.noise_sum / parameters.noise_df
     inverse_gamma = stats.invgamma(noise_df / 2, scale=noise_df * variance / 2)
     below = inverse_gamma.cdf(response.noise_scale**2)
     assert below == pytest.approx(noise_quantile)
@@ -61,8 +61,8 @@ def test_noise_is_below_its_scale_with_the_stated_probability(noise_df, noise_qu
 @pytest.mark.parametrize("floor", [0.0, 0.001, 0.2])
 def test_concentration_has_its_beta_prior_above_the_floor(rho, floor):
     prior = Prior(sparse=True, a=0.5, b=1.5, rho=rho, theta_floor=floor)
-    law = law_of(prior, response_of([1.0, 2.0, 4.0]))
-    theta = 7 * law.shares
+    parameters = parameters_of(prior, response_of([1.0, 2.0, 4.0]))
+    theta = 7 * parameters.shares
     share = theta / (theta + (7 if rho is None else rho))
     steps = (np.arange(share.size) + 0.5) / share.size
     law_below = stats.beta(0.5, 1.5).cdf(floor)
@@ -73,17 +73,17 @@ def test_concentration_has_its_beta_prior_above_the_floor(rho, floor):
 
 def test_only_a_sparse_prior_ever_draws_the_concentration():
     response = response_of([1.0, 2.0, 4.0])
-    assert law_of(Prior(sparse=True), response).sparse_from == 2
-    assert law_of(Prior(), response).sparse_from == np.iinfo(np.int64).max
+    assert parameters_of(Prior(sparse=True), response).sparse_from == 2
+    assert parameters_of(Prior(), response).sparse_from == np.iinfo(np.int64).max
 
 
 def test_numbers_of_any_type_give_the_same_law():
     response = response_of([1.0, 2.0, 4.0])
-    plain = law_of(Prior(n_trees=4, min_leaf=3, k=2.0, noise_df=4.0, sparse=True), response)
+    plain = parameters_of(Prior(n_trees=4, min_leaf=3, k=2.0, noise_df=4.0, sparse=True), response)
     numpy = Prior(
         n_trees=np.int32(4), min_leaf=np.uint8(3), k=np.float32(2), noise_df=4, sparse=np.True_
     )
-    for one, other in zip(plain, law_of(numpy, response), strict=True):
+    for one, other in zip(plain, parameters_of(numpy, response), strict=True):
         assert type(one) is type(other)
         np.testing.assert_array_equal(one, other)
 

@@ -120,7 +120,7 @@ def test_shadows_are_shuffled_copies_behind_the_columns(family, rows):
     assert (codes[2] != codes[3]).any()
     assert chain.counts.size == 5
     if family == "gaussian":  # probit replaces its values by latent ones
-        values = in_row_order(chain.chain.target.values, seen.size)
+        values = in_row_order(chain.chain.response.values, seen.size)
         assert_array_equal(values, in_row_order(response.values, 150)[seen])
 
 

@@ -113,7 +113,7 @@ def check_trees(sampler, rows):
                 seen_leaves.append(leaf)
                 assert leaves.owners[leaf].tolist() == [tree, node]
                 np.testing.assert_array_equal(rows[leaf], here)
-                assert here.sum() >= sampler.law.min_leaf or depth == 0
+                assert here.sum() >= sampler.prior.min_leaf or depth == 0
                 continue
             column, cut = nodes[node, COLUMN], nodes[node, CUT]
             where = design.columns[column]
@@ -142,14 +142,14 @@ def check_trees(sampler, rows):
 
 def check_sums(sampler, rows):
     """What the chain keeps about its leaves is what the rows say."""
-    leaves, target = sampler.chain.leaves, sampler.chain.target
+    leaves, response = sampler.chain.leaves, sampler.chain.response
     size = leaves.size[0]
-    by_row = in_row_order(target.values, sampler.design.n_rows)
+    by_row = in_row_order(response.values, sampler.design.n_rows)
     forest = leaves.means[:size] @ rows
     np.testing.assert_array_equal(leaves.gram[:size, :size], rows.astype(int) @ rows.T)
     np.testing.assert_allclose(leaves.sums[:size], rows @ by_row, atol=1e-9)
     np.testing.assert_allclose(leaves.fitted[:size], rows @ forest, atol=1e-9)
-    assert target.real[SQUARES] == pytest.approx((by_row**2).sum(), abs=1e-9)
+    assert response.real[SQUARES] == pytest.approx((by_row**2).sum(), abs=1e-9)
     assert np.isfinite(forest).all()
 
 

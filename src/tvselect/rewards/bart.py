@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 
 from tvselect.rewards.base import Data, Feedback, Reward
-from tvselect.rewards.credit import credits
+from tvselect.rewards.screening import marginal_evidence
 from tvselect.trees import Prior, start_chain, working_response
 
 ALL_ROWS, SOME_ROWS, RARE_ROWS = 1000, 500, 100
@@ -36,19 +36,19 @@ class BartReward(Reward):
     min_splits : float, default=1.0
         Splits per forest from which on the average rule pays.
     proposals_per_column : float, default=12.0
-        A fair hearing for wide plays: at least ``2 proposals_per_column q / n_trees`` iterations when
-        ``q`` columns are played, so that each is proposed about ``proposals_per_column`` times. 0
-        keeps ``n_iterations``, as in the paper.
+        At least ``2 proposals_per_column q / n_trees`` iterations when ``q`` columns are
+        played, so that each is proposed about that many times. 0 keeps ``n_iterations``,
+        as in the paper.
     theta_floor : float, default=0.01
         Lowest concentration of the sparse prior, see :class:`tvselect.trees.Prior`.
     penalty : float, default=1.0
         Every column that a forest uses is weighed by ``(played / all columns) ** penalty``:
         with 1, a column of a small play has to explain as much as one of the whole table,
         which makes room for more trees. 0 forgets the columns that are not played.
-    credit : bool, default=True
-        Let a column off the penalty as far as it stands out from all others by its
-        correlation with the outcome: what would be noticed in the whole table anyway
-        need not be searched for.
+    screening : bool, default=True
+        Marginal screening: the log penalty of a column is reduced by the evidence of its
+        correlation with the outcome, ``-log(all columns * p-value)``. What would be
+        noticed in the whole table anyway need not be searched for.
     shadows : int, default=30
         A play of fewer columns is filled up to so many with shadows: copies of its
         columns, each with its rows shuffled. The average rule then pays only what is
@@ -92,7 +92,7 @@ class BartReward(Reward):
         proposals_per_column: float = 12.0,
         theta_floor: float = 0.01,
         penalty: float = 1.0,
-        credit: bool = True,
+        screening: bool = True,
         shadows: int = 30,
         max_samples: Literal["auto"] | int | float | None = "auto",
         min_leaf: int = 5,
@@ -107,7 +107,7 @@ class BartReward(Reward):
         self.proposals_per_column = proposals_per_column
         self.theta_floor = theta_floor
         self.penalty = penalty
-        self.credit = credit
+        self.screening = screening
         self.shadows = shadows
         self.max_samples = max_samples
         self.min_leaf = min_leaf
@@ -151,7 +151,7 @@ class BartReward(Reward):
             self.proposals_per_column, "proposals_per_column", Real, min_val=0.0, max_val=1e6
         )
         check_scalar(self.penalty, "penalty", Real, min_val=0.0, max_val=10.0)
-        check_scalar(self.credit, "credit", (bool, np.bool_))
+        check_scalar(self.screening, "screening", (bool, np.bool_))
         check_scalar(self.shadows, "shadows", Integral, min_val=0, max_val=10_000)
         check_scalar(self.min_splits, "min_splits", Real, min_val=0.0, include_boundaries="neither")
         if self.rule not in ("average", "last"):
@@ -172,9 +172,9 @@ class BartReward(Reward):
         n_rows = data.n_rows  # Not data itself below: the feedback may travel to other machines.
         response = working_response(data.outcome)
         n_candidates = data.n_candidates or table.n_columns
-        credit = np.zeros(table.n_columns)
-        if self.credit and self.penalty > 0:
-            credit = credits(table, data.outcome.values, n_candidates)
+        evidence = np.zeros(table.n_columns)
+        if self.screening and self.penalty > 0:
+            evidence = marginal_evidence(table, data.outcome.values, n_candidates)
 
         def feedback(columns: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
             n_iterations = max(
@@ -184,7 +184,7 @@ class BartReward(Reward):
             n_shadows = max(0, self.shadows - columns.size)
             n_in_play = columns.size + n_shadows
             fine = self.penalty * np.log(max(1.0, n_candidates / n_in_play))
-            relief = np.append(credit[columns], np.zeros(n_shadows))
+            relief = np.append(evidence[columns], np.zeros(n_shadows))
             shadows = rng.choice(columns, n_shadows) if n_shadows else None
             rows = None
             if n_seen < n_rows:

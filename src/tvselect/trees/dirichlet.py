@@ -67,13 +67,13 @@ def draw_column(
     trees: Trees,
     tally: Tally,
     design: Design,
-    law: PriorParameters,
+    prior: PriorParameters,
     iteration: int,
 ) -> int:
     """Draw the column of a new split given the other splits."""
     q = design.columns.shape[0]
-    if iteration >= law.sparse_from:
-        theta = q * law.shares[tally.whole[CONCENTRATION]]
+    if iteration >= prior.sparse_from:
+        theta = q * prior.shares[tally.whole[CONCENTRATION]]
         n_splits = tally.whole[N_SPLITS]
         ball = rng.random() * (theta + n_splits)
         if ball < n_splits:
@@ -124,9 +124,9 @@ def uncount_split(tally: Tally, column: int, iteration: int, burn: int) -> None:
 
 
 @part
-def log_counts_given(tally: Tally, law: PriorParameters, q: int, k: int) -> float:
+def log_counts_given(tally: Tally, prior: PriorParameters, q: int, k: int) -> float:
     """Log probability of the counts when ``theta`` is at grid point ``k``."""
-    theta = q * law.shares[k]
+    theta = q * prior.shares[k]
     n_splits = tally.whole[N_SPLITS]
     if theta > LARGE_THETA:
         value = -n_splits * (math.log(theta) + 0.5 * (n_splits - 1) / theta)
@@ -134,25 +134,25 @@ def log_counts_given(tally: Tally, law: PriorParameters, q: int, k: int) -> floa
         value = math.lgamma(theta) - math.lgamma(theta + n_splits)
     m = 0
     while tally.ladder[m] > 0:
-        if m < law.log_shares.shape[1]:
-            value += tally.ladder[m] * law.log_shares[k, m]
+        if m < prior.log_shares.shape[1]:
+            value += tally.ladder[m] * prior.log_shares[k, m]
         else:
-            value += tally.ladder[m] * math.log(law.shares[k] + m)
+            value += tally.ladder[m] * math.log(prior.shares[k] + m)
         m += 1
     return value
 
 
 @part
 def draw_concentration(
-    rng: np.random.Generator, tally: Tally, law: PriorParameters, q: int
+    rng: np.random.Generator, tally: Tally, prior: PriorParameters, q: int
 ) -> None:
     """Slice sampling of ``theta`` on its grid, shrinking from the whole grid."""
     now = tally.whole[CONCENTRATION]
-    level = log_counts_given(tally, law, q, now) - rng.standard_exponential()
-    low, high = 0, law.shares.shape[0]
+    level = log_counts_given(tally, prior, q, now) - rng.standard_exponential()
+    low, high = 0, prior.shares.shape[0]
     while True:
         k = low + int(rng.random() * (high - low))
-        if k == now or log_counts_given(tally, law, q, k) >= level:
+        if k == now or log_counts_given(tally, prior, q, k) >= level:
             tally.whole[CONCENTRATION] = k
             return
         if k < now:

@@ -28,7 +28,7 @@ from tvselect.trees.state import (
 def run(
     rng: np.random.Generator,
     design: Design,
-    law: PriorParameters,
+    prior: PriorParameters,
     chain: Chain,
     trace: Trace,
     stop: int,
@@ -39,24 +39,26 @@ def run(
     too small in the next one. The chain itself holds how many iterations are done, so
     that an interrupt on the way back to Python loses nothing.
     """
-    trees, leaves, tally, target, proposal = chain
+    trees, leaves, tally, response, proposal = chain
     q = design.columns.shape[0]
     if tally.whole[N_DONE] == 0:
-        use_response(target, leaves, proposal)
+        use_response(response, leaves, proposal)
     for iteration in range(tally.whole[N_DONE], stop):
         if is_cramped(trees, leaves):
             return
-        if law.probit:
-            draw_latents(rng, target, leaves, proposal, law.offset)
+        if prior.probit:
+            draw_latents(rng, response, leaves, proposal, prior.offset)
         for tree in range(trees.splits.shape[0]):
-            move(rng, design, law, chain, tree, iteration)
-            draw_leaf_means(rng, trees, leaves, tree, law.leaf_precision, target.real[PRECISION])
-        if law.free_noise:
-            draw_precision(rng, target, leaves, design.n_rows, law.noise_df, law.noise_sum)
-        if iteration >= law.sparse_from:
-            draw_concentration(rng, tally, law, q)
-        trace.precision[iteration] = target.real[PRECISION]
-        trace.theta[iteration] = q * law.shares[tally.whole[CONCENTRATION]]
+            move(rng, design, prior, chain, tree, iteration)
+            draw_leaf_means(
+                rng, trees, leaves, tree, prior.leaf_precision, response.real[PRECISION]
+            )
+        if prior.free_noise:
+            draw_precision(rng, response, leaves, design.n_rows, prior.noise_df, prior.noise_sum)
+        if iteration >= prior.sparse_from:
+            draw_concentration(rng, tally, prior, q)
+        trace.precision[iteration] = response.real[PRECISION]
+        trace.theta[iteration] = q * prior.shares[tally.whole[CONCENTRATION]]
         trace.n_splits[iteration] = tally.whole[N_SPLITS]
         tally.whole[N_DONE] = iteration + 1
 

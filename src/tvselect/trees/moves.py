@@ -46,7 +46,7 @@ from tvselect.trees.structure import (
 def move(
     rng: np.random.Generator,
     design: Design,
-    law: PriorParameters,
+    prior: PriorParameters,
     chain: Chain,
     tree: int,
     iteration: int,
@@ -57,16 +57,16 @@ def move(
     """
     u = rng.random()
     if chain.trees.splits[tree] == 0:
-        birth(rng, design, law, chain, tree, iteration, u)
+        birth(rng, design, prior, chain, tree, iteration, u)
     elif u < 0.5:
-        birth(rng, design, law, chain, tree, iteration, 2.0 * u)
+        birth(rng, design, prior, chain, tree, iteration, 2.0 * u)
     else:
-        death(rng, law, chain, tree, iteration, 2.0 * u - 1.0)
+        death(rng, prior, chain, tree, iteration, 2.0 * u - 1.0)
 
 
 @part
 def log_birth_ratio(
-    law: PriorParameters,
+    prior: PriorParameters,
     precision: float,
     depth: int,
     n_leaves: int,
@@ -89,16 +89,16 @@ def log_birth_ratio(
     chance_death = 0.5 / n_prunable
     proposal = chance_death / chance_birth
 
-    v_left = law.leaf_precision + n_left * precision
-    v_right = law.leaf_precision + n_right * precision
-    v_both = law.leaf_precision + (n_left + n_right) * precision
+    v_left = prior.leaf_precision + n_left * precision
+    v_right = prior.leaf_precision + n_right * precision
+    v_both = prior.leaf_precision + (n_left + n_right) * precision
     s_both = s_left + s_right
     gain = s_left * s_left / v_left + s_right * s_right / v_right - s_both * s_both / v_both
-    shrink = law.leaf_precision * v_both / (v_left * v_right)
+    shrink = prior.leaf_precision * v_both / (v_left * v_right)
 
     return (
         0.5 * (math.log(shrink * proposal * proposal) + precision * precision * gain)
-        + law.split_log_odds[depth]
+        + prior.split_log_odds[depth]
     )
 
 
@@ -112,23 +112,23 @@ def accepts(rng: np.random.Generator, log_ratio: float) -> bool:
 def birth(
     rng: np.random.Generator,
     design: Design,
-    law: PriorParameters,
+    prior: PriorParameters,
     chain: Chain,
     tree: int,
     iteration: int,
     u: float,
 ) -> None:
     """Propose to split a leaf, chosen by the uniform number ``u``."""
-    trees, leaves, target, proposal = chain.trees, chain.leaves, chain.target, chain.proposal
+    trees, leaves, response, proposal = chain.trees, chain.leaves, chain.response, chain.proposal
     n_leaves = trees.splits[tree] + 1
     node = nth_leaf(trees, tree, int(u * n_leaves))
     leaf = trees.nodes[tree, node, LEAF]
     depth = trees.nodes[tree, node, DEPTH]
     n_both = leaves.gram[leaf, leaf]
-    if n_both < 2 * law.min_leaf or depth == MAX_DEPTH:
+    if n_both < 2 * prior.min_leaf or depth == MAX_DEPTH:
         return
 
-    column = draw_column(rng, trees, chain.tally, design, law, iteration)
+    column = draw_column(rng, trees, chain.tally, design, prior, iteration)
     where = design.columns[column]
     low, high = open_cuts(trees, tree, node, column, int(design.n_cuts[where]))
     if low >= high:
@@ -137,12 +137,12 @@ def birth(
     missing_left = int(design.has_missing[where] and rng.random() < 0.5)
     n_left = rows_at_most(design.codes, where, leaves.masks, leaf, cut, missing_left, proposal.rows)
     n_right = n_both - n_left
-    if n_left < law.min_leaf or n_right < law.min_leaf:
+    if n_left < prior.min_leaf or n_right < prior.min_leaf:
         return
 
     overlaps(leaves.masks, leaves.size[0], proposal.rows, proposal.shared)
     fitted_left = weighted_sum(proposal.shared, leaves.means, leaves.size[0])
-    sum_left = sum_over(target.subset_sums, proposal.rows)
+    sum_left = sum_over(response.subset_sums, proposal.rows)
     residual_left = sum_left - (fitted_left - n_left * leaves.means[leaf])
     residual_right = residual_sum(leaves, leaf) - residual_left
 
@@ -150,8 +150,8 @@ def birth(
     replaces = node != 0 and is_prunable(trees, tree, trees.nodes[tree, node, PARENT])
     prunable = n_prunable(trees, tree) + 1 - replaces
     log_ratio = log_birth_ratio(
-        law,
-        target.real[PRECISION],
+        prior,
+        response.real[PRECISION],
         depth,
         n_leaves,
         prunable,
@@ -161,18 +161,18 @@ def birth(
         residual_right,
     )
     if chain.tally.columns[column, COUNT] == 0:
-        log_ratio += law.column_log_weights[column]
+        log_ratio += prior.column_log_weights[column]
     if accepts(rng, log_ratio):
         split_leaf(
             trees, leaves, proposal, tree, node, column, cut, missing_left, sum_left, fitted_left
         )
-        count_split(chain.tally, column, iteration, law.burn)
+        count_split(chain.tally, column, iteration, prior.burn)
 
 
 @part
 def death(
     rng: np.random.Generator,
-    law: PriorParameters,
+    prior: PriorParameters,
     chain: Chain,
     tree: int,
     iteration: int,
@@ -187,8 +187,8 @@ def death(
     left = trees.nodes[tree, child, LEAF]
     right = trees.nodes[tree, child + 1, LEAF]
     log_ratio = -log_birth_ratio(
-        law,
-        chain.target.real[PRECISION],
+        prior,
+        chain.response.real[PRECISION],
         trees.nodes[tree, node, DEPTH],
         n_leaves - 1,
         prunable,
@@ -199,7 +199,7 @@ def death(
     )
     column = trees.nodes[tree, node, COLUMN]
     if chain.tally.columns[column, COUNT] == 1:
-        log_ratio -= law.column_log_weights[column]
+        log_ratio -= prior.column_log_weights[column]
     if accepts(rng, log_ratio):
         merge_leaves(trees, leaves, tree, node)
-        uncount_split(chain.tally, column, iteration, law.burn)
+        uncount_split(chain.tally, column, iteration, prior.burn)

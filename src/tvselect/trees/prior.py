@@ -106,7 +106,7 @@ class Prior:
         spread = 3.0 if response.family == "probit" else 0.5
         return spread / (float(self.k) * math.sqrt(self.n_trees))
 
-    def law(
+    def parameters(
         self,
         response: Response,
         column_weights: NDArray[np.float64],

@@ -9,7 +9,7 @@ import numpy as np
 from tvselect.jit import part
 from tvselect.trees.bits import NONE, ONE
 from tvselect.trees.noise import use_response
-from tvselect.trees.state import FloatArray, Leaves, Proposal, Target
+from tvselect.trees.state import FloatArray, Leaves, Proposal, ResponseState
 
 
 @part
@@ -48,16 +48,16 @@ def forest_at_rows(leaves: Leaves, out: FloatArray) -> None:
 @part
 def draw_latents(
     rng: np.random.Generator,
-    target: Target,
+    response: ResponseState,
     leaves: Leaves,
     proposal: Proposal,
     offset: float,
 ) -> None:
     """Draw the latent normals given the classes and make them the response."""
-    forest_at_rows(leaves, target.values)
-    for i in range(target.values.shape[0]):
-        side = target.classes[i]
+    forest_at_rows(leaves, response.values)
+    for i in range(response.values.shape[0]):
+        side = response.classes[i]
         if side != 0.0:  # zero marks the padding
-            latent = side * positive_normal(rng, side * (offset + target.values[i]))
-            target.values[i] = latent - offset
-    use_response(target, leaves, proposal)
+            latent = side * positive_normal(rng, side * (offset + response.values[i]))
+            response.values[i] = latent - offset
+    use_response(response, leaves, proposal)

@@ -37,7 +37,7 @@ class Sampler:
     Parameters
     ----------
     design : Design
-    law : PriorParameters
+    prior : PriorParameters
     values : float64 array
         The response in working units (probit: +1 / -1), in the order of the bits.
     n_trees, n_iterations : int
@@ -50,7 +50,7 @@ class Sampler:
     def __init__(
         self,
         design: Design,
-        law: PriorParameters,
+        prior: PriorParameters,
         values: NDArray[np.float64],
         *,
         n_trees: int,
@@ -59,15 +59,15 @@ class Sampler:
         rng: np.random.Generator,
     ) -> None:
         self.design = design
-        self.law = law
+        self.prior = prior
         self.rng = rng
         self.n_iterations = n_iterations
         self.chain = stumps(n_trees, design.n_rows, design.columns.size)
-        target = self.chain.target
-        (target.classes if law.probit else target.values)[:] = values
-        target.real[PRECISION] = precision
-        start = np.searchsorted(law.shares, 1.0 / design.columns.size)
-        self.chain.tally.whole[CONCENTRATION] = min(int(start), law.shares.size - 1)
+        state = self.chain.response
+        (state.classes if prior.probit else state.values)[:] = values
+        state.real[PRECISION] = precision
+        start = np.searchsorted(prior.shares, 1.0 / design.columns.size)
+        self.chain.tally.whole[CONCENTRATION] = min(int(start), prior.shares.size - 1)
         self.trace = Trace(
             precision=np.zeros(n_iterations),
             theta=np.zeros(n_iterations),
@@ -80,7 +80,7 @@ class Sampler:
         if n_iterations is not None:
             stop = min(stop, self.n_done + n_iterations)
         while True:
-            run(self.rng, self.design, self.law, self.chain, self.trace, stop)
+            run(self.rng, self.design, self.prior, self.chain, self.trace, stop)
             if self.n_done >= stop:
                 return
             self.chain = with_more_room(self.chain)
@@ -102,12 +102,12 @@ class Sampler:
         """
         tally = self.chain.tally.columns
         used = np.flatnonzero(tally[:, COUNT])
-        open_span = np.maximum(self.n_done - np.maximum(tally[used, SINCE], self.law.burn), 0)
+        open_span = np.maximum(self.n_done - np.maximum(tally[used, SINCE], self.prior.burn), 0)
         total = tally[:, TOTAL].astype(np.float64)
         total[used] += open_span * tally[used, COUNT]
         present = tally[:, PRESENT].astype(np.float64)
         present[used] += open_span
-        n_draws = max(self.n_done - self.law.burn, 1)
+        n_draws = max(self.n_done - self.prior.burn, 1)
         return total / n_draws, present / n_draws
 
     @property
@@ -178,7 +178,7 @@ def start_chain(
     if column_weights is None:
         column_weights = np.ones(columns.size + n_shadows)
     probit = response.family == "probit"
-    law = prior.law(
+    parameters = prior.parameters(
         response,
         column_weights,
         burn=n_burn,
@@ -205,7 +205,7 @@ def start_chain(
         values = in_bit_order(in_row_order(response.values, response.n_rows)[rows])
     return Sampler(
         design,
-        law,
+        parameters,
         values,
         n_trees=prior.n_trees,
         n_iterations=n_iterations,

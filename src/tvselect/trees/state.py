@@ -30,7 +30,7 @@ N_FIELDS = 8
 COUNT, SINCE, TOTAL, PRESENT = range(4)
 # Whole numbers of the tally.
 N_SPLITS, CONCENTRATION, ACCEPTED, N_DONE = range(4)
-# Real numbers of the target.
+# Real numbers of the response.
 PRECISION, SQUARES = range(2)
 
 MAX_DEPTH = 63
@@ -148,7 +148,7 @@ class Tally(NamedTuple):
     whole: IntArray
 
 
-class Target(NamedTuple):
+class ResponseState(NamedTuple):
     """The response, by row in the order of the bits.
 
     Attributes
@@ -182,7 +182,7 @@ class Chain(NamedTuple):
     trees: Trees
     leaves: Leaves
     tally: Tally
-    target: Target
+    response: ResponseState
     proposal: Proposal
 
 
@@ -231,7 +231,7 @@ def stumps(n_trees: int, n_rows: int, n_columns: int) -> Chain:
             ladder=np.zeros(capacity, dtype=np.int64),
             whole=np.zeros(4, dtype=np.int64),
         ),
-        target=Target(
+        response=ResponseState(
             values=np.zeros(padded),
             classes=np.zeros(padded),
             subset_sums=np.zeros((padded // 4, 16)),

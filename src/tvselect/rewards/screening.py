@@ -1,4 +1,4 @@
-"""What speaks for a column before any play: how far it stands out from the others."""
+"""Marginal screening: the evidence for a column by its correlation with the outcome alone."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ MOST = 1.0 - 1e-12
 MAD_TO_SD = 1.4826
 
 
-def credits(table: BinnedTable, y: NDArray[np.float64], n_candidates: int) -> NDArray[np.float64]:
-    """How many nats a column stands out by, among all candidates, through its correlation.
+def marginal_evidence(
+    table: BinnedTable, y: NDArray[np.float64], n_candidates: int
+) -> NDArray[np.float64]:
+    """Evidence for every column, in nats: minus the log of its corrected p-value.
 
     The correlations are set against the bulk of all columns (their median and median
     deviation), not against zero: where all columns go a little with the outcome, none
-    of them stands out. The credit is ``-log(n_candidates * p)`` with the two-sided
+    of them stands out. The evidence is ``-log(n_candidates * p)`` with the two-sided
     p-value of a column, and 0 for the many whose p-value is not that small.
 
     Parameters

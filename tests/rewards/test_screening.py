@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tvselect.rewards.credit import credits
+from tvselect.rewards.screening import marginal_evidence
 from tvselect.trees import bin_table
 
 
@@ -15,14 +15,14 @@ def make(n_rows=200, n_columns=500, seed=0):
     return rng.standard_normal((n_rows, n_columns)), rng.standard_normal(n_rows)
 
 
-def test_credit_is_the_corrected_p_value_of_the_correlation():
+def test_evidence_is_the_corrected_p_value_of_the_correlation():
     """Up to the scale of the bulk: from 4,000 columns, known to 2 % (one standard error)."""
     X, y = make(n_columns=4000)
     X[:, 7] += y
-    credit = credits(bin_table(X), y, 4000)
+    evidence = marginal_evidence(bin_table(X), y, 4000)
     z = np.arctanh(stats.pearsonr(X[:, 7], y).statistic) * np.sqrt(197)
     wanted = -np.log(4000 * 2 * stats.norm.sf(z))
-    assert credit[7] == pytest.approx(wanted, rel=0.12)
+    assert evidence[7] == pytest.approx(wanted, rel=0.12)
 
 
 def test_noise_stands_out_as_often_as_the_correction_says():
@@ -30,33 +30,33 @@ def test_noise_stands_out_as_often_as_the_correction_says():
 
     Poisson with mean 40; the scale is estimated, never below its theoretical value.
     """
-    n_credited = 0
+    n_found = 0
     for seed in range(40):
         X, y = make(100, 200, seed)
-        n_credited += (credits(bin_table(X), y, 200) > 0).sum()
-    assert 0 < n_credited <= stats.poisson(40).ppf(0.999)
+        n_found += (marginal_evidence(bin_table(X), y, 200) > 0).sum()
+    assert 0 < n_found <= stats.poisson(40).ppf(0.999)
 
 
 def test_where_all_columns_go_with_the_outcome_none_stands_out():
     X, y = make()
     X += y[:, None]
-    assert (credits(bin_table(X), y, 500) > 0).sum() <= stats.poisson(1).ppf(0.999)
+    assert (marginal_evidence(bin_table(X), y, 500) > 0).sum() <= stats.poisson(1).ppf(0.999)
 
 
-def test_more_candidates_leave_less_credit():
+def test_more_candidates_leave_less_evidence():
     X, y = make()
     X[:, 7] += y
     table = bin_table(X)
-    few, many = credits(table, y, 500)[7], credits(table, y, 5000)[7]
+    few, many = marginal_evidence(table, y, 500)[7], marginal_evidence(table, y, 5000)[7]
     assert few - many == pytest.approx(np.log(10))
 
 
 def test_missing_values_are_left_out():
     X, y = make(300)
     X[:, 7] += y
-    whole = credits(bin_table(X), y, 500)
+    whole = marginal_evidence(bin_table(X), y, 500)
     X[:100, 7] = np.nan
-    part = credits(bin_table(X), y, 500)
+    part = marginal_evidence(bin_table(X), y, 500)
     assert 0 < part[7] < whole[7]
     assert np.isfinite(part).all()
 
@@ -65,12 +65,12 @@ def test_missing_values_are_left_out():
 def test_units_do_not_matter(scale):
     X, y = make(50, 40)
     X[:, 7] = y
-    credit = credits(bin_table(X), scale * y, 40)
-    np.testing.assert_allclose(credit, credits(bin_table(X), y, 40), rtol=1e-6)
-    assert credit[7] > 50
+    evidence = marginal_evidence(bin_table(X), scale * y, 40)
+    np.testing.assert_allclose(evidence, marginal_evidence(bin_table(X), y, 40), rtol=1e-6)
+    assert evidence[7] > 50
 
 
 def test_constant_columns_have_none():
     X, y = make(50, 10)
     X[:, 3] = 4.0
-    assert credits(bin_table(X), y, 10)[3] == 0.0
+    assert marginal_evidence(bin_table(X), y, 10)[3] == 0.0
