@@ -17,8 +17,8 @@ from tqdm import tqdm
 
 from benchmarks.records import ROOT, heading, record
 from tvselect import BartReward, ThompsonSelector
-from tvselect.baselines import BartBaseline, KnockoffFilter, LassoBaseline, SpikeSlabLasso
-from tvselect.datasets import fetch_hiv, validated
+from tvstudy.baselines import BartBaseline, KnockoffFilter, LassoBaseline, SpikeSlabLasso
+from tvstudy.datasets import fetch_hiv, validated
 
 DRAWN = ("LPV", "SQV")
 FEWEST = "spike-and-slab LASSO"

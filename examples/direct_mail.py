@@ -19,8 +19,8 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from tvselect import StreamingThompsonSelector
-from tvselect.datasets import load_direct_mail
 from tvselect.plotting import InclusionPathDisplay
+from tvstudy.datasets import load_direct_mail
 
 if len(sys.argv) < 2:
     sys.exit(__doc__)

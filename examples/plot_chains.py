@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from tvselect import ThompsonSelector
-from tvselect.simulation import simulate
+from tvstudy.simulation import simulate
 
 data = simulate("linear", n_rows=200, n_columns=300, random_state=0)
 selector = ThompsonSelector(n_plays=100, n_chains=4, random_state=0).fit(data.X, data.y)

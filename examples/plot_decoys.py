@@ -11,7 +11,7 @@ from matplotlib import pyplot as plt
 
 from tvselect import StreamingThompsonSelector
 from tvselect.plotting import InclusionPathDisplay, InclusionProbabilityDisplay
-from tvselect.simulation import simulate
+from tvstudy.simulation import simulate
 
 data = simulate("friedman", n_rows=20_000, n_columns=30, random_state=1)
 selector = StreamingThompsonSelector(batch_size=200, decoys="knockoffs", random_state=1)

@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 
 from tvselect import ThompsonSelector
-from tvselect.simulation import simulate
+from tvstudy.simulation import simulate
 
 data = simulate("friedman", n_rows=300, n_columns=300, random_state=2)
 neighbours = KNeighborsRegressor(8)

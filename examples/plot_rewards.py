@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from tvselect import BartReward, LassoReward, PValueReward, ThompsonSelector
-from tvselect.simulation import simulate
+from tvstudy.simulation import simulate
 
 data = simulate("friedman", n_rows=250, n_columns=100, random_state=3)
 

@@ -14,7 +14,7 @@ from matplotlib import pyplot as plt
 
 from tvselect import ThompsonSelector
 from tvselect.plotting import InclusionPathDisplay, InclusionProbabilityDisplay
-from tvselect.simulation import simulate
+from tvstudy.simulation import simulate
 
 data = simulate("friedman", n_rows=200, n_columns=500, random_state=1)
 selector = ThompsonSelector(n_plays=100, random_state=1).fit(data.X, data.y)

@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 
 from tvselect import ThompsonSelector
 from tvselect.plotting import InclusionPathDisplay
-from tvselect.simulation import simulate
+from tvstudy.simulation import simulate
 
 data = simulate("friedman", n_rows=300, n_columns=10_000, random_state=1)
 selector = ThompsonSelector(n_plays=150, random_state=0).fit(data.X, data.y)

@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from tvselect import ThompsonSelector
-from tvselect.simulation import simulate
+from tvstudy.simulation import simulate
 
 N_ROWS, N_COLUMNS, N_PLAYS = 300, 10_000, 300
 
