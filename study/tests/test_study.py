@@ -158,6 +158,13 @@ def test_the_figure_has_four_panels(methods, tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("seconds", [0.0, 1e-7, 1e-6])
+def test_a_method_that_takes_no_time_can_be_drawn(seconds, tmp_path):
+    row = {**asdict(SMALL[0]), "status": "finished", "exact": True, "seconds": seconds}
+    rows = [row | {"fdp": 0.0, "power": 1.0, "hamming": 0}]
+    plot_study(rows, 20).savefig(tmp_path / "a.png")
+
+
 def test_the_command_line(methods, tmp_path, capsys):
     out = str(tmp_path / "study")
     arguments = ["run", "offline", "--out", out, "--method", "five", "-r", "1", "--columns", "1000"]

@@ -116,7 +116,7 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted; the rows so far are kept: run again to go on", file=sys.stderr)
         return 130
-    except (OSError, ValueError, ModuleNotFoundError, WorkerError) as error:
+    except (OSError, ValueError, WorkerError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

@@ -58,13 +58,9 @@ def append_row(folder: Path, row: Row) -> None:
 
 def write_parquet(folder: Path) -> Path:
     """The rows as one Parquet file, for whatever reads tables."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "rows as Parquet need pyarrow: pip install 'tvselect[stream]'"
-        ) from None
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     path = folder / PARQUET
     rows = read_rows(folder)
     try:

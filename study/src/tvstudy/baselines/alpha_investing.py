@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Literal, Self
@@ -81,34 +79,6 @@ class Purse:
         n_tests = self.n_tests + 1
         last = n_tests if rejected else self.last_rejection
         return replace(self, wealth=wealth, n_tests=n_tests, last_rejection=last)
-
-
-def invest(purse: Purse, p_values: Iterable[float]) -> tuple[Purse, Mask]:
-    """Test one p-value after the other.
-
-    Parameters
-    ----------
-    purse : Purse
-    p_values : iterable of float
-
-    Returns
-    -------
-    purse : Purse
-        When all tests are done.
-    rejected : bool array
-
-    Examples
-    --------
-    >>> from tvstudy.baselines.alpha_investing import Purse, invest
-    >>> purse, rejected = invest(Purse(0.05, 0.05), [0.02, 0.02, 0.001, 0.02])
-    >>> rejected
-    array([ True, False,  True, False])
-    """
-    rejected = []
-    for p in p_values:
-        rejected.append(bool(p <= purse.bid))
-        purse = purse.after(rejected[-1])
-    return purse, np.array(rejected, dtype=np.bool_)
 
 
 class AlphaInvesting(Baseline):
@@ -239,7 +209,10 @@ class AlphaInvesting(Baseline):
 
     def _begin(self, n_columns: int, rng: np.random.Generator) -> None:
         for name in ("wealth", "payout"):
-            _check_share(getattr(self, name), name)
+            check_scalar(
+                getattr(self, name), name, Real, min_val=0.0, max_val=1.0,
+                include_boundaries="neither",
+            )  # fmt: skip
         for name, known in (("bidding", ("streamwise", "recent")), ("order", ("random", "given"))):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {known}, got {getattr(self, name)!r}")
@@ -256,12 +229,6 @@ class AlphaInvesting(Baseline):
             self._purse, self.support_ = _sweep(X, y, order, self.support_, self._purse)
         self.n_batches_ += 1
         self.wealth_, self.n_tests_ = self._purse.wealth, self._purse.n_tests
-
-
-def _check_share(value: float, name: str) -> None:
-    check_scalar(value, name, Real, min_val=0.0, max_val=1.0, include_boundaries="neither")
-    if math.isnan(value):
-        raise ValueError(f"{name} must be a number between 0 and 1, got nan")
 
 
 def _sweep(

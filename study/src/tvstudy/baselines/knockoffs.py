@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
-from dataclasses import replace
 from numbers import Real
 from typing import Literal
 
@@ -17,15 +15,11 @@ from sklearn.utils import check_scalar
 
 from tvselect.decoys import GaussianKnockoffs
 from tvselect.inputs.seeds import RandomState
-from tvselect.rewards.lasso_path import Problem, largest_alpha, walk
 from tvstudy.baselines.base import Baseline, Floats, Mask
-
-Compare = Callable[[Problem, int, np.random.Generator], Floats]
+from tvstudy.baselines.lasso import cross_validate
+from tvstudy.baselines.scaling import standardise
 
 N_FOLDS = 10
-N_ALPHAS = 100
-SMALLEST_ALPHA = 1e-2
-MAX_ITER = 1000
 RANK = 1e-7
 
 
@@ -36,26 +30,24 @@ class KnockoffFilter(Baseline):
     it does better than its knockoff, negative when the knockoff does; the columns with
     ``W`` at or above the threshold of :func:`knockoff_threshold` are selected.
 
+    Regression only: an outcome of two numbers is explained by least squares like any other.
+
     Parameters
     ----------
     kind : {"gaussian", "fixed"}, default="gaussian"
         "gaussian" draws second-order model-X knockoffs [2]_, see
-        :class:`tvselect.decoys.GaussianKnockoffs`. "fixed" makes fixed-X knockoffs [1]_,
-        exact for a linear model with normal noise and any columns. They need more rows than
-        columns; up to twice as many, rows of zeros with outcomes
-        of the estimated noise are added, and control is approximate.
+        :class:`tvselect.decoys.GaussianKnockoffs`; ``W`` is the difference of absolute
+        coefficients at the penalty with the smallest error in a 10-fold cross-validation.
+        "fixed" makes fixed-X knockoffs [1]_, exact for a linear model with normal noise and any
+        columns; ``W`` is the larger of the penalties at which column and knockoff enter the
+        LASSO path, with the sign of the winner. They need more rows than columns; up to twice as
+        many, rows of zeros with outcomes of the estimated noise are added, and control is
+        approximate.
     q : float in (0, 1), default=0.1
         Bound of the false discovery rate.
     offset : {1, 0}, default=1
         1 is knockoff+, which controls the false discovery rate and selects nothing or at
         least ``1 / q`` columns; 0 is bolder and controls a modified rate.
-    statistic : {"lasso_cv", "lasso_max"}, default="lasso_cv"
-        "lasso_cv" is the difference of absolute coefficients at the penalty with the
-        smallest error in a 10-fold cross-validation, of 100 penalties down to a hundredth of
-        the largest. "lasso_max" is the larger of the penalties at which column and knockoff
-        enter the path, with the sign of the winner; the path is exact, for two classes on
-        the same 100 penalties. Take it with fixed-X knockoffs: folds look at more than inner
-        products with the outcome, and the proof for fixed columns does not cover that.
     random_state : None, int, SeedSequence or Generator
 
     Attributes
@@ -68,10 +60,9 @@ class KnockoffFilter(Baseline):
 
     Notes
     -----
-    Two classes are modelled by a logistic LASSO with "gaussian", and refused with "fixed".
-    Both kinds take the ``s`` of maximal entropy instead of the semidefinite programme; see
-    :class:`tvselect.decoys.GaussianKnockoffs`. Memory grows with the squared number of
-    columns and time with the cube: a few thousand columns are the limit.
+    Both kinds take the ``s`` of maximal entropy instead of the semidefinite programme. Memory
+    grows with the squared number of columns and time with the cube: a few thousand columns are
+    the limit.
 
     References
     ----------
@@ -96,28 +87,17 @@ class KnockoffFilter(Baseline):
         kind: Literal["gaussian", "fixed"] = "gaussian",
         q: float = 0.1,
         offset: Literal[0, 1] = 1,
-        statistic: Literal["lasso_cv", "lasso_max"] = "lasso_cv",
         *,
         random_state: RandomState = None,
     ) -> None:
         self.kind = kind
         self.q = q
         self.offset = offset
-        self.statistic = statistic
         self.random_state = random_state
 
-    @property
-    def takes_classes(self) -> bool:  # type: ignore[override]
-        """Whether two classes are modelled as such."""
-        return self.kind == "gaussian"
-
     def _select(self, X: Floats, y: Floats, rng: np.random.Generator) -> Mask:
-        for name, known in (
-            ("kind", ("gaussian", "fixed")),
-            ("statistic", ("lasso_cv", "lasso_max")),
-        ):
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} must be one of {known}, got {getattr(self, name)!r}")
+        if self.kind not in ("gaussian", "fixed"):
+            raise ValueError(f"kind must be 'gaussian' or 'fixed', got {self.kind!r}")
         _check_level(self.q, self.offset)
         varying = np.flatnonzero(np.ptp(X, axis=0) > 0.0)
         self.statistics_ = np.zeros(X.shape[1])
@@ -127,12 +107,34 @@ class KnockoffFilter(Baseline):
                 copies = GaussianKnockoffs.estimate(X).draw(X, rng)
             else:
                 X, copies, y = fixed_knockoffs(X, y, rng)
-            compare = _coefficients if self.statistic == "lasso_cv" else _entries
-            self.statistics_[varying] = _contrast(
-                X, copies, y, compare, self.classes_ is not None, rng
-            )
+            # Fair to both: column and knockoff change places by the toss of a coin.
+            swap = rng.random(varying.size) < 0.5
+            pairs = np.hstack([np.where(swap, copies, X), np.where(swap, X, copies)])
+            measure = coefficients if self.kind == "gaussian" else entries
+            left, right = np.split(measure(standardise(pairs)[0], y / y.std(), rng), 2)
+            W = left - right if self.kind == "gaussian" else _winner(left, right)
+            self.statistics_[varying] = np.where(swap, -W, W)
         self.threshold_ = knockoff_threshold(self.statistics_, self.q, self.offset)
         return self.statistics_ >= self.threshold_
+
+
+def coefficients(Z: Floats, y: Floats, rng: np.random.Generator) -> Floats:
+    """Absolute coefficients at the cross-validated penalty."""
+    return np.abs(cross_validate(Z, y, "min", N_FOLDS, rng)[1])
+
+
+def entries(Z: Floats, y: Floats, rng: np.random.Generator) -> Floats:
+    """The penalty at which each column enters the path; looks at inner products alone."""
+    with warnings.catch_warnings():
+        # At the saturated end of the path, of no interest here.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        alphas, _, coefs = lars_path(Z, y - y.mean(), method="lasso")
+    active = coefs != 0.0
+    return np.where(active.any(axis=1), alphas[active.argmax(axis=1) - 1], 0.0)
+
+
+def _winner(left: Floats, right: Floats) -> Floats:
+    return np.maximum(left, right) * np.sign(left - right)
 
 
 def knockoff_threshold(statistics: ArrayLike, q: float, offset: int = 1) -> float:
@@ -252,80 +254,3 @@ def _check_level(q: float, offset: int) -> None:
         raise ValueError("q must be a number between 0 and 1, got nan")
     if offset not in (0, 1):
         raise ValueError(f"offset must be 0 or 1, got {offset!r}")
-
-
-def _contrast(
-    X: Floats, copies: Floats, y: Floats, compare: Compare, binary: bool, rng: np.random.Generator
-) -> Floats:
-    """``W``, fair to both: column and knockoff change places by the toss of a coin."""
-    n, p = X.shape
-    swap = rng.random(p) < 0.5
-    left, right = np.where(swap, copies, X), np.where(swap, X, copies)
-    x = np.ascontiguousarray(np.hstack([left, right]).T)
-    x -= x.mean(axis=1, keepdims=True)
-    x /= x.std(axis=1, keepdims=True)
-    if not binary:
-        y = (y - y.mean()) / y.std()
-    problem = Problem(x, y, np.full(n, 1 / n), binary, MAX_ITER)
-    W = compare(problem, p, rng)
-    return np.where(swap, -W, W)
-
-
-def _coefficients(problem: Problem, p: int, rng: np.random.Generator) -> Floats:
-    """Differences of absolute coefficients at the cross-validated penalty."""
-    alphas = _grid(problem)
-    *_, (coef, _) = walk(problem, alphas[: _best_alpha(problem, alphas, rng) + 1])
-    return np.abs(coef[:p]) - np.abs(coef[p:])
-
-
-def _best_alpha(problem: Problem, alphas: Floats, rng: np.random.Generator) -> int:
-    """Place of the penalty with the smallest cross-validated error.
-
-    The walk ends where the error is a standard error above the smallest: small penalties
-    take most of the time.
-    """
-    n = problem.y.size
-    strata = problem.y if problem.binary else np.zeros(n)
-    fold = np.empty(n, dtype=np.int64)
-    fold[np.lexsort((rng.random(n), strata))] = np.arange(n) % min(N_FOLDS, n)
-    tests = [fold == k for k in range(fold.max() + 1)]
-    trains = [np.where(test, 0.0, 1.0 / np.sum(~test)) for test in tests]
-    walks = [walk(replace(problem, weight=train), alphas) for train in trains]
-    best, smallest, limit = 0, math.inf, math.inf
-    losses = np.empty(n)
-    for place, fits in enumerate(zip(*walks, strict=True)):
-        for test, (_, eta) in zip(tests, fits, strict=True):
-            losses[test] = problem.loss(eta)[test]
-        error = losses.mean()
-        if error < smallest:
-            best, smallest, limit = place, error, error + losses.std() / math.sqrt(n)
-        elif error > limit:
-            break
-    return best
-
-
-def _entries(problem: Problem, p: int, rng: np.random.Generator) -> Floats:
-    """The larger of the penalties at which a pair enters, signed; 0 where both enter at once."""
-    entry = _grid_entries(problem) if problem.binary else _exact_entries(problem)
-    return np.maximum(entry[:p], entry[p:]) * np.sign(entry[:p] - entry[p:])
-
-
-def _exact_entries(problem: Problem) -> Floats:
-    with warnings.catch_warnings():
-        # At the saturated end of the path, of no interest here.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        alphas, _, coefs = lars_path(problem.x.T, problem.y, method="lasso")
-    active = coefs != 0.0
-    return np.where(active.any(axis=1), alphas[active.argmax(axis=1) - 1], 0.0)
-
-
-def _grid_entries(problem: Problem) -> Floats:
-    alphas = _grid(problem)
-    entry = np.zeros(len(problem.x))
-    for alpha, (coef, _) in zip(alphas, walk(problem, alphas), strict=True):
-        entry[(entry == 0.0) & (coef != 0.0)] = alpha
-    return entry
-
-
-def _grid(problem: Problem) -> Floats:
-    return largest_alpha(problem) * np.geomspace(1.0, SMALLEST_ALPHA, N_ALPHAS)

@@ -6,7 +6,6 @@ import hashlib
 import math
 import os
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -366,11 +365,6 @@ def _understood(
 
 def _keep(content: bytes, path: Path) -> None:
     """Write all or nothing, also when several processes do."""
-    handle, part = tempfile.mkstemp(prefix=f"{path.name}.part_", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        os.replace(part, path)
-    except BaseException:
-        os.unlink(part)
-        raise
+    part = path.with_name(f"{path.name}.part_{os.getpid()}")
+    part.write_bytes(content)
+    part.replace(path)

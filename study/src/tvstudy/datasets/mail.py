@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.utils import Bunch
 
 MISSING = -999
@@ -39,10 +40,6 @@ def load_direct_mail(path: str | Path, *, interactions: bool = True) -> Bunch:
     ValueError
         When the file is damaged or something else; names it.
     """
-    try:
-        import pandas as pd
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError("load_direct_mail needs pandas: pip install pandas") from None
     content = _content(path)
     try:
         table: Any = pd.read_csv(io.BytesIO(content))

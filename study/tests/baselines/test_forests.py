@@ -9,7 +9,7 @@ from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
 from tvselect.inputs import as_generator
-from tvstudy.baselines import ForestBaseline, RfecvBaseline
+from tvstudy.baselines import Boruta, ForestBaseline, RfecvBaseline
 
 
 def linear_data(n_rows=120, n_columns=10):
@@ -25,8 +25,7 @@ def test_the_forest_is_that_of_scikit_learn():
     expected = SelectFromModel(forest).fit(X, y)
     model = ForestBaseline(random_state=4).fit(X, y)
     np.testing.assert_array_equal(model.support_, expected.get_support())
-    np.testing.assert_allclose(model.importances_, expected.estimator_.feature_importances_)
-    assert model.threshold_ == pytest.approx(1 / 10)
+    assert model.selector_.threshold_ == pytest.approx(1 / 10)
     assert model.support_[[1, 5]].all()
 
 
@@ -37,7 +36,6 @@ def test_thresholds_and_linear_models():
     assert half.support_.sum() == 5
     ridge = ForestBaseline(Ridge(), 1.0, random_state=0).fit(X, y)
     np.testing.assert_array_equal(np.flatnonzero(ridge.support_), [1, 5])
-    np.testing.assert_allclose(ridge.importances_, np.abs(Ridge().fit(X, y).coef_))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +62,7 @@ def test_elimination_is_that_of_scikit_learn():
         scoring="neg_mean_squared_error",
     ).fit(StandardScaler().fit_transform(X), y)
     np.testing.assert_array_equal(model.support_, expected.support_)
-    np.testing.assert_array_equal(model.ranking_, expected.ranking_)
+    np.testing.assert_array_equal(model.selector_.ranking_, expected.ranking_)
     assert model.support_[[1, 5]].all()
 
 
@@ -80,7 +78,7 @@ def test_steps_grow_with_the_number_of_columns():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 200))
     model = RfecvBaseline("linear", random_state=0).fit(X, X[:, 0] + rng.standard_normal(60))
-    n_features = model.cv_results_["n_features"]
+    n_features = model.selector_.cv_results_["n_features"]
     assert n_features[-1] == 200
     assert set(np.diff(n_features)[1:]) == {10}
 
@@ -93,6 +91,11 @@ def test_steps_grow_with_the_number_of_columns():
         (RfecvBaseline("trees"), ValueError, "'forest', 'linear'"),
         (RfecvBaseline(RandomForestRegressor), TypeError, "instance"),
         (RfecvBaseline("linear", cv=1), ValueError, "cv"),
+        (Boruta(n_iterations=0), ValueError, "n_iterations"),
+        (Boruta(alpha=1.0), ValueError, "alpha"),
+        (Boruta(RandomForestRegressor), TypeError, "instance"),
+        (Boruta(RandomForestClassifier()), ValueError, "regressor"),
+        (Boruta(Ridge()), TypeError, "no forest"),
     ],
 )
 def test_settings_are_checked(model, error, match):
@@ -104,3 +107,39 @@ def test_a_class_with_one_row_cannot_be_cross_validated():
     X, _ = linear_data(10)
     with pytest.raises(ValueError, match="2 rows of each class"):
         RfecvBaseline("linear").fit(X, np.arange(10) == 3)
+
+
+def friedman(n_rows=200, n_columns=12):
+    rng = np.random.default_rng(3)
+    X = rng.random((n_rows, n_columns))
+    f = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3]
+    return X, f + rng.standard_normal(n_rows)
+
+
+def test_boruta_finds_the_signals_and_leaves_its_estimator_alone():
+    X, y = friedman()
+    quick = RandomForestRegressor(20, max_features=0.5, min_samples_leaf=5)
+    model = Boruta(quick, n_iterations=12, random_state=0).fit(X, y)
+    assert model.support_[:4].all()
+    assert model.support_.sum() <= 6
+    assert len(model.selector_.importance_history_) <= 1 + 12
+    assert (quick.n_estimators, quick.random_state) == (20, None)
+    again = Boruta(quick, n_iterations=12, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(
+        model.selector_.importance_history_, again.selector_.importance_history_
+    )
+
+
+def test_boruta_with_two_classes():
+    X, y = friedman()
+    label = np.where(y > np.median(y), "high", "low")
+    quick = RandomForestClassifier(20, min_samples_leaf=5)
+    model = Boruta(quick, n_iterations=12, random_state=0).fit(X, label)
+    assert model.support_[[0, 3]].all()
+
+
+def test_what_boruta_has_not_confirmed_is_not_selected():
+    """Three iterations are too few to confirm anything: all columns stay tentative."""
+    X, y = friedman()
+    model = Boruta(RandomForestRegressor(20), n_iterations=3, random_state=0).fit(X, y)
+    assert not model.support_.any()
