@@ -8,7 +8,7 @@ giving?", replication files. :doc:`The guide </mail>` has the results. ::
 
     python examples/direct_mail.py charity_mail.csv.gz
 
-Needs pandas and matplotlib: ``pip install pandas 'tvselect[plot]'``.
+Needs the second package of the repository: ``pip install . ./study``.
 """
 
 # sphinx_gallery_thumbnail_path = 'images/mail.png'

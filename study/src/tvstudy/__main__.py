@@ -16,11 +16,11 @@ from tvstudy.runner import run_study
 from tvstudy.tables import calibration_table, check_table, hamming_table, verdict
 
 EXAMPLES = """examples:
-  python -m tvstudy run offline --out study --jobs 2 --time-limit 600
-  python -m tvstudy run offline --out study --method TVS --method "LASSO, 1 s.e." -r 5
-  python -m tvstudy table study
-  python -m tvstudy check study --rows 3
-  python -m tvstudy figure study --columns 1000 --to study.png
+  python -m tvstudy run offline --out rows --jobs 2 --time-limit 600
+  python -m tvstudy run offline --out rows --method TVS --method "LASSO, 1 s.e." -r 5
+  python -m tvstudy table rows
+  python -m tvstudy check rows --rows 3
+  python -m tvstudy figure rows --columns 1000 --to study.png
   python -m tvstudy methods
 """
 

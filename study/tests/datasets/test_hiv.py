@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tvstudy.datasets import Validation, fetch_hiv, hiv, validated
 
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
+SHARED = Path(__file__).resolve().parents[4] / "shared" / "data"
 # n x p after the usual cleaning, from the README next to the files.
 SIZES = {
     "APV": (767, 201),

@@ -10,7 +10,7 @@ import pytest
 from tvstudy.datasets import load_direct_mail
 
 FILE = (
-    Path(__file__).resolve().parents[3] / "shared" / "data" / "charity_mail" / "charity_mail.csv.gz"
+    Path(__file__).resolve().parents[4] / "shared" / "data" / "charity_mail" / "charity_mail.csv.gz"
 )
 ROWS = 50_083
 # 58 columns of the file: 3 outcomes, the mail indicator, 9 variants of the letter, the covariates.

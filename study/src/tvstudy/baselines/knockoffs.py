@@ -20,6 +20,7 @@ from tvstudy.baselines.lasso import cross_validate
 from tvstudy.baselines.scaling import standardise
 
 N_FOLDS = 10
+SMALLEST = 1e-2
 RANK = 1e-7
 
 
@@ -120,7 +121,7 @@ class KnockoffFilter(Baseline):
 
 def coefficients(Z: Floats, y: Floats, rng: np.random.Generator) -> Floats:
     """Absolute coefficients at the cross-validated penalty."""
-    return np.abs(cross_validate(Z, y, "min", N_FOLDS, rng)[1])
+    return np.abs(cross_validate(Z, y, "min", N_FOLDS, SMALLEST, rng)[1])
 
 
 def entries(Z: Floats, y: Floats, rng: np.random.Generator) -> Floats:

@@ -77,25 +77,31 @@ class LassoBaseline(Baseline):
         check_scalar(self.n_folds, "n_folds", Integral, min_val=2)
         Z, scale = standardise(X)
         unit = float(y.std())
-        alpha, coef = cross_validate(Z, y / unit, self.rule, int(self.n_folds), rng)
+        smallest = 1e-2 if len(X) < X.shape[1] else 1e-4
+        alpha, coef = cross_validate(Z, y / unit, self.rule, int(self.n_folds), smallest, rng)
         self.alpha_, self.coef_ = unit * alpha, in_old_units(unit * coef, scale)
         return coef != 0.0
 
 
 def cross_validate(
-    Z: Floats, y: Floats, rule: Literal["1se", "min"], n_folds: int, rng: np.random.Generator
+    Z: Floats,
+    y: Floats,
+    rule: Literal["1se", "min"],
+    n_folds: int,
+    smallest: float,
+    rng: np.random.Generator,
 ) -> tuple[float, Floats]:
-    """Penalty by cross-validation, and the coefficients there, for standardised columns."""
-    n, p = Z.shape
+    """Penalty by cross-validation, and the coefficients there, for standardised columns.
+
+    100 penalties, down to the share ``smallest`` of the one that leaves nothing.
+    """
     if not np.any(Z):
-        return 0.0, np.zeros(p)
-    folds = KFold(min(n_folds, n), shuffle=True, random_state=int(rng.integers(2**31)))
+        return 0.0, np.zeros(Z.shape[1])
+    folds = KFold(min(n_folds, len(Z)), shuffle=True, random_state=int(rng.integers(2**31)))
     with warnings.catch_warnings():
         # At the smallest penalties the last digits take their time; they choose no columns.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        path = LassoCV(
-            eps=1e-2 if n < p else 1e-4, alphas=N_ALPHAS, cv=folds, max_iter=MAX_ITER
-        ).fit(Z, y)
+        path = LassoCV(eps=smallest, alphas=N_ALPHAS, cv=folds, max_iter=MAX_ITER).fit(Z, y)
         if rule == "min":
             return float(path.alpha_), path.coef_
         alpha = one_standard_error(path.alphas_, path.mse_path_)

@@ -366,5 +366,8 @@ def _understood(
 def _keep(content: bytes, path: Path) -> None:
     """Write all or nothing, also when several processes do."""
     part = path.with_name(f"{path.name}.part_{os.getpid()}")
-    part.write_bytes(content)
-    part.replace(path)
+    try:
+        part.write_bytes(content)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
