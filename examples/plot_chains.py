@@ -28,8 +28,8 @@ print(f"pooled: {names}; agreement {selector.chain_agreement_:.2f}")
 # %%
 # ``chain_agreement_`` is 1 when all chains select the same columns. Dots are the chains, bars the
 # pooled value. Where the dots lie on both sides of the line, the column is undecided: report it
-# as such, play more, or get more rows. Here only ``x1`` is beyond doubt, and ``x8``, a neighbour of
-# the signals and none itself, is among the doubtful ones.
+# as such, play more, or get more rows. Here ``x1`` and ``x4`` are beyond doubt, and ``x2`` is
+# undecided; ``x0`` and ``x3`` are missed by all chains, as their neighbours say nearly the same.
 
 shown = np.argsort(-selector.inclusion_probabilities_)[:12]
 chains = np.array([selector.history_.trajectories(shown.tolist(), chain)[-1] for chain in range(4)])
