@@ -6,7 +6,7 @@ RUN := $(BIN)/python
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types bench bench-lead bench-wide bench-very-wide bench-rows bench-default bench-stream bench-online \
+.PHONY: help demo test test-study lint types bench bench-lead bench-wide bench-very-wide bench-rows bench-default bench-stream bench-online \
 	bench-importance bench-stability bench-cluster bench-windows study-offline study-online study-online-table study-mail study-hiv docs check-long check-mutations soak fuzz fuzz-million clean
 
 help:  ## List the targets
@@ -22,9 +22,16 @@ $(VENV)/.base: $(VENV)/.made pyproject.toml
 	$(INSTALL) .
 	@touch $@
 
+$(VENV)/.study: $(VENV)/.base study/pyproject.toml
+	$(INSTALL) ./study
+	@touch $@
+
 $(VENV)/.%: $(VENV)/.made pyproject.toml
 	$(INSTALL) '.[$*]'
 	@touch $@
+
+# The tests of the readers, the types and the API pages cover the study, too.
+$(VENV)/.dev $(VENV)/.docs: $(VENV)/.study
 
 demo: $(VENV)/.cli  ## Select from 10,000 columns, five of which matter; leaves a report
 	$(BIN)/tvs demo
@@ -34,70 +41,73 @@ test: $(VENV)/.dev  ## All tests but the long ones, minutes; then the kernels as
 	$(RUN) -m pytest -q --doctest-glob='*.md' README.md docs
 	NUMBA_DISABLE_JIT=1 $(RUN) -m pytest -q -m "not long" tests/inputs tests/trees
 
+test-study: $(VENV)/.dev  ## The tests of the study, a package of its own (folder study)
+	$(RUN) -m pytest -n auto -m "not long" study
+
 lint: $(VENV)/.dev  ## ruff and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 
-types: $(VENV)/.dev  ## mypy, strict on src/
+types: $(VENV)/.dev  ## mypy, strict on both packages
 	$(BIN)/mypy
 
 bench: $(VENV)/.bench  ## Speed next to stochtree and bartz, recorded in docs/results/speed.md
 	$(RUN) -m benchmarks.speed
 
-bench-lead: $(VENV)/.bench  ## The paper's lead example: accuracy and speed, recorded
+bench-lead: $(VENV)/.bench $(VENV)/.study  ## The paper's lead example: accuracy and speed, recorded
 	$(RUN) -m benchmarks.lead_example
 
-bench-wide: $(VENV)/.base  ## Time and memory up to 1,000,000 columns, recorded
+bench-wide: $(VENV)/.study  ## Time and memory up to 1,000,000 columns, recorded
 	$(RUN) -m benchmarks.wide
 
 bench-very-wide: $(VENV)/.base  ## 10,000,000 columns of two values from a file, 20 minutes, recorded
 	$(RUN) -m benchmarks.very_wide
 
-bench-rows: $(VENV)/.base  ## Many rows: plays that see a part of them, recorded
+bench-rows: $(VENV)/.study  ## Many rows: plays that see a part of them, recorded
 	$(RUN) -m benchmarks.many_rows
 
-bench-default: $(VENV)/.base  ## The experiment behind the default reward, 20 minutes, recorded
+bench-default: $(VENV)/.study  ## The experiment behind the default reward, 20 minutes, recorded
 	$(RUN) -m benchmarks.default_reward
 
 bench-stream: $(VENV)/.stream  ## 2,000,000 x 500 Parquet: memory, bytes, rows per second, recorded
 	$(RUN) -m benchmarks.stream
 
-bench-online: $(VENV)/.base  ## Speed on a stream, recorded
+bench-online: $(VENV)/.study  ## Speed on a stream, recorded
 	$(RUN) -m benchmarks.online_speed
 
-bench-importance: $(VENV)/.plot  ## BART and DART importances next to TVS, 2 minutes, recorded
+bench-importance: $(VENV)/.study  ## BART and DART importances next to TVS, 2 minutes, recorded
 	$(RUN) -m benchmarks.importance
 
-bench-stability: $(VENV)/.base  ## The same data with other seeds, 30 minutes, recorded
+bench-stability: $(VENV)/.study  ## The same data with other seeds, 30 minutes, recorded
 	$(RUN) -m benchmarks.stability
 
 bench-cluster: $(VENV)/.dev  ## One Dask worker and two, cost of a remote play, 10 minutes, recorded
 	$(RUN) -m benchmarks.cluster
 
-bench-windows: $(VENV)/.base  ## Windows of plays, 1,000 slow workers, 20 minutes, recorded
+bench-windows: $(VENV)/.study  ## Windows of plays, 1,000 slow workers, 20 minutes, recorded
 	$(RUN) -m benchmarks.windows
 
-study-offline: $(VENV)/.dev  ## The paper's study with its rivals, hours, resumable, recorded; ROWS=folder
-	$(RUN) -m benchmarks.study offline --rows $(or $(ROWS),study/offline)
+study-offline: $(VENV)/.study  ## The paper's study with its rivals, hours, resumable, recorded; ROWS=folder
+	$(RUN) -m benchmarks.study offline --rows $(or $(ROWS),rows/offline)
 
-study-online: $(VENV)/.dev  ## The same on streams, hours, resumable, recorded; ROWS=folder
-	$(RUN) -m benchmarks.study online --rows $(or $(ROWS),study/online)
+study-online: $(VENV)/.study  ## The same on streams, hours, resumable, recorded; ROWS=folder
+	$(RUN) -m benchmarks.study online --rows $(or $(ROWS),rows/online)
 
-study-online-table: $(VENV)/.base  ## The paper's online table, recorded
+study-online-table: $(VENV)/.study  ## The paper's online table, recorded
 	$(RUN) -m benchmarks.online_table
 
-study-mail: $(VENV)/.dev  ## Direct mail with decoys, recorded; MAIL=charity_mail.csv.gz
+study-mail: $(VENV)/.study  ## Direct mail with decoys, recorded; MAIL=charity_mail.csv.gz
 	$(RUN) -m benchmarks.mail $(MAIL)
 
-study-hiv: $(VENV)/.dev  ## HIV-1 resistance, positions found and validated, recorded; HIV=folder
+study-hiv: $(VENV)/.study  ## HIV-1 resistance, positions found and validated, recorded; HIV=folder
 	$(RUN) -m benchmarks.hiv $(HIV)
 
 docs: $(VENV)/.docs  ## The documentation as HTML in docs/_build
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build
 
 check-long: $(VENV)/.dev  ## All long checks; exactness is recorded in docs/results/exactness.md
-	$(RUN) -m pytest -m long
+	$(RUN) -m pytest -m long tests src study
 
 check-mutations: $(VENV)/.dev  ## Break the sampler on purpose: every break must be caught
 	$(RUN) -m tests.exactness.mutations
@@ -105,10 +115,10 @@ check-mutations: $(VENV)/.dev  ## Break the sampler on purpose: every break must
 soak: $(VENV)/.dev  ## An hour of streaming while things go wrong, recorded; MINUTES=60 SEED=1
 	$(RUN) -m tests.hardening.soak --minutes $(or $(MINUTES),60) --seed $(or $(SEED),1)
 
-fuzz: $(VENV)/.test  ## Damaged files for every reader, a minute; CASES=20000 SEED=1
+fuzz: $(VENV)/.test $(VENV)/.study  ## Damaged files for every reader, a minute; CASES=20000 SEED=1
 	$(RUN) -m fuzz --cases $(or $(CASES),20000) --seed $(or $(SEED),1)
 
-fuzz-million: $(VENV)/.test  ## A million of them, half an hour, recorded; SEED=1
+fuzz-million: $(VENV)/.test $(VENV)/.study  ## A million of them, half an hour, recorded; SEED=1
 	$(RUN) -m fuzz --cases 1000000 --seed $(or $(SEED),1) --record "make fuzz-million"
 
 clean:  ## Remove the environment and everything built

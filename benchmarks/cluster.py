@@ -29,7 +29,7 @@ from tvselect.bandit.oracle import Oracle
 from tvselect.bandit.stopping import Stopping
 from tvselect.runners import DaskRunner
 from tvselect.selectors.game import PLAYS_PER_WORKER
-from tvselect.simulation import simulate
+from tvstudy.simulation import simulate
 
 WINDOW = 2 * PLAYS_PER_WORKER
 LEAD = ("friedman", 300, 10_000)

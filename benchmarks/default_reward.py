@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from benchmarks.records import heading, record
 from tvselect import BartReward, ThompsonSelector
-from tvselect.simulation import score, simulate
+from tvstudy.simulation import score, simulate
 
 CANDIDATES: dict[str, BartReward] = {
     "default": BartReward(),

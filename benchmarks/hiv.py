@@ -17,8 +17,8 @@ from tqdm import tqdm
 
 from benchmarks.records import ROOT, heading, record
 from tvselect import BartReward, ThompsonSelector
-from tvselect.baselines import BartBaseline, KnockoffFilter, LassoBaseline, SpikeSlabLasso
-from tvselect.datasets import fetch_hiv, validated
+from tvstudy.baselines import BartBaseline, KnockoffFilter, LassoBaseline, SpikeSlabLasso
+from tvstudy.datasets import fetch_hiv, validated
 
 DRAWN = ("LPV", "SQV")
 FEWEST = "spike-and-slab LASSO"
@@ -31,12 +31,8 @@ def methods() -> dict[str, Any]:
         "TVS": ThompsonSelector(n_plays=500, random_state=0),
         "TVS paper, M=1,000": ThompsonSelector(BartReward.paper(1000), n_plays=500, random_state=0),
         "DART, 50 trees": BartBaseline.dart(random_state=0),
-        "knockoffs fixed-X, q=0.2": KnockoffFilter(
-            "fixed", q=0.2, statistic="lasso_max", random_state=0
-        ),
-        "knockoffs fixed-X, q=0.1": KnockoffFilter(
-            "fixed", q=0.1, statistic="lasso_max", random_state=0
-        ),
+        "knockoffs fixed-X, q=0.2": KnockoffFilter("fixed", q=0.2, random_state=0),
+        "knockoffs fixed-X, q=0.1": KnockoffFilter("fixed", q=0.1, random_state=0),
         "LASSO, CV": LassoBaseline("min", random_state=0),
         "LASSO, 1 s.e.": LassoBaseline("1se", random_state=0),
         "spike-and-slab LASSO": SpikeSlabLasso(random_state=0),

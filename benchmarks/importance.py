@@ -16,8 +16,8 @@ from tqdm import tqdm
 
 from benchmarks.records import ROOT, heading, record
 from tvselect import BartReward, ThompsonSelector
-from tvselect.baselines import BartBaseline
-from tvselect.simulation import score, simulate
+from tvstudy.baselines import BartBaseline
+from tvstudy.simulation import score, simulate
 
 N_DRAWN = 1000
 METHODS: dict[str, Any] = {

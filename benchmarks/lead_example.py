@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from benchmarks import peers
 from benchmarks.records import heading, record
 from tvselect import BartReward, ThompsonSelector
-from tvselect.simulation import Simulated, score, simulate
+from tvstudy.simulation import Simulated, score, simulate
 
 BURN = 100
 """Iterations before the M that count, as in ``BartReward.paper`` and R's wbart."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.records import heading, record
 from tvselect import StreamingThompsonSelector
-from tvselect.datasets import load_direct_mail
+from tvstudy.datasets import load_direct_mail
 
 BATCH_SIZES = (1000, 2000, 5000)
 TIME_LIMIT = 600.0

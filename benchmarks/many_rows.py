@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.records import heading, record
 from tvselect import BartReward, ThompsonSelector
-from tvselect.simulation import score, simulate
+from tvstudy.simulation import score, simulate
 
 SETUPS = ("linear", "friedman-correlated", "forest", "liang")
 N_COLUMNS = 50

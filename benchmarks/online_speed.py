@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.records import heading, record
 from tvselect import BartReward, StreamingThompsonSelector
-from tvselect.simulation import simulate
+from tvstudy.simulation import simulate
 
 R_SECONDS = {1: 16.0, 5: 98.0}
 REPEATS = 5

@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from benchmarks.records import heading, record
 from tvselect import BartReward, StreamingThompsonSelector
-from tvselect.simulation import score, simulate
+from tvstudy.simulation import score, simulate
 
 PAPER: dict[tuple[int, int], dict[int, tuple[float, int]]] = {
     (500, 1): {100: (58.9, 4), 200: (34.1, 3), 500: (19.3, 3), 1000: (15.7, 4)},

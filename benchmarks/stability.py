@@ -13,8 +13,8 @@ from joblib import Parallel, delayed
 
 from benchmarks.records import heading, record
 from tvselect import ThompsonSelector
-from tvselect.baselines import BartBaseline
-from tvselect.simulation import simulate
+from tvstudy.baselines import BartBaseline
+from tvstudy.simulation import simulate
 
 SETUPS = ("linear", "friedman-correlated", "forest", "liang")
 SIZES = (1_000, 10_000)

@@ -12,13 +12,13 @@ from pathlib import Path
 import matplotlib
 
 from benchmarks.records import ROOT, heading, record
-from tvselect.study.check import check_rows
-from tvselect.study.figures import plot_study
-from tvselect.study.grid import OFFLINE, ONLINE, Grid, Task, tasks
-from tvselect.study.methods import METHODS
-from tvselect.study.rows import Row
-from tvselect.study.runner import run_study
-from tvselect.study.tables import (
+from tvstudy.check import check_rows
+from tvstudy.figures import plot_study
+from tvstudy.grid import OFFLINE, ONLINE, Grid, Task, tasks
+from tvstudy.methods import METHODS
+from tvstudy.rows import Row
+from tvstudy.runner import run_study
+from tvstudy.tables import (
     calibration_table,
     check_table,
     error_table,
@@ -94,7 +94,7 @@ def hold(rows: list[Row], per_method: int, n_jobs: int) -> str:
     return (
         f"Do they hold for the code of this page? {per_method} rows of every method, those of "
         "less than a minute, taken at random, were run again "
-        f"(`python -m tvselect.study check`): {len(checked) - len(other)} of {len(checked)} "
+        f"(`python -m tvstudy check`): {len(checked) - len(other)} of {len(checked)} "
         "selected the same columns" + (f", other ones in {'; '.join(other)}." if other else ".")
     )
 

@@ -23,7 +23,7 @@ from tvselect import ThompsonSelector
 from tvselect.runners import Runner, TaskMap
 from tvselect.runners.base import Work, shares
 from tvselect.selectors.game import PLAYS_PER_WORKER
-from tvselect.simulation import score, simulate
+from tvstudy.simulation import score, simulate
 
 SETUPS = ("linear", "friedman-correlated", "forest", "liang")
 SIZES = (1_000, 10_000)

@@ -8,7 +8,7 @@ giving?", replication files. :doc:`The guide </mail>` has the results. ::
 
     python examples/direct_mail.py charity_mail.csv.gz
 
-Needs pandas and matplotlib: ``pip install pandas 'tvselect[plot]'``.
+Needs the second package of the repository: ``pip install . ./study``.
 """
 
 # sphinx_gallery_thumbnail_path = 'images/mail.png'
@@ -19,8 +19,8 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from tvselect import StreamingThompsonSelector
-from tvselect.datasets import load_direct_mail
 from tvselect.plotting import InclusionPathDisplay
+from tvstudy.datasets import load_direct_mail
 
 if len(sys.argv) < 2:
     sys.exit(__doc__)

@@ -11,10 +11,14 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from tvselect import ThompsonSelector
-from tvselect.simulation import simulate
 
-data = simulate("linear", n_rows=200, n_columns=300, random_state=0)
-selector = ThompsonSelector(n_plays=100, n_chains=4, random_state=0).fit(data.X, data.y)
+N_ROWS, N_COLUMNS = 200, 300
+rng = np.random.default_rng(0)
+X = rng.standard_normal((N_ROWS, N_COLUMNS))
+for j in range(1, N_COLUMNS):
+    X[:, j] = 0.9 * X[:, j - 1] + np.sqrt(1 - 0.9**2) * X[:, j]
+y = X[:, :5] @ [1, 2, 3, -2, -1] + np.sqrt(5) * rng.standard_normal(N_ROWS)
+selector = ThompsonSelector(n_plays=100, n_chains=4, random_state=0).fit(X, y)
 for chain, support in enumerate(selector.chain_supports_):
     names = ", ".join(f"x{j}" for j in np.flatnonzero(support))
     print(f"chain {chain} alone selects {names}")
@@ -24,14 +28,14 @@ print(f"pooled: {names}; agreement {selector.chain_agreement_:.2f}")
 # %%
 # ``chain_agreement_`` is 1 when all chains select the same columns. Dots are the chains, bars the
 # pooled value. Where the dots lie on both sides of the line, the column is undecided: report it
-# as such, play more, or get more rows. Here only ``x1`` is beyond doubt, and ``x8``, a neighbour of
-# the signals and none itself, is among the doubtful ones.
+# as such, play more, or get more rows. Here ``x1`` and ``x4`` are beyond doubt, and ``x2`` is
+# undecided; ``x0`` and ``x3`` are missed by all chains, as their neighbours say nearly the same.
 
 shown = np.argsort(-selector.inclusion_probabilities_)[:12]
 chains = np.array([selector.history_.trajectories(shown.tolist(), chain)[-1] for chain in range(4)])
 figure, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 places = np.arange(shown.size)
-colours = np.where(data.support[shown], "#0072B2", "#8C8C8C")
+colours = np.where(shown < 5, "#0072B2", "#8C8C8C")
 ax.bar(places, selector.inclusion_probabilities_[shown], color=colours, alpha=0.35)
 for values in chains:
     ax.scatter(places, values, color=colours, s=18, zorder=2)

@@ -8,14 +8,14 @@ find, and a hint that as many of the selected columns may be false, too.
 """
 
 from matplotlib import pyplot as plt
+from sklearn.datasets import make_friedman1
 
 from tvselect import StreamingThompsonSelector
 from tvselect.plotting import InclusionPathDisplay, InclusionProbabilityDisplay
-from tvselect.simulation import simulate
 
-data = simulate("friedman", n_rows=20_000, n_columns=30, random_state=1)
+X, y = make_friedman1(20_000, 30, noise=1.0, random_state=1)
 selector = StreamingThompsonSelector(batch_size=200, decoys="knockoffs", random_state=1)
-selector.fit(data.X, data.y)
+selector.fit(X, y)
 print(f"Selected: {', '.join(selector.get_feature_names_out())}. The signals are x0 to x4.")
 print(f"Decoys above the threshold: {selector.n_decoys_selected_} of 30.")
 

@@ -9,11 +9,11 @@ and a test of the correlation do not.
 
 import numpy as np
 from matplotlib import pyplot as plt
+from sklearn.datasets import make_friedman1
 
 from tvselect import BartReward, LassoReward, PValueReward, ThompsonSelector
-from tvselect.simulation import simulate
 
-data = simulate("friedman", n_rows=250, n_columns=100, random_state=3)
+X, y = make_friedman1(250, 100, noise=1.0, random_state=3)
 
 
 def steepest(X, y, rng):
@@ -32,7 +32,7 @@ rewards = {
 }
 pi = {}
 for name, reward in rewards.items():
-    selector = ThompsonSelector(reward, n_plays=60, random_state=0).fit(data.X, data.y)
+    selector = ThompsonSelector(reward, n_plays=60, random_state=0).fit(X, y)
     pi[name] = selector.inclusion_probabilities_
     print(f"{name:<16} {', '.join(selector.get_feature_names_out())}")
 

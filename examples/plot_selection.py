@@ -11,13 +11,13 @@ Which five?
 """
 
 from matplotlib import pyplot as plt
+from sklearn.datasets import make_friedman1
 
 from tvselect import ThompsonSelector
 from tvselect.plotting import InclusionPathDisplay, InclusionProbabilityDisplay
-from tvselect.simulation import simulate
 
-data = simulate("friedman", n_rows=200, n_columns=500, random_state=1)
-selector = ThompsonSelector(n_plays=100, random_state=1).fit(data.X, data.y)
+X, y = make_friedman1(200, 500, noise=1.0, random_state=1)
+selector = ThompsonSelector(n_plays=100, random_state=1).fit(X, y)
 print(f"Selected: {', '.join(selector.get_feature_names_out())}. The signals are x0 to x4.")
 
 # %%

@@ -7,13 +7,13 @@ tries some 5,000 columns together; every play shrinks the field.
 """
 
 from matplotlib import pyplot as plt
+from sklearn.datasets import make_friedman1
 
 from tvselect import ThompsonSelector
 from tvselect.plotting import InclusionPathDisplay
-from tvselect.simulation import simulate
 
-data = simulate("friedman", n_rows=300, n_columns=10_000, random_state=1)
-selector = ThompsonSelector(n_plays=150, random_state=0).fit(data.X, data.y)
+X, y = make_friedman1(300, 10_000, noise=1.0, random_state=1)
+selector = ThompsonSelector(n_plays=150, random_state=0).fit(X, y)
 played = [play.arms.size for play in selector.history_.plays]
 print(f"Selected: {', '.join(selector.get_feature_names_out())}. The signals are x0 to x4.")
 print(f"Columns played at once: {played[0]:,} at first, {played[-1]} in the end.")

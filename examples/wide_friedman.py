@@ -6,18 +6,18 @@ y = 10 sin(pi x0 x1) + 20 (x2 - 0.5)^2 + 10 x3 + 5 x4 + noise
 import time
 
 import numpy as np
+from sklearn.datasets import make_friedman1
 
 from tvselect import ThompsonSelector
-from tvselect.simulation import simulate
 
 N_ROWS, N_COLUMNS, N_PLAYS = 300, 10_000, 300
 
 
 def main() -> None:
-    data = simulate("friedman", N_ROWS, N_COLUMNS, random_state=2021)
+    X, y = make_friedman1(N_ROWS, N_COLUMNS, noise=1.0, random_state=2021)
     print(f"{N_ROWS} rows x {N_COLUMNS:,} columns; the signals are x0, x1, x2, x3 and x4.")
     started = time.perf_counter()
-    selector = ThompsonSelector(n_plays=N_PLAYS, random_state=0, verbose=1).fit(data.X, data.y)
+    selector = ThompsonSelector(n_plays=N_PLAYS, random_state=0, verbose=1).fit(X, y)
     seconds = time.perf_counter() - started
 
     pi, intervals = selector.inclusion_probabilities_, selector.inclusion_intervals_

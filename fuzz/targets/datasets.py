@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fuzz.mutation import TABLE
 from fuzz.targets.base import Target
-from tvselect.datasets import fetch_hiv, load_direct_mail
+from tvstudy.datasets import fetch_hiv, load_direct_mail
 
 LENGTH = 240
 PACKED = 1

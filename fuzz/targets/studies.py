@@ -7,8 +7,8 @@ from pathlib import Path
 
 from fuzz.mutation import JSON_LINES
 from fuzz.targets.base import Target
-from tvselect.study.rows import LINES, read_rows, write_parquet
-from tvselect.study.tables import calibration_table, error_table, hamming_table, verdict
+from tvstudy.rows import LINES, read_rows, write_parquet
+from tvstudy.tables import calibration_table, error_table, hamming_table, verdict
 
 
 def row_seeds() -> list[bytes]:

@@ -86,11 +86,6 @@ class TestHelp:
         (here / "script").write_text(tvs("completion", "bash")[1])
         subprocess.run(["bash", "-n", here / "script"], check=True)
 
-    def test_study_is_handed_on(self, tvs):
-        code, out, _ = tvs("study", "methods")
-        assert code == 0
-        assert "TVS" in out.splitlines()
-
 
 class TestSelect:
     def test_writes_a_run(self, answer, table, here):
@@ -431,6 +426,7 @@ def test_demo(answer, failure, here):
     assert set(names(found)) == {"x0", "x1", "x2", "x3", "x4"}
     assert found["run"] == "d/run"
     assert "exists already" in failure("demo", *options)
+    assert "say --columns 5 or more" in failure("demo", "--columns", "4", "--out", "small")
 
 
 def test_demo_speaks_in_a_pipe(tvs, here):

@@ -22,7 +22,6 @@ from fuzz.targets.studies import row_seeds
 from fuzz.targets.tables import look_at, read_all
 from tvselect.bandit.journal import JournalError, SqliteJournal
 from tvselect.bandit.journal.base import Record, _checksum, _unpack
-from tvselect.datasets import load_direct_mail
 from tvselect.inputs import OutcomeReader
 from tvselect.inputs.stored import read_arrays
 from tvselect.report.findings import Findings
@@ -35,7 +34,8 @@ from tvselect.runs.pages import read_findings, render_again
 from tvselect.runs.transform import transform
 from tvselect.selectors.head import Head
 from tvselect.sources import CsvSource, FeatherSource, ParquetSource, SourceError
-from tvselect.study.rows import read_rows, write_parquet
+from tvstudy.datasets import load_direct_mail
+from tvstudy.rows import read_rows, write_parquet
 
 DEEP = "[" * 100_000 + "]" * 100_000
 

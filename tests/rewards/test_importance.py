@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from tvselect.inputs import read_outcome
 from tvselect.rewards.base import Data
-from tvselect.rewards.importance import ImportanceReward, _seeded
+from tvselect.rewards.importance import ImportanceReward, seeded
 
 ALL = np.arange(4)
 
@@ -67,7 +67,7 @@ def test_estimators_are_seeded_by_the_generator_and_left_as_they_were(estimator,
 
 
 def test_nested_random_states_are_set():
-    model = _seeded(BaggingRegressor(DecisionTreeRegressor()), np.random.default_rng(0))
+    model = seeded(BaggingRegressor(DecisionTreeRegressor()), np.random.default_rng(0))
     states = [model.random_state, model.estimator.random_state]
     assert all(isinstance(state, int) for state in states)
     assert states[0] != states[1]

@@ -33,10 +33,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0 done, 1 an error (one line says what to do), 2 wrong usage, 130 interrupted.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    if arguments[:1] == ["study"]:
-        from tvselect.study.__main__ import main as study
-
-        return study(arguments[1:])
     try:
         options = make_parser().parse_args(arguments, Options())
     except SystemExit as leaving:

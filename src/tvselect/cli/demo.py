@@ -32,15 +32,21 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
 
 def write_table(path: Path, n_rows: int, n_columns: int) -> None:
     """Write Friedman's example as Parquet; a table that is there already is kept."""
+    import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from tvselect.inputs import as_generator
     from tvselect.runs.errors import RunError
-    from tvselect.simulation import simulate
 
+    if n_columns < 5:
+        raise RunError(f"five columns matter; say --columns 5 or more, not {n_columns}")
     if path.exists():
         raise RunError(f"{path} exists already; choose another --out")
-    data = simulate("friedman", n_rows, n_columns, random_state=DATA_SEED)
+    rng = as_generator(DATA_SEED)
+    x = rng.random((n_rows, n_columns))
+    f = 10 * np.sin(np.pi * x[:, 0] * x[:, 1]) + 20 * (x[:, 2] - 0.5) ** 2
+    y = f + 10 * x[:, 3] + 5 * x[:, 4] + rng.standard_normal(n_rows)
     names = [f"x{j}" for j in range(n_columns)]
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.table([*data.X.T, data.y], names=[*names, "y"]), path)
+    pq.write_table(pa.table([*x.T, y], names=[*names, "y"]), path)

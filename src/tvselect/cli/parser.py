@@ -69,7 +69,6 @@ def make_parser() -> argparse.ArgumentParser:
     demo.add_argument("--columns", type=_count, default=10_000)
     demo.add_argument("--plays", type=_count, default=300)
     demo.add_argument("--seed", type=_seed, default=0)
-    commands.add_parser("study", help="run and show simulation studies", add_help=False)
     completion = _command(commands, "completion", "print a script that completes tvs in a shell")
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
     return top

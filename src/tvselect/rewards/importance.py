@@ -75,14 +75,7 @@ class ImportanceReward(Reward):
         check_scalar(bootstrap, "bootstrap", (bool, np.bool_))
         binary = data.outcome.family == "probit"
         estimator = _small_forest(binary) if self.estimator is None else self.estimator
-        if not _is_estimator(estimator):
-            raise TypeError(
-                f"estimator must be an instance of a scikit-learn estimator, got {estimator!r}"
-            )
-        if is_classifier(estimator) and not binary:
-            raise ValueError(
-                f"estimator {estimator!r} is a classifier but y is continuous; pass a regressor"
-            )
+        check_estimator(estimator, binary)
         template = clone(estimator)
         y = data.outcome.values.astype(np.int64) if binary else data.outcome.values
 
@@ -90,7 +83,7 @@ class ImportanceReward(Reward):
             rows = draw_rows(data, bootstrap, rng)
             if rows is None:
                 return np.zeros(len(columns))
-            model = _seeded(template, rng)
+            model = seeded(template, rng)
             weights = (
                 {} if data.sample_weight is None else {"sample_weight": data.sample_weight[rows]}
             )
@@ -108,12 +101,24 @@ def _is_estimator(candidate: Any) -> bool:
     return not isinstance(candidate, type) and all(hasattr(candidate, name) for name in wanted)
 
 
+def check_estimator(estimator: Any, binary: bool) -> None:
+    """Refuse what is no estimator, or a classifier for a continuous outcome."""
+    if not _is_estimator(estimator):
+        raise TypeError(
+            f"estimator must be an instance of a scikit-learn estimator, got {estimator!r}"
+        )
+    if is_classifier(estimator) and not binary:
+        raise ValueError(
+            f"estimator {estimator!r} is a classifier but y is continuous; pass a regressor"
+        )
+
+
 def _small_forest(binary: bool) -> Any:
     kind = RandomForestClassifier if binary else RandomForestRegressor
     return kind(n_estimators=N_TREES, max_features="sqrt", min_samples_leaf=5)
 
 
-def _seeded(template: Any, rng: np.random.Generator) -> Any:
+def seeded(template: Any, rng: np.random.Generator) -> Any:
     """A fresh copy with random states, nested ones included, from ``rng``."""
     model = clone(template)
     states = [key for key in model.get_params() if f"__{key}".endswith("__random_state")]

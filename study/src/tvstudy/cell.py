@@ -1,0 +1,78 @@
+"""One task of a study: draw the data set, select, judge. In this process or in one of its own."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from tvstudy.grid import Task
+from tvstudy.methods import METHODS
+from tvstudy.rows import FINISHED, Row
+from tvstudy.simulation import score, simulate
+
+NOT_FINISHED, FAILED = "not finished", "failed"
+LOWEST_SHOWN = 0.2
+
+
+def run_task(task: Task) -> Row:
+    """Draw the data set, select, and judge: what is new in a row."""
+    data = simulate(task.setup, task.n_rows, task.n_columns, random_state=task.data_seed)
+    selector = METHODS[task.method](task.method_seed)
+    started = time.perf_counter()
+    selector.fit(data.X, data.y)
+    seconds = time.perf_counter() - started
+    found = selector.get_support()
+    row: Row = {"status": FINISHED, "seconds": seconds, **score(found, data.support)._asdict()}
+    row["selected"] = np.flatnonzero(found).tolist()
+    row["n_plays"] = getattr(selector, "n_plays_", None)
+    if (pi := getattr(selector, "inclusion_probabilities_", None)) is not None:
+        shown = np.flatnonzero(pi >= LOWEST_SHOWN)
+        row["pi"] = [[int(j), round(float(pi[j]), 4)] for j in shown]
+    row["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return row
+
+
+def try_task(task: Task) -> Row:
+    """:func:`run_task` on one thread; a method that fails is a result, too."""
+    try:
+        with threadpool_limits(1):
+            return run_task(task)
+    except Exception as error:
+        return failed(f"{type(error).__name__}: {error}")
+
+
+def run_apart(task: Task, time_limit: float | None) -> Row:
+    """:func:`try_task` in a new process, which is ended when its time is over."""
+    script = "from tvstudy.cell import main; main()"
+    command = [sys.executable, "-c", script, json.dumps(asdict(task))]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=time_limit)
+    except subprocess.TimeoutExpired:
+        return not_finished(time_limit)
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines()[-1:]
+        return failed(": ".join([f"ended with code {done.returncode}", *said]))
+    row: Row = json.loads(done.stdout.splitlines()[-1])
+    return row
+
+
+def failed(error: str) -> Row:
+    """The result of a task that raised an error or was lost."""
+    return {"status": FAILED, "error": error}
+
+
+def not_finished(time_limit: float | None) -> Row:
+    """The result of a task that ran out of time."""
+    return {"status": NOT_FINISHED, "seconds": time_limit}
+
+
+def main() -> None:
+    """A task from the command line; its row as the last line that is printed."""
+    print("\n" + json.dumps(try_task(Task(**json.loads(sys.argv[1])))))

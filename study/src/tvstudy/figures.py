@@ -1,0 +1,59 @@
+"""The figure of a study, made from its rows alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tvstudy.rows import MEASURES, Row
+from tvstudy.summary import summarise
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLES = ("false discovery proportion", "power", "Hamming distance", "seconds")
+BRIEFEST = 1e-3
+"""Seconds; shorter runs are shown there, for a logarithmic axis has no zero."""
+ERRORS = (0, 2, 5, 10, 100, 1_000, 10_000)
+
+
+def plot_study(rows: Sequence[Row], n_columns: int) -> Figure:
+    """Four panels: false discoveries, power, Hamming distance and time, by set-up and method."""
+    from matplotlib import pyplot as plt
+
+    cells = {cell: c for cell, c in summarise(rows).items() if cell[2] == n_columns}
+    methods = list(dict.fromkeys(r["method"] for r in rows if r["n_columns"] == n_columns))
+    height = 1.5 + 0.3 * len(methods)
+    figure, panels = plt.subplots(1, 4, figsize=(14, height), sharey=True, layout="constrained")
+    markers = dict(zip(cells, "osD^vP*X", strict=False))
+    panels[2].set_xscale("symlog", linthresh=5)
+    panels[3].set_xscale("log")
+    for ax, name, title in zip(panels, MEASURES, TITLES, strict=True):
+        for shift, (cell, by_method) in enumerate(cells.items()):
+            places = [i for i, method in enumerate(methods) if by_method.get(method)]
+            found = [by_method[methods[i]] for i in places]
+            least = BRIEFEST if name == "seconds" else 0.0
+            ax.errorbar(
+                [max(c.means[name], least) for c in found],
+                np.array(places) + 0.15 * (shift - (len(cells) - 1) / 2),
+                xerr=[np.nan_to_num(c.errors[name]) for c in found],
+                fmt=markers[cell],
+                markersize=4,
+                linewidth=1,
+                label=cell[0],
+            )
+        ax.set_title(title)
+        ax.grid(axis="y", color="0.92")
+        ax.set_axisbelow(True)
+    most = panels[2].get_xlim()[1]
+    panels[2].set_xticks(ticks := [n for n in ERRORS if n <= most], [f"{n:,}" for n in ticks])
+    panels[2].set_xticks([], minor=True)
+    panels[2].set_xlim(-0.5, most)
+    panels[0].set_yticks(range(len(methods)), methods)
+    panels[0].invert_yaxis()
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(cells)
+    )
+    return figure
