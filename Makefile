@@ -7,7 +7,7 @@ INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compil
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-study lint types bench bench-lead bench-wide bench-very-wide bench-rows bench-default bench-stream bench-online \
-	bench-importance bench-stability bench-cluster bench-windows study-offline study-online study-online-table study-mail study-hiv docs check-long check-mutations soak fuzz fuzz-million clean
+	bench-importance bench-stability bench-cluster bench-windows study-offline study-online study-online-table study-mail study-hiv docs check-plays check-long check-mutations soak fuzz fuzz-million clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -105,6 +105,9 @@ study-hiv: $(VENV)/.study  ## HIV-1 resistance, positions found and validated, r
 
 docs: $(VENV)/.docs  ## The documentation as HTML in docs/_build
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build
+
+check-plays: $(VENV)/.dev  ## The plays of eleven small runs next to those on record
+	$(RUN) -m tests.recorded_plays
 
 check-long: $(VENV)/.dev  ## All long checks; exactness is recorded in docs/results/exactness.md
 	$(RUN) -m pytest -m long tests src study

@@ -24,9 +24,9 @@ from benchmarks.records import heading, record
 from benchmarks.stream import N_COLUMNS, make_files
 from tvselect import StreamingThompsonSelector, ThompsonSelector
 from tvselect.bandit.arms import Arms
-from tvselect.bandit.chain import PLAYS_PER_TURN, ThompsonChain
+from tvselect.bandit.chain import PLAYS_PER_PENDING, ThompsonChain
 from tvselect.bandit.oracle import Oracle
-from tvselect.bandit.stopping import Stopping
+from tvselect.bandit.play import PendingPlay, Score
 from tvselect.runners import DaskRunner
 from tvselect.selectors.game import PLAYS_PER_WORKER
 from tvstudy.simulation import simulate
@@ -93,35 +93,33 @@ def loopback_bytes() -> int:
     return next(int(line.split()[1]) for line in lines if line.strip().startswith("lo:"))
 
 
-def nothing(turn: Any) -> tuple[Any, float]:
+def nothing(pending: PendingPlay) -> Score:
     """What a worker sends back, without any work."""
-    return np.zeros(turn.arms.size, dtype=np.bool_), 0.0
+    return Score(np.zeros(pending.arms.size, dtype=np.bool_), 0.0)
 
 
 def remote_play(n_arms: int, n_rounds: int = 200) -> dict[str, float]:
     """Bytes and seconds of a remote play of so many arms, and of choosing and learning here."""
     arms = Arms(10_000)
-    chain = ThompsonChain(
-        arms, Oracle(n_wanted=n_arms), Stopping(None, None), entropy=1, window=WINDOW
-    )
+    chain = ThompsonChain(arms, Oracle(n_wanted=n_arms), entropy=1, window=WINDOW)
     chain.n_plays = 1_000
-    turns = chain.turns()
-    one = cloudpickle.dumps(turns[0])
-    back = cloudpickle.dumps(nothing(turns[0]))
+    pending = chain.ask()
+    one = cloudpickle.dumps(pending[0])
+    back = cloudpickle.dumps(nothing(pending[0]))
     with workers(2) as client, DaskRunner(client).bind(nothing) as run:
-        run(turns)
+        run(pending)
         before, started = loopback_bytes(), time.process_time()
         for _ in range(n_rounds):
-            run(turns)
+            run(pending)
         busy = (time.process_time() - started) / n_rounds
-        wire = (loopback_bytes() - before) / (n_rounds * len(turns))
+        wire = (loopback_bytes() - before) / (n_rounds * len(pending))
         started = time.perf_counter()
         for _ in range(n_rounds):
-            run(turns[:1])
+            run(pending[:1])
         alone = (time.perf_counter() - started) / n_rounds
     driver = min(choose_and_learn(chain) for _ in range(20))
     return {
-        "arms": float(np.mean([turn.arms.size for turn in turns])),
+        "arms": float(np.mean([play.arms.size for play in pending])),
         "payload": len(one) + len(back),
         "wire": wire,
         "alone": alone,
@@ -133,10 +131,10 @@ def remote_play(n_arms: int, n_rounds: int = 200) -> dict[str, float]:
 def choose_and_learn(chain: ThompsonChain) -> float:
     """Seconds per play of what the driver does itself."""
     started = time.perf_counter()
-    turns = chain.turns()
-    for turn in turns:
-        chain.learn(turn.paid(nothing(turn)[0], 0.0))
-    return (time.perf_counter() - started) / len(turns)
+    pending = chain.ask()
+    for play in pending:
+        chain.tell(play.played(nothing(play)))
+    return (time.perf_counter() - started) / len(pending)
 
 
 def on_paper(
@@ -152,7 +150,7 @@ def on_paper(
     done, seconds = 0, 0.0
     widest = PLAYS_PER_WORKER * n_workers
     while done < n_plays:
-        size = min(max(1, min(widest, done // PLAYS_PER_TURN)), n_plays - done)
+        size = min(max(1, min(widest, done // PLAYS_PER_PENDING)), n_plays - done)
         near = times[min(done, len(times) - 1) :][:50]
         near = near if done < len(times) else times[len(times) // 2 :]
         drawn = rng.choice(near, size)
@@ -252,7 +250,7 @@ def main() -> None:
         f"A share is {PLAYS_PER_WORKER} plays: the driver is busy all the time, and more workers "
         f"bring nothing, from about {busy[0]:,.0f} workers with plays of {1e3 * typical:,.0f} ms "
         f"and from about {busy[1]:,.0f} with plays of {1e5 * typical:,.0f} ms. Before that it is "
-        f"the tenth: until {PLAYS_PER_WORKER * PLAYS_PER_TURN} plays per worker are done, not all "
+        f"the tenth: until {PLAYS_PER_WORKER * PLAYS_PER_PENDING} plays per worker are done, not all "
         "workers have something to do.",
     ]
     record("cluster.md", lines)

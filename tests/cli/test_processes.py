@@ -120,7 +120,7 @@ def test_an_interrupt_in_the_first_play_leaves_nothing(tvs, here, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tvselect.selectors.game.play_windows", interrupted)
+    monkeypatch.setattr("tvselect.bandit.chain.Chains.ask", interrupted)
     assert tvs("select", write(here / "t.csv"), "-t", "y", *OPTIONS)[:2] == (130, "")
     assert [path.name for path in here.iterdir()] == ["t.csv"]
 

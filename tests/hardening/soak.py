@@ -70,14 +70,14 @@ def drive(folder: Path, journal: Path, cluster: str | None) -> None:
 
 def slow_down(rng: np.random.Generator) -> None:
     """Let some writes into the journal take their time."""
-    write = SqliteJournal.append_all
+    write = SqliteJournal._write
 
     def slowly(self: SqliteJournal, *what: Any) -> None:
         if rng.random() < SLOW_SHARE:
             time.sleep(rng.exponential(SLOW_SECONDS))
         write(self, *what)
 
-    SqliteJournal.append_all = slowly  # type: ignore[method-assign]
+    SqliteJournal._write = slowly  # type: ignore[method-assign]
 
 
 def be_a_cluster() -> None:
