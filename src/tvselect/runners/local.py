@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import partial
+from threading import Event
 from typing import Any, final
 
 from tvselect.runners.base import CountedRunner, Runner, TaskMap, Work, do_share
@@ -43,16 +44,28 @@ class ThreadRunner(CountedRunner):
             def run(tasks: Sequence[Any]) -> list[Any]:
                 if len(tasks) == 1:
                     return [work(tasks[0])]
+                results: list[Any] = [None] * len(tasks)
+                places = iter(range(len(tasks)))
+                stopped = Event()
+
+                def pull() -> None:
+                    """Take task after task: a call of the pool for each would cost more."""
+                    for place in places:
+                        if stopped.is_set():
+                            return
+                        results[place] = work(tasks[place])
+
                 with _interrupts_as_such():
-                    futures = [pool.submit(work, task) for task in tasks]
+                    futures = [pool.submit(pull) for _ in range(min(self.n_workers, len(tasks)))]
                     try:
-                        wait(futures)
+                        wait(futures, return_when=FIRST_EXCEPTION)
                     finally:
                         # Whatever happens, nobody goes on working behind the caller's back.
-                        for future in futures:
-                            future.cancel()
+                        stopped.set()
                         wait(futures)
-                return [future.result() for future in futures]
+                for future in futures:
+                    future.result()
+                return results
 
             yield run
 
