@@ -51,8 +51,6 @@ class PendingPlay:
 
     Attributes
     ----------
-    chain, number : int
-    arms : int32 array
     rng : numpy.random.Generator
         The play's own random numbers, from where the choice has left them.
     """

@@ -56,12 +56,7 @@ class Runner(ABC):
 
 
 class CountedRunner(Runner):
-    """A runner of as many workers as it is told.
-
-    Parameters
-    ----------
-    n_workers : int
-    """
+    """A runner of as many workers as it is told."""
 
     def __init__(self, n_workers: int) -> None:
         self._n_workers = n_workers
@@ -82,8 +77,6 @@ def run_shares(
 
     Parameters
     ----------
-    tasks : sequence
-    n_workers : int
     attempt : callable
         ``attempt(parts)``: the results of those parts, by number, that came back.
     recover : callable

@@ -107,7 +107,6 @@ class WorkerActor:
 
     Parameters
     ----------
-    work : callable
     n_threads : int
         Of the worker: so many parts are done at the same time.
 

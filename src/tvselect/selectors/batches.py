@@ -35,16 +35,7 @@ MOST_DIGITS = 18
 
 @dataclass(frozen=True)
 class BatchScorer:
-    """How a batch is read and scored, here or by a worker elsewhere.
-
-    Attributes
-    ----------
-    reward : Reward
-    encoding : Encoding
-    columns : ArmColumns
-    decoy_key : int
-    outcomes : OutcomeReader
-    """
+    """How a batch is read and scored, here or by a worker elsewhere."""
 
     reward: Reward
     encoding: Encoding
@@ -85,8 +76,6 @@ class BatchCursor:
 
     Parameters
     ----------
-    source : Source
-    batch_size : int
     entropy : int
         Seed of the run.
     n_batches : int or None
@@ -150,16 +139,7 @@ class WorkerScorer:
 
 
 class StreamState:
-    """What the batches so far have settled: the encoding of columns, the family of the outcome.
-
-    Parameters
-    ----------
-    reward : Reward
-    layout : ArmLayout
-    encoder : Head
-    outcomes : OutcomeReader
-    entropy : int
-    """
+    """What the batches so far have settled: the encoding of columns, the family of the outcome."""
 
     def __init__(
         self,
@@ -236,13 +216,9 @@ class StreamScorer(Scorer):
 
     Parameters
     ----------
-    stream : StreamState
     batches : callable
         ``batches(number)``: a batch, or None where the data ends; a :class:`BatchCursor` if
         workers may read, too.
-    runner : Runner
-    n_chains : int
-    n_rounds : int or None
     journal : Journal
         Where the number of batches is kept, once it is known.
     """

@@ -49,9 +49,6 @@ class Game:
 
     Attributes
     ----------
-    layout : ArmLayout
-    reward : Reward
-    chains : Chains
     journal : MemoryJournal
         With the plays of earlier runs; open on disk, where that was asked for.
     header : Header
@@ -99,13 +96,8 @@ def set_up_game(
 
     Parameters
     ----------
-    settings : ThompsonSelector or StreamingThompsonSelector
-    layout : ArmLayout
-    reward : Reward
     identity : mapping
         What else the plays depend on, the data above all.
-    n_workers : int
-    discount : float
     journal : MemoryJournal, optional
         To go on with; a new one by default.
 

@@ -143,9 +143,6 @@ def lay_out_arms(
 
     Parameters
     ----------
-    names : sequence of str
-    groups : mapping of labels to features, or one label per feature
-    always_include : sequence of names or indices
     decoyed : bool array, optional
         Features that get a decoy, unless they are always included.
 

@@ -34,7 +34,6 @@ class Header:
         Hash of the data and of the settings.
     entropy : int
         Seed of the run.
-    n_arms, n_chains : int
     window : int
         At most so many plays are chosen from one state of the arms.
     version : str
@@ -135,7 +134,6 @@ class Journal(ABC):
 
         Parameters
         ----------
-        plays : sequence of Play
         keep : mapping of name to bytes, optional
             Blobs to keep with the plays, if these are added.
         """
