@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_scalar, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
@@ -109,6 +107,8 @@ def _is_estimator(candidate: Any) -> bool:
 
 
 def _small_forest(binary: bool) -> Any:
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
     kind = RandomForestClassifier if binary else RandomForestRegressor
     return kind(n_estimators=N_TREES, max_features="sqrt", min_samples_leaf=5)
 
@@ -121,6 +121,8 @@ def _seeded(template: Any, rng: np.random.Generator) -> Any:
 
 
 def _importance(model: Any) -> NDArray[np.float64]:
+    from sklearn.pipeline import Pipeline
+
     last = model[-1] if isinstance(model, Pipeline) else model
     for name in ("feature_importances_", "coef_"):
         if hasattr(last, name):

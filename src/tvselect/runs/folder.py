@@ -113,21 +113,24 @@ class RunFolder:
         """
         if not self.path.is_dir():
             raise RunError(f"there is no folder {self.path}; look at the path of the run")
+        remedy = "is this the folder of a run?"
         try:
             values = parse_json(self.record.read_text(encoding="utf-8"))
-            if isinstance(values, dict) and values.get("schema", SCHEMA) != SCHEMA:
-                raise RunError(
-                    f"{self.record} has schema {values['schema']!r}, this tvs reads {SCHEMA}; "
-                    "use the tvselect that wrote it"
-                )
-            return read_record(RunRecord, values)
         except FileNotFoundError:
-            raise RunError(f"{self.record} does not exist; is this the folder of a run?") from None
+            raise RunError(f"{self.record} does not exist; {remedy}") from None
         except OSError as error:
             raise RunError(f"{self.record} cannot be read ({error.strerror})") from None
-        except (RecordError, UnicodeDecodeError) as error:
-            place = error.where if isinstance(error, RecordError) else ""
-            at = f" (at {place!r})" if place else ""
+        except (RecordError, UnicodeDecodeError):
+            raise RunError(f"{self.record} is no JSON or was cut off; {remedy}") from None
+        if isinstance(values, dict) and values.get("schema", SCHEMA) != SCHEMA:
+            raise RunError(
+                f"{self.record} has schema {values['schema']!r}, this tvs reads {SCHEMA}; "
+                "use the tvselect that wrote it"
+            )
+        try:
+            return read_record(RunRecord, values)
+        except RecordError as error:
+            at = f" (at {error.where!r})" if error.where else ""
             raise RunError(
                 f"{self.record} was not written by this version of tvs{at}; is this the right "
                 "folder?"

@@ -6,16 +6,14 @@ from abc import ABC
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from tvselect.selectors.history import History
 from tvselect.selectors.settings import as_reward
+from tvselect.selectors.support import SupportSelector
 
 
-class BanditSelector(SelectorMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class BanditSelector(SupportSelector, BaseEstimator, ABC):  # type: ignore[misc]
     """A selector whose answer is read off chains of Thompson sampling."""
 
     reward: Any
@@ -35,10 +33,6 @@ class BanditSelector(SelectorMixin, BaseEstimator, ABC):  # type: ignore[misc]
         self.chain_supports_ = history.chain_supports
         self.chain_agreement_ = history.chain_agreement
         self.inclusion_spread_ = layout.by_feature(history.spread, 0.0)
-
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self, "support_")
-        return self.support_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -7,12 +7,11 @@ import warnings
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_scalar
-from tqdm.auto import tqdm
 
 from tvselect.bandit.chain import Payoffs, ThompsonChain, Turn, skipped
 from tvselect.bandit.journal import Journal
@@ -22,6 +21,9 @@ from tvselect.rewards.base import Feedback
 from tvselect.runners import Run, Runner
 from tvselect.selectors.features import Deal
 from tvselect.selectors.journals import WIDEST
+
+if TYPE_CHECKING:
+    from tqdm.auto import tqdm
 
 PLAYS_PER_WORKER = 16
 
@@ -63,6 +65,8 @@ def play_all(
     and the speed of the workers change nothing. Every play is in the journals before the next
     window starts; an interrupt (Ctrl-C) keeps all of them.
     """
+    from tqdm.auto import tqdm
+
     started = time.perf_counter()
     total = sum((chain.stopping.n_plays or 0) - chain.n_plays for chain in chains)
     reasons: dict[int, StopReason] = {}

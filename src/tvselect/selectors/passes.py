@@ -7,8 +7,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
-
-from tqdm.auto import tqdm
+from typing import TYPE_CHECKING
 
 from tvselect.bandit.journal import Journal
 from tvselect.bandit.stopping import InterruptWarning, StopReason
@@ -18,6 +17,9 @@ from tvselect.selectors.game import show
 from tvselect.selectors.shards import ShardWork, one_pass
 from tvselect.selectors.stream import Stream
 from tvselect.sources import Batch, Source
+
+if TYPE_CHECKING:
+    from tqdm.auto import tqdm
 
 MOST_DIGITS = 18
 
@@ -50,6 +52,8 @@ class Passes:
         Batches are heard one by one, here, until it is settled how they are read and how many
         there are; from then on by the workers, as many at a time as a window has turns.
         """
+        from tqdm.auto import tqdm
+
         if self.time_limit is not None:
             self._deadline = time.perf_counter() + self.time_limit
         n_batches = self.n_batches()
