@@ -4,9 +4,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
-from tests.bandit.arm_law import exact_mistakes
-from tvselect.bandit.bounds import identifiability_margin, regret_bound
 from tvselect.bandit.oracle import MEDIAN_MODEL_COST, threshold
 from tvselect.bandit.regret import (
     arm_values,
@@ -14,6 +13,7 @@ from tvselect.bandit.regret import (
     dependent_means,
     expected_reward,
     global_reward,
+    regret_bound,
     simulate_game,
 )
 
@@ -23,6 +23,25 @@ VALUE = np.log1p(1 / MEDIAN_MODEL_COST)
 
 def all_sets(n_arms: int) -> np.ndarray:
     return np.array(list(product([False, True], repeat=n_arms)))
+
+
+def exact_mistakes(theta: float, c: float, n_plays: int, most: int | None = None) -> np.ndarray:
+    """Expected number of wrong decisions about one arm after each play, by its exact law.
+
+    The state is (times played, successes); ``most`` cuts it off for arms that are played rarely.
+    """
+    k, s = np.ogrid[: (most or n_plays) + 1, : (most or n_plays) + 1]
+    chance = np.where(s <= k, binom.cdf(s, k + 1, c), 0.0)
+    state = np.zeros(chance.shape)
+    state[0, 0] = 1
+    played = np.empty(n_plays)
+    for t in range(n_plays):
+        moving = state * chance
+        played[t] = moving.sum()
+        state -= moving
+        state[1:, 1:] += theta * moving[:-1, :-1]
+        state[1:] += (1 - theta) * moving[:-1]
+    return np.cumsum(1 - played if theta >= c else played)
 
 
 @pytest.mark.parametrize("C", [0.3, MEDIAN_MODEL_COST, np.array([0.2, 0.5, 0.9])])
@@ -143,6 +162,63 @@ def test_regret_grows_like_the_number_of_noise_arms():
         simulate_game([0.2] * p, 500, rng, n_runs=100).regret[:, -1].mean() for p in (5, 50)
     )
     assert many / few == pytest.approx(10, rel=0.1)
+
+
+@pytest.mark.parametrize("C", [0.2, MEDIAN_MODEL_COST, 0.9])
+@pytest.mark.parametrize("gap", [-0.25, -0.1, -0.04, 0.04, 0.1, 0.25, 0.4])
+def test_the_bound_holds_for_the_exact_law(C, gap):
+    c = float(threshold(C))
+    theta = min(max(c + gap, 0.0), 1.0)
+    exact = exact_mistakes(theta, c, 150) * abs(float(arm_values(theta, C)))
+    assert (exact <= regret_bound([theta], np.arange(1, 151), C)).all()
+
+
+@pytest.mark.parametrize("theta", [0.1, 0.3, 0.35])
+def test_the_bound_of_noise_arms_holds_where_it_bites(theta):
+    exact = exact_mistakes(theta, 0.5, 1_500, most=120)
+    bound = regret_bound([theta], np.arange(1, 1_501)) / (VALUE * (0.5 - theta))
+    assert (exact <= bound).all()
+    assert bound[-1] < 1_000
+
+
+@pytest.mark.parametrize("c", [0.3, 0.5, 0.7])
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.9, 1.0])
+def test_the_bound_of_signals_holds_for_ever(c, share):
+    """Over all time a signal in state (k, s) waits 1/q - 1 plays on average."""
+    gap = share * (1 - c)
+    waits = 0.0
+    for k in range(400):
+        s = np.arange(k + 1)
+        weight = binom.pmf(s, k, c + gap)
+        s = s[weight > 1e-200]
+        waits += (weight[s] * (1 / binom.cdf(s, k + 1, c) - 1)).sum()
+    narrow = min(gap, (1 - c) / 2)
+    assert waits <= 1 / narrow**3 + 6 / narrow**2 + 3
+
+
+def test_the_bound_is_for_any_number_of_plays():
+    assert regret_bound(THETA, 100).shape == ()
+    assert regret_bound(THETA, [[10, 100, 1000]]).shape == (1, 3)
+    assert regret_bound(THETA, 0) == 0
+    assert regret_bound([0.5], 1_000) == 0
+    curve = regret_bound(THETA, np.arange(1, 5_000))
+    assert (np.diff(curve) >= 0).all()
+    assert regret_bound(np.repeat(THETA, 7), 300) == pytest.approx(7 * regret_bound(THETA, 300))
+
+
+def test_means_that_depend_on_the_played_set_but_keep_to_their_side():
+    def means(played):
+        crowd = played.mean(axis=1, keepdims=True)
+        return np.where(np.arange(8) < 3, 0.95 - 0.2 * crowd, 0.05 + 0.2 * crowd)
+
+    best, worst = np.arange(8) < 3, np.where(np.arange(8) < 3, 0.75, 0.25)
+    sets = all_sets(8)
+    rewards = expected_reward(sets, means(sets))
+    loss = expected_reward(best, means(best[None]))[0] - rewards.min()
+    game = simulate_game(means, 1_000, np.random.default_rng(6), n_runs=100, best=best)
+    bound = regret_bound(worst, np.arange(1, 1_001), largest_loss=loss)
+    assert (game.regret.mean(axis=0) <= bound).all()
+    assert ((game.posterior_means >= 0.5) == best).all()
 
 
 @pytest.mark.parametrize("needs", [0, [0, 1, 2, 3], [0, 0, 1, 2]])
