@@ -7,7 +7,7 @@ INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compil
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-study lint types bench bench-lead bench-wide bench-very-wide bench-rows bench-default bench-stream bench-online \
-	bench-importance bench-stability bench-cluster bench-windows study-offline study-online study-online-table study-mail study-hiv docs check-plays check-long check-mutations soak fuzz fuzz-million clean
+	bench-importance bench-stability bench-cluster bench-imports bench-windows study-offline study-online study-online-table study-mail study-hiv docs check-plays check-long check-mutations soak fuzz fuzz-million clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -84,6 +84,9 @@ bench-stability: $(VENV)/.study  ## The same data with other seeds, 30 minutes, 
 
 bench-cluster: $(VENV)/.dev  ## One Dask worker and two, cost of a remote play, 10 minutes, recorded
 	$(RUN) -m benchmarks.cluster
+
+bench-imports: $(VENV)/.cli  ## Until there is a selector, next to scikit-learn's base and numba, recorded
+	$(RUN) -m benchmarks.imports
 
 bench-windows: $(VENV)/.study  ## Windows of plays, 1,000 slow workers, 20 minutes, recorded
 	$(RUN) -m benchmarks.windows

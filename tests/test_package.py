@@ -49,8 +49,31 @@ def test_a_star_import_brings_the_public_names():
 
 
 def test_importing_the_package_loads_nothing_heavy():
-    script = "import sys, tvselect; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    loaded = set(done.stdout.split())
+    loaded = modules_after("import tvselect")
     assert "tvselect" in loaded
     assert not loaded & {"numba", "numpy", "scipy", "sklearn", "narwhals", "tqdm"}
+
+
+def test_a_selector_is_made_without_what_it_may_need_later():
+    """Beyond scikit-learn's base and numba, next to nothing is loaded before there is data."""
+    loaded = modules_after("import tvselect; tvselect.ThompsonSelector()")
+    assert "tvselect.selectors.thompson" in loaded
+    base = modules_after("import sklearn.base, numba")
+    others = {name.partition(".")[0] for name in loaded - base}
+    assert others <= {"tvselect", "sqlite3", "_sqlite3"}
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("tvselect.")}
+    assert not rooms & {"cli", "runs", "report", "plotting"}
+
+
+def test_figures_and_pages_are_loaded_when_they_are_made():
+    loaded = modules_after("import tvselect.plotting, tvselect.report, tvselect.runs.pages")
+    tops = {name.partition(".")[0] for name in loaded}
+    assert not tops & {"altair", "jinja2", "vl_convert", "matplotlib"}
+
+
+def modules_after(script):
+    script = f"{script}; import sys; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())

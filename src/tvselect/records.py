@@ -19,18 +19,11 @@ LONGEST = 60
 
 
 class RecordError(ValueError):
-    """A value that does not belong there.
-
-    Attributes
-    ----------
-    where : str
-        Its place, such as ``variables[2].pi``; empty for the whole.
-    problem : str
-    """
+    """A value that does not belong there; ``where`` is its place, such as ``variables[2].pi``."""
 
     def __init__(self, where: str, problem: str) -> None:
         super().__init__(f"{where} {problem}".strip())
-        self.where, self.problem = where, problem
+        self.where = where
 
 
 def to_json(record: Any, *, indent: int | None = None) -> str:
@@ -39,12 +32,7 @@ def to_json(record: Any, *, indent: int | None = None) -> str:
 
 
 def parse_json(text: str) -> Any:
-    """The values of a JSON text, which must be finite.
-
-    Raises
-    ------
-    RecordError
-    """
+    """The values of a JSON text, which must be finite; raises RecordError."""
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except RecordError:
@@ -56,19 +44,11 @@ def parse_json(text: str) -> Any:
 def read_record(kind: type[Record], value: Any, where: str = "") -> Record:
     """A record from what JSON holds: data classes, tuples, dicts, unions with None, enums.
 
-    Parameters
-    ----------
-    kind : data class
-    value : what :func:`parse_json` gives
-    where : str
-        Name of the place, for errors.
-
     Raises
     ------
     RecordError
-        Where something is missing, is not known or has another type.
-    ValueError
-        Of the data class itself.
+        Where something is missing, is not known or has another type; ``where`` is the start
+        of the place.
 
     Examples
     --------

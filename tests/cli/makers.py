@@ -26,7 +26,10 @@ class QuickFindings:
 
     @classmethod
     def from_json(cls, text: str) -> QuickFindings:
-        return cls(json.loads(text)["title"])
+        content = json.loads(text)
+        if "title" not in content:
+            raise ValueError("no findings")
+        return cls(content["title"])
 
 
 def quick_gather(selector, X, y, *, title, target, about, notes, random_state):

@@ -14,18 +14,11 @@ from tvselect.bandit.play import Play
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How often arms were paid, not paid and played.
+    """How often arms were paid, not paid and played."""
 
-    Attributes
-    ----------
-    successes, failures : int32 arrays, float64 when discounted
-    times_played : int32 array
-        Never discounted.
-    """
-
-    successes: NDArray[Any]
+    successes: NDArray[Any]  #: int32, float64 when discounted; so are failures
     failures: NDArray[Any]
-    times_played: NDArray[np.int32]
+    times_played: NDArray[np.int32]  #: Never discounted
 
     @classmethod
     def zeros(cls, n_arms: int, discount: float = 1.0) -> Self:

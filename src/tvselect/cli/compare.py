@@ -56,7 +56,7 @@ def _show(found: Comparison, terminal: Terminal) -> None:
 def _as_json(found: Comparison) -> dict[str, Any]:
     largest = found.largest_difference
     return {
-        "runs": list(found.folders),
+        "runs": found.folders,
         "jaccard": found.jaccard,
         "same": not found.differences,
         "differences": found.differences,
@@ -66,12 +66,7 @@ def _as_json(found: Comparison) -> dict[str, Any]:
 
 
 def _pair_as_json(pair: Pair) -> dict[str, Any]:
-    return {
-        "name": pair.name,
-        "selected": list(pair.selected),
-        "pi": list(pair.pi),
-        "difference": pair.difference,
-    }
+    return {**pair._asdict(), "difference": pair.difference}
 
 
 def _number(value: float | None) -> str:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve
-from sklearn.covariance import ledoit_wolf, shrunk_covariance
 
 from tvselect.decoys.noise import noise_of_rows
 from tvselect.inputs.stored import read_arrays
@@ -107,6 +106,8 @@ class GaussianKnockoffs:
         varying = np.flatnonzero(scale)
         correlation = np.eye(mean.size)
         if varying.size:
+            from sklearn.covariance import ledoit_wolf
+
             unit = centred[:, varying] / np.sqrt((centred[:, varying] ** 2).mean(axis=0))
             correlation[np.ix_(varying, varying)], _ = ledoit_wolf(unit, assume_centered=True)
         return cls.from_correlation(mean, scale, correlation)
@@ -134,6 +135,8 @@ class GaussianKnockoffs:
         varying = np.flatnonzero(scale)
         if varying.size:
             block = np.ix_(varying, varying)
+            from sklearn.covariance import shrunk_covariance
+
             # Keeps the inverse accurate when columns are collinear.
             R = shrunk_covariance(correlation[block], shrinkage=FLOOR)
             s[varying], slopes[block], root[block] = _regression(R, _most_entropy(R))

@@ -22,34 +22,17 @@ Highlight = Sequence[str] | Sequence[int] | NDArray[Any]
 
 
 class FittedArms(NamedTuple):
-    """Arms of a fit, of all chains together; columns that are always included are none.
+    """Arms of a fit, of all chains together; columns that are always included are none."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        An arm of one column has its name, a group its label; a decoy is the knockoff of a
-        column.
-    probabilities : float64 array (arms,)
-        Of an arm that was never played, its prior's mean.
-    intervals : float64 array (arms, 2)
-        95 %.
-    selected : bool array (arms,)
-    threshold : float64 array (arms,)
-    features : int64 array (arms,)
-        The first column of each; of a decoy, the column it stands for.
-    times_played : int64 array (arms,)
-    decoys : bool array (arms,)
-        They are the last, and never selected.
-    """
-
+    #: An arm of one column has its name, a group its label; a decoy is the knockoff of a column.
     names: tuple[str, ...]
-    probabilities: NDArray[np.float64]
-    intervals: NDArray[np.float64]
+    probabilities: NDArray[np.float64]  #: Of an arm that was never played, its prior's mean
+    intervals: NDArray[np.float64]  #: 95 %
     selected: NDArray[np.bool_]
     threshold: NDArray[np.float64]
-    features: NDArray[np.int64]
+    features: NDArray[np.int64]  #: The first column of each; of a decoy, the column it stands for
     times_played: NDArray[np.int64]
-    decoys: NDArray[np.bool_]
+    decoys: NDArray[np.bool_]  #: They are the last, and never selected
 
     @property
     def played(self) -> NDArray[np.bool_]:

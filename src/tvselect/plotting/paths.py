@@ -29,34 +29,17 @@ if TYPE_CHECKING:
 
 
 class InclusionPaths(NamedTuple):
-    """Inclusion probabilities over the plays of a chain; row 0 is before the first.
+    """Inclusion probabilities over the plays of a chain; row 0 is before the first."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Of the highlighted arms.
-    paths : float64 array (plays + 1, highlighted arms)
-    threshold : float64 array (highlighted arms,), or one for all if alike
-    background : float64 array (plays + 1, other arms shown)
-    n_others : int
-        Other arms, shown or not.
-    decoys : float64 array (plays + 1, decoys shown)
-    n_decoys : int
-        Decoys, shown or not.
-    n_decoys_above : int
-        Decoys that were played in this chain and end above their threshold.
-    unit : {"play", "batch"}
-        What a row stands for; of a stream it is a batch, and a skipped one repeats a row.
-    """
-
-    names: tuple[str, ...]
-    paths: NDArray[np.float64]
-    threshold: NDArray[np.float64]
-    background: NDArray[np.float64]
-    n_others: int
-    decoys: NDArray[np.float64]
-    n_decoys: int
-    n_decoys_above: int
+    names: tuple[str, ...]  #: Of the highlighted arms
+    paths: NDArray[np.float64]  #: (plays + 1, highlighted arms)
+    threshold: NDArray[np.float64]  #: (highlighted arms,), or one for all if alike
+    background: NDArray[np.float64]  #: (plays + 1, other arms shown)
+    n_others: int  #: Other arms, shown or not
+    decoys: NDArray[np.float64]  #: (plays + 1, decoys shown)
+    n_decoys: int  #: Decoys, shown or not
+    n_decoys_above: int  #: Decoys that were played in this chain and end above their threshold
+    #: What a row stands for; of a stream it is a batch, and a skipped one repeats a row.
     unit: Literal["play", "batch"]
 
 

@@ -14,21 +14,12 @@ if TYPE_CHECKING:
 
 
 class RegretBand(NamedTuple):
-    """Cumulative regret after each play, over the runs.
+    """Cumulative regret after each play, over the runs."""
 
-    Attributes
-    ----------
-    plays : int64 array
-        From 1.
-    mean, low, high : float64 arrays
-        The mean, and the 5 % and 95 % quantiles.
-    n_runs : int
-    """
-
-    plays: NDArray[np.int64]
+    plays: NDArray[np.int64]  #: From 1
     mean: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    low: NDArray[np.float64]  #: 5 % quantile
+    high: NDArray[np.float64]  #: 95 % quantile
     n_runs: int
 
 

@@ -32,21 +32,11 @@ MODEL = (
 
 @dataclass(frozen=True)
 class Encoded:
-    """A column as the forest sees it.
+    """A column as the forest sees it."""
 
-    Attributes
-    ----------
-    values : float64 array (rows, k)
-        The column itself, or one 0/1 column per category.
-    grid : float64 array (points, k)
-        What it is set to.
-    labels : tuple of str
-        Of the points, empty for a curve.
-    """
-
-    values: NDArray[np.float64]
-    grid: NDArray[np.float64]
-    labels: tuple[str, ...]
+    values: NDArray[np.float64]  #: The column itself, or one 0/1 column per category
+    grid: NDArray[np.float64]  #: What it is set to
+    labels: tuple[str, ...]  #: Of the points, empty for a curve
 
 
 def partial_dependence(

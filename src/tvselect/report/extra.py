@@ -11,10 +11,10 @@ def need(module: str) -> Any:
 
     Examples
     --------
-    >>> need("altair_of_tomorrow")
+    >>> need("jinja_of_tomorrow")
     Traceback (most recent call last):
         ...
-    ModuleNotFoundError: the report needs altair_of_tomorrow: pip install 'tvselect[report]'
+    ModuleNotFoundError: the report needs jinja_of_tomorrow: pip install 'tvselect[report]'
     """
     try:
         return import_module(module)

@@ -15,95 +15,48 @@ FORMAT, VERSION = "tvselect findings", 1
 
 @dataclass(frozen=True)
 class About:
-    """Where a run comes from, as far as whoever ran it says.
-
-    Attributes
-    ----------
-    table, command, folder : str
-        Empty where there is none.
-    more : dict
-        Anything else that is worth showing, by label.
-    """
+    """Where a run comes from, as far as whoever ran it says."""
 
     table: str = ""
     command: str = ""
     folder: str = ""
-    more: dict[str, str] = field(default_factory=dict)
+    more: dict[str, str] = field(default_factory=dict)  #: Anything else worth showing, by label
 
 
 @dataclass(frozen=True)
 class ReportedVariable:
-    """A variable, a group of columns or a decoy, and how it fared.
+    """A variable, a group of columns or a decoy, and how it fared."""
 
-    Attributes
-    ----------
-    name : str
-        Fit to be shown; see :func:`tvselect.report.names.shown`.
-    role : {"selected", "unselected", "decoy"}
-    pi : float
-        The inclusion probability of all chains together.
-    low, high : float
-        Its 95 % interval.
-    threshold : float
-    n_played : int
-        Plays that it was part of, in all chains.
-    n_chains : int
-        Chains that select it on their own.
-    members : tuple of str
-        The columns of a group; empty for a single column.
-    path : tuple of float
-        ``pi`` at :attr:`Findings.steps`.
-    """
-
-    name: str
+    name: str  #: Fit to be shown; see :func:`tvselect.report.names.shown`
     role: Literal["selected", "unselected", "decoy"]
-    pi: float
-    low: float
+    pi: float  #: The inclusion probability of all chains together
+    low: float  #: Of its 95 % interval
     high: float
     threshold: float
-    n_played: int
-    n_chains: int
-    members: tuple[str, ...]
-    path: tuple[float, ...]
+    n_played: int  #: Plays that it was part of, in all chains
+    n_chains: int  #: Chains that select it on their own
+    members: tuple[str, ...]  #: The columns of a group; empty for a single column
+    path: tuple[float, ...]  #: ``pi`` at :attr:`Findings.steps`
 
 
 @dataclass(frozen=True)
 class Decoys:
-    """How the decoys of a stream fared.
-
-    Attributes
-    ----------
-    n : int
-    n_passed : int
-        Those that passed the threshold.
-    false_share : float
-        Estimated share of false discoveries among the selected.
-    """
+    """How the decoys of a stream fared."""
 
     n: int
-    n_passed: int
-    false_share: float
+    n_passed: int  #: Those that passed the threshold
+    false_share: float  #: Estimated share of false discoveries among the selected
 
 
 @dataclass(frozen=True)
 class Dependence:
-    """How the outcome depends on one column, the others as they are in the rows.
-
-    Attributes
-    ----------
-    variable : str
-    labels : tuple of str
-        What the points stand for, where each value has its own; empty for a curve.
-    at : tuple of float
-        Values of a curve, else the places of the points.
-    mean, low, high : tuple of float
-        Posterior mean and 90 % band of the outcome, or of the probability of the second
-        class.
-    """
+    """How the outcome depends on one column, the others as they are in the rows."""
 
     variable: str
+    #: What the points stand for, where each value has its own; empty for a curve.
     labels: tuple[str, ...]
-    at: tuple[float, ...]
+    at: tuple[float, ...]  #: Values of a curve, else the places of the points
+    #: Posterior mean and 90 % band of the outcome, or of the probability of the second class.
     mean: tuple[float, ...]
     low: tuple[float, ...]
     high: tuple[float, ...]
@@ -111,20 +64,11 @@ class Dependence:
 
 @dataclass(frozen=True)
 class LookAlike:
-    """A column that was not selected, but resembles a selected one.
-
-    Attributes
-    ----------
-    name : str
-    correlation : float
-        Spearman's.
-    pi : float or None
-        None if it was never played.
-    """
+    """A column that was not selected, but resembles a selected one."""
 
     name: str
-    correlation: float
-    pi: float | None
+    correlation: float  #: Spearman's
+    pi: float | None  #: None if it was never played
 
 
 @dataclass(frozen=True)
@@ -137,79 +81,40 @@ class Resemblance:
 
 @dataclass(frozen=True)
 class Findings:
-    """Everything that the page of a run shows.
-
-    Attributes
-    ----------
-    title, target : str
-    outcome : {"continuous", "two classes", "unknown"}
-    classes : tuple of str
-        The two labels; empty unless there are two classes.
-    n_columns, n_variables : int
-        Columns, and the variables that they make: groups count once, those always included
-        not at all.
-    n_selected, n_unplayed : int
-        Variables selected, and never played.
-    n_plays, n_skipped, n_chains : int
-        Plays of the longest chain, skipped batches among them, and chains.
-    seconds : float
-        Spent on plays, by all chains.
-    stop_reason : StopReason
-    asked : Asked
-        What the run was to do.
-    agreement : float or None
-        Mean Jaccard index of the chains' sets; None for one chain.
-    decoys : Decoys or None
-    variables : tuple of ReportedVariable
-        Those worth showing: selected ones first, then others, then decoys, each in falling
-        order of ``pi``.
-    always : tuple of str
-        Columns that are always included.
-    steps : tuple of int
-        Plays after which paths and sizes are given.
-    played, paid : tuple of float
-        How many variables were played and paid at these steps, averaged over chains.
-    dependence, resemblances : tuples
-    dependence_note, resemblance_note : str
-        How these were made, or why they are not there.
-    notes : tuple of str
-        Decisions about the table.
-    about : About
-    settings : str
-        All parameters of the selector that are not as by default.
-    versions : dict
-        Of Python and of what the numbers depend on.
-    """
+    """Everything that the page of a run shows."""
 
     title: str
     target: str
     outcome: Literal["continuous", "two classes", "unknown"]
-    classes: tuple[str, ...]
+    classes: tuple[str, ...]  #: The two labels; empty unless there are two classes
     n_columns: int
-    n_variables: int
+    n_variables: int  #: A group of columns is one, those always included are none
     n_selected: int
-    n_unplayed: int
-    n_plays: int
-    n_skipped: int
+    n_unplayed: int  #: Variables that were never played
+    n_plays: int  #: Of a chain
+    n_skipped: int  #: Batches among them
     n_chains: int
-    seconds: float
+    seconds: float  #: Spent on plays, by all chains
     stop_reason: StopReason
-    asked: Asked
-    agreement: float | None
+    asked: Asked  #: What the run was to do
+    agreement: float | None  #: Mean Jaccard index of the chains' sets; None for one chain
     decoys: Decoys | None
+    #: Those worth showing: selected ones first, then others, then decoys, each in falling order of
+    #: ``pi``.
     variables: tuple[ReportedVariable, ...]
-    always: tuple[str, ...]
-    steps: tuple[int, ...]
+    always: tuple[str, ...]  #: Columns that are always included
+    steps: tuple[int, ...]  #: Plays after which paths and sizes are given
+    #: How many variables were played and paid at these steps, averaged over chains.
     played: tuple[float, ...]
     paid: tuple[float, ...]
     dependence: tuple[Dependence, ...]
-    dependence_note: str
+    dependence_note: str  #: How they were made, or why they are not there
     resemblances: tuple[Resemblance, ...]
-    resemblance_note: str
-    notes: tuple[str, ...]
+    resemblance_note: str  #: The same of these
+    notes: tuple[str, ...]  #: Decisions about the table
     about: About
-    settings: str
-    versions: dict[str, str]
+    settings: str  #: All parameters of the selector that are not as by default
+    versions: dict[str, str]  #: Of Python and of what the numbers depend on
 
     def __post_init__(self) -> None:
         series = [self.played, self.paid, *(variable.path for variable in self.variables)]

@@ -132,15 +132,14 @@ def prepare() -> None:
 
 
 def _bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed in one script, of the version that Altair writes for."""
+    """Vega, Vega-Lite and Vega-Embed in one script."""
     with _LOADING:
         return _load_bundle()
 
 
 @cache
 def _load_bundle() -> str:
-    major_minor = ".".join(need("altair").SCHEMA_VERSION.lstrip("v").split(".")[:2])
-    script: str = need("vl_convert").javascript_bundle(vl_version=major_minor)
+    script: str = need("vl_convert").javascript_bundle()
     if "</script" in script.lower() or "<!--" in script:
         raise ValueError("the chart library of vl-convert cannot be put into a page")
     return script

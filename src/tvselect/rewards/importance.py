@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_scalar, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
@@ -114,6 +112,8 @@ def check_estimator(estimator: Any, binary: bool) -> None:
 
 
 def _small_forest(binary: bool) -> Any:
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
     kind = RandomForestClassifier if binary else RandomForestRegressor
     return kind(n_estimators=N_TREES, max_features="sqrt", min_samples_leaf=5)
 
@@ -126,6 +126,8 @@ def seeded(template: Any, rng: np.random.Generator) -> Any:
 
 
 def _importance(model: Any) -> NDArray[np.float64]:
+    from sklearn.pipeline import Pipeline
+
     last = model[-1] if isinstance(model, Pipeline) else model
     for name in ("feature_importances_", "coef_"):
         if hasattr(last, name):

@@ -18,9 +18,6 @@ from pathlib import Path
 from typing import Any, final
 
 import cloudpickle
-from loky import ProcessPoolExecutor
-from loky.backend import get_context
-from threadpoolctl import threadpool_limits
 
 from tvselect.runners.base import CountedRunner, TaskMap, Work, do_share, run_shares
 
@@ -87,7 +84,10 @@ class _Pool:
     def close(self) -> None:
         self._pool.shutdown()
 
-    def _open(self) -> ProcessPoolExecutor:
+    def _open(self) -> Any:
+        from loky import ProcessPoolExecutor
+        from loky.backend import get_context
+
         # Fresh interpreters, as a copy of this one may hold locks of threads it has not; they
         # do not run the caller's script again, as those of the standard library do.
         return ProcessPoolExecutor(
@@ -128,9 +128,11 @@ class MappedPickle:
 
 
 def _receive(packed: MappedPickle, driver: int) -> None:
+    from threadpoolctl import threadpool_limits
+
     global _work
     threading.Thread(target=_leave_with, args=(driver, packed.path.parent), daemon=True).start()
-    # Ctrl-C is the driver's: it lets the plays in actor end.
+    # Ctrl-C is the driver's: it lets the plays in hand end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)
     _work = packed.unpack()

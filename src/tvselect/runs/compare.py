@@ -29,26 +29,14 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs.
-
-    Attributes
-    ----------
-    folders : tuple of str
-    pairs : list of Pair
-        Variables that one of them selects, those of both first.
-    jaccard : float
-        Variables that both select, over those that one of them does; 1 for two empty sets.
-    largest_difference : Pair or None
-        The variable that they see most differently, selected or not.
-    differences : list of str
-        How data and settings differ, in sentences.
-    """
+    """Two runs."""
 
     folders: tuple[str, str]
-    pairs: list[Pair]
+    pairs: list[Pair]  #: Variables that one of them selects, those of both first
+    #: Variables that both select, over those that one of them does; 1 for two empty sets.
     jaccard: float
-    largest_difference: Pair | None
-    differences: list[str]
+    largest_difference: Pair | None  #: The variable that they see most differently, selected or not
+    differences: list[str]  #: How data and settings differ, in sentences
 
 
 def compare(first: RunFolder, second: RunFolder) -> Comparison:

@@ -19,85 +19,36 @@ State = Literal["running", "done", "interrupted", "failed"]
 
 @dataclass(frozen=True)
 class RunRecord:
-    """What run.json says.
-
-    Attributes
-    ----------
-    schema : int
-    version : str
-        Of tvselect.
-    versions : dict
-        Of Python and of what the numbers depend on.
-    command : str
-    created : str
-    state : {"running", "done", "interrupted", "failed"}
-        "running" is also what a killed run leaves behind.
-    stop_reason : StopReason or None
-        None as long as it runs.
-    n_plays : int
-    seconds : float
-        Of the last start or resume.
-    table_hash : str
-        Of the table's files.
-    fingerprint : str or None
-        Hash of the data and of the settings, as in the journal and in the report; None before
-        the first results.
-    settings : Settings
-    plan : Plan
-    warnings : tuple of str
-    """
+    """What run.json says."""
 
     schema: int
-    version: str
-    versions: dict[str, str]
+    version: str  #: Of tvselect
+    versions: dict[str, str]  #: Of Python and of what the numbers depend on
     command: str
     created: str
-    state: State
-    stop_reason: StopReason | None
+    state: State  #: "running" is also what a killed run leaves behind
+    stop_reason: StopReason | None  #: None as long as it runs
     n_plays: int
-    seconds: float
-    table_hash: str
+    seconds: float  #: Of the last start or resume
+    table_hash: str  #: Of the table's files
+    #: Hash of data and settings, as in journal and report; None before the first results.
     fingerprint: str | None
     settings: Settings
     plan: Plan
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True)
 class RunFolder:
     """Where a run is kept."""
 
-    path: Path
-
-    @property
-    def journal(self) -> Path:
-        """Every play."""
-        return self.path / "journal.sqlite"
-
-    @property
-    def record(self) -> Path:
-        """What was run."""
-        return self.path / "run.json"
-
-    @property
-    def selected(self) -> Path:
-        """The selected variables."""
-        return self.path / "selected.csv"
-
-    @property
-    def variables(self) -> Path:
-        """All variables."""
-        return self.path / "variables.csv"
-
-    @property
-    def findings(self) -> Path:
-        """What the report shows."""
-        return self.path / "findings.json"
-
-    @property
-    def report(self) -> Path:
-        """The report."""
-        return self.path / "report.html"
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.journal = path / "journal.sqlite"  #: Every play
+        self.record = path / "run.json"  #: What was run
+        self.selected = path / "selected.csv"  #: The selected variables
+        self.variables = path / "variables.csv"  #: All variables
+        self.findings = path / "findings.json"  #: What the report shows
+        self.report = path / "report.html"
 
     def write_run(self, run: RunRecord) -> None:
         """Write run.json."""
@@ -113,21 +64,24 @@ class RunFolder:
         """
         if not self.path.is_dir():
             raise RunError(f"there is no folder {self.path}; look at the path of the run")
+        remedy = "is this the folder of a run?"
         try:
             values = parse_json(self.record.read_text(encoding="utf-8"))
-            if isinstance(values, dict) and values.get("schema", SCHEMA) != SCHEMA:
-                raise RunError(
-                    f"{self.record} has schema {values['schema']!r}, this tvs reads {SCHEMA}; "
-                    "use the tvselect that wrote it"
-                )
-            return read_record(RunRecord, values)
         except FileNotFoundError:
-            raise RunError(f"{self.record} does not exist; is this the folder of a run?") from None
+            raise RunError(f"{self.record} does not exist; {remedy}") from None
         except OSError as error:
             raise RunError(f"{self.record} cannot be read ({error.strerror})") from None
-        except (RecordError, UnicodeDecodeError) as error:
-            place = error.where if isinstance(error, RecordError) else ""
-            at = f" (at {place!r})" if place else ""
+        except (RecordError, UnicodeDecodeError):
+            raise RunError(f"{self.record} is no JSON or was cut off; {remedy}") from None
+        if isinstance(values, dict) and values.get("schema", SCHEMA) != SCHEMA:
+            raise RunError(
+                f"{self.record} has schema {values['schema']!r}, this tvs reads {SCHEMA}; "
+                "use the tvselect that wrote it"
+            )
+        try:
+            return read_record(RunRecord, values)
+        except RecordError as error:
+            at = f" (at {error.where!r})" if error.where else ""
             raise RunError(
                 f"{self.record} was not written by this version of tvs{at}; is this the right "
                 "folder?"

@@ -7,110 +7,58 @@ from typing import Any, Literal
 
 RewardName = Literal["bart", "lasso", "importance", "pvalue"]
 Family = Literal["gaussian", "probit"]
-REWARDS: tuple[RewardName, ...] = ("bart", "lasso", "importance", "pvalue")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The game.
-
-    Attributes
-    ----------
-    reward : {"bart", "lasso", "importance", "pvalue"}
-    iterations : int or None
-        Of the trees, for "bart".
-    plays : int
-        Of a table in memory.
-    chains : int
-    seed : int
-    time_limit : float or None
-        Seconds.
-    patience : int or None
-    jobs : int
-    cluster : str or None
-        Address of the scheduler of a Dask cluster, instead of ``jobs`` on this machine.
-    window : int or None
-        Most plays that are chosen together; by the workers if not given.
-    batch_size, rounds : int
-        Of a stream.
-    decoys : bool
-        Of a stream.
-    """
+    """The game."""
 
     seed: int
     reward: RewardName = "bart"
-    iterations: int | None = None
-    plays: int = 500
+    iterations: int | None = None  #: Of the trees, for "bart"
+    plays: int = 500  #: Of a table in memory
     chains: int = 1
-    time_limit: float | None = None
+    time_limit: float | None = None  #: Seconds
     patience: int | None = None
     jobs: int = 1
-    batch_size: int = 1000
-    rounds: int = 1
-    decoys: bool = False
+    batch_size: int = 1000  #: Of a stream
+    rounds: int = 1  #: Of a stream
+    decoys: bool = False  #: Of a stream
+    #: Address of the scheduler of a Dask cluster, instead of ``jobs`` on this machine.
     cluster: str | None = None
-    window: int | None = None
+    window: int | None = None  #: Most plays that are chosen together; by the workers if not given
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a table is read.
+    """How a table is read."""
 
-    Attributes
-    ----------
-    table : str
-        Path, folder, glob or URL.
-    delimiter, decimal : str or None
-        Of a CSV.
-    target : str
-    family : {"gaussian", "probit"}
-    stream : bool
-        Whether rows are read batch by batch.
-    n_rows, n_incomplete : int
-        Rows with a target, and without one; these are not used.
-    columns : tuple of str
-        Those to choose from.
-    numbers : tuple of str
-        Columns of text that are read as numbers.
-    dates : tuple of str
-        Columns of dates that are read as numbers.
-    always : tuple of str
-        Columns that are part of every play.
-    groups : dict
-        Columns that are one arm, by label.
-    left_out : dict
-        Why a column is not among ``columns``.
-    decisions : tuple of str
-        All of this in sentences.
-    """
-
-    table: str
-    delimiter: str | None
-    decimal: str | None
+    table: str  #: Path, folder, glob or URL
+    delimiter: str | None  #: Of a CSV
+    decimal: str | None  #: Of a CSV
     target: str
     family: Family
-    stream: bool
-    n_rows: int
-    n_incomplete: int
-    columns: tuple[str, ...]
-    numbers: tuple[str, ...]
-    dates: tuple[str, ...]
-    always: tuple[str, ...]
-    groups: dict[str, tuple[str, ...]]
-    left_out: dict[str, str]
-    decisions: tuple[str, ...]
+    stream: bool  #: Whether rows are read batch by batch
+    n_rows: int  #: Rows with a target
+    n_incomplete: int  #: Rows without one, which are not used
+    columns: tuple[str, ...]  #: Those to choose from
+    numbers: tuple[str, ...]  #: Columns of text that are read as numbers
+    dates: tuple[str, ...]  #: Columns of dates that are read as numbers
+    always: tuple[str, ...]  #: Columns that are part of every play
+    groups: dict[str, tuple[str, ...]]  #: Columns that are one arm, by label
+    left_out: dict[str, str]  #: Why a column is not among ``columns``
+    decisions: tuple[str, ...]  #: All of this in sentences
 
 
 def make_reward(settings: Settings) -> Any:
     """The reward that the settings name."""
     from tvselect import rewards
 
-    if settings.reward == "lasso":
-        return rewards.LassoReward()
-    if settings.reward == "importance":
-        return rewards.ImportanceReward()
-    if settings.reward == "pvalue":
-        return rewards.PValueReward()
-    if settings.iterations is None:
-        return rewards.BartReward()
-    return rewards.BartReward(n_iterations=settings.iterations)
+    kinds: dict[str, Any] = {
+        "bart": rewards.BartReward,
+        "lasso": rewards.LassoReward,
+        "importance": rewards.ImportanceReward,
+        "pvalue": rewards.PValueReward,
+    }
+    more = {} if settings.iterations is None else {"n_iterations": settings.iterations}
+    return kinds[settings.reward](**more)

@@ -39,25 +39,13 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow")
 
 @dataclass(frozen=True)
 class Result:
-    """What a run found.
-
-    Attributes
-    ----------
-    run : RunRecord
-    folder : RunFolder
-    variables : list of VariableResult
-        Best first.
-    no_report : str
-        Why there is no report, or empty.
-    decoys_selected : int or None
-        Of a stream with decoys: how many passed the threshold.
-    """
+    """What a run found."""
 
     run: RunRecord
     folder: RunFolder
-    variables: list[VariableResult]
-    no_report: str
-    decoys_selected: int | None = None
+    variables: list[VariableResult]  #: Best first
+    no_report: str  #: Why there is no report, or empty
+    decoys_selected: int | None = None  #: Of a stream with decoys: how many passed the threshold
 
 
 def start(

@@ -10,18 +10,17 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_scalar
-from sklearn.utils.validation import check_is_fitted
 
 from tvselect.bandit.stopping import InterruptWarning, StopReason
 from tvselect.rewards import BartReward, FunctionReward, Reward
 from tvselect.selectors.game import Game
+from tvselect.selectors.support import SupportSelector
 
 
-class BanditSelector(SelectorMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class BanditSelector(SupportSelector, BaseEstimator, ABC):  # type: ignore[misc]
     """A selector whose answer is read off chains of Thompson sampling."""
 
     reward: Any
@@ -73,10 +72,6 @@ class BanditSelector(SelectorMixin, BaseEstimator, ABC):  # type: ignore[misc]
             raise ValueError(
                 f"This {name} estimator requires y to be passed, but the target y is None."
             )
-
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self, "support_")
-        return self.support_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -24,60 +24,31 @@ INTERVAL = (0.025, 0.975)
 
 @dataclass(frozen=True)
 class Asked:
-    """What a run was asked to do.
+    """What a run was asked to do."""
 
-    Attributes
-    ----------
-    is_stream : bool
-        Whether a play is a batch of rows.
-    reward : str
-        Its ``repr``.
-    family : {"auto", "gaussian", "probit"}
-    seed : int
-    window : int
-        Most plays that are chosen together.
-    fingerprint : str or None
-        Hash of the data and of the settings; None for a stream without a journal, whose data
-        is not hashed.
-    n_plays, patience, n_rounds : int or None
-    time_limit : float or None
-        Seconds.
-    batch_size : int or None
-        Rows of a batch; None where they differ, or where there are no batches.
-    n_rows : int or None
-        None for a stream, which does not count them.
-    """
-
-    is_stream: bool
-    reward: str
+    is_stream: bool  #: Whether a play is a batch of rows
+    reward: str  #: Its ``repr``
     family: Literal["auto", "gaussian", "probit"]
     seed: int
-    window: int
+    window: int  #: Most plays that are chosen together
+    #: Hash of data and settings; None for a stream without a journal, whose data is not hashed.
     fingerprint: str | None
     n_plays: int | None = None
     patience: int | None = None
     n_rounds: int | None = None
-    time_limit: float | None = None
+    time_limit: float | None = None  #: Seconds
+    #: Rows of a batch; None where they differ, or where there are no batches.
     batch_size: int | None = None
-    n_rows: int | None = None
+    n_rows: int | None = None  #: None for a stream, which does not count them
 
 
 class ChainTotals(NamedTuple):
-    """A chain from its first play to its last.
+    """A chain from its first play to its last."""
 
-    Attributes
-    ----------
-    counts : Counts
-        Of all arms.
-    n_played, n_rewarded : int64 arrays (plays,)
-        Arms that each play tried, and that it paid.
-    seconds : float64 array (plays,)
-    """
-
-    counts: Counts
-    n_played: NDArray[np.int64]
-    n_rewarded: NDArray[np.int64]
-    seconds: FloatArray
+    counts: Counts  #: Of all arms
+    n_played: NDArray[np.int64]  #: Arms that each play tried
+    n_rewarded: NDArray[np.int64]  #: Arms that it paid
+    seconds: FloatArray  #: That it took
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,38 +57,19 @@ class History:
 
     A journal may grow when the fit goes on; a history does not. Arms are the variables that
     can be selected, then the decoys.
-
-    Attributes
-    ----------
-    journal : MemoryJournal
-        Every play.
-    n_chains, n_plays : int
-        Chains, and plays of each.
-    layout : ArmLayout
-        Which features make an arm.
-    prior : (float, float) or (array, array)
-        Beta prior of the arms.
-    threshold : float or float64 array (arms,)
-    asked : Asked
-    stop_reason : StopReason
-    discount : float
-        What is left of an arm's earlier payoffs when it is played again.
-    n_wanted : int or None
-        Known size of the model, in arms.
-    before : tuple of ChainTotals
-        Totals of an earlier history of the same journal, to go on from.
     """
 
-    journal: MemoryJournal
+    journal: MemoryJournal  #: Every play
     n_chains: int
-    n_plays: int
-    layout: ArmLayout
-    prior: tuple[PerArm, PerArm]
+    n_plays: int  #: Of each chain
+    layout: ArmLayout  #: Which features make an arm
+    prior: tuple[PerArm, PerArm]  #: Beta prior of the arms
     threshold: PerArm
     asked: Asked
     stop_reason: StopReason
-    discount: float = 1.0
-    n_wanted: int | None = None
+    discount: float = 1.0  #: What is left of an arm's earlier payoffs when it is played again
+    n_wanted: int | None = None  #: Known size of the model, in arms
+    #: Totals of an earlier history of the same journal, to go on from.
     before: tuple[ChainTotals, ...] = ()
 
     def extended(self, n_plays: int, stop_reason: StopReason, asked: Asked) -> History:

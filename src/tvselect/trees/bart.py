@@ -12,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_scalar
-from tqdm.auto import tqdm
 
 from tvselect.inputs import Outcome, as_generator, read_outcome, read_table
 from tvselect.inputs.seeds import RandomState
@@ -145,6 +144,8 @@ def _advance(
     chain: Sampler, response: Response, n_burn: int, n_keep: int, verbose: int
 ) -> list[Forest]:
     """Advance a chain to its end, keeping forests at even distances after burn-in."""
+    from tqdm.auto import tqdm
+
     n_draws = chain.n_iterations - n_burn
     kept_at = n_burn + np.ceil(np.arange(1, n_keep + 1) * n_draws / n_keep).astype(int)
     kept_at = np.unique(kept_at)

@@ -1,0 +1,159 @@
+"""What the charts of the page show; ``templates/charts.jinja`` says how."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvselect.plotting.labels import nudge_apart, shorten
+from tvselect.report.findings import Dependence, Findings, ReportedVariable
+from tvselect.report.sentences import describe_sizes, describe_trajectories, in_words, plural
+
+ROLE_COLOURS = {"selected": "var(--accent)", "unselected": "var(--other)", "decoy": "var(--decoy)"}
+ROLE_WORDS = {"selected": "selected", "unselected": "not selected", "decoy": "decoy"}
+WIDTH_AND_OPACITY = {"selected": (2.2, 1.0), "unselected": (1.0, 0.55), "decoy": (1.2, 0.7)}
+N_COLOURS, N_DASHES = 6, 4
+MOST_LABELS, LABEL_LENGTH = 12, 18
+HEIGHT, LINE_HEIGHT = 340, 15
+MOST_LEADING, ROW_HEIGHT = 20, 22
+
+Chart = dict[str, Any]
+
+
+def leading(findings: Findings) -> Chart:
+    """Inclusion probabilities and intervals of the leading variables, the highest on top."""
+    best = sorted(findings.variables, key=lambda variable: -variable.pi)[:MOST_LEADING]
+    rows = [
+        {
+            "rank": rank,
+            "pi": variable.pi,
+            "low": variable.low,
+            "high": variable.high,
+            "threshold": variable.threshold,
+            "colour": ROLE_COLOURS[variable.role],
+            "shape": "diamond" if variable.role == "decoy" else "circle",
+            "fill": "var(--page)" if variable.role == "unselected" else ROLE_COLOURS[variable.role],
+            "name": variable.name,
+            "tip": _tip_of(variable),
+        }
+        for rank, variable in enumerate(best)
+    ]
+    return {
+        "rows": rows,
+        "names": [shorten(variable.name, 26) for variable in best],
+        "row_height": ROW_HEIGHT,
+        "height": ROW_HEIGHT * max(len(best), 1),
+        "description": f"Success rates with 95 % ranges of the {len(best)} leading variables, "
+        "highest on top; the table below has the numbers.",
+    }
+
+
+def sizes(findings: Findings) -> Chart:
+    """How many variables were played, and how many of them were paid, play by play."""
+    kinds = {"tried together": findings.played, "found useful": findings.paid}
+    rows: list[dict[str, Any]] = [
+        {"play": play, "n": n, "kind": kind, "tip": f"{findings.unit} {play:,}: {n:,.4g} {kind}"}
+        for kind, counts in kinds.items()
+        for play, n in zip(findings.steps[1:], counts[1:], strict=True)
+    ]
+    highest = max((row["n"] for row in rows), default=1)
+    return {
+        "rows": rows,
+        "kinds": list(kinds),
+        "points": len(findings.steps) <= 2,
+        "powers": [0, *(10**k for k in range(len(str(int(highest)))))],
+        "unit": findings.unit,
+        "last": findings.n_plays,
+        "height": 220,
+        "description": describe_sizes(findings),
+    }
+
+
+def trajectories(findings: Findings) -> Chart:
+    """Inclusion probabilities over the plays: zoom, pan, hover, filter by the param ``query``."""
+    labelled = findings.of_role("selected")[:MOST_LABELS]
+    heights = nudge_apart([variable.pi for variable in labelled], LINE_HEIGHT / HEIGHT)
+    thresholds = {variable.threshold for variable in findings.variables}
+    return {
+        "lines": _lines(findings),
+        "labels": [
+            {"name": variable.name, "short": shorten(variable.name, LABEL_LENGTH),
+             "end": float(height), "colour": _line_colour(i)}
+            for i, (variable, height) in enumerate(zip(labelled, heights, strict=True))
+        ],
+        "thresholds": [{"pi": value} for value in thresholds] if len(thresholds) == 1 else [],
+        "unit": findings.unit,
+        "last": max(findings.steps[-1], 1),
+        "height": HEIGHT,
+        "description": describe_trajectories(findings),
+    }  # fmt: skip
+
+
+def shape(dependence: Dependence, findings: Findings) -> Chart:
+    """How the outcome depends on a column; all columns share the scale of the outcome."""
+    at = dependence.labels or [f"{value:.4g}" for value in dependence.at]
+    values = zip(dependence.at, dependence.mean, dependence.low, dependence.high, at, strict=True)
+    labels = [shorten(label, 14) for label in dependence.labels]
+    fit_side_by_side = sum(len(label) + 2 for label in labels) <= 36
+    return {
+        "rows": [
+            {"at": at, "mean": mean, "low": low, "high": high,
+             "tip": f"{place}: {mean:.4g} ({low:.4g} to {high:.4g})"}
+            for at, mean, low, high, place in values
+        ],
+        "labels": labels,
+        "angle": 0 if fit_side_by_side else -35,
+        "domain": [
+            min(min(other.low) for other in findings.dependence),
+            max(max(other.high) for other in findings.dependence),
+        ],
+        "height": 170,
+        "description": f"{shorten(dependence.variable, 40)}: {in_words(dependence)}",
+    }  # fmt: skip
+
+
+def _lines(findings: Findings) -> list[dict[str, Any]]:
+    """One row per line; the last drawn lies on top, so the selected ones come last."""
+    n_shown: dict[str, int] = {}
+    lines: list[dict[str, Any]] = []
+    for variable in findings.variables:
+        i = n_shown[variable.role] = n_shown.get(variable.role, -1) + 1
+        width, opacity = WIDTH_AND_OPACITY[variable.role]
+        is_selected = variable.role == "selected"
+        corners = _corners(variable.path)
+        lines.append(
+            {
+                "id": len(lines),
+                "name": variable.name,
+                "colour": _line_colour(i) if is_selected else ROLE_COLOURS[variable.role],
+                "dash": i // N_COLOURS % N_DASHES if is_selected else 0,
+                "width": width,
+                "opacity": opacity,
+                "tip": _tip_of(variable),
+                "play": [findings.steps[at] for at in corners],
+                "pi": [variable.path[at] for at in corners],
+            }
+        )
+    return lines[::-1]
+
+
+def _corners(path: Sequence[float]) -> list[int]:
+    """Where a path bends: a variable that is not played stands still."""
+    last = len(path) - 1
+    return [
+        at
+        for at in range(len(path))
+        if at in (0, last) or not path[at - 1] == path[at] == path[at + 1]
+    ]
+
+
+def _line_colour(i: int) -> str:
+    return f"var(--line-{i % N_COLOURS})"
+
+
+def _tip_of(variable: ReportedVariable) -> str:
+    """What is shown when a variable is pointed at, beside its name."""
+    return (
+        f"{ROLE_WORDS[variable.role]}: {variable.pi:.2f} ({variable.low:.2f} to "
+        f"{variable.high:.2f}), tried {variable.n_played:,} {plural('time', variable.n_played)}"
+    )
