@@ -41,8 +41,8 @@ test: $(VENV)/.dev  ## All tests but the long ones, minutes; then the kernels as
 	$(RUN) -m pytest -q --doctest-glob='*.md' README.md docs
 	NUMBA_DISABLE_JIT=1 $(RUN) -m pytest -q -m "not long" tests/inputs tests/trees
 
-test-study: $(VENV)/.dev  ## The tests of the study, a package of its own (folder study)
-	$(RUN) -m pytest -n auto -m "not long" study
+test-study: $(VENV)/.dev  ## The tests of the study, a package of its own, 2 minutes; TESTS=study
+	$(RUN) -m pytest -n auto -m "not long" $(or $(TESTS),study)
 
 lint: $(VENV)/.dev  ## ruff and the direction of imports
 	$(BIN)/ruff check .

@@ -159,8 +159,8 @@ def page(rows: dict[str, str], command: str) -> list[str]:
         "change of its code, has a row of that commit.",
         "",
         "Our own errors are `SourceError` (and `ColumnTypeError`, one of its kind), `RunError` and "
-        "`JournalError`; and `ValueError`, `TypeError` and `OSError` where tvselect itself raises "
-        "them.",
+        "`JournalError`; and `ValueError`, `TypeError` and `OSError` where tvselect or "
+        "tvstudy itself raises them.",
         "",
         "| reader | what is read | cases | seed | faults | slowest (case), s | peak, MB | outcomes "
         "| commit |",

@@ -3,8 +3,8 @@
 - ``SourceError`` (with ``ColumnTypeError``), ``RunError``, ``RecordError`` and ``JournalError``,
   always.
 - Plain ``ValueError``, ``TypeError``, ``OSError`` and the errors of a missing or forbidden file,
-  if a ``raise`` in tvselect makes them; not their subclasses of other packages, and not the
-  same types when Python or a library raises them under our feet.
+  if a ``raise`` in tvselect or tvstudy makes them; not their subclasses of other packages, and
+  not the same types when Python or a library raises them under our feet.
 
 Everything else is a fault, warnings included.
 """
@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 
 import tvselect
+import tvstudy
 from tvselect.bandit.journal import JournalError
 from tvselect.records import RecordError
 from tvselect.runs.errors import RunError
@@ -23,7 +24,7 @@ from tvselect.sources import SourceError
 
 OURS = (SourceError, RunError, RecordError, JournalError)
 PLAIN = (ValueError, TypeError, OSError, FileNotFoundError, PermissionError)
-HOME = str(Path(tvselect.__file__).parent)
+HOMES = tuple(str(Path(package.__file__).parent) for package in (tvselect, tvstudy))
 
 
 def own_name(error: BaseException) -> str | None:
@@ -45,12 +46,12 @@ def fault_in(error: BaseException) -> str | None:
 
 
 def _is_raised_by_us(traceback: TracebackType | None) -> bool:
-    """Whether the last frame is in tvselect, and at a ``raise``."""
+    """Whether the last frame is in one of our packages, and at a ``raise``."""
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next
     if traceback is None:
         return False
     code = traceback.tb_frame.f_code
-    if not code.co_filename.startswith(HOME):
+    if not code.co_filename.startswith(HOMES):
         return False
     return dis.opname[code.co_code[traceback.tb_lasti]] in ("RAISE_VARARGS", "RERAISE")

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.targets import TARGETS, Target
-from fuzz.verdict import fault_in, own_name
+from fuzz.verdict import HOMES, fault_in, own_name
 
 SECONDS = 1.0
 MEGABYTES = 200
@@ -169,7 +169,7 @@ def keep(
     said = {"target": target.name, "seed": seed, "case": number, "fault": fault}
     if error is not None:
         trace = traceback.extract_tb(error.__traceback__)
-        ours = [frame for frame in trace if "tvselect" in frame.filename] or list(trace)
+        ours = [frame for frame in trace if frame.filename.startswith(HOMES)] or list(trace)
         said["where"] = f"{Path(ours[-1].filename).name}:{ours[-1].lineno} {ours[-1].name}"
         full = "".join(traceback.format_exception(error))
         path.with_suffix(".txt").write_text(full, errors="backslashreplace")
