@@ -20,7 +20,8 @@ from sklearn.utils import check_scalar
 
 from tvselect.inputs import Table, read_table
 from tvselect.jit import kernel, part
-from tvselect.trees.bits import n_words, pack, packed_at, unpack
+from tvselect.trees.bits import n_words, pack, unpack
+from tvselect.trees.state import Design
 
 MISSING = 255
 MOST_CUTS = 254
@@ -154,6 +155,12 @@ class BinnedTable:
         """All codes (columns, rows padded to a multiple of 64), a byte each."""
         return unpack(self.words) if self.is_packed else self.words.view(np.uint8)
 
+    def design(self, columns: NDArray[np.int64] | None = None) -> Design:
+        """The table as the sampler reads it, with the columns that may be split on; or all."""
+        if columns is None:
+            columns = np.arange(self.n_columns, dtype=np.int64)
+        return Design(self.words, self.cuts.n_cuts, self.has_missing, columns, self.n_rows)
+
     def blocks(self) -> Iterator[tuple[int, NDArray[np.uint8]]]:
         """The codes of some columns at a time, with the number of the first."""
         for first, last in _spans(self.n_columns, self.n_rows):
@@ -161,12 +168,6 @@ class BinnedTable:
             codes = unpack(words) if self.is_packed else words.view(np.uint8)
             codes.flags.writeable = False  # one kernel for both
             yield first, codes
-
-    def codes_at(self, columns: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """The codes of columns at rows, both broadcast against each other."""
-        if self.is_packed:
-            return packed_at(self.words, columns, rows)
-        return self.words.view(np.uint8)[columns, rows]
 
     @property
     def names(self) -> Sequence[str]:
