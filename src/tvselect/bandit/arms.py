@@ -12,6 +12,7 @@ from tvselect.jit import kernel
 
 IntArray = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
+BLOCK = 16
 
 
 class Arms:
@@ -139,14 +140,7 @@ class Arms:
         if self._table is None:
             a, b = self.posterior(arms)
             return betainc(a, b, _of(self.threshold, arms))
-        if s.max(initial=0) >= self._table.shape[0] or f.max(initial=0) >= self._table.shape[1]:
-            rows = _room(self._table.shape[0], int(s.max(initial=0)))
-            columns = _room(self._table.shape[1], int(f.max(initial=0)))
-            self._table = betainc(
-                self.prior_a + np.arange(rows)[:, None],
-                self.prior_b + np.arange(columns)[None, :],
-                self.threshold,
-            )
+        self._table = _filled(self._table, s, f, (self.prior_a, self.prior_b, self.threshold))
         return self._table[s, f]
 
 
@@ -186,7 +180,8 @@ def count_rewards(
             successes[i] += 1
         else:
             failures[i] += 1
-        if successes[i] >= table.shape[0] or failures[i] >= table.shape[1]:
+        is_known = successes[i] < table.shape[0] and failures[i] < table.shape[1]
+        if not (is_known and table[successes[i], failures[i]] >= 0.0):
             is_complete = False
         else:
             chance_below[i] = table[successes[i], failures[i]]
@@ -206,8 +201,25 @@ def _of(value: float | FloatArray, arms: IntArray | slice) -> float | FloatArray
     return value if np.ndim(value) == 0 else np.asarray(value)[arms]
 
 
+def _filled(table: FloatArray, s: IntArray, f: IntArray, beta: Any) -> FloatArray:
+    """The table of chances, with all that some counts need; blocks not needed yet are NaN."""
+    shape = tuple(map(_room, table.shape, (s.max(initial=0), f.max(initial=0))))
+    if shape != table.shape:
+        larger = np.full(shape, np.nan)
+        larger[: table.shape[0], : table.shape[1]] = table
+        table = larger
+    wanted = np.zeros((shape[0] // BLOCK, shape[1] // BLOCK), dtype=np.bool_)
+    wanted[s // BLOCK, f // BLOCK] = True
+    a, b, c = beta
+    for i, j in BLOCK * np.argwhere(wanted & np.isnan(table[::BLOCK, ::BLOCK])):
+        table[i : i + BLOCK, j : j + BLOCK] = betainc(
+            a + np.arange(i, i + BLOCK)[:, None], b + np.arange(j, j + BLOCK), c
+        )
+    return table
+
+
 def _room(size: int, largest: int) -> int:
-    size = max(size, 16)
+    size = max(size, BLOCK)
     while size <= largest:
         size *= 2
     return size
