@@ -52,7 +52,7 @@ USES = """
 import numpy as np
 import pandas as pd
 from tvselect.trees import bin_table, run_bart
-from tvselect.trees.bins import encode_columns, find_cuts
+from tvselect.trees.cutting import encode_columns, find_cuts
 from tvselect.trees.forest import evaluate_forest
 from tvselect.trees.gibbs import run
 

@@ -1,14 +1,20 @@
 from __future__ import annotations
 
+import inspect
+from concurrent.futures import ThreadPoolExecutor
+
+import cloudpickle
 import numpy as np
 import pytest
 from scipy import stats
 
 from tvselect import BartReward
 from tvselect.inputs import read_outcome
-from tvselect.rewards import Data
-from tvselect.rewards import bart as room
+from tvselect.rewards import Data, bart_play
 from tvselect.rewards.bart import rows_seen
+from tvselect.rewards.screening import marginal_evidence
+from tvselect.trees import Prior, start_chain, working_response
+from tvselect.trees.state import COUNT
 
 
 def data_of(n_rows=60, n_columns=40, seed=0):
@@ -19,81 +25,198 @@ def data_of(n_rows=60, n_columns=40, seed=0):
 
 
 @pytest.fixture
-def lengths(monkeypatch):
-    """The settings of every chain that a reward starts."""
+def plays(monkeypatch):
+    """What the compiled call of every play was handed, and the weights that it gave columns."""
     seen = []
-    start = room.start_chain
+    play = bart_play.play
+    names = list(inspect.signature(getattr(play, "py_func", play)).parameters)
 
-    def spy(table, response, prior, **settings):
-        seen.append({"prior": prior, **settings})
-        return start(table, response, prior, **settings)
+    def spy(*arguments):
+        done = play(*arguments)
+        handed = dict(zip(names, arguments, strict=True))
+        n_in_play = handed["design"].columns.size
+        handed["weights"] = np.exp(handed["prior"].column_log_weights[:n_in_play])
+        seen.append(handed)
+        return done
 
-    monkeypatch.setattr(room, "start_chain", spy)
+    monkeypatch.setattr(bart_play, "play", spy)
     return seen
 
 
-def test_the_paper_counts_its_forests_after_burn_in(lengths):
-    BartReward.paper(30).start(data_of())(np.arange(40), np.random.default_rng(0))
-    assert lengths[0]["n_iterations"] == 130
-    assert not lengths[0]["prior"].sparse
-    assert lengths[0]["prior"].theta_floor == 0.001
-    assert lengths[0]["prior"].n_trees == 10
-    assert lengths[0]["shadows"] is None
-    np.testing.assert_array_equal(lengths[0]["column_weights"], 1.0)
+def test_the_paper_counts_its_forests_after_burn_in(plays):
+    feedback = BartReward.paper(30).start(data_of())
+    feedback(np.arange(40), np.random.default_rng(0))
+    assert feedback.n_trees == 10
+    assert plays[0]["n_iterations"] == 130
+    assert plays[0]["prior"].burn == 100
+    assert plays[0]["prior"].sparse_from > 130
+    assert plays[0]["draw"].shadows.size == 0
+    np.testing.assert_array_equal(plays[0]["weights"], 1.0)
     BartReward.paper(30, n_burn=0, sparse=True).start(data_of())(
         np.arange(40), np.random.default_rng(0)
     )
-    assert lengths[1]["n_iterations"] == 30
-    assert lengths[1]["prior"].sparse
+    assert plays[1]["n_iterations"] == 30
+    assert plays[1]["prior"].sparse_from == 0
+    share = plays[1]["prior"].shares[0]
+    assert share / (1 + share) == pytest.approx(0.001, rel=0.1)
 
 
 @pytest.mark.parametrize(("n_played", "wanted"), [(2, 50), (25, 50), (26, 52), (40, 80)])
-def test_every_column_is_proposed_kappa_times_on_average(lengths, n_played, wanted):
+def test_every_column_is_proposed_a_number_of_times_on_average(plays, n_played, wanted):
     """Half of the D proposals of an iteration are births: M D / 2 = proposals_per_column q."""
     reward = BartReward(n_iterations=50, proposals_per_column=10.0, n_trees=10)
     reward.start(data_of())(np.arange(n_played), np.random.default_rng(0))
-    assert lengths[0]["n_iterations"] == wanted
-    assert lengths[0]["n_burn"] == wanted // 2
+    assert plays[0]["n_iterations"] == wanted
+    assert plays[0]["prior"].burn == wanted // 2
+    assert plays[0]["prior"].sparse_from == wanted // 4
 
 
 @pytest.mark.parametrize(("penalty", "weight"), [(0.0, 1.0), (0.5, 0.5), (1.0, 0.25)])
-def test_columns_of_a_small_play_are_weighed_by_its_share_of_the_table(lengths, penalty, weight):
+def test_columns_of_a_small_play_are_weighed_by_its_share_of_the_table(plays, penalty, weight):
     BartReward(n_iterations=10, penalty=penalty, screening=False, shadows=0).start(data_of())(
         np.arange(10), np.random.default_rng(0)
     )
-    np.testing.assert_allclose(lengths[0]["column_weights"], np.full(10, weight))
+    np.testing.assert_allclose(plays[0]["weights"], np.full(10, weight))
 
 
-def test_a_batch_that_holds_some_columns_knows_how_many_there_are(lengths):
+def test_a_batch_that_holds_some_columns_knows_how_many_there_are(plays):
     data = data_of()
     part = Data(data.X[:, :10], data.outcome, data.names[:10], n_candidates=400)
     reward = BartReward(n_iterations=10, penalty=1.0, screening=False, shadows=0)
     reward.start(part)(np.arange(10), np.random.default_rng(0))
-    np.testing.assert_allclose(lengths[0]["column_weights"], np.full(10, 10 / 400))
+    np.testing.assert_allclose(plays[0]["weights"], np.full(10, 10 / 400))
 
 
-def test_a_small_play_is_filled_up_with_shadows_that_pay_the_whole_penalty(lengths):
+def test_a_small_play_is_filled_up_with_shadows_that_pay_the_whole_penalty(plays):
     data = data_of()
     part = Data(data.X, data.outcome, data.names, n_candidates=600)
     play = BartReward(n_iterations=10, shadows=30).start(part)
     play(np.arange(12), np.random.default_rng(0))
-    assert lengths[0]["shadows"].size == 18
-    assert lengths[0]["column_weights"].size == 30
-    np.testing.assert_allclose(lengths[0]["column_weights"][12:], 30 / 600)
+    assert plays[0]["draw"].shadows.size == 18
+    assert plays[0]["weights"].size == 30
+    np.testing.assert_allclose(plays[0]["weights"][12:], 30 / 600)
     play(np.arange(30), np.random.default_rng(0))
-    assert lengths[1]["shadows"] is None
+    assert plays[1]["draw"].shadows.size == 0
 
 
-def test_a_column_that_stands_out_is_let_off_the_penalty(lengths):
+def test_the_penalty_of_a_column_that_stands_out_is_reduced(plays):
     data = data_of()
     X = data.X.copy()
     X[:, 3] = data.outcome.values
     BartReward(n_iterations=10).start(Data(X, data.outcome, data.names))(
         np.arange(10), np.random.default_rng(0)
     )
-    weights = lengths[0]["column_weights"]
+    weights = plays[0]["weights"]
     assert weights[3] == 1.0
     np.testing.assert_allclose(np.delete(weights, 3), 30 / 40)
+
+
+REWARDS = {
+    "paper": BartReward.paper(40, n_burn=20),
+    "paper, sparse": BartReward.paper(40, sparse=True),
+    "average": BartReward(n_trees=5, n_iterations=60, min_splits=0.2),
+    "some rows": BartReward(n_trees=5, n_iterations=60, max_samples=50, shadows=8),
+}
+
+
+def by_sampler(reward, data, columns, rng):
+    """A play step by step: the chain of :func:`start_chain`, advanced to its end and scored."""
+    table, n_rows = data.binned(), data.n_rows
+    n_shadows = max(0, reward.shadows - columns.size)
+    shadows = rng.choice(columns, n_shadows) if n_shadows else None
+    rows = None
+    if reward.max_samples not in ("auto", None):
+        rows = rng.choice(n_rows, reward.max_samples, replace=False, shuffle=False)
+    n_in_play = columns.size + n_shadows
+    evidence = np.zeros(n_in_play)
+    if reward.screening and reward.penalty:
+        found = marginal_evidence(table, data.outcome.values, table.n_columns)
+        evidence[: columns.size] = found[columns]
+    penalty = reward.penalty * np.log(max(1.0, table.n_columns / n_in_play))
+    n_iterations = max(
+        reward.n_iterations,
+        int(np.ceil(2 * reward.proposals_per_column * columns.size / reward.n_trees)),
+    )
+    chain = start_chain(
+        table,
+        working_response(data.outcome),
+        Prior(n_trees=reward.n_trees, sparse=reward.sparse, theta_floor=reward.theta_floor),
+        columns=columns,
+        rows=rows,
+        shadows=shadows,
+        column_weights=np.exp(np.minimum(0.0, evidence - penalty)),
+        n_iterations=n_iterations,
+        n_burn=n_iterations // 2 if reward.n_burn is None else reward.n_burn,
+        rng=rng,
+    )
+    while chain.n_done < n_iterations:
+        chain.advance(7)
+    splits, rivals = np.split(chain.averages()[0], [columns.size])
+    if reward.rule == "last":
+        return chain.counts, (chain.counts[: columns.size] > 0).astype(float)
+    paid = splits >= reward.min_splits
+    if n_shadows:
+        paid &= splits > np.quantile(rivals, 0.9)
+    return chain.counts, paid.astype(float)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "probit"])
+@pytest.mark.parametrize("reward", REWARDS.values(), ids=REWARDS)
+def test_a_compiled_play_is_the_chain_that_a_sampler_advances(plays, reward, family):
+    """The same splits of every column, the same rewards, the same random numbers used."""
+    data = data_of(n_rows=130)
+    if family == "probit":
+        y = data.outcome.values
+        data = Data(data.X, read_outcome(y > y.mean(), 130), data.names)
+    feedback = reward.start(data)
+    for seed, columns in enumerate((np.arange(3, 9), np.arange(40), np.array([3]))):
+        one, other = (np.random.Generator(np.random.SFC64(seed)) for _ in range(2))
+        counts, wanted = by_sampler(reward, data, columns, other)
+        np.testing.assert_array_equal(feedback(columns, one), wanted)
+        tally = plays[-1]["chain"].tally.columns[: counts.size]
+        np.testing.assert_array_equal(tally[:, COUNT], counts)
+        assert one.random() == other.random()
+
+
+def test_a_play_that_outgrows_its_arrays_goes_on_in_larger_ones():
+    """Twenty rows to a leaf at least, and one row at least: what is left over does not matter."""
+    data = data_of(n_rows=300)
+    deep = BartReward(n_trees=3, n_iterations=200, min_leaf=1, shadows=0, penalty=0.0)
+    wanted = by_size(deep, data)
+    by_size(BartReward.paper(50), data)
+    for earlier, later in zip(wanted, by_size(deep, data), strict=True):
+        np.testing.assert_array_equal(earlier, later)
+
+
+def by_size(reward, data):
+    feedback = reward.start(data)
+    return [feedback(np.arange(q), np.random.default_rng(q)) for q in (1, 7, 40, 7)]
+
+
+@pytest.mark.parametrize("reward", REWARDS.values(), ids=REWARDS)
+def test_threads_and_pickled_copies_pay_the_same(reward):
+    """Plays share nothing: the same rewards from two threads at once and from a copy."""
+    feedback = reward.start(data_of())
+    sets = [np.arange(k % 7, 12 + k) for k in range(24)]
+
+    def pay(k):
+        return feedback(sets[k], np.random.Generator(np.random.SFC64(k)))
+
+    wanted = [pay(k) for k in range(24)]
+    with ThreadPoolExecutor(2) as pool:
+        for one, other in zip(pool.map(pay, range(24)), wanted, strict=True):
+            np.testing.assert_array_equal(one, other)
+    copy = cloudpickle.loads(cloudpickle.dumps(feedback))
+    np.testing.assert_array_equal(copy(sets[3], np.random.Generator(np.random.SFC64(3))), wanted[3])
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 10, 11, 29])
+def test_the_quantile_is_that_of_numpy(n):
+    rng = np.random.default_rng(n)
+    plain = getattr(bart_play.quantile_of, "py_func", bart_play.quantile_of)
+    for values in (rng.random(n), rng.integers(3, size=n) / 7):
+        padded = np.concatenate([[9.0], values, [-1.0]])
+        assert plain(padded, 1, n + 1, 0.9) == np.quantile(values, 0.9)
 
 
 @pytest.mark.parametrize("n_columns", [3, 10])

@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from tvselect.inputs import read_outcome
 from tvselect.rewards.screening import marginal_evidence
 from tvselect.trees import Prior, bin_table, bins, run_bart
-from tvselect.trees.bits import n_words, pack, packed_at, unpack
+from tvselect.trees.bits import n_words, pack, unpack
 from tvselect.trees.response import working_response
 from tvselect.trees.sampler import start_chain
 
@@ -40,9 +40,6 @@ def test_packed_codes_come_back(n_rows):
     words = pack(codes)
     assert words.shape == (5, n_words(n_rows))
     assert_array_equal(unpack(words), codes)
-    rows = np.random.default_rng(1).permuted(np.tile(np.arange(n_rows), (3, 1)), axis=1)
-    columns = np.array([[4], [0], [4]])
-    assert_array_equal(packed_at(words, columns, rows), codes[columns, rows])
 
 
 @pytest.mark.parametrize("n_rows", SIZES[1:])

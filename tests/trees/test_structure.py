@@ -168,14 +168,12 @@ def test_the_state_of_a_chain_is_what_its_trees_say(case, seed):
     assert grown != (case == "no room to split")
 
 
-def plain(part):
-    return getattr(part, "py_func", part)
-
-
 @pytest.mark.parametrize("case", ["missing", "one deep tree", "few cuts"])
-def test_looking_at_a_tree_finds_what_is_there(case):
+def test_looking_at_a_tree_finds_what_is_there(case, monkeypatch):
     sampler = chain_on(**CASES[case])
     sampler.advance()
+    for name, part in list(vars(structure).items()):
+        monkeypatch.setattr(structure, name, getattr(part, "py_func", part))
     design, trees = sampler.design, sampler.chain.trees
     for tree, nodes in enumerate(trees.nodes):
         used = range(2 * trees.splits[tree] + 1)
@@ -183,13 +181,13 @@ def test_looking_at_a_tree_finds_what_is_there(case):
         splits = [node for node in used if nodes[node, LEFT] != 0]
         pairs = {node: {nodes[node, LEFT], nodes[node, LEFT] + 1} for node in splits}
         prunable = [node for node in splits if pairs[node] <= {*leaves}]
-        found = [plain(structure.nth_leaf)(trees, tree, rank) for rank in range(len(leaves))]
+        found = [structure.nth_leaf(trees, tree, rank) for rank in range(len(leaves))]
         assert found == leaves
-        found = [plain(structure.nth_split)(trees, tree, rank) for rank in range(len(splits))]
+        found = [structure.nth_split(trees, tree, rank) for rank in range(len(splits))]
         assert found == splits
-        found = [plain(structure.nth_prunable)(trees, tree, rank) for rank in range(len(prunable))]
+        found = [structure.nth_prunable(trees, tree, rank) for rank in range(len(prunable))]
         assert found == prunable
-        assert plain(structure.n_prunable)(trees, tree) == len(prunable)
+        assert structure.n_prunable(trees, tree) == len(prunable)
         for column, where in enumerate(design.columns):
             n_cuts = int(design.n_cuts[where])
             for leaf in leaves:
@@ -202,7 +200,7 @@ def test_looking_at_a_tree_finds_what_is_there(case):
                         above = set(range(nodes[parent, CUT] + 1, n_cuts))
                         cuts &= below if nodes[parent, LEFT] == node else above
                     node = parent
-                low, high = plain(structure.open_cuts)(trees, tree, leaf, column, n_cuts)
+                low, high = structure.open_cuts(trees, tree, leaf, column, n_cuts)
                 assert set(range(low, high)) == cuts
 
 

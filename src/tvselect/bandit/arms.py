@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv
 
+from tvselect.jit import kernel
+
 IntArray = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
+BLOCK = 16
 
 
 class Arms:
@@ -52,7 +55,9 @@ class Arms:
         self.failures: NDArray[Any] = np.zeros(n_arms, dtype=kind)
         self.passing = np.zeros(n_arms, dtype=np.bool_)
         self._chance_below = np.zeros(n_arms, dtype=np.float32)
-        alike = all(np.ndim(value) == 0 for value in (prior_a, prior_b, threshold))
+        alike = all(
+            isinstance(value, float) for value in (self.prior_a, self.prior_b, self.threshold)
+        )
         self._table = np.empty((0, 0)) if alike and discount == 1.0 else None
         self._refresh()
 
@@ -84,7 +89,8 @@ class Arms:
 
     def reaching(self, quantiles: NDArray[np.float32]) -> IntArray:
         """Arms whose draw reaches its threshold."""
-        return np.flatnonzero(quantiles >= self._chance_below).astype(np.int32)
+        found = np.empty(len(self), dtype=np.int32)
+        return found[: find_reaching(quantiles, self._chance_below, found)].copy()
 
     def thetas(self, arms: IntArray, quantiles: NDArray[np.float32]) -> FloatArray:
         """The drawn values of some arms."""
@@ -93,13 +99,23 @@ class Arms:
 
     def update(self, arms: IntArray, rewards: NDArray[np.bool_]) -> None:
         """Count the payoffs of a play."""
+        if self._table is not None and count_rewards(
+            _fixed(arms), _fixed(rewards), self.successes, self.failures, self._table,
+            float(self.prior_a), float(self.prior_b), float(self.threshold),
+            self._chance_below, self.passing,
+        ):  # fmt: skip
+            return
+        if self._table is None:
+            self._count(arms, rewards)
+        self._chance_below[arms] = self._below(arms)
+        self.passing[arms] = self.means(arms) > _of(self.threshold, arms)
+
+    def _count(self, arms: IntArray, rewards: NDArray[np.bool_]) -> None:
         if self.discount < 1.0:
             self.successes[arms] *= self.discount
             self.failures[arms] *= self.discount
         self.successes[arms] += rewards
         self.failures[arms] += ~rewards
-        self._chance_below[arms] = self._below(arms)
-        self.passing[arms] = self.means(arms) > _of(self.threshold, arms)
 
     def add(self, *others: Arms) -> None:
         """Add the counts of other runs of the same game."""
@@ -124,23 +140,86 @@ class Arms:
         if self._table is None:
             a, b = self.posterior(arms)
             return betainc(a, b, _of(self.threshold, arms))
-        if s.max(initial=0) >= self._table.shape[0] or f.max(initial=0) >= self._table.shape[1]:
-            rows = _room(self._table.shape[0], int(s.max(initial=0)))
-            columns = _room(self._table.shape[1], int(f.max(initial=0)))
-            self._table = betainc(
-                self.prior_a + np.arange(rows)[:, None],
-                self.prior_b + np.arange(columns)[None, :],
-                self.threshold,
-            )
+        self._table = _filled(self._table, s, f, (self.prior_a, self.prior_b, self.threshold))
         return self._table[s, f]
+
+
+@kernel
+def find_reaching(
+    quantiles: NDArray[np.float32], chance_below: NDArray[np.float32], found: IntArray
+) -> int:
+    """Write down the arms whose draw reaches its threshold; how many there are."""
+    n_found = 0
+    for i in range(quantiles.shape[0]):
+        found[n_found] = i
+        n_found += quantiles[i] >= chance_below[i]
+    return n_found
+
+
+@kernel
+def count_rewards(
+    arms: IntArray,
+    rewards: NDArray[np.bool_],
+    successes: IntArray,
+    failures: IntArray,
+    table: FloatArray,
+    prior_a: float,
+    prior_b: float,
+    threshold: float,
+    chance_below: NDArray[np.float32],
+    passing: NDArray[np.bool_],
+) -> bool:
+    """Count the rewards of a play and bring its arms up to date, from the table of chances.
+
+    False when the table does not hold all of them: then only the counting is done.
+    """
+    is_complete = True
+    for k in range(arms.shape[0]):
+        i = arms[k]
+        if rewards[k]:
+            successes[i] += 1
+        else:
+            failures[i] += 1
+        is_known = successes[i] < table.shape[0] and failures[i] < table.shape[1]
+        if not (is_known and table[successes[i], failures[i]] >= 0.0):
+            is_complete = False
+        else:
+            chance_below[i] = table[successes[i], failures[i]]
+            a, b = prior_a + successes[i], prior_b + failures[i]
+            passing[i] = a / (a + b) > threshold
+    return is_complete
+
+
+def _fixed(values: NDArray[Any]) -> NDArray[Any]:
+    """A read-only view, as a journal's arrays are: one kernel for both."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
 
 
 def _of(value: float | FloatArray, arms: IntArray | slice) -> float | FloatArray:
     return value if np.ndim(value) == 0 else np.asarray(value)[arms]
 
 
+def _filled(table: FloatArray, s: IntArray, f: IntArray, beta: Any) -> FloatArray:
+    """The table of chances, with all that some counts need; blocks not needed yet are NaN."""
+    shape = tuple(map(_room, table.shape, (s.max(initial=0), f.max(initial=0))))
+    if shape != table.shape:
+        larger = np.full(shape, np.nan)
+        larger[: table.shape[0], : table.shape[1]] = table
+        table = larger
+    wanted = np.zeros((shape[0] // BLOCK, shape[1] // BLOCK), dtype=np.bool_)
+    wanted[s // BLOCK, f // BLOCK] = True
+    a, b, c = beta
+    for i, j in BLOCK * np.argwhere(wanted & np.isnan(table[::BLOCK, ::BLOCK])):
+        table[i : i + BLOCK, j : j + BLOCK] = betainc(
+            a + np.arange(i, i + BLOCK)[:, None], b + np.arange(j, j + BLOCK), c
+        )
+    return table
+
+
 def _room(size: int, largest: int) -> int:
-    size = max(size, 16)
+    size = max(size, BLOCK)
     while size <= largest:
         size *= 2
     return size

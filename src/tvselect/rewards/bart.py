@@ -7,15 +7,14 @@ from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 
-from tvselect.rewards.base import Data, Feedback, Reward
+from tvselect.rewards.bart_play import BartFeedback
+from tvselect.rewards.base import Data, Reward
 from tvselect.rewards.screening import marginal_evidence
-from tvselect.trees import Prior, start_chain, working_response
+from tvselect.trees import Prior, working_response
 
 ALL_ROWS, SOME_ROWS, RARE_ROWS = 1000, 500, 100
-SHADOWS_BEATEN = 0.9
 
 
 class BartReward(Reward):
@@ -142,7 +141,7 @@ class BartReward(Reward):
         """Rows of two smallest leaves."""
         return 2 * self.min_leaf
 
-    def start(self, data: Data) -> Feedback:
+    def start(self, data: Data) -> BartFeedback:
         """Bin the table once; every play then runs on column indices."""
         check_scalar(self.n_iterations, "n_iterations", Integral, min_val=1)
         if self.n_burn is not None:
@@ -169,48 +168,28 @@ class BartReward(Reward):
                 f"min_leaf={self.min_leaf} rows each"
             )
         table = data.binned(self.max_cuts)
-        n_rows = data.n_rows  # Not data itself below: the feedback may travel to other machines.
         response = working_response(data.outcome)
         n_candidates = data.n_candidates or table.n_columns
         evidence = np.zeros(table.n_columns)
         if self.screening and self.penalty > 0:
             evidence = marginal_evidence(table, data.outcome.values, n_candidates)
-
-        def feedback(columns: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
-            n_iterations = max(
-                self.n_iterations,
-                int(np.ceil(2.0 * self.proposals_per_column * columns.size / self.n_trees)),
-            )
-            n_shadows = max(0, self.shadows - columns.size)
-            n_in_play = columns.size + n_shadows
-            fine = self.penalty * np.log(max(1.0, n_candidates / n_in_play))
-            relief = np.append(evidence[columns], np.zeros(n_shadows))
-            shadows = rng.choice(columns, n_shadows) if n_shadows else None
-            rows = None
-            if n_seen < n_rows:
-                rows = rng.choice(n_rows, n_seen, replace=False, shuffle=False)
-            chain = start_chain(
-                table,
-                response,
-                prior,
-                columns=columns,
-                rows=rows,
-                shadows=shadows,
-                column_weights=np.exp(np.minimum(0.0, relief - fine)),
-                n_iterations=n_iterations,
-                n_burn=n_iterations // 2 if self.n_burn is None else self.n_burn,
-                rng=rng,
-            )
-            chain.advance()
-            if self.rule == "last":
-                return (chain.counts[: columns.size] > 0).astype(np.float64)
-            splits, rivals = np.split(chain.averages()[0], [columns.size])
-            paid = splits >= self.min_splits
-            if n_shadows:
-                paid &= splits > np.quantile(rivals, SHADOWS_BEATEN)
-            return paid.astype(np.float64)
-
-        return feedback
+        return BartFeedback(
+            table=table.design(np.empty(0, dtype=np.int64)),
+            response=response.values,
+            prior=prior.parameters(response),
+            precision=response.precision,
+            evidence=evidence,
+            n_candidates=n_candidates,
+            n_seen=n_seen,
+            last_forest=self.rule == "last",
+            n_trees=int(self.n_trees),
+            n_iterations=int(self.n_iterations),
+            n_burn=None if self.n_burn is None else int(self.n_burn),
+            proposals_per_column=float(self.proposals_per_column),
+            penalty=float(self.penalty),
+            shadows=int(self.shadows),
+            min_splits=float(self.min_splits),
+        )
 
 
 def rows_seen(max_samples: Literal["auto"] | int | float | None, data: Data) -> int:

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from tvselect.jit import kernel
-from tvselect.trees.bins import MISSING, BinnedTable
+from tvselect.trees.bins import BinnedTable
+from tvselect.trees.cutting import MISSING
 
 SMALL = 1e-9
 MOST = 1.0 - 1e-12

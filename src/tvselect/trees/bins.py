@@ -19,16 +19,12 @@ from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 
 from tvselect.inputs import Table, read_table
-from tvselect.jit import kernel, part
-from tvselect.trees.bits import n_words, pack, packed_at, unpack
+from tvselect.trees.bits import n_words, pack, unpack
+from tvselect.trees.cutting import HASH_SIZE, MISSING, encode_columns, find_cuts
+from tvselect.trees.state import Design
 
-MISSING = 255
 MOST_CUTS = 254
 BLOCK_VALUES = 1 << 18
-FEW_CUTS = 4
-HASH_SIZE = 1024
-HASH_SHIFT = np.uint64(54)
-HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
@@ -100,8 +96,7 @@ class Cuts:
             )
         codes = _no_codes(table)
         for first, block in _blocks(table):
-            last = first + len(block)
-            _refuse_infinite(np.any(np.isinf(block), axis=1), table.names[first:last])
+            _refuse_infinite(np.any(np.isinf(block), axis=1), table.names, first)
             self._encode_block(first, block, codes)
         return codes
 
@@ -154,6 +149,12 @@ class BinnedTable:
         """All codes (columns, rows padded to a multiple of 64), a byte each."""
         return unpack(self.words) if self.is_packed else self.words.view(np.uint8)
 
+    def design(self, columns: NDArray[np.int64] | None = None) -> Design:
+        """The table as the sampler reads it, with the columns that may be split on; or all."""
+        if columns is None:
+            columns = np.arange(self.n_columns, dtype=np.int64)
+        return Design(self.words, self.cuts.n_cuts, self.has_missing, columns, self.n_rows)
+
     def blocks(self) -> Iterator[tuple[int, NDArray[np.uint8]]]:
         """The codes of some columns at a time, with the number of the first."""
         for first, last in _spans(self.n_columns, self.n_rows):
@@ -161,12 +162,6 @@ class BinnedTable:
             codes = unpack(words) if self.is_packed else words.view(np.uint8)
             codes.flags.writeable = False  # one kernel for both
             yield first, codes
-
-    def codes_at(self, columns: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """The codes of columns at rows, both broadcast against each other."""
-        if self.is_packed:
-            return packed_at(self.words, columns, rows)
-        return self.words.view(np.uint8)[columns, rows]
 
     @property
     def names(self) -> Sequence[str]:
@@ -220,8 +215,8 @@ def bin_table(X: Any, *, max_cuts: int = 100) -> BinnedTable:
             plain, plain.view(np.int64), seen, n_cuts[here], low[here], step[here], sizes[here],
             halfway, n_missing[here], infinite,
         )  # fmt: skip
-        _refuse_infinite(infinite, table.names[here])
-        _refuse_all_missing(n_missing[here] == table.n_rows, table.names[here])
+        _refuse_infinite(infinite, table.names, first)
+        _refuse_all_missing(n_missing[here] == table.n_rows, table.names, first)
         flat = halfway[np.arange(max_cuts) < sizes[here, None]]
         starts = np.concatenate([[0], np.cumsum(sizes[here])])
         coded = codes.room(len(block))
@@ -289,142 +284,16 @@ def _no_codes(table: Table) -> NDArray[np.uint8]:
     return np.zeros((table.n_columns, 64 * n_words(table.n_rows)), dtype=np.uint8)
 
 
-def _refuse_infinite(infinite: NDArray[np.bool_], names: Sequence[str]) -> None:
+def _refuse_infinite(infinite: NDArray[np.bool_], names: Sequence[str], first: int) -> None:
     if infinite.any():
-        name = names[int(np.flatnonzero(infinite)[0])]
+        name = names[first + int(np.flatnonzero(infinite)[0])]
         raise ValueError(
             f"column {name!r} of X holds infinite or too large values; "
             "replace them by NaN or a bound"
         )
 
 
-def _refuse_all_missing(empty: NDArray[np.bool_], names: Sequence[str]) -> None:
+def _refuse_all_missing(empty: NDArray[np.bool_], names: Sequence[str], first: int) -> None:
     if empty.any():
-        name = names[int(np.flatnonzero(empty)[0])]
+        name = names[first + int(np.flatnonzero(empty)[0])]
         raise ValueError(f"column {name!r} of X holds no value in any row; leave it out")
-
-
-@part
-def is_new(seen: NDArray[np.int64], column: int, bits: int) -> bool:
-    """Enter a value, by its bits, into a column's set of values seen; whether it is new.
-
-    ``seen`` is an open hash table of (column, bits): entries of other columns are
-    free, so that nothing is cleared between two columns.
-    """
-    place = np.int64((np.uint64(bits) * HASH_FACTOR) >> HASH_SHIFT)
-    while seen[place, 0] == column:
-        if seen[place, 1] == bits:
-            return False
-        place = (place + 1) & (HASH_SIZE - 1)
-    seen[place, 0] = column
-    seen[place, 1] = bits
-    return True
-
-
-@part
-def sort_in_place(values: NDArray[np.float64], column: int, size: int) -> None:
-    """Insertion sort of the first values of a row."""
-    for i in range(1, size):
-        value = values[column, i]
-        k = i
-        while k > 0 and values[column, k - 1] > value:
-            values[column, k] = values[column, k - 1]
-            k -= 1
-        values[column, k] = value
-
-
-@part
-def grid_code(value: float, low: float, step: float, n_cuts: int) -> int:
-    """Number of grid points ``low + step, low + 2 step, ...`` at or below a value."""
-    place = (value - low) / step
-    code = 0 if place < 0.0 else (n_cuts if place > n_cuts else int(place))
-    # Rounding may be off by one: the comparison with the cut itself decides.
-    while code < n_cuts and low + step * (code + 1) <= value:
-        code += 1
-    while code > 0 and low + step * code > value:
-        code -= 1
-    return code
-
-
-@part
-def list_code(value: float, cuts: NDArray[np.float64], first: int, last: int) -> int:
-    """Number of the sorted ``cuts[first:last]`` at or below a value."""
-    if last - first <= FEW_CUTS:
-        code = 0
-        for k in range(first, last):
-            code += cuts[k] <= value
-        return code
-    low, high = first, last
-    while low < high:
-        middle = (low + high) // 2
-        if cuts[middle] <= value:
-            low = middle + 1
-        else:
-            high = middle
-    return low - first
-
-
-@kernel
-def find_cuts(
-    block: NDArray[np.float64],
-    bits: NDArray[np.int64],
-    seen: NDArray[np.int64],
-    n_cuts: NDArray[np.uint8],
-    low: NDArray[np.float64],
-    step: NDArray[np.float64],
-    sizes: NDArray[np.int64],
-    halfway: NDArray[np.float64],
-    n_missing: NDArray[np.int64],
-    infinite: NDArray[np.bool_],
-) -> None:
-    """Cut points of a block of columns; ``sizes[j] > 0`` when they are listed in ``halfway``."""
-    max_cuts = halfway.shape[1]
-    for j in range(block.shape[0]):
-        smallest, largest = np.inf, -np.inf
-        n_distinct = 0
-        for i in range(block.shape[1]):
-            value = block[j, i]
-            if value != value:
-                n_missing[j] += 1
-                continue
-            smallest = min(smallest, value)
-            largest = max(largest, value)
-            if n_distinct < max_cuts and is_new(seen, j + 1, bits[j, i]):
-                halfway[j, n_distinct] = value
-                n_distinct += 1
-        infinite[j] = n_missing[j] < block.shape[1] and not largest - smallest < np.inf
-        low[j] = smallest
-        if n_distinct < max_cuts:
-            sort_in_place(halfway, j, n_distinct)
-            sizes[j] = max(n_distinct - 1, 0)
-            n_cuts[j] = sizes[j]
-            for k in range(sizes[j]):
-                middle = 0.5 * halfway[j, k] + 0.5 * halfway[j, k + 1]
-                halfway[j, k] = middle if middle > halfway[j, k] else halfway[j, k + 1]
-        else:
-            step[j] = largest / (max_cuts + 1) - smallest / (max_cuts + 1)
-            n_cuts[j] = max_cuts if step[j] > 0.0 else 0
-
-
-@kernel
-def encode_columns(
-    block: NDArray[np.float64],
-    n_cuts: NDArray[np.uint8],
-    low: NDArray[np.float64],
-    step: NDArray[np.float64],
-    starts: NDArray[np.int64],
-    halfway: NDArray[np.float64],
-    codes: NDArray[np.uint8],
-) -> None:
-    """Codes of a block of columns."""
-    for j in range(block.shape[0]):
-        listed = starts[j + 1] > starts[j]
-        cuts = int(n_cuts[j])
-        for i in range(block.shape[1]):
-            value = block[j, i]
-            if value != value:
-                codes[j, i] = MISSING
-            elif listed:
-                codes[j, i] = list_code(value, halfway, starts[j], starts[j + 1])
-            elif cuts > 0:
-                codes[j, i] = grid_code(value, low[j], step[j], cuts)

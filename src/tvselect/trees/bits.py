@@ -31,7 +31,7 @@ PAIRS = np.uint64(0x5555555555555555)
 QUADS = np.uint64(0x3333333333333333)
 OCTETS = np.uint64(0x0F0F0F0F0F0F0F0F)
 S1, S2, S4, S56 = (np.uint64(k) for k in (1, 2, 4, 56))
-SEVEN = np.uint64(7)
+SEVEN, EIGHT = np.uint64(7), np.uint64(8)
 SHIFTS = np.arange(8, dtype=np.uint64)
 SEVEN_BITS, EIGHTH_BIT, NONE = np.uint64(127), np.uint64(128), np.uint64(0)
 
@@ -63,12 +63,6 @@ def unpack(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
     """Undo :func:`pack`."""
     spread = (words[:, :, None] >> SHIFTS) & BYTE_ONES
     return spread.reshape(len(words), -1).view(np.uint8)
-
-
-def packed_at(words: NDArray[np.uint64], columns: Any, rows: NDArray[np.int64]) -> NDArray[Any]:
-    """Codes of packed columns at some rows; columns and rows are broadcast."""
-    bits = (8 * (rows & 7) + ((rows >> 3) & 7)).astype(np.uint64)
-    return ((words[columns, rows >> 6] >> bits) & ONE).astype(np.uint8)
 
 
 @part
@@ -128,16 +122,37 @@ def rows_at_most(
 
 
 @part
+def whole_fours(size: int) -> int:
+    """The next multiple of four: loops to there need no code for a rest."""
+    return 4 * ((size + 3) // 4)
+
+
+@part
 def overlaps(
     masks: NDArray[np.uint64], n_sets: int, rows: NDArray[np.uint64], out: NDArray[np.int64]
 ) -> None:
-    """How many of ``rows`` lie in each of the first ``n_sets`` sets."""
-    for k in range(n_sets):
+    """How many of ``rows`` lie in each of the first ``n_sets`` sets.
+
+    Four words at a time, so that the counts are read and written less often; there must
+    be room for a multiple of four sets.
+    """
+    n_words, n_counts = masks.shape[0], whole_fours(n_sets)
+    for k in range(n_counts):
         out[k] = 0
-    for w in range(masks.shape[0]):
+    for w in range(0, n_words - 3, 4):
+        r0, r1, r2, r3 = rows[w], rows[w + 1], rows[w + 2], rows[w + 3]
+        if (r0 | r1 | r2 | r3) != NONE:
+            for k in range(n_counts):
+                out[k] += np.int64(
+                    popcount(masks[w, k] & r0)
+                    + popcount(masks[w + 1, k] & r1)
+                    + popcount(masks[w + 2, k] & r2)
+                    + popcount(masks[w + 3, k] & r3)
+                )
+    for w in range(n_words - n_words % 4, n_words):
         word = rows[w]
         if word != NONE:
-            for k in range(n_sets):
+            for k in range(n_counts):
                 out[k] += np.int64(popcount(masks[w, k] & word))
 
 

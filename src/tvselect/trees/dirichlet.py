@@ -26,6 +26,7 @@ from tvselect.trees.state import (
     COLUMN,
     CONCENTRATION,
     COUNT,
+    N_DONE,
     N_SPLITS,
     PRESENT,
     SINCE,
@@ -101,6 +102,17 @@ def close_span(tally: Tally, column: int, iteration: int, burn: int) -> None:
         if entry[COUNT] > 0:
             entry[PRESENT] += span
     entry[SINCE] = iteration
+
+
+@part
+def mean_splits(tally: Tally, column: int, burn: int) -> float:
+    """Splits of a column per forest, over the draws after burn-in; 0 when there is none yet."""
+    entry = tally.columns[column]
+    n_done = tally.whole[N_DONE]
+    total = entry[TOTAL]
+    if entry[COUNT] > 0:
+        total += max(n_done - max(entry[SINCE], burn), 0) * entry[COUNT]
+    return total / max(n_done - burn, 1)
 
 
 @part

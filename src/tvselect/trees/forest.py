@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.jit import kernel
-from tvselect.trees.bins import MISSING
+from tvselect.trees.cutting import MISSING
 from tvselect.trees.state import COLUMN, CUT, LEAF, LEFT, MISSING_LEFT, Chain
 
 

@@ -33,6 +33,19 @@ def run(
     trace: Trace,
     stop: int,
 ) -> None:
+    """:func:`iterate` as an entry point of its own."""
+    iterate(rng, design, prior, chain, trace, stop)
+
+
+@part
+def iterate(
+    rng: np.random.Generator,
+    design: Design,
+    prior: PriorParameters,
+    chain: Chain,
+    trace: Trace,
+    stop: int,
+) -> None:
     """Run iterations until ``stop`` of them are done.
 
     It ends early, between two iterations, when the arrays of the chain could become

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from tvselect.jit import part
+from tvselect.trees.bits import whole_fours
 from tvselect.trees.state import LEAF, LEFT, Leaves, Trees
 
 
@@ -22,7 +23,7 @@ def set_leaf_mean(leaves: Leaves, leaf: int, value: float) -> None:
     """Give a leaf another mean and bring all leaves' forest sums up to date."""
     step = value - leaves.means[leaf]
     leaves.means[leaf] = value
-    for k in range(leaves.size[0]):
+    for k in range(whole_fours(leaves.size[0])):
         leaves.fitted[k] += step * leaves.gram[leaf, k]
 
 
@@ -35,7 +36,7 @@ def set_two_leaf_means(
     second_step = second_value - leaves.means[second]
     leaves.means[first] = first_value
     leaves.means[second] = second_value
-    for k in range(leaves.size[0]):
+    for k in range(whole_fours(leaves.size[0])):
         leaves.fitted[k] += (
             first_step * leaves.gram[first, k] + second_step * leaves.gram[second, k]
         )

@@ -56,12 +56,12 @@ def move(
     The coin and the choice of a leaf or split share one uniform number.
     """
     u = rng.random()
-    if chain.trees.splits[tree] == 0:
+    if chain.trees.splits[tree] > 0:
+        u *= 2.0
+    if u < 1.0:
         birth(rng, design, prior, chain, tree, iteration, u)
-    elif u < 0.5:
-        birth(rng, design, prior, chain, tree, iteration, 2.0 * u)
     else:
-        death(rng, prior, chain, tree, iteration, 2.0 * u - 1.0)
+        death(rng, prior, chain, tree, iteration, u - 1.0)
 
 
 @part

@@ -109,28 +109,30 @@ class Prior:
     def parameters(
         self,
         response: Response,
-        column_weights: NDArray[np.float64],
+        column_weights: NDArray[np.float64] | None = None,
         *,
-        burn: int,
-        sparse_from: int,
-        free_noise: bool,
+        burn: int = 0,
+        sparse_from: int = 0,
+        free_noise: bool = True,
     ) -> PriorParameters:
         """The prior in the kernel's numbers, for a response and the columns in play.
 
         A forest is weighed by the weight, in (0, 1], of every column it uses.
         """
-        n_columns = column_weights.size
+        if column_weights is None:
+            column_weights = np.empty(0)
         quantile = 2.0 * float(gammaincinv(self.noise_df / 2.0, 1.0 - self.noise_quantile))
-        rho_share = 1.0 if self.rho is None else self.rho / n_columns
+        rho_share = 1.0 if self.rho is None else self.rho / column_weights.size
         shares, log_shares = concentration_grid(self.a, self.b, rho_share, self.theta_floor)
+        probit = response.family == "probit"
         return PriorParameters(
             split_log_odds=split_log_odds(self.base, self.power),
             min_leaf=int(self.min_leaf),
             leaf_precision=self.leaf_sd(response) ** -2,
             noise_df=float(self.noise_df),
             noise_sum=response.noise_scale**2 * quantile,
-            free_noise=free_noise,
-            probit=response.family == "probit",
+            free_noise=free_noise and not probit,
+            probit=probit,
             offset=response.offset,
             burn=burn,
             sparse_from=sparse_from if self.sparse else NEVER,

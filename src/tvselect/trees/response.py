@@ -42,6 +42,11 @@ class Response:
     noise_scale: float
     offset: float
 
+    @property
+    def precision(self) -> float:
+        """``1 / sigma^2`` that a chain starts from."""
+        return 1.0 if self.family == "probit" else self.noise_scale**-2
+
 
 def working_response(outcome: Outcome, noise_scale: float | Literal["sd"] = "sd") -> Response:
     """Bring a checked outcome into working units.

@@ -6,24 +6,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.trees.bins import BinnedTable
-from tvselect.trees.bits import in_bit_order, in_row_order, n_words
+from tvselect.trees.bits import in_row_order
 from tvselect.trees.forest import Forest, snapshot
 from tvselect.trees.gibbs import run
 from tvselect.trees.prior import Prior
 from tvselect.trees.response import Response
+from tvselect.trees.start import NO_DRAW, begin, copy_sample, design_of, draw_with, new_sample
 from tvselect.trees.state import (
     ACCEPTED,
-    CONCENTRATION,
     COUNT,
     N_DONE,
-    PRECISION,
     PRESENT,
     SINCE,
     TOTAL,
     Design,
     PriorParameters,
-    Trace,
-    stumps,
+    allocate,
+    new_trace,
+    row_mask,
     with_more_room,
 )
 
@@ -62,17 +62,9 @@ class Sampler:
         self.prior = prior
         self.rng = rng
         self.n_iterations = n_iterations
-        self.chain = stumps(n_trees, design.n_rows, design.columns.size)
-        state = self.chain.response
-        (state.classes if prior.probit else state.values)[:] = values
-        state.real[PRECISION] = precision
-        start = np.searchsorted(prior.shares, 1.0 / design.columns.size)
-        self.chain.tally.whole[CONCENTRATION] = min(int(start), prior.shares.size - 1)
-        self.trace = Trace(
-            precision=np.zeros(n_iterations),
-            theta=np.zeros(n_iterations),
-            n_splits=np.zeros(n_iterations, dtype=np.int64),
-        )
+        self.chain = allocate(n_trees, design.n_rows, design.columns.size)
+        self.trace = new_trace(n_iterations)
+        begin(self.chain, design, prior, row_mask(design.n_rows), values, precision)
 
     def advance(self, n_iterations: int | None = None) -> None:
         """Run some more iterations, or all that are left."""
@@ -172,37 +164,26 @@ def start_chain(
         likelihood off. Probit has no noise to fix.
     rng : numpy.random.Generator
     """
-    if columns is None:
-        columns = np.arange(table.n_columns, dtype=np.int64)
+    design = table.design(columns)
+    n_columns = design.columns.size
     n_shadows = 0 if shadows is None else shadows.size
     if column_weights is None:
-        column_weights = np.ones(columns.size + n_shadows)
-    probit = response.family == "probit"
+        column_weights = np.ones(n_columns + n_shadows)
     parameters = prior.parameters(
         response,
         column_weights,
         burn=n_burn,
         sparse_from=n_burn // 2,
-        free_noise=sigma is None and not probit,
+        free_noise=sigma is None,
     )
-    if probit:
-        precision = 1.0
-    elif sigma is None:
-        precision = response.noise_scale**-2
-    else:
-        precision = (sigma / response.scale) ** -2
-    if rows is None and not n_shadows:
-        design = Design(table.words, table.cuts.n_cuts, table.has_missing, columns, table.n_rows)
-        values = response.values
-    else:
-        if rows is None:
-            rows = np.arange(table.n_rows)
-        shown = np.broadcast_to(rows, (columns.size, rows.size))
-        if shadows is not None:
-            shuffled = rng.permuted(np.tile(rows, (n_shadows, 1)), axis=1)
-            columns, shown = np.concatenate([columns, shadows]), np.concatenate([shown, shuffled])
-        design = _at_rows(table, columns, shown)
-        values = in_bit_order(in_row_order(response.values, response.n_rows)[rows])
+    precision = response.precision if sigma is None else (sigma / response.scale) ** -2
+    values = response.values
+    if rows is not None or n_shadows:
+        rows = np.arange(table.n_rows) if rows is None else rows
+        draw = draw_with(rng, rows, NO_DRAW.shadows if shadows is None else shadows)
+        sample = new_sample(n_columns + n_shadows, rows.size)
+        copy_sample(design, values, draw, sample)
+        design, values = design_of(sample, n_columns + n_shadows, rows.size), sample.values
     return Sampler(
         design,
         parameters,
@@ -211,19 +192,4 @@ def start_chain(
         n_iterations=n_iterations,
         precision=precision,
         rng=rng,
-    )
-
-
-def _at_rows(table: BinnedTable, columns: NDArray[np.int64], rows: NDArray[np.int64]) -> Design:
-    """Some columns, each at rows of its own: a design of their own."""
-    n_rows = rows.shape[1]
-    codes = np.zeros((columns.size, 64 * n_words(n_rows)), dtype=np.uint8)
-    codes[:, :n_rows] = table.codes_at(columns[:, None], rows)
-    codes.flags.writeable = False
-    return Design(
-        codes.view(np.uint64),
-        table.cuts.n_cuts[columns],
-        table.has_missing[columns],
-        np.arange(columns.size, dtype=np.int64),
-        n_rows,
     )

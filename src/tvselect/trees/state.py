@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.trees.bits import in_bit_order
+from tvselect.trees.bits import in_bit_order, n_words
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -200,47 +200,52 @@ def row_mask(n_rows: int) -> WordArray:
     return np.packbits(bits, bitorder="little").view(np.uint64)
 
 
-def stumps(n_trees: int, n_rows: int, n_columns: int) -> Chain:
-    """A forest without splits and with all leaf means zero."""
-    rows = row_mask(n_rows)
-    padded = 64 * rows.size
-    capacity = 2 * n_trees + 30
-    every_tree = np.arange(n_trees)
-    trees = Trees(
-        nodes=np.zeros((n_trees, 31, N_FIELDS), dtype=np.int64),
-        splits=np.zeros(n_trees, dtype=np.int64),
-    )
-    trees.nodes[:, 0, LEAF] = every_tree
-    leaves = Leaves(
-        size=np.array([n_trees], dtype=np.int64),
-        owners=np.zeros((capacity, 2), dtype=np.int64),
-        masks=np.zeros((rows.size, capacity), dtype=np.uint64),
-        gram=np.zeros((capacity, capacity)),
-        sums=np.zeros(capacity),
-        means=np.zeros(capacity),
-        fitted=np.zeros(capacity),
-    )
-    leaves.owners[:n_trees, 0] = every_tree
-    leaves.masks[:, :n_trees] = rows[:, None]
-    leaves.gram[:n_trees, :n_trees] = n_rows
+def allocate(n_trees: int, n_rows: int, n_columns: int) -> Chain:
+    """The arrays of a chain that has not begun.
+
+    There is room for a multiple of four leaves, so that loops over leaves may run on to
+    the next multiple of four (:func:`tvselect.trees.bits.whole_fours`).
+    """
+    words = n_words(n_rows)
+    capacity = 4 * (n_trees // 2 + 8)
     return Chain(
-        trees=trees,
-        leaves=leaves,
+        trees=Trees(
+            nodes=np.zeros((n_trees, 31, N_FIELDS), dtype=np.int64),
+            splits=np.zeros(n_trees, dtype=np.int64),
+        ),
+        leaves=Leaves(
+            size=np.zeros(1, dtype=np.int64),
+            owners=np.zeros((capacity, 2), dtype=np.int64),
+            masks=np.zeros((words, capacity), dtype=np.uint64),
+            gram=np.zeros((capacity, capacity)),
+            sums=np.zeros(capacity),
+            means=np.zeros(capacity),
+            fitted=np.zeros(capacity),
+        ),
         tally=Tally(
             columns=np.zeros((n_columns, 4), dtype=np.int64),
             ladder=np.zeros(capacity, dtype=np.int64),
             whole=np.zeros(4, dtype=np.int64),
         ),
         response=ResponseState(
-            values=np.zeros(padded),
-            classes=np.zeros(padded),
-            subset_sums=np.zeros((padded // 4, 16)),
+            values=np.zeros(64 * words),
+            classes=np.zeros(64 * words),
+            subset_sums=np.zeros((16 * words, 16)),
             real=np.zeros(2),
         ),
         proposal=Proposal(
-            rows=np.zeros(rows.size, dtype=np.uint64),
+            rows=np.zeros(words, dtype=np.uint64),
             shared=np.zeros(capacity, dtype=np.int64),
         ),
+    )
+
+
+def new_trace(n_iterations: int) -> Trace:
+    """Room for the values of so many iterations."""
+    return Trace(
+        precision=np.zeros(n_iterations),
+        theta=np.zeros(n_iterations),
+        n_splits=np.zeros(n_iterations, dtype=np.int64),
     )
 
 

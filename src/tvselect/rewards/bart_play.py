@@ -1,0 +1,229 @@
+"""A play of the BART reward: set up, run and scored in one compiled call."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tvselect.jit import kernel, part
+from tvselect.trees.dirichlet import mean_splits
+from tvselect.trees.gibbs import iterate
+from tvselect.trees.start import NO_DRAW, Draw, Sample, begin, copy_sample, design_of, draw_with
+from tvselect.trees.state import (
+    COUNT,
+    N_DONE,
+    Chain,
+    Design,
+    FloatArray,
+    IntArray,
+    PriorParameters,
+    Tally,
+    Trace,
+    WordArray,
+)
+from tvselect.trees.workspace import workspace
+
+SHADOWS_BEATEN = 0.9
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How a play of so many columns is run.
+
+    Attributes
+    ----------
+    n_iterations, n_burn : int
+    n_shadows : int
+        Shuffled copies of columns that fill a small play up.
+    log_penalty : float
+        Taken from the log prior of a forest for every column that it uses.
+    """
+
+    n_iterations: int
+    n_burn: int
+    n_shadows: int
+    log_penalty: float
+
+
+@dataclass(frozen=True)
+class BartFeedback:
+    """The feedback on one table; safe to be called by several threads at once.
+
+    Attributes
+    ----------
+    table : Design
+        All columns; those of a play come with it.
+    response : float64 array
+        In working units (probit: +1 / -1), in the order of the bits.
+    prior : PriorParameters
+        But for what a play settles: burn-in and the weights of the columns.
+    precision : float
+        ``1 / sigma^2`` to start from.
+    evidence : float64 array
+        By column, in nats: what marginal screening takes off its penalty.
+    n_candidates : int
+        Columns that take part in the selection.
+    n_seen : int
+        Rows that a play sees.
+    last_forest : bool
+        Whether the last forest decides, not the average.
+    n_trees, n_iterations, n_burn, proposals_per_column, penalty, shadows, min_splits
+        See :class:`tvselect.rewards.BartReward`.
+    """
+
+    table: Design
+    response: FloatArray
+    prior: PriorParameters
+    precision: float
+    evidence: FloatArray
+    n_candidates: int
+    n_seen: int
+    last_forest: bool
+    n_trees: int
+    n_iterations: int
+    n_burn: int | None
+    proposals_per_column: float
+    penalty: float
+    shadows: int
+    min_splits: float
+
+    def schedule(self, n_columns: int) -> Schedule:
+        """How a play of so many columns is run."""
+        proposed = math.ceil(2.0 * self.proposals_per_column * n_columns / self.n_trees)
+        n_iterations = max(self.n_iterations, proposed)
+        n_shadows = max(0, self.shadows - n_columns)
+        rarity = self.n_candidates / (n_columns + n_shadows)
+        return Schedule(
+            n_iterations=n_iterations,
+            n_burn=n_iterations // 2 if self.n_burn is None else self.n_burn,
+            n_shadows=n_shadows,
+            log_penalty=self.penalty * math.log(max(1.0, rarity)),
+        )
+
+    def draw(self, columns: IntArray, n_shadows: int, rng: np.random.Generator) -> Draw:
+        """The rows and the shadows of a play."""
+        n_rows = self.table.n_rows
+        shadows, rows = NO_DRAW.shadows, None
+        if n_shadows:
+            shadows = rng.choice(columns, n_shadows)
+        if self.n_seen < n_rows:
+            rows = rng.choice(n_rows, self.n_seen, replace=False, shuffle=False)
+        elif n_shadows:
+            rows = np.arange(n_rows)
+        return NO_DRAW if rows is None else draw_with(rng, rows, shadows)
+
+    def __call__(self, columns: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Reward 1 or 0 for each of the columns."""
+        n_columns = columns.size
+        schedule = self.schedule(n_columns)
+        draw = self.draw(columns, schedule.n_shadows, rng)
+        n_in_play = n_columns + schedule.n_shadows
+        n_copies = n_in_play if draw.rows.size else 0
+        room = workspace(self.n_trees, self.n_seen, n_in_play, n_copies, schedule.n_iterations)
+        table = self.table._replace(columns=columns)
+        design = design_of(room.sample, n_in_play, self.n_seen) if n_copies else table
+        prior = self.prior._replace(
+            burn=schedule.n_burn,
+            sparse_from=max(self.prior.sparse_from, schedule.n_burn // 2),
+            column_log_weights=room.log_weights,
+        )
+        rewards = np.empty(n_columns)
+        room.chain.tally.whole[N_DONE] = 0
+        while not play(
+            rng, table, self.response, draw, room.sample, design, prior, self.precision,
+            self.evidence, schedule.log_penalty, room.rows, room.chain, room.trace,
+            schedule.n_iterations, self.last_forest, self.min_splits, room.scores, rewards,
+        ):  # fmt: skip
+            room.grow()
+        return rewards
+
+
+@kernel
+def play(
+    rng: np.random.Generator,
+    table: Design,
+    response: FloatArray,
+    draw: Draw,
+    sample: Sample,
+    design: Design,
+    prior: PriorParameters,
+    precision: float,
+    evidence: FloatArray,
+    log_penalty: float,
+    rows: WordArray,
+    chain: Chain,
+    trace: Trace,
+    n_iterations: int,
+    last_forest: bool,
+    min_splits: float,
+    scores: FloatArray,
+    rewards: FloatArray,
+) -> bool:
+    """Start the chain, run it to its end and score it; False when it needs room to go on."""
+    if chain.tally.whole[N_DONE] == 0:
+        weigh_columns(table.columns, evidence, log_penalty, prior.column_log_weights)
+        for k in range(table.columns.shape[0], design.columns.shape[0]):
+            prior.column_log_weights[k] = -log_penalty
+        if draw.rows.shape[0] > 0:
+            copy_sample(table, response, draw, sample)
+            response = sample.values
+        begin(chain, design, prior, rows, response, precision)
+    iterate(rng, design, prior, chain, trace, n_iterations)
+    if chain.tally.whole[N_DONE] < n_iterations:
+        return False
+    if last_forest:
+        for k in range(rewards.shape[0]):
+            rewards[k] = chain.tally.columns[k, COUNT] > 0
+    else:
+        score_average(chain.tally, design.columns.shape[0], prior.burn, min_splits, scores, rewards)
+    return True
+
+
+@part
+def weigh_columns(
+    columns: IntArray, evidence: FloatArray, log_penalty: float, log_weights: FloatArray
+) -> None:
+    """Log weight of every column in the prior: the penalty, less the evidence for the column."""
+    for k in range(columns.shape[0]):
+        log_weights[k] = min(0.0, evidence[columns[k]] - log_penalty)
+
+
+@part
+def score_average(
+    tally: Tally, n_in_play: int, burn: int, min_splits: float, scores: FloatArray,
+    rewards: FloatArray,
+) -> None:  # fmt: skip
+    """Reward columns of enough splits per forest, more than nine in ten shadows have."""
+    n_columns = rewards.shape[0]
+    for k in range(n_in_play):
+        scores[k] = mean_splits(tally, k, burn)
+    for k in range(n_columns):
+        rewards[k] = scores[k] >= min_splits
+    if n_in_play > n_columns:
+        bar = quantile_of(scores, n_columns, n_in_play, SHADOWS_BEATEN)
+        for k in range(n_columns):
+            if not scores[k] > bar:
+                rewards[k] = 0.0
+
+
+@part
+def quantile_of(values: FloatArray, first: int, last: int, share: float) -> float:
+    """Quantile of ``values[first:last]``, as NumPy interpolates it; sorts them."""
+    for i in range(first + 1, last):
+        value = values[i]
+        k = i
+        while k > first and values[k - 1] > value:
+            values[k] = values[k - 1]
+            k -= 1
+        values[k] = value
+    place = share * (last - first - 1)
+    low = first + int(place)
+    weight = place - int(place)
+    if low + 1 >= last:
+        return values[low]
+    step = values[low + 1] - values[low]
+    if weight >= 0.5:
+        return values[low + 1] - step * (1.0 - weight)
+    return values[low] + step * weight

@@ -1,0 +1,173 @@
+"""Where a chain starts: the rows and columns that it sees, and a forest of stumps."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.jit import kernel, part
+from tvselect.trees.bits import EIGHT, ONE, n_words
+from tvselect.trees.state import (
+    CONCENTRATION,
+    LEAF,
+    PRECISION,
+    Chain,
+    Design,
+    FloatArray,
+    IntArray,
+    PriorParameters,
+    WordArray,
+)
+
+BYTE = np.uint64(255)
+
+
+class Draw(NamedTuple):
+    """Which rows a chain sees, and which columns it sees a second time, shuffled.
+
+    Attributes
+    ----------
+    rows : int64 array
+    shadows : int64 array
+        Columns of the table.
+    shuffled : int64 array (shadows, rows)
+        The rows in an order of its own for each shadow.
+    """
+
+    rows: IntArray
+    shadows: IntArray
+    shuffled: IntArray
+
+
+class Sample(NamedTuple):
+    """Columns copied at some rows, shuffled copies of columns behind them, and the response.
+
+    Attributes
+    ----------
+    codes : uint64 array (columns, words)
+        Eight rows to a word.
+    n_cuts, has_missing : arrays over the columns
+    values : float64 array
+        The response, in the order of the bits.
+    """
+
+    codes: WordArray
+    n_cuts: NDArray[np.uint8]
+    has_missing: NDArray[np.bool_]
+    values: FloatArray
+
+
+NO_DRAW = Draw(
+    np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int64)
+)
+"""All rows and no shadows: nothing has to be copied."""
+
+
+def draw_with(rng: np.random.Generator, rows: IntArray, shadows: IntArray) -> Draw:
+    """Shuffle the rows for every shadow."""
+    return Draw(rows, shadows, rng.permuted(np.tile(rows, (shadows.size, 1)), axis=1))
+
+
+def new_sample(n_columns: int, n_rows: int) -> Sample:
+    """Room for a sample."""
+    return Sample(
+        codes=np.zeros((n_columns, 8 * n_words(n_rows)), dtype=np.uint64),
+        n_cuts=np.zeros(n_columns, dtype=np.uint8),
+        has_missing=np.zeros(n_columns, dtype=np.bool_),
+        values=np.zeros(64 * n_words(n_rows)),
+    )
+
+
+def design_of(sample: Sample, n_columns: int, n_rows: int) -> Design:
+    """The first columns of a sample as the sampler reads them."""
+    codes = sample.codes.view()
+    codes.flags.writeable = False  # as those of a table: one kernel for both
+    columns = np.arange(n_columns, dtype=np.int64)
+    return Design(codes, sample.n_cuts, sample.has_missing, columns, n_rows)
+
+
+@kernel
+def copy_sample(table: Design, values: FloatArray, draw: Draw, sample: Sample) -> None:
+    """Copy the columns of a design at the drawn rows, and the shadows behind them."""
+    n_columns = table.columns.shape[0]
+    for k in range(n_columns):
+        copy_column(table, table.columns[k], draw.rows, sample, k)
+    for k in range(draw.shadows.shape[0]):
+        copy_column(table, draw.shadows[k], draw.shuffled[k], sample, n_columns + k)
+    sample.values[:] = 0.0
+    for i in range(draw.rows.shape[0]):
+        sample.values[bit_place(i)] = values[bit_place(draw.rows[i])]
+
+
+@part
+def copy_column(table: Design, column: int, rows: IntArray, sample: Sample, place: int) -> None:
+    """Copy a column, packed or not, at some rows to a place of the sample."""
+    is_packed = table.codes.shape[1] == (table.n_rows + 63) // 64
+    for w in range(sample.codes.shape[1]):
+        word = np.uint64(0)
+        for b in range(min(8, rows.shape[0] - 8 * w)):
+            row = rows[8 * w + b]
+            if is_packed:
+                bit = np.uint64(bit_place(row) & 63)
+                code = (table.codes[column, row >> 6] >> bit) & ONE
+            else:
+                code = (table.codes[column, row >> 3] >> (EIGHT * np.uint64(row & 7))) & BYTE
+            word |= code << (EIGHT * np.uint64(b))
+        sample.codes[place, w] = word
+    sample.n_cuts[place] = table.n_cuts[column]
+    sample.has_missing[place] = table.has_missing[column]
+
+
+@part
+def bit_place(row: int) -> int:
+    """Place of a row in the order of the bits."""
+    return (row & ~63) + 8 * (row & 7) + ((row >> 3) & 7)
+
+
+@kernel
+def begin(
+    chain: Chain, design: Design, prior: PriorParameters, rows: WordArray, values: FloatArray,
+    precision: float,
+) -> None:  # fmt: skip
+    """Make the chain a forest of stumps with means zero, whatever its arrays held before.
+
+    ``rows`` are all rows as bits; ``values`` the response, or the classes, in their order.
+    """
+    trees, leaves, tally, response, _ = chain
+    n_trees = trees.splits.shape[0]
+    leaves.size[0] = n_trees
+    for tree in range(n_trees):
+        trees.splits[tree] = 0
+        trees.nodes[tree, 0] = 0
+        trees.nodes[tree, 0, LEAF] = tree
+        leaves.owners[tree, 0] = tree
+        leaves.owners[tree, 1] = 0
+        leaves.means[tree] = 0.0
+        leaves.fitted[tree] = 0.0
+        for k in range(n_trees):
+            leaves.gram[tree, k] = design.n_rows
+        for w in range(rows.shape[0]):
+            leaves.masks[w, tree] = rows[w]
+    tally.columns[: design.columns.shape[0]] = 0
+    tally.ladder[:] = 0
+    tally.whole[:] = 0
+    tally.whole[CONCENTRATION] = first_at_least(prior.shares, 1.0 / design.columns.shape[0])
+    for i in range(values.shape[0]):
+        response.values[i] = 0.0 if prior.probit else values[i]
+        response.classes[i] = values[i] if prior.probit else 0.0
+    response.real[PRECISION] = precision
+
+
+@part
+def first_at_least(ascending: FloatArray, value: float) -> int:
+    """Place of the first number that reaches a value, or of the last number."""
+    low, high = 0, ascending.shape[0] - 1
+    while low < high:
+        middle = (low + high) // 2
+        if ascending[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
