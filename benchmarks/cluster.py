@@ -250,8 +250,8 @@ def main() -> None:
         f"A share is {PLAYS_PER_WORKER} plays: the driver is busy all the time, and more workers "
         f"bring nothing, from about {busy[0]:,.0f} workers with plays of {1e3 * typical:,.0f} ms "
         f"and from about {busy[1]:,.0f} with plays of {1e5 * typical:,.0f} ms. Before that it is "
-        f"the tenth: until {PLAYS_PER_WORKER * PLAYS_PER_PENDING} plays per worker are done, not all "
-        "workers have something to do.",
+        f"the tenth: until {PLAYS_PER_WORKER * PLAYS_PER_PENDING} plays per worker are done, not "
+        "all workers have something to do.",
     ]
     record("cluster.md", lines)
 
