@@ -1,6 +1,6 @@
 """Which errors are our own.
 
-- ``SourceError`` (with ``ColumnTypeError``), ``RunError`` and ``JournalError``, always.
+- ``InputError`` (with ``SourceError``), ``RunError`` and ``JournalError``, always.
 - Plain ``ValueError``, ``TypeError``, ``OSError`` and the errors of a missing or forbidden file,
   if a ``raise`` in tvselect makes them; not their subclasses of other packages, and not the
   same types when Python or a library raises them under our feet.
@@ -16,10 +16,10 @@ from types import TracebackType
 
 import tvselect
 from tvselect.bandit.journal import JournalError
+from tvselect.inputs import InputError
 from tvselect.runs.errors import RunError
-from tvselect.sources import SourceError
 
-OURS = (SourceError, RunError, JournalError)
+OURS = (InputError, RunError, JournalError)
 PLAIN = (ValueError, TypeError, OSError, FileNotFoundError, PermissionError)
 HOME = str(Path(tvselect.__file__).parent)
 

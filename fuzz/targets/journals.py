@@ -30,7 +30,7 @@ from tvselect.bandit.play import Play
 from tvselect.bandit.stopping import Stopping
 from tvselect.inputs import OutcomeReader
 from tvselect.rewards import LassoReward
-from tvselect.selectors.head import Head
+from tvselect.selectors.encoding import StreamEncoder, store_encoder
 from tvselect.selectors.journals import begin_journals
 from tvselect.selectors.passes import Passes
 from tvselect.selectors.stream import Stream
@@ -171,12 +171,12 @@ def sound_heads() -> list[bytes]:
     made = []
     for text, decoys in HEADS:
         source = _source(text)
-        head = Head(source.names, source.categorical, decoys=decoys)
+        head = StreamEncoder(source.names, source.categorical, decoys=decoys)
         head.see(next(source.batches(12, 0, np.random.default_rng(0))), 3)
-        made.append(head.to_bytes())
+        made.append(store_encoder(head))
         head.n_rows = 1000
-        head._numbers, head._labels = [], []
-        made.append(head.to_bytes())
+        head.held_numbers, head.held_labels = [], []
+        made.append(store_encoder(head))
     return made
 
 
@@ -184,7 +184,7 @@ def _stream(text: bool, decoys: bool) -> Stream:
     source = _source(text)
     n_arms = len(source.names) + (4 if decoys else 0)
     chain = ThompsonChain(Arms(n_arms), Oracle(None, n_arms), Stopping(), entropy=1, chain=0)
-    head = Head(source.names, source.categorical, decoys=decoys)
+    head = StreamEncoder(source.names, source.categorical, decoys=decoys)
     header = Header("4f1c", 1, n_arms, 1, {}, "0.1.0")
     return Stream(
         header, LassoReward(), [chain], head, OutcomeReader(), MemoryJournal(), None, None

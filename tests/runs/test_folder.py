@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from tvselect.inputs.facts import LeftOut, OutcomeProfile, ReadingMode, TableFacts
 from tvselect.runs.errors import RunError
 from tvselect.runs.folder import Run, RunFolder, new_folder, write_text
 from tvselect.runs.plan import Plan, Settings
@@ -12,10 +13,15 @@ from tvselect.runs.records import to_dict
 
 
 def make_run():
+    facts = TableFacts(
+        where="t.csv", n_columns=3, mode=ReadingMode(False, "small", 10),
+        outcome=OutcomeProfile("y", "gaussian", False, False, 10, 0, 10, ()),
+        left_out={"id": LeftOut("identifier")}, dates=("b",), numbers={"a": "?"},
+        infinite={"a": 2}, missing=("a", "b"), copies=(("a", "b"),),
+    )  # fmt: skip
     plan = Plan(
-        table="/data/t.csv", delimiter=",", decimal=".", target="y", family="gaussian",
-        stream=False, n_rows=10, n_incomplete=0, columns=("a", "b"), numbers=(), dates=("b",),
-        always=(), groups={"g": ("a", "b")}, left_out={"id": "an identifier"}, decisions=("So.",),
+        table="/data/t.csv", delimiter=",", decimal=".", columns=("a", "b"), always=(),
+        groups={"g": ("a", "b")}, facts=facts,
     )  # fmt: skip
     return Run(
         schema=1, version="1", versions={"numpy": "2"}, command="tvs", created="now", state="done",
@@ -40,9 +46,12 @@ def test_a_run_comes_back(tmp_path):
         (lambda run: run["settings"].update(reward="gold"), "settings.reward"),
         (lambda run: run["plan"].update(columns=["a", 1]), "plan.columns"),
         (lambda run: run["plan"].update(groups={"g": "a"}), "plan.groups.g"),
+        (lambda run: run["plan"]["facts"]["left_out"]["id"].update(reason="dull"),
+         "plan.facts.left_out.id.reason"),
+        (lambda run: run["plan"]["facts"]["mode"].update(stream=1), "plan.facts.mode.stream"),
         (lambda run: run.update(settings=[]), "settings"),
     ],
-)
+)  # fmt: skip
 def test_a_changed_run_is_refused(change, where, tmp_path):
     values = json.loads(json.dumps(to_dict(make_run())))
     change(values)

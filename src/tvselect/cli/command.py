@@ -24,11 +24,12 @@ COMMANDS: dict[str, Callable[[Options, Terminal], int]] = {
     "demo": demo.run,
     "completion": completion.run,
 }
-IN_OPTIONS = {
-    "leave the column out with columns=": "leave the column out with --exclude",
-    "with columns=": "with --exclude",
-    "say family='gaussian'": "say --family gaussian",
-    "batch_size=": "--batch-size ",
+OPTION_OF = {
+    "columns": "--exclude",
+    "family": "--family gaussian",
+    "batch_size": "--batch-size",
+    "delimiter": "--sep",
+    "stream": "say --stream",
 }
 
 
@@ -68,7 +69,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split())
+    from tvselect.inputs.errors import InputError
+    from tvselect.sources.opening import UnknownFormatError
+
+    if isinstance(error, UnknownFormatError):
+        return (
+            f"{error.where}: a file ending in {error.suffix!r} cannot be read; save it as .csv, "
+            ".tsv, .parquet, .feather or .arrow"
+        )
+    worded = error.worded(OPTION_OF) if isinstance(error, InputError) else str(error)
+    text = " ".join(worded.split())
     if isinstance(error, MemoryError):
         return "the table does not fit into memory; say --stream"
     if isinstance(error, OSError) and error.strerror and error.filename:
@@ -79,8 +89,6 @@ def _one_line(error: Exception) -> str:
     if not isinstance(error, known):
         kind = type(error).__name__
         return f"this should not happen ({kind}: {text}); run again with --debug and tell us"
-    for python, option in IN_OPTIONS.items():
-        text = text.replace(python, option)
     return text
 
 

@@ -21,8 +21,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
     from tvselect.report import prepare
     from tvselect.runners import open_runner
     from tvselect.runs.folder import new_folder
-    from tvselect.runs.look import Wishes, look
-    from tvselect.runs.plan import Settings, make_reward
+    from tvselect.runs.inspection import TableOptions, inspect_table
+    from tvselect.runs.plan import Settings, describe_plan, make_reward
     from tvselect.runs.play import start
 
     _refuse_contradictions(options)
@@ -41,9 +41,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
     if settings.cluster is not None:
         open_runner(settings.cluster).close()  # a wrong address shows before a table is read
     reward = make_reward(settings)
-    plan, table = look(
+    plan, files, table = inspect_table(
         options.table,
-        Wishes(
+        TableOptions(
             target=options.target,
             stream=True if _wants_stream(options) else options.stream,
             family=options.family,
@@ -58,9 +58,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
         ),
     )
     settings = _planned(plan, settings, options.plays)
-    for sentence in plan.decisions:
+    for sentence in describe_plan(plan):
         terminal.say(f"  {sentence}")
-    if plan.left_out:
+    if plan.facts.left_out:
         terminal.say("  (--include NAME keeps a column, --exclude NAME leaves one out)")
     terminal.say(f"  {_the_game(plan, settings)}")
     folder = new_folder(options.out, options.table)
@@ -69,6 +69,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
         plan,
         settings,
         folder,
+        files=files,
         table=table,
         command=shlex.join(["tvs", *options.arguments]),
         verbose=int(terminal.is_live),

@@ -11,7 +11,7 @@ from scipy.linalg import solve
 from sklearn.covariance import ledoit_wolf, shrunk_covariance
 
 from tvselect.decoys.noise import noise_of_rows
-from tvselect.inputs.stored import read_arrays
+from tvselect.inputs.npz import read_arrays
 
 Floats = NDArray[np.float64]
 

@@ -7,13 +7,14 @@ from typing import Any
 from tvselect.report import Findings, gather, render
 from tvselect.runs.errors import RunError
 from tvselect.runs.folder import Run, RunFolder, write_text
+from tvselect.runs.plan import describe_plan
 
 INSTALL = "pip install 'tvselect[cli]'"
 
 
 def write_pages(run: Run, folder: RunFolder, selector: Any, X: Any, y: Any) -> str:
     """Write findings.json and report.html; returns why there is no page, or nothing."""
-    notes = [*run.plan.decisions, *run.warnings]
+    notes = [*describe_plan(run.plan), *run.warnings]
     if run.state == "interrupted":
         notes.insert(0, f"Interrupted after {run.n_plays} plays; 'tvs resume' goes on.")
     findings = gather(

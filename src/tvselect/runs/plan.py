@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tvselect.inputs.facts import TableFacts
+from tvselect.inputs.outcome import Family
+from tvselect.report.decisions import describe_table
+
 RewardName = Literal["bart", "lasso", "importance", "pvalue"]
-Family = Literal["gaussian", "probit"]
 REWARDS: tuple[RewardName, ...] = ("bart", "lasso", "importance", "pvalue")
 
 
@@ -62,43 +65,48 @@ class Plan:
         Path, folder, glob or URL.
     delimiter, decimal : str or None
         Of a CSV.
-    target : str
-    family : {"gaussian", "probit"}
-    stream : bool
-        Whether rows are read batch by batch.
-    n_rows, n_incomplete : int
-        Rows with a target, and without one; these are not used.
     columns : tuple of str
         Those to choose from.
-    numbers : tuple of str
-        Columns of text that are read as numbers.
-    dates : tuple of str
-        Columns of dates that are read as numbers.
     always : tuple of str
         Columns that are part of every play.
     groups : dict
         Columns that are one arm, by label.
-    left_out : dict
-        Why a column is not among ``columns``.
-    decisions : tuple of str
-        All of this in sentences.
+    facts : TableFacts
+        What was found out about the table.
     """
 
     table: str
     delimiter: str | None
     decimal: str | None
-    target: str
-    family: Family
-    stream: bool
-    n_rows: int
-    n_incomplete: int
     columns: tuple[str, ...]
-    numbers: tuple[str, ...]
-    dates: tuple[str, ...]
     always: tuple[str, ...]
     groups: dict[str, tuple[str, ...]]
-    left_out: dict[str, str]
-    decisions: tuple[str, ...]
+    facts: TableFacts
+
+    @property
+    def target(self) -> str:
+        """The column to explain."""
+        return self.facts.outcome.name
+
+    @property
+    def family(self) -> Family:
+        """A continuous outcome, or two classes."""
+        return self.facts.outcome.family
+
+    @property
+    def stream(self) -> bool:
+        """Whether rows are read batch by batch."""
+        return self.facts.mode.stream
+
+    @property
+    def n_rows(self) -> int:
+        """Rows with a target."""
+        return self.facts.outcome.n_rows
+
+
+def describe_plan(plan: Plan) -> list[str]:
+    """All decisions about a table in sentences."""
+    return describe_table(plan.facts, len(plan.columns), plan.groups, plan.always)
 
 
 def make_reward(settings: Settings) -> Any:

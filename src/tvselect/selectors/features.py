@@ -14,6 +14,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs import Table, read_table
+from tvselect.selectors.encoding.onehot import one_hot
+
 Groups = Mapping[Hashable, Sequence[Any]] | Sequence[Hashable] | None
 
 
@@ -80,64 +83,47 @@ def decoy_name(name: str) -> str:
     return f"knockoff of {name}"
 
 
-def needs_encoding(X: Any) -> bool:
-    """Whether a table is a data frame with text, categories or (to be refused) dates."""
-    frame = nw.from_native(X, pass_through=True)
-    return isinstance(frame, nw.DataFrame) and any(
-        dtype in (nw.String, nw.Categorical, nw.Enum) or dtype.is_temporal()
-        for dtype in frame.schema.values()
-    )
+def is_frame(X: Any) -> bool:
+    """Whether a table is a data frame or a :class:`Table`, and no array."""
+    return isinstance(X, Table) or nw.dependencies.is_into_dataframe(X)
 
 
-def encode_categories(X: Any) -> Features:
-    """Columns of numbers from a data frame: one 0/1 column per category, NaN for missing."""
-    frame = nw.from_native(X, eager_only=True)
-    columns: list[NDArray[np.float64]] = []
-    feature_of: list[int] = []
-    for j, name in enumerate(frame.columns):
-        series = frame.get_column(name)
-        if series.dtype in (nw.String, nw.Categorical, nw.Enum):
-            series = series.cast(nw.String)
-            missing = series.is_null().to_numpy()
-            labels = np.array(series.fill_null("").to_list(), dtype=str)
-            if missing.all():
-                columns.append(np.full(len(labels), np.nan))
-                feature_of.append(j)
-            for label in np.unique(labels[~missing]):
-                columns.append(np.where(missing, np.nan, labels == label))
-                feature_of.append(j)
-        elif series.dtype.is_numeric() or series.dtype == nw.Boolean:
-            columns.append(series.cast(nw.Float64).to_numpy())
-            feature_of.append(j)
-        else:
-            raise TypeError(
-                f"column {str(name)!r} of X holds {series.dtype}; make it numbers, text or "
-                "categories, or leave it out"
-            )
-    return Features(np.column_stack(columns), tuple(map(str, frame.columns)), np.array(feature_of))
+def read_features(X: Any) -> Features:
+    """Columns of numbers from a table: one 0/1 column per category, NaN for missing.
 
+    Parameters
+    ----------
+    X : array-like (rows, columns), a pandas, polars or Arrow data frame, or a Table
 
-def refuse_nonfinite(features: Features, takes_missing: bool, *, takes_empty: bool = False) -> None:
-    """Raise a ValueError that names the first column with values that cannot be used.
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`tvselect.inputs.read_table`.
 
-    These are infinite ones, missing ones where the reward takes none, and columns without
-    any value unless ``takes_empty``: a batch of a stream may have such columns.
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> features = read_features(pd.DataFrame({"n": [1.5, 2.5], "t": ["b", "a"]}))
+    >>> features.X
+    array([[1.5, 0. , 1. ],
+           [2.5, 1. , 0. ]])
+    >>> features.feature_of
+    array([0, 1, 1])
     """
-    X = features.X
-    with np.errstate(over="ignore", invalid="ignore"):
-        if X.dtype.kind != "f" or np.isfinite(X.sum()):
-            return
-    missing = np.isnan(X)
-    for bad, what in (
-        (np.isinf(X).any(axis=0), "infinity"),
-        (missing.any(axis=0) & (not takes_missing), "NaN, which the reward cannot take,"),
-        (missing.all(axis=0) & (not takes_empty), "no value at all"),
-    ):
-        places = np.flatnonzero(bad)
-        if places.size:
-            name = features.names[features.feature_of[places[0]]]
-            others = f" and {places.size - 1} more" if places.size > 1 else ""
-            raise ValueError(f"X contains {what} in column {name!r}{others}")
+    table = read_table(X)
+    if not table.categorical.any():
+        return Features(table.numbers(), table.names, np.arange(table.n_columns))
+    widths = np.ones(table.n_columns, dtype=np.int64)
+    texts = {int(j): table.text(int(j)) for j in np.flatnonzero(table.categorical)}
+    widths[list(texts)] = [max(1, len(text.levels)) for text in texts.values()]
+    starts = np.cumsum(widths) - widths
+    out = np.empty((table.n_rows, widths.sum()), order="F")
+    numeric = np.flatnonzero(~table.categorical)
+    if numeric.size:
+        out[:, starts[numeric]] = table.numbers(numeric)
+    for j, text in texts.items():
+        out[:, starts[j] : starts[j] + widths[j]] = one_hot(text.codes, int(widths[j]))
+    return Features(out, table.names, np.repeat(np.arange(table.n_columns), widths))
 
 
 def deal(features: Features, groups: Groups, always_include: Sequence[Any] | None) -> Deal:

@@ -15,13 +15,19 @@ from tvselect.bandit.chain import Payoffs, ThompsonChain, Turn
 from tvselect.bandit.journal import Header, Journal, MemoryJournal
 from tvselect.bandit.play import Play
 from tvselect.inputs import Outcome, OutcomeReader
+from tvselect.inputs.errors import located
+from tvselect.inputs.finite import refuse_nonfinite
 from tvselect.rewards import Data, Reward
 from tvselect.rewards.base import Feedback
 from tvselect.runners import Run
-from tvselect.selectors.encoding import Encoding
-from tvselect.selectors.features import Deal, Features, Groups, deal, refuse_nonfinite
+from tvselect.selectors.encoding import (
+    ColumnEncoding,
+    StreamEncoder,
+    restore_encoder,
+    store_encoder,
+)
+from tvselect.selectors.features import Deal, Features, Groups, deal
 from tvselect.selectors.game import learn_all, pay, payoffs_of_arms
-from tvselect.selectors.head import Head
 from tvselect.sources import Batch
 
 HEAD_KEY = 2**32 - 2
@@ -37,7 +43,7 @@ def deal_stream(
     return deal(Features(np.empty((0, 0)), names, feature_of), groups, always_include)
 
 
-def with_decoys(dealt: Deal, encoding: Encoding) -> Deal:
+def with_decoys(dealt: Deal, encoding: ColumnEncoding) -> Deal:
     """The deal with one more arm for every decoy."""
     decoys = encoding.n_columns + np.flatnonzero(dealt.arm_of_feature[encoding.decoy_of] >= 0)
     return Deal(
@@ -58,7 +64,7 @@ class Stream:
         What the journals are written for.
     reward : Reward
     chains : list of ThompsonChain
-    head : Head
+    head : StreamEncoder
     outcomes : OutcomeReader
     memory : MemoryJournal
     groups, always_include
@@ -68,12 +74,12 @@ class Stream:
     header: Header
     reward: Reward
     chains: list[ThompsonChain]
-    head: Head
+    head: StreamEncoder
     outcomes: OutcomeReader
     memory: MemoryJournal
     groups: Groups
     always_include: Sequence[Any] | None
-    _dealt: tuple[Encoding, Deal] | None = field(default=None, init=False)
+    _dealt: tuple[ColumnEncoding, Deal] | None = field(default=None, init=False)
 
     @property
     def n_batches(self) -> int:
@@ -97,9 +103,9 @@ class Stream:
                 raise disk.damaged_at("outcome") from error
         self.recall()
 
-    def _stored_head(self, disk: Journal, blob: bytes) -> Head:
+    def _stored_head(self, disk: Journal, blob: bytes) -> StreamEncoder:
         try:
-            head = Head.from_bytes(blob)
+            head = restore_encoder(blob)
         except ValueError as error:
             raise disk.damaged_at("head") from error
         settings = ((h.names, h.decoys, h.max_cuts) for h in (head, self.head))
@@ -178,7 +184,7 @@ class Stream:
         turns = [chain.turns()[0] for chain in self.chains]
         return learn_all(self.chains, turns, run([partial(pay, payoffs, turn) for turn in turns]))
 
-    def _deal(self, encoding: Encoding) -> Deal:
+    def _deal(self, encoding: ColumnEncoding) -> Deal:
         """The arms' columns, dealt out anew only when the encoding is another one."""
         if self._dealt is None or self._dealt[0] is not encoding:
             feature_of = encoding.feature_of
@@ -186,16 +192,16 @@ class Stream:
             self._dealt = encoding, with_decoys(dealt, encoding)
         return self._dealt[1]
 
-    def _news(self, head: Head, outcomes: OutcomeReader) -> dict[str, bytes]:
+    def _news(self, head: StreamEncoder, outcomes: OutcomeReader) -> dict[str, bytes]:
         """The head and the family, where the batch has changed them."""
         news = {}
         if self.head.n_batches > head.n_batches:
-            news["head"] = self.head.to_bytes()
+            news["head"] = store_encoder(self.head)
         if self.outcomes.family != outcomes.family or self.outcomes.classes is not outcomes.classes:
             news["outcome"] = self.outcomes.to_bytes()
         return news
 
-    def _encoding(self, batch: Batch) -> Encoding:
+    def _encoding(self, batch: Batch) -> ColumnEncoding:
         """The encoding of a batch; the head takes the batch in while it has room."""
         # Early journals may keep the head of a batch whose plays they do not hold.
         if not self.head.is_full and self.head.n_batches <= self.n_batches:
@@ -216,14 +222,14 @@ class Reading:
     Attributes
     ----------
     reward : Reward
-    encoding : Encoding
+    encoding : ColumnEncoding
     dealt : Deal
     decoy_key : int
     outcomes : OutcomeReader
     """
 
     reward: Reward
-    encoding: Encoding
+    encoding: ColumnEncoding
     dealt: Deal
     decoy_key: int
     outcomes: OutcomeReader
@@ -246,19 +252,18 @@ def read_target(outcomes: OutcomeReader, batch: Batch, number: int) -> Outcome |
     try:
         return outcomes.read(batch.target(), batch.n_rows)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"batch {number}: {error}") from None
+        raise located(error, f"batch {number}") from None
 
 
 def batch_feedback(
-    reward: Reward, encoding: Encoding, batch: Batch, outcome: Outcome, decoy_key: int
+    reward: Reward, encoding: ColumnEncoding, batch: Batch, outcome: Outcome, decoy_key: int
 ) -> Feedback:
     """The feedback of one batch: only the played columns are read."""
 
     def feedback(columns: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
         X = encoding.values(batch, columns, decoy_key, np.nan if reward.takes_missing else 0.0)
         names = encoding.column_names(columns)
-        features = Features(X, names, np.arange(columns.size))
-        refuse_nonfinite(features, reward.takes_missing, takes_empty=True)
+        refuse_nonfinite(X, names, reward.takes_missing, takes_empty=True)
         data = Data(X, outcome, names, None, encoding.cuts.take(columns), len(encoding.cuts.names))
         return reward.start(data)(np.arange(columns.size), rng)
 

@@ -21,15 +21,15 @@ from tvselect.bandit.chain import ThompsonChain
 from tvselect.bandit.journal import Header, MemoryJournal, SqliteJournal
 from tvselect.bandit.oracle import MEDIAN_MODEL_COST, Oracle
 from tvselect.bandit.stopping import Stopping
-from tvselect.inputs import OutcomeReader
+from tvselect.inputs import InputError, OutcomeReader
 from tvselect.rewards import Reward
 from tvselect.runners import HereRunner, Runner, open_runner, opened
 from tvselect.runners.base import call
 from tvselect.selectors.base import BanditSelector
-from tvselect.selectors.features import Deal, Groups, needs_encoding
+from tvselect.selectors.encoding import StreamEncoder
+from tvselect.selectors.features import Deal, Groups, is_frame
 from tvselect.selectors.fingerprint import fingerprint
 from tvselect.selectors.game import widest_window
-from tvselect.selectors.head import Head
 from tvselect.selectors.history import History
 from tvselect.selectors.journals import begin_journals, stored_window
 from tvselect.selectors.passes import Passes
@@ -285,9 +285,10 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         self._check_parameters()
         reward = as_reward(self.reward)
         if self.batch_size < reward.min_rows:
-            raise ValueError(
-                f"batch_size={self.batch_size} is too small: {type(reward).__name__} needs at "
-                f"least {reward.min_rows} rows"
+            raise InputError(
+                f"batches of {self.batch_size} rows are too small: {type(reward).__name__} needs "
+                f"at least {reward.min_rows}",
+                "take more rows with {batch_size}",
             )
         if not source.can_repeat and self.n_rounds != 1:
             raise ValueError(
@@ -388,7 +389,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
                 )
                 for k in range(self.n_chains)
             ],
-            head=Head(
+            head=StreamEncoder(
                 source.names,
                 source.categorical,
                 decoys=self.decoys is not None,
@@ -446,11 +447,10 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
                 "This StreamingThompsonSelector estimator requires y to be passed, but the target "
                 "y is None."
             )
-        if needs_encoding(X):
+        if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             return ArraySource(X, y)
-        checked = validate_data(self, X, reset=reset, ensure_all_finite=False)
-        return ArraySource(X if hasattr(self, "feature_names_in_") else checked, y)
+        return ArraySource(validate_data(self, X, reset=reset, ensure_all_finite=False), y)
 
     def _check_parameters(self) -> None:
         check_scalar(self.batch_size, "batch_size", Integral, min_val=1)

@@ -18,7 +18,8 @@ from tvselect.bandit.chain import ThompsonChain
 from tvselect.bandit.journal import Header, Journal, MemoryJournal
 from tvselect.bandit.oracle import MEDIAN_MODEL_COST, Oracle
 from tvselect.bandit.stopping import Stopping
-from tvselect.inputs import Numbered, read_outcome
+from tvselect.inputs import Numbered, Table, read_outcome
+from tvselect.inputs.finite import refuse_nonfinite
 from tvselect.rewards import Data, Reward
 from tvselect.runners import Runner, opened
 from tvselect.selectors.base import BanditSelector
@@ -27,9 +28,8 @@ from tvselect.selectors.features import (
     Features,
     Groups,
     deal,
-    encode_categories,
-    needs_encoding,
-    refuse_nonfinite,
+    is_frame,
+    read_features,
 )
 from tvselect.selectors.fingerprint import fingerprint, identity_of
 from tvselect.selectors.game import INTERRUPTED, payoffs_of_arms, play_all, widest_window
@@ -274,9 +274,13 @@ class ThompsonSelector(BanditSelector):
                 "This ThompsonSelector estimator requires y to be passed, but the target y is None."
             )
         checks: dict[str, Any] = {"ensure_all_finite": False, "ensure_min_samples": 2}
-        if needs_encoding(X):
-            validate_data(self, X, skip_check_array=True)
-            features = encode_categories(X)
+        if is_frame(X):
+            if isinstance(X, Table):
+                self.n_features_in_ = X.n_columns
+                self.feature_names_in_ = np.array(X.names, dtype=object)
+            else:
+                validate_data(self, X, skip_check_array=True)
+            features = read_features(X)
             check_array(features.X, input_name="X", **checks)
         else:
             X = validate_data(self, X, **checks)
@@ -286,7 +290,7 @@ class ThompsonSelector(BanditSelector):
                 Numbered(X.shape[1]) if names is None else tuple(names),
                 np.arange(X.shape[1]),
             )
-        refuse_nonfinite(features, reward.takes_missing)
+        refuse_nonfinite(features.X, features.column_names, reward.takes_missing)
         return features
 
     def _weights(

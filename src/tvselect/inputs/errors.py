@@ -1,0 +1,59 @@
+"""Data that cannot be used: what is wrong, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+IN_PYTHON = {
+    "columns": "columns=",
+    "family": "family='gaussian'",
+    "batch_size": "batch_size=",
+    "delimiter": "delimiter=",
+    "stream": "read it as a stream",
+}
+Raised = TypeVar("Raised", bound=Exception)
+
+
+class InputError(ValueError):
+    """What is wrong, and a remedy whose parameters are spelt for whoever reads it.
+
+    Parameters
+    ----------
+    problem : str
+    remedy : str
+        Parameters in braces: ``"leave it out with {columns}"``.
+
+    Examples
+    --------
+    >>> error = InputError("column 'a' holds lists", "leave it out with {columns}")
+    >>> str(error)
+    "column 'a' holds lists; leave it out with columns="
+    >>> error.worded({"columns": "--exclude"})
+    "column 'a' holds lists; leave it out with --exclude"
+    """
+
+    def __init__(self, problem: str, remedy: str = "") -> None:
+        self.problem, self.remedy = problem, remedy
+        super().__init__(self.worded(IN_PYTHON))
+
+    def worded(self, spelling: Mapping[str, str]) -> str:
+        """The error in one sentence, with this spelling of the parameters."""
+        if not self.remedy:
+            return self.problem
+        return f"{self.problem}; {self.remedy.format_map(spelling)}"
+
+
+class SourceError(InputError):
+    """Data that cannot be read; says where, which column and what to do."""
+
+
+class ColumnTypeError(SourceError, TypeError):
+    """A column that holds neither numbers nor text."""
+
+
+def located(error: Raised, where: str) -> Raised:
+    """The same error, with the place where it happened in front."""
+    if isinstance(error, InputError):
+        return type(error)(f"{where}: {error.problem}", error.remedy)
+    return type(error)(f"{where}: {error}")
