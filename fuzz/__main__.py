@@ -158,9 +158,9 @@ def page(rows: dict[str, str], command: str) -> list[str]:
         "load a pickle: that would be a fault, too. A reader that is run again alone, after a "
         "change of its code, has a row of that commit.",
         "",
-        "Our own errors are `SourceError` (and `ColumnTypeError`, one of its kind), `RunError` and "
-        "`JournalError`; and `ValueError`, `TypeError` and `OSError` where tvselect or "
-        "tvstudy itself raises them.",
+        "Our own errors are `InputError` (`SourceError` is one of its kind), `RunError`, "
+        "`RecordError` and `JournalError`; and `ValueError`, `TypeError` and `OSError` where "
+        "tvselect or tvstudy itself raises them.",
         "",
         "| reader | what is read | cases | seed | faults | slowest (case), s | peak, MB | outcomes "
         "| commit |",

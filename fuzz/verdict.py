@@ -1,6 +1,6 @@
 """Which errors are our own.
 
-- ``SourceError`` (with ``ColumnTypeError``), ``RunError``, ``RecordError`` and ``JournalError``,
+- ``InputError`` (with ``SourceError``), ``RunError``, ``RecordError`` and ``JournalError``,
   always.
 - Plain ``ValueError``, ``TypeError``, ``OSError`` and the errors of a missing or forbidden file,
   if a ``raise`` in tvselect or tvstudy makes them; not their subclasses of other packages, and
@@ -18,11 +18,11 @@ from types import TracebackType
 import tvselect
 import tvstudy
 from tvselect.bandit.journal import JournalError
+from tvselect.inputs import InputError
 from tvselect.records import RecordError
 from tvselect.runs.errors import RunError
-from tvselect.sources import SourceError
 
-OURS = (SourceError, RunError, RecordError, JournalError)
+OURS = (InputError, RunError, RecordError, JournalError)
 PLAIN = (ValueError, TypeError, OSError, FileNotFoundError, PermissionError)
 HOMES = tuple(str(Path(package.__file__).parent) for package in (tvselect, tvstudy))
 

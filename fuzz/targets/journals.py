@@ -27,7 +27,7 @@ from tvselect.bandit.play import Play
 from tvselect.inputs import OutcomeReader
 from tvselect.rewards import LassoReward
 from tvselect.selectors.batches import StreamState, known_batches
-from tvselect.selectors.head import Head
+from tvselect.selectors.encoding import StreamEncoder, store_encoder
 from tvselect.selectors.layout import lay_out_arms
 from tvselect.sources import ArraySource
 
@@ -167,19 +167,19 @@ def sound_heads() -> list[bytes]:
     made = []
     for text, decoys in HEADS:
         source = _source(text)
-        head = Head(source.names, source.categorical, decoys=decoys)
+        head = StreamEncoder(source.names, source.categorical, decoys=decoys)
         head.see(next(source.batches(12, 0, np.random.default_rng(0))), 3)
-        made.append(head.to_bytes())
+        made.append(store_encoder(head))
         head.n_rows = 1000
         head._numbers, head._labels = [], []
-        made.append(head.to_bytes())
+        made.append(store_encoder(head))
     return made
 
 
 def _stream(text: bool, decoys: bool) -> StreamState:
     source = _source(text)
     layout = lay_out_arms(source.names, decoyed=~source.categorical if decoys else None)
-    encoder = Head(source.names, source.categorical, decoys=decoys)
+    encoder = StreamEncoder(source.names, source.categorical, decoys=decoys)
     return StreamState(LassoReward(), layout, encoder, OutcomeReader(), entropy=1)
 
 

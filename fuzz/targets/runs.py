@@ -10,6 +10,7 @@ from fuzz.targets.base import Target
 from fuzz.targets.journals import sound_journal
 from fuzz.targets.tables import CSV_TOKENS, csv_seeds
 from tvselect.bandit.stopping import StopReason
+from tvselect.inputs.facts import LeftOut, OutcomeProfile, ReadingMode, TableFacts
 from tvselect.records import to_json
 from tvselect.report.findings import (
     About,
@@ -52,11 +53,15 @@ def table() -> bytes:
 @cache
 def sound_run() -> RunRecord:
     """What run.json says of a finished run."""
+    facts = TableFacts(
+        where="table.csv", n_columns=4, mode=ReadingMode(False, "small", 12, True),
+        outcome=OutcomeProfile("y", "probit", False, False, 12, 0, 2, ("0", "1")),
+        left_out={"id": LeftOut("identifier"), "one": LeftOut("constant", "1")}, dates=(),
+        numbers={"n": "?"}, infinite={"x": 1}, missing=("x",), copies=(("n", "x"),),
+    )  # fmt: skip
     plan = Plan(
-        table="table.csv", delimiter=",", decimal=".", target="y", family="probit", stream=False,
-        n_rows=12, n_incomplete=0, columns=COLUMNS, numbers=("n",), dates=(), always=("n",),
-        groups={"words": ("text",)}, left_out={"id": "an identifier by its name"},
-        decisions=("table.csv: 12 rows.",),
+        table="table.csv", delimiter=",", decimal=".", columns=COLUMNS, always=("n",),
+        groups={"words": ("text",)}, facts=facts,
     )  # fmt: skip
     return RunRecord(
         schema=1, version="0.1.0", versions={"python": "3.11.0"}, command="tvs select table.csv",

@@ -17,7 +17,7 @@ import pyarrow.parquet
 from fuzz.mutation import TABLE
 from fuzz.targets.base import Target
 from tvselect.runs.data import open_stream, prepare, sample
-from tvselect.runs.look import Wishes, look
+from tvselect.runs.inspection import TableOptions, inspect_table
 from tvselect.sources import CsvSource, Source, open_source
 
 ROWS_AT_ONCE = 7
@@ -90,7 +90,7 @@ def read_csv(data: bytes, folder: Path) -> None:
 
 def look_at(path: Path, stream: bool | None) -> None:
     """As ``tvs select`` does before the first play."""
-    plan, table = look(str(path), Wishes(target="y", stream=stream))
+    plan, _, table = inspect_table(str(path), TableOptions(target="y", stream=stream))
     if plan.stream:
         read_all(open_stream(plan))
         sample(plan)

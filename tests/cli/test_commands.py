@@ -229,7 +229,7 @@ class TestStream:
         assert found["n_plays"] == 60
 
     def test_many_rows(self, answer, here, monkeypatch):
-        monkeypatch.setattr("tvselect.runs.look.ROWS_IN_MEMORY", 2000)
+        monkeypatch.setattr("tvselect.runs.inspection.ROWS_IN_MEMORY", 2000)
         path = self.stream(here, ".parquet")
         options = ["--reward", "pvalue", "--seed", "1"]
         found = answer("select", path, "-t", "y", *options)
@@ -238,7 +238,7 @@ class TestStream:
         assert answer("select", path, "-t", "y", *QUICK, "--no-stream")["stream"] is False
 
     def test_little_memory(self, answer, here, monkeypatch):
-        monkeypatch.setattr("tvselect.runs.look.available_memory", lambda: 100_000)
+        monkeypatch.setattr("tvselect.runs.inspection.available_memory", lambda: 100_000)
         found = answer("select", self.stream(here, ".csv"), "-t", "y", "--reward", "pvalue")
         assert found["stream"] is True
 

@@ -23,16 +23,16 @@ from fuzz.targets.tables import look_at, read_all
 from tvselect.bandit.journal import JournalError, SqliteJournal
 from tvselect.bandit.journal.base import Record, _checksum, _unpack
 from tvselect.inputs import OutcomeReader
-from tvselect.inputs.stored import read_arrays
+from tvselect.inputs.arrow import as_days
+from tvselect.inputs.npz import read_arrays
 from tvselect.report.findings import Findings
-from tvselect.runs.columns import dates_to_numbers
 from tvselect.runs.data import open_planned
 from tvselect.runs.errors import RunError
 from tvselect.runs.folder import RunFolder
 from tvselect.runs.names import read_groups
 from tvselect.runs.pages import read_findings, render_again
 from tvselect.runs.transform import transform
-from tvselect.selectors.head import Head
+from tvselect.selectors.encoding import restore_encoder
 from tvselect.sources import CsvSource, FeatherSource, ParquetSource, SourceError
 from tvstudy.datasets import load_direct_mail
 from tvstudy.rows import read_rows, write_parquet
@@ -86,10 +86,10 @@ def test_a_bomb_of_gzip(tmp_path):
     path = tmp_path / "t.csv.gz"
     with gzip.open(path, "wb") as file:
         file.write(b"x,text,y\n" + b"1,a,2\n" * 20_000_000)
-    with pytest.raises(RunError, match=r"unpacks to more than [\d,]+ bytes"):
+    with pytest.raises(SourceError, match=r"unpacks to more than [\d,]+ bytes"):
         look_at(path, stream=False)
     make_folder(tmp_path)
-    with pytest.raises(RunError, match="unpacks to more than"):
+    with pytest.raises(SourceError, match="unpacks to more than"):
         transform(RunFolder(tmp_path / "run"), str(path), str(tmp_path / "out.csv"))
     with pytest.raises(ValueError, match="too large for the mail experiment"):
         load_direct_mail(path)
@@ -184,7 +184,7 @@ def test_stored_arrays_that_are_none(blob):
     with pytest.raises(ValueError, match="no stored arrays"):
         read_arrays(blob)
     with pytest.raises(ValueError, match="no stored arrays"):
-        Head.from_bytes(blob)
+        restore_encoder(blob)
     with pytest.raises(JournalError, match="damaged at 'head'"):
         restore("head", blob, text=True, decoys=False)
 
@@ -194,7 +194,7 @@ def test_a_head_with_an_array_that_does_not_fit(number):
     blob = sound_heads()[number]
     with np.load(io.BytesIO(blob)) as file:
         arrays = dict(file)
-    Head.from_bytes(blob)
+    restore_encoder(blob)
     for name, array in arrays.items():
         if name == "knockoffs" and array.size == 0:
             continue
@@ -209,7 +209,7 @@ def test_a_head_with_an_array_that_does_not_fit(number):
             made = io.BytesIO()
             np.savez(made, **{**arrays, name: other})
             try:
-                Head.from_bytes(made.getvalue())
+                restore_encoder(made.getvalue())
             except ValueError:
                 continue
             # A number may be another number, and an archive twice is still an archive.
@@ -310,9 +310,9 @@ def test_a_target_of_numbers_that_arrow_does_not_read(tmp_path):
 
 def test_dates_that_no_timestamp_can_say():
     days = pa.chunked_array([pa.array([-(2**31), 0, 2**31 - 1], pa.int32()).cast(pa.date32())])
-    assert dates_to_numbers(days).tolist() == [-(2.0**31), 0.0, 2.0**31 - 1]
+    assert as_days(days).tolist() == [-(2.0**31), 0.0, 2.0**31 - 1]
     times = pa.chunked_array([pa.array([1_001], pa.int64()).cast(pa.time64("ns"))])
-    assert dates_to_numbers(times).tolist() == [1 / 86_400e6]
+    assert as_days(times).tolist() == [1 / 86_400e6]
 
 
 def test_rows_of_a_study_that_are_none(tmp_path):

@@ -152,17 +152,21 @@ def test_infinite_values_are_left_to_the_reader():
         (np.array([[1, "2"]], dtype=object), TypeError, "'x1' of X holds no numbers"),
         (np.array([["2020-01-01"]], dtype="M8[D]"), TypeError, "'x0' of X holds no numbers"),
         (np.array([[1, date(2020, 1, 1)]], dtype=object), TypeError, "'x1' of X"),
-        (pd.DataFrame({"n": [1], "t": ["x"]}), TypeError, r"'t' of X.*String"),
+        (pd.DataFrame({"n": [1], "t": ["x"]}), TypeError, r"'t' of X holds no numbers"),
         (pd.DataFrame({"n": [1, 2], "t": ["x", 2]}), TypeError, "'t' of X.*mixed or text"),
         (pd.DataFrame({"t": pd.to_datetime(["2020-01-01"])}), TypeError, "'t' of X.*Datetime"),
         (pd.DataFrame({"t": pd.to_timedelta([1])}), TypeError, "'t' of X.*Duration"),
-        (pd.DataFrame({"t": pd.Categorical(["x"])}), TypeError, "'t' of X.*Categorical"),
-        (pd.DataFrame({"t": pd.Categorical([1])}), TypeError, "'t' of X.*Categorical"),
-        (pl.DataFrame({"n": [1], "t": ["x"]}), TypeError, "'t' of X.*String"),
+        (pd.DataFrame({"t": pd.Categorical(["x"])}), TypeError, "'t' of X holds no numbers"),
+        (pd.DataFrame({"t": pd.Categorical([1])}), TypeError, "'t' of X holds no numbers"),
+        (pl.DataFrame({"n": [1], "t": ["x"]}), TypeError, "'t' of X holds no numbers"),
         (pl.DataFrame({"t": [date(2020, 1, 1)]}), TypeError, "'t' of X.*Date"),
-        (pl.DataFrame({"t": ["x"]}, schema={"t": pl.Categorical}), TypeError, "'t' of X.*Categ"),
+        (
+            pl.DataFrame({"t": ["x"]}, schema={"t": pl.Categorical}),
+            TypeError,
+            "'t' of X holds no numbers",
+        ),
         (pl.DataFrame({"t": [[1, 2]]}), TypeError, "'t' of X.*List"),
-        (pa.table({"n": [1], "t": ["x"]}), TypeError, "'t' of X.*String"),
+        (pa.table({"n": [1], "t": ["x"]}), TypeError, "'t' of X holds no numbers"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), ValueError, "2 columns named 'a'"),
         (pd.DataFrame([[1, 2]], columns=[1, "1"]), ValueError, "2 columns named '1'"),
         (pa.table([[1], [2]], names=["a", "a"]), ValueError, "2 columns named 'a'"),
@@ -181,4 +185,4 @@ def test_errors_use_the_name_of_the_argument():
     with pytest.raises(ValueError, match="new_X must have two dimensions"):
         read_table([1.0], what="new_X")
     with pytest.raises(TypeError, match="column 'a' of new_X"):
-        read_table(pd.DataFrame({"a": ["x"]}), what="new_X")
+        read_table(pd.DataFrame({"a": ["x"]}), what="new_X").block(0, 1)

@@ -12,6 +12,7 @@ from tvselect.bandit.journal import SqliteJournal
 from tvselect.bandit.stopping import StopReason
 from tvselect.cli import main
 from tvselect.files import write_text
+from tvselect.inputs.facts import LeftOut, OutcomeProfile, ReadingMode, TableFacts
 from tvselect.records import to_json
 from tvselect.report import Findings
 from tvselect.report.sentences import asked, cautions, reproduction
@@ -22,10 +23,15 @@ from tvselect.runs.plan import Plan, Settings
 
 
 def make_run():
+    facts = TableFacts(
+        where="t.csv", n_columns=3, mode=ReadingMode(False, "small", 10),
+        outcome=OutcomeProfile("y", "gaussian", False, False, 10, 0, 10, ()),
+        left_out={"id": LeftOut("identifier")}, dates=("b",), numbers={"a": "?"},
+        infinite={"a": 2}, missing=("a", "b"), copies=(("a", "b"),),
+    )  # fmt: skip
     plan = Plan(
-        table="/data/t.csv", delimiter=",", decimal=".", target="y", family="gaussian",
-        stream=False, n_rows=10, n_incomplete=0, columns=("a", "b"), numbers=(), dates=("b",),
-        always=(), groups={"g": ("a", "b")}, left_out={"id": "an identifier"}, decisions=("So.",),
+        table="/data/t.csv", delimiter=",", decimal=".", columns=("a", "b"), always=(),
+        groups={"g": ("a", "b")}, facts=facts,
     )  # fmt: skip
     return RunRecord(
         schema=1, version="1", versions={"numpy": "2"}, command="tvs", created="now", state="done",
@@ -50,11 +56,14 @@ def test_a_run_comes_back(tmp_path):
         (lambda run: run["settings"].update(reward="gold"), "settings.reward"),
         (lambda run: run["plan"].update(columns=["a", 1]), r"plan.columns\[1\]"),
         (lambda run: run["plan"].update(groups={"g": "a"}), "plan.groups.g"),
+        (lambda run: run["plan"]["facts"]["left_out"]["id"].update(reason="dull"),
+         "plan.facts.left_out.id.reason"),
+        (lambda run: run["plan"]["facts"]["mode"].update(stream=1), "plan.facts.mode.stream"),
         (lambda run: run.update(settings=[]), "settings"),
         (lambda run: run["settings"].pop("window"), "settings.window"),
         (lambda run: run.update(stop_reason="because"), "stop_reason"),
     ],
-)
+)  # fmt: skip
 def test_a_changed_run_is_refused(change, where, tmp_path):
     values = json.loads(to_json(make_run()))
     change(values)

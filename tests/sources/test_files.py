@@ -189,8 +189,9 @@ def test_feather_reads_no_more_than_is_asked_for(tmp_path):
     pa.feather.write_feather(table, path, chunksize=GROUP, compression="uncompressed")
     source = FeatherSource(path, "y")
     CountingFile.total = 0
-    source._files = [
-        type(file)(file.path, pyarrow.fs.PyFileSystem(CountingHandler())) for file in source._files
+    source._table.files = [
+        type(file)(file.path, pyarrow.fs.PyFileSystem(CountingHandler()))
+        for file in source._table.files
     ]
     for batch in source.batches(40, 0, rng()):
         batch.numbers(np.array([3, 50]))

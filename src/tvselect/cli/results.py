@@ -81,6 +81,9 @@ def _because(run: RunRecord) -> str:
 
 def to_json(result: Result) -> dict[str, Any]:
     """The result as JSON."""
+    from tvselect.report.decisions import why_left_out
+    from tvselect.runs.plan import describe_plan
+
     run, folder = result.run, result.folder
     return {
         "run": str(folder.path),
@@ -95,8 +98,8 @@ def to_json(result: Result) -> dict[str, Any]:
         "seconds": run.seconds,
         "seed": run.settings.seed,
         "selected": [as_json(v) for v in result.variables if v.selected],
-        "left_out": run.plan.left_out,
-        "decisions": list(run.plan.decisions),
+        "left_out": {n: why_left_out(why) for n, why in run.plan.facts.left_out.items()},
+        "decisions": describe_plan(run.plan),
         "warnings": list(run.warnings),
         "decoys_selected": result.decoys_selected,
         "report": None if result.no_report else str(folder.report),

@@ -22,8 +22,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
     from tvselect.runners import open_runner
     from tvselect.runs.errors import RunError
     from tvselect.runs.folder import new_folder
-    from tvselect.runs.look import Wishes, look
-    from tvselect.runs.plan import Settings, make_reward
+    from tvselect.runs.inspection import TableOptions, inspect_table
+    from tvselect.runs.plan import Settings, describe_plan, make_reward
     from tvselect.runs.play import start
 
     _refuse_contradictions(options)
@@ -47,9 +47,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
             f"--batch-size {settings.batch_size} is too small: --reward {settings.reward} needs "
             f"at least {reward.min_rows} rows"
         )
-    plan, table = look(
+    plan, files, table = inspect_table(
         options.table,
-        Wishes(
+        TableOptions(
             target=options.target,
             stream=True if _wants_stream(options) else options.stream,
             family=options.family,
@@ -64,9 +64,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
         ),
     )
     settings = _planned(plan, settings, options.plays)
-    for sentence in plan.decisions:
+    for sentence in describe_plan(plan):
         terminal.say(f"  {sentence}")
-    if plan.left_out:
+    if plan.facts.left_out:
         terminal.say("  (--include NAME keeps a column, --exclude NAME leaves one out)")
     terminal.say(f"  {_the_game(plan, settings)}")
     folder = new_folder(options.out, options.table)
@@ -75,6 +75,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
         plan,
         settings,
         folder,
+        files=files,
         table=table,
         command=shlex.join(["tvs", *options.arguments]),
         verbose=int(terminal.is_live),

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve
 
 from tvselect.decoys.noise import noise_of_rows
-from tvselect.inputs.stored import read_arrays
+from tvselect.inputs.npz import read_arrays
 
 Floats = NDArray[np.float64]
 

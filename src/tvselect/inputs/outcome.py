@@ -10,6 +10,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.errors import InputError
+from tvselect.inputs.kinds import kind_of
 from tvselect.inputs.values import as_array, is_null, is_text
 
 Family = Literal["gaussian", "probit"]
@@ -34,13 +36,29 @@ class Outcome:
     classes: NDArray[Any] | None
 
 
+class TextOutcomeError(InputError, TypeError):
+    """An outcome of text that is not two classes."""
+
+
 def read_outcome(
-    y: Any, n_rows: int, *, family: Literal["auto", "gaussian", "probit"] = "auto"
+    y: Any,
+    n_rows: int,
+    *,
+    family: Literal["auto", "gaussian", "probit"] = "auto",
+    what: str = "y",
 ) -> Outcome:
     """Check ``y`` against a table of ``n_rows`` rows and decide the family.
 
     With ``family="auto"`` two distinct values of any type are two classes, more
     distinct numbers are a continuous outcome.
+
+    Parameters
+    ----------
+    y : array-like
+    n_rows : int
+    family : {"auto", "gaussian", "probit"}
+    what : str
+        Its name in error messages.
 
     Raises
     ------
@@ -53,31 +71,31 @@ def read_outcome(
     if family not in FAMILIES:
         raise ValueError(f"family must be 'auto', 'gaussian' or 'probit', got {family!r}")
     if n_rows < 2:
-        raise ValueError("X and y have one row; at least two are needed")
-    values = _checked(y, n_rows)
-    levels = _levels(values)
+        raise ValueError(f"X and {what} have one row; at least two are needed")
+    values = _checked(y, n_rows, what)
+    levels = _levels(values, what)
     if len(levels) == 1:
         raise ValueError(
-            f"y is constant ({levels.item(0)!r} in every row): there is nothing to explain"
+            f"{what} is constant ({levels.item(0)!r} in every row): there is nothing to explain"
         )
     if family == "probit" or (family == "auto" and len(levels) == 2):
         if len(levels) > 2:
             shown = ", ".join(repr(level) for level in levels[:5].tolist())
             raise ValueError(
-                f"y has {len(levels)} classes ({shown}{', ...' if len(levels) > 5 else ''}); "
-                "probit takes two. Compare one class with the rest, for instance y == "
+                f"{what} has {len(levels):,} classes ({shown}{', ...' if len(levels) > 5 else ''})"
+                f"; probit takes two. Compare one class with the rest, for instance y == "
                 f"{levels.item(0)!r}"
             )
         return Outcome((values == levels[1]).astype(np.float64), "probit", levels)
     try:
         numbers = _as_numbers(values)
     except (TypeError, ValueError):
-        raise TypeError(
-            f"y holds text or mixed values with {len(levels)} distinct levels; "
-            "a continuous outcome needs numbers, a two-class one two labels"
+        raise TextOutcomeError(
+            f"{what} holds text or mixed values with {len(levels)} distinct levels",
+            "a continuous outcome needs numbers, a two-class one two labels",
         ) from None
     if not np.isfinite(numbers.max() - numbers.min()):
-        raise ValueError("y spans more than a double can hold; rescale it")
+        raise ValueError(f"{what} spans more than a double can hold; rescale it")
     return Outcome(numbers, "gaussian", None)
 
 
@@ -138,14 +156,15 @@ class OutcomeReader:
         TypeError, ValueError
             As :func:`read_outcome`, and for a third class.
         """
-        values = _checked(y, n_rows)
-        levels = _levels(values)
+        values = _checked(y, n_rows, "y")
+        levels = _levels(values, "y")
         if self.classes is not None:
             known = self.classes.tolist()  # NumPy would take the number 1 for the text "1"
             for level in (level for level in levels.tolist() if level not in known):
-                raise ValueError(
+                raise InputError(
                     f"y has the value {level!r} where the stream so far has the two classes "
-                    f"{known}; for a continuous outcome say family='gaussian'"
+                    f"{known}",
+                    "for a continuous outcome say {family}",
                 )
         if len(levels) == 1:
             return None
@@ -168,47 +187,63 @@ def _are_classes(value: Any) -> bool:
     return kinds <= {int, float} and all(abs(label) < 2**63 for label in value)
 
 
-def _checked(y: Any, n_rows: int) -> NDArray[Any]:
-    values = _one_column(y)
-    if values.size != n_rows:
-        raise ValueError(f"y has {values.size} values but X has {n_rows} rows")
-    _refuse_missing(values)
-    return values
+def one_column(y: Any, what: str = "y") -> NDArray[Any]:
+    """The values of an outcome as an array of one dimension.
 
-
-def _one_column(y: Any) -> NDArray[Any]:
+    Raises
+    ------
+    TypeError, ValueError
+        When it is more than one column, or holds dates or complex numbers.
+    """
+    values: NDArray[Any]
     if nw.dependencies.is_into_series(y):
-        values = nw.from_native(y, series_only=True).to_numpy()
+        series = nw.from_native(y, series_only=True)
+        if kind_of(series.dtype) == "text":
+            values = np.empty(len(series), dtype=object)
+            values[:] = series.cast(nw.String).to_list()
+            values[series.is_null().to_numpy()] = None
+        else:
+            values = series.to_numpy()
     elif nw.dependencies.is_into_dataframe(y):
         values = nw.from_native(y, eager_only=True).to_numpy()
     else:
-        values = as_array(y, "y")
+        values = as_array(y, what)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
-        raise ValueError(f"y must be a single column, got shape {values.shape}")
+        raise ValueError(f"{what} must be a single column, got shape {values.shape}")
     if values.dtype.kind in "cmM":
-        raise TypeError(f"y holds {values.dtype}; it must hold numbers or two labels")
+        raise TypeError(f"{what} holds {values.dtype}; it must hold numbers or two labels")
     return values
 
 
-def _refuse_missing(values: NDArray[Any]) -> None:
-    if values.dtype.kind == "f":
-        bad = ~np.isfinite(values)
-    elif values.dtype.kind == "O":
-        bad = np.array([is_null(v) or v != v or _is_infinite(v) for v in values], dtype=bool)
-    else:
-        return
+def missing_mask(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where an outcome has no value."""
+    if values.dtype.kind == "O":
+        return np.array([is_null(value) or value != value for value in values], dtype=np.bool_)
+    return np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.size, dtype=np.bool_)
+
+
+def _checked(y: Any, n_rows: int, what: str) -> NDArray[Any]:
+    values = one_column(y, what)
+    if values.size != n_rows:
+        raise ValueError(f"{what} has {values.size} values but X has {n_rows} rows")
+    bad = missing_mask(values) | _infinite_mask(values)
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         raise ValueError(
-            f"y has {int(bad.sum())} missing or infinite value(s), the first in row {row} "
+            f"{what} has {int(bad.sum())} missing or infinite value(s), the first in row {row} "
             f"({values.item(row)!r}); drop these rows"
         )
+    return values
 
 
-def _is_infinite(value: Any) -> bool:
-    return isinstance(value, float | np.floating) and bool(np.isinf(value))
+def _infinite_mask(values: NDArray[Any]) -> NDArray[np.bool_]:
+    if values.dtype.kind == "O":
+        return np.array(
+            [isinstance(v, float | np.floating) and np.isinf(v) for v in values], dtype=np.bool_
+        )
+    return np.isinf(values) if values.dtype.kind == "f" else np.zeros(values.size, dtype=np.bool_)
 
 
 def _as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
@@ -217,8 +252,10 @@ def _as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
     return values.astype(np.float64)
 
 
-def _levels(values: NDArray[Any]) -> NDArray[Any]:
+def _levels(values: NDArray[Any], what: str) -> NDArray[Any]:
     try:
         return np.unique(values)
     except TypeError:
-        raise TypeError("y mixes types that have no order, such as numbers and text") from None
+        raise TypeError(
+            f"{what} mixes types that have no order, such as numbers and text"
+        ) from None

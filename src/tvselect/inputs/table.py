@@ -1,43 +1,152 @@
-"""Tables of numbers with names: arrays and data frames alike."""
+"""One table for all that users hand in: arrays and data frames, numbers and text."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.errors import ColumnTypeError, SourceError
+from tvselect.inputs.frames import Columns, Frame, no_numbers
+from tvselect.inputs.kinds import Field
 from tvselect.inputs.names import Numbered
-from tvselect.inputs.values import as_array, is_null, is_text
+from tvselect.inputs.text import ALL, Rows, TextColumn
+from tvselect.inputs.values import as_array, floats_of_objects
 
 Block = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@final
 class Table:
-    """A table that hands out blocks of columns as floats.
+    """A table in memory, of numbers and of text; read in blocks of columns.
 
-    Attributes
+    Parameters
     ----------
-    n_rows, n_columns : int
+    n_rows : int
     names : sequence of str
         Column names; ``x0``, ``x1``, ... where the input has none.
+    numbers : callable
+        ``numbers(columns, rows)``: numbers (rows, columns) in float32 or float64, NaN where
+        missing. Columns and rows are slices or places.
     named : bool
         Whether the names came with the input.
-    block : callable
-        ``block(first, last)``: the columns ``first`` to ``last`` as a C-contiguous
-        float64 array (columns, rows), missing values as NaN.
+    categorical : bool array, optional
+        Which columns hold text; none by default.
+    text : callable, optional
+        ``text(column)``: a column of text.
+    what : str
+        The table's name in error messages.
+
+    Examples
+    --------
+    >>> table = Table.of_matrix(np.array([[1.0, 2.0], [3.0, np.nan]]), ["a", "b"])
+    >>> table.block(1, 2)
+    array([[ 2., nan]])
     """
 
-    n_rows: int
-    n_columns: int
-    names: Sequence[str]
-    named: bool
-    block: Callable[[int, int], Block]
+    def __init__(
+        self,
+        n_rows: int,
+        names: Sequence[str],
+        numbers: Callable[[Columns, Rows], NDArray[np.floating[Any]]],
+        *,
+        named: bool = True,
+        categorical: NDArray[np.bool_] | None = None,
+        text: Callable[[int], TextColumn] | None = None,
+        what: str = "X",
+    ) -> None:
+        self.n_rows, self.names, self.named = n_rows, names, named
+        self.categorical = np.zeros(len(names), np.bool_) if categorical is None else categorical
+        self._numbers, self._text, self._what = numbers, text, what
+        self._held: dict[int, TextColumn] = {}
+
+    @classmethod
+    def of_matrix(
+        cls,
+        matrix: NDArray[Any],
+        names: Sequence[str],
+        texts: Sequence[TextColumn] = (),
+        categorical: NDArray[np.bool_] | None = None,
+        *,
+        named: bool = True,
+    ) -> Table:
+        """A table of a matrix of numbers (rows, columns), and of columns of text.
+
+        ``categorical`` says which of the columns are texts; the others are those of the matrix.
+        """
+        place = np.empty(0, dtype=np.int64)
+        if categorical is not None:
+            place = np.where(categorical, np.cumsum(categorical), np.cumsum(~categorical)) - 1
+
+        def numbers(columns: Columns, rows: Rows) -> NDArray[np.floating[Any]]:
+            inside = place[columns] if texts else columns
+            if isinstance(rows, slice) or isinstance(inside, slice):
+                part = matrix[rows, inside]
+            else:
+                part = matrix[rows[:, None], inside]
+            return part if part.dtype in (np.float32, np.float64) else part.astype(np.float64)
+
+        return cls(
+            matrix.shape[0],
+            names,
+            numbers,
+            named=named,
+            categorical=categorical,
+            text=lambda column: texts[place[column]],
+        )
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return len(self.names)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.n_rows, self.n_columns
+
+    def numbers(self, columns: Columns = ALL, rows: Rows = ALL) -> NDArray[np.floating[Any]]:
+        """Columns of numbers (rows, columns): float32 if all are, else float64; NaN if missing.
+
+        Raises
+        ------
+        ColumnTypeError
+            When one of them holds text.
+        """
+        if (texts := self.categorical[columns]).any():
+            column = np.arange(self.n_columns)[columns][texts][0]
+            raise no_numbers(self._what, self.names[column], "text")
+        return self._numbers(columns, rows)
+
+    def block(self, first: int, last: int) -> Block:
+        """The columns ``first`` to ``last`` as a C-contiguous float64 array (columns, rows)."""
+        return np.ascontiguousarray(self.numbers(slice(first, last)).T, dtype=np.float64)
+
+    def text(self, column: int) -> TextColumn:
+        """A column of text."""
+        if self._text is None or not self.categorical[column]:
+            raise TypeError(f"column {self.names[column]!r} holds numbers, not categories")
+        if column not in self._held:
+            self._held[column] = self._text(column)
+        return self._held[column]
+
+    def take(self, places: NDArray[np.int64]) -> Table:
+        """Some columns, in this order."""
+        if np.array_equal(places, np.arange(self.n_columns)):
+            return self
+        return Table(
+            self.n_rows,
+            tuple(self.names[place] for place in places),
+            lambda columns, rows: self._numbers(places[columns], rows),
+            named=self.named,
+            categorical=self.categorical[places],
+            text=lambda column: self.text(int(places[column])),
+            what=self._what,
+        )
 
 
 def read_table(X: Any, *, what: str = "X") -> Table:
@@ -45,57 +154,77 @@ def read_table(X: Any, *, what: str = "X") -> Table:
 
     Parameters
     ----------
-    X : array-like (rows, columns), or a pandas, polars or Arrow data frame
-        Numbers or booleans. Missing values may be NaN, None or null.
+    X : array-like (rows, columns), a pandas, polars or Arrow data frame, or a Table
+        Numbers or booleans, in data frames also text and categories. Missing values may be
+        NaN, None or null.
     what : str
         Its name in error messages.
 
     Raises
     ------
     TypeError
-        For columns that hold no numbers, sparse matrices and the like.
+        For columns that hold neither numbers nor text, sparse matrices and the like.
     ValueError
         For empty tables, wrong dimensions and repeated names.
     """
-    frame = _as_frame(X, what)
-    table = _from_array(X, what) if frame is None else _from_frame(frame, what)
+    table, fields = open_table(X, what)
     if table.n_rows == 0 or table.n_columns == 0:
         raise ValueError(f"{what} is empty: {table.n_rows} rows, {table.n_columns} columns")
+    refuse_other_kinds(fields, what, "leave it out")
     return table
+
+
+def open_table(X: Any, what: str) -> tuple[Table, Sequence[Field]]:
+    """A table as it is, and what its columns hold where there may be more than numbers."""
+    if isinstance(X, Table):
+        return X, ()
+    native = _as_frame(X, what)
+    if native is None:
+        return _from_array(X, what), ()
+    frame = Frame(native, what)
+    names = tuple(field.name for field in frame.fields)
+    refuse_repeated(names, what, "rename them")
+    categorical = np.array([field.kind == "text" for field in frame.fields], dtype=np.bool_)
+    table = Table(
+        frame.n_rows,
+        names,
+        frame.numbers,
+        categorical=categorical,
+        text=frame.text,
+        what=what,
+    )
+    return table, frame.fields
+
+
+def refuse_other_kinds(fields: Iterable[Field], where: str, remedy: str) -> None:
+    """Raise a ColumnTypeError for a column that holds neither numbers nor text."""
+    for field in fields:
+        if field.kind not in ("number", "text"):
+            raise ColumnTypeError(
+                f"column {field.name!r} of {where} holds {field.type}",
+                f"make it numbers, text or categories, or {remedy}",
+            )
+
+
+def refuse_repeated(names: Iterable[str], where: str, remedy: str) -> None:
+    """Raise a SourceError if a name is there twice."""
+    for name, times in Counter(names).most_common(1):
+        if times > 1:
+            raise SourceError(f"{where} has {times} columns named {name!r}", remedy)
 
 
 def _as_frame(X: Any, what: str) -> nw.DataFrame[Any] | None:
     if nw.dependencies.is_into_series(X):
         raise ValueError(f"{what} is a single column; pass a table with rows and columns")
     try:
-        native = nw.from_native(X, pass_through=True)
+        frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError:
         names = X.column_names if hasattr(X, "column_names") else X.columns
-        _refuse_repeated(names, what)
+        refuse_repeated(map(str, names), what, "rename them")
         raise
-    if isinstance(native, nw.LazyFrame):
+    if isinstance(frame, nw.LazyFrame):
         raise TypeError(f"{what} is a lazy frame; collect it first")
-    return native if isinstance(native, nw.DataFrame) else None
-
-
-def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:
-    schema = frame.schema
-    names = list(schema)
-    _refuse_repeated(names, what)
-    for name, dtype in schema.items():
-        if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object, nw.Unknown)):
-            raise TypeError(_not_numbers(what, name, str(dtype)))
-
-    def column(name: str) -> Block:
-        try:
-            return _as_floats(frame.get_column(name).to_numpy())
-        except (TypeError, ValueError):
-            raise TypeError(_not_numbers(what, name, "mixed or text")) from None
-
-    def block(first: int, last: int) -> Block:
-        return np.stack([column(name) for name in names[first:last]])
-
-    return Table(frame.shape[0], len(names), tuple(map(str, names)), True, block)
+    return frame if isinstance(frame, nw.DataFrame) else None
 
 
 def _from_array(X: Any, what: str) -> Table:
@@ -110,42 +239,16 @@ def _from_array(X: Any, what: str) -> Table:
     if np.iscomplexobj(array):
         raise TypeError(f"{what} holds complex numbers")
     names = Numbered(array.shape[1])
-
-    def block(first: int, last: int) -> Block:
-        part = array[:, first:last].T
-        if array.dtype.kind in "biuf":
-            return np.ascontiguousarray(part, dtype=np.float64)
-        out = np.empty(part.shape)
-        for offset, values in enumerate(part):
-            try:
-                out[offset] = _as_floats(values)
-            except (TypeError, ValueError):
-                raise TypeError(
-                    _not_numbers(what, names[first + offset], "mixed or text")
-                ) from None
-        return out
-
-    return Table(array.shape[0], array.shape[1], names, False, block)
+    if array.dtype.kind not in "biuf":
+        array = _floats(array, names, what)
+    return Table.of_matrix(array, names, named=False)
 
 
-def _as_floats(values: NDArray[Any]) -> Block:
-    if values.dtype.kind in "USmMc":
-        raise TypeError
-    if values.dtype.kind == "O":
-        if any(is_text(v) for v in values):
-            raise TypeError
-        values = np.array([np.nan if is_null(v) else v for v in values], dtype=np.float64)
-    return values.astype(np.float64, copy=False)
-
-
-def _refuse_repeated(names: Iterable[Any], what: str) -> None:
-    for name, times in Counter(map(str, names)).most_common(1):
-        if times > 1:
-            raise ValueError(f"{what} has {times} columns named {name!r}; rename them")
-
-
-def _not_numbers(what: str, name: str, kind: str) -> str:
-    return (
-        f"column {name!r} of {what} holds no numbers ({kind}); "
-        "encode it as numbers (for instance one column per category) or leave it out"
-    )
+def _floats(array: NDArray[Any], names: Sequence[str], what: str) -> Block:
+    out = np.empty(array.shape, order="F")
+    for place, values in enumerate(array.T):
+        try:
+            out[:, place] = floats_of_objects(values)
+        except (TypeError, ValueError):
+            raise no_numbers(what, names[place], "mixed or text") from None
+    return out

@@ -37,3 +37,20 @@ def is_null(value: Any) -> bool:
 def is_text(value: Any) -> bool:
     """Whether a value is text."""
     return isinstance(value, str | bytes)
+
+
+def floats_of_objects(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Floats of a column of any objects.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When one of them is no number.
+    """
+    if values.dtype.kind in "USmMc":
+        raise TypeError
+    if values.dtype.kind == "O":
+        if any(is_text(v) for v in values):
+            raise TypeError
+        values = np.array([np.nan if is_null(v) else v for v in values], dtype=np.float64)
+    return values.astype(np.float64, copy=False)

@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from tvselect.inputs import TextColumn
 from tvselect.inputs.outcome import Outcome
 from tvselect.report.findings import Dependence
 from tvselect.report.names import readable
 from tvselect.report.rows import Rows
+from tvselect.selectors.encoding import one_hot
 from tvselect.trees import BartRun, Forest, run_bart
 
 MOST_COLUMNS, MOST_SHOWN = 60, 12
@@ -98,7 +100,7 @@ def partial_dependence(
 
 def _encode(rows: Rows, column: int) -> Encoded:
     if rows.categorical[column]:
-        return _encode_labels(rows.labels(column))
+        return _encode_text(rows.text(column))
     values = rows.numbers(np.array([column]))
     distinct = np.unique(values[~np.isnan(values)])
     if distinct.size <= MOST_POINTS:
@@ -107,17 +109,15 @@ def _encode(rows: Rows, column: int) -> Encoded:
     return Encoded(values, grid[:, None], ())
 
 
-def _encode_labels(labels: NDArray[np.object_]) -> Encoded:
-    present = np.array([label is not None for label in labels], dtype=np.bool_)
-    text = np.array([str(label) for label in labels], dtype=object)
-    levels, counts = np.unique(text[present].astype(str), return_counts=True)
-    levels = levels[np.argsort(-counts, kind="stable")][:MOST_LEVELS]
-    values = np.where(present[:, None], text[:, None] == levels[None, :].astype(object), np.nan)
-    shown = levels[:MOST_POINTS]
+def _encode_text(text: TextColumn) -> Encoded:
+    counts = np.bincount(text.codes[text.codes >= 0], minlength=len(text.levels))
+    frequent = np.argsort(-counts, kind="stable")[:MOST_LEVELS]
+    values = one_hot(text.codes, len(text.levels))[:, frequent]
+    shown = frequent[:MOST_POINTS]
     return Encoded(
-        values.astype(np.float64),
-        np.eye(levels.size)[: shown.size],
-        tuple(readable(level, 40) for level in shown),
+        values,
+        np.eye(frequent.size)[: shown.size],
+        tuple(readable(text.levels[level], 40) for level in shown),
     )
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
+from tvselect.jit import kernel
 from tvselect.report.rows import Rows
 
 MOST_ALIKE = 5
@@ -55,17 +55,17 @@ def find_lookalikes(
     """
     numeric = ~rows.categorical[columns]
     candidates = candidates[~rows.categorical[candidates]]
-    ranked = _centred_ranks(rows.numbers(columns[numeric]))
+    ranked = _centred_ranks(_by_column(rows, columns[numeric]))
     best: list[list[Match]] = [[] for _ in range(int(numeric.sum()))]
     step = max(1, VALUES_AT_ONCE // rows.n_rows)
     for first in range(0, candidates.size, step):
         block = candidates[first : first + step]
-        correlations = ranked.T @ _centred_ranks(rows.numbers(block))
+        correlations = ranked @ _centred_ranks(_by_column(rows, block)).T
         for found, row in zip(best, correlations, strict=True):
-            for place in np.argsort(-np.abs(row), kind="stable")[:MOST_ALIKE]:
-                if abs(row[place]) >= ALIKE:
-                    correlation = round(float(np.clip(row[place], -1, 1)), 12)
-                    found.append(Match(int(block[place]), correlation))
+            alike = np.flatnonzero(np.abs(row) >= ALIKE)
+            for place in alike[np.argsort(-np.abs(row[alike]), kind="stable")][:MOST_ALIKE]:
+                correlation = round(float(np.clip(row[place], -1, 1)), 12)
+                found.append(Match(int(block[place]), correlation))
             found.sort(key=lambda match: -abs(match.correlation))
             del found[MOST_ALIKE:]
     filled = iter(best)
@@ -85,11 +85,40 @@ def chance_level(n_rows: int, n_candidates: int) -> float:
     return min(1.0, float(ndtri(1 - 0.5 / (n_candidates + 1))) / math.sqrt(n_rows - 1))
 
 
+def _by_column(rows: Rows, columns: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.ascontiguousarray(rows.numbers(columns).T)
+
+
 def _centred_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ranks by column, of mean 0 and length 1; 0 where there is nothing to rank."""
-    missing = np.isnan(values)
-    ranks = rankdata(np.where(missing, np.inf, values), axis=0)
-    n_present = np.count_nonzero(~missing, axis=0)
-    ranks = np.where(missing, 0.0, ranks - (n_present + 1) / 2)
-    length = np.sqrt((ranks**2).sum(axis=0))
-    return ranks / np.where(length > 0, length, 1.0)
+    """Ranks (columns, rows) of mean 0 and length 1; 0 where there is nothing to rank."""
+    order = np.argsort(values, axis=1)  # missing ones last
+    ranks = np.empty(values.shape)
+    rank_columns(values, order, ranks)
+    return ranks
+
+
+@kernel
+def rank_columns(
+    values: NDArray[np.float64], order: NDArray[np.int64], ranks: NDArray[np.float64]
+) -> None:
+    """Ranks of columns from their order; equal values share the mean of their ranks."""
+    for j in range(values.shape[0]):
+        n_present = 0
+        for i in range(values.shape[1]):
+            n_present += values[j, i] == values[j, i]
+        squares = 0.0
+        first = 0
+        while first < n_present:
+            last = first + 1
+            while last < n_present and values[j, order[j, last]] == values[j, order[j, first]]:
+                last += 1
+            rank = 0.5 * (first + last - n_present)
+            for place in range(first, last):
+                ranks[j, order[j, place]] = rank
+            squares += (last - first) * rank * rank
+            first = last
+        for place in range(n_present, values.shape[1]):
+            ranks[j, order[j, place]] = 0.0
+        if squares > 0.0:
+            for i in range(values.shape[1]):
+                ranks[j, i] /= math.sqrt(squares)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs import read_table
-from tvselect.inputs.values import as_array
-from tvselect.sources.columns import categorical_mask
-from tvselect.sources.tables import read_chunk
+from tvselect.inputs import Table, TextColumn, read_table
+from tvselect.inputs.outcome import one_column
+from tvselect.inputs.table import open_table
 
 
 @dataclass(frozen=True)
@@ -22,20 +20,34 @@ class Rows:
 
     Attributes
     ----------
-    n_rows : int
-    categorical : bool array
-    numbers : callable
-        ``numbers(columns)``: columns of numbers (rows, columns), NaN where missing.
-    labels : callable
-        ``labels(column)``: the text of a categorical column, None where missing.
+    table : Table
+    rows : int64 array
+        Which of its rows.
     target : array or None
     """
 
-    n_rows: int
-    categorical: NDArray[np.bool_]
-    numbers: Callable[[NDArray[np.int64]], NDArray[np.float64]]
-    labels: Callable[[int], NDArray[np.object_]]
+    table: Table
+    rows: NDArray[np.int64]
     target: NDArray[Any] | None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.rows.size
+
+    @property
+    def categorical(self) -> NDArray[np.bool_]:
+        """Which columns hold text."""
+        return self.table.categorical
+
+    def numbers(self, columns: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Columns of numbers (rows, columns), NaN where missing."""
+        rows = slice(None) if self.rows.size == self.table.n_rows else self.rows
+        return np.asarray(self.table.numbers(columns, rows), dtype=np.float64)
+
+    def text(self, column: int) -> TextColumn:
+        """A column of text."""
+        return self.table.text(column).at(self.rows)
 
 
 def sample_rows(
@@ -45,7 +57,7 @@ def sample_rows(
 
     Parameters
     ----------
-    X : array-like or data frame
+    X : array-like, data frame or Table
     y : array-like or None
     names : sequence of str
         Of the columns of the fit.
@@ -67,43 +79,28 @@ def sample_rows(
     >>> rows.numbers(np.array([2])).shape
     (3, 1)
     """
-    frame = nw.from_native(X, pass_through=True)
-    matrix = None if isinstance(frame, nw.DataFrame) else _as_matrix(X)
-    n_rows = np.shape(X)[0]
-    rows = np.sort(rng.choice(n_rows, min(most, n_rows), replace=False))
-    target = None if y is None else read_chunk(np.zeros((n_rows, 1)), y, None).target(rows)
-    if matrix is None:
-        chunk = read_chunk(X, np.zeros(n_rows), list(names) if named else None)
-        _refuse_other_width(len(chunk.fields), len(names))
-        return Rows(
-            n_rows=rows.size,
-            categorical=categorical_mask(chunk.fields),
-            numbers=lambda columns: np.asarray(chunk.numbers(columns, rows), dtype=np.float64),
-            labels=lambda column: chunk.labels(column, rows),
-            target=target,
-        )
-    _refuse_other_width(matrix.shape[1], len(names))
-    return Rows(
-        n_rows=rows.size,
-        categorical=np.zeros(len(names), dtype=np.bool_),
-        numbers=lambda columns: matrix[rows[:, None], columns].astype(np.float64),
-        labels=_no_labels,
-        target=target,
-    )
-
-
-def _as_matrix(X: Any) -> NDArray[Any]:
-    table = read_table(X)
-    matrix = as_array(X, "X")
-    return matrix if matrix.dtype.kind in "biuf" else table.block(0, table.n_columns).T
-
-
-def _refuse_other_width(n_columns: int, wanted: int) -> None:
-    if n_columns != wanted:
+    table = _columns_of_fit(X, names) if named else read_table(X)
+    if table.n_columns != len(names):
         raise ValueError(
-            f"X has {n_columns} columns, the selector was fitted on {wanted}; pass the same table"
+            f"X has {table.n_columns} columns, the selector was fitted on {len(names)}; pass the "
+            "same table"
         )
+    rows = np.sort(rng.choice(table.n_rows, min(most, table.n_rows), replace=False))
+    if y is None:
+        return Rows(table, rows, None)
+    target = one_column(y)
+    if target.size != table.n_rows:
+        raise ValueError(f"y has {target.size} values but X has {table.n_rows} rows")
+    return Rows(table, rows, target[rows])
 
 
-def _no_labels(column: int) -> NDArray[np.object_]:
-    raise TypeError(f"column {column} holds numbers, not categories")
+def _columns_of_fit(X: Any, names: Sequence[str]) -> Table:
+    """The table with the columns of the fit, where it has names."""
+    table, _ = open_table(X, "X")
+    if not table.named or tuple(names) == table.names:
+        return read_table(table)
+    place_of = {name: place for place, name in enumerate(table.names)}
+    for name in names:
+        if name not in place_of:
+            raise ValueError(f"X lacks column {name!r}, which the selector was fitted on")
+    return read_table(table.take(np.array([place_of[name] for name in names], dtype=np.int64)))

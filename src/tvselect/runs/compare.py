@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
-from tvselect.runs.errors import listed
+from tvselect.report.decisions import listed
 from tvselect.runs.folder import RunFolder, RunRecord
 from tvselect.runs.results import from_csv
 

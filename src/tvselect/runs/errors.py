@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from difflib import get_close_matches
 
-MOST_NAMES = 5
+from tvselect.report.decisions import listed
 
 
 class RunError(ValueError):
@@ -25,16 +25,3 @@ def hint(name: str, known: Collection[str]) -> str:
     by_lower = {other.strip().lower(): other for other in known}
     close = get_close_matches(name.strip().lower(), by_lower, n=1)
     return f"did you mean {by_lower[close[0]]!r}?" if close else f"it has {listed(known)}"
-
-
-def listed(names: Collection[str], most: int = MOST_NAMES, *, quoted: bool = True) -> str:
-    """The first few names, and how many more.
-
-    Examples
-    --------
-    >>> listed(["a", "b", "c"], 2)
-    "'a', 'b' and 1 more"
-    """
-    shown = [repr(name) if quoted else name for name in list(names)[:most]]
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(shown) + more

@@ -8,6 +8,7 @@ from tvselect.files import write_text
 from tvselect.report import About, Findings, gather, render
 from tvselect.runs.errors import RunError
 from tvselect.runs.folder import RunFolder, RunRecord
+from tvselect.runs.plan import describe_plan
 
 INSTALL = "pip install 'tvselect[cli]'"
 
@@ -21,7 +22,7 @@ def write_pages(run: RunRecord, folder: RunFolder, selector: Any, X: Any, y: Any
         title=f"What explains {run.plan.target}?",
         target=run.plan.target,
         about=About(table=run.plan.table, command=run.command, folder=str(folder.path)),
-        notes=[*run.plan.decisions, *run.warnings],
+        notes=[*describe_plan(run.plan), *run.warnings],
         random_state=run.settings.seed,
     )
     write_text(folder.findings, findings.to_json())

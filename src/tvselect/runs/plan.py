@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tvselect.inputs.facts import TableFacts
+from tvselect.inputs.outcome import Family
+from tvselect.report.decisions import describe_table
+
 RewardName = Literal["bart", "lasso", "importance", "pvalue"]
-Family = Literal["gaussian", "probit"]
 
 
 @dataclass(frozen=True)
@@ -36,18 +39,35 @@ class Plan:
     table: str  #: Path, folder, glob or URL
     delimiter: str | None  #: Of a CSV
     decimal: str | None  #: Of a CSV
-    target: str
-    family: Family
-    stream: bool  #: Whether rows are read batch by batch
-    n_rows: int  #: Rows with a target
-    n_incomplete: int  #: Rows without one, which are not used
     columns: tuple[str, ...]  #: Those to choose from
-    numbers: tuple[str, ...]  #: Columns of text that are read as numbers
-    dates: tuple[str, ...]  #: Columns of dates that are read as numbers
     always: tuple[str, ...]  #: Columns that are part of every play
     groups: dict[str, tuple[str, ...]]  #: Columns that are one arm, by label
-    left_out: dict[str, str]  #: Why a column is not among ``columns``
-    decisions: tuple[str, ...]  #: All of this in sentences
+    facts: TableFacts  #: What was found out about the table
+
+    @property
+    def target(self) -> str:
+        """The column to explain."""
+        return self.facts.outcome.name
+
+    @property
+    def family(self) -> Family:
+        """A continuous outcome, or two classes."""
+        return self.facts.outcome.family
+
+    @property
+    def stream(self) -> bool:
+        """Whether rows are read batch by batch."""
+        return self.facts.mode.stream
+
+    @property
+    def n_rows(self) -> int:
+        """Rows with a target."""
+        return self.facts.outcome.n_rows
+
+
+def describe_plan(plan: Plan) -> list[str]:
+    """All decisions about a table in sentences."""
+    return describe_table(plan.facts, len(plan.columns), plan.groups, plan.always)
 
 
 def make_reward(settings: Settings) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import time
@@ -14,8 +13,6 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
-import pyarrow as pa
-
 from tvselect.bandit.journal import JournalError, SqliteJournal
 from tvselect.bandit.stopping import InterruptWarning, StopReason
 from tvselect.files import write_text
@@ -25,10 +22,10 @@ from tvselect.runs.folder import SCHEMA, RunFolder, RunRecord, State
 from tvselect.runs.pages import write_pages
 from tvselect.runs.plan import Plan, Settings, make_reward
 from tvselect.runs.results import VariableResult, read_off, to_csv
-from tvselect.runs.tables import TableFiles
 from tvselect.selectors import StreamingThompsonSelector, ThompsonSelector
 from tvselect.selectors.history import History
 from tvselect.sources.files import hash_files
+from tvselect.sources.stored import TableFiles
 
 STATES: dict[StopReason, State] = {
     StopReason.INTERRUPTED: "interrupted",
@@ -53,7 +50,8 @@ def start(
     settings: Settings,
     folder: RunFolder,
     *,
-    table: pa.Table | None = None,
+    files: TableFiles | None = None,
+    table: Any = None,
     command: str = "",
     verbose: int = 0,
 ) -> Result:
@@ -78,7 +76,7 @@ def start(
         warnings=(),
     )
     try:
-        run = replace(run, table_hash=hash_table(open_planned(plan), plan))
+        run = replace(run, table_hash=hash_table(files or open_planned(plan), plan))
         folder.write_run(run)
         return _go(run, folder, table, verbose)
     except BaseException:
@@ -153,17 +151,10 @@ def plays_done(folder: RunFolder) -> int:
 
 def hash_table(files: TableFiles, plan: Plan) -> str:
     """A hash of the files: of all bytes, or of the names, sizes and ends of a stream's."""
-    if plan.stream:
-        return hash_files(files.files, "")
-    total = hashlib.sha256()
-    for file in files.files:
-        with file.open() as stream:
-            while block := stream.read(2**24):
-                total.update(block)
-    return total.hexdigest()
+    return hash_files(files.files, "") if plan.stream else files.fingerprint()
 
 
-def _go(run: RunRecord, folder: RunFolder, table: pa.Table | None, verbose: int) -> Result:
+def _go(run: RunRecord, folder: RunFolder, table: Any, verbose: int) -> Result:
     started = time.perf_counter()
     plan, settings = run.plan, run.settings
     selector = _make_selector(run, folder, verbose)

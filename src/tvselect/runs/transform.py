@@ -16,8 +16,9 @@ from tvselect.files import replacing
 from tvselect.runs.errors import RunError, hint
 from tvselect.runs.folder import RunFolder
 from tvselect.runs.results import from_csv
-from tvselect.runs.tables import TableFiles, open_table, read_whole
-from tvselect.sources.dialect import csv_errors, parse_options
+from tvselect.sources import open_files
+from tvselect.sources.csv import CsvFiles
+from tvselect.sources.dialect import csv_errors, parse_options, read_whole
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".feather", ".arrow")
 ROWS_AT_ONCE = 10_000
@@ -47,8 +48,8 @@ def transform(
     wanted = {variable.name for variable in from_csv(folder.selected)}
     if not wanted:
         raise RunError(f"{folder.path} has selected no variable: there is nothing to keep")
-    files = open_table(table, delimiter)
-    names = files.names()
+    files = open_files(table, delimiter=delimiter)
+    names = files.names
     for name in sorted(wanted - set(names)):
         raise RunError(f"no column named {name!r} in {table}; {hint(name, names)}")
     if path.exists() and any(os.path.samefile(path, file.path) for file in files.files):
@@ -59,14 +60,17 @@ def transform(
         raise RunError(f"the folder {path.parent} does not exist; make it first")
     columns = [name for name in names if name in wanted or name == run.plan.target]
     is_text = ".csv" in suffix or ".tsv" in suffix
-    kept = _as_text(files, columns) if is_text and files.dialect else files.read(columns)
-    _write(kept, path, suffix, files.dialect.delimiter if files.dialect else None)
+    if is_text and isinstance(files, CsvFiles):
+        kept = _as_text(files, columns)
+        _write(kept, path, suffix, files.dialect.delimiter)
+    else:
+        kept = files.read(columns)
+        _write(kept, path, suffix, None)
     return kept.num_rows, columns
 
 
-def _as_text(files: TableFiles, columns: list[str]) -> pa.Table:
+def _as_text(files: CsvFiles, columns: list[str]) -> pa.Table:
     """The cells of a CSV as they are, "NA" and empty ones too."""
-    assert files.dialect is not None
     schema = pa.schema([(name, pa.string()) for name in columns])
     options = pa.csv.ConvertOptions(column_types=schema, include_columns=columns, null_values=[])
     blocks: list[pa.RecordBatch] = []

@@ -19,12 +19,17 @@ from tvselect.bandit.journal import Journal
 from tvselect.bandit.play import Payoffs, PendingPlay, Score
 from tvselect.bandit.stopping import NoMoreData, StopReason
 from tvselect.inputs import OutcomeReader
+from tvselect.inputs.errors import located
+from tvselect.inputs.finite import refuse_nonfinite
 from tvselect.rewards import Data, Reward
 from tvselect.runners import HereRunner, Runner, TaskMap, ThreadRunner
 from tvselect.runners.base import call
-from tvselect.selectors.encoding import Encoding
-from tvselect.selectors.features import Features, refuse_nonfinite
-from tvselect.selectors.head import Head
+from tvselect.selectors.encoding import (
+    ColumnEncoding,
+    StreamEncoder,
+    restore_encoder,
+    store_encoder,
+)
 from tvselect.selectors.layout import ArmColumns, ArmLayout
 from tvselect.selectors.scoring import payoffs_of_arms
 from tvselect.sources import Batch, Source, SourceError
@@ -38,7 +43,7 @@ class BatchScorer:
     """How a batch is read and scored, here or by a worker elsewhere."""
 
     reward: Reward
-    encoding: Encoding
+    encoding: ColumnEncoding
     columns: ArmColumns
     decoy_key: int
     outcomes: OutcomeReader
@@ -51,7 +56,7 @@ class BatchScorer:
         try:
             outcome = self.outcomes.read(batch.target(), batch.n_rows)
         except (TypeError, ValueError) as error:
-            raise type(error)(f"batch {number}: {error}") from None
+            raise located(error, f"batch {number}") from None
         if outcome is None or batch.n_rows < self.reward.min_rows:
             return None
         reward, encoding = self.reward, self.encoding
@@ -60,8 +65,7 @@ class BatchScorer:
             unknown = np.nan if reward.takes_missing else 0.0
             X = encoding.values(batch, columns, self.decoy_key, unknown)
             names, cuts = encoding.column_names(columns), encoding.cuts
-            features = Features(X, names, np.arange(columns.size))
-            refuse_nonfinite(features, reward.takes_missing, takes_empty=True)
+            refuse_nonfinite(X, names, reward.takes_missing, takes_empty=True)
             data = Data(X, outcome, names, None, cuts.take(columns), len(cuts.names))
             return reward.start(data)(np.arange(columns.size), rng)
 
@@ -145,7 +149,7 @@ class StreamState:
         self,
         reward: Reward,
         layout: ArmLayout,
-        encoder: Head,
+        encoder: StreamEncoder,
         outcomes: OutcomeReader,
         entropy: int,
     ) -> None:
@@ -153,7 +157,7 @@ class StreamState:
         self.encoder, self.outcomes = encoder, outcomes
         seeds = np.random.SeedSequence(entropy, spawn_key=(ENCODER_KEY,))
         self.decoy_key = int(seeds.generate_state(1, np.uint64)[0])
-        self._columns: tuple[Encoding, ArmColumns] | None = None
+        self._columns: tuple[ColumnEncoding, ArmColumns] | None = None
 
     @property
     def is_settled(self) -> bool:
@@ -170,7 +174,7 @@ class StreamState:
         """
         if (blob := journal.kept("encoder")) is not None:
             try:
-                encoder = Head.from_bytes(blob)
+                encoder = restore_encoder(blob)
             except ValueError as error:
                 raise journal.damaged_at("encoder") from error
             settings = ((e.names, e.decoys, e.max_cuts) for e in (encoder, self.encoder))
@@ -199,7 +203,7 @@ class StreamState:
         assert self.encoder.encoding is not None
         return self._scorer(self.encoder.encoding, self.outcomes)
 
-    def _scorer(self, encoding: Encoding, outcomes: OutcomeReader) -> BatchScorer:
+    def _scorer(self, encoding: ColumnEncoding, outcomes: OutcomeReader) -> BatchScorer:
         if self._columns is None or self._columns[0] is not encoding:
             has_arm = self.layout.arm_of_feature[encoding.decoy_of] >= 0
             decoys = encoding.n_columns + np.flatnonzero(has_arm)
@@ -290,7 +294,7 @@ class StreamScorer(Scorer):
         _, encoder, outcomes = self._before
         now, changed = self.stream, {}
         if now.encoder is not encoder:
-            changed["encoder"] = now.encoder.to_bytes()
+            changed["encoder"] = store_encoder(now.encoder)
         if now.outcomes.is_settled != outcomes.is_settled:
             changed["outcome"] = now.outcomes.to_bytes()
         return changed

@@ -18,14 +18,14 @@ from tvselect.bandit import engine
 from tvselect.bandit.journal import SqliteJournal
 from tvselect.bandit.oracle import MEDIAN_MODEL_COST
 from tvselect.bandit.stopping import StoppingRule, StopReason
-from tvselect.inputs import OutcomeReader
+from tvselect.inputs import InputError, OutcomeReader
 from tvselect.rewards import Reward
 from tvselect.runners import Runner, open_runner, opened
 from tvselect.selectors.base import BanditSelector, as_reward, check_count, warn_of_interrupt
 from tvselect.selectors.batches import BatchCursor, StreamScorer, StreamState, known_batches
-from tvselect.selectors.features import needs_encoding
+from tvselect.selectors.encoding import StreamEncoder
+from tvselect.selectors.features import is_frame
 from tvselect.selectors.game import progress_bar, set_up_game
-from tvselect.selectors.head import Head
 from tvselect.selectors.layout import Groups, lay_out_arms
 from tvselect.sources import ArraySource, Batch, Source, SourceError, open_source
 
@@ -261,9 +261,10 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         self._check_parameters()
         reward = as_reward(self.reward)
         if self.batch_size < reward.min_rows:
-            raise ValueError(
-                f"batch_size={self.batch_size} is too small: {type(reward).__name__} needs at "
-                f"least {reward.min_rows} rows"
+            raise InputError(
+                f"batches of {self.batch_size} rows are too small: {type(reward).__name__} needs "
+                f"at least {reward.min_rows}",
+                "take more rows with {batch_size}",
             )
         if not source.can_repeat and self.n_rounds != 1:
             raise ValueError(
@@ -324,7 +325,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
             discount=1.0 if self.discount is None else float(self.discount),
         )
         max_cuts = reward.max_cuts
-        encoder = Head(names, source.categorical, decoys=has_decoys, max_cuts=max_cuts)
+        encoder = StreamEncoder(names, source.categorical, decoys=has_decoys, max_cuts=max_cuts)
         stream = StreamState(reward, layout, encoder, outcomes, game.header.entropy)
         try:
             stream.restore(game.journal)
@@ -385,11 +386,10 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
 
     def _array_source(self, X: Any, y: Any, *, reset: bool) -> ArraySource:
         self._refuse_no_target(y)
-        if needs_encoding(X):
+        if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             return ArraySource(X, y)
-        checked = validate_data(self, X, reset=reset, ensure_all_finite=False)
-        return ArraySource(X if hasattr(self, "feature_names_in_") else checked, y)
+        return ArraySource(validate_data(self, X, reset=reset, ensure_all_finite=False), y)
 
     def _check_parameters(self) -> None:
         check_scalar(self.batch_size, "batch_size", Integral, min_val=1)

@@ -16,16 +16,12 @@ from sklearn.utils.validation import validate_data
 from tvselect.bandit import engine
 from tvselect.bandit.oracle import MEDIAN_MODEL_COST
 from tvselect.bandit.stopping import StoppingRule
-from tvselect.inputs import Numbered, read_outcome
+from tvselect.inputs import Numbered, Table, read_outcome
+from tvselect.inputs.finite import refuse_nonfinite
 from tvselect.rewards import Data, Reward
 from tvselect.runners import opened
 from tvselect.selectors.base import BanditSelector, as_reward, warn_of_interrupt
-from tvselect.selectors.features import (
-    Features,
-    encode_categories,
-    needs_encoding,
-    refuse_nonfinite,
-)
+from tvselect.selectors.features import Features, is_frame, read_features
 from tvselect.selectors.fingerprint import identity_of
 from tvselect.selectors.game import progress_bar, set_up_game
 from tvselect.selectors.layout import Groups, lay_out_arms
@@ -225,9 +221,13 @@ class ThompsonSelector(BanditSelector):
 
     def _features(self, X: Any, reward: Reward) -> Features:
         checks: dict[str, Any] = {"ensure_all_finite": False, "ensure_min_samples": 2}
-        if needs_encoding(X):
-            validate_data(self, X, skip_check_array=True)
-            features = encode_categories(X)
+        if is_frame(X):
+            if isinstance(X, Table):
+                self.n_features_in_ = X.n_columns
+                self.feature_names_in_ = np.array(X.names, dtype=object)
+            else:
+                validate_data(self, X, skip_check_array=True)
+            features = read_features(X)
             check_array(features.X, input_name="X", **checks)
         else:
             X = validate_data(self, X, **checks)
@@ -237,7 +237,7 @@ class ThompsonSelector(BanditSelector):
                 Numbered(X.shape[1]) if names is None else tuple(names),
                 np.arange(X.shape[1]),
             )
-        refuse_nonfinite(features, reward.takes_missing)
+        refuse_nonfinite(features.X, features.column_names, reward.takes_missing)
         return features
 
     def _weights(

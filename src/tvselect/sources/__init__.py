@@ -4,13 +4,14 @@ A source hands out batches of rows; a batch reads the columns that are asked for
 nothing of what is done with the rows. Files need pyarrow, ``pip install 'tvselect[stream]'``.
 """
 
+from tvselect.inputs.errors import ColumnTypeError, SourceError
 from tvselect.sources.arrays import ArraySource
-from tvselect.sources.base import Batch, ColumnTypeError, Source, SourceError
+from tvselect.sources.base import Batch, Source
 from tvselect.sources.complete import CompleteSource
 from tvselect.sources.csv import CsvSource
 from tvselect.sources.feather import FeatherSource
 from tvselect.sources.iterators import IteratorSource
-from tvselect.sources.opening import open_source
+from tvselect.sources.opening import open_files, open_source
 from tvselect.sources.parquet import ParquetSource
 
 __all__ = [
@@ -24,5 +25,6 @@ __all__ = [
     "ParquetSource",
     "Source",
     "SourceError",
+    "open_files",
     "open_source",
 ]

@@ -9,7 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from tvselect.sources.base import SourceError
+from tvselect.inputs.errors import SourceError
 from tvselect.sources.chunks import Chunk, ChunkedSource
 from tvselect.sources.columns import categorical_mask, hash_fields
 from tvselect.sources.tables import read_chunk
@@ -42,7 +42,7 @@ class ArraySource(ChunkedSource):
     def __init__(self, X: Any, y: Any, *, columns: Sequence[str] | None = None) -> None:
         self._chunk = read_chunk(X, y, columns)
         if self._chunk.n_rows == 0:
-            raise SourceError("X has no rows")
+            raise SourceError("X is empty: it has no rows")
         self.names = tuple(field.name for field in self._chunk.fields)
         self.categorical = categorical_mask(self._chunk.fields)
         self.n_rows = self._chunk.n_rows

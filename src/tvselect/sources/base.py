@@ -10,14 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class SourceError(ValueError):
-    """Data that cannot be read; says where, which column and what to do."""
-
-
-class ColumnTypeError(SourceError, TypeError):
-    """A column that holds neither numbers nor text."""
-
-
 class Batch(ABC):
     """Some rows. Nothing is read until asked for.
 

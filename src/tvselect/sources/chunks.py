@@ -10,13 +10,13 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.text import Rows
 from tvselect.sources.base import Batch, Source
 
 ONLY_ONCE = (
     "an iterator can be read only once; for further rounds pass a function that returns a new "
     "iterator, or use one round"
 )
-Rows = slice | NDArray[np.int64]
 
 
 class Chunk(ABC):

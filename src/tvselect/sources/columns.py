@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from hashlib import sha256
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.sources.base import ColumnTypeError, SourceError
+from tvselect.inputs.errors import SourceError
+from tvselect.inputs.kinds import Field
+from tvselect.inputs.table import refuse_other_kinds, refuse_repeated
 
-Kind = Literal["number", "text", "other"]
-
-
-class Field(NamedTuple):
-    """A column of the data: its name, what it holds, and the name of its type."""
-
-    name: str
-    kind: Kind
-    type: str
+LEAVE_OUT = "leave it out with {columns}"
 
 
 def choose_columns(
@@ -50,7 +43,7 @@ def choose_columns(
     known = {field.name: field for field in fields}
     refuse_repeated((field.name for field in fields), where, "rename them")
     if target is not None:
-        _refuse_other(_find(known, target, where, "target"), where)
+        refuse_other_kinds([_find(known, target, where, "target")], where, LEAVE_OUT)
     wanted = [name for name in known if name != target] if columns is None else list(columns)
     refuse_repeated(wanted, "columns", "name each once")
     if target in wanted:
@@ -58,8 +51,7 @@ def choose_columns(
     chosen = tuple(_find(known, name, where, "columns") for name in wanted)
     if not chosen:
         raise SourceError(f"{where} has no column besides the target")
-    for field in chosen:
-        _refuse_other(field, where)
+    refuse_other_kinds(chosen, where, LEAVE_OUT)
     return chosen
 
 
@@ -83,19 +75,20 @@ def compare_columns(
     for field in first:
         if field.name not in found:
             raise SourceError(
-                f"{where} lacks column {field.name!r}, which the data before it has; leave the "
-                "column out with columns=, or add it"
+                f"{where} lacks column {field.name!r}, which the data before it has",
+                "leave the column out with {columns}, or add it",
             )
         if found[field.name].kind != field.kind:
             raise SourceError(
                 f"column {field.name!r} of {where} holds {found[field.name].type}, before it "
-                f"held {field.type}; make them alike"
+                f"held {field.type}",
+                "make them alike",
             )
     more = found.keys() - {field.name for field in first}
     if more and not extra:
         raise SourceError(
-            f"{where} has column {min(more)!r}, which the data before it lacks; say which columns "
-            "to use with columns=, or drop it"
+            f"{where} has column {min(more)!r}, which the data before it lacks",
+            "say which columns to use with {columns}, or drop it",
         )
 
 
@@ -109,13 +102,6 @@ def hash_fields(fields: Sequence[Field], target: str | None) -> str:
     return sha256(repr((tuple(map(tuple, fields)), target)).encode()).hexdigest()
 
 
-def refuse_repeated(names: Iterable[str], where: str, remedy: str) -> None:
-    """Raise a SourceError if a name is there twice."""
-    for name, times in Counter(names).most_common(1):
-        if times > 1:
-            raise SourceError(f"{where} has {times} columns named {name!r}; {remedy}")
-
-
 def _find(known: dict[str, Field], name: str, where: str, role: str) -> Field:
     if name not in known:
         close = get_close_matches(str(name), known, n=1)
@@ -126,11 +112,3 @@ def _find(known: dict[str, Field], name: str, where: str, role: str) -> Field:
 
 def _shown(names: list[str]) -> str:
     return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
-
-
-def _refuse_other(field: Field, where: str) -> None:
-    if field.kind == "other":
-        raise ColumnTypeError(
-            f"column {field.name!r} of {where} holds {field.type}; make it numbers, text or "
-            "categories, or leave it out with columns="
-        )

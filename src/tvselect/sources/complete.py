@@ -9,7 +9,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.sources.chunks import Chunk, ChunkedSource, Rows
+from tvselect.inputs.outcome import missing_mask
+from tvselect.inputs.text import Rows
+from tvselect.sources.chunks import Chunk, ChunkedSource
 
 
 @final
@@ -44,7 +46,7 @@ class CompleteSource(ChunkedSource):
 
     def _chunks(self, size: int, rng: np.random.Generator | None) -> Iterator[Chunk]:
         for chunk in self._source._chunks(size, rng):
-            complete = np.flatnonzero(~_missing(chunk.target(slice(None))))
+            complete = np.flatnonzero(~missing_mask(chunk.target(slice(None))))
             if complete.size == chunk.n_rows:
                 yield chunk
             elif complete.size:
@@ -67,9 +69,3 @@ class _SomeRows(Chunk):
 
     def target(self, rows: Rows) -> NDArray[Any]:
         return self._chunk.target(self._rows[rows])
-
-
-def _missing(target: NDArray[Any]) -> NDArray[np.bool_]:
-    if target.dtype.kind == "O":
-        return np.array([value is None or value != value for value in target], dtype=np.bool_)
-    return np.isnan(target) if target.dtype.kind == "f" else np.zeros(target.size, dtype=np.bool_)

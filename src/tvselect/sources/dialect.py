@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from csv import Error, reader
 from typing import Any, NamedTuple
 
-from tvselect.sources.arrow import arrow_errors, load
-from tvselect.sources.base import SourceError
+from tvselect.inputs.arrow import load
+from tvselect.inputs.errors import SourceError
+from tvselect.sources.arrow import arrow_errors
 from tvselect.sources.files import DataFile
 
 HEAD = 2**20
@@ -20,6 +22,8 @@ DELIMITERS = ",;\t|"
 BAD_VALUE = re.compile(r"In CSV column #(\d+): (.*)", re.DOTALL)
 WITH_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
 WITH_POINT = re.compile(r"\s*[+-]?\d*\.\d+\s*")
+FRACTION = re.compile(r"[+-]?\d+[.,]\d+(e[+-]?\d+)?", re.IGNORECASE)
+MOST_PACKED, LEAST_UNPACKED = 200, 2**24
 
 
 class Dialect(NamedTuple):
@@ -42,7 +46,7 @@ def find_dialect(file: DataFile, delimiter: str | None, decimal: str | None) -> 
         with file.open_stream() as stream:
             head = bytes(stream.read(HEAD))
         if b"\0" in head:
-            raise SourceError(f"{file.path} is no UTF-8 text; save it as CSV in UTF-8")
+            raise SourceError(f"{file.path} is no UTF-8 text", "save it as CSV in UTF-8")
     # The header, without what is in quotes.
     line = re.sub(rb'"[^"]*"', b"", head).split(b"\n", 1)[0]
     if delimiter is None:
@@ -99,9 +103,32 @@ def csv_errors(path: str, header: Sequence[str]) -> Iterator[None]:
             if found is None or not header:
                 raise
             raise SourceError(
-                f"column {header[int(found[1])]!r} of {path}: {found[2]}; mend the value, or "
-                "leave the column out with columns="
+                f"column {header[int(found[1])]!r} of {path}: {found[2]}",
+                "mend the value, or leave the column out with {columns}",
             ) from error
+
+
+def read_whole(file: DataFile) -> Any:
+    """All bytes of a file as an Arrow buffer, unpacked.
+
+    Raises
+    ------
+    SourceError
+        When it unpacks to far more than tables do.
+    """
+    with csv_errors(file.path, ()), file.open_stream() as stream:
+        if not file.is_packed:
+            return stream.read_buffer()
+        limit = max(LEAST_UNPACKED, MOST_PACKED * file.size)
+        data = io.BytesIO()
+        while block := stream.read(BLOCK):
+            if data.tell() + len(block) > limit:
+                raise SourceError(
+                    f"{file.path} unpacks to more than {limit:,} bytes",
+                    "unpack it yourself, or {stream}",
+                )
+            data.write(block)
+    return load("pyarrow").py_buffer(data.getbuffer())
 
 
 def _find_decimal(head: bytes, delimiter: str) -> str:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, final
 
-from tvselect.sources.arrow import load, read_fields
-from tvselect.sources.files import Paths, find_files
-from tvselect.sources.groups import GroupedFile, GroupedSource
+from tvselect.inputs.arrow import load
+from tvselect.sources.files import DataFile, Paths, find_files, shown
+from tvselect.sources.groups import GroupedFile, GroupedFiles
+from tvselect.sources.stored import FileSource
 
 SUFFIXES = (".feather", ".arrow")
 
 
 @final
-class FeatherSource(GroupedSource):
+class FeatherSource(FileSource):
     """Rows of Feather files, column by column as in :class:`ParquetSource`.
 
     Parameters
@@ -28,30 +29,45 @@ class FeatherSource(GroupedSource):
     def __init__(
         self, data: Paths, target: str | None, *, columns: Sequence[str] | None = None
     ) -> None:
-        super().__init__(find_files(data, SUFFIXES), target, columns, "Feather")
+        super().__init__(open_feather(shown(data), find_files(data, SUFFIXES)), target, columns)
 
-    def _open(self, stream: Any) -> GroupedFile:
-        return _FeatherFile(stream)
+
+def open_feather(where: str, files: Sequence[DataFile]) -> GroupedFiles:
+    """The table in some Feather files."""
+    return GroupedFiles(where, files, _FeatherFile, "Feather")
 
 
 class _FeatherFile(GroupedFile):
     def __init__(self, stream: Any) -> None:
         self._stream = stream
-        self.fields = read_fields(load("pyarrow.ipc").open_file(self._stream).schema)
-        self._places = {field.name: place for place, field in enumerate(self.fields)}
-
-    def group_sizes(self) -> list[int]:
+        self.schema = load("pyarrow.ipc").open_file(self._stream).schema
         # The sizes stand in front of the groups: the first column is read along with them.
-        reader = self._reader(0)
-        return [reader.get_batch(g).num_rows for g in range(reader.num_record_batches)]
+        reader = self._reader([0] if len(self.schema) else [])
+        self.sizes = [reader.get_batch(g).num_rows for g in range(reader.num_record_batches)]
 
     def read(self, group: int, name: str) -> Any:
-        column = self._reader(self._places[name]).get_batch(group).column(0)
-        # Arrow believes what a file says of its buffers, and would read beyond them.
-        column.validate(full=True)
-        return column
+        return self._sound(
+            self._reader([self.schema.get_field_index(name)]).get_batch(group).column(0)
+        )
 
-    def _reader(self, place: int) -> Any:
+    def read_all(self, columns: list[str] | None) -> Any:
+        places = None if columns is None else [self.schema.get_field_index(n) for n in columns]
+        table = self._sound(self._reader(places).read_all())
+        return table if columns is None else table.select(columns)
+
+    def batches(self, n_rows: int) -> Iterator[Any]:
+        reader = self._reader(None)
+        for group in range(reader.num_record_batches):
+            yield self._sound(reader.get_batch(group))
+
+    def _sound(self, data: Any) -> Any:
+        # Arrow believes what a file says of its buffers, and would read beyond them.
+        data.validate(full=True)
+        return data
+
+    def _reader(self, places: list[int] | None) -> Any:
         ipc = load("pyarrow.ipc")
-        options = ipc.IpcReadOptions(included_fields=[place], use_threads=False)
+        options = ipc.IpcReadOptions(use_threads=False)
+        if places is not None:
+            options.included_fields = places
         return ipc.open_file(self._stream, options=options)

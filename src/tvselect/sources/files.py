@@ -10,8 +10,9 @@ from hashlib import sha256
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
-from tvselect.sources.arrow import arrow_errors, load
-from tvselect.sources.base import SourceError
+from tvselect.inputs.arrow import load
+from tvselect.inputs.errors import SourceError
+from tvselect.sources.arrow import arrow_errors
 
 ENDS = 64 * 1024
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -23,6 +24,16 @@ class DataFile:
 
     path: str
     filesystem: Any
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk."""
+        return int(self.filesystem.get_file_info(self.path).size)
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether it is compressed, by its extension."""
+        return self.path.lower().endswith(".gz")
 
     def open(self) -> Any:
         """The file, for reading anywhere in it."""
@@ -53,6 +64,14 @@ def find_files(paths: Paths, suffixes: tuple[str, ...]) -> list[DataFile]:
     if not items:
         raise SourceError("the list of files is empty")
     return [file for item in items for file in _expand(os.fspath(item), suffixes)]
+
+
+def shown(paths: Paths) -> str:
+    """Paths in an error message."""
+    if isinstance(paths, str | os.PathLike):
+        return os.fspath(paths)
+    first = os.fspath(next(iter(paths), ""))
+    return first if len(paths) < 2 else f"{first} and {len(paths) - 1} more"
 
 
 def hash_files(files: Iterable[DataFile], start: str) -> str:

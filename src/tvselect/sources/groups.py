@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from tvselect.sources.arrow import ArrowChunk, arrow_errors
-from tvselect.sources.base import SourceError
-from tvselect.sources.chunks import Chunk, ChunkedSource
-from tvselect.sources.columns import (
-    Field,
-    categorical_mask,
-    choose_columns,
-    compare_columns,
-    hash_fields,
-    require_target,
-)
-from tvselect.sources.files import DataFile, hash_files
+from tvselect.inputs.arrow import load
+from tvselect.inputs.errors import SourceError
+from tvselect.inputs.kinds import Field
+from tvselect.sources.arrow import ArrowChunk, read_fields
+from tvselect.sources.chunks import Chunk
+from tvselect.sources.columns import compare_columns
+from tvselect.sources.files import DataFile
+from tvselect.sources.stored import TableFiles
 
 ROWS_TO_DOUBT = 2**20
 ROWS_PER_BYTE = 1000
@@ -32,100 +28,133 @@ class GroupedFile(ABC):
 
     Attributes
     ----------
-    fields : tuple of Field
+    schema : pyarrow.Schema
+    sizes : list of int
+        The number of rows of each group.
     """
 
-    fields: tuple[Field, ...]
-
-    @abstractmethod
-    def group_sizes(self) -> list[int]:
-        """The number of rows of each group."""
+    schema: Any
+    sizes: list[int]
 
     @abstractmethod
     def read(self, group: int, name: str) -> Any:
         """The Arrow array of a column of a group; reads nothing else."""
 
-
-class GroupedSource(ChunkedSource):
-    """Rows of such files.
-
-    A batch reads the columns that are asked for and the target. The columns of the current
-    group are kept, so that each is read at most once in a pass. Later rounds take the groups
-    in random order and resample the rows inside each.
-    """
-
-    def __init__(
-        self, files: list[DataFile], target: str | None, columns: Sequence[str] | None, format: str
-    ) -> None:
-        self._files = files
-        self._target = require_target(target)
-        self._groups: list[tuple[int, int, int]] = []
-        self._fields: tuple[Field, ...]
-        for number, file in enumerate(files):
-            fields, sizes = self._look(file, format)
-            if number == 0:
-                chosen = choose_columns(fields, columns, self._target, file.path)
-                outcome = next(field for field in fields if field.name == self._target)
-                self._fields = (*chosen, outcome)
-            compare_columns(self._fields, fields, file.path, extra=columns is not None)
-            self._groups += [(number, g, size) for g, size in enumerate(sizes) if size > 0]
-        self.n_rows = sum(size for _, _, size in self._groups)
-        if self.n_rows == 0:
-            raise SourceError(f"{files[0].path} has no rows")
-        self.names = tuple(field.name for field in self._fields[:-1])
-        self.categorical = categorical_mask(self._fields[:-1])
-        self.can_repeat = True
-
-    def identity(self) -> str:
-        """A hash of names, types, and of the files' names, sizes and ends."""
-        return hash_files(self._files, hash_fields(self._fields, self._target))
+    @abstractmethod
+    def read_all(self, columns: list[str] | None) -> Any:
+        """All rows of some columns as an Arrow table."""
 
     @abstractmethod
-    def _open(self, stream: Any) -> GroupedFile:
-        """Read what a file says of itself."""
+    def batches(self, n_rows: int) -> Iterator[Any]:
+        """Record batches, those of about the first rows first."""
 
-    def _look(self, file: DataFile, format: str) -> tuple[tuple[Field, ...], list[int]]:
-        """The columns of a file and the sizes of its groups."""
-        with (
-            arrow_errors(
-                f"{file.path} cannot be read as {format}",
-                "it is damaged, cut off or of another format: write it again or leave it out",
-            ),
-            file.open() as stream,
-        ):
-            opened = self._open(stream)
-            sizes = opened.group_sizes()
-            refuse_bomb(max(sizes, default=0), stream.size(), file.path)
-            return opened.fields, sizes
 
-    def _chunks(self, size: int, rng: np.random.Generator | None) -> Iterator[Chunk]:
-        reader = _Reader(self._files, self._open)
+class GroupedFiles(TableFiles):
+    """Such files. What a file says of itself is read once."""
+
+    def __init__(
+        self, where: str, files: Sequence[DataFile], open: Callable[[Any], GroupedFile], format: str
+    ) -> None:
+        super().__init__(where, files)
+        self.format, self._open = format, open
+        self._groups: list[tuple[int, int, int]] = []
+        self._schemas: list[Any] = []
+        self._reader = _Reader(self.files, open)
+        for number, file in enumerate(self.files):
+            with self._errors(file.path):
+                opened = self._reader.at(number)
+                refuse_bomb(max(opened.sizes, default=0), file.size, file.path)
+            self._schemas.append(opened.schema)
+            self._groups += [(number, g, size) for g, size in enumerate(opened.sizes) if size > 0]
+        self.names = list(self._schemas[0].names)
+        self.n_rows = sum(size for _, _, size in self._groups)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_reader": None}
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        """The columns of the first file."""
+        return read_fields(self._schemas[0])
+
+    def estimate_rows(self) -> int:
+        """How many rows there are."""
+        assert self.n_rows is not None
+        return self.n_rows
+
+    def read(self, columns: Sequence[str] | None = None) -> Any:
+        """All rows of some columns."""
+        wanted = None if columns is None else list(columns)
+        refuse_bomb(self.estimate_rows(), self.n_bytes, self.where)
+        if len(self.files) > 1:
+            names = set(self.names if wanted is None else wanted)
+            fields = tuple(field for field in self.fields if field.name in names)
+            self.compare(fields, extra=wanted is not None)
+        reader = self._reader or _Reader(self.files, self._open)
+        with self._errors():
+            parts = [reader.at(number).read_all(wanted) for number in range(len(self.files))]
+            if len(parts) == 1:
+                return parts[0]
+            order = self.names if wanted is None else wanted
+            parts = [part.select(order) for part in parts]
+            return load("pyarrow").concat_tables(parts, promote_options="permissive")
+
+    def head(self, n_rows: int) -> Any:
+        """The first rows."""
+        refuse_bomb(self.estimate_rows(), self.n_bytes, self.where)
+        pa = load("pyarrow")
+        held: list[Any] = []
+        reader = self._reader or _Reader(self.files, self._open)
+        with self._errors():
+            for number in range(len(self.files)):
+                for batch in reader.at(number).batches(n_rows):
+                    held.append(pa.Table.from_batches([batch]).select(self.names))
+                    if sum(part.num_rows for part in held) >= n_rows:
+                        break
+                else:
+                    continue
+                break
+            if not held:
+                return self._schemas[0].empty_table()
+            return pa.concat_tables(held, promote_options="permissive").slice(0, n_rows)
+
+    def column(self, name: str) -> Any:
+        """One column."""
+        return self.read([name]).column(name)
+
+    def compare(self, fields: tuple[Field, ...], *, extra: bool) -> None:
+        """Raise unless every file has these columns."""
+        for file, schema in zip(self.files, self._schemas, strict=True):
+            found = self.fields if schema is self._schemas[0] else read_fields(schema)
+            compare_columns(fields, found, file.path, extra=extra)
+
+    def chunks(
+        self, fields: tuple[Field, ...], size: int, rng: np.random.Generator | None
+    ) -> Iterator[Chunk]:
+        """The groups, in random order with ``rng``; columns are read as they are asked for."""
+        reader = _Reader(self.files, self._open)
+        names = tuple(field.name for field in fields)
         n_groups = len(self._groups)
         for place in range(n_groups) if rng is None else rng.permutation(n_groups):
             number, group, n_rows = self._groups[place]
-            yield ArrowChunk(
-                partial(reader.read, number, group),
-                self.names,
-                self._target,
-                n_rows,
-                self._files[number].path,
-                reader.lock,
-            )
+            read = partial(reader.read, number, group)
+            path = self.files[number].path
+            yield ArrowChunk(read, names[:-1], names[-1], n_rows, path, reader.lock)
 
 
 def refuse_bomb(n_rows: int, n_bytes: int, path: str) -> None:
     """Raise if a file says it has more rows at once than fit into so few bytes."""
     if n_rows > max(ROWS_TO_DOUBT, ROWS_PER_BYTE * n_bytes):
         raise SourceError(
-            f"{path} says that it holds {n_rows:,} rows in {n_bytes:,} bytes; it is damaged, or "
-            "says nothing: write it again or leave it out"
+            f"{path} says that it holds {n_rows:,} rows in {n_bytes:,} bytes",
+            "it is damaged, or says nothing: write it again or leave it out",
         )
 
 
 class _Reader:
-    """The files of a pass, one open at a time."""
+    """Some files, one open at a time."""
 
-    def __init__(self, files: list[DataFile], open: Callable[[Any], GroupedFile]) -> None:
+    def __init__(self, files: Sequence[DataFile], open: Callable[[Any], GroupedFile]) -> None:
         self.lock = Lock()
         self._files = files
         self._open = open
@@ -138,8 +167,8 @@ class _Reader:
         if self._stream is not None:
             self._stream.close()
 
-    def read(self, number: int, group: int, name: str) -> Any:
-        """A column of a group of a file."""
+    def at(self, number: int) -> GroupedFile:
+        """A file, open."""
         if self._number != number:
             if self._stream is not None:
                 self._stream.close()
@@ -147,4 +176,8 @@ class _Reader:
             self._stream = self._files[number].open()
             self._file = self._open(self._stream)
             self._number = number
-        return self._file.read(group, name)
+        return self._file
+
+    def read(self, number: int, group: int, name: str) -> Any:
+        """A column of a group of a file."""
+        return self.at(number).read(group, name)

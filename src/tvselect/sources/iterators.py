@@ -9,17 +9,17 @@ from typing import Any, final
 import narwhals as nw
 import numpy as np
 
-from tvselect.sources.arrow import load
-from tvselect.sources.base import SourceError
+from tvselect.inputs.arrow import load
+from tvselect.inputs.errors import SourceError
+from tvselect.inputs.kinds import Field
 from tvselect.sources.chunks import ONLY_ONCE, Chunk, ChunkedSource
 from tvselect.sources.columns import (
-    Field,
     categorical_mask,
     compare_columns,
     hash_fields,
     require_target,
 )
-from tvselect.sources.tables import MemoryChunk, read_chunk
+from tvselect.sources.tables import TableChunk, read_chunk
 
 ROWS_OF_LAZY_FRAMES = 10_000
 ENDED = object()
@@ -88,7 +88,7 @@ class IteratorSource(ChunkedSource):
             raise ValueError(ONLY_ONCE)
         return self._read(_start(self._data))
 
-    def _read(self, items: Iterator[Any]) -> Iterator[MemoryChunk]:
+    def _read(self, items: Iterator[Any]) -> Iterator[TableChunk]:
         """The tables as chunks, each compared with the first."""
         came = False
         for number, item in _numbered(items):
@@ -99,7 +99,7 @@ class IteratorSource(ChunkedSource):
         if not came:
             raise SourceError("the stream is empty: no rows came; is it used up already?")
 
-    def _as_chunk(self, item: Any, what: str) -> MemoryChunk | None:
+    def _as_chunk(self, item: Any, what: str) -> TableChunk | None:
         X, y = self._split(item, what)
         if len(X) == 0:
             return None

@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 
+from tvselect.inputs.arrow import load
+from tvselect.inputs.errors import SourceError
 from tvselect.sources import csv, feather, parquet
 from tvselect.sources.arrays import ArraySource
-from tvselect.sources.arrow import load
-from tvselect.sources.base import Source, SourceError
+from tvselect.sources.base import Source
 from tvselect.sources.columns import require_target
-from tvselect.sources.csv import CsvSource
-from tvselect.sources.feather import FeatherSource
-from tvselect.sources.files import DataFile, Paths, find_files
+from tvselect.sources.csv import CsvFiles
+from tvselect.sources.feather import open_feather
+from tvselect.sources.files import Paths, find_files, shown
 from tvselect.sources.iterators import IteratorSource
-from tvselect.sources.parquet import ParquetSource, is_plain_dataset
+from tvselect.sources.parquet import ParquetSource, is_plain_dataset, open_parquet
+from tvselect.sources.stored import FileSource, TableFiles
 
 
 def open_source(data: Any, target: Any = None, *, columns: Sequence[str] | None = None) -> Source:
@@ -49,7 +51,8 @@ def open_source(data: Any, target: Any = None, *, columns: Sequence[str] | None 
             raise SourceError("a source has its target and columns already; leave them out")
         return data
     if _is_paths(data):
-        return _open_files(data, require_target(target), columns)
+        require_target(target)
+        return FileSource(open_files(data), target, columns)
     if isinstance(data, np.ndarray) or nw.dependencies.is_into_dataframe(data):
         return ArraySource(data, target, columns=columns)
     if type(data).__module__.startswith("pyarrow"):
@@ -57,38 +60,56 @@ def open_source(data: Any, target: Any = None, *, columns: Sequence[str] | None 
     return IteratorSource(data, target, columns=columns)
 
 
-def find_tables(paths: Paths) -> tuple[Literal["parquet", "csv", "feather"], list[DataFile]]:
-    """The files that are meant, and their format by their extensions.
+class UnknownFormatError(SourceError):
+    """A file whose extension says no format that can be read.
+
+    Attributes
+    ----------
+    where, suffix : str
+    """
+
+    def __init__(
+        self, problem: str, remedy: str = "", *, where: str = "", suffix: str = ""
+    ) -> None:
+        super().__init__(problem, remedy)
+        self.where, self.suffix = where, suffix
+
+
+def open_files(
+    paths: Paths, *, delimiter: str | None = None, decimal: str | None = None
+) -> TableFiles:
+    """The table in some files, by their extensions; looked at but not read.
 
     Raises
     ------
     FileNotFoundError, PermissionError
         When a file does not exist or may not be read.
     SourceError
-        For unknown extensions and several formats at once.
+        For unknown extensions, several formats at once and files that hold no table.
     """
     files = find_files(paths, parquet.SUFFIXES)
+    where = shown(paths)
     suffixes = {_suffix(file.path) for file in files}
-    if suffixes <= set(parquet.SUFFIXES):
-        return "parquet", files
-    if suffixes <= set(csv.SUFFIXES):
-        return "csv", files
-    if suffixes <= set(feather.SUFFIXES):
-        return "feather", files
     known = (*parquet.SUFFIXES, *csv.SUFFIXES, *feather.SUFFIXES)
-    unknown = sorted(suffixes - set(known))
-    if unknown:
-        raise SourceError(
-            f"files ending in {unknown[0]!r} cannot be read; known are {', '.join(known)}. Use "
-            "ParquetSource or CsvSource if the extension is wrong"
+    if unknown := sorted(suffixes - set(known)):
+        raise UnknownFormatError(
+            f"files ending in {unknown[0]!r} cannot be read; known are {', '.join(known)}",
+            "use ParquetSource or CsvSource if the extension is wrong",
+            where=where,
+            suffix=unknown[0],
         )
+    if suffixes <= set(csv.SUFFIXES):
+        return CsvFiles(where, files, delimiter, decimal)
+    for opener, its_own in (
+        (open_parquet, parquet.SUFFIXES),
+        (open_feather, feather.SUFFIXES),
+    ):
+        if suffixes <= set(its_own):
+            opened = opener(where, files)
+            if delimiter is not None:
+                raise SourceError(f"{where} is {opened.format}", "{delimiter} is for CSV alone")
+            return opened
     raise SourceError(f"the files are of several formats ({', '.join(sorted(suffixes))})")
-
-
-def _open_files(paths: Paths, target: str, columns: Sequence[str] | None) -> Source:
-    format, _ = find_tables(paths)
-    opener = {"parquet": ParquetSource, "csv": CsvSource, "feather": FeatherSource}[format]
-    return opener(paths, target, columns=columns)
 
 
 def _open_arrow(data: Any, target: str, columns: Sequence[str] | None) -> Source:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, final
 
-from tvselect.sources.arrow import load, read_fields
-from tvselect.sources.base import SourceError
-from tvselect.sources.files import DataFile, Paths, find_files
-from tvselect.sources.groups import GroupedFile, GroupedSource
+from tvselect.inputs.arrow import load
+from tvselect.inputs.errors import SourceError
+from tvselect.sources.files import DataFile, Paths, find_files, shown
+from tvselect.sources.groups import GroupedFile, GroupedFiles
+from tvselect.sources.stored import FileSource
 
 SUFFIXES = (".parquet", ".pq")
+ROWS_WORTH_THREADS = 10_000
 
 
 @final
-class ParquetSource(GroupedSource):
+class ParquetSource(FileSource):
     """Rows of Parquet files: a batch reads the columns that are asked for, nothing else.
 
     The columns of one row group are kept in memory while its rows are handed out: row groups
@@ -38,27 +40,37 @@ class ParquetSource(GroupedSource):
     def __init__(
         self, data: Paths | Any, target: str | None, *, columns: Sequence[str] | None = None
     ) -> None:
-        files = (
-            _dataset_files(data) if hasattr(data, "get_fragments") else find_files(data, SUFFIXES)
-        )
-        super().__init__(files, target, columns, "Parquet")
+        if hasattr(data, "get_fragments"):
+            files = open_parquet("the dataset", _dataset_files(data))
+        else:
+            files = open_parquet(shown(data), find_files(data, SUFFIXES))
+        super().__init__(files, target, columns)
 
-    def _open(self, stream: Any) -> GroupedFile:
-        return _ParquetFile(stream)
+
+def open_parquet(where: str, files: Sequence[DataFile]) -> GroupedFiles:
+    """The table in some Parquet files."""
+    return GroupedFiles(where, files, _ParquetFile, "Parquet")
 
 
 class _ParquetFile(GroupedFile):
     def __init__(self, stream: Any) -> None:
         # Pre-buffering would read and hold whole row groups ahead.
         self._file = load("pyarrow.parquet").ParquetFile(stream, pre_buffer=False)
-        self.fields = read_fields(self._file.schema_arrow)
-
-    def group_sizes(self) -> list[int]:
+        self.schema = self._file.schema_arrow
         metadata = self._file.metadata
-        return [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
+        self.sizes = [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
 
     def read(self, group: int, name: str) -> Any:
         return self._file.read_row_group(group, columns=[name], use_threads=False).column(name)
+
+    def read_all(self, columns: list[str] | None) -> Any:
+        # Threads cost more than they save where columns are many and short.
+        threads = sum(self.sizes) > ROWS_WORTH_THREADS
+        table = self._file.read(columns=columns, use_threads=threads)
+        return table if columns is None else table.select(columns)
+
+    def batches(self, n_rows: int) -> Iterator[Any]:
+        yield from self._file.iter_batches(batch_size=n_rows)
 
 
 def is_plain_dataset(dataset: Any) -> bool:

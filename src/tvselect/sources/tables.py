@@ -9,85 +9,58 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs import read_table
-from tvselect.inputs.values import as_array, is_text
-from tvselect.sources.base import SourceError
-from tvselect.sources.chunks import Chunk, Rows, count, stack
-from tvselect.sources.columns import Field, Kind, choose_columns, refuse_repeated
+from tvselect.inputs.errors import SourceError
+from tvselect.inputs.kinds import Field
+from tvselect.inputs.outcome import one_column
+from tvselect.inputs.table import Table, open_table
+from tvselect.inputs.text import Rows
+from tvselect.inputs.values import is_text
+from tvselect.sources.chunks import Chunk
+from tvselect.sources.columns import choose_columns
 
-TEXT = (nw.String, nw.Categorical, nw.Enum)
-OBJECTS = (nw.Object, nw.Unknown)
-
-
-class MemoryChunk(Chunk):
-    """A chunk in memory, with what is known of its columns."""
-
-    fields: tuple[Field, ...]
-    outcome: Field
+OBJECTS = ("Object", "Unknown")
 
 
 @final
-class MatrixChunk(MemoryChunk):
-    """A two-dimensional array of numbers."""
+class TableChunk(Chunk):
+    """A table in memory and its target.
+
+    Attributes
+    ----------
+    table : Table
+    fields : tuple of Field
+    outcome : Field
+    """
 
     def __init__(
-        self, X: NDArray[Any], fields: tuple[Field, ...], places: NDArray[np.int64], y: NDArray[Any]
+        self, table: Table, fields: tuple[Field, ...], y: NDArray[Any], outcome: str
     ) -> None:
-        self.n_rows = X.shape[0]
-        self.fields = fields
-        self.outcome = _outcome_field(y)
-        self._X = X
-        self._places = places
-        self._y = y
+        self.n_rows, self.table, self.fields, self._y = table.n_rows, table, fields, y
+        holds_text = y.dtype.kind in "US" or (y.dtype.kind == "O" and any(map(is_text, y)))
+        self.outcome = Field(outcome, "text" if holds_text else "number", y.dtype.name)
 
     def numbers(self, columns: NDArray[np.int64], rows: Rows) -> NDArray[np.floating[Any]]:
         """Columns of numbers at some rows."""
-        places = self._places[columns]
-        part = self._X[rows if isinstance(rows, slice) else rows[:, None], places]
-        return part if part.dtype in (np.float32, np.float64) else part.astype(np.float64)
-
-    def labels(self, column: int, rows: Rows) -> NDArray[np.object_]:
-        """Refused: there is no text in an array of numbers."""
-        raise TypeError(f"column {self.fields[column].name!r} holds numbers, not categories")
-
-    def target(self, rows: Rows) -> NDArray[Any]:
-        """The target at some rows."""
-        return _target_values(self._y[rows])
-
-
-@final
-class FrameChunk(MemoryChunk):
-    """A data frame; values are taken out of its columns row by row, as they are asked for."""
-
-    def __init__(
-        self, columns: list[nw.Series[Any]], fields: tuple[Field, ...], y: Any, n_rows: int
-    ) -> None:
-        self.n_rows = n_rows
-        self.fields = fields
-        self.outcome = _outcome_field(y)
-        self._columns = columns
-        self._y = y
-
-    def numbers(self, columns: NDArray[np.int64], rows: Rows) -> NDArray[np.floating[Any]]:
-        """Columns of numbers at some rows."""
-        parts = [_as_numbers(self._columns[j][rows]) for j in columns]
-        return stack(parts, count(rows, self.n_rows))
+        if columns.size == 0:
+            return np.empty((self._y[rows].size, 0))
+        return self.table.numbers(columns, rows)
 
     def labels(self, column: int, rows: Rows) -> NDArray[np.object_]:
         """The text of a column at some rows."""
-        return _as_labels(self._columns[column][rows])
+        return self.table.text(column).labels(rows)
 
     def target(self, rows: Rows) -> NDArray[Any]:
         """The target at some rows."""
-        return _target_values(self._y[rows])
+        values = self._y[rows]
+        return values.astype(object) if values.dtype.kind in "US" else values
 
 
-def read_chunk(X: Any, y: Any, columns: Sequence[str] | None, *, what: str = "X") -> MemoryChunk:
+def read_chunk(X: Any, y: Any, columns: Sequence[str] | None, *, what: str = "X") -> TableChunk:
     """A table in memory as a chunk; no copy of the whole is made.
 
     Parameters
     ----------
-    X : array-like (rows, columns), or a pandas, polars or Arrow data frame
+    X : array-like (rows, columns), a pandas, polars or Arrow data frame, or a Table
     y : array-like, or str
         The target, or the name of its column in a data frame.
     columns : sequence of str or None
@@ -103,92 +76,39 @@ def read_chunk(X: Any, y: Any, columns: Sequence[str] | None, *, what: str = "X"
     TypeError, ValueError
         For what is no table.
     """
-    frame = _as_frame(X, what)
-    if frame is None:
-        return _read_matrix(X, y, columns, what)
-    fields = [_field(str(name), dtype) for name, dtype in frame.schema.items()]
-    native = {str(name): name for name in frame.schema}
+    table, fields = open_table(X, what)
+    if isinstance(y, str) and not table.named:
+        raise SourceError(f"target is the name {y!r}, but {what} has no names", "pass its values")
+    if not fields:
+        kinds = np.where(table.categorical, "text", "number").tolist()
+        fields = [Field(*known, "") for known in zip(table.names, kinds, strict=True)]
     chosen = choose_columns(fields, columns, y if isinstance(y, str) else None, what)
-    series = [frame.get_column(native[field.name]) for field in chosen]
-    for column in series:
-        if column.dtype in OBJECTS:
-            # Only the values can tell whether these are numbers.
-            read_table(column.to_frame(), what=what).block(0, 1)
-    n_rows = frame.shape[0]
-    target = frame.get_column(native[y]) if isinstance(y, str) else _one_column(y, n_rows, what)
-    return FrameChunk(series, chosen, target, n_rows)
-
-
-def _read_matrix(X: Any, y: Any, columns: Sequence[str] | None, what: str) -> MemoryChunk:
+    place_of = {field.name: place for place, field in enumerate(fields)}
+    part = table.take(np.array([place_of[field.name] for field in chosen], dtype=np.int64))
+    # Only the values of objects tell whether these are numbers.
+    part.numbers(np.array([j for j, field in enumerate(chosen) if field.type in OBJECTS], np.int64))
     if isinstance(y, str):
-        raise SourceError(f"target is the name {y!r}, but {what} has no names; pass its values")
-    table = read_table(X, what=what)
-    matrix = as_array(X, what)
-    if matrix.dtype.kind not in "biuf":
-        matrix = table.block(0, table.n_columns).T
-    fields = [Field(name, "number", matrix.dtype.name) for name in table.names]
-    chosen = choose_columns(fields, columns, None, what)
-    places = np.array([table.names.index(field.name) for field in chosen], dtype=np.int64)
-    return MatrixChunk(matrix, chosen, places, _one_column(y, table.n_rows, what))
-
-
-def _as_frame(X: Any, what: str) -> nw.DataFrame[Any] | None:
-    try:
-        frame = nw.from_native(X, pass_through=True)
-    except nw.exceptions.DuplicateError:
-        names = X.column_names if hasattr(X, "column_names") else X.columns
-        refuse_repeated(map(str, names), what, "rename them")
-        raise
-    return frame if isinstance(frame, nw.DataFrame) else None
-
-
-def _field(name: str, dtype: nw.dtypes.DType) -> Field:
-    kind: Kind = "other"
-    if dtype in TEXT:
-        kind = "text"
-    elif dtype.is_numeric() or dtype == nw.Boolean or dtype in OBJECTS:
-        kind = "number"
-    return Field(name, kind, str(dtype))
-
-
-def _outcome_field(y: Any) -> Field:
-    if isinstance(y, nw.Series):
-        return _field(str(y.name), y.dtype)
-    holds_text = y.dtype.kind in "US" or (y.dtype.kind == "O" and any(map(is_text, y)))
-    return Field("y", "text" if holds_text else "number", y.dtype.name)
-
-
-def _one_column(y: Any, n_rows: int, what: str) -> Any:
-    """The target as a series or an array of one dimension."""
-    if y is None:
-        raise SourceError(f"there is no target for {what}; give its values or its column's name")
-    if nw.dependencies.is_into_series(y):
-        values: Any = nw.from_native(y, series_only=True).alias("y")
+        target, outcome = _column_of(X, place_of[y], fields[place_of[y]]), y
     else:
-        values = as_array(y, "y")
-        if values.ndim == 2 and values.shape[1] == 1:
-            values = values[:, 0]
-        if values.ndim != 1:
-            raise SourceError(f"y must be a single column, got shape {values.shape}")
+        target, outcome = _checked(y, table.n_rows, what), "y"
+    return TableChunk(part, chosen, target, outcome)
+
+
+def _column_of(X: Any, place: int, field: Field) -> NDArray[Any]:
+    if isinstance(X, Table):
+        is_text = field.kind == "text"
+        return X.text(place).labels() if is_text else X.numbers(np.array([place]))[:, 0]
+    return one_column(nw.from_native(X, eager_only=True)[:, place].to_native())
+
+
+def _checked(y: Any, n_rows: int, what: str) -> NDArray[Any]:
+    """The target as an array of one dimension."""
+    if y is None:
+        raise SourceError(f"there is no target for {what}", "give its values or its column's name")
+    try:
+        values = one_column(y)
+    except (TypeError, ValueError) as error:
+        raise SourceError(str(error)) from None
     if len(values) != n_rows:
         raise SourceError(f"y has {len(values)} values but {what} has {n_rows} rows")
     return values
-
-
-def _target_values(values: Any) -> NDArray[Any]:
-    if isinstance(values, nw.Series):
-        return _as_labels(values) if values.dtype in TEXT else values.to_numpy()
-    return values.astype(object) if values.dtype.kind in "US" else values
-
-
-def _as_numbers(series: nw.Series[Any]) -> NDArray[np.floating[Any]]:
-    if series.dtype in (nw.Float32, nw.Float64):
-        return series.to_numpy()
-    return read_table(series.to_frame()).block(0, 1)[0]
-
-
-def _as_labels(series: nw.Series[Any]) -> NDArray[np.object_]:
-    out = np.empty(len(series), dtype=object)
-    out[:] = series.cast(nw.String).to_list()
-    out[series.is_null().to_numpy()] = None
-    return out

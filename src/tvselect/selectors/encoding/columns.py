@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.decoys import GaussianKnockoffs
-from tvselect.selectors.features import Features, decoy_name, refuse_nonfinite
+from tvselect.inputs.finite import refuse_nonfinite
+from tvselect.selectors.encoding.onehot import codes_of, one_hot
+from tvselect.selectors.layout import decoy_name
 from tvselect.sources import Batch
 from tvselect.trees import Cuts
 
 
 @dataclass(frozen=True)
-class Encoding:
+class ColumnEncoding:
     """How features become columns: numbers as they are, one 0/1 column per category.
 
     Columns from ``n_columns`` on are decoys: the knockoffs of ``decoy_of``.
@@ -80,30 +81,13 @@ class Encoding:
             out[:, numbers] = batch.numbers(features[numbers])
         for feature in np.unique(features[~is_decoy & self.categorical[features]]):
             places = np.flatnonzero(~is_decoy & (features == feature))
-            labels = batch.labels(int(feature))
-            out[:, places] = indicators(labels, self.levels, columns[places], unknown)
+            codes = codes_of(batch.labels(int(feature)), self.levels[columns[places]])
+            out[:, places] = one_hot(codes, places.size, unknown)
         if is_decoy.any():
             assert self.knockoffs is not None
             originals = np.asarray(batch.numbers(self.decoy_of), dtype=np.float64)
-            features_in = Features(originals, self.names, self.decoy_of)
-            refuse_nonfinite(features_in, takes_missing=True, takes_empty=True)
+            names = [self.names[j] for j in self.decoy_of]
+            refuse_nonfinite(originals, names, takes_missing=True, takes_empty=True)
             wanted = columns[is_decoy] - self.n_columns
             out[:, is_decoy] = self.knockoffs.draw(originals, key, wanted)
         return out
-
-
-def indicators(
-    labels: NDArray[Any],
-    levels: NDArray[np.str_],
-    columns: NDArray[np.int64],
-    unknown: float = np.nan,
-) -> NDArray[np.float64]:
-    """0/1 columns of some levels of one feature; NaN where missing, ``unknown`` where new.
-
-    ``columns`` are all the columns of the feature.
-    """
-    known = levels[columns]
-    found = np.array([str(label) if label is not None else "" for label in labels])
-    out = np.where(np.isin(found, known)[:, None], found[:, None] == known[None, :], unknown)
-    out[np.array([label is None for label in labels])] = np.nan
-    return out

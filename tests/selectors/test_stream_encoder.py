@@ -8,8 +8,14 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from tests.selectors.streams import make_frame
-from tvselect.selectors.encoding import indicators
-from tvselect.selectors.head import HEAD_ROWS, Head
+from tvselect.selectors.encoding import (
+    StreamEncoder,
+    codes_of,
+    one_hot,
+    restore_encoder,
+    store_encoder,
+)
+from tvselect.selectors.encoding.stream import HEAD_ROWS
 from tvselect.sources import ArraySource
 from tvselect.trees import bin_table
 
@@ -21,7 +27,7 @@ def batches(frame, size):
 
 def head_of(frame, size, *, n_batches=None, **settings):
     source, parts = batches(frame, size)
-    head = Head(source.names, source.categorical, **settings)
+    head = StreamEncoder(source.names, source.categorical, **settings)
     for number, part in enumerate(parts):
         if head.is_full or number == n_batches:
             break
@@ -95,14 +101,12 @@ def test_values_come_in_the_order_that_was_asked_for():
 
 @pytest.mark.parametrize("unknown", [np.nan, 0.0])
 def test_indicators_tell_missing_from_new(unknown):
-    levels = np.array(["", "a", "b"])
-    found = indicators(text("a", "b", None, "c"), levels, np.array([1, 2]), unknown)
+    found = one_hot(codes_of(text("a", "b", None, "c"), ["a", "b"]), 2, unknown)
     assert_array_equal(found, [[1, 0], [0, 1], [np.nan] * 2, [unknown] * 2])
 
 
 def test_an_empty_text_is_a_category_and_no_missing_value():
-    levels = np.array(["", "a"])
-    found = indicators(text("", None, "a"), levels, np.array([0, 1]))
+    found = one_hot(codes_of(text("", None, "a"), ["", "a"]), 2)
     assert_array_equal(found, [[1, 0], [np.nan] * 2, [0, 1]])
 
 
@@ -112,7 +116,7 @@ def test_a_head_survives_storage(n_batches, decoys):
     frame, _ = make_frame(n=1200)
     frame.loc[frame.index[::3], "city"] = ""
     head = head_of(frame, 100, n_batches=n_batches, decoys=decoys, max_cuts=20)
-    loaded = Head.from_bytes(head.to_bytes())
+    loaded = restore_encoder(store_encoder(head))
     assert (loaded.n_rows, loaded.n_batches, loaded.max_cuts) == (
         head.n_rows,
         head.n_batches,
@@ -133,7 +137,7 @@ def test_a_head_survives_storage(n_batches, decoys):
 def test_single_precision_survives_storage():
     X = np.random.default_rng(0).random((300, 3)).astype(np.float32)
     head = head_of(X, 100, n_batches=2)
-    loaded = Head.from_bytes(head.to_bytes())
+    loaded = restore_encoder(store_encoder(head))
     part = list(batches(X, 100)[1])[2]
     rng = np.random.default_rng(0)
     assert_same_encoding(head.see(part, rng), loaded.see(part, rng))
@@ -141,7 +145,9 @@ def test_single_precision_survives_storage():
 
 def test_what_is_stored_does_not_grow_with_a_full_head():
     frame, _ = make_frame(n=1200)
-    assert len(head_of(frame, 100).to_bytes()) < len(head_of(frame, 100, n_batches=9).to_bytes())
+    assert len(store_encoder(head_of(frame, 100))) < len(
+        store_encoder(head_of(frame, 100, n_batches=9))
+    )
 
 
 def test_infinite_values_are_refused_by_the_name_of_their_column():

@@ -1,0 +1,114 @@
+"""Arrow columns as NumPy arrays, many of them in one call. pyarrow is loaded when needed."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.inputs.text import TextColumn
+
+DAY = 86_400e6
+
+
+def load(module: str) -> Any:
+    """A module of pyarrow, or an error that says how to install it."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "reading files needs pyarrow: pip install 'tvselect[stream]'"
+        ) from None
+
+
+def as_matrix(table: Any) -> NDArray[np.floating[Any]]:
+    """Columns of numbers (rows, columns), NaN where null: float32 if all are, else float64.
+
+    The values of a column lie next to each other, in memory of their own.
+    """
+    types = table.schema.types
+    single = load("pyarrow").float32()
+    kinds = dict.fromkeys(types)
+    if len(kinds) == 1:
+        return _one_type(table, types[0])
+    dtype = np.float32 if set(kinds) <= {single} else np.float64
+    out = np.empty((table.num_rows, table.num_columns), dtype, order="F")
+    with np.errstate(invalid="ignore"):  # a signalling NaN is a missing value like others
+        for kind in kinds:
+            places = [place for place, other in enumerate(types) if other == kind]
+            out[:, places] = _one_type(table.select(places), kind)
+    return out
+
+
+def as_numbers(column: Any) -> NDArray[np.floating[Any]]:
+    """A column of numbers, NaN where null."""
+    return as_matrix(load("pyarrow").table([column], [""]))[:, 0]
+
+
+def as_text(column: Any) -> TextColumn:
+    """A column of text or categories."""
+    pa = load("pyarrow")
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    coded = _one_array(load("pyarrow.compute").dictionary_encode(column.cast(pa.string())))
+    texts = coded.dictionary.to_pylist()
+    order = sorted(range(len(texts)), key=texts.__getitem__)
+    new = np.empty(len(texts) + 1, dtype=np.int64)
+    new[order] = np.arange(len(texts))
+    new[-1] = -1
+    places = coded.indices.cast(pa.int64()).fill_null(len(texts))
+    return TextColumn(new[np.from_dlpack(places)], tuple(texts[place] for place in order))
+
+
+def as_target(column: Any) -> NDArray[Any]:
+    """Numbers, booleans or text as they are; NaN or None where null."""
+    pa = load("pyarrow")
+    if pa.types.is_boolean(column.type):
+        return np.array(column.to_pylist(), dtype=object if column.null_count else np.bool_)
+    if pa.types.is_integer(column.type) and not column.null_count:
+        return np.from_dlpack(_one_array(column)).copy()
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return as_text(column).labels()
+    if pa.types.is_dictionary(column.type) or pa.types.is_string_view(column.type):
+        return as_text(column).labels()
+    return as_numbers(column)
+
+
+def as_days(column: Any) -> NDArray[np.float64]:
+    """Dates as days since 1970-01-01, times and durations as days; NaN where null."""
+    pa = load("pyarrow")
+    kind = column.type
+    if pa.types.is_date32(kind):
+        return as_numbers(column.cast(pa.int32())).astype(np.float64)
+    if pa.types.is_date64(kind):
+        column = column.cast(pa.timestamp("us"), safe=False)
+    elif pa.types.is_time(kind):
+        column = column.cast(pa.time64("us"), safe=False)
+    elif pa.types.is_timestamp(kind):
+        column = column.cast(pa.timestamp("us", tz=kind.tz), safe=False)
+    else:
+        column = column.cast(pa.duration("us"), safe=False)
+    return as_numbers(column.cast(pa.int64())).astype(np.float64) / DAY
+
+
+def _one_type(table: Any, kind: Any) -> NDArray[np.floating[Any]]:
+    pa = load("pyarrow")
+    if not (pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind)):
+        double = pa.float64()
+        arrays = [column.cast(double, safe=False) for column in table.columns]
+        table = pa.Table.from_arrays(arrays, names=table.column_names)
+    batches = table.combine_chunks().to_batches()
+    if not batches:
+        return np.empty((0, table.num_columns))
+    values = batches[0].to_tensor(null_to_nan=True, row_major=False).to_numpy()
+    keeps = values.dtype == np.float64 or pa.types.is_float32(kind)
+    return values if keeps else values.astype(np.float64)
+
+
+def _one_array(column: Any) -> Any:
+    if not hasattr(column, "combine_chunks"):
+        return column
+    whole = column.combine_chunks()
+    return whole.chunk(0) if hasattr(whole, "num_chunks") else whole

@@ -1,0 +1,41 @@
+"""Values that cannot be used, found in blocks of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+VALUES_AT_ONCE = 2**22
+
+
+def refuse_nonfinite(
+    X: NDArray[Any], names: Sequence[str], takes_missing: bool, *, takes_empty: bool = False
+) -> None:
+    """Raise a ValueError that names the first column with values that cannot be used.
+
+    These are infinite ones, missing ones where the reward takes none, and columns without
+    any value unless ``takes_empty``: a batch of a stream may have such columns.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        if X.dtype.kind != "f" or np.isfinite(X.sum()):
+            return
+    n = X.shape[1]
+    infinite, some, empty = (np.zeros(n, dtype=np.bool_) for _ in range(3))
+    step = max(1, VALUES_AT_ONCE // max(1, len(X)))
+    for first in range(0, n, step):
+        block = slice(first, first + step)
+        missing = np.isnan(X[:, block])
+        infinite[block] = np.isinf(X[:, block]).any(axis=0)
+        some[block], empty[block] = missing.any(axis=0), missing.all(axis=0)
+    for bad, what in (
+        (infinite, "infinity"),
+        (some & (not takes_missing), "NaN, which the reward cannot take,"),
+        (empty & (not takes_empty), "no value at all"),
+    ):
+        places = np.flatnonzero(bad)
+        if places.size:
+            others = f" and {places.size - 1} more" if places.size > 1 else ""
+            raise ValueError(f"X contains {what} in column {names[int(places[0])]!r}{others}")

@@ -1,0 +1,131 @@
+"""Data frames of pandas, polars and Arrow, read in blocks of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, final
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.inputs import arrow
+from tvselect.inputs.errors import ColumnTypeError
+from tvselect.inputs.kinds import Field, kind_of
+from tvselect.inputs.text import Rows, TextColumn, encode_text
+from tvselect.inputs.values import floats_of_objects
+
+Columns = slice | NDArray[np.int64]
+SINGLE, OBJECTS = (nw.Float32,), (nw.Object, nw.Unknown)
+
+
+@final
+class Frame:
+    """A data frame.
+
+    Attributes
+    ----------
+    fields : tuple of Field
+    n_rows : int
+    """
+
+    def __init__(self, frame: nw.DataFrame[Any], what: str) -> None:
+        self._frame, self._native, self._what = frame, frame.to_native(), what
+        self._is_pandas = frame.implementation.is_pandas()
+        self._is_arrow = frame.implementation.is_pyarrow()
+        self.n_rows = frame.shape[0]
+        dtypes = self._dtypes()
+        known = {dtype: (kind_of(dtype), str(dtype)) for dtype in set(dtypes)}
+        names = map(str, frame.columns)
+        self.fields = tuple(
+            Field(name, *known[dtype]) for name, dtype in zip(names, dtypes, strict=True)
+        )
+        if self._is_arrow:
+            self._single = self._objects = np.zeros(len(dtypes), dtype=np.bool_)
+        else:
+            self._single = np.array([dtype in SINGLE for dtype in dtypes], dtype=np.bool_)
+            self._objects = np.array([dtype in OBJECTS for dtype in dtypes], dtype=np.bool_)
+
+    def numbers(self, columns: Columns, rows: Rows) -> NDArray[np.floating[Any]]:
+        """Columns of numbers at some rows: float32 if all are, else float64."""
+        objects = self._objects[columns]
+        if not objects.any():
+            with np.errstate(invalid="ignore"):  # a signalling NaN is a missing value
+                return self._plain(columns, rows)
+        places = np.arange(len(self.fields))[columns]
+        plain = self.numbers(places[~objects], rows) if not objects.all() else None
+        n_rows = len(range(self.n_rows)[rows]) if isinstance(rows, slice) else rows.size
+        out = np.empty((n_rows, places.size), order="F")
+        if plain is not None:
+            out[:, ~objects] = plain
+        for place in np.flatnonzero(objects):
+            values = self._frame[:, int(places[place])].to_numpy()[rows]
+            try:
+                out[:, place] = floats_of_objects(values)
+            except (TypeError, ValueError):
+                name = self.fields[places[place]].name
+                raise no_numbers(self._what, name, "mixed or text") from None
+        return out
+
+    def text(self, column: int) -> TextColumn:
+        """A column of text or categories."""
+        if self._is_arrow:
+            return arrow.as_text(self._native.column(column))
+        series = self._frame[:, column]
+        labels = np.empty(len(series), dtype=object)
+        labels[:] = series.cast(nw.String).to_list()
+        labels[series.is_null().to_numpy()] = None
+        return encode_text(labels)
+
+    def column(self, column: int) -> nw.Series[Any]:
+        """A column as it is."""
+        return self._frame[:, column]
+
+    def _plain(self, columns: Columns, rows: Rows) -> NDArray[np.floating[Any]]:
+        if self._is_arrow:
+            part = self._native
+            if isinstance(columns, slice):
+                columns = np.arange(len(self.fields))[columns]
+            if columns.size < len(self.fields):
+                part = part.select(columns.tolist())
+            return arrow.as_matrix(
+                _sliced(part, rows) if isinstance(rows, slice) else part.take(rows)
+            )
+        dtype = np.float32 if self._single[columns].all() else np.float64
+        if self._is_pandas:
+            part = self._native.iloc[rows, columns]
+            values: NDArray[Any] = part.to_numpy(dtype=dtype, na_value=np.nan)
+            return values
+        part = self._frame[rows, columns]
+        cast = part.select(nw.all().cast(nw.Float32 if dtype == np.float32 else nw.Float64))
+        return cast.to_numpy()
+
+    def _dtypes(self) -> list[Any]:
+        """The type of each column; equal types are looked at once."""
+        if self._is_arrow:
+            return list(self._native.schema.types)
+        if not self._is_pandas:
+            return list(self._frame.schema.values())
+        native = list(self._native.dtypes)
+        ask: Callable[[int], Any] = lambda place: self._frame[:, place].dtype  # noqa: E731
+        known: dict[Any, Any] = {}
+        for place, dtype in enumerate(native):
+            # Only the values of objects tell whether they are text.
+            if dtype.kind != "O" and dtype not in known:
+                known[dtype] = ask(place)
+        return [
+            ask(place) if dtype.kind == "O" else known[dtype] for place, dtype in enumerate(native)
+        ]
+
+
+def no_numbers(what: str, name: str, kind: str) -> ColumnTypeError:
+    """The error of a column that should hold numbers."""
+    return ColumnTypeError(
+        f"column {name!r} of {what} holds no numbers ({kind})",
+        "encode it as numbers (for instance one column per category) or leave it out",
+    )
+
+
+def _sliced(table: Any, rows: slice) -> Any:
+    start, stop, _ = rows.indices(table.num_rows)
+    return table.slice(start, max(0, stop - start))

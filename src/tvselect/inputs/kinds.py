@@ -1,0 +1,50 @@
+"""What a column holds: numbers, text, dates, or something else. Decided here and nowhere else."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import narwhals as nw
+
+Kind = Literal["number", "text", "date", "other"]
+
+
+class Field(NamedTuple):
+    """A column of the data: its name, what it holds, and the name of its type."""
+
+    name: str
+    kind: Kind
+    type: str
+
+
+def kind_of(dtype: Any) -> Kind:
+    """The kind of a narwhals or Arrow type.
+
+    Objects of unknown type count as numbers until their values are read.
+
+    Examples
+    --------
+    >>> kind_of(nw.Boolean()), kind_of(nw.Categorical()), kind_of(nw.Date()), kind_of(nw.Binary())
+    ('number', 'text', 'date', 'other')
+    """
+    if not isinstance(dtype, nw.dtypes.DType):
+        return _arrow_kind(dtype)
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
+        return "text"
+    if dtype.is_numeric() or dtype in (nw.Boolean, nw.Object, nw.Unknown):
+        return "number"
+    return "date" if dtype.is_temporal() else "other"
+
+
+def _arrow_kind(type: Any) -> Kind:
+    from pyarrow import types
+
+    if types.is_dictionary(type):
+        return "text" if _arrow_kind(type.value_type) in ("number", "text") else "other"
+    if types.is_string(type) or types.is_large_string(type) or types.is_string_view(type):
+        return "text"
+    if types.is_integer(type) or types.is_floating(type) or types.is_decimal(type):
+        return "number"
+    if types.is_boolean(type) or types.is_null(type):
+        return "number"
+    return "date" if types.is_temporal(type) else "other"

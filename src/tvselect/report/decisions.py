@@ -1,0 +1,147 @@
+"""The decisions about a table in sentences. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tvselect.inputs.facts import LeftOut, OutcomeProfile, ReadingMode, TableFacts
+
+MOST_NAMES, MOST_COPIES = 5, 5
+GB = 2**30
+REASONS = {
+    "excluded": "excluded",
+    "no value": "no value in {any_row}",
+    "constant": "constant ({value} in {every_row})",
+    "row numbers": "numbers the rows from {low:g} to {high:g}",
+    "identifier": "an identifier by its name",
+    "free text": "free text",
+    "all different": "a different text in {every_row}, as identifiers have",
+    "many texts": "free text or names: {n_distinct:,} different texts in {n_rows:,} rows",
+    "other type": "neither numbers nor text but {value}",
+    "date on a stream": "dates, which a stream cannot read as numbers (--no-stream can)",
+    "mixed on a stream": "numbers mixed with text, which a stream cannot read (--no-stream can)",
+    "infinite on a stream": "infinite values, which a stream cannot read (--no-stream can)",
+}
+
+
+def describe_table(
+    facts: TableFacts,
+    n_kept: int,
+    groups: Mapping[str, Sequence[str]],
+    always: Sequence[str],
+) -> list[str]:
+    """All decisions about a table.
+
+    Parameters
+    ----------
+    facts : TableFacts
+    n_kept : int
+        Columns to choose from.
+    groups : mapping
+        Columns that are one variable, by label.
+    always : sequence of str
+        Columns that are part of every play.
+    """
+    n_rows = facts.outcome.n_rows + facts.outcome.n_missing
+    said = [
+        f"{facts.where}: {n_rows:,} rows, {facts.n_columns:,} columns besides the target; "
+        f"{n_kept:,} to choose from.",
+        _mode(facts.mode),
+        *_outcome(facts.outcome),
+        *_columns(facts),
+    ]
+    if groups:
+        n_columns = sum(map(len, groups.values()))
+        said.append(f"{len(groups):,} group(s) of {n_columns:,} columns are one variable each.")
+    if always:
+        said.append(f"Part of every play: {listed(always)}.")
+    return said
+
+
+def why_left_out(why: LeftOut) -> str:
+    """Why a column is not used."""
+    first = f"the first {why.n_seen:,} rows" if why.n_seen is not None else ""
+    value = "bytes or text that is not UTF-8" if why.value == "binary" else why.value
+    return REASONS[why.reason].format(
+        value=value,
+        low=why.low,
+        high=why.high,
+        n_distinct=why.n_distinct,
+        n_rows=why.n_rows,
+        any_row=first or "any row",
+        every_row=first or "every row",
+    )
+
+
+def listed(names: Collection[str], most: int = MOST_NAMES, *, quoted: bool = True) -> str:
+    """The first few names, and how many more.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"], 2)
+    "'a', 'b' and 1 more"
+    """
+    shown = [repr(name) if quoted else name for name in list(names)[:most]]
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(shown) + more
+
+
+def _mode(mode: ReadingMode) -> str:
+    if mode.why == "asked":
+        return "Streamed, as you asked." if mode.stream else "Read into memory, as you asked."
+    if mode.why == "rows":
+        about = "about " if mode.is_estimate else ""
+        return (
+            f"Streamed batch by batch: {about}{mode.n_rows:,} rows are more than "
+            f"{mode.most_rows:,} (--no-stream reads them all into memory)."
+        )
+    if mode.why == "memory":
+        return (
+            f"Streamed batch by batch: it would take some {mode.bytes_needed / GB:.1f} GB of the "
+            f"{mode.bytes_free / GB:.1f} GB that are free (--no-stream tries all the same)."
+        )
+    return "Read into memory (--stream reads batch by batch)."
+
+
+def _outcome(outcome: OutcomeProfile) -> list[str]:
+    said = []
+    if outcome.family == "probit":
+        first, second = outcome.classes
+        may_be_numbers = not outcome.is_asked and not outcome.is_text
+        other = " (--family gaussian takes them as numbers)" if may_be_numbers else ""
+        said.append(f"{outcome.name!r} has two values, {first} and {second}: two classes{other}.")
+    else:
+        n = outcome.n_distinct
+        said.append(f"{outcome.name!r} is a number with {n:,} different values: regression.")
+    if outcome.n_missing:
+        rows = "row has" if outcome.n_missing == 1 else "rows have"
+        said.append(
+            f"{outcome.n_missing:,} {rows} no value of {outcome.name!r} and cannot be used."
+        )
+    return said
+
+
+def _columns(facts: TableFacts) -> list[str]:
+    said = []
+    by_reason: dict[str, list[str]] = {}
+    for name, why in facts.left_out.items():
+        by_reason.setdefault(why_left_out(why), []).append(name)
+    if unwanted := by_reason.pop("excluded", None):
+        said.append(f"Excluded, as you asked: {listed(unwanted)}.")
+    said += [f"Left out: {listed(names)}, {reason}." for reason, names in by_reason.items()]
+    if facts.dates:
+        said.append(f"Dates become numbers (days since 1970-01-01): {listed(facts.dates)}.")
+    for name, cell in facts.numbers.items():
+        note = f"; cells such as {cell!r} count as missing" if cell else ""
+        said.append(f"Read as numbers: {name!r}{note}.")
+    said += [f"In {n!r} {k} infinite value(s) count as missing." for n, k in facts.infinite.items()]
+    if facts.missing:
+        said.append(f"Missing values are kept as missing: {listed(facts.missing)}.")
+    shown = facts.copies[:MOST_COPIES]
+    said += [f"The same values, all kept: {listed(names)}." for names in shown]
+    if len(facts.copies) > MOST_COPIES:
+        more = len(facts.copies) - MOST_COPIES
+        said.append(f"{more:,} more sets of columns hold the same values.")
+    return said

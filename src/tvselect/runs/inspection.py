@@ -1,0 +1,328 @@
+"""Look at a table and decide how to read it; decisions are facts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.inputs.arrow import as_days, as_matrix, as_text
+from tvselect.inputs.facts import LeftOut, ReadingMode, TableFacts
+from tvselect.inputs.outcome import Family
+from tvselect.inputs.profile import (
+    profile_numbers,
+    profile_text,
+    scan_block,
+    text_to_numbers,
+    worth_a_look,
+)
+from tvselect.inputs.table import refuse_repeated
+from tvselect.report.decisions import listed, why_left_out
+from tvselect.runs.errors import RunError, hint
+from tvselect.runs.names import expand, read_groups
+from tvselect.runs.outcome import is_number, profile_outcome
+from tvselect.runs.plan import Plan
+from tvselect.sources import open_files
+from tvselect.sources.arrow import arrow_errors, read_fields
+from tvselect.sources.csv import CsvFiles
+from tvselect.sources.stored import TableFiles
+
+ROWS_IN_MEMORY = 200_000
+ROWS_TO_LOOK_AT = 10_000
+COPIES, SHARE_OF_MEMORY = 3, 0.5
+ASSUMED_MEMORY = 4 * 2**30
+VALUES_AT_ONCE = 2**22
+WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """What the user has decided already; the rest is found out.
+
+    Attributes
+    ----------
+    target : str
+    stream : bool or None
+    family : {"gaussian", "probit"} or None
+    exclude, include, always : tuple of str
+        Names and patterns.
+    groups : path or None
+    delimiter : str or None
+    takes_missing : bool
+        Whether the reward does.
+    min_rows : int
+        That the reward needs.
+    reward : str
+        Its name.
+    """
+
+    target: str
+    stream: bool | None = None
+    family: Family | None = None
+    exclude: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    always: tuple[str, ...] = ()
+    groups: str | Path | None = None
+    delimiter: str | None = None
+    takes_missing: bool = True
+    min_rows: int = 2
+    reward: str = "bart"
+
+
+@dataclass
+class Columns:
+    """What was found out about columns, by name where there is something to say.
+
+    Attributes
+    ----------
+    left_out : dict
+    dates : list of str
+    numbers : dict
+        Text that is read as numbers, and a cell that counts as missing.
+    infinite : dict
+    missing : set of str
+    copies : list of lists of str
+    """
+
+    left_out: dict[str, LeftOut] = field(default_factory=dict)
+    dates: list[str] = field(default_factory=list)
+    numbers: dict[str, str] = field(default_factory=dict)
+    infinite: dict[str, int] = field(default_factory=dict)
+    missing: set[str] = field(default_factory=set)
+    copies: list[list[str]] = field(default_factory=list)
+
+
+def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, Any]:
+    """Look at a table.
+
+    Returns
+    -------
+    plan : Plan
+    files : TableFiles
+    table : pyarrow.Table or None
+        All of it, unless it is to be streamed.
+
+    Raises
+    ------
+    OSError, RunError, SourceError
+        When it cannot be read or holds nothing to select from; says what to do.
+    """
+    files = open_files(path, delimiter=options.delimiter)
+    names, target = files.names, options.target
+    refuse_repeated(names, path, "rename them")
+    if target not in names:
+        raise RunError(_no_target(target, names, path))
+    mode = decide_mode(files, options.stream)
+    table = files.head(ROWS_TO_LOOK_AT) if mode.stream else files.read()
+    values = files.column(target) if mode.stream else table.column(names.index(target))
+    outcome = profile_outcome(target, values, path, options.family)
+    if outcome.n_rows < options.min_rows:
+        raise RunError(
+            f"{path} has {outcome.n_rows} row(s) with a value of {target!r}; at least "
+            f"{options.min_rows} are needed"
+        )
+    others = [name for name in names if name != target]
+    always = expand(options.always, others, "--always", path)
+    wanted = {*expand(options.include, others, "--include", path), *always}
+    unwanted = set(expand(options.exclude, others, "--exclude", path))
+    if both := sorted(wanted & unwanted):
+        raise RunError(f"column {both[0]!r} is excluded and included; choose one")
+    looked_at = [j for j, name in enumerate(names) if name != target and name not in unwanted]
+    with arrow_errors(f"{path} cannot be read", "mend it, or leave columns out with {columns}"):
+        found = profile_columns(table, looked_at)
+    if mode.stream:
+        _refuse_on_a_stream(found, table.num_rows)
+    left_out = _without_wanted(found.left_out, wanted)
+    kept = [names[j] for j in looked_at if names[j] not in left_out]
+    if not kept:
+        why = "; ".join(f"{n!r}: {why_left_out(left_out[n])}" for n in list(left_out)[:3])
+        raise RunError(f"no column of {path} is left to choose from: {why or 'it has no other'}")
+    missing = [name for name in kept if name in found.missing] if found.missing else []
+    _refuse_missing(missing, options)
+    chosen = set(kept)
+    facts = TableFacts(
+        where=path,
+        n_columns=len(others),
+        mode=mode,
+        outcome=outcome,
+        left_out={**dict.fromkeys(sorted(unwanted), LeftOut("excluded")), **left_out},
+        dates=tuple(name for name in found.dates if name in chosen),
+        numbers={name: cell for name, cell in found.numbers.items() if name in chosen},
+        infinite={name: n for name, n in found.infinite.items() if name in chosen},
+        missing=tuple(missing),
+        copies=() if mode.stream else _among(found.copies, chosen),
+    )
+    dialect = files.dialect if isinstance(files, CsvFiles) else None
+    groups = read_groups(options.groups, others) if options.groups else {}
+    plan = Plan(
+        table=path if "://" in path else os.path.abspath(os.path.expanduser(path)),
+        delimiter=dialect.delimiter if dialect else None,
+        decimal=dialect.decimal if dialect else None,
+        columns=tuple(kept),
+        always=tuple(always),
+        groups={
+            label: inside
+            for label, members in groups.items()
+            if (inside := tuple(member for member in members if member in chosen))
+        },
+        facts=facts,
+    )
+    return plan, files, None if mode.stream else table
+
+
+def decide_mode(files: TableFiles, asked: bool | None) -> ReadingMode:
+    """Whether to read a table batch by batch."""
+    n_rows, is_estimate = files.estimate_rows(), files.n_rows is None
+    if asked is not None:
+        return ReadingMode(asked, "asked", n_rows, is_estimate)
+    if n_rows > ROWS_IN_MEMORY:
+        return ReadingMode(True, "rows", n_rows, is_estimate, ROWS_IN_MEMORY)
+    need, free = n_rows * len(files.names) * 8 * COPIES, available_memory()
+    is_large = need > SHARE_OF_MEMORY * free
+    return ReadingMode(
+        is_large,
+        "memory" if is_large else "small",
+        n_rows,
+        is_estimate,
+        bytes_needed=need,
+        bytes_free=free,
+    )
+
+
+def available_memory() -> int:
+    """Bytes that are free for use."""
+    try:
+        import psutil
+    except ModuleNotFoundError:
+        return ASSUMED_MEMORY
+    return int(psutil.virtual_memory().available)
+
+
+def profile_columns(table: Any, places: Sequence[int]) -> Columns:
+    """Look at some columns of an Arrow table: numbers in blocks, others one by one."""
+    found = Columns()
+    fields = read_fields(table.schema)
+    numeric = [j for j in places if fields[j].kind == "number"]
+    digests: dict[int, list[int]] = {}
+    step = max(1, VALUES_AT_ONCE // max(1, table.num_rows))
+    for first in range(0, len(numeric), step):
+        block = numeric[first : first + step]
+        for digest, members in _profile_block(table, block, fields, found).items():
+            digests.setdefault(digest, []).extend(members)
+    found.copies = [
+        [fields[j].name for j in same]
+        for members in digests.values()
+        if len(members) > 1 and len(same := _same_values(table, members)) > 1
+    ]
+    for j in places:
+        name, kind, type = fields[j]
+        if kind == "number":
+            continue
+        column = table.column(j)
+        if column.null_count:
+            found.missing.add(name)
+        if column.null_count == len(column):
+            found.left_out[name] = LeftOut("no value")
+        elif kind == "date":
+            found.dates.append(name)
+            _note(found, name, _profile_days(name, as_days(column)))
+        elif kind == "text":
+            profile = profile_text(name, text := as_text(column))
+            if profile.is_numbers:
+                found.numbers[name] = profile.odd_cell
+                if np.isnan(text_to_numbers(text)).any():
+                    found.missing.add(name)
+            _note(found, name, profile.left_out)
+        else:
+            found.left_out[name] = LeftOut("other type", type)
+    order = {fields[j].name: place for place, j in enumerate(places)}
+    found.left_out = dict(sorted(found.left_out.items(), key=lambda item: order[item[0]]))
+    return found
+
+
+def _profile_block(
+    table: Any, places: list[int], fields: Sequence[Any], found: Columns
+) -> dict[int, list[int]]:
+    """Look at a block of columns of numbers; returns the columns by the hash of their values."""
+    matrix = _block(table, places)
+    scan = scan_block(matrix)
+    names = [fields[j].name for j in places]
+    is_whole = np.array([fields[j].type in WHOLE for j in places], dtype=np.bool_)
+    for place in worth_a_look(names, scan, table.num_rows, is_whole):
+        low, high = float(scan.low[place]), float(scan.high[place])
+        _note(
+            found,
+            names[place],
+            profile_numbers(names[place], matrix[place], low, high, is_whole=is_whole[place]),
+        )
+    found.missing.update(names[place] for place in np.flatnonzero(scan.n_missing))
+    for place in np.flatnonzero(scan.n_infinite):
+        found.infinite[names[place]] = int(scan.n_infinite[place])
+    digests: dict[int, list[int]] = {}
+    for j, digest in zip(places, scan.digest.tolist(), strict=True):
+        digests.setdefault(digest, []).append(j)
+    return digests
+
+
+def _block(table: Any, places: list[int]) -> NDArray[np.float64]:
+    """Columns of numbers (columns, rows)."""
+    return np.ascontiguousarray(as_matrix(table.select(places)).T, dtype=np.float64)
+
+
+def _same_values(table: Any, places: list[int]) -> list[int]:
+    """Those of some columns that hold the same values as the first."""
+    first, *others = _block(table, places)
+    alike = (np.array_equal(first, other, equal_nan=True) for other in others)
+    return [places[0], *(j for j, same in zip(places[1:], alike, strict=True) if same)]
+
+
+def _profile_days(name: str, days: NDArray[np.float64]) -> LeftOut | None:
+    low, high = float(np.fmin.reduce(days)), float(np.fmax.reduce(days))
+    return profile_numbers(name, days, low, high, is_whole=False)
+
+
+def _note(found: Columns, name: str, left_out: LeftOut | None) -> None:
+    if left_out is not None:
+        found.left_out[name] = left_out
+
+
+def _refuse_on_a_stream(found: Columns, n_seen: int) -> None:
+    """What only a table in memory can do makes a column useless on a stream."""
+    found.left_out = {n: replace(why, n_seen=n_seen) for n, why in found.left_out.items()}
+    for name in found.dates:
+        found.left_out.setdefault(name, LeftOut("date on a stream"))
+    for name in found.numbers:
+        found.left_out.setdefault(name, LeftOut("mixed on a stream"))
+    for name in found.infinite:
+        found.left_out.setdefault(name, LeftOut("infinite on a stream"))
+
+
+def _without_wanted(left_out: Mapping[str, LeftOut], wanted: set[str]) -> dict[str, LeftOut]:
+    for name in wanted & left_out.keys():
+        if not left_out[name].is_usable:
+            raise RunError(f"column {name!r} cannot be included: {why_left_out(left_out[name])}")
+    return {name: why for name, why in left_out.items() if name not in wanted}
+
+
+def _among(copies: list[list[str]], chosen: set[str]) -> tuple[tuple[str, ...], ...]:
+    inside = (tuple(name for name in names if name in chosen) for names in copies)
+    return tuple(names for names in inside if len(names) > 1)
+
+
+def _no_target(target: str, names: Sequence[str], path: str) -> str:
+    without_header = len(names) > 1 and all(is_number(name) for name in names)
+    remedy = "is its first line one of names? Add one" if without_header else hint(target, names)
+    return f"no column named {target!r} in {path}; {remedy}"
+
+
+def _refuse_missing(missing: Sequence[str], options: TableOptions) -> None:
+    if missing and not options.takes_missing:
+        raise RunError(
+            f"--reward {options.reward} cannot take missing values, but {listed(missing)} "
+            f"{'has' if len(missing) == 1 else 'have'} some; use --reward bart or --exclude"
+        )

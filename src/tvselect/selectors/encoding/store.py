@@ -1,0 +1,140 @@
+"""Keep the encoder of a stream as bytes, without pickle; what comes back is checked."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.decoys import GaussianKnockoffs
+from tvselect.inputs import Numbered
+from tvselect.inputs.npz import check_types, read_arrays
+from tvselect.selectors.encoding.columns import ColumnEncoding
+from tvselect.selectors.encoding.stream import StreamEncoder
+from tvselect.trees import Cuts
+from tvselect.trees.bins import MOST_CUTS
+
+STORED = {
+    "names": "U", "categorical": "|b1", "settings": "<i8", "feature_of": "<i8", "levels": "U",
+    "n_cuts": "|u1", "low": "<f8", "step": "<f8", "starts": "<i8", "halfway": "<f8",
+    "knockoffs": "|u1",
+}  # fmt: skip
+
+
+def store_encoder(encoder: StreamEncoder) -> bytes:
+    """All that a resumed run needs to go on."""
+    assert encoder.encoding is not None
+    e = encoder.encoding
+    seen = [encoder.decoys, encoder.max_cuts, encoder.n_batches, encoder.n_rows]
+    arrays: dict[str, Any] = {
+        "names": np.array(encoder.names, dtype=np.str_),
+        "categorical": encoder.categorical,
+        "settings": np.array(seen),
+        "feature_of": e.feature_of,
+        "levels": e.levels,
+        "n_cuts": e.cuts.n_cuts,
+        "low": e.cuts.low,
+        "step": e.cuts.step,
+        "starts": e.cuts.starts,
+        "halfway": e.cuts.halfway,
+        "knockoffs": np.frombuffer(e.knockoffs.to_bytes() if e.knockoffs else b"", np.uint8),
+    }
+    if not encoder.is_full:
+        arrays["numbers"] = np.concatenate(encoder.held_numbers)
+        for place, pieces in enumerate(encoder.held_labels):
+            labels = np.concatenate(pieces)
+            arrays[f"missing{place}"] = np.array([label is None for label in labels])
+            arrays[f"labels{place}"] = np.array([str(label or "") for label in labels])
+    file = io.BytesIO()
+    try:
+        np.savez_compressed(file, **arrays)
+    except ValueError as error:
+        # An interrupt in the midst of it comes out as the archive's complaint.
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
+    return file.getvalue()
+
+
+def restore_encoder(blob: bytes) -> StreamEncoder:
+    """The encoder that :func:`store_encoder` wrote down.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
+    arrays = read_arrays(blob)
+    check_types(arrays, STORED)
+    _demand(arrays["settings"].size == 4, "settings")
+    names = tuple(map(str, arrays["names"]))
+    decoys, max_cuts, n_batches, n_rows = map(int, arrays["settings"])
+    _demand(decoys in (0, 1) and min(max_cuts, n_batches, n_rows) >= 1, "settings")
+    encoder = StreamEncoder(names, arrays["categorical"], decoys=bool(decoys), max_cuts=max_cuts)
+    encoder.n_batches, encoder.n_rows = n_batches, n_rows
+    _check_columns(names, arrays)
+    decoy_of = np.flatnonzero(~encoder.categorical) if decoys else np.empty(0, dtype=np.int64)
+    _check_cuts(arrays, arrays["feature_of"].size + decoy_of.size)
+    knockoffs = None
+    if decoys:
+        knockoffs = GaussianKnockoffs.from_bytes(arrays["knockoffs"].tobytes())
+        _demand(knockoffs.mean.size == decoy_of.size, "knockoffs")
+    n_columns = arrays["n_cuts"].size
+    cuts = {name: arrays[name] for name in ("n_cuts", "low", "step", "starts", "halfway")}
+    encoder.encoding = ColumnEncoding(
+        names=names,
+        feature_of=arrays["feature_of"],
+        levels=arrays["levels"],
+        categorical=encoder.categorical,
+        cuts=Cuts(**cuts, names=Numbered(n_columns)),
+        decoy_of=decoy_of,
+        knockoffs=knockoffs,
+    )
+    if not encoder.is_full:
+        _take_rows(encoder, arrays)
+    return encoder
+
+
+def _take_rows(encoder: StreamEncoder, arrays: dict[str, NDArray[Any]]) -> None:
+    """The rows that an encoder which needs more has seen."""
+    numbers = arrays.get("numbers", np.empty(0))
+    shape = (encoder.n_rows, int((~encoder.categorical).sum()))
+    _demand(numbers.shape == shape and numbers.dtype in (np.float32, np.float64), "numbers")
+    encoder.held_numbers = [numbers]
+    for place, pieces in enumerate(encoder.held_labels):
+        check_types(arrays, {f"missing{place}": "|b1", f"labels{place}": "U"})
+        missing, labels = arrays[f"missing{place}"], arrays[f"labels{place}"].astype(object)
+        _demand(missing.size == labels.size == encoder.n_rows, f"labels{place}")
+        labels[missing] = None
+        pieces.append(labels)
+
+
+def _check_columns(names: tuple[str, ...], arrays: dict[str, NDArray[Any]]) -> None:
+    """Raise unless every feature has its columns, one if it is a number."""
+    categorical, feature_of = arrays["categorical"], arrays["feature_of"]
+    _demand(categorical.size == len(names) > 0, "categorical")
+    _demand(feature_of.size == arrays["levels"].size > 0, "levels")
+    steps = np.diff(feature_of, prepend=-1, append=len(names))
+    _demand(bool(np.isin(steps, (0, 1)).all()), "feature_of")
+    n_columns = np.bincount(feature_of, minlength=len(names))
+    _demand(bool((n_columns[~categorical] == 1).all()), "feature_of")
+
+
+def _check_cuts(arrays: dict[str, NDArray[Any]], n_columns: int) -> None:
+    """Raise unless every column has its cut points."""
+    n_cuts, starts = arrays["n_cuts"], arrays["starts"]
+    for name, size in (("n_cuts", 0), ("low", 0), ("step", 0), ("starts", 1)):
+        _demand(arrays[name].size == n_columns + size, name)
+    _demand(bool((n_cuts <= MOST_CUTS).all()), "n_cuts")
+    _demand(starts[0] == 0 and starts[-1] == arrays["halfway"].size, "starts")
+    sizes = np.diff(starts)
+    _demand(bool(((sizes == 0) | (sizes == n_cuts)).all()), "starts")
+    for name in ("low", "step", "halfway"):
+        _demand(bool(np.isfinite(arrays[name]).all()), name)
+
+
+def _demand(fits: bool | np.bool_, name: str) -> None:
+    if not fits:
+        raise ValueError(f"these bytes are no stored encoder of a stream (at {name!r})")

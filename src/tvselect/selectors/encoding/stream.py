@@ -1,0 +1,145 @@
+"""Fit an encoding to the first rows of a stream: they settle how all later ones are read.
+
+Categories, cut points and the law of the decoys are taken from the first 1,000 rows (or the
+first batch, if that is longer). They are refined batch by batch until these are full, and
+stay as they are from then on: values outside the range seen fall into the end bins, a new
+category counts as missing.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.decoys import GaussianKnockoffs
+from tvselect.inputs.text import encode_text
+from tvselect.selectors.encoding.columns import ColumnEncoding
+from tvselect.selectors.encoding.onehot import one_hot
+from tvselect.sources import Batch
+from tvselect.trees import bin_table
+
+HEAD_ROWS = 1000
+
+
+class StreamEncoder:
+    """The encoder of a stream: its first rows, and the encoding they settle.
+
+    Parameters
+    ----------
+    names : tuple of str
+    categorical : bool array
+    decoys : bool
+        Whether numeric features get a knockoff.
+    max_cuts : int
+
+    Attributes
+    ----------
+    encoding : ColumnEncoding or None
+    n_batches, n_rows : int
+        That were seen.
+    held_numbers, held_labels : lists of arrays
+        The rows, until there are enough of them.
+    """
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        categorical: NDArray[np.bool_],
+        *,
+        decoys: bool = False,
+        max_cuts: int = 100,
+    ) -> None:
+        self.names, self.categorical = names, categorical
+        self.decoys, self.max_cuts = decoys, max_cuts
+        self.n_batches = 0
+        self.n_rows = 0
+        self.encoding: ColumnEncoding | None = None
+        self.held_numbers: list[NDArray[Any]] = []
+        self.held_labels: list[list[NDArray[Any]]] = [[] for _ in np.flatnonzero(categorical)]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the encoding stays as it is."""
+        return self.n_rows >= HEAD_ROWS
+
+    def see(self, batch: Batch, decoy_key: int) -> ColumnEncoding:
+        """Take in a batch while there is room, and settle the encoding anew."""
+        # New lists, so that a copy of the encoder stays as it was.
+        numbers = np.asarray(batch.numbers(np.flatnonzero(~self.categorical)))
+        self.held_numbers = [*self.held_numbers, numbers]
+        self.held_labels = [
+            [*pieces, batch.labels(int(feature))]
+            for pieces, feature in zip(
+                self.held_labels, np.flatnonzero(self.categorical), strict=True
+            )
+        ]
+        self.n_rows += batch.n_rows
+        self.n_batches += 1
+        self.encoding = self._settle(decoy_key)
+        if self.is_full:
+            self.held_numbers, self.held_labels = [], []
+        return self.encoding
+
+    def _settle(self, decoy_key: int) -> ColumnEncoding:
+        numbers = np.concatenate(self.held_numbers).astype(np.float64)
+        self._refuse_infinite(numbers)
+        feature_of: list[int] = []
+        levels: list[str] = []
+        columns: list[NDArray[np.float64]] = []
+        number_at, labels_at = iter(numbers.T), iter(self.held_labels)
+        for feature, is_text in enumerate(self.categorical):
+            if not is_text:
+                feature_of.append(feature)
+                levels.append("")
+                columns.append(next(number_at))
+                continue
+            text = encode_text(np.concatenate(next(labels_at)))
+            known = text.levels or ("",)
+            feature_of += [feature] * len(known)
+            levels += known
+            columns += list(one_hot(text.codes, len(known)).T)
+        decoy_of = np.empty(0, dtype=np.int64)
+        knockoffs = None
+        if self.decoys:
+            decoy_of = np.flatnonzero(~self.categorical)
+            knockoffs = GaussianKnockoffs.estimate(numbers)
+            columns += list(knockoffs.draw(numbers, decoy_key).T)
+        X = np.column_stack(columns)
+        self._warn_of_empty(X[:, : len(feature_of)], np.array(feature_of))
+        X[:, np.isnan(X).all(axis=0)] = 0.0
+        return ColumnEncoding(
+            names=self.names,
+            feature_of=np.array(feature_of, dtype=np.int64),
+            levels=np.array(levels, dtype=np.str_),
+            categorical=self.categorical,
+            cuts=bin_table(X, max_cuts=self.max_cuts).cuts,
+            decoy_of=decoy_of,
+            knockoffs=knockoffs,
+        )
+
+    def _refuse_infinite(self, numbers: NDArray[np.float64]) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            span = np.fmax.reduce(numbers) - np.fmin.reduce(numbers)
+        for bad, what in (
+            (np.isinf(numbers).any(axis=0), "infinity"),
+            (np.isinf(span), "values further apart than a double can say"),
+        ):
+            places = np.flatnonzero(bad)
+            if places.size:
+                name = self.names[np.flatnonzero(~self.categorical)[places[0]]]
+                raise ValueError(f"X contains {what} in column {name!r}")
+
+    def _warn_of_empty(self, X: NDArray[np.float64], feature_of: NDArray[np.int64]) -> None:
+        empty = np.flatnonzero(np.isnan(X).all(axis=0)) if self.is_full else np.empty(0)
+        if empty.size:
+            name = self.names[feature_of[int(empty[0])]]
+            others = f" and {empty.size - 1} more" if empty.size > 1 else ""
+            warnings.warn(
+                f"column {name!r}{others} has no value in the first {self.n_rows} rows of the "
+                "stream: trees never split on it",
+                RuntimeWarning,
+                stacklevel=4,
+            )

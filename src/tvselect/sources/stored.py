@@ -1,0 +1,123 @@
+"""A table in files, opened once: all of it, its first rows, or chunk by chunk."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from hashlib import file_digest, sha256
+from typing import Any
+
+import numpy as np
+
+from tvselect.inputs.errors import SourceError
+from tvselect.inputs.kinds import Field
+from tvselect.sources.arrow import arrow_errors
+from tvselect.sources.chunks import Chunk, ChunkedSource
+from tvselect.sources.columns import (
+    categorical_mask,
+    choose_columns,
+    hash_fields,
+    require_target,
+)
+from tvselect.sources.files import DataFile, hash_files
+
+
+class TableFiles(ABC):
+    """The files of a table.
+
+    Attributes
+    ----------
+    where : str
+        As the user gave them.
+    files : tuple of DataFile
+    names : list of str
+        Of the columns of the first file.
+    n_rows : int or None
+        None where it is not known before all is read.
+    """
+
+    format: str
+    names: list[str]
+    n_rows: int | None
+
+    def __init__(self, where: str, files: Sequence[DataFile]) -> None:
+        self.where, self.files = where, tuple(files)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes on disk."""
+        return sum(file.size for file in self.files)
+
+    @property
+    @abstractmethod
+    def fields(self) -> tuple[Field, ...]:
+        """The columns of the first file, with the types that a stream takes them for."""
+
+    @abstractmethod
+    def estimate_rows(self) -> int:
+        """About how many rows there are."""
+
+    @abstractmethod
+    def read(self, columns: Sequence[str] | None = None) -> Any:
+        """All rows of some columns as an Arrow table."""
+
+    @abstractmethod
+    def head(self, n_rows: int) -> Any:
+        """The first rows as an Arrow table, with the types that a stream takes them for."""
+
+    @abstractmethod
+    def column(self, name: str) -> Any:
+        """One column as an Arrow array, without the memory that the others would take."""
+
+    @abstractmethod
+    def compare(self, fields: tuple[Field, ...], *, extra: bool) -> None:
+        """Raise unless every file has these columns; ``extra`` says whether it may have more."""
+
+    @abstractmethod
+    def chunks(
+        self, fields: tuple[Field, ...], size: int, rng: np.random.Generator | None
+    ) -> Iterator[Chunk]:
+        """The rows in chunks, the last of the fields as the target; with ``rng`` in any order."""
+
+    def fingerprint(self) -> str:
+        """A hash of all bytes of the files."""
+        total = sha256()
+        for file in self.files:
+            with file.open() as stream:
+                total.update(file_digest(stream, "sha256").digest())
+        return total.hexdigest()
+
+    def _errors(self, where: str = "") -> AbstractContextManager[None]:
+        return arrow_errors(
+            f"{where or self.where} cannot be read as {self.format}",
+            "it is damaged, cut off or of another format: write it again or leave it out",
+        )
+
+
+class FileSource(ChunkedSource):
+    """Rows of a table in files, handed out in batches."""
+
+    def __init__(
+        self, files: TableFiles, target: str | None, columns: Sequence[str] | None
+    ) -> None:
+        self._target = require_target(target)
+        self._table = files
+        where = files.files[0].path
+        chosen = choose_columns(files.fields, columns, self._target, where)
+        outcome = next(field for field in files.fields if field.name == self._target)
+        self._fields = (*chosen, outcome)
+        files.compare(self._fields, extra=columns is not None)
+        self.names = tuple(field.name for field in chosen)
+        self.categorical = categorical_mask(chosen)
+        self.n_rows = files.n_rows
+        self.can_repeat = True
+        if self.n_rows == 0 or next(self._chunks(1, None), None) is None:
+            raise SourceError(f"{where} has no rows")
+
+    def identity(self) -> str:
+        """A hash of names, types, and of the files' names, sizes and ends."""
+        return hash_files(self._table.files, hash_fields(self._fields, self._target))
+
+    def _chunks(self, size: int, rng: np.random.Generator | None) -> Iterator[Chunk]:
+        return self._table.chunks(self._fields, size, rng)
