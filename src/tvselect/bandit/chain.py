@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,8 +39,11 @@ class Turn:
 
     def pay(self, payoffs: Payoffs) -> NDArray[np.bool_]:
         """Reward the chosen arms; the same numbers however often it is done."""
-        rng = deepcopy(self.rng)
-        return bernoulli(payoffs(self.arms, rng), rng)
+        state = self.rng.bit_generator.state
+        try:
+            return bernoulli(payoffs(self.arms, self.rng), self.rng)
+        finally:
+            self.rng.bit_generator.state = state
 
     def paid(self, rewards: NDArray[np.bool_], seconds: float) -> Play:
         """The record of the turn."""
