@@ -1,8 +1,9 @@
 """The lead example of the paper, offline: Friedman, n=300, p=10,000, independent columns.
 
 ``make bench-lead`` prints the tables and records them: how well the paper's rule and the default
-reward do over 20 data sets, how long a selection takes, and how long the same loop takes with
-stochtree on sliced columns as its reward (needs ``tvselect[bench]``, else left out).
+reward do over 20 data sets, how long a selection takes, what two threads gain, and how long the
+same loop takes with stochtree on sliced columns as its reward (needs ``tvselect[bench]``, else
+left out).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from benchmarks import peers
 from benchmarks.records import heading, record
-from tvselect import BartReward, ThompsonSelector
+from tvselect import BartReward, StreamingThompsonSelector, ThompsonSelector
 from tvstudy.simulation import Simulated, score, simulate
 
 BURN = 100
@@ -92,6 +93,37 @@ def speed() -> list[str]:
     return rows
 
 
+def two_threads(n_repeats: int = 5) -> list[str]:
+    """The same selection with one thread and with two, in turns; the medians and their ratio.
+
+    Plays of a window, or of two chains, are paid at the same time; the numbers are the same.
+    """
+    d, long = data(100), simulate("friedman", 20_000, 1000, random_state=100)
+    offline, stream = ThompsonSelector, StreamingThompsonSelector
+    paper, default = BartReward.paper(100), BartReward()
+    cases: dict[str, tuple[type, BartReward, dict[str, Any], Simulated]] = {
+        "paper rule, T=500, window=32": (offline, paper, dict(n_plays=500, window=32), d),
+        "paper rule, T=500, two chains": (offline, paper, dict(n_plays=500, n_chains=2), d),
+        "default, T=300, window=32": (offline, default, dict(n_plays=300, window=32), d),
+        "default, T=300, two chains": (offline, default, dict(n_plays=300, n_chains=2), d),
+        "stream, default, window=32": (stream, default, dict(batch_size=200, window=32), long),
+        "stream, default, two chains": (stream, default, dict(batch_size=200, n_chains=2), long),
+    }
+    rows = []
+    for name, (kind, reward, settings, where) in cases.items():
+        seconds: dict[int, list[float]] = {1: [], 2: []}
+        for _ in range(n_repeats):
+            for n_jobs, taken in seconds.items():
+                selector = kind(reward, random_state=0, n_jobs=n_jobs, **settings)
+                started = time.perf_counter()
+                selector.fit(where.X, where.y)
+                taken.append(time.perf_counter() - started)
+        one, two = np.median(seconds[1]), np.median(seconds[2])
+        rows.append(f"| {name} | {one:.2f} | {two:.2f} | {one / two:.2f} |")
+        print(rows[-1], flush=True)
+    return rows
+
+
 def choice_milliseconds() -> float:
     """Cost of choosing the arms of a play at p = 10,000."""
     from tvselect.bandit.arms import Arms
@@ -107,7 +139,9 @@ def choice_milliseconds() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
-    n_seeds = parser.parse_args().seeds
+    parser.add_argument("--repeats", type=int, default=5)
+    options = parser.parse_args()
+    n_seeds = options.seeds
     ThompsonSelector(n_plays=2, random_state=0).fit(data(101).X[:, :10], data(101).y)
     lines = [
         *heading("The lead example, offline", "make bench-lead"),
@@ -119,6 +153,12 @@ def main() -> None:
         *accuracy(n_seeds),
         "",
         f"Choosing the arms of a play: {choice_milliseconds():.3f} ms.",
+        "",
+        "One thread and two, measured in turns (the stream: 20,000 rows, 1,000 columns):",
+        "",
+        "| | one thread, s | two threads, s | ratio |",
+        "|---|---|---|---|",
+        *two_threads(options.repeats),
     ]
     if importlib.util.find_spec("stochtree") is not None:
         lines += [

@@ -131,12 +131,13 @@ class BartFeedback:
         )
         rewards = np.empty(n_columns)
         room.chain.tally.whole[N_DONE] = 0
-        while not play(
-            rng, table, self.response, draw, room.sample, design, prior, self.precision,
-            self.evidence, schedule.log_penalty, room.rows, room.chain, room.trace,
-            schedule.n_iterations, self.last_forest, self.min_splits, room.scores, rewards,
-        ):  # fmt: skip
-            room.grow()
+        with room.generator(rng) as numbers:
+            while not play(
+                numbers, table, self.response, draw, room.sample, design, prior, self.precision,
+                self.evidence, schedule.log_penalty, room.rows, room.chain, room.trace,
+                schedule.n_iterations, self.last_forest, self.min_splits, room.scores, rewards,
+            ):  # fmt: skip
+                room.grow()
         return rewards
 
 
