@@ -33,7 +33,7 @@ selector = StreamingThompsonSelector(
     batch_size=2000, n_rounds=5, decoys="knockoffs", random_state=0, verbose=1
 )
 selector.fit(mail.data, mail.target)
-print(f"{selector.n_plays_} batches; {selector.stop_reason_}.")
+print(f"{selector.n_plays_} batches, ended by: {selector.stop_reason_}.")
 
 # %%
 # What was found, and how many decoys came through with it.

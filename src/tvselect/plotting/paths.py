@@ -144,20 +144,9 @@ class InclusionPathDisplay:
         self.data = data
 
     @classmethod
-    def from_estimator(
-        cls,
-        selector: Selector,
-        *,
-        highlight: Highlight | None = None,
-        chain: int = 0,
-        max_background: int = 2000,
-        ax: Axes | None = None,
-    ) -> Self:
-        """Draw the paths of a fitted selector; parameters as in :func:`inclusion_paths`."""
-        data = inclusion_paths(
-            selector, highlight=highlight, chain=chain, max_background=max_background
-        )
-        return cls(data).plot(ax)
+    def from_estimator(cls, selector: Selector, *, ax: Axes | None = None, **options: Any) -> Self:
+        """Draw the paths of a fitted selector; options as of :func:`inclusion_paths`."""
+        return cls(inclusion_paths(selector, **options)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw, on new axes unless some are given."""

@@ -148,7 +148,7 @@ class Findings:
         --------
         >>> import numpy as np
         >>> from tvselect import LassoReward, ThompsonSelector
-        >>> from tvselect.report import gather
+        >>> from tvselect.report import Findings, gather
         >>> X = np.random.default_rng(0).random((100, 5))
         >>> selector = ThompsonSelector(LassoReward(), n_plays=20, random_state=0)
         >>> findings = gather(selector.fit(X, X[:, 3]))

@@ -14,10 +14,9 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from tvselect.files import write_text
-from tvselect.inputs.seeds import RandomState
 from tvselect.report import charts, sentences
 from tvselect.report.extra import need
-from tvselect.report.findings import About, Findings
+from tvselect.report.findings import Findings
 from tvselect.report.gathering import gather
 
 if TYPE_CHECKING:
@@ -71,14 +70,9 @@ def write_report(
     path: str | os.PathLike[str],
     X: Any = None,
     y: Any = None,
-    *,
-    title: str | None = None,
-    target: str = "y",
-    about: About | None = None,
-    notes: Sequence[str] = (),
-    random_state: RandomState = None,
+    **options: Any,
 ) -> Path:
-    """Write the report of a run to an HTML file; parameters as in :func:`gather`.
+    """Write the report of a run to an HTML file; options as of :func:`gather`.
 
     The file appears at once or not at all; one of the same name is replaced.
 
@@ -92,12 +86,8 @@ def write_report(
     >>> write_report(selector, "report.html", X, y, target="price")  # doctest: +SKIP
     PosixPath('report.html')
     """
-    findings = gather(
-        selector, X, y, title=title, target=target, about=about, notes=notes,
-        random_state=random_state,
-    )  # fmt: skip
     path = Path(path)
-    write_text(path, render(findings))
+    write_text(path, render(gather(selector, X, y, **options)))
     return path
 
 
