@@ -30,7 +30,7 @@ class QuickFindings:
 
 def quick_gather(selector, X, y, *, title, target, about, notes, random_state):
     assert X.n_rows == len(y)
-    assert tuple(X.column_names) == selector.history_.names
+    assert tuple(X.names) == tuple(selector.history_.names)
     json.dumps(about)
     return QuickFindings(title)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import MISSING, asdict, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -15,8 +15,18 @@ Record = TypeVar("Record")
 
 
 def to_dict(record: Any) -> dict[str, Any]:
-    """A record as plain values."""
-    return asdict(record)
+    """A record as plain values; tuples of many names stay as they are."""
+    return {field.name: _plain(getattr(record, field.name)) for field in fields(record)}
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return to_dict(value)
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple) and value and not isinstance(value[0], str):
+        return [_plain(item) for item in value]
+    return value
 
 
 def from_dict(kind: type[Record], values: Any, where: str) -> Record:
