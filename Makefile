@@ -6,7 +6,7 @@ RUN := $(BIN)/python
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-study lint types bench bench-lead bench-wide bench-very-wide bench-rows bench-default bench-stream bench-online \
+.PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-very-wide bench-rows bench-default bench-stream bench-online \
 	bench-importance bench-stability bench-cluster bench-imports bench-windows study-offline study-online study-online-table study-mail study-hiv docs check-plays check-long check-mutations soak fuzz fuzz-million clean
 
 help:  ## List the targets
@@ -57,6 +57,9 @@ bench: $(VENV)/.bench  ## Speed next to stochtree and bartz, recorded in docs/re
 
 bench-lead: $(VENV)/.bench $(VENV)/.study  ## The paper's lead example: accuracy and speed, recorded
 	$(RUN) -m benchmarks.lead_example
+
+bench-front: $(VENV)/.dev  ## tvs select end to end next to fit alone, 5 minutes, recorded
+	$(RUN) -m benchmarks.front_door
 
 bench-wide: $(VENV)/.base  ## Time and memory up to 1,000,000 columns, recorded
 	$(RUN) -m benchmarks.wide

@@ -34,7 +34,7 @@ class QuickFindings:
 
 def quick_gather(selector, X, y, *, title, target, about, notes, random_state):
     assert X.n_rows == len(y)
-    assert tuple(X.names) == selector.history_.names
+    assert tuple(X.names) == tuple(selector.history_.names)
     json.dumps(asdict(about))
     return QuickFindings(title)
 

@@ -63,11 +63,15 @@ def sample(plan: Plan) -> tuple[Table, NDArray[Any]]:
 
 
 def _convert(plan: Plan, table: Any) -> tuple[Table, NDArray[Any]]:
-    place_of = {name: place for place, name in enumerate(table.column_names)}
-    y = as_target(table.column(place_of[plan.target]))
+    names = table.column_names
+    y = as_target(table.column(names.index(plan.target)))
     if (missing := missing_mask(y)).any():
         table, y = table.take(np.flatnonzero(~missing)), y[~missing]
-    table = table.select([place_of[name] for name in plan.columns])
+    if len(names) == len(plan.columns) + 1:
+        table = table.remove_column(names.index(plan.target))
+    if tuple(table.column_names) != plan.columns:
+        place_of = {name: place for place, name in enumerate(table.column_names)}
+        table = table.select([place_of[name] for name in plan.columns])
     fields = read_fields(table.schema)
     as_numbers = plan.facts.numbers
     categorical = np.array([f.kind == "text" and f.name not in as_numbers for f in fields])

@@ -207,18 +207,17 @@ def profile_columns(table: Any, places: Sequence[int]) -> Columns:
     """Look at some columns of an Arrow table: numbers in blocks, others one by one."""
     found = Columns()
     fields = read_fields(table.schema)
-    numeric = [j for j in places if fields[j].kind == "number"]
-    digests: dict[int, list[int]] = {}
+    numeric = np.array([j for j in places if fields[j].kind == "number"], dtype=np.int64)
+    digests = np.empty(numeric.size, dtype=np.uint64)
     step = max(1, VALUES_AT_ONCE // max(1, table.num_rows))
-    for first in range(0, len(numeric), step):
-        block = numeric[first : first + step]
-        for digest, members in _profile_block(table, block, fields, found).items():
-            digests.setdefault(digest, []).extend(members)
-    found.copies = [
-        [fields[j].name for j in same]
-        for members in digests.values()
-        if len(members) > 1 and len(same := _same_values(table, members)) > 1
-    ]
+    for first in range(0, numeric.size, step):
+        part = slice(first, first + step)
+        digests[part] = _profile_block(table, numeric[part].tolist(), fields, found)
+    _, which, counts = np.unique(digests, return_inverse=True, return_counts=True)
+    for digest in dict.fromkeys(which[counts[which] > 1].tolist()):
+        same = _same_values(table, numeric[which == digest].tolist())
+        if len(same) > 1:
+            found.copies.append([fields[j].name for j in same])
     for j in places:
         name, kind, type = fields[j]
         if kind == "number":
@@ -247,8 +246,8 @@ def profile_columns(table: Any, places: Sequence[int]) -> Columns:
 
 def _profile_block(
     table: Any, places: list[int], fields: Sequence[Any], found: Columns
-) -> dict[int, list[int]]:
-    """Look at a block of columns of numbers; returns the columns by the hash of their values."""
+) -> NDArray[np.uint64]:
+    """Look at a block of columns of numbers; returns a hash of the values of each."""
     matrix = _block(table, places)
     scan = scan_block(matrix)
     names = [fields[j].name for j in places]
@@ -263,10 +262,7 @@ def _profile_block(
     found.missing.update(names[place] for place in np.flatnonzero(scan.n_missing))
     for place in np.flatnonzero(scan.n_infinite):
         found.infinite[names[place]] = int(scan.n_infinite[place])
-    digests: dict[int, list[int]] = {}
-    for j, digest in zip(places, scan.digest.tolist(), strict=True):
-        digests.setdefault(digest, []).append(j)
-    return digests
+    return scan.digest
 
 
 def _block(table: Any, places: list[int]) -> NDArray[np.float64]:

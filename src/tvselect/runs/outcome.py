@@ -44,6 +44,8 @@ def profile_outcome(
     present = values[~missing]
     if present.size == 0:
         raise RunError(f"{what} has no value in any of its {len(column):,} rows")
+    if present.size == 1:
+        raise RunError(f"{what} has a value in 1 row only; at least two are needed")
     try:
         outcome = read_outcome(present, present.size, family=family or "auto", what=what)
     except TextOutcomeError:

@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 
 from tvselect.inputs.arrow import as_numbers, as_target, as_text, load
 from tvselect.inputs.errors import SourceError
-from tvselect.inputs.kinds import Field, kind_of
+from tvselect.inputs.kinds import Field, Kind, kind_of
 from tvselect.inputs.text import Rows
 from tvselect.sources.chunks import Chunk, count, stack
+
+LAST_PLAIN = 14
+"""Arrow's types up to this number are known by the number alone: numbers, text, bytes."""
 
 
 @contextmanager
@@ -30,9 +33,14 @@ def arrow_errors(what: str, remedy: str) -> Iterator[None]:
 
 def read_fields(schema: Any) -> tuple[Field, ...]:
     """The columns of an Arrow schema."""
-    types = schema.types
-    known = {type: (kind_of(type), str(type)) for type in set(types)}
-    return tuple(Field(n, *known[type]) for n, type in zip(schema.names, types, strict=True))
+    fields: list[Field] = []
+    known: dict[Any, tuple[Kind, str]] = {}
+    for name, type in zip(schema.names, schema.types, strict=True):
+        key = type.id if type.id <= LAST_PLAIN else type
+        if key not in known:
+            known[key] = kind_of(type), str(type)
+        fields.append(Field(name, *known[key]))
+    return tuple(fields)
 
 
 @final

@@ -84,7 +84,8 @@ class TableFiles(ABC):
         """A hash of all bytes of the files."""
         total = sha256()
         for file in self.files:
-            with file.open() as stream:
+            is_local = file.filesystem.type_name == "local"
+            with open(file.path, "rb") if is_local else file.open() as stream:
                 total.update(file_digest(stream, "sha256").digest())
         return total.hexdigest()
 
