@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
@@ -28,7 +28,11 @@ class RecordError(ValueError):
 
 def to_json(record: Any, *, indent: int | None = None) -> str:
     """A record as JSON."""
-    return json.dumps(asdict(record), indent=indent, allow_nan=False)
+    return json.dumps(record, default=_values, indent=indent, allow_nan=False)
+
+
+def _values(record: Any) -> dict[str, Any]:
+    return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def parse_json(text: str) -> Any:
