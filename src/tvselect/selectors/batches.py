@@ -187,6 +187,16 @@ class StreamState:
             except ValueError as error:
                 raise journal.damaged_at("outcome") from error
 
+    def refuse_other_kinds(self, source: Source) -> None:
+        """Refuse text where numbers were, and numbers where text was."""
+        was_text = self.encoder.categorical
+        for j in np.flatnonzero(source.categorical != was_text):
+            now, before = ("numbers", "text") if was_text[j] else ("text", "numbers")
+            raise SourceError(
+                f"column {source.names[j]!r} holds {now}, in the batches before {before}; make "
+                "them alike"
+            )
+
     def payoffs(self, batch: Batch, number: int) -> Payoffs | None:
         """What arms are worth on the next batch, which may still settle how batches are read."""
         encoder, outcomes = self.encoder, copy(self.outcomes)

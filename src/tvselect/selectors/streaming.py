@@ -27,7 +27,7 @@ from tvselect.selectors.encoding import StreamEncoder
 from tvselect.selectors.features import is_frame
 from tvselect.selectors.game import progress_bar, set_up_game
 from tvselect.selectors.layout import Groups, lay_out_arms
-from tvselect.sources import ArraySource, Batch, Source, SourceError, open_source
+from tvselect.sources import ArraySource, Batch, Source, open_source
 
 
 class StreamingThompsonSelector(BanditSelector):
@@ -179,9 +179,9 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         source = self._array_source(X, y, reset=True)
         outcomes = OutcomeReader(self.family)
         # All of y is here to decide with: its first batch may have fewer values than the whole.
-        whole = _as_one_batch(source)
+        whole = source.whole()
         outcomes.read(whole.target(), whole.n_rows)
-        return self._play(source, outcomes)
+        return self._play_source(source, outcomes)
 
     def fit_source(
         self, source: Any, target: str | None = None, *, columns: Sequence[str] | None = None
@@ -206,7 +206,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         opened = open_source(source, target, columns=columns)
         self.n_features_in_ = len(opened.names)
         self.feature_names_in_ = np.array(opened.names, dtype=object)
-        return self._play(opened, OutcomeReader(self.family))
+        return self._play_source(opened, OutcomeReader(self.family))
 
     def partial_fit(self, X: Any, y: Any) -> StreamingThompsonSelector:
         """Play once on a batch of any size, and go on from all earlier ones.
@@ -226,7 +226,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         """
         is_new = not hasattr(self, "_game")
         source = self._array_source(X, y, reset=is_new)
-        batch, reward = _as_one_batch(source), as_reward(self.reward)
+        batch, reward = source.whole(), as_reward(self.reward)
         if batch.n_rows < reward.min_rows:
             raise ValueError(
                 f"the batch has {batch.n_rows} rows; {type(reward).__name__} needs at least "
@@ -246,7 +246,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
             with self._game.journal:
                 rule = StoppingRule(self._game.chains.n_plays + 1)
                 runner = open_runner(None, self.n_jobs)
-                reason = self._hear(source, lambda number: batch, runner, rule)
+                reason = self._play_batches(source, lambda number: batch, runner, rule)
                 if reason is StopReason.INTERRUPTED:
                     raise KeyboardInterrupt
         except BaseException:
@@ -256,7 +256,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         self._read_off(StopReason.BATCHES)
         return self
 
-    def _play(self, source: Source, outcomes: OutcomeReader) -> StreamingThompsonSelector:
+    def _play_source(self, source: Source, outcomes: OutcomeReader) -> StreamingThompsonSelector:
         """Play on all batches of a source that were not played yet."""
         self._check_parameters()
         reward = as_reward(self.reward)
@@ -282,7 +282,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
                     known_batches(source, int(self.batch_size), game.journal),
                 )
                 try:
-                    reason = self._hear(source, cursor, runner, rule)
+                    reason = self._play_batches(source, cursor, runner, rule)
                 except BaseException:
                     if game.chains.n_plays:
                         self._read_off(StopReason.ERROR)
@@ -324,8 +324,9 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
             n_workers=n_workers,
             discount=1.0 if self.discount is None else float(self.discount),
         )
-        max_cuts = reward.max_cuts
-        encoder = StreamEncoder(names, source.categorical, decoys=has_decoys, max_cuts=max_cuts)
+        encoder = StreamEncoder(
+            names, source.categorical, decoys=has_decoys, max_cuts=reward.max_cuts
+        )
         stream = StreamState(reward, layout, encoder, outcomes, game.header.entropy)
         try:
             stream.restore(game.journal)
@@ -334,7 +335,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
             raise
         self._game, self._stream, self._by_parts = game, stream, batch_size is None
 
-    def _hear(
+    def _play_batches(
         self,
         source: Source,
         batches: Callable[[int], Batch | None],
@@ -342,7 +343,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         rule: StoppingRule,
     ) -> StopReason | None:
         """Play on batches until the rule says stop."""
-        self._refuse_other_kinds(source)
+        self._stream.refuse_other_kinds(source)
         game, total = self._game, None
         if isinstance(batches, BatchCursor) and batches.n_batches and self.n_rounds:
             total = batches.n_batches * self.n_rounds
@@ -374,16 +375,6 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         self.n_decoys_selected_ = history.n_decoys_selected
         self.false_discovery_share_ = history.false_discovery_share
 
-    def _refuse_other_kinds(self, source: Source) -> None:
-        """Refuse text where numbers were, and numbers where text was."""
-        was_text = self._stream.encoder.categorical
-        for j in np.flatnonzero(source.categorical != was_text):
-            now, before = ("numbers", "text") if was_text[j] else ("text", "numbers")
-            raise SourceError(
-                f"column {source.names[j]!r} holds {now}, in the batches before {before}; make "
-                "them alike"
-            )
-
     def _array_source(self, X: Any, y: Any, *, reset: bool) -> ArraySource:
         self._refuse_no_target(y)
         if is_frame(X):
@@ -406,9 +397,3 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
             )  # fmt: skip
             if math.isnan(self.discount):
                 raise ValueError("discount must be a number in (0, 1], got nan")
-
-
-def _as_one_batch(source: ArraySource) -> Batch:
-    """All rows of a table."""
-    assert source.n_rows is not None
-    return next(source.batches(source.n_rows, 0, np.random.default_rng(0)))

@@ -19,7 +19,7 @@ from tvselect.bandit.stopping import StoppingRule
 from tvselect.inputs import Numbered, Table, read_outcome
 from tvselect.inputs.finite import refuse_nonfinite
 from tvselect.rewards import Data, Reward
-from tvselect.runners import opened
+from tvselect.runners import Runner, opened
 from tvselect.selectors.base import BanditSelector, as_reward, warn_of_interrupt
 from tvselect.selectors.features import Features, is_frame, read_features
 from tvselect.selectors.fingerprint import identity_of
@@ -180,6 +180,12 @@ class ThompsonSelector(BanditSelector):
         check_scalar(self.n_plays, "n_plays", Integral, min_val=1)
         self._check_shared()
         self._refuse_no_target(y)
+        with opened(self.runner, self.n_jobs) as runner:
+            return self._fit(X, y, fit_params, runner)
+
+    def _fit(
+        self, X: Any, y: Any, fit_params: dict[str, ArrayLike | None], runner: Runner
+    ) -> ThompsonSelector:
         reward = as_reward(self.reward)
         features = self._features(X, reward)
         n_rows = features.X.shape[0]
@@ -193,21 +199,20 @@ class ThompsonSelector(BanditSelector):
         payoffs = payoffs_of_arms(reward.start(data), layout.columns(features.feature_of))
         kept = getattr(self, "history_", None) if self.warm_start else None
         rule = StoppingRule(self.n_plays, self.patience, self.time_limit)
-        with opened(self.runner, self.n_jobs) as runner:
-            game = set_up_game(
-                self,
-                layout,
-                reward,
-                identity={"data": identity_of(data), "family": data.outcome.family},
-                n_workers=runner.n_workers,
-                journal=None if kept is None else kept.journal,
-            )
-            with (
-                game.journal,
-                runner.bind(partial(score_play, payoffs)) as run,
-                progress_bar(game, total=self.n_plays, unit="plays", verbose=self.verbose) as watch,
-            ):
-                reason = engine.play(game.chains, TableScorer(run), game.journal, rule, watch)
+        game = set_up_game(
+            self,
+            layout,
+            reward,
+            identity={"data": identity_of(data), "family": data.outcome.family},
+            n_workers=runner.n_workers,
+            journal=None if kept is None else kept.journal,
+        )
+        with (
+            game.journal,
+            runner.bind(partial(score_play, payoffs)) as run,
+            progress_bar(game, total=self.n_plays, unit="plays", verbose=self.verbose) as watch,
+        ):
+            reason = engine.play(game.chains, TableScorer(run), game.journal, rule, watch)
         self._conclude(
             game,
             reason,
@@ -216,7 +221,7 @@ class ThompsonSelector(BanditSelector):
             n_plays=self.n_plays,
             n_rows=n_rows,
         )
-        warn_of_interrupt(reason, stacklevel=2)
+        warn_of_interrupt(reason, stacklevel=3)
         return self
 
     def _features(self, X: Any, reward: Reward) -> Features:

@@ -10,7 +10,8 @@ from typing import Any, final
 import numpy as np
 
 from tvselect.inputs.errors import SourceError
-from tvselect.sources.chunks import Chunk, ChunkedSource
+from tvselect.sources.base import Batch
+from tvselect.sources.chunks import Chunk, ChunkedSource, Pieces
 from tvselect.sources.columns import categorical_mask, hash_fields
 from tvselect.sources.tables import read_chunk
 
@@ -47,6 +48,10 @@ class ArraySource(ChunkedSource):
         self.categorical = categorical_mask(self._chunk.fields)
         self.n_rows = self._chunk.n_rows
         self.can_repeat = True
+
+    def whole(self) -> Batch:
+        """All rows as one batch."""
+        return Pieces([(self._chunk, slice(None))], self._chunk.n_rows)
 
     def identity(self) -> str:
         """A hash of all names and values."""
