@@ -19,6 +19,7 @@ from tvstudy.baselines.scaling import in_old_units, standardise
 
 N_ALPHAS = 100
 MAX_ITER = 10_000
+TOLERANCE = 1e-7
 
 
 class LassoBaseline(Baseline):
@@ -102,10 +103,10 @@ def cross_validate(
         # At the smallest penalties the last digits take their time; they choose no columns.
         warnings.simplefilter("ignore", ConvergenceWarning)
         path = LassoCV(eps=smallest, alphas=N_ALPHAS, cv=folds, max_iter=MAX_ITER).fit(Z, y)
-        if rule == "min":
-            return float(path.alpha_), path.coef_
-        alpha = one_standard_error(path.alphas_, path.mse_path_)
-        return alpha, Lasso(alpha, max_iter=MAX_ITER).fit(Z, y).coef_
+        alpha = float(path.alpha_)
+        if rule == "1se":
+            alpha = one_standard_error(path.alphas_, path.mse_path_)
+        return alpha, Lasso(alpha, max_iter=MAX_ITER, tol=TOLERANCE).fit(Z, y).coef_
 
 
 def one_standard_error(alphas: Floats, errors: Floats) -> float:
