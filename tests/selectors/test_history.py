@@ -131,9 +131,9 @@ def test_a_few_of_very_many_arms_are_quick():
     arms = np.arange(0, 1_000_000, 59, np.int32)
     rewards = np.zeros(arms.size, np.bool_)
     history = history_of([Play(t, arms, rewards, 0.0) for t in range(500)], 1_000_000)
-    started = time.perf_counter()
+    started = time.process_time()
     found = history.paths(np.arange(20))
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
     assert_allclose(found[-1, :2], [1 / 502, 0.5])
 
 
