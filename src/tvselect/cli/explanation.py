@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-OPTIONS = {"columns": "--exclude", "family": "--family gaussian", "batch_size": "--batch-size"}
+OPTIONS = {
+    "columns": "--exclude",
+    "family": "--family gaussian",
+    "batch_size": "--batch-size",
+    "delimiter": "--sep",
+    "stream": "say --stream",
+}
 """How parameters of Python are spelt here."""
 
 

@@ -9,6 +9,8 @@ IN_PYTHON = {
     "columns": "columns=",
     "family": "family='gaussian'",
     "batch_size": "batch_size=",
+    "delimiter": "delimiter=",
+    "stream": "read it as a stream",
 }
 Raised = TypeVar("Raised", bound=Exception)
 
