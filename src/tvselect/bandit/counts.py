@@ -14,33 +14,42 @@ from tvselect.bandit.play import Play
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How often arms were paid, not paid and played."""
+    """How often arms were paid and not paid: int32, or float64 when earlier payoffs fade."""
 
-    successes: NDArray[Any]  #: int32, float64 when discounted; so are failures
+    successes: NDArray[Any]
     failures: NDArray[Any]
-    times_played: NDArray[np.int32]  #: Never discounted
+    #: What is left of an arm's earlier payoffs when it is played again.
+    discount: float = 1.0
+    faded: NDArray[np.int32] | None = (
+        None  #: Times that arms were played, where the sum does not say it
+    )
 
     @classmethod
     def zeros(cls, n_arms: int, discount: float = 1.0) -> Self:
         """Before the first play."""
-        kind = np.int32 if discount == 1.0 else np.float64
-        return cls(np.zeros(n_arms, kind), np.zeros(n_arms, kind), np.zeros(n_arms, np.int32))
+        if discount == 1.0:
+            return cls(np.zeros(n_arms, np.int32), np.zeros(n_arms, np.int32))
+        return cls(np.zeros(n_arms), np.zeros(n_arms), discount, np.zeros(n_arms, np.int32))
 
     def copy(self) -> Self:
         """The counts as they are now."""
-        return type(self)(self.successes.copy(), self.failures.copy(), self.times_played.copy())
+        faded = None if self.faded is None else self.faded.copy()
+        return type(self)(self.successes.copy(), self.failures.copy(), self.discount, faded)
+
+    @property
+    def times_played(self) -> NDArray[np.int32]:
+        """How often arms were played."""
+        return self.successes + self.failures if self.faded is None else self.faded
 
     def follow(
-        self, plays: Iterable[Play], discount: float = 1.0, places: NDArray[np.int32] | None = None
+        self, plays: Iterable[Play], places: NDArray[np.int64] | None = None
     ) -> Iterator[Play]:
         """Count plays one by one, in place; each is handed on as soon as it is counted.
 
         Parameters
         ----------
         plays : iterable of Play
-        discount : float, default=1.0
-            Whenever an arm is played, its earlier successes and failures are multiplied by it.
-        places : int32 array, optional
+        places : int array, optional
             By arm where it is counted, -1 for arms that are not; every arm at its own number
             by default.
 
@@ -53,15 +62,15 @@ class Counts:
         0 [0 0 1 0 0] [0 0 0 0 1]
         """
         for play in plays:
-            arms, rewards = play.arms, play.rewards
+            arms, rewards = play.arms.astype(np.intp), play.rewards
             if places is not None:
                 arms = places[arms]
                 is_counted = arms >= 0
                 arms, rewards = arms[is_counted], rewards[is_counted]
-            if discount < 1.0:
-                self.successes[arms] *= discount
-                self.failures[arms] *= discount
+            if self.faded is not None:
+                self.successes[arms] *= self.discount
+                self.failures[arms] *= self.discount
+                self.faded[arms] += 1
             self.successes[arms] += rewards
             self.failures[arms] += ~rewards
-            self.times_played[arms] += 1
             yield play

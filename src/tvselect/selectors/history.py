@@ -129,7 +129,7 @@ class History:
         counts = counts.copy()
         rows = [
             (play.arms.size, np.count_nonzero(play.rewards), play.seconds)
-            for play in counts.follow(self.plays_of(chain, done[0].size), self.discount)
+            for play in counts.follow(self.plays_of(chain, done[0].size))
         ]
         new = np.array(rows, dtype=np.float64).reshape(-1, 3).T
         return ChainTotals(
@@ -263,13 +263,13 @@ class History:
             longest = self.n_plays if chain is None else self.journal.n_plays(chain)
             steps = np.arange(min(self.n_plays, longest) + 1)
         chosen, inverse = np.unique(arms, return_inverse=True)
-        places = np.full(self.layout.n_arms, -1, dtype=np.int32)
-        places[chosen] = np.arange(chosen.size, dtype=np.int32)
+        places = np.full(self.layout.n_arms, -1)
+        places[chosen] = np.arange(chosen.size)
         a, b = (np.broadcast_to(value, places.shape)[chosen] for value in self.prior)
         successes, failures = np.zeros((2, steps.size, chosen.size))
         for walked in range(self.n_chains) if chain is None else [chain]:
             counts, n_done = Counts.zeros(chosen.size, self.discount), 0
-            walk = counts.follow(self.plays_of(walked), self.discount, places)
+            walk = counts.follow(self.plays_of(walked), places)
             for row, step in enumerate(steps):
                 n_done += sum(1 for _ in islice(walk, int(step) - n_done))
                 successes[row] += counts.successes
