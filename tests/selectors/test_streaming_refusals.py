@@ -17,7 +17,11 @@ from tvselect import BartReward, PValueReward
 BAD_SETTINGS = {
     "no rows": (dict(batch_size=0), ValueError, "batch_size"),
     "half a row": (dict(batch_size=2.5), TypeError, "batch_size"),
-    "few rows": (dict(reward=BartReward(min_leaf=8), batch_size=15), ValueError, "15 rows .* at least 16"),
+    "few rows": (
+        dict(reward=BartReward(min_leaf=8), batch_size=15),
+        ValueError,
+        "15 rows .* at least 16",
+    ),
     "one row": (dict(batch_size=1), ValueError, "1 rows .* at least 2;.* batch_size="),
     "no round": (dict(n_rounds=0), ValueError, "n_rounds"),
     "half a round": (dict(n_rounds=0.5), TypeError, "n_rounds"),

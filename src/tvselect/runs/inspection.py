@@ -257,7 +257,9 @@ def _profile_other(name: str, kind: Kind, type: str, column: Any, found: Columns
         found.left_out[name] = LeftOut("no value")
     elif kind == "date":
         found.dates.append(name)
-        _note(found, name, _profile_days(name, as_days(column)))
+        days = as_days(column)
+        low, high = float(np.fmin.reduce(days)), float(np.fmax.reduce(days))
+        _note(found, name, profile_numbers(name, days, low, high, is_whole=False))
     elif kind == "text":
         profile = profile_text(name, text := as_text(column))
         if profile.is_numbers:
@@ -267,11 +269,6 @@ def _profile_other(name: str, kind: Kind, type: str, column: Any, found: Columns
         _note(found, name, profile.left_out)
     else:
         found.left_out[name] = LeftOut("other type", type)
-
-
-def _profile_days(name: str, days: NDArray[np.float64]) -> LeftOut | None:
-    low, high = float(np.fmin.reduce(days)), float(np.fmax.reduce(days))
-    return profile_numbers(name, days, low, high, is_whole=False)
 
 
 def _note(found: Columns, name: str, left_out: LeftOut | None) -> None:
