@@ -7,6 +7,7 @@ import pytest
 from tvselect.inputs.arrow import as_days, as_text
 from tvselect.inputs.profile import scan_block, text_to_numbers
 from tvselect.report.decisions import why_left_out
+from tvselect.runs.data import split
 from tvselect.runs.inspection import profile_columns
 
 
@@ -15,8 +16,8 @@ def look(values, name="x", type=None):
 
 
 def look_at(columns):
-    table = pa.table(columns)
-    return profile_columns(table, range(table.num_columns))
+    n_rows = len(next(iter(columns.values())))
+    return profile_columns(split(pa.table({**columns, "target": [0] * n_rows}), "target"))
 
 
 NUMBERS = np.random.default_rng(0).normal(size=50)

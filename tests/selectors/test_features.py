@@ -9,8 +9,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from tvselect import BartReward, PValueReward, ThompsonSelector
+from tvselect.inputs import Table, read_table
 from tvselect.rewards.base import Reward
-from tvselect.selectors.features import Features, deal, encode_categories, needs_encoding
+from tvselect.selectors.features import Features, deal, read_features
 
 N = 120
 NAMES = ["a", "b", "c", "d", "e", "f"]
@@ -89,7 +90,7 @@ def test_text_gives_the_same_result_in_every_kind_of_table():
 
 def test_a_category_is_a_column_of_zeros_and_ones_and_missing_text_is_missing():
     frame = pl.DataFrame({"n": [1, 2, None, 4], "t": ["u", None, "v", "u"]})
-    features = encode_categories(frame)
+    features = read_features(frame)
     nan = np.nan
     assert_array_equal(features.X, [[1, 1, 0], [2, nan, nan], [nan, 0, 1], [4, 1, 0]])
     assert features.names == ("n", "t")
@@ -97,7 +98,7 @@ def test_a_category_is_a_column_of_zeros_and_ones_and_missing_text_is_missing():
 
 
 def test_empty_text_is_a_category_of_its_own():
-    features = encode_categories(pl.DataFrame({"t": ["", None, "v", ""]}))
+    features = read_features(pl.DataFrame({"t": ["", None, "v", ""]}))
     assert_array_equal(features.X, [[1, 0], [np.nan, np.nan], [0, 1], [1, 0]])
 
 
@@ -129,19 +130,29 @@ def test_columns_without_any_value_are_refused_by_name():
 
 
 @pytest.mark.parametrize(
-    ("frame", "wanted"),
+    ("frame", "categorical"),
     [
-        (pd.DataFrame({"a": [1.0], "b": ["u"]}), True),
-        (pd.DataFrame({"a": pd.Categorical([1])}), True),
-        (pd.DataFrame({"a": [1.0], "b": [True]}), False),
-        (pl.DataFrame({"a": [1], "b": ["u"]}), True),
-        (pl.DataFrame({"a": [1]}), False),
-        (np.array([["u"]]), False),
-        ([["u"]], False),
+        (pd.DataFrame({"a": [1.0], "b": ["u"]}), [False, True]),
+        (pd.DataFrame({"a": pd.Categorical([1])}), [True]),
+        (pd.DataFrame({"a": [1.0], "b": [True]}), [False, False]),
+        (pl.DataFrame({"a": [1], "b": ["u"]}), [False, True]),
+        (pl.DataFrame({"a": [1]}), [False]),
     ],
 )
-def test_only_frames_with_text_or_categories_are_encoded(frame, wanted):
-    assert needs_encoding(frame) == wanted
+def test_text_and_categories_are_encoded(frame, categorical):
+    assert read_table(frame).categorical.tolist() == categorical
+
+
+@pytest.mark.parametrize("library", ["pandas", "pandas objects", "polars"])
+def test_a_table_of_codes_gives_the_same_columns_as_the_frame(library):
+    frame, _ = mixed(library)
+    table = read_table(frame)
+    texts = [table.text(int(j)) for j in np.flatnonzero(table.categorical)]
+    matrix = table.numbers(np.flatnonzero(~table.categorical))
+    again = read_features(Table.of_matrix(matrix, table.names, texts, table.categorical))
+    features = read_features(frame)
+    assert_array_equal(again.X, features.X)
+    assert_array_equal(again.feature_of, features.feature_of)
 
 
 @pytest.mark.parametrize(

@@ -71,15 +71,7 @@ class Frame:
         """A column of text or categories."""
         if self._is_arrow:
             return arrow.as_text(self._native.column(column))
-        series = self._frame[:, column]
-        labels = np.empty(len(series), dtype=object)
-        labels[:] = series.cast(nw.String).to_list()
-        labels[series.is_null().to_numpy()] = None
-        return encode_text(labels)
-
-    def column(self, column: int) -> nw.Series[Any]:
-        """A column as it is."""
-        return self._frame[:, column]
+        return encode_text(labels_of(self._frame[:, column]))
 
     def _plain(self, columns: Columns, rows: Rows) -> NDArray[np.floating[Any]]:
         if self._is_arrow:
@@ -116,6 +108,14 @@ class Frame:
         return [
             ask(place) if dtype.kind == "O" else known[dtype] for place, dtype in enumerate(native)
         ]
+
+
+def labels_of(series: nw.Series[Any]) -> NDArray[np.object_]:
+    """The text of a column, None where missing."""
+    labels = np.empty(len(series), dtype=object)
+    labels[:] = series.cast(nw.String).to_list()
+    labels[series.is_null().to_numpy()] = None
+    return labels
 
 
 def no_numbers(what: str, name: str, kind: str) -> ColumnTypeError:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs.errors import InputError
+from tvselect.inputs.frames import labels_of
 from tvselect.inputs.kinds import kind_of
 from tvselect.inputs.values import as_array, is_null, is_text
 
@@ -198,12 +199,8 @@ def one_column(y: Any, what: str = "y") -> NDArray[Any]:
     values: NDArray[Any]
     if nw.dependencies.is_into_series(y):
         series = nw.from_native(y, series_only=True)
-        if kind_of(series.dtype) == "text":
-            values = np.empty(len(series), dtype=object)
-            values[:] = series.cast(nw.String).to_list()
-            values[series.is_null().to_numpy()] = None
-        else:
-            values = series.to_numpy()
+        is_text = kind_of(series.dtype) == "text"
+        values = labels_of(series) if is_text else series.to_numpy()
     elif nw.dependencies.is_into_dataframe(y):
         values = nw.from_native(y, eager_only=True).to_numpy()
     else:

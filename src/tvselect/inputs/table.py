@@ -104,11 +104,6 @@ class Table:
         """Number of columns."""
         return len(self.names)
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.n_rows, self.n_columns
-
     def numbers(self, columns: Columns = ALL, rows: Rows = ALL) -> NDArray[np.floating[Any]]:
         """Columns of numbers (rows, columns): float32 if all are, else float64; NaN if missing.
 

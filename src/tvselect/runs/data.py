@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,14 +41,16 @@ def open_planned(plan: Plan) -> TableFiles:
     return files
 
 
-def prepare(plan: Plan, table: Any = None) -> tuple[Table, NDArray[Any]]:
+def prepare(plan: Plan, raw: RawTable | None = None) -> tuple[Table, NDArray[Any]]:
     """The table in memory: numbers and text, rows without a target left out.
 
-    ``table`` is the Arrow table of the files, if it is at hand.
+    ``raw`` is what was read already.
     """
-    if table is None:
-        table = open_planned(plan).read([*plan.columns, plan.target])
-    return _convert(plan, table)
+    if raw is None:
+        files = open_planned(plan)
+        is_all = len(files.names) == len(plan.columns) + 1
+        raw = split(files.read(None if is_all else [*plan.columns, plan.target]), plan.target)
+    return _convert(plan, raw)
 
 
 def open_stream(plan: Plan) -> Source:
@@ -59,46 +61,78 @@ def open_stream(plan: Plan) -> Source:
 
 def sample(plan: Plan) -> tuple[Table, NDArray[Any]]:
     """Some rows of a stream, as they would be in memory."""
-    return _convert(plan, open_planned(plan).head(ROWS_OF_SAMPLE))
+    return _convert(plan, split(open_planned(plan).head(ROWS_OF_SAMPLE), plan.target))
 
 
-def _convert(plan: Plan, table: Any) -> tuple[Table, NDArray[Any]]:
-    names = table.column_names
-    y = as_target(table.column(names.index(plan.target)))
-    if (missing := missing_mask(y)).any():
-        table, y = table.take(np.flatnonzero(~missing)), y[~missing]
-    if len(names) == len(plan.columns) + 1:
-        table = table.remove_column(names.index(plan.target))
-    if tuple(table.column_names) != plan.columns:
-        place_of = {name: place for place, name in enumerate(table.column_names)}
-        table = table.select([place_of[name] for name in plan.columns])
+@dataclass(frozen=True)
+class RawTable:
+    """A table as it comes out of a file.
+
+    Attributes
+    ----------
+    fields : tuple of Field
+        All columns but the target.
+    matrix : float64 array (rows, columns), by column
+        The columns of numbers.
+    others : dict
+        The other ones as Arrow columns, by name.
+    target : pyarrow.ChunkedArray
+    """
+
+    fields: tuple[Field, ...]
+    matrix: NDArray[np.float64]
+    others: dict[str, Any]
+    target: Any
+
+
+def split(table: Any, target: str) -> RawTable:
+    """An Arrow table, its columns of numbers converted together."""
     fields = read_fields(table.schema)
-    as_numbers = plan.facts.numbers
-    categorical = np.array([f.kind == "text" and f.name not in as_numbers for f in fields])
-    plain = np.array([f.kind == "number" for f in fields], dtype=np.bool_)
-    matrix = _matrix(table, fields, plain, categorical)
-    for name in plan.facts.infinite:
+    place = next(j for j, field in enumerate(fields) if field.name == target)
+    places = [j for j in range(len(fields)) if j != place]
+    numeric = [j for j in places if fields[j].kind == "number"]
+    is_plain = len(numeric) == len(places)
+    numbers = table.remove_column(place) if is_plain else table.select(numeric)
+    return RawTable(
+        fields=tuple(fields[j] for j in places),
+        matrix=np.asfortranarray(as_matrix(numbers), dtype=np.float64),
+        others={fields[j].name: table.column(j) for j in places if fields[j].kind != "number"},
+        target=table.column(place),
+    )
+
+
+def _convert(plan: Plan, raw: RawTable) -> tuple[Table, NDArray[Any]]:
+    y = as_target(raw.target)
+    chosen, facts = set(plan.columns), plan.facts
+    used = np.array([f.name in chosen for f in raw.fields if f.kind == "number"], dtype=np.bool_)
+    plain = raw.matrix if used.all() else raw.matrix[:, used]
+    kinds = {f.name: f.kind for f in raw.fields if f.kind != "number"}
+    categorical = np.array(
+        [kinds.get(name) == "text" and name not in facts.numbers for name in plan.columns]
+    )
+    texts = [as_text(raw.others[plan.columns[j]]) for j in np.flatnonzero(categorical)]
+    matrix = _with_converted(plan, raw, plain, categorical)
+    for name in facts.infinite:
         place = np.count_nonzero(~categorical[: plan.columns.index(name)])
         matrix[np.isinf(matrix[:, place]), place] = np.nan
-    texts = [as_text(table.column(int(j))) for j in np.flatnonzero(categorical)]
+    if (missing := missing_mask(y)).any():
+        complete = np.flatnonzero(~missing)
+        matrix, y, texts = matrix[complete], y[complete], [text.at(complete) for text in texts]
     return Table.of_matrix(matrix, plan.columns, texts, categorical), y
 
 
-def _matrix(
-    table: Any,
-    fields: Sequence[Field],
-    plain: NDArray[np.bool_],
-    categorical: NDArray[np.bool_],
-) -> NDArray[np.floating[Any]]:
-    """All columns but those of text, as numbers."""
-    if plain.all():
-        return as_matrix(table)
-    out = np.empty((table.num_rows, np.count_nonzero(~categorical)), order="F")
-    if plain.any():
-        out[:, plain[~categorical]] = as_matrix(table.select(np.flatnonzero(plain).tolist()))
-    for place, j in enumerate(np.flatnonzero(~categorical)):
-        if not plain[j]:
-            column = table.column(int(j))
-            is_text = fields[int(j)].kind == "text"
-            out[:, place] = text_to_numbers(as_text(column)) if is_text else as_days(column)
+def _with_converted(
+    plan: Plan, raw: RawTable, plain: NDArray[np.float64], categorical: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """The numbers, with dates and numbers written as text at their places among them."""
+    names = [name for name, is_text in zip(plan.columns, categorical, strict=True) if not is_text]
+    if plain.shape[1] == len(names):
+        return plain
+    out = np.empty((len(plain), len(names)), order="F")
+    converted = np.array([name in raw.others for name in names], dtype=np.bool_)
+    out[:, ~converted] = plain
+    for place in np.flatnonzero(converted):
+        column = raw.others[names[place]]
+        is_text = names[place] in plan.facts.numbers
+        out[:, place] = text_to_numbers(as_text(column)) if is_text else as_days(column)
     return out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs.arrow import as_days, as_matrix, as_text
+from tvselect.inputs.arrow import as_days, as_text
 from tvselect.inputs.facts import LeftOut, ReadingMode, TableFacts
+from tvselect.inputs.kinds import Field, Kind
 from tvselect.inputs.outcome import Family
 from tvselect.inputs.profile import (
     profile_numbers,
@@ -23,12 +24,13 @@ from tvselect.inputs.profile import (
 )
 from tvselect.inputs.table import refuse_repeated
 from tvselect.report.decisions import listed, why_left_out
+from tvselect.runs.data import RawTable, split
 from tvselect.runs.errors import RunError, hint
 from tvselect.runs.names import expand, read_groups
 from tvselect.runs.outcome import is_number, profile_outcome
 from tvselect.runs.plan import Plan
 from tvselect.sources import open_files
-from tvselect.sources.arrow import arrow_errors, read_fields
+from tvselect.sources.arrow import arrow_errors
 from tvselect.sources.csv import CsvFiles
 from tvselect.sources.stored import TableFiles
 
@@ -97,14 +99,14 @@ class Columns:
     copies: list[list[str]] = field(default_factory=list)
 
 
-def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, Any]:
+def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, RawTable | None]:
     """Look at a table.
 
     Returns
     -------
     plan : Plan
     files : TableFiles
-    table : pyarrow.Table or None
+    raw : RawTable or None
         All of it, unless it is to be streamed.
 
     Raises
@@ -118,8 +120,9 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, A
     if target not in names:
         raise RunError(_no_target(target, names, path))
     mode = decide_mode(files, options.stream)
-    table = files.head(ROWS_TO_LOOK_AT) if mode.stream else files.read()
-    values = files.column(target) if mode.stream else table.column(names.index(target))
+    with arrow_errors(f"{path} cannot be read", "mend it, or leave columns out with {columns}"):
+        raw = split(files.head(ROWS_TO_LOOK_AT) if mode.stream else files.read(), target)
+    values = files.column(target) if mode.stream else raw.target
     outcome = profile_outcome(target, values, path, options.family)
     if outcome.n_rows < options.min_rows:
         raise RunError(
@@ -132,13 +135,12 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, A
     unwanted = set(expand(options.exclude, others, "--exclude", path))
     if both := sorted(wanted & unwanted):
         raise RunError(f"column {both[0]!r} is excluded and included; choose one")
-    looked_at = [j for j, name in enumerate(names) if name != target and name not in unwanted]
     with arrow_errors(f"{path} cannot be read", "mend it, or leave columns out with {columns}"):
-        found = profile_columns(table, looked_at)
+        found = profile_columns(raw, unwanted)
     if mode.stream:
-        _refuse_on_a_stream(found, table.num_rows)
+        _refuse_on_a_stream(found, len(raw.matrix))
     left_out = _without_wanted(found.left_out, wanted)
-    kept = [names[j] for j in looked_at if names[j] not in left_out]
+    kept = [name for name in others if name not in left_out and name not in unwanted]
     if not kept:
         why = "; ".join(f"{n!r}: {why_left_out(left_out[n])}" for n in list(left_out)[:3])
         raise RunError(f"no column of {path} is left to choose from: {why or 'it has no other'}")
@@ -172,7 +174,7 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, A
         },
         facts=facts,
     )
-    return plan, files, None if mode.stream else table
+    return plan, files, None if mode.stream else raw
 
 
 def decide_mode(files: TableFiles, asked: bool | None) -> ReadingMode:
@@ -203,83 +205,70 @@ def available_memory() -> int:
     return int(psutil.virtual_memory().available)
 
 
-def profile_columns(table: Any, places: Sequence[int]) -> Columns:
-    """Look at some columns of an Arrow table: numbers in blocks, others one by one."""
+def profile_columns(raw: RawTable, unwanted: Collection[str] = ()) -> Columns:
+    """Look at the columns of a table: numbers in blocks, others one by one.
+
+    Infinite numbers become missing ones.
+    """
     found = Columns()
-    fields = read_fields(table.schema)
-    numeric = np.array([j for j in places if fields[j].kind == "number"], dtype=np.int64)
-    digests = np.empty(numeric.size, dtype=np.uint64)
-    step = max(1, VALUES_AT_ONCE // max(1, table.num_rows))
-    for first in range(0, numeric.size, step):
+    numeric = [field for field in raw.fields if field.kind == "number"]
+    columns = raw.matrix.T
+    digests = np.empty(len(numeric), dtype=np.uint64)
+    step = max(1, VALUES_AT_ONCE // max(1, len(raw.matrix)))
+    for first in range(0, len(numeric), step):
         part = slice(first, first + step)
-        digests[part] = _profile_block(table, numeric[part].tolist(), fields, found)
+        digests[part] = _profile_block(columns[part], numeric[part], found)
     _, which, counts = np.unique(digests, return_inverse=True, return_counts=True)
     for digest in dict.fromkeys(which[counts[which] > 1].tolist()):
-        same = _same_values(table, numeric[which == digest].tolist())
+        alike: list[int] = np.flatnonzero(which == digest).tolist()
+        one = columns[alike[0]]
+        same = [j for j in alike if np.array_equal(one, columns[j], equal_nan=True)]
         if len(same) > 1:
-            found.copies.append([fields[j].name for j in same])
-    for j in places:
-        name, kind, type = fields[j]
-        if kind == "number":
-            continue
-        column = table.column(j)
-        if column.null_count:
-            found.missing.add(name)
-        if column.null_count == len(column):
-            found.left_out[name] = LeftOut("no value")
-        elif kind == "date":
-            found.dates.append(name)
-            _note(found, name, _profile_days(name, as_days(column)))
-        elif kind == "text":
-            profile = profile_text(name, text := as_text(column))
-            if profile.is_numbers:
-                found.numbers[name] = profile.odd_cell
-                if np.isnan(text_to_numbers(text)).any():
-                    found.missing.add(name)
-            _note(found, name, profile.left_out)
-        else:
-            found.left_out[name] = LeftOut("other type", type)
-    order = {fields[j].name: place for place, j in enumerate(places)}
-    found.left_out = dict(sorted(found.left_out.items(), key=lambda item: order[item[0]]))
+            found.copies.append([numeric[j].name for j in same])
+    for name, kind, type in raw.fields:
+        if kind != "number":
+            _profile_other(name, kind, type, raw.others[name], found)
+    order = {field.name: place for place, field in enumerate(raw.fields)}
+    used = {name: why for name, why in found.left_out.items() if name not in unwanted}
+    found.left_out = dict(sorted(used.items(), key=lambda item: order[item[0]]))
     return found
 
 
 def _profile_block(
-    table: Any, places: list[int], fields: Sequence[Any], found: Columns
+    block: NDArray[np.float64], fields: Sequence[Field], found: Columns
 ) -> NDArray[np.uint64]:
     """Look at a block of columns of numbers; returns a hash of the values of each."""
-    matrix = _block(table, places)
-    scan = scan_block(matrix)
-    names = [fields[j].name for j in places]
-    is_whole = np.array([fields[j].type in WHOLE for j in places], dtype=np.bool_)
-    for place in worth_a_look(names, scan, table.num_rows, is_whole):
-        low, high = float(scan.low[place]), float(scan.high[place])
-        _note(
-            found,
-            names[place],
-            profile_numbers(names[place], matrix[place], low, high, is_whole=is_whole[place]),
-        )
-    found.missing.update(names[place] for place in np.flatnonzero(scan.n_missing))
-    for place in np.flatnonzero(scan.n_infinite):
-        found.infinite[names[place]] = int(scan.n_infinite[place])
+    scan = scan_block(block)
+    names = [field.name for field in fields]
+    is_whole = np.array([field.type in WHOLE for field in fields], dtype=np.bool_)
+    for j in worth_a_look(names, scan, block.shape[1], is_whole):
+        low, high = float(scan.low[j]), float(scan.high[j])
+        why = profile_numbers(names[j], block[j], low, high, is_whole=bool(is_whole[j]))
+        _note(found, names[j], why)
+    found.missing.update(names[j] for j in np.flatnonzero(scan.n_missing))
+    found.infinite.update((names[j], int(scan.n_infinite[j])) for j in scan.n_infinite.nonzero()[0])
     return scan.digest
 
 
-def _block(table: Any, places: list[int]) -> NDArray[np.float64]:
-    """Columns of numbers (columns, rows)."""
-    return np.ascontiguousarray(as_matrix(table.select(places)).T, dtype=np.float64)
-
-
-def _same_values(table: Any, places: list[int]) -> list[int]:
-    """Those of some columns that hold the same values as the first."""
-    first, *others = _block(table, places)
-    alike = (np.array_equal(first, other, equal_nan=True) for other in others)
-    return [places[0], *(j for j, same in zip(places[1:], alike, strict=True) if same)]
-
-
-def _profile_days(name: str, days: NDArray[np.float64]) -> LeftOut | None:
-    low, high = float(np.fmin.reduce(days)), float(np.fmax.reduce(days))
-    return profile_numbers(name, days, low, high, is_whole=False)
+def _profile_other(name: str, kind: Kind, type: str, column: Any, found: Columns) -> None:
+    if column.null_count:
+        found.missing.add(name)
+    if column.null_count == len(column):
+        found.left_out[name] = LeftOut("no value")
+    elif kind == "date":
+        found.dates.append(name)
+        days = as_days(column)
+        low, high = float(np.fmin.reduce(days)), float(np.fmax.reduce(days))
+        _note(found, name, profile_numbers(name, days, low, high, is_whole=False))
+    elif kind == "text":
+        profile = profile_text(name, text := as_text(column))
+        if profile.is_numbers:
+            found.numbers[name] = profile.odd_cell
+            if np.isnan(text_to_numbers(text)).any():
+                found.missing.add(name)
+        _note(found, name, profile.left_out)
+    else:
+        found.left_out[name] = LeftOut("other type", type)
 
 
 def _note(found: Columns, name: str, left_out: LeftOut | None) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from threading import Lock
 from typing import Any, final
 
@@ -41,6 +42,19 @@ def read_fields(schema: Any) -> tuple[Field, ...]:
             known[key] = kind_of(type), str(type)
         fields.append(Field(name, *known[key]))
     return tuple(fields)
+
+
+def pooled(blocks: Iterable[Any], least: int) -> Iterator[Any]:
+    """Record batches put together to tables of at least some rows."""
+    pa = load("pyarrow")
+    held: list[Any] = []
+    for block in chain(blocks, [None]):
+        if block is not None:
+            held.append(pa.Table.from_batches([block]))
+        n_rows = sum(map(len, held))
+        if n_rows >= least or (block is None and n_rows > 0):
+            yield pa.concat_tables(held, promote_options="permissive")
+            held = []
 
 
 @final

@@ -16,7 +16,7 @@ import numpy as np
 from tvselect.inputs.arrow import load
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.kinds import Field
-from tvselect.sources.arrow import ArrowChunk, read_fields
+from tvselect.sources.arrow import ArrowChunk, pooled, read_fields
 from tvselect.sources.chunks import Chunk
 from tvselect.sources.columns import compare_columns
 from tvselect.sources.dialect import (
@@ -117,14 +117,10 @@ class CsvFiles(TableFiles):
 
     def head(self, n_rows: int) -> Any:
         """The first rows, with the types that a stream takes them for."""
-        held: list[Any] = []
         with csv_errors(self.where, ()), open_blocks(self.files[0], self.dialect) as blocks:
             with csv_errors(self.where, blocks.schema.names):
-                for block in blocks:
-                    held.append(block)
-                    if sum(part.num_rows for part in held) >= n_rows:
-                        break
-            return load("pyarrow").Table.from_batches(held, blocks.schema).slice(0, n_rows)
+                table = next(pooled(blocks, n_rows), None) or blocks.schema.empty_table()
+            return table.slice(0, n_rows)
 
     def column(self, name: str) -> Any:
         """One column, read block by block."""
@@ -160,7 +156,7 @@ class CsvFiles(TableFiles):
                 csv_errors(file.path, self._first_lines(file)[0]),
                 open_blocks(file, self.dialect, self._types(fields)) as blocks,
             ):
-                for table in _pooled(blocks, least):
+                for table in pooled(blocks, least):
                     yield ArrowChunk(
                         table.column, names[:-1], names[-1], table.num_rows, file.path, Lock()
                     )
@@ -223,16 +219,3 @@ class CsvFiles(TableFiles):
         if any("\ud800" <= letter <= "\udfff" for letter in "".join(found[0])):
             raise SourceError(f"{file.path} is no UTF-8 text", "save it as CSV in UTF-8")
         return found
-
-
-def _pooled(blocks: Iterable[Any], least: int) -> Iterator[Any]:
-    """Blocks put together to tables of at least some rows."""
-    table = load("pyarrow").Table
-    held: list[Any] = []
-    for block in blocks:
-        held.append(block)
-        if sum(part.num_rows for part in held) >= least:
-            yield table.from_batches(held)
-            held = []
-    if sum(part.num_rows for part in held) > 0:
-        yield table.from_batches(held)

@@ -13,7 +13,7 @@ import numpy as np
 from tvselect.inputs.arrow import load
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.kinds import Field
-from tvselect.sources.arrow import ArrowChunk, read_fields
+from tvselect.sources.arrow import ArrowChunk, pooled, read_fields
 from tvselect.sources.chunks import Chunk
 from tvselect.sources.columns import compare_columns
 from tvselect.sources.files import DataFile
@@ -77,11 +77,6 @@ class GroupedFiles(TableFiles):
         """The columns of the first file."""
         return read_fields(self._schemas[0])
 
-    def estimate_rows(self) -> int:
-        """How many rows there are."""
-        assert self.n_rows is not None
-        return self.n_rows
-
     def read(self, columns: Sequence[str] | None = None) -> Any:
         """All rows of some columns."""
         wanted = None if columns is None else list(columns)
@@ -102,25 +97,15 @@ class GroupedFiles(TableFiles):
     def head(self, n_rows: int) -> Any:
         """The first rows."""
         refuse_bomb(self.estimate_rows(), self.n_bytes, self.where)
-        pa = load("pyarrow")
-        held: list[Any] = []
         reader = self._reader or _Reader(self.files, self._open)
         with self._errors():
-            for number in range(len(self.files)):
-                for batch in reader.at(number).batches(n_rows):
-                    held.append(pa.Table.from_batches([batch]).select(self.names))
-                    if sum(part.num_rows for part in held) >= n_rows:
-                        break
-                else:
-                    continue
-                break
-            if not held:
-                return self._schemas[0].empty_table()
-            return pa.concat_tables(held, promote_options="permissive").slice(0, n_rows)
-
-    def column(self, name: str) -> Any:
-        """One column."""
-        return self.read([name]).column(name)
+            batches = (
+                batch.select(self.names)
+                for number in range(len(self.files))
+                for batch in reader.at(number).batches(n_rows)
+            )
+            table = next(pooled(batches, n_rows), None) or self._schemas[0].empty_table()
+            return table.slice(0, n_rows)
 
     def compare(self, fields: tuple[Field, ...], *, extra: bool) -> None:
         """Raise unless every file has these columns."""

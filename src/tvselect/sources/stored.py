@@ -54,9 +54,10 @@ class TableFiles(ABC):
     def fields(self) -> tuple[Field, ...]:
         """The columns of the first file, with the types that a stream takes them for."""
 
-    @abstractmethod
     def estimate_rows(self) -> int:
         """About how many rows there are."""
+        assert self.n_rows is not None
+        return self.n_rows
 
     @abstractmethod
     def read(self, columns: Sequence[str] | None = None) -> Any:
@@ -66,9 +67,9 @@ class TableFiles(ABC):
     def head(self, n_rows: int) -> Any:
         """The first rows as an Arrow table, with the types that a stream takes them for."""
 
-    @abstractmethod
     def column(self, name: str) -> Any:
         """One column as an Arrow array, without the memory that the others would take."""
+        return self.read([name]).column(0)
 
     @abstractmethod
     def compare(self, fields: tuple[Field, ...], *, extra: bool) -> None:

@@ -17,8 +17,8 @@ from tvselect.trees.state import (
     PRECISION,
     Chain,
     Design,
-    Leaves,
     PriorParameters,
+    Leaves,
     Trace,
     Trees,
 )
