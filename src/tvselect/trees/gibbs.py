@@ -17,8 +17,8 @@ from tvselect.trees.state import (
     PRECISION,
     Chain,
     Design,
-    PriorParameters,
     Leaves,
+    PriorParameters,
     Trace,
     Trees,
 )
