@@ -9,6 +9,7 @@ from tvselect.jit import kernel, part
 
 MISSING = 255
 FEW_CUTS = 4
+LARGEST = float(np.finfo(np.float64).max)
 HASH_SIZE = 1024
 HASH_SHIFT = np.uint64(54)
 HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
@@ -130,7 +131,7 @@ def encode_columns(
     for j in range(block.shape[0]):
         listed = starts[j + 1] > starts[j]
         cuts = int(n_cuts[j])
-        per_step = 1.0 / step[j] if step[j] > 0.0 else 0.0
+        per_step = min(1.0 / step[j], LARGEST) if step[j] > 0.0 else 0.0
         for i in range(block.shape[1]):
             value = block[j, i]
             if value != value:
