@@ -35,6 +35,8 @@ class ThompsonChain:
         scored at the same time; never more than a tenth of the plays that are done, for
         many plays from a state that knows little keep the search from getting anywhere.
         1 is the paper.
+    has_patience : bool, default=True
+        Whether someone asks for ``n_unchanged``; without, the model is not looked at.
 
     Attributes
     ----------
@@ -45,13 +47,21 @@ class ThompsonChain:
     """
 
     def __init__(
-        self, arms: Arms, oracle: Oracle, *, entropy: int, chain: int = 0, window: int = 1
+        self,
+        arms: Arms,
+        oracle: Oracle,
+        *,
+        entropy: int,
+        chain: int = 0,
+        window: int = 1,
+        has_patience: bool = True,
     ) -> None:
         self.arms = arms
         self.oracle = oracle
         self.entropy = entropy
         self.chain = chain
         self.window = window
+        self.has_patience = has_patience
         self.n_plays = 0
         self.n_unchanged = 0
         self._model: NDArray[np.int32] | None = None
@@ -77,6 +87,7 @@ class ThompsonChain:
         self._pending = self._pending[1:]
         if play.arms.size:
             self.arms.update(play.arms, play.rewards)
+        if play.arms.size and self.has_patience:
             model = self.oracle.model(self.arms)
             same = self._model is not None and np.array_equal(model, self._model)
             self.n_unchanged = self.n_unchanged + 1 if same else 0

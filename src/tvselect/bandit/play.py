@@ -76,7 +76,8 @@ class PendingPlay:
 
 def bernoulli(payoffs: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.bool_]:
     """Turn payoffs in [0, 1] into rewards 0 / 1, by a trial where they are fractions."""
-    rewards = payoffs >= 1.0
-    fractions = np.flatnonzero((payoffs > 0.0) & ~rewards)
-    rewards[fractions] = rng.random(fractions.size) < payoffs[fractions]
+    rewards = payoffs > 0.0
+    is_fraction = rewards & (payoffs < 1.0)
+    if is_fraction.any():
+        rewards[is_fraction] = rng.random(np.count_nonzero(is_fraction)) < payoffs[is_fraction]
     return rewards

@@ -38,6 +38,7 @@ class GameSettings(Protocol):
     prior: Any
     n_features_to_select: int | None
     n_chains: int
+    patience: int | None
     window: int | Literal["auto"]
     random_state: Any
     journal: str | Path | None
@@ -142,6 +143,7 @@ def set_up_game(
             entropy=stored.entropy,
             chain=k,
             window=stored.window,
+            has_patience=settings.patience is not None,
         )
         for k in range(settings.n_chains)
     )
