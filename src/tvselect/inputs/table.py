@@ -88,7 +88,9 @@ class Table:
                 part = matrix[rows, inside]
             else:
                 part = matrix[rows[:, None], inside]
-            return part if part.dtype in (np.float32, np.float64) else part.astype(np.float64)
+            if part.dtype in (np.float32, np.float64):
+                return part
+            return part.astype(np.float64, order="F")  # as a block of columns needs it
 
         return cls(
             matrix.shape[0],
