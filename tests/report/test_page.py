@@ -254,13 +254,14 @@ def test_write_report_replaces_at_once(fit, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_without_the_extra(fit, monkeypatch):
+def test_without_the_extra(fit, monkeypatch, tmp_path):
     found = gather(fit([0.9, 0.1])[0])
 
     def missing(name):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
     monkeypatch.setattr("tvselect.report.extra.import_module", missing)
-    page_module._load_bundle.cache_clear()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    page_module.bundle.cache_clear()
     with pytest.raises(ModuleNotFoundError, match=re.escape("pip install 'tvselect[report]'")):
         render(found)

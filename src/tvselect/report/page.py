@@ -6,23 +6,19 @@ import base64
 import hashlib
 import os
 from collections.abc import Sequence
-from contextlib import suppress
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from tvselect.files import write_text
 from tvselect.report import charts, sentences
+from tvselect.report.bundle import bundle
 from tvselect.report.extra import need
 from tvselect.report.findings import Findings
 from tvselect.report.gathering import gather
 
 if TYPE_CHECKING:
     from tvselect.plotting.arms import Selector
-
-_LOADING = Lock()
 
 
 def render(findings: Findings) -> str:
@@ -47,7 +43,7 @@ def render(findings: Findings) -> str:
     >>> "<title>A first look</title>" in page, "1 of 5 variables" in page
     (True, True)
     """
-    bundle, script, style = _bundle(), _template("report.js"), _template("report.css")
+    library, script, style = bundle(), _template("report.js"), _template("report.css")
     page = str(
         _environment()
         .get_template("report.html.jinja")
@@ -55,10 +51,10 @@ def render(findings: Findings) -> str:
             f=findings,
             charts=charts,
             sentences=sentences,
-            bundle=bundle,
+            bundle=library,
             script=script,
             style=style,
-            policy=_policy([bundle, script], [style]),
+            policy=_policy([library, script], [style]),
         )
     )
     # Half a surrogate pair is text in JSON, but cannot be written.
@@ -109,30 +105,6 @@ def _environment() -> Any:
 
 def _template(name: str) -> str:
     return files("tvselect.report").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-def prepare() -> None:
-    """Load the chart library in the background: a page that is made later waits less for it."""
-
-    def load() -> None:
-        with suppress(Exception):  # whoever makes the page hears of it
-            _bundle()
-
-    Thread(target=load).start()
-
-
-def _bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed in one script."""
-    with _LOADING:
-        return _load_bundle()
-
-
-@cache
-def _load_bundle() -> str:
-    script: str = need("vl_convert").javascript_bundle()
-    if "</script" in script.lower() or "<!--" in script:
-        raise ValueError("the chart library of vl-convert cannot be put into a page")
-    return script
 
 
 def _policy(scripts: Sequence[str], styles: Sequence[str]) -> str:

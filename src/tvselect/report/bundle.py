@@ -1,0 +1,70 @@
+"""The chart library in one script. To make it takes seconds, so it is kept in the user's cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from tvselect.files import write_text
+from tvselect.report.extra import need
+
+_making: subprocess.Popen[bytes] | None = None
+
+
+def prepare() -> None:
+    """Let another process make the script, if it is not kept: a later page waits less for it."""
+    global _making
+    if _making is None and _kept() is None:
+        code = "from tvselect.report.bundle import bundle; bundle()"
+        quiet = subprocess.DEVNULL
+        with suppress(OSError):  # whoever makes the page makes it, too
+            _making = subprocess.Popen(
+                [sys.executable, "-c", code], stdin=quiet, stdout=quiet, stderr=quiet
+            )
+
+
+@cache
+def bundle() -> str:
+    """Vega, Vega-Lite and Vega-Embed in one script.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Without the extra: ``pip install 'tvselect[report]'``.
+    """
+    if _making is not None:
+        _making.wait()
+    if (script := _kept()) is not None:
+        return script
+    script = str(need("vl_convert").javascript_bundle())
+    if "</script" in script.lower() or "<!--" in script:
+        raise ValueError("the chart library of vl-convert cannot be put into a page")
+    with suppress(OSError):  # no room to keep it
+        path = _path()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, f"{_digest(script)}\n{script}")
+    return script
+
+
+def _kept() -> str | None:
+    """The script that an earlier page has kept, if it is whole."""
+    with suppress(PackageNotFoundError, OSError, UnicodeDecodeError):
+        digest, _, script = _path().read_text(encoding="utf-8").partition("\n")
+        if digest == _digest(script):
+            return script
+    return None
+
+
+def _path() -> Path:
+    folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(folder) / "tvselect" / f"vega-{version('vl-convert-python')}.js"
+
+
+def _digest(script: str) -> str:
+    return hashlib.sha256(script.encode()).hexdigest()
