@@ -30,23 +30,21 @@ class VariableResult(NamedTuple):
 
 def read_off(history: History) -> list[VariableResult]:
     """All variables of a run, best first; ties in the order of the table."""
-    by_feature, labels = history.layout.by_feature, history.labels
-    support = history.support
-    pi = by_feature(history.means(), 1.0)
-    low, high = (by_feature(bound, 1.0).round(6) for bound in history.intervals.T)
-    played = by_feature(history.times_played, history.n_plays)
-    return [
-        VariableResult(
-            history.names[j],
-            bool(support[j]),
-            round(float(pi[j]), 6),
-            float(low[j]),
-            float(high[j]),
-            int(played[j]),
-            labels.get(int(history.arm_of_feature[j]), ""),
-        )
-        for j in np.lexsort((-pi, ~support))
-    ]
+    by_feature, names, labels = history.layout.by_feature, history.names, history.labels
+    support, pi = history.support, by_feature(history.means(), 1.0)
+    order = np.lexsort((-pi, ~support))
+    low, high = (by_feature(bound, 1.0).round(6)[order].tolist() for bound in history.intervals.T)
+    values = zip(
+        [names[j] for j in order],
+        support[order].tolist(),
+        pi.round(6)[order].tolist(),
+        low,
+        high,
+        by_feature(history.times_played, history.n_plays)[order].tolist(),
+        [labels.get(arm, "") for arm in history.arm_of_feature[order].tolist()],
+        strict=True,
+    )
+    return list(map(VariableResult._make, values))
 
 
 def to_csv(variables: Iterable[VariableResult]) -> str:
