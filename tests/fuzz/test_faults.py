@@ -185,8 +185,8 @@ def test_stored_arrays_that_are_none(blob):
         read_arrays(blob)
     with pytest.raises(ValueError, match="no stored arrays"):
         restore_encoder(blob)
-    with pytest.raises(JournalError, match="damaged at 'head'"):
-        restore("head", blob, text=True, decoys=False)
+    with pytest.raises(JournalError, match="damaged at 'encoder'"):
+        restore("encoder", blob, text=True, decoys=False)
 
 
 @pytest.mark.parametrize("number", range(6))

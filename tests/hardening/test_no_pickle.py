@@ -93,7 +93,7 @@ def test_the_trap_works(tmp_path):
     assert (tmp_path / "sprung").exists()
 
 
-@pytest.mark.parametrize("name", ["head", "outcome"])
+@pytest.mark.parametrize("name", ["encoder", "outcome"])
 @pytest.mark.parametrize("kind", ["trap", "zip", "other arrays", "text", "empty"])
 def test_a_head_that_cannot_be_read_is_refused_unopened(name, kind, tmp_path):
     X, y = make_data()
@@ -111,7 +111,7 @@ def test_a_head_that_cannot_be_read_is_refused_unopened(name, kind, tmp_path):
     with SqliteJournal(path) as journal:
         journal.keep(name, blob)
     with pytest.raises(
-        JournalError, match=r"run\.journal' is damaged at '(head|outcome)'.*the version"
+        JournalError, match=r"run\.journal' is damaged at '(encoder|outcome)'.*the version"
     ):
         selector(journal=path).fit(X[:300], y[:300])
     assert not (tmp_path / "sprung").exists()

@@ -58,18 +58,18 @@ def test_of_runs_that_race_one_ends_well_and_no_play_is_lost(play, tmp_path):
             assert "only one run may write" in message or "is just making it" in message
 
 
-def test_a_stream_that_is_refused_leaves_the_head_of_the_other_as_it_is(tmp_path):
+def test_a_stream_that_is_refused_leaves_the_encoder_of_the_other_as_it_is(tmp_path):
     X, y = make_data()
     batches = parts(X, y)
     path = tmp_path / "run.journal"
     late = play_parts(selector(journal=path), batches[:3])
     first = play_parts(selector(journal=path), batches[3:])
-    assert first._stream.head.is_full
+    assert first._stream.encoder.is_full
     for _ in range(2):
         with pytest.raises(JournalError, match="only one run may write"):
             late.partial_fit(*batches[3])
     resumed = play_parts(selector(journal=path), batches[:2])
     assert_same(resumed, play_parts(selector(), [*batches, *batches[:2]]))
     for name in ("low", "step", "starts", "halfway"):
-        kept, wanted = (getattr(s._stream.head.encoding.cuts, name) for s in (resumed, first))
+        kept, wanted = (getattr(s._stream.encoder.encoding.cuts, name) for s in (resumed, first))
         assert kept.tolist() == wanted.tolist()

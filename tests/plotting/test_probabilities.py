@@ -73,7 +73,7 @@ def test_decoys_rank_among_the_variables_with_intervals_of_their_own(stream, set
     decoys = arms.take(np.flatnonzero(arms.decoys))
     assert decoys.names == tuple(f"knockoff of c{j}" for j in decoys.features)
     np.testing.assert_allclose(decoys.probabilities, selector.decoy_probabilities_[decoys.features])
-    counts = [chain.arms for chain in selector._stream.chains]
+    counts = [chain.arms for chain in selector._game.chains]
     a = counts[0].prior_a + sum(arms.successes for arms in counts)
     b = counts[0].prior_b + sum(arms.failures for arms in counts)
     a, b = (values[6:][decoys.features] for values in (a, b))

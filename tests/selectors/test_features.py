@@ -11,7 +11,8 @@ from numpy.testing import assert_array_equal
 from tvselect import BartReward, PValueReward, ThompsonSelector
 from tvselect.inputs import Table, read_table
 from tvselect.rewards.base import Reward
-from tvselect.selectors.features import Features, deal, read_features
+from tvselect.selectors.features import read_features
+from tvselect.selectors.layout import lay_out_arms
 
 N = 120
 NAMES = ["a", "b", "c", "d", "e", "f"]
@@ -301,22 +302,22 @@ def test_costs_and_priors_by_column_reach_the_arms_of_groups():
     np.testing.assert_allclose(start, [4 / 6, 4 / 6, 1 / 3, 1 / 3, 1 / 3])
 
 
-def test_every_column_is_dealt_exactly_once():
+def test_every_column_belongs_to_one_arm_or_to_all_plays():
     rng = np.random.default_rng(0)
     for _ in range(50):
         n = int(rng.integers(2, 9))
         repeats = rng.integers(1, 4, size=n)
         feature_of = np.repeat(np.arange(n), repeats)
         names = tuple(f"v{j}" for j in range(n))
-        features = Features(np.zeros((2, feature_of.size)), names, feature_of)
         labels = rng.integers(0, n, size=n).tolist()
         always = rng.permutation(n)[: rng.integers(0, n)].tolist()
-        dealt = deal(features, labels, always)
-        together = np.concatenate([dealt.columns, dealt.always])
+        layout = lay_out_arms(names, labels, always)
+        columns_of = layout.columns(feature_of)
+        together = np.concatenate([columns_of.columns, columns_of.always])
         assert_array_equal(np.sort(together), np.arange(feature_of.size))
-        for arm in range(dealt.n_arms):
-            columns = dealt.columns[dealt.starts[arm] : dealt.starts[arm + 1]]
+        for arm in range(layout.n_arms):
+            columns = columns_of.columns[columns_of.starts[arm] : columns_of.starts[arm + 1]]
             assert columns.size > 0
-            assert set(dealt.arm_of_feature[feature_of[columns]]) == {arm}
+            assert set(layout.arm_of_feature[feature_of[columns]]) == {arm}
             assert len({labels[j] for j in feature_of[columns]}) == 1
-        assert set(feature_of[dealt.always]) == set(always)
+        assert set(feature_of[columns_of.always]) == set(always)

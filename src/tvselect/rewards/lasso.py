@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 
 from tvselect.rewards.base import Data, Feedback, Reward
-from tvselect.rewards.lasso_path import Floats, Problem, largest_alpha, walk
+from tvselect.rewards.lasso_path import Floats, LassoProblem, largest_alpha, walk
 from tvselect.rewards.payoffs import draw_rows
 
 N_FOLDS = 5
@@ -105,7 +105,7 @@ def _check_alpha(alpha: str | float) -> None:
 
 def _state_problem(
     data: Data, columns: NDArray[np.int64], rows: NDArray[np.int64], max_iter: int
-) -> Problem | None:
+) -> LassoProblem | None:
     weight = np.bincount(rows, minlength=data.n_rows).astype(np.float64)
     if data.sample_weight is not None:
         weight *= data.sample_weight
@@ -116,7 +116,9 @@ def _state_problem(
         return None
     x = _standardise(data.values(columns)[kept].T, weight)
     binary = data.outcome.family == "probit"
-    return Problem(x, y if binary else _standardise(y[None], weight)[0], weight, binary, max_iter)
+    return LassoProblem(
+        x, y if binary else _standardise(y[None], weight)[0], weight, binary, max_iter
+    )
 
 
 def _standardise(x: Floats, weight: Floats) -> Floats:
@@ -130,7 +132,9 @@ def _standardise(x: Floats, weight: Floats) -> Floats:
     return unit
 
 
-def _choose_alpha(problem: Problem, alphas: Floats, one_se: bool, rng: np.random.Generator) -> int:
+def _choose_alpha(
+    problem: LassoProblem, alphas: Floats, one_se: bool, rng: np.random.Generator
+) -> int:
     """Place of the cross-validated penalty; the walk ends where the error has clearly risen."""
     n = problem.y.size
     strata = problem.y if problem.binary else np.zeros(n)

@@ -19,7 +19,7 @@ FLATTEST = 1e-4
 
 
 @dataclass(frozen=True)
-class Problem:
+class LassoProblem:
     """A weighted LASSO: standardised columns by row of ``x``, weights that sum to one."""
 
     x: Floats
@@ -43,12 +43,12 @@ class Problem:
         return np.einsum("ji,i->j", self.x, self.weight * (self.y - mean))
 
 
-def largest_alpha(problem: Problem) -> float:
+def largest_alpha(problem: LassoProblem) -> float:
     """A hair above the smallest penalty at which all coefficients are zero."""
     return (1.0 + 1e-9) * float(np.abs(problem.gradient(problem.null())).max())
 
 
-def walk(problem: Problem, alphas: Floats) -> Iterator[tuple[Floats, Floats]]:
+def walk(problem: LassoProblem, alphas: Floats) -> Iterator[tuple[Floats, Floats]]:
     """Coefficients and linear predictor at one penalty after the other, in falling order.
 
     Only columns that pass the sequential strong rule (Tibshirani et al., 2012) are fitted;
