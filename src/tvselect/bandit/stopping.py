@@ -6,8 +6,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from tvselect.bandit.chain import Chains
+if TYPE_CHECKING:
+    from tvselect.bandit.chain import Chains
 
 
 class StopReason(StrEnum):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import secrets
 import shlex
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tvselect.cli.results import show
@@ -19,12 +21,14 @@ SEED_BITS = 32
 def run(options: argparse.Namespace, terminal: Terminal) -> int:
     """Look at the table, say what was decided, play, show what was found."""
     from tvselect.report import prepare
-    from tvselect.runners import open_runner
     from tvselect.runs.errors import RunError
     from tvselect.runs.folder import new_folder
-    from tvselect.runs.inspection import TableOptions, inspect_table
+    from tvselect.runs.inspection import (
+        TableOptions,
+        inspect_table,
+        refuse_what_the_reward_cannot_take,
+    )
     from tvselect.runs.plan import Settings, describe_plan, make_reward
-    from tvselect.runs.play import start
 
     _refuse_contradictions(options)
     settings = Settings(
@@ -40,29 +44,33 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
         **_given(options, "plays", "batch_size", "rounds", "jobs"),
     )
     if settings.cluster is not None:
+        from tvselect.runners import open_runner
+
         open_runner(settings.cluster).close()  # a wrong address shows before a table is read
+    prepare()
+    with ThreadPoolExecutor(1) as aside:  # libraries are loaded while the table is read
+        loading = aside.submit(import_module, "tvselect.runs.play")
+        plan, files, table = inspect_table(
+            options.table,
+            TableOptions(
+                target=options.target,
+                stream=True if _wants_stream(options) else options.stream,
+                family=options.family,
+                exclude=tuple(options.exclude),
+                include=tuple(options.include),
+                always=tuple(options.always),
+                groups=options.groups,
+                delimiter=mark(options.sep),
+            ),
+        )
+    start = loading.result().start
     reward = make_reward(settings)
+    refuse_what_the_reward_cannot_take(plan, settings.reward, reward)
     if settings.batch_size < reward.min_rows:
         raise RunError(
             f"--batch-size {settings.batch_size} is too small: --reward {settings.reward} needs "
             f"at least {reward.min_rows} rows"
         )
-    plan, files, table = inspect_table(
-        options.table,
-        TableOptions(
-            target=options.target,
-            stream=True if _wants_stream(options) else options.stream,
-            family=options.family,
-            exclude=tuple(options.exclude),
-            include=tuple(options.include),
-            always=tuple(options.always),
-            groups=options.groups,
-            delimiter=mark(options.sep),
-            takes_missing=reward.takes_missing,
-            min_rows=reward.min_rows,
-            reward=options.reward,
-        ),
-    )
     settings = _planned(plan, settings, options.plays)
     for sentence in describe_plan(plan):
         terminal.say(f"  {sentence}")
@@ -70,7 +78,6 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
         terminal.say("  (--include NAME keeps a column, --exclude NAME leaves one out)")
     terminal.say(f"  {_the_game(plan, settings)}")
     folder = new_folder(options.out, options.table)
-    prepare()
     result = start(
         plan,
         settings,

@@ -55,12 +55,6 @@ class TableOptions:
         Names and patterns.
     groups : path or None
     delimiter : str or None
-    takes_missing : bool
-        Whether the reward does.
-    min_rows : int
-        That the reward needs.
-    reward : str
-        Its name.
     """
 
     target: str
@@ -71,9 +65,6 @@ class TableOptions:
     always: tuple[str, ...] = ()
     groups: str | Path | None = None
     delimiter: str | None = None
-    takes_missing: bool = True
-    min_rows: int = 2
-    reward: str = "bart"
 
 
 @dataclass
@@ -124,11 +115,6 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
         raw = split(files.head(ROWS_TO_LOOK_AT) if mode.stream else files.read(), target)
     values = files.column(target) if mode.stream else raw.target
     outcome = profile_outcome(target, values, path, options.family)
-    if outcome.n_rows < options.min_rows:
-        raise RunError(
-            f"{path} has {outcome.n_rows} row(s) with a value of {target!r}; at least "
-            f"{options.min_rows} are needed"
-        )
     others = [name for name in names if name != target]
     always = expand(options.always, others, "--always", path)
     wanted = {*expand(options.include, others, "--include", path), *always}
@@ -145,7 +131,6 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
         why = "; ".join(f"{n!r}: {why_left_out(left_out[n])}" for n in list(left_out)[:3])
         raise RunError(f"no column of {path} is left to choose from: {why or 'it has no other'}")
     missing = [name for name in kept if name in found.missing] if found.missing else []
-    _refuse_missing(missing, options)
     chosen = set(kept)
     facts = TableFacts(
         where=path,
@@ -305,9 +290,16 @@ def _no_target(target: str, names: Sequence[str], path: str) -> str:
     return f"no column named {target!r} in {path}; {remedy}"
 
 
-def _refuse_missing(missing: Sequence[str], options: TableOptions) -> None:
-    if missing and not options.takes_missing:
+def refuse_what_the_reward_cannot_take(plan: Plan, name: str, reward: Any) -> None:
+    """Raise a RunError for too few rows, and for missing values where the reward takes none."""
+    outcome, missing = plan.facts.outcome, plan.facts.missing
+    if outcome.n_rows < reward.min_rows:
         raise RunError(
-            f"--reward {options.reward} cannot take missing values, but {listed(missing)} "
+            f"{plan.facts.where} has {outcome.n_rows} row(s) with a value of {outcome.name!r}; at "
+            f"least {reward.min_rows} are needed"
+        )
+    if missing and not reward.takes_missing:
+        raise RunError(
+            f"--reward {name} cannot take missing values, but {listed(missing)} "
             f"{'has' if len(missing) == 1 else 'have'} some; use --reward bart or --exclude"
         )
