@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cli.makers import write
 from tvselect.cli.explanation import explain
 from tvselect.inputs.errors import InputError
 from tvselect.runs.errors import RunError
@@ -30,5 +31,5 @@ def test_one_line(error, line):
 
 
 def test_a_batch_that_is_too_small_is_told_in_options(failure, here):
-    line = failure("select", "t.csv", "-t", "y", "--batch-size", "1")
+    line = failure("select", write(here / "t.csv"), "-t", "y", "--batch-size", "1")
     assert "--batch-size 1 is too small: --reward bart needs at least" in line
