@@ -18,7 +18,7 @@ from fuzz.mutation import TABLE
 from fuzz.targets.base import Target
 from tvselect.runs.data import open_stream, prepare, sample
 from tvselect.runs.inspection import TableOptions, inspect_table
-from tvselect.sources import CsvSource, Source, open_source
+from tvselect.sources import Source, open_source
 
 ROWS_AT_ONCE = 7
 MOST_BATCHES = 50
@@ -83,7 +83,7 @@ def read_csv(data: bytes, folder: Path) -> None:
     """As a source, with found and with given marks."""
     path, mode = put_csv(data, folder)
     if mode == 5:
-        read_all(CsvSource(path, "y", delimiter=";", decimal=","))
+        read_all(open_source(path, "y", delimiter=";", decimal=","))
     else:
         read_all(open_source(path, "y"))
 

@@ -33,7 +33,7 @@ from tvselect.runs.names import read_groups
 from tvselect.runs.pages import read_findings, render_again
 from tvselect.runs.transform import transform
 from tvselect.selectors.encoding import restore_encoder
-from tvselect.sources import CsvSource, FeatherSource, ParquetSource, SourceError
+from tvselect.sources import SourceError, open_source
 from tvstudy.datasets import load_direct_mail
 from tvstudy.rows import read_rows, write_parquet
 
@@ -56,10 +56,10 @@ def wild_offsets(content):
 def test_feather_that_points_beyond_its_buffers(tmp_path):
     path = tmp_path / "t.feather"
     write_feather(path)
-    read_all(FeatherSource(path, "y"))
+    read_all(open_source(path, "y"))
     write_feather(path, wild_offsets)
     with pytest.raises(SourceError, match=r"'text'.*cannot be read"):
-        read_all(FeatherSource(path, "y"))
+        read_all(open_source(path, "y"))
     with pytest.raises(SourceError, match="cannot be read as Feather"):
         look_at(path, stream=False)
     with pytest.raises(SourceError, match="cannot be read as Feather"):
@@ -73,11 +73,9 @@ def test_a_table_of_nothing_but_rows(tmp_path, suffix):
     if suffix == ".parquet":
         one_page = dict(data_page_size=2**28, write_batch_size=2**26, max_rows_per_page=2**27)
         pa.parquet.write_table(nothing, path, row_group_size=50_000_000, **one_page)
-        source = ParquetSource
     else:
         pa.feather.write_feather(nothing, path, chunksize=50_000_000)
-        source = FeatherSource
-    for read in (lambda: source(path, "y"), lambda: look_at(path, None)):
+    for read in (lambda: open_source(path, "y"), lambda: look_at(path, None)):
         with pytest.raises(SourceError, match=r"says that it holds 50,000,000 rows in [\d,]+ byte"):
             read()
 
@@ -93,7 +91,7 @@ def test_a_bomb_of_gzip(tmp_path):
         transform(RunFolder(tmp_path / "run"), str(path), str(tmp_path / "out.csv"))
     with pytest.raises(ValueError, match="too large for the mail experiment"):
         load_direct_mail(path)
-    source = CsvSource(path, "y")  # a stream takes what it needs
+    source = open_source(path, "y")  # a stream takes what it needs
     batch = next(source.batches(10, 0, np.random.default_rng(0)))
     assert batch.numbers(np.array([0])).tolist() == [[1.0]] * 10
 
@@ -264,7 +262,7 @@ def test_run_json_with_a_delimiter_that_is_no_character(run, monkeypatch):
 @pytest.mark.parametrize("name", ["x" * 3000, "~nobody-of-this-name/t.csv"])
 def test_what_cannot_be_a_path(name):
     with pytest.raises(SourceError, match="cannot be a path"):
-        CsvSource(name, "y")
+        open_source(name, "y")
 
 
 def test_findings_of_odd_numbers(run):

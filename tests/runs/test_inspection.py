@@ -63,7 +63,7 @@ def test_reasons(name, values, reason):
 def test_numbers_with_some_text():
     found = look([*map(str, range(48)), "?", None])
     assert found.numbers == {"x": "?"}
-    assert found.missing == {"x"}
+    assert found.missing == ("x",)
     np.testing.assert_array_equal(
         text_to_numbers(as_text(pa.chunked_array([["1", "?", None], ["1_0", "2e3", "inf"]]))),
         [1.0, np.nan, np.nan, np.nan, 2000.0, np.nan],
@@ -73,7 +73,7 @@ def test_numbers_with_some_text():
 def test_infinity_counts_as_missing():
     found = look([np.inf, *NUMBERS])
     assert found.infinite == {"x": 1}
-    assert found.missing == {"x"}
+    assert found.missing == ("x",)
     assert not look([1e308, 1e308, 1.0]).missing
 
 
@@ -81,7 +81,7 @@ def test_copies_are_found_across_blocks_and_types(monkeypatch):
     monkeypatch.setattr("tvselect.runs.inspection.VALUES_AT_ONCE", 60)
     whole = np.arange(50) % 7
     columns = {"a": NUMBERS, "b": whole, "c": -NUMBERS, "d": NUMBERS, "e": whole * 1.0}
-    assert look_at(columns).copies == [["a", "d"], ["b", "e"]]
+    assert look_at(columns).copies == (("a", "d"), ("b", "e"))
 
 
 def test_columns_of_the_same_hash_are_compared(monkeypatch):
@@ -91,7 +91,7 @@ def test_columns_of_the_same_hash_are_compared(monkeypatch):
         return found
 
     monkeypatch.setattr("tvselect.runs.inspection.scan_block", same_digest)
-    assert look_at({"a": NUMBERS, "b": -NUMBERS, "c": NUMBERS}).copies == [["a", "c"]]
+    assert look_at({"a": NUMBERS, "b": -NUMBERS, "c": NUMBERS}).copies == (("a", "c"),)
 
 
 def test_small_whole_numbers_have_different_hashes():
@@ -115,7 +115,7 @@ def test_dates_in_days(type, expected):
     raw = pa.array([ticks, None], pa.int32() if pa.types.is_date(type) else pa.int64())
     values = pa.chunked_array([raw.cast(type)])
     np.testing.assert_array_equal(as_days(values), [expected, np.nan])
-    assert look_at({"when": values}).dates == ["when"]
+    assert look_at({"when": values}).dates == ("when",)
 
 
 def test_categories_are_text():

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tvselect.sources import ArraySource, CompleteSource, ParquetSource
+from tvselect.sources import ArraySource, CompleteSource, open_source
 
 
 def rng():
@@ -21,7 +21,7 @@ def table():
 def source(folder):
     path = folder / "t.parquet"
     pq.write_table(table(), path, row_group_size=10)
-    return ParquetSource(path, "y")
+    return open_source(path, "y")
 
 
 def read(source, size=7, round=0, skip=0):

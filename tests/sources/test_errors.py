@@ -16,10 +16,9 @@ from tests.sources.makers import csv_file, feather_file, make_table, parquet_fil
 from tvselect.sources import (
     ArraySource,
     ColumnTypeError,
-    CsvSource,
     IteratorSource,
-    ParquetSource,
     SourceError,
+    open_files,
     open_source,
 )
 
@@ -154,6 +153,10 @@ class TestPaths:
         (tmp_path / "table.xlsx").touch()
         with pytest.raises(SourceError, match=r"'\.xlsx' cannot be read"):
             open_source(tmp_path / "table.xlsx", "y")
+        with pytest.raises(SourceError, match="format must be one of Parquet, CSV, Feather"):
+            open_source(tmp_path / "table.xlsx", "y", format="Excel")
+        with pytest.raises(SourceError, match="are for files"):
+            open_source(make_table(), "y", delimiter=";")
 
     def test_several_formats(self, tmp_path):
         with pytest.raises(SourceError, match="several formats"):
@@ -163,7 +166,7 @@ class TestPaths:
         with pytest.raises(SourceError, match="int is no source of rows"):
             open_source(3, "y")
         with pytest.raises(SourceError, match="list of files is empty"):
-            ParquetSource([], "y")
+            open_files([])
 
 
 class TestParquet:
@@ -254,14 +257,14 @@ class TestCsv:
             open_source(path, "y")
 
     def test_a_value_that_does_not_fit(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.dialect.BLOCK", 1000)
+        monkeypatch.setattr("tvselect.sources.csv.BLOCK", 1000)
         path = self.write(tmp_path, "t,a,b,y\n" + "u,5,1,2\n" * 500 + "u,1,oops,3\n")
         source = open_source(path, "y", columns=["b", "t"])
         with pytest.raises(SourceError, match=r"column 'b' of .*bad.csv: Row #502.*'oops'"):
             read_all(source)
 
     def test_a_line_of_another_length(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.dialect.BLOCK", 1000)
+        monkeypatch.setattr("tvselect.sources.csv.BLOCK", 1000)
         source = open_source(self.write(tmp_path, "a,y\n" + "1,2\n" * 500 + "3\n"), "y")
         with pytest.raises(SourceError, match=r"bad.csv cannot be read as CSV.*Row #502"):
             read_all(source)
@@ -275,8 +278,8 @@ class TestCsv:
             open_source([tmp_path / "2.csv", tmp_path / "1.csv"], "y")
 
     def test_gzip_that_is_none_or_cut(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.dialect.BLOCK", 10_000)
-        monkeypatch.setattr("tvselect.sources.dialect.HEAD", 1000)
+        monkeypatch.setattr("tvselect.sources.csv.BLOCK", 10_000)
+        monkeypatch.setattr("tvselect.sources.csv.HEAD", 1000)
         with pytest.raises(SourceError, match=r"no.csv.gz cannot be read"):
             open_source(self.write(tmp_path, "a,y\n1,2\n", "no.csv.gz"), "y")
         rows = np.random.default_rng(0).normal(size=(20_000, 2))
@@ -379,7 +382,5 @@ def test_without_pyarrow(tmp_path, monkeypatch):
     for data in (path, table):
         with pytest.raises(ModuleNotFoundError, match=r"pip install 'tvselect\[stream\]'"):
             open_source(data, "y")
-    with pytest.raises(ModuleNotFoundError, match="stream"):
-        CsvSource(table, "y")
     read_all(ArraySource(np.ones((3, 2)), [1, 2, 3]))
     read_all(IteratorSource([(np.ones((3, 2)), [1, 2, 3])]))

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.sources.makers import csv_file, make_table, parquet_file, parquet_folder
-from tvselect.sources import CsvSource, FeatherSource, ParquetSource, SourceError, open_source
-from tvselect.sources.arrow import ArrowChunk
+from tvselect.sources import FileSource, IteratorSource, SourceError, open_source
+from tvselect.sources.chunks import Chunk
 
 N_ROWS, N_COLUMNS, GROUP = 2000, 100, 500
 
@@ -73,7 +73,7 @@ def wide(tmp_path):
 
 def test_parquet_reads_no_more_than_is_asked_for(wide):
     path, dataset = wide
-    source = ParquetSource(dataset, "y")
+    source = open_source(dataset, "y")
     CountingFile.total = 0
     for batch in source.batches(40, 0, rng()):
         for _ in range(3):
@@ -85,7 +85,7 @@ def test_parquet_reads_no_more_than_is_asked_for(wide):
 
 
 def test_skipped_batches_are_not_read(wide):
-    source = ParquetSource(wide[1], "y")
+    source = open_source(wide[1], "y")
     CountingFile.total = 0
     batches = source.batches(40, 1, rng(), skip=49)
     last = next(batches)
@@ -115,13 +115,13 @@ def test_each_column_of_a_group_is_read_once(round, tmp_path, monkeypatch):
 
 def test_groups_that_are_done_are_dropped(tmp_path, monkeypatch):
     alive = weakref.WeakSet()
-    plain = ArrowChunk.__init__
+    plain = Chunk.__init__
 
     def spy(chunk, *args):
         alive.add(chunk)
         plain(chunk, *args)
 
-    monkeypatch.setattr(ArrowChunk, "__init__", spy)
+    monkeypatch.setattr(Chunk, "__init__", spy)
     source = open_source(parquet_file(tmp_path), "y")
     gc.disable()
     try:
@@ -164,10 +164,17 @@ def test_folders_by_path_and_by_url(tmp_path):
         assert open_source(data, "y").n_rows == 1003
 
 
+def test_files_of_another_extension(tmp_path):
+    path = parquet_file(tmp_path).rename(tmp_path / "table.dat")
+    assert open_source(path, "y", format="Parquet").n_rows == 1003
+    csv_file(tmp_path)
+    assert open_source(tmp_path, "y", format="CSV").names == ("a", "b", "n", "f", "t")
+
+
 def test_only_simple_datasets_are_read_by_column(tmp_path):
-    dataset = ds.dataset(parquet_file(tmp_path)).filter(ds.field("a") < 1)
-    with pytest.raises(SourceError, match="open_source"):
-        ParquetSource(dataset, "y")
+    dataset = ds.dataset(parquet_file(tmp_path))
+    assert isinstance(open_source(dataset, "y"), FileSource)
+    assert isinstance(open_source(dataset.filter(ds.field("a") < 1), "y"), IteratorSource)
 
 
 def test_partition_columns(tmp_path):
@@ -187,7 +194,7 @@ def test_feather_reads_no_more_than_is_asked_for(tmp_path):
     X = rng().normal(size=(N_COLUMNS, N_ROWS))
     table = pa.table([*X, X[0]], names=[*(f"v{j}" for j in range(N_COLUMNS)), "y"])
     pa.feather.write_feather(table, path, chunksize=GROUP, compression="uncompressed")
-    source = FeatherSource(path, "y")
+    source = open_source(path, "y")
     CountingFile.total = 0
     source._table.files = [
         type(file)(file.path, pyarrow.fs.PyFileSystem(CountingHandler()))
@@ -231,7 +238,7 @@ class TestCsv:
     def read(self, folder, text, delimiter=None, suffix=".csv", **options):
         path = folder / f"table{suffix}"
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        source = CsvSource(path, "y", delimiter=delimiter, **options)
+        source = open_source(path, "y", delimiter=delimiter, **options)
         (batch,) = source.batches(10**6, 0, rng())
         return source, batch
 
@@ -243,7 +250,7 @@ class TestCsv:
         assert batch.numbers(np.array([0, 1])).tolist() == [[1.0, 2.0]]
 
     def test_long_lines(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.dialect.BLOCK", 1000)
+        monkeypatch.setattr("tvselect.sources.csv.BLOCK", 1000)
         text = ",".join([*(f"v{j}" for j in range(500)), "y"]) + "\n"
         _, batch = self.read(tmp_path, text + ",".join(["0.12345678"] * 501) + "\n")
         assert batch.numbers(np.arange(500)).shape == (1, 500)
@@ -279,7 +286,7 @@ class TestCsv:
         assert source.names == ("a",)
 
     def test_whole_numbers_may_go_on_as_fractions(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.dialect.BLOCK", 1000)
+        monkeypatch.setattr("tvselect.sources.csv.BLOCK", 1000)
         _, batch = self.read(tmp_path, "a,y\n" + "1,2\n" * 1000 + "0.5,2\n")
         assert batch.numbers(np.array([0]))[-1] == 0.5
 
@@ -303,7 +310,7 @@ class TestCsv:
         assert batch.numbers(np.array([0, 1])).tolist() == [[1, 2], [1, 2.5]]
 
     def test_rows_are_resampled_in_large_blocks(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.dialect.BLOCK", 1000)
+        monkeypatch.setattr("tvselect.sources.csv.BLOCK", 1000)
         source = open_source(csv_file(tmp_path), "y", columns=["a"])
         rows = [batch.numbers(np.array([0])).ravel() * 8 for batch in source.batches(20, 1, rng())]
         first = np.concatenate(rows[:10]).astype(int)

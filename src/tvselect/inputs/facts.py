@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,124 +26,78 @@ Reason = Literal[
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Why a column is of no use.
-
-    Attributes
-    ----------
-    reason : str
-    value : str
-        The constant, or the type of what is neither number nor text.
-    low, high : float
-        Of row numbers.
-    n_distinct, n_rows : int
-        Of texts.
-    n_seen : int or None
-        How many of the first rows were looked at; None for all of them.
-    """
+    """Why a column is of no use."""
 
     reason: Reason
-    value: str = ""
-    low: float = 0.0
+    value: str = ""  #: The constant, or the type of what is neither number nor text
+    low: float = 0.0  #: Of row numbers
     high: float = 0.0
-    n_distinct: int = 0
+    n_distinct: int = 0  #: Of texts
     n_rows: int = 0
-    n_seen: int | None = None
+    n_seen: int | None = None  #: How many of the first rows were looked at; None for all of them
 
     @property
     def is_usable(self) -> bool:
         """Whether the column can be kept all the same."""
-        return self.reason not in (
-            "no value", "other type", "date on a stream", "mixed on a stream",
-            "infinite on a stream",
-        )  # fmt: skip
+        return self.reason not in ("no value", "other type") and "on a stream" not in self.reason
 
 
 @dataclass(frozen=True)
 class ReadingMode:
-    """Whether a table is read batch by batch, and why.
-
-    Attributes
-    ----------
-    stream : bool
-    why : {"asked", "rows", "memory", "small"}
-    n_rows : int
-        Rows, an estimate if ``is_estimate``.
-    is_estimate : bool
-    most_rows : int
-        That are read into memory unasked.
-    bytes_needed, bytes_free : int
-    """
+    """Whether a table is read batch by batch, and why."""
 
     stream: bool
     why: Literal["asked", "rows", "memory", "small"]
-    n_rows: int
+    n_rows: int  #: An estimate if ``is_estimate``
     is_estimate: bool = False
-    most_rows: int = 0
+    most_rows: int = 0  #: That are read into memory unasked
     bytes_needed: int = 0
     bytes_free: int = 0
 
 
 @dataclass(frozen=True)
 class OutcomeProfile:
-    """The outcome of a table.
-
-    Attributes
-    ----------
-    name : str
-    family : {"gaussian", "probit"}
-    is_asked : bool
-        Whether the user chose the family.
-    is_text : bool
-    n_rows, n_missing : int
-        Rows with a value, and without.
-    n_distinct : int
-    classes : tuple of str
-        The two classes (probit).
-    """
+    """The outcome of a table."""
 
     name: str
     family: Family
-    is_asked: bool
+    is_asked: bool  #: Whether the user chose the family
     is_text: bool
-    n_rows: int
-    n_missing: int
+    n_rows: int  #: With a value
+    n_missing: int  #: Without
     n_distinct: int
-    classes: tuple[str, ...]
+    classes: tuple[str, ...]  #: The two classes (probit)
 
 
 @dataclass(frozen=True)
-class TableFacts:
-    """How a table was understood.
+class ColumnFacts:
+    """What was found out about columns, by name where there is something to say."""
 
-    Attributes
-    ----------
-    where : str
-        The table, as the user gave it.
-    n_columns : int
-        Besides the target.
-    mode : ReadingMode
-    outcome : OutcomeProfile
-    left_out : dict
-        Columns that are not used.
-    dates : tuple of str
-        Columns that are read as days since 1970-01-01.
-    numbers : dict
-        Columns of text that are read as numbers, and a cell that counts as missing (or "").
-    infinite : dict
-        Columns with infinite values, which count as missing, and how many.
-    missing : tuple of str
-        Columns with missing values.
-    copies : tuple of tuples of str
-        Columns that hold the same values.
-    """
+    left_out: dict[str, LeftOut]  #: Columns that are not used
+    dates: tuple[str, ...]  #: Read as days since 1970-01-01
+    numbers: dict[str, str]  #: Text read as numbers, and a cell that counts as missing (or "")
+    infinite: dict[str, int]  #: How many infinite values there are, which count as missing
+    missing: tuple[str, ...]  #: Columns with missing values
+    copies: tuple[tuple[str, ...], ...]  #: Columns that hold the same values
 
-    where: str
-    n_columns: int
+    def among(self, chosen: Collection[str]) -> ColumnFacts:
+        """The same of the columns that are chosen, and why others are left out."""
+        copies = (tuple(name for name in names if name in chosen) for names in self.copies)
+        return ColumnFacts(
+            left_out=self.left_out,
+            dates=tuple(name for name in self.dates if name in chosen),
+            numbers={name: cell for name, cell in self.numbers.items() if name in chosen},
+            infinite={name: n for name, n in self.infinite.items() if name in chosen},
+            missing=tuple(name for name in self.missing if name in chosen),
+            copies=tuple(names for names in copies if len(names) > 1),
+        )
+
+
+@dataclass(frozen=True)
+class TableFacts(ColumnFacts):
+    """How a table was understood."""
+
+    where: str  #: The table, as the user gave it
+    n_columns: int  #: Besides the target
     mode: ReadingMode
     outcome: OutcomeProfile
-    left_out: dict[str, LeftOut]
-    dates: tuple[str, ...]
-    numbers: dict[str, str]
-    infinite: dict[str, int]
-    missing: tuple[str, ...]
-    copies: tuple[tuple[str, ...], ...]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import narwhals as nw
@@ -15,6 +16,12 @@ class Field(NamedTuple):
     name: str
     kind: Kind
     type: str
+
+
+def fields_of(names: Iterable[str], dtypes: Sequence[Any]) -> tuple[Field, ...]:
+    """Columns by their narwhals or Arrow types; equal types are looked at once."""
+    known = {dtype: (kind_of(dtype), str(dtype)) for dtype in set(dtypes)}
+    return tuple(Field(name, *known[dtype]) for name, dtype in zip(names, dtypes, strict=True))
 
 
 def kind_of(dtype: Any) -> Kind:

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 
 from tvselect.inputs import Table
 from tvselect.inputs.arrow import as_days, as_matrix, as_target, as_text
-from tvselect.inputs.kinds import Field
+from tvselect.inputs.kinds import Field, fields_of
 from tvselect.inputs.outcome import missing_mask
 from tvselect.inputs.profile import text_to_numbers
 from tvselect.runs.errors import RunError, hint
 from tvselect.runs.plan import Plan
-from tvselect.sources import CompleteSource, Source, open_files
-from tvselect.sources.arrow import read_fields
-from tvselect.sources.stored import FileSource, TableFiles
+from tvselect.sources import CompleteSource, FileSource, Source, open_files
+from tvselect.sources.stored import TableFiles
 
 ROWS_OF_SAMPLE = 2000
 
@@ -87,7 +86,7 @@ class RawTable:
 
 def split(table: Any, target: str) -> RawTable:
     """An Arrow table, its columns of numbers converted together."""
-    fields = read_fields(table.schema)
+    fields = fields_of(table.column_names, table.schema.types)
     place = next(j for j, field in enumerate(fields) if field.name == target)
     places = [j for j in range(len(fields)) if j != place]
     numeric = [j for j in places if fields[j].kind == "number"]

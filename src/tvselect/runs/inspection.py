@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs.arrow import as_days, as_text
-from tvselect.inputs.facts import LeftOut, ReadingMode, TableFacts
-from tvselect.inputs.kinds import Field, Kind
+from tvselect.inputs.facts import ColumnFacts, LeftOut, ReadingMode, TableFacts
 from tvselect.inputs.outcome import Family
 from tvselect.inputs.profile import (
+    profile_days,
     profile_numbers,
     profile_text,
     scan_block,
     text_to_numbers,
-    worth_a_look,
 )
 from tvselect.inputs.table import refuse_repeated
 from tvselect.report.decisions import listed, why_left_out
@@ -67,29 +66,6 @@ class TableOptions:
     delimiter: str | None = None
 
 
-@dataclass
-class Columns:
-    """What was found out about columns, by name where there is something to say.
-
-    Attributes
-    ----------
-    left_out : dict
-    dates : list of str
-    numbers : dict
-        Text that is read as numbers, and a cell that counts as missing.
-    infinite : dict
-    missing : set of str
-    copies : list of lists of str
-    """
-
-    left_out: dict[str, LeftOut] = field(default_factory=dict)
-    dates: list[str] = field(default_factory=list)
-    numbers: dict[str, str] = field(default_factory=dict)
-    infinite: dict[str, int] = field(default_factory=dict)
-    missing: set[str] = field(default_factory=set)
-    copies: list[list[str]] = field(default_factory=list)
-
-
 def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, RawTable | None]:
     """Look at a table.
 
@@ -124,25 +100,20 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
     with arrow_errors(f"{path} cannot be read", "mend it, or leave columns out with {columns}"):
         found = profile_columns(raw, unwanted)
     if mode.stream:
-        _refuse_on_a_stream(found, len(raw.matrix))
+        found = _on_a_stream(found, len(raw.matrix))
     left_out = _without_wanted(found.left_out, wanted)
     kept = [name for name in others if name not in left_out and name not in unwanted]
     if not kept:
         why = "; ".join(f"{n!r}: {why_left_out(left_out[n])}" for n in list(left_out)[:3])
         raise RunError(f"no column of {path} is left to choose from: {why or 'it has no other'}")
-    missing = [name for name in kept if name in found.missing] if found.missing else []
     chosen = set(kept)
+    left_out = {**dict.fromkeys(sorted(unwanted), LeftOut("excluded")), **left_out}
     facts = TableFacts(
+        **vars(replace(found, left_out=left_out).among(chosen)),
         where=path,
         n_columns=len(others),
         mode=mode,
         outcome=outcome,
-        left_out={**dict.fromkeys(sorted(unwanted), LeftOut("excluded")), **left_out},
-        dates=tuple(name for name in found.dates if name in chosen),
-        numbers={name: cell for name, cell in found.numbers.items() if name in chosen},
-        infinite={name: n for name, n in found.infinite.items() if name in chosen},
-        missing=tuple(missing),
-        copies=() if mode.stream else _among(found.copies, chosen),
     )
     dialect = files.dialect if isinstance(files, CsvFiles) else None
     groups = read_groups(options.groups, others) if options.groups else {}
@@ -190,86 +161,86 @@ def available_memory() -> int:
     return int(psutil.virtual_memory().available)
 
 
-def profile_columns(raw: RawTable, unwanted: Collection[str] = ()) -> Columns:
+def profile_columns(raw: RawTable, unwanted: Collection[str] = ()) -> ColumnFacts:
     """Look at the columns of a table: numbers in blocks, others one by one.
 
     Infinite numbers become missing ones.
     """
-    found = Columns()
+    left_out: dict[str, LeftOut] = {}
+    infinite: dict[str, int] = {}
+    missing: set[str] = set()
     numeric = [field for field in raw.fields if field.kind == "number"]
+    names = [field.name for field in numeric]
+    is_whole = np.array([field.type in WHOLE for field in numeric], dtype=np.bool_)
     columns = raw.matrix.T
-    digests = np.empty(len(numeric), dtype=np.uint64)
+    digests = np.empty(len(numeric), dtype=np.int64)
     step = max(1, VALUES_AT_ONCE // max(1, len(raw.matrix)))
     for first in range(0, len(numeric), step):
         part = slice(first, first + step)
-        digests[part] = _profile_block(columns[part], numeric[part], found)
+        scan, inside = scan_block(columns[part]), names[part]
+        left_out |= profile_numbers(inside, columns[part], scan, is_whole[part])
+        missing.update(inside[j] for j in np.flatnonzero(scan.n_missing))
+        infinite |= {inside[j]: int(scan.n_infinite[j]) for j in np.flatnonzero(scan.n_infinite)}
+        digests[part] = scan.digest
+    dates: list[str] = []
+    numbers: dict[str, str] = {}
+    for name, kind, type in raw.fields:
+        if kind == "number":
+            continue
+        column, why = raw.others[name], None
+        if column.null_count:
+            missing.add(name)
+        if column.null_count == len(column):
+            why = LeftOut("no value")
+        elif kind == "date":
+            dates.append(name)
+            why = profile_days(name, as_days(column))
+        elif kind == "text":
+            why, odd_cell = profile_text(name, text := as_text(column))
+            if odd_cell is not None:
+                numbers[name] = odd_cell
+                if np.isnan(text_to_numbers(text)).any():
+                    missing.add(name)
+        else:
+            why = LeftOut("other type", type)
+        if why is not None:
+            left_out[name] = why
+    order = [field.name for field in raw.fields]
+    return ColumnFacts(
+        left_out={n: left_out[n] for n in order if n in left_out and n not in unwanted},
+        dates=tuple(dates),
+        numbers=numbers,
+        infinite=infinite,
+        missing=tuple(name for name in order if name in missing),
+        copies=_find_copies(names, columns, digests),
+    )
+
+
+def _find_copies(
+    names: Sequence[str], columns: NDArray[np.float64], digests: NDArray[np.int64]
+) -> tuple[tuple[str, ...], ...]:
+    """Columns of numbers that hold the same values."""
+    copies = []
     _, which, counts = np.unique(digests, return_inverse=True, return_counts=True)
     for digest in dict.fromkeys(which[counts[which] > 1].tolist()):
-        alike: list[int] = np.flatnonzero(which == digest).tolist()
-        one = columns[alike[0]]
-        same = [j for j in alike if np.array_equal(one, columns[j], equal_nan=True)]
-        if len(same) > 1:
-            found.copies.append([numeric[j].name for j in same])
-    for name, kind, type in raw.fields:
-        if kind != "number":
-            _profile_other(name, kind, type, raw.others[name], found)
-    order = {field.name: place for place, field in enumerate(raw.fields)}
-    used = {name: why for name, why in found.left_out.items() if name not in unwanted}
-    found.left_out = dict(sorted(used.items(), key=lambda item: order[item[0]]))
-    return found
+        first, *others = np.flatnonzero(which == digest).tolist()
+        alike = [j for j in others if np.array_equal(columns[first], columns[j], equal_nan=True)]
+        if alike:
+            copies.append(tuple(names[j] for j in (first, *alike)))
+    return tuple(copies)
 
 
-def _profile_block(
-    block: NDArray[np.float64], fields: Sequence[Field], found: Columns
-) -> NDArray[np.uint64]:
-    """Look at a block of columns of numbers; returns a hash of the values of each."""
-    scan = scan_block(block)
-    names = [field.name for field in fields]
-    is_whole = np.array([field.type in WHOLE for field in fields], dtype=np.bool_)
-    for j in worth_a_look(names, scan, block.shape[1], is_whole):
-        low, high = float(scan.low[j]), float(scan.high[j])
-        why = profile_numbers(names[j], block[j], low, high, is_whole=bool(is_whole[j]))
-        _note(found, names[j], why)
-    found.missing.update(names[j] for j in np.flatnonzero(scan.n_missing))
-    found.infinite.update((names[j], int(scan.n_infinite[j])) for j in scan.n_infinite.nonzero()[0])
-    return scan.digest
-
-
-def _profile_other(name: str, kind: Kind, type: str, column: Any, found: Columns) -> None:
-    if column.null_count:
-        found.missing.add(name)
-    if column.null_count == len(column):
-        found.left_out[name] = LeftOut("no value")
-    elif kind == "date":
-        found.dates.append(name)
-        days = as_days(column)
-        low, high = float(np.fmin.reduce(days)), float(np.fmax.reduce(days))
-        _note(found, name, profile_numbers(name, days, low, high, is_whole=False))
-    elif kind == "text":
-        profile = profile_text(name, text := as_text(column))
-        if profile.is_numbers:
-            found.numbers[name] = profile.odd_cell
-            if np.isnan(text_to_numbers(text)).any():
-                found.missing.add(name)
-        _note(found, name, profile.left_out)
-    else:
-        found.left_out[name] = LeftOut("other type", type)
-
-
-def _note(found: Columns, name: str, left_out: LeftOut | None) -> None:
-    if left_out is not None:
-        found.left_out[name] = left_out
-
-
-def _refuse_on_a_stream(found: Columns, n_seen: int) -> None:
+def _on_a_stream(found: ColumnFacts, n_seen: int) -> ColumnFacts:
     """What only a table in memory can do makes a column useless on a stream."""
-    found.left_out = {n: replace(why, n_seen=n_seen) for n, why in found.left_out.items()}
-    for name in found.dates:
-        found.left_out.setdefault(name, LeftOut("date on a stream"))
-    for name in found.numbers:
-        found.left_out.setdefault(name, LeftOut("mixed on a stream"))
-    for name in found.infinite:
-        found.left_out.setdefault(name, LeftOut("infinite on a stream"))
+    left_out = {n: replace(why, n_seen=n_seen) for n, why in found.left_out.items()}
+    for names, reason in (
+        (found.dates, LeftOut("date on a stream")),
+        (found.numbers, LeftOut("mixed on a stream")),
+        (found.infinite, LeftOut("infinite on a stream")),
+    ):
+        for name in names:
+            left_out.setdefault(name, reason)
+    return replace(found, left_out=left_out, copies=())
 
 
 def _without_wanted(left_out: Mapping[str, LeftOut], wanted: set[str]) -> dict[str, LeftOut]:
@@ -277,11 +248,6 @@ def _without_wanted(left_out: Mapping[str, LeftOut], wanted: set[str]) -> dict[s
         if not left_out[name].is_usable:
             raise RunError(f"column {name!r} cannot be included: {why_left_out(left_out[name])}")
     return {name: why for name, why in left_out.items() if name not in wanted}
-
-
-def _among(copies: list[list[str]], chosen: set[str]) -> tuple[tuple[str, ...], ...]:
-    inside = (tuple(name for name in names if name in chosen) for names in copies)
-    return tuple(names for names in inside if len(names) > 1)
 
 
 def _no_target(target: str, names: Sequence[str], path: str) -> str:

@@ -8,7 +8,6 @@ import os
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 
@@ -18,7 +17,6 @@ from tvselect.runs.folder import RunFolder
 from tvselect.runs.results import from_csv
 from tvselect.sources import open_files
 from tvselect.sources.csv import CsvFiles
-from tvselect.sources.dialect import csv_errors, parse_options, read_whole
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".feather", ".arrow")
 ROWS_AT_ONCE = 10_000
@@ -61,31 +59,11 @@ def transform(
     columns = [name for name in names if name in wanted or name == run.plan.target]
     is_text = ".csv" in suffix or ".tsv" in suffix
     if is_text and isinstance(files, CsvFiles):
-        kept = _as_text(files, columns)
-        _write(kept, path, suffix, files.dialect.delimiter)
+        kept, delimiter = files.read_cells(columns), files.dialect.delimiter
     else:
-        kept = files.read(columns)
-        _write(kept, path, suffix, None)
+        kept, delimiter = files.read(columns), None
+    _write(kept, path, suffix, delimiter)
     return kept.num_rows, columns
-
-
-def _as_text(files: CsvFiles, columns: list[str]) -> pa.Table:
-    """The cells of a CSV as they are, "NA" and empty ones too."""
-    schema = pa.schema([(name, pa.string()) for name in columns])
-    options = pa.csv.ConvertOptions(column_types=schema, include_columns=columns, null_values=[])
-    blocks: list[pa.RecordBatch] = []
-    for file in files.files:
-        data = read_whole(file)
-        with csv_errors(file.path, columns):
-            blocks += list(
-                pa.csv.open_csv(
-                    pa.BufferReader(data),
-                    read_options=pa.csv.ReadOptions(block_size=files.dialect.block),
-                    parse_options=parse_options(files.dialect),
-                    convert_options=options,
-                )
-            )
-    return pa.Table.from_batches(blocks, schema)
 
 
 def _write(table: pa.Table, path: Path, suffix: str, delimiter: str | None) -> None:

@@ -5,24 +5,20 @@ nothing of what is done with the rows. Files need pyarrow, ``pip install 'tvsele
 """
 
 from tvselect.inputs.errors import ColumnTypeError, SourceError
-from tvselect.sources.arrays import ArraySource
 from tvselect.sources.base import Batch, Source
-from tvselect.sources.complete import CompleteSource
-from tvselect.sources.csv import CsvSource
-from tvselect.sources.feather import FeatherSource
+from tvselect.sources.chunks import CompleteSource
 from tvselect.sources.iterators import IteratorSource
+from tvselect.sources.memory import ArraySource
 from tvselect.sources.opening import open_files, open_source
-from tvselect.sources.parquet import ParquetSource
+from tvselect.sources.stored import FileSource
 
 __all__ = [
     "ArraySource",
     "Batch",
     "ColumnTypeError",
     "CompleteSource",
-    "CsvSource",
-    "FeatherSource",
+    "FileSource",
     "IteratorSource",
-    "ParquetSource",
     "Source",
     "SourceError",
     "open_files",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from operator import index
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.outcome import missing_mask
+from tvselect.inputs.table import Table
 from tvselect.inputs.text import Rows
 from tvselect.sources.base import Batch, Source
 
@@ -19,22 +23,27 @@ ONLY_ONCE = (
 )
 
 
-class Chunk(ABC):
-    """Rows that come together: a table in memory, a row group, a block of a file."""
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Rows that come together: a table in memory, a row group, a block of a file.
 
-    n_rows: int
+    Attributes
+    ----------
+    table : Table
+    target : callable
+        Returns the target of all rows of the table.
+    rows : int64 array or None
+        Those that are used; None for all.
+    """
 
-    @abstractmethod
-    def numbers(self, columns: NDArray[np.int64], rows: Rows) -> NDArray[np.floating[Any]]:
-        """Columns of numbers at some rows."""
+    table: Table
+    target: Callable[[], NDArray[Any]]
+    rows: NDArray[np.int64] | None = None
 
-    @abstractmethod
-    def labels(self, column: int, rows: Rows) -> NDArray[np.object_]:
-        """The text of a column at some rows."""
-
-    @abstractmethod
-    def target(self, rows: Rows) -> NDArray[Any]:
-        """The target at some rows."""
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that are used."""
+        return self.table.n_rows if self.rows is None else self.rows.size
 
 
 @final
@@ -48,15 +57,17 @@ class Pieces(Batch):
     def numbers(self, columns: NDArray[np.int64]) -> NDArray[np.floating[Any]]:
         """Columns of numbers (rows, columns)."""
         places = np.asarray(columns, dtype=np.int64)
-        return _join([chunk.numbers(places, rows) for chunk, rows in self._pieces])
+        if places.size == 0:
+            return np.empty((self.n_rows, 0))
+        return _join([chunk.table.numbers(places, rows) for chunk, rows in self._pieces])
 
     def labels(self, column: int) -> NDArray[np.object_]:
         """The text of a categorical column."""
-        return _join([chunk.labels(column, rows) for chunk, rows in self._pieces])
+        return _join([chunk.table.text(column).labels(rows) for chunk, rows in self._pieces])
 
     def target(self) -> NDArray[Any]:
         """The target as it comes."""
-        parts = [chunk.target(rows) for chunk, rows in self._pieces]
+        parts = [chunk.target()[rows] for chunk, rows in self._pieces]
         if len({part.dtype.kind in "OUS" for part in parts}) > 1:
             # Joined as they are, numbers would become text.
             parts = [part.astype(object) for part in parts]
@@ -83,6 +94,42 @@ class ChunkedSource(Source):
         """The chunks of a pass, in the order in which they are read."""
 
 
+@final
+class CompleteSource(ChunkedSource):
+    """Another source without the rows whose target is missing.
+
+    Parameters
+    ----------
+    source : ChunkedSource
+        Arrays, Parquet, CSV or Feather.
+    n_rows : int, optional
+        How many rows have a target, where it is known.
+
+    Examples
+    --------
+    >>> from tvselect.sources import ArraySource
+    >>> source = CompleteSource(ArraySource([[1.0], [2.0], [3.0]], [5.0, np.nan, 7.0]))
+    >>> [batch.numbers(np.array([0])).ravel() for batch in source.batches(9, 0, None)]
+    [array([1., 3.])]
+    """
+
+    def __init__(self, source: ChunkedSource, *, n_rows: int | None = None) -> None:
+        self._source = source
+        self.names, self.categorical = source.names, source.categorical
+        self.n_rows, self.can_repeat = n_rows, source.can_repeat
+
+    def identity(self) -> str:
+        """A hash of the other source's identity."""
+        return sha256(f"complete rows of {self._source.identity()}".encode()).hexdigest()
+
+    def _chunks(self, size: int, rng: np.random.Generator | None) -> Iterator[Chunk]:
+        for chunk in self._source._chunks(size, rng):
+            complete = np.flatnonzero(~missing_mask(chunk.target()))
+            if complete.size:
+                is_whole = complete.size == chunk.n_rows
+                yield chunk if is_whole else replace(chunk, rows=complete)
+
+
 def cut(
     chunks: Iterable[Chunk], size: int, rng: np.random.Generator | None, skip: int = 0
 ) -> Iterator[Batch]:
@@ -94,7 +141,8 @@ def cut(
         start = 0
         while start < chunk.n_rows:
             stop = min(chunk.n_rows, start + size - held)
-            pieces.append((chunk, slice(start, stop) if drawn is None else drawn[start:stop]))
+            rows = slice(start, stop) if drawn is None else drawn[start:stop]
+            pieces.append((chunk, rows if chunk.rows is None else chunk.rows[rows]))
             held += stop - start
             start = stop
             if held == size:
@@ -107,21 +155,6 @@ def cut(
                 del full
     if held > 0 and skip == 0:
         yield Pieces(pieces, held)
-
-
-def stack(columns: list[NDArray[Any]], n_rows: int) -> NDArray[np.floating[Any]]:
-    """Columns side by side, in the widest of their types."""
-    kind = np.result_type(*columns) if columns else np.float64
-    out = np.empty((n_rows, len(columns)), dtype=kind, order="F")
-    with np.errstate(invalid="ignore"):  # a signalling NaN, which is a missing value like others
-        for place, values in enumerate(columns):
-            out[:, place] = values
-    return out
-
-
-def count(rows: Rows, n_rows: int) -> int:
-    """How many rows are meant, out of ``n_rows``."""
-    return len(range(n_rows)[rows]) if isinstance(rows, slice) else rows.size
 
 
 def _join(parts: list[NDArray[Any]]) -> NDArray[Any]:

@@ -35,8 +35,15 @@ class DataFile:
         """Whether it is compressed, by its extension."""
         return self.path.lower().endswith(".gz")
 
-    def open(self) -> Any:
-        """The file, for reading anywhere in it."""
+    @property
+    def is_local(self) -> bool:
+        """Whether it lies on this machine."""
+        return bool(self.filesystem.type_name == "local")
+
+    def open(self, *, mapped: bool = False) -> Any:
+        """The file, for reading anywhere in it; a local one mapped into memory if asked for."""
+        if mapped and self.is_local:
+            return load("pyarrow").memory_map(self.path)
         return self.filesystem.open_input_file(self.path)
 
     def open_stream(self) -> Any:

@@ -1,9 +1,8 @@
-"""Files whose rows lie in groups, of which single columns can be read."""
+"""Parquet and Feather (Arrow IPC): rows lie in groups, of which single columns can be read."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from threading import Lock
 from typing import Any
@@ -12,8 +11,8 @@ import numpy as np
 
 from tvselect.inputs.arrow import load
 from tvselect.inputs.errors import SourceError
-from tvselect.inputs.kinds import Field
-from tvselect.sources.arrow import ArrowChunk, pooled, read_fields
+from tvselect.inputs.kinds import Field, fields_of
+from tvselect.sources.arrow import lazy_chunk, pooled
 from tvselect.sources.chunks import Chunk
 from tvselect.sources.columns import compare_columns
 from tvselect.sources.files import DataFile
@@ -21,10 +20,11 @@ from tvselect.sources.stored import TableFiles
 
 ROWS_TO_DOUBT = 2**20
 ROWS_PER_BYTE = 1000
+ROWS_WORTH_THREADS = 10_000
 
 
-class GroupedFile(ABC):
-    """An open file.
+class ParquetFile:
+    """An open Parquet file.
 
     Attributes
     ----------
@@ -33,33 +33,76 @@ class GroupedFile(ABC):
         The number of rows of each group.
     """
 
-    schema: Any
-    sizes: list[int]
+    def __init__(self, stream: Any) -> None:
+        # Pre-buffering would read and hold whole row groups ahead.
+        self._file = load("pyarrow.parquet").ParquetFile(stream, pre_buffer=False)
+        self.schema = self._file.schema_arrow
+        metadata = self._file.metadata
+        self.sizes = [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
 
-    @abstractmethod
     def read(self, group: int, name: str) -> Any:
         """The Arrow array of a column of a group; reads nothing else."""
+        return self._file.read_row_group(group, columns=[name], use_threads=False).column(name)
 
-    @abstractmethod
-    def read_all(self, columns: list[str] | None) -> Any:
+    def read_all(self, columns: Sequence[str] | None) -> Any:
         """All rows of some columns as an Arrow table."""
+        # Threads cost more than they save where columns are many and short.
+        threads = sum(self.sizes) > ROWS_WORTH_THREADS
+        return self._file.read(columns=columns, use_threads=threads)
 
-    @abstractmethod
     def batches(self, n_rows: int) -> Iterator[Any]:
         """Record batches, those of about the first rows first."""
+        yield from self._file.iter_batches(batch_size=n_rows)
+
+
+class FeatherFile:
+    """An open Feather file, with the face of :class:`ParquetFile`; a group is a record batch."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self.schema = load("pyarrow.ipc").open_file(self._stream).schema
+        # The sizes stand in front of the groups: the first column is read along with them.
+        reader = self._reader(self.schema.names[:1])
+        self.sizes = [reader.get_batch(g).num_rows for g in range(reader.num_record_batches)]
+
+    def read(self, group: int, name: str) -> Any:
+        """The Arrow array of a column of a group."""
+        return _sound(self._reader([name]).get_batch(group).column(0))
+
+    def read_all(self, columns: Sequence[str] | None) -> Any:
+        """All rows of some columns."""
+        return _sound(self._reader(columns).read_all())
+
+    def batches(self, n_rows: int) -> Iterator[Any]:
+        """All record batches."""
+        reader = self._reader(None)
+        for group in range(reader.num_record_batches):
+            yield _sound(reader.get_batch(group))
+
+    def _reader(self, columns: Sequence[str] | None) -> Any:
+        ipc = load("pyarrow.ipc")
+        options = ipc.IpcReadOptions(use_threads=False)
+        if columns is not None:
+            options.included_fields = [self.schema.get_field_index(name) for name in columns]
+        return ipc.open_file(self._stream, options=options)
 
 
 class GroupedFiles(TableFiles):
-    """Such files. What a file says of itself is read once."""
+    """Files of groups of rows. What a file says of itself is read once.
 
-    def __init__(
-        self, where: str, files: Sequence[DataFile], open: Callable[[Any], GroupedFile], format: str
-    ) -> None:
-        super().__init__(where, files)
-        self.format, self._open = format, open
+    Parameters
+    ----------
+    where : str
+    files : sequence of DataFile
+    format : {"Parquet", "Feather"}
+    """
+
+    def __init__(self, where: str, files: Sequence[DataFile], format: str) -> None:
+        super().__init__(where, files, format)
         self._groups: list[tuple[int, int, int]] = []
         self._schemas: list[Any] = []
-        self._reader = _Reader(self.files, open)
+        # Parquet is unpacked as it is read: what was read does not change with the file.
+        self._reader = _Reader(self.files, format, mapped=format == "Parquet")
         for number, file in enumerate(self.files):
             with self._errors(file.path):
                 opened = self._reader.at(number)
@@ -70,61 +113,57 @@ class GroupedFiles(TableFiles):
         self.n_rows = sum(size for _, _, size in self._groups)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_reader": None}
+        return {**self.__dict__, "_reader": _Reader(self.files, self.format)}
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
         """The columns of the first file."""
-        return read_fields(self._schemas[0])
+        return fields_of(self.names, self._schemas[0].types)
 
     def read(self, columns: Sequence[str] | None = None) -> Any:
         """All rows of some columns."""
-        wanted = None if columns is None else list(columns)
         refuse_bomb(self.estimate_rows(), self.n_bytes, self.where)
+        order = self.names if columns is None else list(columns)
         if len(self.files) > 1:
-            names = set(self.names if wanted is None else wanted)
-            fields = tuple(field for field in self.fields if field.name in names)
-            self.compare(fields, extra=wanted is not None)
-        reader = self._reader or _Reader(self.files, self._open)
+            wanted = set(order)
+            fields = tuple(field for field in self.fields if field.name in wanted)
+            self.compare(fields, extra=columns is not None)
         with self._errors():
-            parts = [reader.at(number).read_all(wanted) for number in range(len(self.files))]
-            if len(parts) == 1:
+            parts = [self._reader.at(n).read_all(columns) for n in range(len(self.files))]
+            if columns is None and len(parts) == 1:
                 return parts[0]
-            order = self.names if wanted is None else wanted
             parts = [part.select(order) for part in parts]
             return load("pyarrow").concat_tables(parts, promote_options="permissive")
 
     def head(self, n_rows: int) -> Any:
         """The first rows."""
         refuse_bomb(self.estimate_rows(), self.n_bytes, self.where)
-        reader = self._reader or _Reader(self.files, self._open)
         with self._errors():
             batches = (
                 batch.select(self.names)
                 for number in range(len(self.files))
-                for batch in reader.at(number).batches(n_rows)
+                for batch in self._reader.at(number).batches(n_rows)
             )
             table = next(pooled(batches, n_rows), None) or self._schemas[0].empty_table()
             return table.slice(0, n_rows)
 
-    def compare(self, fields: tuple[Field, ...], *, extra: bool) -> None:
+    def compare(self, fields: Sequence[Field], *, extra: bool) -> None:
         """Raise unless every file has these columns."""
         for file, schema in zip(self.files, self._schemas, strict=True):
-            found = self.fields if schema is self._schemas[0] else read_fields(schema)
+            is_first = schema is self._schemas[0]
+            found = self.fields if is_first else fields_of(schema.names, schema.types)
             compare_columns(fields, found, file.path, extra=extra)
 
     def chunks(
-        self, fields: tuple[Field, ...], size: int, rng: np.random.Generator | None
+        self, fields: Sequence[Field], size: int, rng: np.random.Generator | None
     ) -> Iterator[Chunk]:
         """The groups, in random order with ``rng``; columns are read as they are asked for."""
-        reader = _Reader(self.files, self._open)
-        names = tuple(field.name for field in fields)
+        reader, lock = _Reader(self.files, self.format), Lock()
         n_groups = len(self._groups)
         for place in range(n_groups) if rng is None else rng.permutation(n_groups):
             number, group, n_rows = self._groups[place]
             read = partial(reader.read, number, group)
-            path = self.files[number].path
-            yield ArrowChunk(read, names[:-1], names[-1], n_rows, path, reader.lock)
+            yield lazy_chunk(read, fields, n_rows, self.files[number].path, lock)
 
 
 def refuse_bomb(n_rows: int, n_bytes: int, path: str) -> None:
@@ -136,29 +175,35 @@ def refuse_bomb(n_rows: int, n_bytes: int, path: str) -> None:
         )
 
 
+def _sound(data: Any) -> Any:
+    # Arrow believes what a file says of its buffers, and would read beyond them.
+    data.validate(full=True)
+    return data
+
+
 class _Reader:
     """Some files, one open at a time."""
 
-    def __init__(self, files: Sequence[DataFile], open: Callable[[Any], GroupedFile]) -> None:
-        self.lock = Lock()
-        self._files = files
-        self._open = open
+    def __init__(self, files: Sequence[DataFile], format: str, *, mapped: bool = False) -> None:
+        self._files, self._mapped = files, mapped
+        self._open = ParquetFile if format == "Parquet" else FeatherFile
         self._number: int | None = None
         self._stream: Any = None
-        self._file: GroupedFile
+        self._file: ParquetFile | FeatherFile
 
-    def __del__(self) -> None:
-        # Not when the pass ends: its last batch is read after that.
+    def close(self) -> None:
+        """Close the file that is open."""
         if self._stream is not None:
             self._stream.close()
 
-    def at(self, number: int) -> GroupedFile:
+    __del__ = close  # not when the pass ends: its last batch is read after that
+
+    def at(self, number: int) -> ParquetFile | FeatherFile:
         """A file, open."""
         if self._number != number:
-            if self._stream is not None:
-                self._stream.close()
+            self.close()
             self._number = None
-            self._stream = self._files[number].open()
+            self._stream = self._files[number].open(mapped=self._mapped)
             self._file = self._open(self._stream)
             self._number = number
         return self._file

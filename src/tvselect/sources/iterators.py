@@ -19,7 +19,7 @@ from tvselect.sources.columns import (
     hash_fields,
     require_target,
 )
-from tvselect.sources.tables import TableChunk, read_chunk
+from tvselect.sources.memory import TableChunk, read_chunk
 
 ROWS_OF_LAZY_FRAMES = 10_000
 ENDED = object()
@@ -69,8 +69,8 @@ class IteratorSource(ChunkedSource):
         self._outcome: Field | None = None
         chunks = self._read(_start(data))
         first = next(chunks)
-        self._waiting: Iterator[Chunk] | None = chain([first], chunks)
-        self._fields, self._outcome = first.fields, first.outcome
+        self._waiting: Iterator[TableChunk] | None = chain([first], chunks)
+        _, self._fields, self._outcome = first
         self.names = tuple(field.name for field in self._fields)
         self.categorical = categorical_mask(self._fields)
         self.n_rows = None
@@ -81,12 +81,12 @@ class IteratorSource(ChunkedSource):
         return hash_fields(self._fields, self._target)
 
     def _chunks(self, size: int, rng: np.random.Generator | None) -> Iterator[Chunk]:
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None:
-            return waiting
-        if not self.can_repeat:
-            raise ValueError(ONLY_ONCE)
-        return self._read(_start(self._data))
+        tables, self._waiting = self._waiting, None
+        if tables is None:
+            if not self.can_repeat:
+                raise ValueError(ONLY_ONCE)
+            tables = self._read(_start(self._data))
+        return (table.chunk for table in tables)
 
     def _read(self, items: Iterator[Any]) -> Iterator[TableChunk]:
         """The tables as chunks, each compared with the first."""

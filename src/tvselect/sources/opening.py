@@ -5,26 +5,39 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
 
 from tvselect.inputs.arrow import load
 from tvselect.inputs.errors import SourceError
-from tvselect.sources import csv, feather, parquet
-from tvselect.sources.arrays import ArraySource
 from tvselect.sources.base import Source
 from tvselect.sources.columns import require_target
 from tvselect.sources.csv import CsvFiles
-from tvselect.sources.feather import open_feather
-from tvselect.sources.files import Paths, find_files, shown
+from tvselect.sources.files import DataFile, Paths, find_files, shown
+from tvselect.sources.groups import GroupedFiles
 from tvselect.sources.iterators import IteratorSource
-from tvselect.sources.parquet import ParquetSource, is_plain_dataset, open_parquet
+from tvselect.sources.memory import ArraySource
 from tvselect.sources.stored import FileSource, TableFiles
 
+Format = Literal["Parquet", "CSV", "Feather"]
+SUFFIXES: dict[Format, tuple[str, ...]] = {
+    "Parquet": (".parquet", ".pq"),
+    "CSV": (".csv", ".tsv", ".csv.gz", ".tsv.gz"),
+    "Feather": (".feather", ".arrow"),
+}
 
-def open_source(data: Any, target: Any = None, *, columns: Sequence[str] | None = None) -> Source:
+
+def open_source(
+    data: Any,
+    target: Any = None,
+    *,
+    columns: Sequence[str] | None = None,
+    format: Format | None = None,
+    delimiter: str | None = None,
+    decimal: Literal[".", ","] | None = None,
+) -> Source:
     """The source that reads some data.
 
     Parameters
@@ -38,6 +51,14 @@ def open_source(data: Any, target: Any = None, *, columns: Sequence[str] | None 
         The column to explain, or its values for an array or data frame.
     columns : sequence of str, optional
         Those to explain it by; all others by default.
+    format : {"Parquet", "CSV", "Feather"}, optional
+        Of files, where the extension does not say it; also which files of a folder are meant.
+    delimiter : str, optional
+        Of CSV files: by default a tab for ``.tsv``, else what the first line has most: comma,
+        semicolon, tab or bar.
+    decimal : {".", ","}, optional
+        Of CSV files, the mark before the fraction of a number; by default the one that the first
+        rows use.
 
     Raises
     ------
@@ -52,7 +73,10 @@ def open_source(data: Any, target: Any = None, *, columns: Sequence[str] | None 
         return data
     if _is_paths(data):
         require_target(target)
-        return FileSource(open_files(data), target, columns)
+        files = open_files(data, format=format, delimiter=delimiter, decimal=decimal)
+        return FileSource(files, target, columns)
+    if (format, delimiter, decimal) != (None, None, None):
+        raise SourceError("format, delimiter and decimal are for files; leave them out")
     if isinstance(data, np.ndarray) or nw.dependencies.is_into_dataframe(data):
         return ArraySource(data, target, columns=columns)
     if type(data).__module__.startswith("pyarrow"):
@@ -76,9 +100,13 @@ class UnknownFormatError(SourceError):
 
 
 def open_files(
-    paths: Paths, *, delimiter: str | None = None, decimal: str | None = None
+    paths: Paths,
+    *,
+    format: Format | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
 ) -> TableFiles:
-    """The table in some files, by their extensions; looked at but not read.
+    """The table in some files, of a format or by their extensions; looked at but not read.
 
     Raises
     ------
@@ -87,29 +115,34 @@ def open_files(
     SourceError
         For unknown extensions, several formats at once and files that hold no table.
     """
-    files = find_files(paths, parquet.SUFFIXES)
+    if format is not None and format not in SUFFIXES:
+        raise SourceError(f"format must be one of {', '.join(SUFFIXES)}, got {format!r}")
+    files = find_files(paths, SUFFIXES[format or "Parquet"])
     where = shown(paths)
-    suffixes = {_suffix(file.path) for file in files}
-    known = (*parquet.SUFFIXES, *csv.SUFFIXES, *feather.SUFFIXES)
-    if unknown := sorted(suffixes - set(known)):
-        raise UnknownFormatError(
-            f"files ending in {unknown[0]!r} cannot be read; known are {', '.join(known)}",
-            "use ParquetSource or CsvSource if the extension is wrong",
-            where=where,
-            suffix=unknown[0],
-        )
-    if suffixes <= set(csv.SUFFIXES):
+    format = format or _format_of(files, where)
+    if format == "CSV":
         return CsvFiles(where, files, delimiter, decimal)
-    for opener, its_own in (
-        (open_parquet, parquet.SUFFIXES),
-        (open_feather, feather.SUFFIXES),
-    ):
-        if suffixes <= set(its_own):
-            opened = opener(where, files)
-            if delimiter is not None:
-                raise SourceError(f"{where} is {opened.format}", "{delimiter} is for CSV alone")
-            return opened
-    raise SourceError(f"the files are of several formats ({', '.join(sorted(suffixes))})")
+    opened = GroupedFiles(where, files, format)
+    if delimiter is not None:
+        raise SourceError(f"{where} is {format}", "{delimiter} is for CSV alone")
+    return opened
+
+
+def _format_of(files: Sequence[DataFile], where: str) -> Format:
+    by_suffix = {suffix: format for format, some in SUFFIXES.items() for suffix in some}
+    suffixes = sorted({_suffix(file.path) for file in files})
+    for suffix in suffixes:
+        if suffix not in by_suffix:
+            raise UnknownFormatError(
+                f"files ending in {suffix!r} cannot be read; known are {', '.join(by_suffix)}",
+                "say format= if the extension is wrong",
+                where=where,
+                suffix=suffix,
+            )
+    formats = {by_suffix[suffix] for suffix in suffixes}
+    if len(formats) > 1:
+        raise SourceError(f"the files are of several formats ({', '.join(suffixes)})")
+    return formats.pop()
 
 
 def _open_arrow(data: Any, target: str, columns: Sequence[str] | None) -> Source:
@@ -117,10 +150,21 @@ def _open_arrow(data: Any, target: str, columns: Sequence[str] | None) -> Source
         return ArraySource(load("pyarrow").table(data), target, columns=columns)
     if not hasattr(data, "get_fragments"):
         return IteratorSource(data, target, columns=columns)
-    if is_plain_dataset(data):
-        return ParquetSource(data, target, columns=columns)
+    if _is_plain_dataset(data):
+        files = [DataFile(path, data.filesystem) for path in data.files]
+        return FileSource(GroupedFiles("the dataset", files, "Parquet"), target, columns)
     one_at_a_time = partial(data.to_batches, batch_readahead=0, fragment_readahead=0)
     return IteratorSource(one_at_a_time, target, columns=columns)
+
+
+def _is_plain_dataset(dataset: Any) -> bool:
+    """Whether a pyarrow dataset is no more than Parquet files: no filter, no partition columns."""
+    ds = load("pyarrow.dataset")
+    if not isinstance(dataset, ds.FileSystemDataset) or getattr(dataset, "_scan_options", None):
+        return False
+    return isinstance(dataset.format, ds.ParquetFileFormat) and not any(
+        ds.get_partition_keys(fragment.partition_expression) for fragment in dataset.get_fragments()
+    )
 
 
 def _is_paths(data: Any) -> bool:

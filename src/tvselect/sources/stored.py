@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from hashlib import file_digest, sha256
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -31,18 +31,20 @@ class TableFiles(ABC):
     where : str
         As the user gave them.
     files : tuple of DataFile
+    format : str
     names : list of str
         Of the columns of the first file.
+    fields : tuple of Field
+        The columns of the first file, with the types that a stream takes them for.
     n_rows : int or None
         None where it is not known before all is read.
     """
 
-    format: str
     names: list[str]
     n_rows: int | None
 
-    def __init__(self, where: str, files: Sequence[DataFile]) -> None:
-        self.where, self.files = where, tuple(files)
+    def __init__(self, where: str, files: Sequence[DataFile], format: str) -> None:
+        self.where, self.files, self.format = where, tuple(files), format
 
     @property
     def n_bytes(self) -> int:
@@ -51,8 +53,7 @@ class TableFiles(ABC):
 
     @property
     @abstractmethod
-    def fields(self) -> tuple[Field, ...]:
-        """The columns of the first file, with the types that a stream takes them for."""
+    def fields(self) -> tuple[Field, ...]: ...  # noqa: D102
 
     def estimate_rows(self) -> int:
         """About how many rows there are."""
@@ -72,12 +73,12 @@ class TableFiles(ABC):
         return self.read([name]).column(0)
 
     @abstractmethod
-    def compare(self, fields: tuple[Field, ...], *, extra: bool) -> None:
+    def compare(self, fields: Sequence[Field], *, extra: bool) -> None:
         """Raise unless every file has these columns; ``extra`` says whether it may have more."""
 
     @abstractmethod
     def chunks(
-        self, fields: tuple[Field, ...], size: int, rng: np.random.Generator | None
+        self, fields: Sequence[Field], size: int, rng: np.random.Generator | None
     ) -> Iterator[Chunk]:
         """The rows in chunks, the last of the fields as the target; with ``rng`` in any order."""
 
@@ -85,8 +86,7 @@ class TableFiles(ABC):
         """A hash of all bytes of the files."""
         total = sha256()
         for file in self.files:
-            is_local = file.filesystem.type_name == "local"
-            with open(file.path, "rb") if is_local else file.open() as stream:
+            with open(file.path, "rb") if file.is_local else file.open() as stream:
                 total.update(file_digest(stream, "sha256").digest())
         return total.hexdigest()
 
@@ -97,11 +97,32 @@ class TableFiles(ABC):
         )
 
 
+@final
 class FileSource(ChunkedSource):
-    """Rows of a table in files, handed out in batches."""
+    """Rows of files, handed out in batches; :func:`open_source` makes it.
+
+    A batch of Parquet and Feather files reads the columns that are asked for, nothing else. The
+    columns of one row group are kept in memory while its rows are handed out: row groups of
+    10,000 to 100,000 rows keep that small. Later rounds take the row groups in random order and
+    resample the rows inside each with replacement. CSV is read block by block; later rounds
+    resample the rows inside blocks of ten batches or more.
+
+    Parameters
+    ----------
+    files : TableFiles
+    target : str
+        The column to explain.
+    columns : sequence of str, optional
+        Those to explain it by; all others by default.
+
+    Raises
+    ------
+    SourceError
+        When a file is damaged or has other columns, and for names that are not there.
+    """
 
     def __init__(
-        self, files: TableFiles, target: str | None, columns: Sequence[str] | None
+        self, files: TableFiles, target: str | None, columns: Sequence[str] | None = None
     ) -> None:
         self._target = require_target(target)
         self._table = files
