@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.kinds import kind_of
 from tvselect.inputs.text import TextColumn
 
 DAY = 86_400e6
@@ -67,11 +68,7 @@ def as_target(column: Any) -> NDArray[Any]:
         return np.array(column.to_pylist(), dtype=object if column.null_count else np.bool_)
     if pa.types.is_integer(column.type) and not column.null_count:
         return np.from_dlpack(_one_array(column)).copy()
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        return as_text(column).labels()
-    if pa.types.is_dictionary(column.type) or pa.types.is_string_view(column.type):
-        return as_text(column).labels()
-    return as_numbers(column)
+    return as_text(column).labels() if kind_of(column.type) == "text" else as_numbers(column)
 
 
 def as_days(column: Any) -> NDArray[np.float64]:
@@ -97,9 +94,11 @@ def _one_type(table: Any, kind: Any) -> NDArray[np.floating[Any]]:
         double = pa.float64()
         arrays = [column.cast(double, safe=False) for column in table.columns]
         table = pa.Table.from_arrays(arrays, names=table.column_names)
-    batches = table.combine_chunks().to_batches()
+    batches = table.to_batches()
     if not batches:
         return np.empty((0, table.num_columns))
+    if len(batches) > 1:
+        batches = table.combine_chunks().to_batches()
     values = batches[0].to_tensor(null_to_nan=True, row_major=False).to_numpy()
     keeps = values.dtype == np.float64 or pa.types.is_float32(kind)
     return values if keeps else values.astype(np.float64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, final
 
 import narwhals as nw
@@ -11,12 +10,12 @@ from numpy.typing import NDArray
 
 from tvselect.inputs import arrow
 from tvselect.inputs.errors import ColumnTypeError
-from tvselect.inputs.kinds import Field, kind_of
+from tvselect.inputs.kinds import fields_of
 from tvselect.inputs.text import Rows, TextColumn, encode_text
 from tvselect.inputs.values import floats_of_objects
 
 Columns = slice | NDArray[np.int64]
-SINGLE, OBJECTS = (nw.Float32,), (nw.Object, nw.Unknown)
+OBJECTS = ("Object", "Unknown")
 
 
 @final
@@ -34,17 +33,9 @@ class Frame:
         self._is_pandas = frame.implementation.is_pandas()
         self._is_arrow = frame.implementation.is_pyarrow()
         self.n_rows = frame.shape[0]
-        dtypes = self._dtypes()
-        known = {dtype: (kind_of(dtype), str(dtype)) for dtype in set(dtypes)}
-        names = map(str, frame.columns)
-        self.fields = tuple(
-            Field(name, *known[dtype]) for name, dtype in zip(names, dtypes, strict=True)
-        )
-        if self._is_arrow:
-            self._single = self._objects = np.zeros(len(dtypes), dtype=np.bool_)
-        else:
-            self._single = np.array([dtype in SINGLE for dtype in dtypes], dtype=np.bool_)
-            self._objects = np.array([dtype in OBJECTS for dtype in dtypes], dtype=np.bool_)
+        self.fields = fields_of(map(str, frame.columns), self._dtypes())
+        types = np.array([field.type for field in self.fields], dtype=object)
+        self._single, self._objects = types == "Float32", np.isin(types, OBJECTS)
 
     def numbers(self, columns: Columns, rows: Rows) -> NDArray[np.floating[Any]]:
         """Columns of numbers at some rows: float32 if all are, else float64."""
@@ -53,11 +44,9 @@ class Frame:
             with np.errstate(invalid="ignore"):  # a signalling NaN is a missing value
                 return self._plain(columns, rows)
         places = np.arange(len(self.fields))[columns]
-        plain = self.numbers(places[~objects], rows) if not objects.all() else None
-        n_rows = len(range(self.n_rows)[rows]) if isinstance(rows, slice) else rows.size
-        out = np.empty((n_rows, places.size), order="F")
-        if plain is not None:
-            out[:, ~objects] = plain
+        out = np.empty((np.arange(self.n_rows)[rows].size, places.size), order="F")
+        if not objects.all():
+            out[:, ~objects] = self.numbers(places[~objects], rows)
         for place in np.flatnonzero(objects):
             values = self._frame[:, int(places[place])].to_numpy()[rows]
             try:
@@ -98,16 +87,15 @@ class Frame:
             return list(self._native.schema.types)
         if not self._is_pandas:
             return list(self._frame.schema.values())
-        native = list(self._native.dtypes)
-        ask: Callable[[int], Any] = lambda place: self._frame[:, place].dtype  # noqa: E731
         known: dict[Any, Any] = {}
-        for place, dtype in enumerate(native):
+        found = []
+        for place, dtype in enumerate(self._native.dtypes):
             # Only the values of objects tell whether they are text.
-            if dtype.kind != "O" and dtype not in known:
-                known[dtype] = ask(place)
-        return [
-            ask(place) if dtype.kind == "O" else known[dtype] for place, dtype in enumerate(native)
-        ]
+            key = place if dtype.kind == "O" else dtype
+            if key not in known:
+                known[key] = self._frame[:, place].dtype
+            found.append(known[key])
+        return found
 
 
 def labels_of(series: nw.Series[Any]) -> NDArray[np.object_]:

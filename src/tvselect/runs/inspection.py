@@ -43,26 +43,15 @@ WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What the user has decided already; the rest is found out.
-
-    Attributes
-    ----------
-    target : str
-    stream : bool or None
-    family : {"gaussian", "probit"} or None
-    exclude, include, always : tuple of str
-        Names and patterns.
-    groups : path or None
-    delimiter : str or None
-    """
+    """What the user has decided already; the rest is found out."""
 
     target: str
     stream: bool | None = None
     family: Family | None = None
-    exclude: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()  #: Names and patterns, as the next two
     include: tuple[str, ...] = ()
     always: tuple[str, ...] = ()
-    groups: str | Path | None = None
+    groups: str | Path | None = None  #: A file
     delimiter: str | None = None
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs.errors import SourceError
+from tvselect.inputs.frames import OBJECTS
 from tvselect.inputs.kinds import Field
 from tvselect.inputs.outcome import one_column
 from tvselect.inputs.table import Table, open_table
@@ -21,7 +22,6 @@ from tvselect.sources.chunks import Chunk, ChunkedSource, Pieces
 from tvselect.sources.columns import categorical_mask, choose_columns, hash_fields
 
 VALUES_AT_ONCE = 2**20
-OBJECTS = ("Object", "Unknown")
 
 
 @final

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tvselect.decoys import GaussianKnockoffs
 from tvselect.inputs.finite import refuse_nonfinite
-from tvselect.selectors.encoding.onehot import codes_of, one_hot
+from tvselect.selectors.features import codes_of, one_hot
 from tvselect.selectors.layout import decoy_name
 from tvselect.sources import Batch
 from tvselect.trees import Cuts

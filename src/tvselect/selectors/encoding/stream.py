@@ -9,15 +9,18 @@ category counts as missing.
 from __future__ import annotations
 
 import warnings
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.decoys import GaussianKnockoffs
+from tvselect.inputs import Table
+from tvselect.inputs.finite import refuse_nonfinite
 from tvselect.inputs.text import encode_text
 from tvselect.selectors.encoding.columns import ColumnEncoding
-from tvselect.selectors.encoding.onehot import one_hot
+from tvselect.selectors.features import read_features
 from tvselect.sources import Batch
 from tvselect.trees import bin_table
 
@@ -86,34 +89,23 @@ class StreamEncoder:
     def _settle(self, decoy_key: int) -> ColumnEncoding:
         numbers = np.concatenate(self.held_numbers).astype(np.float64)
         self._refuse_infinite(numbers)
-        feature_of: list[int] = []
-        levels: list[str] = []
-        columns: list[NDArray[np.float64]] = []
-        number_at, labels_at = iter(numbers.T), iter(self.held_labels)
-        for feature, is_text in enumerate(self.categorical):
-            if not is_text:
-                feature_of.append(feature)
-                levels.append("")
-                columns.append(next(number_at))
-                continue
-            text = encode_text(np.concatenate(next(labels_at)))
-            known = text.levels or ("",)
-            feature_of += [feature] * len(known)
-            levels += known
-            columns += list(one_hot(text.codes, len(known)).T)
+        texts = [encode_text(np.concatenate(pieces)) for pieces in self.held_labels]
+        features = read_features(Table.of_matrix(numbers, self.names, texts, self.categorical))
+        X, feature_of = features.X, features.feature_of
+        levels_of = iter([text.levels or ("",) for text in texts])
+        levels = [next(levels_of) if is_text else ("",) for is_text in self.categorical]
+        self._warn_of_empty(X, feature_of)
         decoy_of = np.empty(0, dtype=np.int64)
         knockoffs = None
         if self.decoys:
             decoy_of = np.flatnonzero(~self.categorical)
             knockoffs = GaussianKnockoffs.estimate(numbers)
-            columns += list(knockoffs.draw(numbers, decoy_key).T)
-        X = np.column_stack(columns)
-        self._warn_of_empty(X[:, : len(feature_of)], np.array(feature_of))
+            X = np.column_stack([X, knockoffs.draw(numbers, decoy_key)])
         X[:, np.isnan(X).all(axis=0)] = 0.0
         return ColumnEncoding(
             names=self.names,
-            feature_of=np.array(feature_of, dtype=np.int64),
-            levels=np.array(levels, dtype=np.str_),
+            feature_of=feature_of,
+            levels=np.array(list(chain.from_iterable(levels)), dtype=np.str_),
             categorical=self.categorical,
             cuts=bin_table(X, max_cuts=self.max_cuts).cuts,
             decoy_of=decoy_of,
@@ -121,16 +113,14 @@ class StreamEncoder:
         )
 
     def _refuse_infinite(self, numbers: NDArray[np.float64]) -> None:
+        names = [self.names[j] for j in np.flatnonzero(~self.categorical)]
+        refuse_nonfinite(numbers, names, takes_missing=True, takes_empty=True)
         with np.errstate(over="ignore", invalid="ignore"):
             span = np.fmax.reduce(numbers) - np.fmin.reduce(numbers)
-        for bad, what in (
-            (np.isinf(numbers).any(axis=0), "infinity"),
-            (np.isinf(span), "values further apart than a double can say"),
-        ):
-            places = np.flatnonzero(bad)
-            if places.size:
-                name = self.names[np.flatnonzero(~self.categorical)[places[0]]]
-                raise ValueError(f"X contains {what} in column {name!r}")
+        for j in np.flatnonzero(np.isinf(span)):
+            raise ValueError(
+                f"X contains values further apart than a double can say in column {names[j]!r}"
+            )
 
     def _warn_of_empty(self, X: NDArray[np.float64], feature_of: NDArray[np.int64]) -> None:
         empty = np.flatnonzero(np.isnan(X).all(axis=0)) if self.is_full else np.empty(0)
