@@ -161,7 +161,7 @@ class TestSelect:
     @pytest.mark.parametrize(
         ("name", "content", "expected"),
         [
-            ("g.json", "{", "is no JSON (line 1"),
+            ("g.json", "{", "is no JSON: Expecting property name"),
             ("g.json", '{"a": "b"}', "must look like"),
             ("g.json", '{"g": ["aa"]}', "did you mean 'a'?"),
             ("g.json", '{"g": ["a"], "h": ["a"]}', "puts column 'a' into groups 'g' and 'h'"),

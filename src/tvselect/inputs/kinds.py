@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
 import narwhals as nw
@@ -19,9 +21,12 @@ class Field(NamedTuple):
 
 
 def fields_of(names: Iterable[str], dtypes: Sequence[Any]) -> tuple[Field, ...]:
-    """Columns by their narwhals or Arrow types; equal types are looked at once."""
-    known = {dtype: (kind_of(dtype), str(dtype)) for dtype in set(dtypes)}
-    return tuple(Field(name, *known[dtype]) for name, dtype in zip(names, dtypes, strict=True))
+    """Columns by their narwhals or Arrow types; neighbours of one type are looked at once."""
+    fields: list[Field] = []
+    for dtype, alike in groupby(zip(names, dtypes, strict=True), key=itemgetter(1)):
+        kind, type = kind_of(dtype), str(dtype)
+        fields += [Field(name, kind, type) for name, _ in alike]
+    return tuple(fields)
 
 
 def kind_of(dtype: Any) -> Kind:

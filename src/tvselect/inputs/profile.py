@@ -74,14 +74,14 @@ def profile_numbers(
     """
     n_rows = block.shape[1]
     left_out = {}
-    for j in np.flatnonzero(found.low >= found.high):
+    for j in np.flatnonzero(found.low >= found.high).tolist():
         left_out[names[j]] = LeftOut("no value")
         if found.low[j] == found.high[j]:
             left_out[names[j]] = LeftOut("constant", f"{found.low[j]:g}")
     if n_rows < FEW_ROWS:
         return left_out
     counts_rows = np.isin(found.low, (0.0, 1.0)) & (found.high - found.low == n_rows - 1)
-    for j in np.flatnonzero(is_whole & (found.low < found.high)):
+    for j in np.flatnonzero(is_whole & (found.low < found.high)).tolist():
         named = is_id(names[j])
         if not counts_rows[j] and not named:
             continue
@@ -101,7 +101,7 @@ def profile_text(name: str, column: TextColumn) -> tuple[LeftOut | None, str | N
     n = int(times.sum())
     if n == 0:
         return LeftOut("no value"), None
-    numbers = numbers_of_levels(texts)
+    numbers = np.array([number_of(text) for text in texts])
     is_number = ~np.isnan(numbers)
     if times[is_number].sum() >= SHARE_OF_NUMBERS * n:
         odd = next((text for text, good in zip(texts, is_number, strict=True) if not good), "")
@@ -126,13 +126,8 @@ def profile_days(name: str, values: NDArray[np.float64]) -> LeftOut | None:
 
 def text_to_numbers(column: TextColumn) -> NDArray[np.float64]:
     """Text as finite numbers, NaN where it is none."""
-    numbers = np.append(numbers_of_levels(column.levels), np.nan)
+    numbers = np.array([*map(number_of, column.levels), np.nan])
     return np.where(np.isinf(numbers), np.nan, numbers)[column.codes]
-
-
-def numbers_of_levels(levels: Sequence[str]) -> NDArray[np.float64]:
-    """Texts as numbers, NaN where they are none."""
-    return np.array([_number(text) for text in levels], dtype=np.float64)
 
 
 def is_id(name: str) -> bool:
@@ -145,7 +140,8 @@ def _is_many(n_distinct: int, n_rows: int) -> bool:
     return n_distinct > max(2 * FEW_ROWS, n_rows // 20) or n_distinct == n_rows
 
 
-def _number(text: str) -> float:
+def number_of(text: str) -> float:
+    """The number that a text reads as; NaN where it is none."""
     try:
         return float(text.replace("_", "x"))
     except ValueError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from tvselect.inputs.arrow import as_days, as_text
 from tvselect.inputs.facts import ColumnFacts, LeftOut, ReadingMode, TableFacts
 from tvselect.inputs.outcome import Family
 from tvselect.inputs.profile import (
+    number_of,
     profile_days,
     profile_numbers,
     profile_text,
@@ -26,7 +28,7 @@ from tvselect.report.decisions import listed, why_left_out
 from tvselect.runs.data import RawTable, split
 from tvselect.runs.errors import RunError, hint
 from tvselect.runs.names import expand, read_groups
-from tvselect.runs.outcome import is_number, profile_outcome
+from tvselect.runs.outcome import profile_outcome
 from tvselect.runs.plan import Plan
 from tvselect.sources import open_files
 from tvselect.sources.arrow import arrow_errors
@@ -240,7 +242,7 @@ def _without_wanted(left_out: Mapping[str, LeftOut], wanted: set[str]) -> dict[s
 
 
 def _no_target(target: str, names: Sequence[str], path: str) -> str:
-    without_header = len(names) > 1 and all(is_number(name) for name in names)
+    without_header = len(names) > 1 and not any(math.isnan(number_of(name)) for name in names)
     remedy = "is its first line one of names? Add one" if without_header else hint(target, names)
     return f"no column named {target!r} in {path}; {remedy}"
 

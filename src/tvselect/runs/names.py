@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
+from tvselect.records import RecordError, parse_json, read_record
 from tvselect.runs.errors import RunError, hint
 
 
@@ -81,18 +80,11 @@ def read_groups(path: str | Path, names: Sequence[str]) -> dict[str, list[str]]:
 
 def _from_json(text: str, where: str) -> list[tuple[str, str]]:
     try:
-        data: Any = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise RunError(f"{where} is no JSON (line {error.lineno}: {error.msg})") from None
-    except (ValueError, RecursionError) as error:
-        raise RunError(f"{where} is no JSON that can be read ({error})") from None
-    is_groups = isinstance(data, dict) and all(
-        isinstance(members, list) and all(isinstance(m, str) for m in members)
-        for members in data.values()
-    )
-    if not is_groups:
-        raise RunError(f'{where} must look like {{"group": ["column", "column"]}}')
-    return [(label, member) for label, members in data.items() for member in members]
+        groups = read_record(dict[str, tuple[str, ...]], parse_json(text))
+    except RecordError as error:
+        shape = '{"group": ["column", "column"]}'
+        raise RunError(f"{where} must look like {shape}, but {error}") from None
+    return [(label, member) for label, members in groups.items() for member in members]
 
 
 def _from_csv(text: str, where: str) -> list[tuple[str, str]]:

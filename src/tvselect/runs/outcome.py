@@ -11,6 +11,7 @@ from tvselect.inputs.arrow import as_target
 from tvselect.inputs.facts import OutcomeProfile
 from tvselect.inputs.kinds import kind_of
 from tvselect.inputs.outcome import Family, TextOutcomeError, missing_mask
+from tvselect.inputs.profile import number_of
 from tvselect.report.decisions import listed
 from tvselect.runs.errors import RunError
 
@@ -64,7 +65,8 @@ def profile_outcome(
 
 
 def _about_text(what: str, texts: list[Any]) -> str:
-    odd = [i for i, text in enumerate(texts) if text is not None and not is_number(text)]
+    numbers = [0.0 if text is None else number_of(text.replace("_", "")) for text in texts]
+    odd = np.flatnonzero(np.isnan(numbers)).tolist()
     if not odd:
         return (
             f"{what} holds numbers that are written in several ways, such as {texts[0]!r}; write "
@@ -81,12 +83,3 @@ def _about_text(what: str, texts: list[Any]) -> str:
         f"({listed(levels, MOST_CLASSES)}); it must be a number or have two classes: "
         "add a 0/1 column for one of them"
     )
-
-
-def is_number(text: Any) -> bool:
-    """Whether a text reads as a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import CodeType
 from typing import Any
 
@@ -24,8 +24,10 @@ def fingerprint(known: Mapping[str, Any]) -> str:
 def identity_of(data: Data) -> str:
     """Hash of a table and its outcome."""
     digest = hashlib.sha256()
-    for text in _describe_columns(data):
-        digest.update(text.encode())
+    digest.update(f"{data.X.shape!r} {data.X.dtype.str}".encode())
+    for first in range(0, len(data.names), NAMES_AT_A_TIME):  # there may be millions of names
+        names = "".join(f"\0{name}" for name in data.names[first : first + NAMES_AT_A_TIME])
+        digest.update(names.encode("utf-8", "surrogatepass"))
     X = data.X
     if X.nbytes >= LARGE and X.flags.f_contiguous and not X.flags.c_contiguous:
         X = X.T  # in a file, rows of such a table would be read from one end to the other
@@ -33,15 +35,6 @@ def identity_of(data: Data) -> str:
         digest.update(np.ascontiguousarray(block).data)
     digest.update(describe([data.outcome.values, data.sample_weight]).encode())
     return digest.hexdigest()
-
-
-def _describe_columns(data: Data) -> Iterator[str]:
-    """``repr`` of shape, type and names, in pieces: there may be millions of names."""
-    yield f"({data.X.shape!r}, {data.X.dtype.str!r}, ("
-    for first in range(0, len(data.names), NAMES_AT_A_TIME):
-        names = tuple(data.names[first : first + NAMES_AT_A_TIME])
-        yield (", " if first else "") + ", ".join(map(repr, names))
-    yield ",))" if len(data.names) == 1 else "))"
 
 
 def describe(value: Any) -> str:
