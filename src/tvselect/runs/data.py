@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs import Table
+from tvselect.inputs import Table, TextColumn
 from tvselect.inputs.arrow import as_days, as_matrix, as_target, as_text
 from tvselect.inputs.kinds import Field, fields_of
 from tvselect.inputs.outcome import missing_mask
@@ -73,19 +73,20 @@ class RawTable:
         All columns but the target.
     matrix : float64 array (rows, columns), by column
         The columns of numbers.
-    others : dict
-        The other ones as Arrow columns, by name.
+    texts, days : dict
+        Columns of text, and of dates as days since 1970-01-01, by name.
     target : pyarrow.ChunkedArray
     """
 
     fields: tuple[Field, ...]
     matrix: NDArray[np.float64]
-    others: dict[str, Any]
+    texts: dict[str, TextColumn]
+    days: dict[str, NDArray[np.float64]]
     target: Any
 
 
 def split(table: Any, target: str) -> RawTable:
-    """An Arrow table, its columns of numbers converted together."""
+    """The columns of an Arrow table, those of numbers converted together."""
     fields = fields_of(table.column_names, table.schema.types)
     place = next(j for j, field in enumerate(fields) if field.name == target)
     places = [j for j in range(len(fields)) if j != place]
@@ -95,7 +96,8 @@ def split(table: Any, target: str) -> RawTable:
     return RawTable(
         fields=tuple(fields[j] for j in places),
         matrix=np.asfortranarray(as_matrix(numbers), dtype=np.float64),
-        others={fields[j].name: table.column(j) for j in places if fields[j].kind != "number"},
+        texts={fields[j].name: as_text(table[j]) for j in places if fields[j].kind == "text"},
+        days={fields[j].name: as_days(table[j]) for j in places if fields[j].kind == "date"},
         target=table.column(place),
     )
 
@@ -105,11 +107,10 @@ def _convert(plan: Plan, raw: RawTable) -> tuple[Table, NDArray[Any]]:
     chosen, facts = set(plan.columns), plan.facts
     used = np.array([f.name in chosen for f in raw.fields if f.kind == "number"], dtype=np.bool_)
     plain = raw.matrix if used.all() else raw.matrix[:, used]
-    kinds = {f.name: f.kind for f in raw.fields if f.kind != "number"}
     categorical = np.array(
-        [kinds.get(name) == "text" and name not in facts.numbers for name in plan.columns]
+        [name in raw.texts and name not in facts.numbers for name in plan.columns], dtype=np.bool_
     )
-    texts = [as_text(raw.others[plan.columns[j]]) for j in np.flatnonzero(categorical)]
+    texts = [raw.texts[plan.columns[j]] for j in np.flatnonzero(categorical)]
     matrix = _with_converted(plan, raw, plain, categorical)
     for name in facts.infinite:
         place = np.count_nonzero(~categorical[: plan.columns.index(name)])
@@ -128,10 +129,9 @@ def _with_converted(
     if plain.shape[1] == len(names):
         return plain
     out = np.empty((len(plain), len(names)), order="F")
-    converted = np.array([name in raw.others for name in names], dtype=np.bool_)
-    out[:, ~converted] = plain
-    for place in np.flatnonzero(converted):
-        column = raw.others[names[place]]
-        is_text = names[place] in plan.facts.numbers
-        out[:, place] = text_to_numbers(as_text(column)) if is_text else as_days(column)
+    converted = raw.days | {n: text_to_numbers(raw.texts[n]) for n in plan.facts.numbers}
+    is_converted = np.array([name in converted for name in names], dtype=np.bool_)
+    out[:, ~is_converted] = plain
+    for place in np.flatnonzero(is_converted):
+        out[:, place] = converted[names[place]]
     return out

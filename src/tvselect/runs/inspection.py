@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs.arrow import as_days, as_text
 from tvselect.inputs.facts import ColumnFacts, LeftOut, ReadingMode, TableFacts
 from tvselect.inputs.outcome import Family
 from tvselect.inputs.profile import (
@@ -88,8 +87,7 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
     unwanted = set(expand(options.exclude, others, "--exclude", path))
     if both := sorted(wanted & unwanted):
         raise RunError(f"column {both[0]!r} is excluded and included; choose one")
-    with arrow_errors(f"{path} cannot be read", "mend it, or leave columns out with {columns}"):
-        found = profile_columns(raw, unwanted)
+    found = profile_columns(raw, unwanted)
     if mode.stream:
         found = _on_a_stream(found, len(raw.matrix))
     left_out = _without_wanted(found.left_out, wanted)
@@ -178,24 +176,22 @@ def profile_columns(raw: RawTable, unwanted: Collection[str] = ()) -> ColumnFact
     for name, kind, type in raw.fields:
         if kind == "number":
             continue
-        column, why = raw.others[name], None
-        if column.null_count:
-            missing.add(name)
-        if column.null_count == len(column):
-            why = LeftOut("no value")
-        elif kind == "date":
+        why: LeftOut | None = LeftOut("other type", type)
+        lacks = np.zeros(0, dtype=np.bool_)
+        if kind == "date":
             dates.append(name)
-            why = profile_days(name, as_days(column))
+            why = profile_days(name, raw.days[name])
+            lacks = np.isnan(raw.days[name])
         elif kind == "text":
-            why, odd_cell = profile_text(name, text := as_text(column))
+            why, odd_cell = profile_text(name, text := raw.texts[name])
+            lacks = text.codes < 0
             if odd_cell is not None:
                 numbers[name] = odd_cell
-                if np.isnan(text_to_numbers(text)).any():
-                    missing.add(name)
-        else:
-            why = LeftOut("other type", type)
+                lacks = np.isnan(text_to_numbers(text))
         if why is not None:
             left_out[name] = why
+        if lacks.any():
+            missing.add(name)
     order = [field.name for field in raw.fields]
     return ColumnFacts(
         left_out={n: left_out[n] for n in order if n in left_out and n not in unwanted},

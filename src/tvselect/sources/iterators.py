@@ -91,7 +91,15 @@ class IteratorSource(ChunkedSource):
     def _read(self, items: Iterator[Any]) -> Iterator[TableChunk]:
         """The tables as chunks, each compared with the first."""
         came = False
-        for number, item in _numbered(items):
+        for number in count(1):
+            try:
+                item = next(items, ENDED)
+            except Exception as error:
+                if isinstance(error, OSError) or type(error).__module__.split(".")[0] in READERS:
+                    raise SourceError(f"chunk {number} cannot be read: {error}") from error
+                raise
+            if item is ENDED:
+                break
             chunk = self._as_chunk(item, f"chunk {number}")
             if chunk is not None:
                 came = True
@@ -130,19 +138,6 @@ class IteratorSource(ChunkedSource):
             f"{what} is a {type(item).__name__}; the stream must give pairs (X, y), or data "
             "frames or Arrow tables with target="
         )
-
-
-def _numbered(items: Iterator[Any]) -> Iterator[tuple[int, Any]]:
-    for number in count(1):
-        try:
-            item = next(items, ENDED)
-        except Exception as error:
-            if isinstance(error, OSError) or type(error).__module__.split(".")[0] in READERS:
-                raise SourceError(f"chunk {number} cannot be read: {error}") from error
-            raise
-        if item is ENDED:
-            return
-        yield number, item
 
 
 def _start(data: Any) -> Iterator[Any]:

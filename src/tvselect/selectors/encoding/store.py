@@ -22,6 +22,8 @@ STORED = {
     "knockoffs": "|u1",
 }  # fmt: skip
 
+CUTS = ("n_cuts", "low", "step", "starts", "halfway")
+
 
 def store_encoder(encoder: StreamEncoder) -> bytes:
     """All that a resumed run needs to go on."""
@@ -34,11 +36,7 @@ def store_encoder(encoder: StreamEncoder) -> bytes:
         "settings": np.array(seen),
         "feature_of": e.feature_of,
         "levels": e.levels,
-        "n_cuts": e.cuts.n_cuts,
-        "low": e.cuts.low,
-        "step": e.cuts.step,
-        "starts": e.cuts.starts,
-        "halfway": e.cuts.halfway,
+        **{name: getattr(e.cuts, name) for name in CUTS},
         "knockoffs": np.frombuffer(e.knockoffs.to_bytes() if e.knockoffs else b"", np.uint8),
     }
     if not encoder.is_full:
@@ -82,7 +80,7 @@ def restore_encoder(blob: bytes) -> StreamEncoder:
         knockoffs = GaussianKnockoffs.from_bytes(arrays["knockoffs"].tobytes())
         _demand(knockoffs.mean.size == decoy_of.size, "knockoffs")
     n_columns = arrays["n_cuts"].size
-    cuts = {name: arrays[name] for name in ("n_cuts", "low", "step", "starts", "halfway")}
+    cuts = {name: arrays[name] for name in CUTS}
     encoder.encoding = ColumnEncoding(
         names=names,
         feature_of=arrays["feature_of"],
