@@ -7,6 +7,7 @@ OPTIONS = {
     "family": "--family gaussian",
     "batch_size": "--batch-size",
     "delimiter": "--sep",
+    "format": "save it as .csv, .tsv, .parquet, .feather or .arrow",
     "stream": "say --stream",
 }
 """How parameters of Python are spelt here."""
@@ -16,13 +17,7 @@ def explain(error: Exception) -> str:
     """What is wrong and what to do about it."""
     from tvselect.inputs.errors import InputError
     from tvselect.runners import WorkerError
-    from tvselect.sources.opening import UnknownFormatError
 
-    if isinstance(error, UnknownFormatError):
-        return (
-            f"{error.where}: a file ending in {error.suffix!r} cannot be read; save it as .csv, "
-            ".tsv, .parquet, .feather or .arrow"
-        )
     if isinstance(error, MemoryError):
         return "the table does not fit into memory; say --stream"
     if isinstance(error, OSError) and error.strerror and error.filename:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.errors import SourceError
 from tvselect.inputs.kinds import kind_of
 from tvselect.inputs.text import TextColumn
 
@@ -22,6 +25,17 @@ def load(module: str) -> Any:
         raise ModuleNotFoundError(
             "reading files needs pyarrow: pip install 'tvselect[stream]'"
         ) from None
+
+
+@contextmanager
+def arrow_errors(what: str, remedy: str) -> Iterator[None]:
+    """Turn pyarrow's errors into a SourceError that says where and what to do."""
+    exceptions = (load("pyarrow").ArrowException, OSError, UnicodeDecodeError, LookupError)
+    try:
+        yield
+    except exceptions as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(". ")
+        raise SourceError(f"{what}: {reason}", remedy) from error
 
 
 def as_matrix(table: Any) -> NDArray[np.floating[Any]]:

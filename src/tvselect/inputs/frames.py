@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import arrow
-from tvselect.inputs.errors import ColumnTypeError
 from tvselect.inputs.kinds import fields_of
 from tvselect.inputs.text import Rows, TextColumn, encode_text
 from tvselect.inputs.values import floats_of_objects
@@ -49,11 +48,7 @@ class Frame:
             out[:, ~objects] = self.numbers(places[~objects], rows)
         for place in np.flatnonzero(objects):
             values = self._frame[:, int(places[place])].to_numpy()[rows]
-            try:
-                out[:, place] = floats_of_objects(values)
-            except (TypeError, ValueError):
-                name = self.fields[places[place]].name
-                raise no_numbers(self._what, name, "mixed or text") from None
+            out[:, place] = floats_of_objects(values, self._what, self.fields[places[place]].name)
         return out
 
     def text(self, column: int) -> TextColumn:
@@ -104,14 +99,6 @@ def labels_of(series: nw.Series[Any]) -> NDArray[np.object_]:
     labels[:] = series.cast(nw.String).to_list()
     labels[series.is_null().to_numpy()] = None
     return labels
-
-
-def no_numbers(what: str, name: str, kind: str) -> ColumnTypeError:
-    """The error of a column that should hold numbers."""
-    return ColumnTypeError(
-        f"column {name!r} of {what} holds no numbers ({kind})",
-        "encode it as numbers (for instance one column per category) or leave it out",
-    )
 
 
 def _sliced(table: Any, rows: slice) -> Any:

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs.errors import ColumnTypeError, SourceError
-from tvselect.inputs.frames import Columns, Frame, no_numbers
+from tvselect.inputs.frames import Columns, Frame
 from tvselect.inputs.kinds import Field
 from tvselect.inputs.names import Numbered
 from tvselect.inputs.text import ALL, Rows, TextColumn
-from tvselect.inputs.values import as_array, floats_of_objects
+from tvselect.inputs.values import as_array, floats_of_objects, no_numbers
 
 Block = NDArray[np.float64]
 
@@ -237,15 +237,7 @@ def _from_array(X: Any, what: str) -> Table:
         raise TypeError(f"{what} holds complex numbers")
     names = Numbered(array.shape[1])
     if array.dtype.kind not in "biuf":
-        array = _floats(array, names, what)
+        columns = enumerate(array.T)
+        floats = [floats_of_objects(values, what, names[j]) for j, values in columns]
+        array = np.array(floats).reshape(array.shape[::-1]).T
     return Table.of_matrix(array, names, named=False)
-
-
-def _floats(array: NDArray[Any], names: Sequence[str], what: str) -> Block:
-    out = np.empty(array.shape, order="F")
-    for place, values in enumerate(array.T):
-        try:
-            out[:, place] = floats_of_objects(values)
-        except (TypeError, ValueError):
-            raise no_numbers(what, names[place], "mixed or text") from None
-    return out

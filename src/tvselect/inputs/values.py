@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.errors import ColumnTypeError
+
 
 def as_array(values: Any, what: str) -> NDArray[Any]:
     """Array of the values; masked ones are missing, numbers next to text stay numbers.
@@ -39,18 +41,21 @@ def is_text(value: Any) -> bool:
     return isinstance(value, str | bytes)
 
 
-def floats_of_objects(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Floats of a column of any objects.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When one of them is no number.
-    """
-    if values.dtype.kind in "USmMc":
-        raise TypeError
-    if values.dtype.kind == "O":
-        if any(is_text(v) for v in values):
+def floats_of_objects(values: NDArray[Any], what: str, name: str) -> NDArray[np.float64]:
+    """Floats of a column of any objects, or the error that it holds something else."""
+    try:
+        if values.dtype.kind in "USmMc" or (values.dtype.kind == "O" and any(map(is_text, values))):
             raise TypeError
-        values = np.array([np.nan if is_null(v) else v for v in values], dtype=np.float64)
-    return values.astype(np.float64, copy=False)
+        if values.dtype.kind == "O":
+            values = np.array([np.nan if is_null(v) else v for v in values], dtype=np.float64)
+        return values.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise no_numbers(what, name, "mixed or text") from None
+
+
+def no_numbers(what: str, name: str, kind: str) -> ColumnTypeError:
+    """The error of a column that should hold numbers."""
+    return ColumnTypeError(
+        f"column {name!r} of {what} holds no numbers ({kind})",
+        "encode it as numbers (for instance one column per category) or leave it out",
+    )

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.arrow import arrow_errors
 from tvselect.inputs.facts import ColumnFacts, LeftOut, ReadingMode, TableFacts
 from tvselect.inputs.outcome import Family
 from tvselect.inputs.profile import (
@@ -30,7 +31,6 @@ from tvselect.runs.names import expand, read_groups
 from tvselect.runs.outcome import profile_outcome
 from tvselect.runs.plan import Plan
 from tvselect.sources import open_files
-from tvselect.sources.arrow import arrow_errors
 from tvselect.sources.csv import CsvFiles
 from tvselect.sources.stored import TableFiles
 

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from operator import index
+from threading import Lock
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.arrow import arrow_errors, as_numbers, as_target, as_text
+from tvselect.inputs.errors import SourceError
+from tvselect.inputs.frames import Columns
+from tvselect.inputs.kinds import Field
 from tvselect.inputs.outcome import missing_mask
 from tvselect.inputs.table import Table
 from tvselect.inputs.text import Rows
 from tvselect.sources.base import Batch, Source
+from tvselect.sources.columns import categorical_mask
 
 ONLY_ONCE = (
     "an iterator can be read only once; for further rounds pass a function that returns a new "
@@ -155,6 +161,53 @@ def cut(
                 del full
     if held > 0 and skip == 0:
         yield Pieces(pieces, held)
+
+
+def lazy_chunk(
+    read: Callable[[str], Any], fields: Sequence[Field], n_rows: int, where: str, lock: Lock
+) -> Chunk:
+    """Columns that are read when first asked for, and kept as long as the chunk.
+
+    Parameters
+    ----------
+    read : callable
+        ``read(name)``: the Arrow array of a column.
+    fields : sequence of Field
+        The last one is the target.
+    n_rows : int
+    where : str
+        The chunk's name in error messages.
+    lock : Lock
+        Held while reading; chunks that share a reader share it.
+    """
+    names = tuple(field.name for field in fields)
+    kept: dict[str, Any] = {}
+
+    def column(name: str, convert: Callable[[Any], Any]) -> Any:
+        with lock:
+            if name not in kept:
+                what = f"column {name!r} of {where} cannot be read"
+                with arrow_errors(what, "the file is damaged or has changed; write it again"):
+                    values = read(name)
+                    if len(values) != n_rows:
+                        raise SourceError(f"{what}: the file has changed; start again")
+                    kept[name] = convert(values)
+            return kept[name]
+
+    def numbers(columns: Columns, rows: Rows) -> NDArray[np.floating[Any]]:
+        places = range(len(names) - 1)[columns] if isinstance(columns, slice) else columns
+        parts = [column(names[j], as_numbers)[rows] for j in places]
+        with np.errstate(invalid="ignore"):  # a signalling NaN is a missing value like others
+            return np.array(parts).T
+
+    table = Table(
+        n_rows,
+        names[:-1],
+        numbers,
+        categorical=categorical_mask(fields[:-1]),
+        text=lambda j: column(names[j], as_text),
+    )
+    return Chunk(table, lambda: column(names[-1], as_target))
 
 
 def _join(parts: list[NDArray[Any]]) -> NDArray[Any]:

@@ -17,11 +17,10 @@ import numpy as np
 from tvselect.inputs.arrow import load
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.kinds import Field, fields_of
-from tvselect.sources.arrow import lazy_chunk, pooled
-from tvselect.sources.chunks import Chunk
+from tvselect.sources.chunks import Chunk, lazy_chunk
 from tvselect.sources.columns import compare_columns
 from tvselect.sources.files import DataFile
-from tvselect.sources.stored import TableFiles
+from tvselect.sources.stored import TableFiles, pooled
 
 HEAD = 2**20
 BLOCK = 2**20

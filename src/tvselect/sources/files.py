@@ -10,9 +10,8 @@ from hashlib import sha256
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
-from tvselect.inputs.arrow import load
+from tvselect.inputs.arrow import arrow_errors, load
 from tvselect.inputs.errors import SourceError
-from tvselect.sources.arrow import arrow_errors
 
 ENDS = 64 * 1024
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]

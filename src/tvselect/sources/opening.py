@@ -84,21 +84,6 @@ def open_source(
     return IteratorSource(data, target, columns=columns)
 
 
-class UnknownFormatError(SourceError):
-    """A file whose extension says no format that can be read.
-
-    Attributes
-    ----------
-    where, suffix : str
-    """
-
-    def __init__(
-        self, problem: str, remedy: str = "", *, where: str = "", suffix: str = ""
-    ) -> None:
-        super().__init__(problem, remedy)
-        self.where, self.suffix = where, suffix
-
-
 def open_files(
     paths: Paths,
     *,
@@ -133,12 +118,7 @@ def _format_of(files: Sequence[DataFile], where: str) -> Format:
     suffixes = sorted({_suffix(file.path) for file in files})
     for suffix in suffixes:
         if suffix not in by_suffix:
-            raise UnknownFormatError(
-                f"files ending in {suffix!r} cannot be read; known are {', '.join(by_suffix)}",
-                "say format= if the extension is wrong",
-                where=where,
-                suffix=suffix,
-            )
+            raise SourceError(f"{where}: a file ending in {suffix!r} cannot be read", "{format}")
     formats = {by_suffix[suffix] for suffix in suffixes}
     if len(formats) > 1:
         raise SourceError(f"the files are of several formats ({', '.join(suffixes)})")

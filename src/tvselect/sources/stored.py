@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from hashlib import file_digest, sha256
+from itertools import chain
 from typing import Any, final
 
 import numpy as np
 
+from tvselect.inputs.arrow import arrow_errors, load
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.kinds import Field
-from tvselect.sources.arrow import arrow_errors
 from tvselect.sources.chunks import Chunk, ChunkedSource
 from tvselect.sources.columns import (
     categorical_mask,
@@ -95,6 +96,19 @@ class TableFiles(ABC):
             f"{where or self.where} cannot be read as {self.format}",
             "it is damaged, cut off or of another format: write it again or leave it out",
         )
+
+
+def pooled(blocks: Iterable[Any], least: int) -> Iterator[Any]:
+    """Record batches put together to tables of at least some rows."""
+    pa = load("pyarrow")
+    held: list[Any] = []
+    for block in chain(blocks, [None]):
+        if block is not None:
+            held.append(pa.Table.from_batches([block]))
+        n_rows = sum(map(len, held))
+        if n_rows >= least or (block is None and n_rows > 0):
+            yield pa.concat_tables(held, promote_options="permissive")
+            held = []
 
 
 @final
