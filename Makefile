@@ -2,7 +2,10 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Bytecode is kept whatever the shell says: without it every start of Python compiles its libraries.
+export PYTHONDONTWRITEBYTECODE :=
 RUN := $(BIN)/python
+PYTEST := $(RUN) -m pytest -n auto --dist worksteal -m "not long"
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
 .DEFAULT_GOAL := help
@@ -37,12 +40,12 @@ demo: $(VENV)/.cli  ## Select from 10,000 columns, five of which matter; leaves 
 	$(BIN)/tvs demo
 
 test: $(VENV)/.dev  ## All tests but the long ones, minutes; then the kernels as plain Python
-	$(RUN) -m pytest -n auto -m "not long"
-	$(RUN) -m pytest -q --doctest-glob='*.md' README.md docs
-	NUMBA_DISABLE_JIT=1 $(RUN) -m pytest -q -m "not long" tests/inputs tests/trees
+	$(PYTEST)
+	$(PYTEST) -q --doctest-glob='*.md' README.md docs
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -q tests/inputs tests/trees
 
 test-study: $(VENV)/.dev  ## The tests of the study, a package of its own, 2 minutes; TESTS=study
-	$(RUN) -m pytest -n auto -m "not long" $(or $(TESTS),study)
+	$(PYTEST) $(or $(TESTS),study)
 
 lint: $(VENV)/.dev  ## ruff and the direction of imports
 	$(BIN)/ruff check .

@@ -43,7 +43,7 @@ def pytest_sessionfinish(session, exitstatus):
     RESULTS.write_text("\n".join(lines))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cluster():
     """Two Dask worker processes of one thread each."""
     distributed = pytest.importorskip("distributed", reason="needs dask")

@@ -6,8 +6,8 @@ import tvselect.runs.pages
 from tests.cli.makers import QuickFindings, quick_gather, quick_render
 from tvselect.cli import main
 
+tvselect.runs.pages.gather = quick_gather
+tvselect.runs.pages.render = quick_render
+tvselect.runs.pages.Findings = QuickFindings
 if __name__ == "__main__":
-    tvselect.runs.pages.gather = quick_gather
-    tvselect.runs.pages.render = quick_render
-    tvselect.runs.pages.Findings = QuickFindings
     sys.exit(main())

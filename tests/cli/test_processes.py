@@ -162,12 +162,21 @@ def test_a_reader_that_goes_away_is_no_error(here):
     assert b"BrokenPipe" not in done.stderr
 
 
-def on_a_terminal(arguments):
-    """What someone at a terminal sees, and the exit code."""
+ON_A_TERMINAL = """
+import json, sys
+from tests.cli.quick import main
+
+for command in json.loads(sys.argv[1]):
+    print("ended with", main(command), flush=True)
+"""
+
+
+def on_a_terminal(*commands):
+    """What someone at a terminal sees of each command, one process for all."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(ROOT)
-        os.execv(sys.executable, [sys.executable, "-m", "tests.cli.quick", *arguments])
+        os.execv(sys.executable, [sys.executable, "-c", ON_A_TERMINAL, json.dumps(commands)])
     size = struct.pack("HHHH", 40, 100, 0, 0)
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, size)
     seen = b""
@@ -178,15 +187,22 @@ def on_a_terminal(arguments):
         pass
     finally:
         os.close(terminal)
-    return seen.decode(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    *screens, rest = seen.decode().split("ended with 0\r\n")
+    assert (len(screens), rest) == (len(commands), "")
+    return screens
 
 
 @pytest.mark.filterwarnings("ignore:.*forkpty.*:DeprecationWarning")
 def test_on_a_terminal(here):
     path = write(here / "t.csv", make_table().append_column("id", [list(range(0, 360, 3))]))
     arguments = ["select", str(path), "-t", "y", *OPTIONS, "--plays", "60"]
-    seen, code = on_a_terminal([*arguments, "--out", str(here / "run")])
-    assert code == 0
+    run, again = str(here / "run"), str(here / "again")
+    talkative, quiet, compared = on_a_terminal(
+        [*arguments, "--out", run],
+        [*arguments, "--quiet", "--out", again],
+        ["compare", run, again],
+    )
     for part in (
         "Left out: 'id', an identifier by its name.",
         "60/60",
@@ -195,14 +211,12 @@ def test_on_a_terminal(here):
         "████",
         "report.html",
     ):
-        assert part in seen
-    seen, code = on_a_terminal([*arguments, "--quiet", "--out", str(here / "again")])
-    assert "60/60" not in seen
-    assert "Left out" not in seen
-    assert "95 % interval" in seen
-    seen, code = on_a_terminal(["compare", str(here / "run"), str(here / "again")])
-    assert "Same data, same settings." in seen
-    assert "Jaccard index 1.00" in seen
+        assert part in talkative
+    assert "60/60" not in quiet
+    assert "Left out" not in quiet
+    assert "95 % interval" in quiet
+    assert "Same data, same settings." in compared
+    assert "Jaccard index 1.00" in compared
 
 
 def test_the_entry_point_is_main():

@@ -23,6 +23,9 @@ from tvselect.trees.state import (
     with_more_room,
 )
 
+# As the kernels under test are compiled: arrays come from Python, none are counted.
+without_counts = numba.njit(nogil=True, error_model="numpy", _nrt=False)
+
 
 def prior_of(setting: Setting, family: str = "gaussian") -> Prior:
     spread = 3.0 if family == "probit" else 0.5
@@ -72,7 +75,7 @@ def with_ample_room(chain: Sampler) -> Sampler:
     return chain
 
 
-@numba.njit(nogil=True)
+@without_counts
 def collect_statistics(rng, design, prior, chain, trace, n_draws, thin, out):
     """Splits, greatest depth, place of theta, splits by column, every ``thin`` iterations."""
     for r in range(n_draws):
@@ -96,10 +99,9 @@ def chain_statistics(chain: Sampler, n_draws, thin):
     return out
 
 
-@numba.njit(nogil=True)
-def collect_shapes(rng, design, prior, chain, trace, n_draws, thin, base, out):
+@without_counts
+def collect_shapes(rng, design, prior, chain, trace, n_draws, thin, base, stack, out):
     """Every tree as one number: its preorder in digits, 0 for a leaf."""
-    stack = np.zeros(64, dtype=np.int64)
     nodes = chain.trees.nodes
     for r in range(n_draws):
         chain.tally.whole[N_DONE] = 0
@@ -124,7 +126,9 @@ def collect_shapes(rng, design, prior, chain, trace, n_draws, thin, base, out):
 
 def chain_shapes(chain: Sampler, n_draws, thin, base):
     out = np.zeros((n_draws, chain.chain.trees.splits.size), dtype=np.int64)
+    stack = np.zeros(64, dtype=np.int64)
     collect_shapes(
-        chain.rng, chain.design, chain.prior, chain.chain, chain.trace, n_draws, thin, base, out
-    )
+        chain.rng, chain.design, chain.prior, chain.chain, chain.trace, n_draws, thin, base, stack,
+        out,
+    )  # fmt: skip
     return out

@@ -10,6 +10,7 @@ column used. What survives has the joint law written down in
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import NamedTuple
 
 import numba
@@ -80,6 +81,7 @@ def make_setting(
     )
 
 
+@cache
 def theta_grid(n_columns, a=0.5, b=1.0, floor=0.001, size=1000):
     cut = stats.beta(a, b).cdf(floor)
     u = stats.beta(a, b).ppf(cut + (1 - cut) * (np.arange(size) + 0.5) / size)
@@ -87,9 +89,9 @@ def theta_grid(n_columns, a=0.5, b=1.0, floor=0.001, size=1000):
 
 
 class Forest(NamedTuple):
-    """One direct draw: nodes in preorder, a leaf has column -1."""
+    """Direct draws: nodes in preorder, a leaf has column -1."""
 
-    theta_index: int
+    theta_index: np.ndarray
     columns: np.ndarray
     cuts: np.ndarray
     missing_left: np.ndarray
@@ -110,17 +112,24 @@ def draw_forest(
     high = np.zeros((MAX_NODES, n_columns), dtype=np.int64)
     stack = np.zeros(MAX_NODES, dtype=np.int64)
     level = np.zeros(MAX_NODES, dtype=np.int64)
-    s = np.full(n_columns, 1.0 / n_columns)
+    used = np.zeros(n_columns, dtype=np.bool_)
+    s = np.zeros(n_columns)
+    s[:] = 1.0 / n_columns
     while True:
         theta_index = int(rng.random() * thetas.shape[0])
         if sparse:
             share = thetas[theta_index] / n_columns
+            largest, total = -math.inf, 0.0
             for j in range(n_columns):
                 s[j] = math.log(rng.standard_gamma(share + 1.0)) + math.log(rng.random()) / share
-            s = np.exp(s - s.max())
-            s = s / s.sum()
+                largest = max(largest, s[j])
+            for j in range(n_columns):
+                s[j] = math.exp(s[j] - largest)
+                total += s[j]
+            for j in range(n_columns):
+                s[j] /= total
         allowed = True
-        used = np.zeros(n_columns, dtype=np.bool_)
+        used[:] = False
         for t in range(n_trees):
             n_nodes = 0
             top = 1
@@ -149,24 +158,23 @@ def draw_forest(
                     break
                 cut = low[place, j] + int(rng.random() * (high[place, j] - low[place, j]))
                 side = has_missing[j] and rng.random() < 0.5
-                right, left = top, top + 1
-                # The stack position doubles as the place of the node's rows and ranges;
-                # the left child is on top, so that nodes are visited in preorder.
-                rows = inside[place].copy()
-                lows, highs = low[place].copy(), high[place].copy()
+                # The stack position doubles as the place of the node's rows and ranges: the
+                # right child takes that of its parent. The left child is on top, so that
+                # nodes are visited in preorder.
+                right, left = place, top + 1
                 n_left = 0
                 n_right = 0
                 for i in range(n_rows):
                     goes_left = codes[j, i] <= cut or (codes[j, i] == MISSING and side)
-                    inside[left, i] = rows[i] and goes_left
-                    inside[right, i] = rows[i] and not goes_left
+                    inside[left, i] = inside[place, i] and goes_left
+                    inside[right, i] = inside[place, i] and not goes_left
                     n_left += inside[left, i]
                     n_right += inside[right, i]
                 if n_left < min_leaf or n_right < min_leaf:
                     allowed = False
                     break
-                low[left], high[left] = lows, highs
-                low[right], high[right] = lows, highs
+                for k in range(n_columns):
+                    low[left, k], high[left, k] = low[place, k], high[place, k]
                 high[left, j] = cut
                 low[right, j] = cut + 1
                 stack[top], level[top] = right, depth + 1
@@ -179,32 +187,46 @@ def draw_forest(
             if not allowed:
                 break
             sizes[t] = n_nodes
-        if allowed and rng.random() < np.prod(column_weights[used]):
+        weight = 1.0
+        for j in range(n_columns):
+            if used[j]:
+                weight *= column_weights[j]
+        if allowed and rng.random() < weight:
             return theta_index
 
 
-def empty_forest(n_trees):
-    shape = (n_trees, MAX_NODES)
-    return Forest(
-        0,
+@numba.njit(nogil=True)
+def draw_forests(
+    rng, codes, n_cuts, has_missing, thetas, sparse, n_trees, min_leaf, base, power,
+    column_weights, leaf_sd, theta_index, columns, cuts, missing_left, depths, means, sizes,
+):  # fmt: skip
+    """One forest after the other."""
+    for r in range(theta_index.shape[0]):
+        theta_index[r] = draw_forest(
+            rng, codes, n_cuts, has_missing, thetas, sparse, n_trees, min_leaf, base, power,
+            column_weights, leaf_sd, columns[r], cuts[r], missing_left[r], depths[r], means[r],
+            sizes[r],
+        )  # fmt: skip
+
+
+def simulate_forests(rng, setting, n_draws):
+    """Draws of the prior, one row of every array each."""
+    shape = (n_draws, setting.n_trees, MAX_NODES)
+    forests = Forest(
+        np.zeros(n_draws, dtype=np.int64),
         np.zeros(shape, dtype=np.int64),
         np.zeros(shape, dtype=np.int64),
         np.zeros(shape, dtype=np.bool_),
         np.zeros(shape, dtype=np.int64),
         np.zeros(shape),
-        np.zeros(n_trees, dtype=np.int64),
+        np.zeros(shape[:2], dtype=np.int64),
     )
-
-
-def simulate_forest(rng, setting):
-    """One draw of the prior."""
-    forest = empty_forest(setting.n_trees)
-    index = draw_forest(
+    draw_forests(
         rng, setting.codes, setting.table.cuts.n_cuts.astype(np.int64), setting.table.has_missing,
         theta_grid(setting.table.n_columns), setting.sparse, setting.n_trees, setting.min_leaf,
-        setting.base, setting.power, setting.column_weights, setting.leaf_sd, *forest[1:],
+        setting.base, setting.power, setting.column_weights, setting.leaf_sd, *forests,
     )  # fmt: skip
-    return forest._replace(theta_index=index)
+    return forests
 
 
 @numba.njit(nogil=True)
@@ -235,37 +257,21 @@ def forest_at(codes, forest):
     )
 
 
-@numba.njit(nogil=True)
-def simulate_statistics(
-    rng, n_draws, codes, n_cuts, has_missing, thetas, sparse, n_trees, min_leaf, base, power,
-    column_weights, columns, cuts, missing_left, depths, means, sizes,
-):  # fmt: skip
-    """Splits, greatest depth, splits by column, place of theta: one row per draw."""
-    n_columns = codes.shape[0]
-    out = np.zeros((n_draws, 3 + n_columns))
-    for r in range(n_draws):
-        index = draw_forest(
-            rng, codes, n_cuts, has_missing, thetas, sparse, n_trees, min_leaf, base, power,
-            column_weights, 1.0, columns, cuts, missing_left, depths, means, sizes,
-        )  # fmt: skip
-        for t in range(n_trees):
-            for node in range(sizes[t]):
-                out[r, 1] = max(out[r, 1], depths[t, node])
-                if columns[t, node] >= 0:
-                    out[r, 0] += 1
-                    out[r, 3 + columns[t, node]] += 1
-        out[r, 2] = index
-    return out
-
-
 def prior_statistics(rng, setting, n_draws):
-    forest = empty_forest(setting.n_trees)
-    return simulate_statistics(
-        rng, n_draws, setting.codes, setting.table.cuts.n_cuts.astype(np.int64),
-        setting.table.has_missing, theta_grid(setting.table.n_columns), setting.sparse,
-        setting.n_trees, setting.min_leaf, setting.base, setting.power, setting.column_weights,
-        *forest[1:],
-    )  # fmt: skip
+    """Splits, greatest depth, place of theta, splits by column: one row per draw."""
+    n_columns = setting.table.n_columns
+    out = np.zeros((n_draws, 3 + n_columns))
+    for start in range(0, n_draws, 10_000):
+        part = out[start : start + 10_000]
+        forests = simulate_forests(rng, setting, len(part))
+        is_node = np.arange(MAX_NODES) < forests.sizes[:, :, None]
+        columns = np.where(is_node, forests.columns, -1)
+        part[:, 0] = (columns >= 0).sum(axis=(1, 2))
+        part[:, 1] = np.where(is_node, forests.depths, 0).max(axis=(1, 2))
+        part[:, 2] = forests.theta_index
+        for j in range(n_columns):
+            part[:, 3 + j] = (columns == j).sum(axis=(1, 2))
+    return out
 
 
 def draw_sigma(rng, setting):

@@ -8,12 +8,11 @@ standard errors of their paired difference.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 
-from tests.exactness.chains import start
-from tests.exactness.simulate import draw_forest, empty_forest, make_setting, theta_grid
+from tests.exactness.chains import start, without_counts
+from tests.exactness.simulate import make_setting, simulate_forests
 from tvselect.trees.bits import overlaps, rows_at_most, sum_over, weighted_sum
 from tvselect.trees.dirichlet import count_split, draw_concentration
 from tvselect.trees.gibbs import run
@@ -45,7 +44,7 @@ KERNELS = {
 N_FUNCTIONS = 9
 
 
-@numba.njit(nogil=True)
+@without_counts
 def clear(chain):
     """Back to stumps with means zero."""
     trees, leaves, tally, _, _ = chain
@@ -59,11 +58,11 @@ def clear(chain):
     tally.whole[:] = 0
 
 
-@numba.njit(nogil=True)
-def plant(design, prior, chain, tree, columns, cuts, missing_left, means, size):
+@without_counts
+def plant(design, prior, chain, tree, columns, cuts, missing_left, means, size, stack):
     """Give a stump the shape and means of a tree in preorder."""
     trees, leaves, tally, response, proposal = chain
-    stack = np.zeros(128, dtype=np.int64)
+    stack[0] = 0
     top = 1
     for k in range(size):
         top -= 1
@@ -88,7 +87,7 @@ def plant(design, prior, chain, tree, columns, cuts, missing_left, means, size):
         top += 2
 
 
-@numba.njit(nogil=True)
+@without_counts
 def fresh_data(rng, prior, chain, mask, fit):
     """Data given the parameters: outcomes, or latents and their classes."""
     _, leaves, _, response, proposal = chain
@@ -102,7 +101,7 @@ def fresh_data(rng, prior, chain, mask, fit):
     use_response(response, leaves, proposal)
 
 
-@numba.njit(nogil=True)
+@without_counts
 def functions(chain, fit, mask, out):
     trees, leaves, tally, response, _ = chain
     forest_at_rows(leaves, fit)
@@ -128,36 +127,29 @@ def functions(chain, fit, mask, out):
     out[8] = fit[0]
 
 
-@numba.njit(nogil=True)
+@without_counts
 def replicates(
-    rng, design, prior, chain, trace, kernel, n_replicates, n_rounds, codes, n_cuts, has_missing,
-    thetas, sparse, n_trees, min_leaf, base, power, column_weights, leaf_sd, noise_df, noise_sum,
-    mask,
-    columns, cuts, missing_left, depths, means, sizes, before, after,
+    rng, design, prior, chain, trace, kernel, n_rounds, noise_df, noise_sum, mask, theta_index,
+    columns, cuts, missing_left, means, sizes, stack, fit, before, after,
 ):  # fmt: skip
     trees, leaves, tally, response, proposal = chain
-    fit = np.zeros(response.values.shape[0])
-    for r in range(n_replicates):
+    n_trees = trees.splits.shape[0]
+    for r in range(theta_index.shape[0]):
         clear(chain)
-        index = draw_forest(
-            rng, codes, n_cuts, has_missing, thetas, sparse, n_trees, min_leaf, base, power,
-            column_weights, leaf_sd, columns, cuts, missing_left, depths, means, sizes,
-        )  # fmt: skip
-        tally.whole[CONCENTRATION] = index
+        tally.whole[CONCENTRATION] = theta_index[r]
         response.real[PRECISION] = 1.0 if prior.probit else rng.chisquare(noise_df) / noise_sum
         for t in range(n_trees):
-            plant(design, prior, chain, t, columns[t], cuts[t], missing_left[t], means[t], sizes[t])
+            plant(
+                design, prior, chain, t, columns[r, t], cuts[r, t], missing_left[r, t],
+                means[r, t], sizes[r, t], stack,
+            )  # fmt: skip
         fresh_data(rng, prior, chain, mask, fit)
         functions(chain, fit, mask, before[r])
         for _ in range(n_rounds):
-            if kernel == TREE:
+            if kernel in (TREE, MEANS):
                 for t in range(n_trees):
-                    move(rng, design, prior, chain, t, 0)
-                    draw_leaf_means(
-                        rng, trees, leaves, t, prior.leaf_precision, response.real[PRECISION]
-                    )
-            elif kernel == MEANS:
-                for t in range(n_trees):
+                    if kernel == TREE:
+                        move(rng, design, prior, chain, t, 0)
                     draw_leaf_means(
                         rng, trees, leaves, t, prior.leaf_precision, response.real[PRECISION]
                     )
@@ -200,14 +192,15 @@ def z_scores(kernel, family, n_replicates):
     )
     before = np.zeros((n_replicates, N_FUNCTIONS))
     after = np.zeros((n_replicates, N_FUNCTIONS))
-    replicates(
-        rng, chain.design, chain.prior, chain.chain, chain.trace, KERNELS[kernel], n_replicates, 3,
-        setting.codes, setting.table.cuts.n_cuts.astype(np.int64), setting.table.has_missing,
-        theta_grid(3), setting.sparse, setting.n_trees, setting.min_leaf, setting.base,
-        setting.power, setting.column_weights, setting.leaf_sd, setting.noise_df, setting.noise_sum,
-        mask,
-        *empty_forest(setting.n_trees)[1:], before, after,
-    )  # fmt: skip
+    stack, fit = np.zeros(128, dtype=np.int64), np.zeros(chain.chain.response.values.size)
+    for first in range(0, n_replicates, 10_000):
+        part = slice(first, min(first + 10_000, n_replicates))
+        drawn = simulate_forests(rng, setting, part.stop - first)
+        replicates(
+            rng, chain.design, chain.prior, chain.chain, chain.trace, KERNELS[kernel], 3,
+            setting.noise_df, setting.noise_sum, mask, drawn.theta_index, drawn.columns, drawn.cuts,
+            drawn.missing_left, drawn.means, drawn.sizes, stack, fit, before[part], after[part],
+        )  # fmt: skip
     gap = after - before
     error = gap.std(axis=0, ddof=1) / np.sqrt(n_replicates)
     moved = error > 0

@@ -95,93 +95,89 @@ def test_fits_in_many_threads_find_what_each_finds_alone(tmp_path):
 INTERRUPTED = """
 import time, warnings
 
-play, journal, n_interrupts = globals()[sys.argv[1]], sys.argv[2], int(sys.argv[3])
-settings = json.loads(sys.argv[4])
 warnings.filterwarnings("ignore", "interrupted", RuntimeWarning)
 signal.signal(signal.SIGALRM, signal.default_int_handler)  # KeyboardInterrupt, as by Ctrl-C
-whole = bits(play(**settings))
-started = time.perf_counter()
-play(journal + "-timed", **settings)
-longest = time.perf_counter() - started
 
-def written():
+def written(journal, n_chains):
     if not os.path.exists(journal):
         return []
     with SqliteJournal(journal) as opened:
         return [
             (chain, play.number, play.arms.tolist(), play.rewards.tolist())
-            for chain in range(settings["n_chains"]) for play in opened.plays(chain)
+            for chain in range(n_chains) for play in opened.plays(chain)
         ]
 
-rng = np.random.default_rng(5)
-before, counts = [], {"returned": 0, "raised": 0, "ended": 0}
-while counts["returned"] + counts["raised"] < n_interrupts:
-    fitted = None
-    try:
-        signal.setitimer(signal.ITIMER_REAL, rng.uniform(0, longest) * rng.random() + 1e-6)
+def interrupt(play, journal, n_interrupts, n_chains, **settings):
+    settings["n_chains"] = n_chains
+    whole = bits(play(**settings))
+    started = time.perf_counter()
+    play(journal + "-timed", **settings)
+    longest = time.perf_counter() - started
+    rng = np.random.default_rng(5)
+    before, counts = [], {"returned": 0, "raised": 0, "ended": 0}
+    while counts["returned"] + counts["raised"] < n_interrupts:
+        fitted = None
         try:
-            fitted = play(journal, **settings)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-    except KeyboardInterrupt:
-        pass
-    now = written()
-    assert all(play in whole[0] for play in now)
-    assert all(play in now for play in before), "a committed play was lost"
-    if fitted is None:
-        counts["raised"] += 1
-    elif fitted.stop_reason_ == "interrupted":
-        counts["returned"] += 1
-        plays = bits(fitted)[0]
-        assert len(now) - settings["n_chains"] <= len(plays) <= len(now) + settings["n_chains"]
-        assert all(play in whole[0] for play in plays)
-    else:
-        counts["ended"] += 1
-        assert bits(fitted) == whole
-        os.remove(journal)
-        now = []
-    before = now
-assert bits(play(journal, **settings)) == whole
-print(json.dumps(counts))
+            signal.setitimer(signal.ITIMER_REAL, rng.uniform(0, longest) * rng.random() + 1e-6)
+            try:
+                fitted = play(journal, **settings)
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        except KeyboardInterrupt:
+            pass
+        now = written(journal, n_chains)
+        assert all(play in whole[0] for play in now)
+        assert all(play in now for play in before), "a committed play was lost"
+        if fitted is None:
+            counts["raised"] += 1
+        elif fitted.stop_reason_ == "interrupted":
+            counts["returned"] += 1
+            plays = bits(fitted)[0]
+            assert len(now) - n_chains <= len(plays) <= len(now) + n_chains
+            assert all(play in whole[0] for play in plays)
+        else:
+            counts["ended"] += 1
+            assert bits(fitted) == whole
+            os.remove(journal)
+            now = []
+        before = now
+    assert bits(play(journal, **settings)) == whole
+    return counts
+
+n_interrupts = int(sys.argv[2])
+print(json.dumps([
+    interrupt(globals()[play], f"{sys.argv[1]}/{case}.journal", n_interrupts, **settings)
+    for case, (play, settings) in enumerate(json.loads(sys.argv[3]))
+]))
 """
 
 
-def check_interrupts(play, n_interrupts, tmp_path, **settings):
+def check_interrupts(folder, n_interrupts, *cases):
+    """Interrupt runs at random moments, one case after the other; returns what came of each."""
     done = python(
-        INTERRUPTED, play, tmp_path / "run.journal", n_interrupts, json.dumps(settings),
-        deadline=DEADLINE + 3.0 * n_interrupts,
+        INTERRUPTED, folder, n_interrupts, json.dumps(cases),
+        deadline=DEADLINE + 3.0 * n_interrupts * len(cases),
     )  # fmt: skip
     return json.loads(done.stdout)
 
 
+OFFLINE = ("fit", dict(n_chains=3, n_jobs=2))
+STREAM = ("fit_stream", dict(n_chains=2, n_jobs=2, decoys="knockoffs"))
+
+
 @posix
-@pytest.mark.parametrize(
-    ("play", "settings"),
-    [
-        ("fit", dict(n_chains=1)),
-        ("fit", dict(n_chains=3, n_jobs=2)),
-        ("fit_stream", dict(n_chains=2, n_jobs=2, decoys="knockoffs")),
-    ],
-    ids=["one chain", "three chains", "stream"],
-)
-def test_an_interrupt_at_any_moment_loses_no_play(play, settings, tmp_path):
-    counts = check_interrupts(play, 15, tmp_path, **settings)
-    assert counts["returned"] > 0
+def test_an_interrupt_at_any_moment_loses_no_play(tmp_path):
+    one_chain = ("fit", dict(n_chains=1))
+    for counts in check_interrupts(tmp_path, 15, one_chain, OFFLINE, STREAM):
+        assert counts["returned"] > 0
 
 
 @posix
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("play", "settings"),
-    [
-        ("fit", dict(n_chains=3, n_jobs=2)),
-        ("fit_stream", dict(n_chains=2, n_jobs=2, decoys="knockoffs")),
-    ],
-    ids=["offline", "stream"],
-)
-def test_five_hundred_interrupts_lose_no_play(play, settings, tmp_path, record_result):
-    counts = check_interrupts(play, 500, tmp_path, **settings)
+@pytest.mark.parametrize("case", [OFFLINE, STREAM], ids=["offline", "stream"])
+def test_five_hundred_interrupts_lose_no_play(case, tmp_path, record_result):
+    [counts] = check_interrupts(tmp_path, 500, case)
     assert counts["returned"] > 100
     found = ", ".join(f"{name} {number}" for name, number in counts.items())
-    case = "offline" if play == "fit" else "stream"
-    record_result("Interrupted and resumed", case, f"500 interrupts ({found}): no play lost")
+    name = "offline" if case is OFFLINE else "stream"
+    record_result("Interrupted and resumed", name, f"500 interrupts ({found}): no play lost")

@@ -12,50 +12,50 @@ from tests.selectors.streams import make_data, parts, play_parts, selector
 from tvselect.bandit.journal import JournalError
 
 WRITERS = """
-play, journal, n_writers = globals()[sys.argv[1]], sys.argv[2], int(sys.argv[3])
-play(None, 10)  # what is loaded on first use is loaded before the race
-start, go = os.pipe()
-writers = []
-for _ in range(n_writers):
-    ours, theirs = os.pipe()
-    writer = os.fork()
-    if writer == 0:
-        os.close(go)
-        os.read(start, 1)  # ends for all of them when the other side is closed
-        try:
-            said = ["done", bits(play(journal))]
-        except JournalError as error:
-            said = ["refused", str(error)]
-        except BaseException as error:
-            said = ["failed", repr(error)]
-        with os.fdopen(theirs, "w") as file:
-            json.dump(said, file)
-        os._exit(0)
-    os.close(theirs)
-    writers.append((writer, ours))
-os.close(start)
-os.close(go)
-said = []
-for writer, ours in writers:
-    with os.fdopen(ours) as file:
-        said.append(json.load(file))
-    os.waitpid(writer, 0)
-print(json.dumps([said, bits(play(journal)), bits(play())]))
+def race(play, journal, n_writers):
+    play(None, 10)  # what is loaded on first use is loaded before the race
+    start, go = os.pipe()
+    writers = []
+    for _ in range(n_writers):
+        ours, theirs = os.pipe()
+        writer = os.fork()
+        if writer == 0:
+            os.close(go)
+            os.read(start, 1)  # ends for all of them when the other side is closed
+            try:
+                said = ["done", bits(play(journal))]
+            except JournalError as error:
+                said = ["refused", str(error)]
+            except BaseException as error:
+                said = ["failed", repr(error)]
+            with os.fdopen(theirs, "w") as file:
+                json.dump(said, file)
+            os._exit(0)
+        os.close(theirs)
+        writers.append((writer, ours))
+    os.close(start)
+    os.close(go)
+    said = []
+    for writer, ours in writers:
+        with os.fdopen(ours) as file:
+            said.append(json.load(file))
+        os.waitpid(writer, 0)
+    return said, bits(play(journal)), bits(play())
+
+print(json.dumps([race(play, f"{sys.argv[1]}/{play.__name__}", 4) for play in (fit, fit_stream)]))
 """
 
 
-@pytest.mark.parametrize("play", ["fit", "fit_stream"])
-def test_of_runs_that_race_one_ends_well_and_no_play_is_lost(play, tmp_path):
-    path = tmp_path / "run.journal"
-    said, resumed, alone = json.loads(python(WRITERS, play, path, 4).stdout)
-    assert resumed == alone
-    assert all(result == alone for word, result in said if word == "done")
-    assert any(word == "done" for word, _ in said)
-    for word, message in said:
-        assert word in ("done", "refused"), message
-        if word == "refused":
-            assert str(path) in message
-            assert "only one run may write" in message or "is just making it" in message
+def test_of_runs_that_race_one_ends_well_and_no_play_is_lost(tmp_path):
+    for said, resumed, alone in json.loads(python(WRITERS, tmp_path).stdout):
+        assert resumed == alone
+        assert all(result == alone for word, result in said if word == "done")
+        assert any(word == "done" for word, _ in said)
+        for word, message in said:
+            assert word in ("done", "refused"), message
+            if word == "refused":
+                assert str(tmp_path) in message
+                assert "only one run may write" in message or "is just making it" in message
 
 
 def test_a_stream_that_is_refused_leaves_the_encoder_of_the_other_as_it_is(tmp_path):

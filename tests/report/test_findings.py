@@ -9,7 +9,7 @@ import pytest
 from tvselect.report import Findings, gather
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def findings(stream):
     return gather(stream([0.9, 0.2, 0.1], decoys="knockoffs", n_chains=2), notes=["One."])
 

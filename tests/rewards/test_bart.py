@@ -15,6 +15,7 @@ from tvselect.rewards.bart import rows_seen
 from tvselect.rewards.screening import marginal_evidence
 from tvselect.trees import Prior, start_chain, working_response
 from tvselect.trees.state import COUNT
+from tvselect.trees.workspace import Workspace
 
 
 def data_of(n_rows=60, n_columns=40, seed=0):
@@ -178,19 +179,34 @@ def test_a_compiled_play_is_the_chain_that_a_sampler_advances(plays, reward, fam
         assert one.random() == other.random()
 
 
-def test_a_play_that_outgrows_its_arrays_goes_on_in_larger_ones():
-    """Twenty rows to a leaf at least, and one row at least: what is left over does not matter."""
-    data = data_of(n_rows=300)
+def test_a_play_that_outgrows_its_arrays_goes_on_in_larger_ones(plays, monkeypatch):
+    """Some plays outgrow new arrays; in those that they leave the same plays have room."""
+    grown, grow = [], Workspace.grow
+    monkeypatch.setattr(Workspace, "grow", lambda room: grown.append(room) or grow(room))
+    X = np.random.default_rng(0).random((300, 40))
+    data = Data(X, read_outcome(np.sin(10 * X[:, 3]), 300), tuple(f"x{j}" for j in range(40)))
     deep = BartReward(n_trees=3, n_iterations=200, min_leaf=1, shadows=0, penalty=0.0)
-    wanted = by_size(deep, data)
-    by_size(BartReward.paper(50), data)
-    for earlier, later in zip(wanted, by_size(deep, data), strict=True):
-        np.testing.assert_array_equal(earlier, later)
+    found, n_grown = [], []
+    for earlier in (BartReward.paper(50), deep, BartReward.paper(50)):
+        leaves_by_size(earlier, data, plays)
+        grown.clear()
+        found.append(leaves_by_size(deep, data, plays))
+        n_grown.append(len(grown))
+    assert n_grown[0] == n_grown[2] > 0
+    assert n_grown[1] == 0
+    for outgrown, roomy, again in zip(*found, strict=True):
+        np.testing.assert_array_equal(outgrown, roomy)
+        np.testing.assert_array_equal(outgrown, again)
 
 
-def by_size(reward, data):
-    feedback = reward.start(data)
-    return [feedback(np.arange(q), np.random.default_rng(q)) for q in (1, 7, 40, 7)]
+def leaves_by_size(reward, data, plays):
+    """The leaf means with which plays of several sizes end."""
+    feedback, found = reward.start(data), []
+    for q in (1, 7, 40, 7):
+        feedback(np.arange(q), np.random.default_rng(q))
+        leaves = plays[-1]["chain"].leaves
+        found.append(leaves.means[: leaves.size[0]].copy())
+    return found
 
 
 @pytest.mark.parametrize("reward", REWARDS.values(), ids=REWARDS)

@@ -109,14 +109,14 @@ def test_a_process_out_of_memory_is_one_error_and_the_run_can_go_on(tmp_path):
     scarce = tmp_path / "scarce"
     reward = Hungry(str(scarce))
     settings = dict(n_plays=60, window=4, random_state=0)
-    again = dict(journal=tmp_path / "journal", runner=ProcessRunner(2), **settings)
+    again = dict(journal=tmp_path / "journal", **settings)
     scarce.touch()
     with pytest.raises(MemoryError, match="Unable to allocate"):
-        ThompsonSelector(reward, **again).fit(*table("gaussian"))
+        ThompsonSelector(reward, runner=ProcessRunner(2), **again).fit(*table("gaussian"))
     with SqliteJournal(tmp_path / "journal") as journal:
         assert 2 <= journal.n_plays() < 60
     scarce.unlink()
-    resumed = ThompsonSelector(reward, **again).fit(*table("gaussian"))
+    resumed = ThompsonSelector(reward, runner=ProcessRunner(1), **again).fit(*table("gaussian"))
     undisturbed = ThompsonSelector(reward, **settings).fit(*table("gaussian"))
     assert bits(resumed) == bits(undisturbed)
 

@@ -1,11 +1,9 @@
-"""The selector as its users meet it: what it finds, what it tells, what it refuses."""
+"""The selector as its users meet it: what it finds, what it tells."""
 
 from __future__ import annotations
 
 import pickle
-from itertools import count
 from tempfile import TemporaryFile
-from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -23,9 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tests.bandit.journal.plays import fold_counts
 from tvselect import BartReward, LassoReward, PValueReward, ThompsonSelector
-from tvselect.bandit import stopping
 from tvselect.bandit.oracle import threshold
-from tvselect.selectors.history import mean_jaccard
 
 N, P = 100, 12
 NAMES = [f"v{j}" for j in range(P)]
@@ -323,82 +319,6 @@ def test_a_prior_of_its_own_keeps_a_column_out_of_the_game():
     assert all(3 not in play.arms for play in fitted.history_.plays)
 
 
-def test_patience_stops_a_steady_game():
-    X, y = make_data()
-    fitted = selector(n_plays=500, patience=6).fit(X, y)
-    assert fitted.stop_reason_ == "patience"
-    assert 6 < fitted.n_plays_ < 500
-    same = selector(n_plays=fitted.n_plays_).fit(X, y)
-    assert_array_equal(same.support_, fitted.support_)
-    before = selector(n_plays=fitted.n_plays_ - 1, patience=6).fit(X, y)
-    assert before.stop_reason_ == "plays"
-
-
-def test_the_time_limit_stops_between_plays(monkeypatch):
-    ticks = count()
-    monkeypatch.setattr(stopping, "time", SimpleNamespace(perf_counter=lambda: float(next(ticks))))
-    X, y = make_data()
-    fitted = selector(n_plays=500, time_limit=12.5).fit(X, y)
-    assert fitted.stop_reason_ == "time limit"
-    assert fitted.n_plays_ == 12
-    assert_same(fitted, selector(n_plays=12).fit(X, y))
-
-
-def test_chains_are_pooled_by_adding_their_counts():
-    X, y = make_data()
-    fitted = selector(PValueReward(alpha=0.2), n_chains=3, n_plays=8).fit(X, y)
-    journal = fitted.history_.journal
-    by_chain = np.array([fold_counts(journal, P, [k]) for k in range(3)])
-    successes, failures = by_chain.sum(axis=0)
-    assert_array_equal(
-        fitted.inclusion_probabilities_, (1 + successes) / (2 + successes + failures)
-    )
-    means = (1 + by_chain[:, 0]) / (2 + by_chain.sum(axis=1))
-    assert_array_equal(fitted.chain_supports_, (by_chain.sum(axis=1) > 0) & (means > 0.5))
-    assert_allclose(fitted.inclusion_spread_, means.std(axis=0))
-    assert fitted.chain_agreement_ == mean_jaccard(fitted.chain_supports_)
-    assert 0.0 <= fitted.chain_agreement_ <= 1.0
-    assert len({journal_key(journal, k) for k in range(3)}) == 3
-
-
-def journal_key(journal, chain):
-    return tuple(tuple(play.arms.tolist()) for play in journal.plays(chain))
-
-
-def test_the_first_chain_does_not_depend_on_how_many_there_are():
-    X, y = make_data()
-    one, three = (selector(n_chains=n).fit(X, y).history_.journal for n in (1, 3))
-    assert journal_key(one, 0) == journal_key(three, 0)
-
-
-def test_one_chain_agrees_with_nobody():
-    X, y = make_data()
-    fitted = selector().fit(X, y)
-    assert np.isnan(fitted.chain_agreement_)
-    assert_array_equal(fitted.inclusion_spread_, np.zeros(P))
-    assert_array_equal(fitted.chain_supports_[0], fitted.support_)
-
-
-def test_the_mean_jaccard_index():
-    a, b, c = [True, True, False], [True, False, False], [False, False, False]
-    assert mean_jaccard(np.array([a, b])) == 0.5
-    assert mean_jaccard(np.array([a, b, c])) == pytest.approx((0.5 + 0 + 0) / 3)
-    assert mean_jaccard(np.array([c, c])) == 1.0
-    assert np.isnan(mean_jaccard(np.array([a])))
-
-
-@pytest.mark.parametrize("reward", [PValueReward(), quick_bart()], ids=["p", "bart"])
-def test_the_number_of_threads_changes_nothing(reward):
-    X, y = make_data()
-    one, two, many = (
-        selector(reward, n_chains=3, n_jobs=n, n_plays=10).fit(X, y) for n in (1, 2, -1)
-    )
-    assert_same(one, two)
-    assert_same(one, many)
-    for chain in range(3):
-        assert journal_key(one.history_.journal, chain) == journal_key(two.history_.journal, chain)
-
-
 def test_random_states_of_all_kinds():
     X, y = make_data()
     fits = [
@@ -441,98 +361,12 @@ def test_sample_weights_are_for_rewards_that_use_them():
             selector(LassoReward()).fit(X, y, sample_weight=bad)
 
 
-def test_unknown_arguments_of_fit_are_refused_by_name():
-    X, y = make_data()
-    with pytest.raises(TypeError, match="'wieght'"):
-        selector().fit(X, y, wieght=np.ones(N))
-
-
-@pytest.mark.parametrize(
-    ("payoffs", "error", "match"),
-    [
-        (lambda p: np.ones(p + 1), ValueError, "payoff"),
-        (lambda p: np.full(p, np.nan), ValueError, "outside"),
-        (lambda p: np.full(p, 1.5), ValueError, "outside"),
-        (lambda p: np.full(p, -0.1), ValueError, "outside"),
-        (lambda p: None, TypeError, "no numbers"),
-    ],
-)
-def test_a_function_that_pays_wrongly_is_refused_by_name(payoffs, error, match):
-    def my_reward(X, y, rng):
-        return payoffs(X.shape[1])
-
-    with pytest.raises(error, match=match) as info:
-        selector(my_reward).fit(*make_data())
-    assert "my_reward" in str(info.value)
-
-
 def test_a_function_as_reward():
     def strong(X, y, rng):
         return np.abs(X.T @ y / len(y)).clip(0, 1)
 
     fitted = selector(strong, n_plays=60).fit(*make_data())
     assert set(SIGNALS) <= set(np.flatnonzero(fitted.support_))
-
-
-BAD_SETTINGS = {
-    "no plays": (dict(n_plays=0), ValueError, "n_plays"),
-    "half a play": (dict(n_plays=2.5), TypeError, "n_plays"),
-    "no chain": (dict(n_chains=0), ValueError, "n_chains"),
-    "no patience": (dict(patience=0), ValueError, "patience"),
-    "no time": (dict(time_limit=0), ValueError, "time_limit"),
-    "nan seconds": (dict(time_limit=float("nan")), ValueError, "time_limit"),
-    "cost 0": (dict(cost=0.0), ValueError, "cost"),
-    "cost 1": (dict(cost=1.0), ValueError, "cost"),
-    "one cost of 1": (dict(cost=np.r_[np.full(P - 1, 0.5), 1.0]), ValueError, "cost"),
-    "nan cost": (dict(cost=np.r_[np.full(P - 1, 0.5), np.nan]), ValueError, "between 0 and 1"),
-    "costs of others": (dict(cost=np.full(P + 1, 0.5)), ValueError, "cost has shape"),
-    "text cost": (dict(cost="cheap"), ValueError, "cost must hold numbers"),
-    "prior 0": (dict(prior=(0.0, 1.0)), ValueError, "prior"),
-    "negative prior": (dict(prior=(1.0, -np.ones(P))), ValueError, "prior"),
-    "nan prior": (dict(prior=(np.r_[np.ones(P - 1), np.nan], 1.0)), ValueError, "positive and fin"),
-    "infinite prior": (dict(prior=(1.0, np.inf)), ValueError, "prior"),
-    "three priors": (dict(prior=(1.0, 1.0, 1.0)), ValueError, "pair"),
-    "one prior": (dict(prior=1.0), ValueError, "pair"),
-    "too many wanted": (dict(n_features_to_select=P + 1), ValueError, "12 arms"),
-    "none wanted": (dict(n_features_to_select=0), ValueError, "n_features_to_select"),
-    "reward of no kind": (dict(reward=5), TypeError, "callable"),
-    "reward by name": (dict(reward="bart"), TypeError, "callable"),
-    "negative seed": (dict(random_state=-1), ValueError, "random_state"),
-    "seed of no kind": (dict(random_state="seven"), ValueError, "seven"),
-}
-
-
-@pytest.mark.parametrize("case", BAD_SETTINGS)
-def test_bad_settings_are_refused_by_name(case):
-    settings, error, match = BAD_SETTINGS[case]
-    with pytest.raises(error, match=match):
-        ThompsonSelector(**{"reward": PValueReward(), "n_plays": 2, **settings}).fit(*make_data())
-
-
-X0, Y0 = make_data(n=30)
-BAD_DATA = {
-    "constant y": (X0, np.ones(30), ValueError, "constant"),
-    "nan in y": (X0, np.r_[Y0[:-1], np.nan], ValueError, "y has 1 missing .* row 29"),
-    "infinite y": (X0, np.r_[np.inf, Y0[1:]], ValueError, "y has 1 .* row 0"),
-    "short y": (X0, Y0[:-1], ValueError, "29 values but X has 30 rows"),
-    "no y": (X0, None, ValueError, "y"),
-    "two outcomes": (X0, np.c_[Y0, Y0], ValueError, "single column"),
-    "three labels": (X0, np.array(["a", "b", "c"] * 10), TypeError, "3 distinct"),
-    "text array": (np.full((30, 2), "a"), Y0, ValueError, "(?i)numeric"),
-    "text among objects": (np.array([["a", 1.0]] * 30, dtype=object), Y0, ValueError, "float"),
-    "one row": (X0[:1], Y0[:1], ValueError, "minimum of 2"),
-    "no column": (X0[:, :0], Y0, ValueError, "0 feature"),
-    "one dimension": (Y0, Y0, ValueError, "2D array"),
-    "three dimensions": (X0[None], Y0, ValueError, "dim"),
-    "complex": (X0 + 1j, Y0, ValueError, "Complex"),
-}
-
-
-@pytest.mark.parametrize("case", BAD_DATA)
-def test_bad_data_are_refused_clearly(case):
-    X, y, error, match = BAD_DATA[case]
-    with pytest.raises(error, match=match):
-        selector(n_plays=2).fit(X, y)
 
 
 def test_the_history_tells_every_play():

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import cache
+
 import numba
 import numpy as np
 import pytest
@@ -10,11 +12,16 @@ from tvselect.trees.state import row_mask
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")
 
 
+@cache
+def compiled(part):
+    return numba.njit(getattr(part, "py_func", part))
+
+
 @pytest.fixture(params=["compiled", "plain"])
 def form(request, monkeypatch):
     """Picks the compiled form of a part, or the Python that it was compiled from."""
     if request.param == "compiled":
-        return lambda part: numba.njit(getattr(part, "py_func", part))
+        return compiled
     for name, part in list(vars(bits).items()):
         monkeypatch.setattr(bits, name, getattr(part, "py_func", part))
     return lambda part: part

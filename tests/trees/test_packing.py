@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -17,6 +18,7 @@ from tvselect.trees.sampler import start_chain
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")
 SIZES = (1, 63, 64, 65, 200)
+N_ITERATIONS = 50 if numba.config.DISABLE_JIT else 300
 
 
 def two_values(n_rows, n_columns=7, seed=0):
@@ -74,7 +76,7 @@ def test_bits_and_bytes_give_the_same_forests(kind):
         y = y > 1
     packed = bin_table(X)
     runs = [
-        run_bart(table, y, sparse=True, n_iterations=300, random_state=4)
+        run_bart(table, y, sparse=True, n_iterations=N_ITERATIONS, random_state=4)
         for table in (packed, as_bytes(packed))
     ]
     assert runs[0].n_splits[-1] > 0
