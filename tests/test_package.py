@@ -66,7 +66,7 @@ def test_a_selector_is_made_without_what_it_may_need_later():
 
 
 def test_figures_and_pages_are_loaded_when_they_are_made():
-    loaded = modules_after("import tvselect.plotting, tvselect.report, tvselect.runs.pages")
+    loaded = modules_after("import tvselect.plotting, tvselect.report, tvselect.runs.folder")
     tops = {name.partition(".")[0] for name in loaded}
     assert not tops & {"altair", "jinja2", "vl_convert", "matplotlib"}
 

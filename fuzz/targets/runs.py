@@ -25,7 +25,6 @@ from tvselect.runs.compare import compare
 from tvselect.runs.data import open_planned
 from tvselect.runs.folder import RunFolder, RunRecord
 from tvselect.runs.names import read_groups
-from tvselect.runs.pages import read_findings, render_again
 from tvselect.runs.plan import Plan, Settings
 from tvselect.runs.play import _make_selector, hash_table, plays_done
 from tvselect.runs.results import VariableResult, to_csv
@@ -156,14 +155,14 @@ def read_shown(data: bytes, folder: Path) -> None:
     """findings.json."""
     run_folder = RunFolder(folder / "run")
     run_folder.findings.write_bytes(data)
-    read_findings(run_folder)
+    run_folder.read_findings()
 
 
 def write_page(data: bytes, folder: Path) -> None:
     """findings.json, and the page that is made of it."""
     run_folder = RunFolder(folder / "run")
     run_folder.findings.write_bytes(data)
-    render_again(run_folder)
+    run_folder.render_again()
 
 
 def read_grouping(data: bytes, folder: Path) -> None:

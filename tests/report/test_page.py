@@ -260,7 +260,7 @@ def test_without_the_extra(fit, monkeypatch, tmp_path):
     def missing(name):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-    monkeypatch.setattr("tvselect.report.extra.import_module", missing)
+    monkeypatch.setattr("tvselect.report.bundle.import_module", missing)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     page_module.bundle.cache_clear()
     with pytest.raises(ModuleNotFoundError, match=re.escape("pip install 'tvselect[report]'")):
