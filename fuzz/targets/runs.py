@@ -182,7 +182,7 @@ def _csv_of(n: int) -> list[bytes]:
 
 TARGETS = (
     Target("run-record", "run.json, up to the first play of `tvs resume`",
-           lambda: [to_json(sound_run(), indent=1).encode()], read_record,
+           lambda: [to_json(sound_run()).encode()], read_record,
            make_folder, changes=JSON, share=400, per_process=100_000),
     Target("run-journal", "the journal of a run, as `tvs resume` counts its plays",
            lambda: [sound_journal()], read_journal, make_folder, share=100),

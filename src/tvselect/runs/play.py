@@ -22,8 +22,8 @@ from tvselect.runs.errors import RunError
 from tvselect.runs.folder import INSTALL, SCHEMA, RunFolder, RunRecord, State
 from tvselect.runs.plan import Plan, Settings, describe_plan, make_reward
 from tvselect.runs.results import VariableResult, read_off, to_csv
-from tvselect.selectors import StreamingThompsonSelector, ThompsonSelector
 from tvselect.selectors.history import History
+from tvselect.selectors.thompson import ThompsonFit
 from tvselect.sources.files import hash_files
 from tvselect.sources.stored import TableFiles
 
@@ -245,7 +245,9 @@ def _make_selector(run: RunRecord, folder: RunFolder, verbose: int) -> Any:
     )
     reward = make_reward(settings)
     if not plan.stream:
-        return ThompsonSelector(reward, n_plays=settings.plays, **shared)
+        return ThompsonFit(reward, n_plays=settings.plays, **shared)
+    from tvselect.selectors import StreamingThompsonSelector
+
     return StreamingThompsonSelector(
         reward,
         batch_size=settings.batch_size,

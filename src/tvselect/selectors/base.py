@@ -11,17 +11,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_scalar
 
 from tvselect.bandit.stopping import InterruptWarning, StopReason
+from tvselect.inputs.scalars import check_scalar
 from tvselect.rewards import BartReward, FunctionReward, Reward
 from tvselect.selectors.game import Game
-from tvselect.selectors.support import SupportSelector
 
 
-class BanditSelector(SupportSelector, BaseEstimator, ABC):  # type: ignore[misc]
-    """A selector whose answer is read off chains of Thompson sampling."""
+class BanditFit(ABC):
+    """A fit whose answer is read off chains of Thompson sampling; does without scikit-learn."""
 
     reward: Any
     n_chains: int
@@ -72,12 +70,6 @@ class BanditSelector(SupportSelector, BaseEstimator, ABC):  # type: ignore[misc]
             raise ValueError(
                 f"This {name} estimator requires y to be passed, but the target y is None."
             )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.allow_nan = as_reward(self.reward).takes_missing
-        return tags
 
 
 def as_reward(reward: Reward | Callable[..., ArrayLike] | None) -> Reward:

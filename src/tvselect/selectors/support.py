@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
+
+from tvselect.selectors.base import BanditFit, as_reward
 
 
 class SupportSelector(TransformerMixin):  # type: ignore[misc]
@@ -43,6 +45,16 @@ class SupportSelector(TransformerMixin):  # type: ignore[misc]
 
     def _transform(self, X: Any) -> Any:
         return _mixin()._transform(self, X)
+
+
+class BanditSelector(BanditFit, SupportSelector, BaseEstimator):  # type: ignore[misc]
+    """A fit as a scikit-learn selector."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = as_reward(self.reward).takes_missing
+        return tags
 
 
 def _mixin() -> Any:
