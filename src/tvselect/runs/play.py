@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
@@ -189,13 +189,14 @@ def _go(run: RunRecord, folder: RunFolder, table: Any, verbose: int) -> Result:
 
 def _write_report(run: RunRecord, folder: RunFolder, history: History, X: Any, y: Any) -> str:
     """Write findings.json and report.html; returns why there is no page, or nothing."""
+    settings = ", ".join(f"{name}={value!r}" for name, value in asdict(run.settings).items())
     findings = report.gather(
         history,
         X,
         y,
         title=f"What explains {run.plan.target}?",
         target=run.plan.target,
-        about=report.About(run.plan.table, run.command, str(folder.path)),
+        about=report.About(run.plan.table, run.command, str(folder.path), {"Settings": settings}),
         notes=[*describe_plan(run.plan), *run.warnings],
         random_state=run.settings.seed,
     )
