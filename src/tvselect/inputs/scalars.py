@@ -33,7 +33,7 @@ def check_scalar(
     """
     if not isinstance(x, target_type):
         kinds = target_type if isinstance(target_type, tuple) else (target_type,)
-        wanted = " or ".join(NAMES.get(kind, kind.__name__) for kind in kinds)
+        wanted = " or ".join(dict.fromkeys(NAMES.get(kind, kind.__name__) for kind in kinds))
         raise TypeError(f"{name} must be an instance of {wanted}, not {type(x).__qualname__}.")
     at_low = "=" if include_boundaries == "both" else ""
     at_high = "" if include_boundaries == "neither" else "="
