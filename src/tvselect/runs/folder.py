@@ -53,8 +53,9 @@ class RunFolder:
         self.report = path / "report.html"
 
     def write_run(self, run: RunRecord) -> None:
-        """Write run.json."""
-        write_text(self.record, to_json(run) + "\n")
+        """Write run.json, one line for each entry."""
+        entries = (f'"{name}": {to_json(value)}' for name, value in vars(run).items())
+        write_text(self.record, "{" + ",\n ".join(entries) + "}\n")
 
     def read_run(self) -> RunRecord:
         """Read run.json.
