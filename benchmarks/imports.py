@@ -21,6 +21,7 @@ LINES = {
     "an empty program": "pass",
     BASE: "import sklearn.base, numba",
     SELECTOR: "import tvselect; tvselect.ThompsonSelector()",
+    "what `tvs select` plays with": "import tvselect.runs.play",
     "the report's room, no page made": "import tvselect.report",
     "the room of figures, none drawn": "import tvselect.plotting",
     "`tvs --help`": "import sys; from tvselect.cli import main; sys.exit(main(['--help']))",

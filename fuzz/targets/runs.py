@@ -25,7 +25,6 @@ from tvselect.runs.compare import compare
 from tvselect.runs.data import open_planned
 from tvselect.runs.folder import RunFolder, RunRecord
 from tvselect.runs.names import read_groups
-from tvselect.runs.pages import read_findings, render_again
 from tvselect.runs.plan import Plan, Settings
 from tvselect.runs.play import _make_selector, hash_table, plays_done
 from tvselect.runs.results import VariableResult, to_csv
@@ -156,14 +155,14 @@ def read_shown(data: bytes, folder: Path) -> None:
     """findings.json."""
     run_folder = RunFolder(folder / "run")
     run_folder.findings.write_bytes(data)
-    read_findings(run_folder)
+    run_folder.read_findings()
 
 
 def write_page(data: bytes, folder: Path) -> None:
     """findings.json, and the page that is made of it."""
     run_folder = RunFolder(folder / "run")
     run_folder.findings.write_bytes(data)
-    render_again(run_folder)
+    run_folder.render_again()
 
 
 def read_grouping(data: bytes, folder: Path) -> None:
@@ -183,7 +182,7 @@ def _csv_of(n: int) -> list[bytes]:
 
 TARGETS = (
     Target("run-record", "run.json, up to the first play of `tvs resume`",
-           lambda: [to_json(sound_run(), indent=1).encode()], read_record,
+           lambda: [to_json(sound_run()).encode()], read_record,
            make_folder, changes=JSON, share=400, per_process=100_000),
     Target("run-journal", "the journal of a run, as `tvs resume` counts its plays",
            lambda: [sound_journal()], read_journal, make_folder, share=100),

@@ -4,31 +4,16 @@ from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = [
-    "BartReward",
-    "BartRun",
-    "ImportanceReward",
-    "LassoReward",
-    "PValueReward",
-    "Prior",
-    "StreamingThompsonSelector",
-    "ThompsonSelector",
-    "bin_table",
-    "run_bart",
-]
-
 _homes = {
-    "BartReward": "tvselect.rewards",
-    "BartRun": "tvselect.trees",
-    "ImportanceReward": "tvselect.rewards",
-    "LassoReward": "tvselect.rewards",
-    "PValueReward": "tvselect.rewards",
-    "Prior": "tvselect.trees",
-    "StreamingThompsonSelector": "tvselect.selectors",
-    "ThompsonSelector": "tvselect.selectors",
-    "bin_table": "tvselect.trees",
-    "run_bart": "tvselect.trees",
+    name: home
+    for home, names in {
+        "tvselect.rewards": ("BartReward", "ImportanceReward", "LassoReward", "PValueReward"),
+        "tvselect.selectors": ("StreamingThompsonSelector", "ThompsonSelector"),
+        "tvselect.trees": ("BartRun", "Prior", "bin_table", "run_bart"),
+    }.items()
+    for name in names
 }
+__all__ = sorted(_homes)
 
 
 def __getattr__(name: str) -> Any:

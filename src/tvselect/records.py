@@ -26,9 +26,9 @@ class RecordError(ValueError):
         self.where = where
 
 
-def to_json(record: Any, *, indent: int | None = None) -> str:
+def to_json(record: Any) -> str:
     """A record as JSON."""
-    return json.dumps(record, default=_values, indent=indent, allow_nan=False)
+    return json.dumps(record, default=_values, allow_nan=False)
 
 
 def _values(record: Any) -> dict[str, Any]:

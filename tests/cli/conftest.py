@@ -17,9 +17,9 @@ def here(tmp_path, monkeypatch):
 @pytest.fixture
 def quick_report(monkeypatch):
     monkeypatch.setattr("tvselect.report.prepare", lambda: None)
-    monkeypatch.setattr("tvselect.runs.pages.gather", quick_gather)
-    monkeypatch.setattr("tvselect.runs.pages.render", quick_render)
-    monkeypatch.setattr("tvselect.runs.pages.Findings", QuickFindings)
+    monkeypatch.setattr("tvselect.report.gather", quick_gather)
+    monkeypatch.setattr("tvselect.report.render", quick_render)
+    monkeypatch.setattr("tvselect.report.Findings", QuickFindings)
 
 
 @pytest.fixture

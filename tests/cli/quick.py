@@ -2,12 +2,12 @@
 
 import sys
 
-import tvselect.runs.pages
+import tvselect.report
 from tests.cli.makers import QuickFindings, quick_gather, quick_render
 from tvselect.cli import main
 
-tvselect.runs.pages.gather = quick_gather
-tvselect.runs.pages.render = quick_render
-tvselect.runs.pages.Findings = QuickFindings
+tvselect.report.gather = quick_gather
+tvselect.report.render = quick_render
+tvselect.report.Findings = QuickFindings
 if __name__ == "__main__":
     sys.exit(main())

@@ -139,7 +139,7 @@ class TestSelect:
         def fails(*_, **__):
             raise KeyError("template")
 
-        monkeypatch.setattr("tvselect.runs.pages.gather", fails)
+        monkeypatch.setattr("tvselect.report.gather", fails)
         code, out, err = tvs("select", table, "-t", "y", *QUICK)
         assert (code, len(out.splitlines())) == (0, 3)
         assert "warning: the report could not be made (KeyError: 'template')" in err
@@ -148,7 +148,7 @@ class TestSelect:
         def fails(findings):
             raise ModuleNotFoundError("jinja2")
 
-        monkeypatch.setattr("tvselect.runs.pages.render", fails)
+        monkeypatch.setattr("tvselect.report.render", fails)
         code, _, err = tvs("select", table, "-t", "y", *QUICK)
         assert code == 0
         assert "pip install 'tvselect[cli]'" in err

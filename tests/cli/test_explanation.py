@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.makers import write
-from tvselect.cli.explanation import explain
+from tvselect.cli.command import explain
 from tvselect.inputs.errors import InputError
 from tvselect.runs.errors import RunError
 

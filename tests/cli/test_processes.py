@@ -153,7 +153,7 @@ def test_a_reader_that_goes_away_is_no_error(here):
     write(here / "t.csv")
     reader, writer = os.pipe()
     os.close(reader)
-    stub = "import tvselect.runs.pages as p; p.write_pages = lambda *_: ''; "
+    stub = "import tvselect.runs.play as p; p._write_report = lambda *_: ''; "
     done = subprocess.run(
         [sys.executable, "-c", stub + code], stdout=writer, stderr=subprocess.PIPE, check=False
     )

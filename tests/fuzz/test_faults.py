@@ -30,7 +30,6 @@ from tvselect.runs.data import open_planned
 from tvselect.runs.errors import RunError
 from tvselect.runs.folder import RunFolder
 from tvselect.runs.names import read_groups
-from tvselect.runs.pages import read_findings, render_again
 from tvselect.runs.transform import transform
 from tvselect.selectors.encoding import restore_encoder
 from tvselect.sources import SourceError, open_source
@@ -273,14 +272,14 @@ def test_findings_of_odd_numbers(run):
         Findings.from_json(text)
     run.findings.write_text(text)
     with pytest.raises(RunError, match="not as tvs wrote it"):
-        read_findings(run)
+        run.read_findings()
 
 
 def test_findings_with_half_a_character(run):
     content = json.loads(sound_findings().to_json())
     content["findings"]["notes"] = ["half \ud800 a pair"]
     run.findings.write_text(json.dumps(content))
-    render_again(run)
+    run.render_again()
     assert "half ? a pair" in run.report.read_text(encoding="utf-8")
 
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from tvselect.inputs import read_outcome
+from tvselect.inputs import read_outcome, read_table
 from tvselect.report.dependence import MOST_POINTS, _curves, partial_dependence
-from tvselect.report.rows import sample_rows
 from tvselect.trees import run_bart
 
 N, SIGMA = 1000, 0.5
@@ -17,10 +16,9 @@ N, SIGMA = 1000, 0.5
 def shapes_of(X, y, columns=None):
     rng = np.random.default_rng(1)
     names = tuple(f"x{j}" for j in range(X.shape[1]))
-    rows = sample_rows(X, y, names, named=False, most=N, rng=rng)
     columns = list(range(X.shape[1])) if columns is None else columns
     found = partial_dependence(
-        rows, read_outcome(y, len(y)), columns, [names[j] for j in columns], rng
+        read_table(X), read_outcome(y, len(y)), columns, [names[j] for j in columns], rng
     )
     return {shape.variable: shape for shape in found}
 

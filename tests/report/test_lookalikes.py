@@ -7,22 +7,16 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
+from tvselect.inputs import read_table
 from tvselect.report import lookalikes
 from tvselect.report.lookalikes import chance_level, find_lookalikes
-from tvselect.report.rows import sample_rows
-
-
-def rows_of(X):
-    names = tuple(map(str, getattr(X, "columns", [f"x{j}" for j in range(X.shape[1])])))
-    named = hasattr(X, "columns")
-    return sample_rows(X, None, names, named=named, most=1000, rng=np.random.default_rng(0))
 
 
 def test_copied_column():
     X = np.random.default_rng(0).random((200, 50))
     X[:, 30] = X[:, 4]
     X[:, 31] = -np.exp(X[:, 4])
-    [found] = find_lookalikes(rows_of(X), np.array([4]), np.delete(np.arange(50), 4))
+    [found] = find_lookalikes(read_table(X), np.array([4]), np.delete(np.arange(50), 4))
     assert [(match.column, match.correlation) for match in found] == [(30, 1.0), (31, -1.0)]
 
 
@@ -33,7 +27,7 @@ def test_same_as_scipy(monkeypatch, at_once):
     common = rng.normal(size=(150, 1))
     X = common + 0.7 * rng.normal(size=(150, 12))
     X = X.round(1)  # ties
-    found = find_lookalikes(rows_of(X), np.array([0, 1]), np.arange(2, 12))
+    found = find_lookalikes(read_table(X), np.array([0, 1]), np.arange(2, 12))
     for column, matches in zip([0, 1], found, strict=True):
         assert len(matches) == 5
         expected = spearmanr(X).statistic[column, 2:]
@@ -44,7 +38,7 @@ def test_same_as_scipy(monkeypatch, at_once):
 
 def test_weak_correlations_are_left_out():
     X = np.random.default_rng(0).random((200, 20))
-    assert find_lookalikes(rows_of(X), np.array([0]), np.arange(1, 20)) == [[]]
+    assert find_lookalikes(read_table(X), np.array([0]), np.arange(1, 20)) == [[]]
 
 
 def test_missing_values_constants_and_text():
@@ -52,7 +46,7 @@ def test_missing_values_constants_and_text():
     X = pd.DataFrame({"a": rng.random(100), "text": rng.choice(["u", "v"], 100), "one": 1.0})
     X["b"] = X["a"]
     X.loc[:9, "b"] = np.nan
-    found = find_lookalikes(rows_of(X), np.array([0, 1]), np.array([1, 2, 3]))
+    found = find_lookalikes(read_table(X), np.array([0, 1]), np.array([1, 2, 3]))
     assert [[match.column for match in matches] for matches in found] == [[3], []]
     assert found[0][0].correlation > 0.8
 
@@ -63,7 +57,7 @@ def test_chance_level_is_what_unrelated_columns_reach():
     strongest = []
     for _ in range(20):
         X = rng.random((n, p + 1))
-        monkey = rows_of(X)
+        monkey = read_table(X)
         ranks = lookalikes._centred_ranks(monkey.numbers(np.arange(p + 1)).T.copy())
         strongest.append(np.abs(ranks[0] @ ranks[1:].T).max())
     # The maximum scatters by some 0.03 around its median; 20 of them leave 0.007.

@@ -254,13 +254,27 @@ def test_write_report_replaces_at_once(fit, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_compiled_templates_are_kept(fit, monkeypatch, tmp_path):
+    found = gather(fit([0.9, 0.1])[0])
+    page = render(found)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert render(found) == page
+    kept = list(tmp_path.glob("tvselect/jinja-*/*"))
+    assert len(kept) == 2
+    kept[0].write_bytes(b"")
+    kept[1].write_bytes(kept[1].read_bytes()[:-100])
+    assert render(found) == page
+    monkeypatch.setenv("XDG_CACHE_HOME", str(kept[0]))  # no folder
+    assert render(found) == page
+
+
 def test_without_the_extra(fit, monkeypatch, tmp_path):
     found = gather(fit([0.9, 0.1])[0])
 
     def missing(name):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-    monkeypatch.setattr("tvselect.report.extra.import_module", missing)
+    monkeypatch.setattr("tvselect.report.bundle.import_module", missing)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     page_module.bundle.cache_clear()
     with pytest.raises(ModuleNotFoundError, match=re.escape("pip install 'tvselect[report]'")):

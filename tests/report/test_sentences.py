@@ -8,6 +8,7 @@ import pytest
 from tvselect.bandit.stopping import StopReason
 from tvselect.report.findings import Dependence
 from tvselect.report.sentences import in_words, why_stopped
+from tvselect.selectors.history import Asked
 
 
 def shape(mean, *, labels=(), width=0.1):
@@ -38,6 +39,10 @@ def test_points():
     assert in_words(shape([2], labels=("a",))) == "2 at a."
 
 
+def asked(**wanted):
+    return Asked(False, "LassoReward()", "auto", seed=0, window=1, fingerprint=None, **wanted)
+
+
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
@@ -52,11 +57,10 @@ def test_points():
     ],
 )
 def test_every_reason_has_its_words(reason, words):
-    assert why_stopped(reason, n_plays=60, patience=7, time_limit=1.5, n_rounds=1) == words
-    nothing = dict(n_plays=None, patience=None, time_limit=None, n_rounds=None)
-    assert why_stopped(reason, **nothing)
+    assert why_stopped(reason, asked(n_plays=60, patience=7, time_limit=1.5, n_rounds=1)) == words
+    assert why_stopped(reason, asked())
 
 
 def test_rounds_are_counted():
-    said = why_stopped(StopReason.ROUNDS, n_plays=1, patience=1, time_limit=1, n_rounds=3)
+    said = why_stopped(StopReason.ROUNDS, asked(n_rounds=3))
     assert said == "the stream has ended after 3 rounds"

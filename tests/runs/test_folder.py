@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from dataclasses import replace
 
 import pytest
@@ -14,11 +15,9 @@ from tvselect.cli import main
 from tvselect.files import write_text
 from tvselect.inputs.facts import LeftOut, OutcomeProfile, ReadingMode, TableFacts
 from tvselect.records import to_json
-from tvselect.report import Findings
-from tvselect.report.sentences import asked, cautions, reproduction
+from tvselect.report import Findings, render
 from tvselect.runs.errors import RunError
 from tvselect.runs.folder import RunFolder, RunRecord, new_folder
-from tvselect.runs.pages import read_findings
 from tvselect.runs.plan import Plan, Settings
 
 
@@ -117,16 +116,16 @@ def test_run_json_and_the_report_say_the_same(stream, tmp_path):
     arguments = ["select", str(table), "-t", "y", *QUICK, *stream, "--out", str(out), "--json"]
     assert main(arguments) == 0
     folder = RunFolder(out)
-    run, findings = folder.read_run(), read_findings(folder)
+    run, findings = folder.read_run(), folder.read_findings()
     with SqliteJournal(folder.journal) as journal:
         assert run.fingerprint == findings.asked.fingerprint == journal.header.fingerprint
     assert run.stop_reason is findings.stop_reason
     assert run.settings.seed == findings.asked.seed == 1
-    labels = [label for label, _ in reproduction(findings)]
-    assert len(set(map(str.lower, labels))) == len(labels)
-    assert ("Table", str(table)) in asked(findings)
-    assert ("Seed", "1") in reproduction(findings)
     page = folder.report.read_text(encoding="utf-8")
+    labels = re.findall('<dt class="name">(.*?)</dt>', page)
+    assert len(set(map(str.lower, labels))) == len(labels)
+    assert f'<dt>Table</dt><dd class="name">{table}</dd>' in page
+    assert '<dt class="name">Seed</dt><dd>1</dd>' in page
     assert page.count(run.fingerprint) == 1
 
 
@@ -134,4 +133,4 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path):
     findings = Findings.from_json(
         replace(sound_findings(), stop_reason=StopReason.INTERRUPTED).to_json()
     )
-    assert any("'tvs resume run' goes on with it." in said for said in cautions(findings))
+    assert "'tvs resume run' goes on with it." in render(findings)

@@ -10,20 +10,30 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
-from tvselect.cli import compare, completion, demo, report, resume, select, transform
-from tvselect.cli.explanation import explain
+from tvselect.cli import commands
+from tvselect.cli.compare import compare
 from tvselect.cli.parser import Options, make_parser
+from tvselect.cli.select import select
 from tvselect.cli.terminal import Terminal
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
 COMMANDS: dict[str, Callable[[Options, Terminal], int]] = {
-    "select": select.run,
-    "resume": resume.run,
-    "report": report.run,
-    "transform": transform.run,
-    "compare": compare.run,
-    "demo": demo.run,
-    "completion": completion.run,
+    "select": select,
+    "resume": commands.resume,
+    "report": commands.report,
+    "transform": commands.transform,
+    "compare": compare,
+    "demo": commands.demo,
+    "completion": commands.completion,
+}
+#: How parameters of Python are spelt here.
+OPTIONS = {
+    "columns": "--exclude",
+    "family": "--family gaussian",
+    "batch_size": "--batch-size",
+    "delimiter": "--sep",
+    "format": "save it as .csv, .tsv, .parquet, .feather or .arrow",
+    "stream": "say --stream",
 }
 
 
@@ -56,6 +66,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 traceback.print_exc()
             terminal.error(explain(error))
             return FAILED
+
+
+def explain(error: Exception) -> str:
+    """What is wrong and what to do about it, in one line for someone at the command line."""
+    from tvselect.inputs.errors import InputError
+    from tvselect.runners import WorkerError
+
+    if isinstance(error, MemoryError):
+        return "the table does not fit into memory; say --stream"
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror.lower()}"
+    text = error.worded(OPTIONS) if isinstance(error, InputError) else str(error)
+    text = " ".join(text.split())
+    if isinstance(error, OSError | ValueError | TypeError | ModuleNotFoundError | WorkerError):
+        return text
+    kind = type(error).__name__
+    return f"this should not happen ({kind}: {text}); run again with --debug and tell us"
 
 
 @contextmanager

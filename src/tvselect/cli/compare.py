@@ -2,55 +2,55 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tvselect.cli.parser import Options
 from tvselect.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from tvselect.runs.compare import Comparison, Pair
 
 
-def run(options: argparse.Namespace, terminal: Terminal) -> int:
+def compare(options: Options, terminal: Terminal) -> int:
     """Show who selects what, how alike the runs are, and in what they differ."""
-    from tvselect.runs.compare import compare
+    from tvselect.runs import compare
     from tvselect.runs.folder import RunFolder
 
-    found = compare(*(RunFolder(Path(path)) for path in options.runs))
+    found = compare.compare(*(RunFolder(Path(path)) for path in options.runs))
     if terminal.is_json:
         terminal.print_json(_as_json(found))
     elif terminal.is_pretty:
-        _show(found, terminal)
+        _show(found)
     else:
-        terminal.print("variable\tselected_1\tselected_2\tpi_1\tpi_2")
+        print("variable\tselected_1\tselected_2\tpi_1\tpi_2")
         for pair in found.pairs:
             cells = [*("yes" if s else "no" for s in pair.selected), *map(_number, pair.pi)]
-            terminal.print("\t".join([pair.name, *cells]))
+            print("\t".join([pair.name, *cells]))
     return 0
 
 
-def _show(found: Comparison, terminal: Terminal) -> None:
+def _show(found: Comparison) -> None:
     both = sum(all(pair.selected) for pair in found.pairs)
-    terminal.print(f"1: {found.folders[0]}")
-    terminal.print(f"2: {found.folders[1]}")
+    print(f"1: {found.folders[0]}")
+    print(f"2: {found.folders[1]}")
     for sentence in found.differences or ["Same data, same settings."]:
-        terminal.print(f"  {sentence}")
-    terminal.print()
+        print(f"  {sentence}")
+    print()
     width = max([len(pair.name) for pair in found.pairs] + [len("variable")])
-    terminal.print(f"  {'variable':<{width}}  {'selected':<9}  pi 1  pi 2  change")
+    print(f"  {'variable':<{width}}  {'selected':<9}  pi 1  pi 2  change")
     for pair in found.pairs:
         who = {(True, True): "by both", (True, False): "by 1", (False, True): "by 2"}[pair.selected]
         change = "" if pair.difference is None else f"{pair.difference:+7.2f}"
         pi = " ".join("    -" if value is None else f"{value:5.2f}" for value in pair.pi)
-        terminal.print(f"  {pair.name:<{width}}  {who:<9} {pi} {change}")
-    terminal.print()
+        print(f"  {pair.name:<{width}}  {who:<9} {pi} {change}")
+    print()
     n_either = len(found.pairs)
-    terminal.print(f"{both} of {n_either} variables by both (Jaccard index {found.jaccard:.2f}).")
+    print(f"{both} of {n_either} variables by both (Jaccard index {found.jaccard:.2f}).")
     largest = found.largest_difference
     if largest is not None and largest.difference:
         first, second = largest.pi
-        terminal.print(f"Largest change of pi: {largest.name}, from {first:.2f} to {second:.2f}.")
+        print(f"Largest change of pi: {largest.name}, from {first:.2f} to {second:.2f}.")
 
 
 def _as_json(found: Comparison) -> dict[str, Any]:

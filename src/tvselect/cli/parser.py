@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
 import tvselect
@@ -28,7 +29,7 @@ Ctrl-C ends the run in good order; 'tvs resume' goes on with it.
 
 
 class Options(argparse.Namespace):
-    """What the user asked for."""
+    """What the user asked for: the options of the command, and these."""
 
     command: str
     arguments: list[str]
@@ -50,10 +51,10 @@ def make_parser() -> argparse.ArgumentParser:
     _add_select(commands)
     _add_resume(commands)
     report = _command(commands, "report", "write report.html of a run again")
-    report.add_argument("run", metavar="RUN", help="folder of a run")
+    report.add_argument("run", **RUN)
     report.add_argument("--open", action="store_true", help="show it in the browser")
     transform = _command(commands, "transform", "keep only the selected columns of a table")
-    transform.add_argument("run", metavar="RUN", help="folder of a run")
+    transform.add_argument("run", **RUN)
     transform.add_argument("table", metavar="TABLE", help="the table, or a new one like it")
     transform.add_argument(
         "-o", "--out", metavar="OUT", required=True,
@@ -65,10 +66,9 @@ def make_parser() -> argparse.ArgumentParser:
     compare.add_argument("runs", metavar="RUN", nargs=2, help="folders of two runs")
     demo = _command(commands, "demo", "select 5 of 10,000 columns of a made-up table")
     demo.add_argument("--out", metavar="FOLDER", help="where to write; a temporary folder")
-    demo.add_argument("--rows", type=_count, default=300)
-    demo.add_argument("--columns", type=_count, default=10_000)
-    demo.add_argument("--plays", type=_count, default=300)
-    demo.add_argument("--seed", type=_seed, default=0)
+    for name, default in (("--rows", 300), ("--columns", 10_000), ("--plays", 300)):
+        demo.add_argument(name, **COUNT, default=default)
+    demo.add_argument("--seed", **SEED, default=0)
     completion = _command(commands, "completion", "print a script that completes tvs in a shell")
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
     return top
@@ -104,27 +104,25 @@ def _add_select(commands: Any) -> None:
     )  # fmt: skip
     table.add_argument("--sep", metavar="MARK", help="between the cells of a CSV; found out")
     game = select.add_argument_group("the game")
-    game.add_argument("--plays", type=_count, metavar="N", help="how many plays; 500")
+    game.add_argument("--plays", **COUNT, help="how many plays; 500")
     game.add_argument(
         "--reward", choices=("bart", "lasso", "importance", "pvalue"), default="bart",
         help="who pays the variables; bart",
     )  # fmt: skip
-    game.add_argument("--iterations", type=_count, metavar="N", help="of the trees in a play; 1000")
-    game.add_argument("--chains", type=_count, default=1, metavar="N", help="independent games; 1")
+    game.add_argument("--iterations", **COUNT, help="of the trees in a play; 1000")
+    game.add_argument("--chains", **COUNT, default=1, help="independent games; 1")
     _add_places(game)
     game.add_argument(
-        "--window", type=_count, metavar="N",
+        "--window", **COUNT,
         help="most plays that are chosen together: with the same one, the same bits anywhere; "
         "1, and 16 per worker where there are more of these than chains",
     )  # fmt: skip
-    game.add_argument("--seed", type=_seed, metavar="N", help="drawn and written down if not given")
-    game.add_argument(
-        "--patience", type=_count, metavar="N", help="stop after N plays of no change"
-    )
-    game.add_argument("--time-limit", type=_seconds, metavar="SECONDS", help="stop after that")
+    game.add_argument("--seed", **SEED, help="drawn and written down if not given")
+    game.add_argument("--patience", **COUNT, help="stop after N plays of no change")
+    game.add_argument("--time-limit", **SECONDS)
     stream = select.add_argument_group("streams")
-    stream.add_argument("--batch-size", type=_count, metavar="N", help="rows of a play; 1000")
-    stream.add_argument("--rounds", type=_count, metavar="N", help="passes over the rows; 1")
+    stream.add_argument("--batch-size", **COUNT, help="rows of a play; 1000")
+    stream.add_argument("--rounds", **COUNT, help="passes over the rows; 1")
     stream.add_argument(
         "--decoys", action="store_true", help="add knockoffs that show how many finds may be false"
     )
@@ -135,17 +133,17 @@ def _add_select(commands: Any) -> None:
 
 def _add_resume(commands: Any) -> None:
     resume = _command(commands, "resume", "go on with a run that was stopped, or play more")
-    resume.add_argument("run", metavar="RUN", help="folder of a run")
-    resume.add_argument("--plays", type=_count, metavar="N", help="plays in all; as planned")
-    resume.add_argument("--rounds", type=_count, metavar="N", help="of a stream, in all")
-    resume.add_argument("--time-limit", type=_seconds, metavar="SECONDS", help="stop after that")
+    resume.add_argument("run", **RUN)
+    resume.add_argument("--plays", **COUNT, help="plays in all; as planned")
+    resume.add_argument("--rounds", **COUNT, help="of a stream, in all")
+    resume.add_argument("--time-limit", **SECONDS)
     _add_places(resume)
     resume.add_argument("--table", metavar="TABLE", help="where the table is now, if it has moved")
 
 
 def _add_places(command: Any) -> None:
     places = command.add_mutually_exclusive_group()
-    places.add_argument("--jobs", type=_count, metavar="N", help="plays at a time, here")
+    places.add_argument("--jobs", **COUNT, help="plays at a time, here")
     places.add_argument(
         "--cluster", type=_address, metavar="ADDRESS",
         help="play on a Dask cluster, such as tcp://head-node:8786",
@@ -171,18 +169,15 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
     return argparse.RawDescriptionHelpFormatter(prog, max_help_position=26)
 
 
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {text}")
-    return number
+def _whole(name: str, lowest: int, problem: str) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        number = int(text)
+        if number < lowest:
+            raise argparse.ArgumentTypeError(f"{problem}, got {text}")
+        return number
 
-
-def _seed(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"must not be negative, got {text}")
-    return number
+    read.__name__ = name  # what argparse calls it in its messages
+    return read
 
 
 def _seconds(text: str) -> float:
@@ -200,5 +195,8 @@ def _address(text: str) -> str:
     return text
 
 
-# What argparse calls them in its messages.
-_count.__name__, _seed.__name__, _seconds.__name__ = "whole number", "seed", "number of seconds"
+_seconds.__name__ = "number of seconds"
+COUNT: dict[str, Any] = dict(type=_whole("whole number", 1, "must be at least 1"), metavar="N")
+SEED: dict[str, Any] = dict(type=_whole("seed", 0, "must not be negative"), metavar="N")
+SECONDS: dict[str, Any] = dict(type=_seconds, metavar="SECONDS", help="stop after that")
+RUN: dict[str, Any] = dict(metavar="RUN", help="folder of a run")

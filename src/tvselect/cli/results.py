@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import shlex
+import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tvselect.cli.terminal import Terminal, as_json, tab_lines, variable_lines
+from tvselect.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from tvselect.runs.folder import RunRecord
     from tvselect.runs.play import Result
+    from tvselect.runs.results import VariableResult
 
-RUNNERS_UP = 3
+RUNNERS_UP, MOST_ROWS = 3, 40
+BAR_WIDTH = 20
+EIGHTHS = " ▏▎▍▌▋▊▉█"
 DONE, INTERRUPTED = 0, 130
 
 
@@ -20,14 +24,15 @@ def show(result: Result, terminal: Terminal) -> int:
     run, folder = result.run, result.folder
     for warning in run.warnings:
         terminal.warn(warning)
-    selected = [v for v in result.variables if v.selected]
     if terminal.is_json:
         terminal.print_json(to_json(result))
     elif terminal.is_pretty:
-        _show_pretty(result, terminal)
+        print("\n".join(_pretty_lines(result)))
     else:
-        for line in tab_lines(selected):
-            terminal.print(line)
+        print("variable", "pi", "low", "high", sep="\t")
+        for v in result.variables:
+            if v.selected:
+                print(f"{v.name}\t{v.pi:.6f}\t{v.low:.6f}\t{v.high:.6f}")
     if result.no_report:
         terminal.warn(result.no_report)
     if run.state == "interrupted":
@@ -39,44 +44,32 @@ def show(result: Result, terminal: Terminal) -> int:
     return DONE
 
 
-def _show_pretty(result: Result, terminal: Terminal) -> None:
-    run = result.run
+def _pretty_lines(result: Result) -> list[str]:
+    from tvselect.report.sentences import why_stopped
+
+    run, folder = result.run, result.folder
     selected = [v for v in result.variables if v.selected]
     others = [v for v in result.variables if not v.selected][:RUNNERS_UP]
     batches = "batches" if run.plan.stream else "plays"
-    terminal.print()
-    terminal.print(
+    because = why_stopped(result.history.stop_reason, result.history.asked)
+    lines = [
+        "",
         f"{len(selected):,} of {len(result.variables):,} variables selected "
-        f"for {run.plan.target!r} ({run.n_plays:,} {batches}, {run.seconds:.1f} s: "
-        f"{_because(run)})"
-    )
-    terminal.print()
-    for line in variable_lines(selected, others):
-        terminal.print(line)
+        f"for {run.plan.target!r} ({run.n_plays:,} {batches}, {run.seconds:.1f} s: {because})",
+        "",
+        *variable_lines(selected, others),
+        "",
+    ]
     if result.decoys_selected is not None:
-        terminal.print()
-        terminal.print(
+        lines += [
             f"Decoys that passed: {result.decoys_selected}; about that many of the selected "
-            "variables may be false."
-        )
-    terminal.print()
-    page = result.folder.selected if result.no_report else result.folder.report
-    terminal.print(f"Report: {page}")
+            "variables may be false.",
+            "",
+        ]
+    lines.append(f"Report: {folder.selected if result.no_report else folder.report}")
     if selected:
-        terminal.print(
-            f"Next:   tvs transform {result.folder.path} TABLE -o OUT keeps these columns"
-        )
-
-
-def _because(run: RunRecord) -> str:
-    from tvselect.report.sentences import why_stopped
-
-    assert run.stop_reason is not None
-    asked = run.settings
-    return why_stopped(
-        run.stop_reason, n_plays=asked.plays, patience=asked.patience,
-        time_limit=asked.time_limit, n_rounds=asked.rounds,
-    )  # fmt: skip
+        lines.append(f"Next:   tvs transform {folder.path} TABLE -o OUT keeps these columns")
+    return lines
 
 
 def to_json(result: Result) -> dict[str, Any]:
@@ -97,10 +90,56 @@ def to_json(result: Result) -> dict[str, Any]:
         "n_plays": run.n_plays,
         "seconds": run.seconds,
         "seed": run.settings.seed,
-        "selected": [as_json(v) for v in result.variables if v.selected],
+        "selected": [
+            {**v._asdict(), "group": v.group or None} for v in result.variables if v.selected
+        ],
         "left_out": {n: why_left_out(why) for n, why in run.plan.facts.left_out.items()},
         "decisions": describe_plan(run.plan),
         "warnings": list(run.warnings),
         "decoys_selected": result.decoys_selected,
         "report": None if result.no_report else str(folder.report),
     }
+
+
+def variable_lines(
+    selected: Sequence[VariableResult], others: Sequence[VariableResult]
+) -> list[str]:
+    """The selected variables with their pi, interval and a bar, then some that are not."""
+    shown = [*selected[:MOST_ROWS], *others]
+    names = [_short(v.name if not v.group else f"{v.name} [{v.group}]") for v in shown]
+    width = max(map(len, (*names, "variable")))
+    rows = [
+        f"  {name:<{width}}  {v.pi:4.2f}  {bar(v.pi)}  {v.low:.2f} to {v.high:.2f}"
+        for name, v in zip(names, shown, strict=True)
+    ]
+    lines = [f"  {'variable':<{width}}  {'pi':>4}  {'':{BAR_WIDTH}}  95 % interval"]
+    lines += rows[: len(shown) - len(others)]
+    if len(selected) > MOST_ROWS:
+        lines.append(f"  ... and {len(selected) - MOST_ROWS:,} more in selected.csv")
+    if others:
+        lines += ["  not selected, the best of them:", *rows[len(shown) - len(others) :]]
+    return lines
+
+
+def bar(share: float, width: int = BAR_WIDTH) -> str:
+    """A bar of text, padded to its width.
+
+    Examples
+    --------
+    >>> bar(0.5, 4), bar(0.6, 4)
+    ('██  ', '██▍ ')
+    """
+    eighths = round(8 * width * min(max(share, 0.0), 1.0))
+    full, part = divmod(eighths, 8)
+    text = (EIGHTHS[-1] * full + (EIGHTHS[part] if part else "")).ljust(width)
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return ("#" * round(width * share)).ljust(width)
+    return text
+
+
+def _short(name: str, width: int = 40) -> str:
+    name = " ".join(name.split())
+    return name if len(name) <= width else name[: width - 3] + "..."

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import secrets
 import shlex
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tvselect.cli.parser import Options
 from tvselect.cli.results import show
 from tvselect.cli.terminal import Terminal
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 SEED_BITS = 32
 
 
-def run(options: argparse.Namespace, terminal: Terminal) -> int:
+def select(options: Options, terminal: Terminal) -> int:
     """Look at the table, say what was decided, play, show what was found."""
     from tvselect.report import prepare
     from tvselect.runs.errors import RunError
@@ -30,18 +31,17 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
     )
     from tvselect.runs.plan import Settings, describe_plan, make_reward
 
-    _refuse_contradictions(options)
+    wants_stream = bool(options.decoys or options.batch_size or options.rounds)
+    if options.iterations is not None and options.reward != "bart":
+        raise RunError(f"--iterations is for --reward bart, not {options.reward}; leave it out")
+    if options.stream is False and wants_stream:
+        raise RunError("--batch-size, --rounds and --decoys are for streams; drop --no-stream")
+    given = {field.name: getattr(options, field.name) for field in fields(Settings)}
     settings = Settings(
-        seed=secrets.randbits(SEED_BITS) if options.seed is None else options.seed,
-        reward=options.reward,
-        iterations=options.iterations,
-        chains=options.chains,
-        time_limit=options.time_limit,
-        patience=options.patience,
-        decoys=options.decoys,
-        cluster=options.cluster,
-        window=options.window,
-        **_given(options, "plays", "batch_size", "rounds", "jobs"),
+        **{
+            "seed": secrets.randbits(SEED_BITS),
+            **{name: value for name, value in given.items() if value is not None},
+        }
     )
     if settings.cluster is not None:
         from tvselect.runners import open_runner
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
             options.table,
             TableOptions(
                 target=options.target,
-                stream=True if _wants_stream(options) else options.stream,
+                stream=True if wants_stream else options.stream,
                 family=options.family,
                 exclude=tuple(options.exclude),
                 include=tuple(options.include),
@@ -71,7 +71,10 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
             f"--batch-size {settings.batch_size} is too small: --reward {settings.reward} needs "
             f"at least {reward.min_rows} rows"
         )
-    settings = _planned(plan, settings, options.plays)
+    if plan.stream and options.plays is not None:
+        per_round = -(-plan.n_rows // settings.batch_size)
+        rounds = max(settings.rounds, -(-options.plays // per_round))
+        settings = replace(settings, rounds=rounds)
     for sentence in describe_plan(plan):
         terminal.say(f"  {sentence}")
     if plan.facts.left_out:
@@ -88,34 +91,6 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
         verbose=int(terminal.is_live),
     )
     return show(result, terminal)
-
-
-def _given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
-    values = {name: getattr(options, name) for name in names}
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _wants_stream(options: argparse.Namespace) -> bool:
-    return bool(options.decoys or options.batch_size or options.rounds)
-
-
-def _refuse_contradictions(options: argparse.Namespace) -> None:
-    from tvselect.runs.errors import RunError
-
-    if options.iterations is not None and options.reward != "bart":
-        raise RunError(f"--iterations is for --reward bart, not {options.reward}; leave it out")
-    if options.stream is False and _wants_stream(options):
-        raise RunError("--batch-size, --rounds and --decoys are for streams; drop --no-stream")
-
-
-def _planned(plan: Plan, settings: Settings, plays: int | None) -> Settings:
-    """As many rounds of a stream as the plays that were asked for take."""
-    from dataclasses import replace
-
-    if not plan.stream or plays is None:
-        return settings
-    per_round = -(-plan.n_rows // settings.batch_size)
-    return replace(settings, rounds=max(settings.rounds, -(-plays // per_round)))
 
 
 def _the_game(plan: Plan, settings: Settings) -> str:

@@ -11,15 +11,7 @@ import logging
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from tvselect.runs.results import VariableResult
-
-BAR_WIDTH = 20
-EIGHTHS = " ▏▎▍▌▋▊▉█"
-MOST_ROWS = 40
+from typing import Any
 
 
 class Terminal:
@@ -63,10 +55,6 @@ class Terminal:
         """Why there is no answer."""
         print(f"tvs: error: {text}", file=sys.stderr, flush=True)
 
-    def print(self, text: str = "") -> None:
-        """A line of the findings."""
-        print(text)
-
     def print_json(self, value: Any) -> None:
         """The findings as JSON."""
         print(json.dumps(value, indent=1, allow_nan=False))
@@ -77,60 +65,3 @@ class Terminal:
         return textwrap.fill(
             text, width, subsequent_indent=inside, break_long_words=False, break_on_hyphens=False
         )
-
-
-def bar(share: float, width: int = BAR_WIDTH) -> str:
-    """A bar of text, padded to its width.
-
-    Examples
-    --------
-    >>> bar(0.5, 4), bar(0.6, 4)
-    ('██  ', '██▍ ')
-    """
-    eighths = round(8 * width * min(max(share, 0.0), 1.0))
-    full, part = divmod(eighths, 8)
-    text = (EIGHTHS[-1] * full + (EIGHTHS[part] if part else "")).ljust(width)
-    encoding = sys.stdout.encoding or "utf-8"
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError:
-        return ("#" * round(width * share)).ljust(width)
-    return text
-
-
-def variable_lines(
-    selected: Sequence[VariableResult], others: Sequence[VariableResult]
-) -> list[str]:
-    """The selected variables with their pi, interval and a bar, then some that are not."""
-    shown = [*selected[:MOST_ROWS], *others]
-    names = [_short(v.name if not v.group else f"{v.name} [{v.group}]") for v in shown]
-    width = max(map(len, (*names, "variable")))
-    rows = [
-        f"  {name:<{width}}  {v.pi:4.2f}  {bar(v.pi)}  {v.low:.2f} to {v.high:.2f}"
-        for name, v in zip(names, shown, strict=True)
-    ]
-    lines = [f"  {'variable':<{width}}  {'pi':>4}  {'':{BAR_WIDTH}}  95 % interval"]
-    lines += rows[: len(shown) - len(others)]
-    if len(selected) > MOST_ROWS:
-        lines.append(f"  ... and {len(selected) - MOST_ROWS:,} more in selected.csv")
-    if others:
-        lines += ["  not selected, the best of them:", *rows[len(shown) - len(others) :]]
-    return lines
-
-
-def tab_lines(variables: Sequence[VariableResult]) -> list[str]:
-    """Variables for a pipe: a header, then cells with tabs between them."""
-    rows = [f"{v.name}\t{v.pi:.6f}\t{v.low:.6f}\t{v.high:.6f}" for v in variables]
-    return ["variable\tpi\tlow\thigh", *rows]
-
-
-def as_json(variable: VariableResult) -> dict[str, Any]:
-    """A variable as JSON."""
-    values = variable._asdict()
-    values["group"] = values["group"] or None
-    return values
-
-
-def _short(name: str, width: int = 40) -> str:
-    name = " ".join(name.split())
-    return name if len(name) <= width else name[: width - 3] + "..."

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 if TYPE_CHECKING:
     from tvselect.selectors import StreamingThompsonSelector, ThompsonSelector
@@ -52,6 +51,8 @@ def fitted_history(selector: Selector) -> History:
     ------
     sklearn.exceptions.NotFittedError
     """
+    from sklearn.utils.validation import check_is_fitted
+
     check_is_fitted(selector, "history_")
     return selector.history_
 

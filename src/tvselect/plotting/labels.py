@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.isotonic import isotonic_regression
 
 from tvselect.plotting.canvas import DARK, FONT_SIZE
 
@@ -55,8 +54,19 @@ def nudge_apart(heights: ArrayLike, gap: float, top: float = 1.0) -> NDArray[np.
     offset = gap * np.arange(wanted.size)
     placed = np.empty_like(wanted)
     room = max(top - float(offset[-1]), 0.0)
-    placed[order] = offset + isotonic_regression(wanted[order] - offset, y_min=0.0, y_max=room)
+    placed[order] = offset + np.clip(_nearest_rising(wanted[order] - offset), 0.0, room)
     return placed
+
+
+def _nearest_rising(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Isotonic regression: the highest, over starts, of the lowest means from there to an end."""
+    sums, places = np.append(0.0, np.cumsum(values)), np.arange(values.size)
+    n_between = places - places[:, None] + 1
+    means = (sums[1:] - sums[:-1, None]) / np.maximum(n_between, 1)
+    means[n_between < 1] = np.inf
+    lowest = np.minimum.accumulate(means[:, ::-1], axis=1)[:, ::-1]
+    lowest[n_between < 1] = -np.inf
+    return np.asarray(lowest.max(axis=0))
 
 
 def label_ends(

@@ -1,4 +1,4 @@
-"""The chart library in one script. To make it takes seconds, so it is kept in the user's cache."""
+"""The extra ``report``: its packages, and what they make once and keep in the user's cache."""
 
 from __future__ import annotations
 
@@ -8,13 +8,37 @@ import subprocess
 import sys
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from tvselect.files import write_text
-from tvselect.report.extra import need
 
 _making: subprocess.Popen[bytes] | None = None
+
+
+def need(module: str) -> Any:
+    """A module of the extra, or an error that says how to get it.
+
+    Examples
+    --------
+    >>> need("jinja_of_tomorrow")
+    Traceback (most recent call last):
+        ...
+    ModuleNotFoundError: the report needs jinja_of_tomorrow: pip install 'tvselect[report]'
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"the report needs {error.name}: pip install 'tvselect[report]'", name=error.name
+        ) from error
+
+
+def cache_folder() -> Path:
+    """Where to keep what takes long to make; it need not exist."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tvselect"
 
 
 def prepare() -> None:
@@ -31,7 +55,7 @@ def prepare() -> None:
 
 @cache
 def bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed in one script.
+    """Vega, Vega-Lite and Vega-Embed in one script. To make it takes seconds, so it is kept.
 
     Raises
     ------
@@ -62,8 +86,7 @@ def _kept() -> str | None:
 
 
 def _path() -> Path:
-    folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(folder) / "tvselect" / f"vega-{version('vl-convert-python')}.js"
+    return cache_folder() / f"vega-{version('vl-convert-python')}.js"
 
 
 def _digest(script: str) -> str:

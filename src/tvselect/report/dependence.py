@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from tvselect.inputs import TextColumn
+from tvselect.inputs import Table, TextColumn
 from tvselect.inputs.outcome import Outcome
+from tvselect.jit import kernel
 from tvselect.report.findings import Dependence
 from tvselect.report.names import readable
-from tvselect.report.rows import Rows
 from tvselect.selectors.encoding import one_hot
-from tvselect.trees import BartRun, Forest, run_bart
+from tvselect.trees import BartRun, run_bart
+from tvselect.trees.cutting import MISSING
 
 MOST_COLUMNS, MOST_SHOWN = 60, 12
 MOST_POINTS, MOST_LEVELS = 12, 50
@@ -42,7 +43,7 @@ class Encoded:
 
 
 def partial_dependence(
-    rows: Rows,
+    table: Table,
     outcome: Outcome,
     columns: Sequence[int],
     names: Sequence[str],
@@ -52,9 +53,9 @@ def partial_dependence(
 
     Parameters
     ----------
-    rows : Rows
+    table : Table
     outcome : Outcome
-        Of these rows.
+        Of its rows.
     columns : sequence of int
         The forest is fitted on the first 60 of them; the first 12 are shown.
     names : sequence of str
@@ -68,17 +69,15 @@ def partial_dependence(
 
     Examples
     --------
-    >>> from tvselect.inputs import read_outcome
-    >>> from tvselect.report.rows import sample_rows
+    >>> from tvselect.inputs import read_outcome, read_table
     >>> rng = np.random.default_rng(0)
     >>> X = rng.random((300, 2))
-    >>> y = 5 * X[:, 1] + rng.normal(0, 0.1, 300)
-    >>> rows = sample_rows(X, y, ("x0", "x1"), named=False, most=300, rng=rng)
-    >>> shapes = partial_dependence(rows, read_outcome(y, 300), [0, 1], ["x0", "x1"], rng)
+    >>> outcome = read_outcome(5 * X[:, 1] + rng.normal(0, 0.1, 300), 300)
+    >>> shapes = partial_dependence(read_table(X), outcome, [0, 1], ["x0", "x1"], rng)
     >>> shapes[0].variable, round(shapes[0].mean[-1] - shapes[0].mean[0])
     ('x1', 5)
     """
-    encoded = [_encode(rows, column) for column in columns[:MOST_COLUMNS]]
+    encoded = [_encode(table, column) for column in columns[:MOST_COLUMNS]]
     design = np.concatenate([column.values for column in encoded], axis=1)
     run = run_bart(
         design,
@@ -98,10 +97,10 @@ def partial_dependence(
     return tuple(sorted(shapes, key=lambda shape: min(shape.mean) - max(shape.mean)))
 
 
-def _encode(rows: Rows, column: int) -> Encoded:
-    if rows.categorical[column]:
-        return _encode_text(rows.text(column))
-    values = rows.numbers(np.array([column]))
+def _encode(table: Table, column: int) -> Encoded:
+    if table.categorical[column]:
+        return _encode_text(table.text(column))
+    values = np.asarray(table.numbers(np.array([column])), dtype=np.float64)
     distinct = np.unique(values[~np.isnan(values)])
     if distinct.size <= MOST_POINTS:
         return Encoded(values, distinct[:, None], tuple(f"{value:.6g}" for value in distinct))
@@ -124,41 +123,75 @@ def _encode_text(text: TextColumn) -> Encoded:
 def _curves(
     run: BartRun, design: NDArray[np.float64], first: int, last: int, grid: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Averaged predictions (forests, points) with the columns first to last set to the grid.
-
-    Only trees that split on these columns are walked anew for every point.
-    """
-    n = len(design)
-    changed = np.tile(design, (len(grid), 1))
-    changed[:, first:last] = np.repeat(grid, n, axis=0)
-    codes, changed_codes = run.cuts.encode(design), run.cuts.encode(changed)
+    """Averaged predictions (forests, points) with the columns first to last set to the grid."""
+    points = np.zeros((len(grid), design.shape[1]))
+    points[:, first:last] = grid
+    point_codes = run.cuts.encode(points)[first:last, None, : len(grid)]
+    below = (point_codes <= np.arange(MISSING)[:, None]) @ (1 << np.arange(len(grid)))
+    codes = run.cuts.encode(design)
     curves = []
-    for forest in run.forests:
-        moving = _trees_on(forest, first, last)
-        still = run.center + forest.evaluate(codes, n) - moving.evaluate(codes, n)
-        values = still + moving.evaluate(changed_codes, len(changed)).reshape(len(grid), n)
-        curves.append((ndtr(values) if run.family == "probit" else values).mean(axis=1))
+    for f in run.forests:
+        values = np.full((len(design), len(grid)), run.center)
+        nodes, points_of = np.empty((2, f.left.size), dtype=np.int64)
+        add_forest(
+            f.starts, f.left, f.column, f.cut, f.missing_left, f.value, codes, first, below,
+            nodes, points_of, values,
+        )  # fmt: skip
+        curves.append((ndtr(values) if run.family == "probit" else values).mean(axis=0))
     return np.array(curves)
 
 
-def _trees_on(forest: Forest, first: int, last: int) -> Forest:
-    """The trees of a forest that split on the columns first to last."""
-    sizes = np.diff(forest.starts)
-    tree_of = np.repeat(np.arange(forest.n_trees), sizes)
-    has_split = (forest.column >= first) & (forest.column < last)
-    chosen = np.bincount(tree_of[has_split], minlength=forest.n_trees) > 0
-    nodes = chosen[tree_of]
-    starts = np.concatenate([[0], np.cumsum(sizes[chosen])])
-    shift = np.repeat(starts[:-1] - forest.starts[:-1][chosen], sizes[chosen])
-    left = forest.left[nodes]
-    return Forest(
-        starts=starts,
-        left=np.where(left >= 0, left + shift, -1),
-        column=forest.column[nodes],
-        cut=forest.cut[nodes],
-        missing_left=forest.missing_left[nodes],
-        value=forest.value[nodes],
-    )
+@kernel
+def add_forest(
+    starts: NDArray[np.int64],
+    left: NDArray[np.int64],
+    column: NDArray[np.int64],
+    cut: NDArray[np.uint8],
+    missing_left: NDArray[np.bool_],
+    value: NDArray[np.float64],
+    codes: NDArray[np.uint8],
+    first: int,
+    below: NDArray[np.int64],
+    nodes: NDArray[np.int64],
+    points_of: NDArray[np.int64],
+    out: NDArray[np.float64],
+) -> None:
+    """Add the value of a forest at rows (rows, points) with some columns set to points.
+
+    A row walks down a tree once for all points, which are bits: where the tree splits on a
+    column that is set, they part. ``below[j, c]`` are those of a code up to ``c`` in column
+    ``first + j``; ``nodes`` and ``points_of`` have room for where else there is to go.
+    """
+    every = (1 << out.shape[1]) - 1
+    for row in range(out.shape[0]):
+        of_all = 0.0
+        for tree in range(starts.shape[0] - 1):
+            nodes[0], points_of[0] = starts[tree], every
+            n_left = 1
+            while n_left > 0:
+                n_left -= 1
+                node, points = nodes[n_left], points_of[n_left]
+                while left[node] >= 0:
+                    child, j = left[node], column[node] - first
+                    if 0 <= j < below.shape[0]:
+                        lower = points & below[j, cut[node]]
+                        if lower != 0 and lower != points:
+                            nodes[n_left], points_of[n_left] = child + 1, points ^ lower
+                            n_left += 1
+                            points = lower
+                        goes_left = lower != 0
+                    else:
+                        code = codes[column[node], row]
+                        goes_left = code <= cut[node] or (code == MISSING and missing_left[node])
+                    node = child if goes_left else child + 1
+                if points == every:
+                    of_all += value[node]
+                else:
+                    for point in range(out.shape[1]):
+                        if points >> point & 1:
+                            out[row, point] += value[node]
+        for point in range(out.shape[1]):
+            out[row, point] += of_all
 
 
 def _describe(name: str, column: Encoded, curves: NDArray[np.float64]) -> Dependence:

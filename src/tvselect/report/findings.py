@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Literal
 
 from tvselect.bandit.stopping import StopReason
-from tvselect.records import RecordError, parse_json, read_record
+from tvselect.records import RecordError, parse_json, read_record, to_json
 from tvselect.selectors.history import Asked
 
 FORMAT, VERSION = "tvselect findings", 1
@@ -37,6 +36,11 @@ class ReportedVariable:
     n_chains: int  #: Chains that select it on their own
     members: tuple[str, ...]  #: The columns of a group; empty for a single column
     path: tuple[float, ...]  #: ``pi`` at :attr:`Findings.steps`
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the interval leaves no doubt on which side of the threshold it is."""
+        return self.low > self.threshold or self.high < self.threshold
 
 
 @dataclass(frozen=True)
@@ -155,8 +159,7 @@ class Findings:
         >>> Findings.from_json(findings.to_json()) == findings
         True
         """
-        content = {"format": FORMAT, "version": VERSION, "findings": asdict(self)}
-        return json.dumps(content, allow_nan=False)
+        return to_json({"format": FORMAT, "version": VERSION, "findings": self})
 
     @classmethod
     def from_json(cls, text: str) -> Findings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -12,14 +12,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs import as_generator
-from tvselect.inputs.outcome import Outcome
+from tvselect.inputs import Table, as_generator, read_outcome, read_table
+from tvselect.inputs.outcome import Outcome, one_column
 from tvselect.inputs.seeds import RandomState
+from tvselect.inputs.table import open_table
 from tvselect.plotting.arms import FittedArms, fitted_arms, fitted_history
-from tvselect.report.evidence import lookalikes_of, outcome_of, selected_columns, shapes_of
-from tvselect.report.findings import About, Decoys, Findings, ReportedVariable
+from tvselect.report.dependence import MOST_SHOWN, partial_dependence
+from tvselect.report.findings import (
+    About,
+    Decoys,
+    Dependence,
+    Findings,
+    LookAlike,
+    ReportedVariable,
+    Resemblance,
+)
+from tvselect.report.lookalikes import ALIKE, chance_level, find_lookalikes
 from tvselect.report.names import readable, shown
-from tvselect.report.rows import sample_rows
 from tvselect.selectors.history import History
 from tvselect.selectors.layout import decoy_name
 
@@ -28,12 +37,14 @@ if TYPE_CHECKING:
 
 MOST_DRAWN, MOST_DECOYS, MOST_MEMBERS = 100, 30, 20
 MOST_ROWS, MOST_STEPS = 1000, 200
+MOST_CHOSEN, MOST_COMPARED = 100, 30
 KINDS: Mapping[str, Any] = {"gaussian": "continuous", "probit": "two classes"}
 PACKAGES = ("tvselect", "numpy", "scipy", "numba", "scikit-learn")
+NO_TABLE = "The table was not at hand when this report was written."
 
 
 def gather(
-    selector: Selector,
+    selector: Selector | History,
     X: Any = None,
     y: Any = None,
     *,
@@ -47,8 +58,8 @@ def gather(
 
     Parameters
     ----------
-    selector : ThompsonSelector or StreamingThompsonSelector
-        Fitted.
+    selector : ThompsonSelector, StreamingThompsonSelector or History
+        Fitted, or what a fit to named columns has found (``history_``).
     X, y : table and outcome, optional
         With the columns that the selector was fitted on, or for a stream a sample of its
         rows. Without them, partial dependence and look-alikes are left out.
@@ -82,63 +93,124 @@ def gather(
     >>> findings.title, findings.n_selected, findings.variables[0].name
     ('What matters for price', 1, 'x3')
     """
-    history = fitted_history(selector)
-    every = fitted_arms(history)
+    history = selector if isinstance(selector, History) else fitted_history(selector)
+    arms = fitted_arms(history)
     rng = as_generator(random_state)
-    drawn = _worth_drawing(every)
+    drawn = _worth_drawing(arms)
     n_plays = history.n_plays
     steps = np.unique(np.linspace(0, n_plays, min(MOST_STEPS, n_plays + 1)).astype(np.int64))
     played, paid = history.sizes(steps)
     target = readable(target) or "the outcome"
-    rows = None
+    table = None
     if X is not None:
-        named = hasattr(selector, "feature_names_in_")
-        rows = sample_rows(X, y, history.names, named=named, most=MOST_ROWS, rng=rng)
-    outcome, outcome_note = outcome_of(history, rows, y)
-    chosen = selected_columns(history, every)
-    dependence, dependence_note = shapes_of(rows, outcome, outcome_note, chosen, rng)
-    resemblances, resemblance_note = lookalikes_of(history, every, rows, chosen)
-    always = np.flatnonzero(history.arm_of_feature < 0)
+        is_named = selector is history or hasattr(selector, "feature_names_in_")
+        table, y = sample_rows(X, y, history.names, named=is_named, most=MOST_ROWS, rng=rng)
+    outcome, note = _read_outcome(history, y)
+    chosen = _chosen_columns(history, arms)
+    dependence, dependence_note = _shapes(history, table, outcome, note, chosen, rng)
+    resemblances, resemblance_note = _lookalikes(history, arms, table, chosen)
+    classes = () if outcome is None or outcome.classes is None else outcome.classes
+    agreement, decoys = history.chain_agreement, history.decoy_of
     about = about or About()
     return Findings(
         title=readable(title or f"What matters for {target}"),
         target=target,
         outcome="unknown" if outcome is None else KINDS[outcome.family],
-        classes=_class_labels(outcome),
+        classes=tuple(readable(label, 40) for label in classes),
         n_columns=len(history.names),
         n_variables=history.layout.n_candidates,
-        n_selected=int(every.selected.sum()),
-        n_unplayed=int((~every.decoys & ~every.played).sum()),
+        n_selected=int(arms.selected.sum()),
+        n_unplayed=int((~arms.decoys & ~arms.played).sum()),
         n_plays=n_plays,
         n_skipped=history.n_skipped if history.asked.is_stream else 0,
         n_chains=history.n_chains,
         seconds=history.seconds,
         stop_reason=history.stop_reason,
-        asked=replace(history.asked, reward=_readable_repr(history.asked.reward)),
-        agreement=_finite(history.chain_agreement),
-        decoys=_decoys(history),
-        variables=_variables(history, every, drawn, history.paths(drawn, steps)),
-        always=tuple(shown(history.names[j], int(j)) for j in always[:MOST_DRAWN]),
-        steps=tuple(map(int, steps)),
-        played=tuple(map(float, played)),
-        paid=tuple(map(float, paid)),
+        asked=replace(history.asked, reward=_without_addresses(history.asked.reward)),
+        agreement=agreement if np.isfinite(agreement) else None,
+        decoys=Decoys(decoys.size, history.n_decoys_selected, history.false_discovery_share)
+        if decoys.size
+        else None,
+        variables=tuple(_variables(history, arms, drawn, history.paths(drawn, steps))),
+        always=_shown(history, np.flatnonzero(history.arm_of_feature < 0)[:MOST_DRAWN]),
+        steps=tuple(steps.tolist()),
+        played=tuple(played.tolist()),
+        paid=tuple(paid.tolist()),
         dependence=dependence,
         dependence_note=dependence_note,
         resemblances=resemblances,
         resemblance_note=resemblance_note,
-        notes=tuple(readable(note) for note in notes),
+        notes=tuple(map(readable, notes)),
         about=About(
             readable(about.table),
             readable(about.command),
             readable(about.folder),
             {readable(label): readable(text) for label, text in about.more.items()},
         ),
-        settings=_readable_repr(str(selector)),
+        settings="" if selector is history else _without_addresses(str(selector)),
         versions={
             "Python": f"{platform.python_version()} on {platform.system()}",
             **{name: version(name) for name in PACKAGES},
         },
     )
+
+
+def sample_rows(
+    X: Any, y: Any, names: Sequence[str], *, named: bool, most: int, rng: np.random.Generator
+) -> tuple[Table, NDArray[Any] | None]:
+    """At most so many rows of a table and of an outcome, drawn at random, in their order.
+
+    Parameters
+    ----------
+    X : array-like, data frame or Table
+    y : array-like or None
+    names : sequence of str
+        Of the columns of the fit, which are those of the sample.
+    named : bool
+        Whether the fit knew columns by name; else they are taken by their place.
+    most : int
+    rng : numpy.random.Generator
+
+    Raises
+    ------
+    ValueError
+        When X has other columns than the fit, or y another length.
+
+    Examples
+    --------
+    >>> X = np.arange(12.0).reshape(4, 3)
+    >>> rng = np.random.default_rng(0)
+    >>> sample, _ = sample_rows(X, None, ("x0", "x1", "x2"), named=False, most=3, rng=rng)
+    >>> sample.numbers(np.array([2])).shape
+    (3, 1)
+    """
+    table, _ = open_table(X, "X")
+    if named and table.named and tuple(names) != table.names:
+        place_of = {name: place for place, name in enumerate(table.names)}
+        for name in names:
+            if name not in place_of:
+                raise ValueError(f"X lacks column {name!r}, which the selector was fitted on")
+        X = table.take(np.array([place_of[name] for name in names], dtype=np.int64))
+    table = read_table(X)
+    if table.n_columns != len(names):
+        raise ValueError(
+            f"X has {table.n_columns} columns, the selector was fitted on {len(names)}; pass the "
+            "same table"
+        )
+    target = None if y is None else one_column(y)
+    if target is not None and target.size != table.n_rows:
+        raise ValueError(f"y has {target.size} values but X has {table.n_rows} rows")
+    rows = np.sort(rng.choice(table.n_rows, min(most, table.n_rows), replace=False))
+    if rows.size == table.n_rows:
+        return table, target
+    sample = Table(
+        rows.size,
+        table.names,
+        lambda columns, _: table.numbers(columns, rows),
+        categorical=table.categorical,
+        text=lambda column: table.text(column).at(rows),
+    )
+    return sample, None if target is None else target[rows]
 
 
 def _worth_drawing(arms: FittedArms) -> NDArray[np.int64]:
@@ -152,63 +224,105 @@ def _worth_drawing(arms: FittedArms) -> NDArray[np.int64]:
 
 
 def _variables(
-    history: History, every: FittedArms, drawn: NDArray[np.int64], paths: NDArray[np.float64]
-) -> tuple[ReportedVariable, ...]:
-    arm_of_feature, names = history.arm_of_feature, history.names
-    made = []
-    for place, arm in enumerate(drawn):
-        column = int(every.features[arm])
-        members = np.flatnonzero(arm_of_feature == arm)[: MOST_MEMBERS + 1]
-        made.append(
-            ReportedVariable(
-                name=_shown_arm(every, int(arm), history),
-                role=_role(every, int(arm)),
-                pi=float(every.probabilities[arm]),
-                low=float(every.intervals[arm, 0]),
-                high=float(every.intervals[arm, 1]),
-                threshold=float(every.threshold[arm]),
-                n_played=int(every.times_played[arm]),
-                n_chains=0 if every.decoys[arm] else int(history.chain_supports[:, column].sum()),
-                members=tuple(shown(names[j], int(j)) for j in members) if members.size > 1 else (),
-                path=tuple(float(value) for value in paths[:, place].round(4)),
-            )
+    history: History, arms: FittedArms, drawn: NDArray[np.int64], paths: NDArray[np.float64]
+) -> Iterable[ReportedVariable]:
+    for arm, path in zip(drawn.tolist(), paths.T.round(4).tolist(), strict=True):
+        column = int(arms.features[arm])
+        members = np.flatnonzero(history.arm_of_feature == arm)[: MOST_MEMBERS + 1]
+        name, is_decoy = shown(history.names[column], column), bool(arms.decoys[arm])
+        if is_decoy:
+            name = decoy_name(name)
+        elif arm in history.labels:
+            name = readable(history.labels[arm], 120) or f"(group {arm})"
+        low, high = arms.intervals[arm].tolist()
+        yield ReportedVariable(
+            name=name,
+            role="decoy" if is_decoy else "selected" if arms.selected[arm] else "unselected",
+            pi=float(arms.probabilities[arm]),
+            low=low,
+            high=high,
+            threshold=float(arms.threshold[arm]),
+            n_played=int(arms.times_played[arm]),
+            n_chains=0 if is_decoy else int(history.chain_supports[:, column].sum()),
+            members=_shown(history, members) if members.size > 1 else (),
+            path=tuple(path),
         )
-    return tuple(made)
 
 
-def _role(every: FittedArms, arm: int) -> Any:
-    if every.decoys[arm]:
-        return "decoy"
-    return "selected" if every.selected[arm] else "unselected"
+def _read_outcome(history: History, y: Any) -> tuple[Outcome | None, str]:
+    """The outcome of the rows at hand, or why there is none."""
+    if y is None:
+        return None, NO_TABLE
+    try:
+        return read_outcome(y, len(y), family=history.asked.family), ""
+    except (TypeError, ValueError) as error:
+        return None, f"It could not be worked out from the rows at hand: {readable(error)}."
 
 
-def _shown_arm(every: FittedArms, arm: int, history: History) -> str:
-    """The name of a column, of a group, or of the column that a decoy stands for."""
-    column = int(every.features[arm])
-    if every.decoys[arm]:
-        return decoy_name(shown(history.names[column], column))
-    if arm in history.labels:
-        return readable(history.labels[arm], 120) or f"(group {arm})"
-    return shown(history.names[column], column)
+def _chosen_columns(history: History, arms: FittedArms) -> NDArray[np.int64]:
+    """Columns of the selected arms in falling order of pi, then those always included."""
+    falling = np.argsort(-arms.probabilities, kind="stable")
+    selected = falling[arms.selected[falling]][:MOST_CHOSEN]
+    places = [np.flatnonzero(history.arm_of_feature == arm) for arm in (*selected, -1)]
+    return np.concatenate(places)[:MOST_CHOSEN]
 
 
-def _class_labels(outcome: Outcome | None) -> tuple[str, ...]:
-    if outcome is None or outcome.classes is None:
-        return ()
-    return tuple(readable(label, 40) for label in outcome.classes)
+def _shapes(
+    history: History,
+    table: Table | None,
+    outcome: Outcome | None,
+    note: str,
+    chosen: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> tuple[tuple[Dependence, ...], str]:
+    """How the outcome depends on the chosen columns, and how that was found, or why not."""
+    if chosen.size == 0:
+        return (), "There is no selected variable to look at."
+    if table is None or outcome is None:
+        return (), note or NO_TABLE
+    try:
+        found = partial_dependence(table, outcome, chosen.tolist(), _shown(history, chosen), rng)
+    except ValueError as error:
+        return (), f"No model could be fitted to the rows at hand: {readable(error)}."
+    more = f"; the first {MOST_SHOWN} are shown" if chosen.size > MOST_SHOWN else ""
+    return found, f"By a model of the selected variables, on {table.n_rows:,} rows{more}."
 
 
-def _decoys(history: History) -> Decoys | None:
-    if history.decoy_of.size == 0:
-        return None
-    share = history.false_discovery_share
-    return Decoys(history.decoy_of.size, history.n_decoys_selected, share)
+def _lookalikes(
+    history: History, arms: FittedArms, table: Table | None, chosen: NDArray[np.int64]
+) -> tuple[tuple[Resemblance, ...], str]:
+    """Look-alikes of the chosen columns, and how they were found, or why not."""
+    if table is None:
+        return (), NO_TABLE
+    columns = chosen[history.arm_of_feature[chosen] >= 0][:MOST_COMPARED]
+    if columns.size == 0:
+        return (), "There is no selected variable to compare with."
+
+    def lookalike(column: int, correlation: float) -> LookAlike:
+        arm = history.arm_of_feature[column]
+        pi = float(arms.probabilities[arm]) if arms.times_played[arm] else None
+        return LookAlike(shown(history.names[column], column), correlation, pi)
+
+    candidates = np.flatnonzero(~history.support)
+    matches = find_lookalikes(table, columns, candidates)
+    found = tuple(
+        Resemblance(name, tuple(lookalike(*match) for match in alike))
+        for name, alike in zip(_shown(history, columns), matches, strict=True)
+        if alike
+    )
+    chance = chance_level(table.n_rows, candidates.size)
+    return found, (
+        f"{'' if found else 'Nothing: no other column resembles a selected one. '}Shown are "
+        f"resemblances of {ALIKE:g} or more, on {table.n_rows:,} rows; columns of text are not "
+        f"compared. Among {candidates.size:,} unrelated columns the strongest would reach about "
+        f"{chance:.2f} by chance."
+    )
 
 
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def _shown(history: History, columns: NDArray[np.int64]) -> tuple[str, ...]:
+    return tuple(shown(history.names[j], j) for j in columns.tolist())
 
 
-def _readable_repr(text: str) -> str:
+def _without_addresses(text: str) -> str:
     """Without the addresses of functions in memory, which help nobody."""
     return readable(re.sub(r" at 0x[0-9a-fA-F]+", "", text))

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from tvselect.inputs import Table
 from tvselect.jit import kernel
-from tvselect.report.rows import Rows
 
 MOST_ALIKE = 5
 ALIKE = 0.5
 VALUES_AT_ONCE = 2**22
 
 
-@dataclass(frozen=True)
-class Match:
+class Match(NamedTuple):
     """A column and its rank correlation with another."""
 
     column: int
@@ -26,7 +25,7 @@ class Match:
 
 
 def find_lookalikes(
-    rows: Rows, columns: NDArray[np.int64], candidates: NDArray[np.int64]
+    table: Table, columns: NDArray[np.int64], candidates: NDArray[np.int64]
 ) -> list[list[Match]]:
     """For each column the candidates of the strongest Spearman correlation, if it is 0.5 or more.
 
@@ -35,7 +34,7 @@ def find_lookalikes(
 
     Parameters
     ----------
-    rows : Rows
+    table : Table
     columns, candidates : int arrays
 
     Returns
@@ -45,22 +44,20 @@ def find_lookalikes(
 
     Examples
     --------
-    >>> from tvselect.report.rows import sample_rows
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.random((100, 3))
+    >>> from tvselect.inputs import read_table
+    >>> X = np.random.default_rng(0).random((100, 3))
     >>> X[:, 2] = -X[:, 0] ** 3
-    >>> rows = sample_rows(X, None, ("x0", "x1", "x2"), named=False, most=100, rng=rng)
-    >>> find_lookalikes(rows, np.array([0]), np.array([1, 2]))
+    >>> find_lookalikes(read_table(X), np.array([0]), np.array([1, 2]))
     [[Match(column=2, correlation=-1.0)]]
     """
-    numeric = ~rows.categorical[columns]
-    candidates = candidates[~rows.categorical[candidates]]
-    ranked = _centred_ranks(_by_column(rows, columns[numeric]))
+    numeric = ~table.categorical[columns]
+    candidates = candidates[~table.categorical[candidates]]
+    ranked = _centred_ranks(_by_column(table, columns[numeric]))
     best: list[list[Match]] = [[] for _ in range(int(numeric.sum()))]
-    step = max(1, VALUES_AT_ONCE // rows.n_rows)
+    step = max(1, VALUES_AT_ONCE // table.n_rows)
     for first in range(0, candidates.size, step):
         block = candidates[first : first + step]
-        correlations = ranked @ _centred_ranks(_by_column(rows, block)).T
+        correlations = ranked @ _centred_ranks(_by_column(table, block)).T
         for found, row in zip(best, correlations, strict=True):
             alike = np.flatnonzero(np.abs(row) >= ALIKE)
             for place in alike[np.argsort(-np.abs(row[alike]), kind="stable")][:MOST_ALIKE]:
@@ -85,8 +82,8 @@ def chance_level(n_rows: int, n_candidates: int) -> float:
     return min(1.0, float(ndtri(1 - 0.5 / (n_candidates + 1))) / math.sqrt(n_rows - 1))
 
 
-def _by_column(rows: Rows, columns: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.ascontiguousarray(rows.numbers(columns).T)
+def _by_column(table: Table, columns: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.ascontiguousarray(table.numbers(columns).T, dtype=np.float64)
 
 
 def _centred_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:

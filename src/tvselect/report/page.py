@@ -6,19 +6,27 @@ import base64
 import hashlib
 import os
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tvselect.files import write_text
-from tvselect.report import charts, sentences
-from tvselect.report.bundle import bundle
-from tvselect.report.extra import need
+from tvselect.report import charts
+from tvselect.report.bundle import bundle, cache_folder, need
+from tvselect.report.decisions import listed
+from tvselect.report.dependence import MODEL
 from tvselect.report.findings import Findings
 from tvselect.report.gathering import gather
+from tvselect.report.sentences import describe_sizes, in_words, percent, plural, why_stopped
 
 if TYPE_CHECKING:
     from tvselect.plotting.arms import Selector
+
+STRONG = 0.9
+MOST_STEPS = 11
 
 
 def render(findings: Findings) -> str:
@@ -44,13 +52,24 @@ def render(findings: Findings) -> str:
     (True, True)
     """
     library, script, style = bundle(), _template("report.js"), _template("report.css")
-    page = str(
+    last = len(findings.steps) - 1
+    n_steps = min(last, MOST_STEPS - 1)
+    page: str = (
         _environment()
         .get_template("report.html.jinja")
         .render(
             f=findings,
+            because=why_stopped(findings.stop_reason, findings.asked),
+            twins=[
+                f"{group.variable} and {group.alike[0].name}"
+                for group in findings.resemblances
+                if abs(group.alike[0].correlation) >= STRONG
+            ],
+            places=[round(i * last / max(n_steps, 1)) for i in range(n_steps + 1)],
             charts=charts,
-            sentences=sentences,
+            describe_sizes=describe_sizes,
+            in_words=in_words,
+            model=MODEL,
             bundle=library,
             script=script,
             style=style,
@@ -89,17 +108,28 @@ def write_report(
 
 def _environment() -> Any:
     jinja2 = need("jinja2")
+    kept = None
+    with suppress(OSError):  # no room to keep the compiled templates
+        folder = cache_folder() / f"jinja-{version('jinja2')}"
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            kept = jinja2.FileSystemBytecodeCache(str(folder))
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_template),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=kept,
     )
-    environment.filters["count"] = lambda number: f"{number:,}"
-    environment.filters["two"] = lambda number: f"{number:.2f}"
-    environment.filters["short"] = lambda number: f"{number:.4g}"
-    environment.filters["plural"] = sentences.plural
+    environment.filters.update(
+        count=lambda number: "" if number is None else f"{number:,}",
+        two="{:.2f}".format,
+        short="{:.4g}".format,
+        plural=plural,
+        percent=percent,
+        listed=partial(listed, quoted=False),
+    )
     return environment
 
 

@@ -7,8 +7,8 @@ from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
-from sklearn.utils import check_scalar
 
+from tvselect.inputs.scalars import check_scalar
 from tvselect.rewards.bart_play import BartFeedback
 from tvselect.rewards.base import Data, Reward
 from tvselect.rewards.screening import marginal_evidence

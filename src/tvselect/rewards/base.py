@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from inspect import signature
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from tvselect.inputs import Outcome
 from tvselect.trees import BinnedTable, Cuts, bin_table
@@ -61,7 +61,7 @@ class Data:
         return np.ascontiguousarray(self.X[:, columns], dtype=np.float64)
 
 
-class Reward(ABC, BaseEstimator):  # type: ignore[misc]
+class Reward(ABC):
     """A feedback rule. Subclasses are settings; :meth:`start` binds them to data.
 
     Attributes
@@ -79,6 +79,33 @@ class Reward(ABC, BaseEstimator):  # type: ignore[misc]
     takes_missing: bool = False
     takes_weights: bool = False
     max_cuts: int = 100
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return sorted(signature(cls).parameters)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The settings by name, and those of settings that have some, as scikit-learn has it."""
+        params = {name: getattr(self, name) for name in self._get_param_names()}
+        for name, value in list(params.items()) if deep else ():
+            if hasattr(value, "get_params") and not isinstance(value, type):
+                params.update((f"{name}__{key}", v) for key, v in value.get_params().items())
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Change settings, as scikit-learn does."""
+        from sklearn.base import BaseEstimator
+
+        return BaseEstimator.set_params(self, **params)
+
+    def __repr__(self) -> str:
+        defaults = {name: p.default for name, p in signature(type(self)).parameters.items()}
+        changed = [
+            f"{name}={value!r}"
+            for name, value in self.get_params(deep=False).items()
+            if repr(value) != repr(defaults[name])
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     @property
     def min_rows(self) -> int:

@@ -8,8 +8,8 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
-from sklearn.utils import check_scalar
 
+from tvselect.inputs.scalars import check_scalar
 from tvselect.rewards.base import Data, Feedback, Reward
 from tvselect.rewards.payoffs import draw_rows
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from joblib import effective_n_jobs
-
 from tvselect.runners.base import Runner
 from tvselect.runners.cluster import DaskRunner
 from tvselect.runners.local import HereRunner, ThreadRunner
@@ -48,7 +46,11 @@ def open_runner(runner: Any = None, n_jobs: int | None = None) -> Runner:
     if isinstance(runner, Runner):
         return runner
     if runner is None or (isinstance(runner, str) and runner in ("threads", "processes")):
-        n_workers = max(1, effective_n_jobs(n_jobs))
+        n_workers = 1
+        if n_jobs != 1:
+            from joblib import effective_n_jobs
+
+            n_workers = max(1, effective_n_jobs(n_jobs))
         if runner == "processes":
             return ProcessRunner(n_workers)
         return HereRunner() if n_workers == 1 else ThreadRunner(n_workers)

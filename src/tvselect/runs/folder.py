@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tvselect import report
 from tvselect.bandit.stopping import StopReason
 from tvselect.files import write_text
 from tvselect.records import RecordError, parse_json, read_record, to_json
@@ -14,6 +15,7 @@ from tvselect.runs.errors import RunError
 from tvselect.runs.plan import Plan, Settings
 
 SCHEMA = 1
+INSTALL = "pip install 'tvselect[cli]'"
 State = Literal["running", "done", "interrupted", "failed"]
 
 
@@ -51,8 +53,9 @@ class RunFolder:
         self.report = path / "report.html"
 
     def write_run(self, run: RunRecord) -> None:
-        """Write run.json."""
-        write_text(self.record, to_json(run, indent=1) + "\n")
+        """Write run.json, one line for each entry."""
+        entries = (f'"{name}": {to_json(value)}' for name, value in vars(run).items())
+        write_text(self.record, "{" + ",\n ".join(entries) + "}\n")
 
     def read_run(self) -> RunRecord:
         """Read run.json.
@@ -86,6 +89,39 @@ class RunFolder:
                 f"{self.record} was not written by this version of tvs{at}; is this the right "
                 "folder?"
             ) from None
+
+    def read_findings(self) -> report.Findings:
+        """Read findings.json.
+
+        Raises
+        ------
+        RunError
+            When it is missing or something else.
+        """
+        remedy = f"'tvs resume {self.path}' writes it"
+        try:
+            return report.Findings.from_json(self.findings.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise RunError(f"{self.findings} does not exist; {remedy}") from None
+        except UnicodeDecodeError:
+            raise RunError(f"{self.findings} is damaged; {remedy}") from None
+        except ValueError:
+            raise RunError(f"{self.findings} is not as tvs wrote it; {remedy}") from None
+
+    def render_again(self) -> None:
+        """Write report.html from findings.json.
+
+        Raises
+        ------
+        RunError
+            When the report is not installed, or the run has no findings.
+        """
+        findings = self.read_findings()
+        try:
+            page = report.render(findings)
+        except ModuleNotFoundError:
+            raise RunError(f"the report needs more packages: {INSTALL}") from None
+        write_text(self.report, page)
 
     def remove(self) -> None:
         """Remove a folder in which nothing was learned."""

@@ -74,11 +74,11 @@ def make_reward(settings: Settings) -> Any:
     """The reward that the settings name."""
     from tvselect import rewards
 
-    kinds: dict[str, Any] = {
-        "bart": rewards.BartReward,
-        "lasso": rewards.LassoReward,
-        "importance": rewards.ImportanceReward,
-        "pvalue": rewards.PValueReward,
+    kinds = {
+        "bart": "BartReward",
+        "lasso": "LassoReward",
+        "importance": "ImportanceReward",
+        "pvalue": "PValueReward",
     }
     more = {} if settings.iterations is None else {"n_iterations": settings.iterations}
-    return kinds[settings.reward](**more)
+    return getattr(rewards, kinds[settings.reward])(**more)

@@ -8,22 +8,22 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
+from tvselect import report
 from tvselect.bandit.journal import JournalError, SqliteJournal
 from tvselect.bandit.stopping import InterruptWarning, StopReason
 from tvselect.files import write_text
 from tvselect.runs.data import open_planned, open_stream, prepare, sample
 from tvselect.runs.errors import RunError
-from tvselect.runs.folder import SCHEMA, RunFolder, RunRecord, State
-from tvselect.runs.pages import write_pages
-from tvselect.runs.plan import Plan, Settings, make_reward
+from tvselect.runs.folder import INSTALL, SCHEMA, RunFolder, RunRecord, State
+from tvselect.runs.plan import Plan, Settings, describe_plan, make_reward
 from tvselect.runs.results import VariableResult, read_off, to_csv
-from tvselect.selectors import StreamingThompsonSelector, ThompsonSelector
 from tvselect.selectors.history import History
+from tvselect.selectors.thompson import ThompsonFit
 from tvselect.sources.files import hash_files
 from tvselect.sources.stored import TableFiles
 
@@ -40,9 +40,14 @@ class Result:
 
     run: RunRecord
     folder: RunFolder
+    history: History
     variables: list[VariableResult]  #: Best first
     no_report: str  #: Why there is no report, or empty
-    decoys_selected: int | None = None  #: Of a stream with decoys: how many passed the threshold
+
+    @property
+    def decoys_selected(self) -> int | None:
+        """Of a stream with decoys: how many passed the threshold."""
+        return self.history.n_decoys_selected if self.run.settings.decoys else None
 
 
 def start(
@@ -156,7 +161,7 @@ def hash_table(files: TableFiles, plan: Plan) -> str:
 
 def _go(run: RunRecord, folder: RunFolder, table: Any, verbose: int) -> Result:
     started = time.perf_counter()
-    plan, settings = run.plan, run.settings
+    plan = run.plan
     selector = _make_selector(run, folder, verbose)
     with _collected_warnings() as said:
         try:
@@ -175,16 +180,33 @@ def _go(run: RunRecord, folder: RunFolder, table: Any, verbose: int) -> Result:
         raise KeyboardInterrupt
     run, variables = _write_results(run, folder, history, said, started)
     try:
-        no_report = write_pages(run, folder, selector, *(sample(plan) if plan.stream else (X, y)))
+        rows = sample(plan) if plan.stream else (X, y)
+        no_report = _write_report(run, folder, history, *rows)
     except Exception as error:  # what was found is worth more than its page
         no_report = f"the report could not be made ({type(error).__name__}: {error})"
-    return Result(
-        run,
-        folder,
-        variables,
-        no_report,
-        history.n_decoys_selected if settings.decoys else None,
+    return Result(run, folder, history, variables, no_report)
+
+
+def _write_report(run: RunRecord, folder: RunFolder, history: History, X: Any, y: Any) -> str:
+    """Write findings.json and report.html; returns why there is no page, or nothing."""
+    settings = ", ".join(f"{name}={value!r}" for name, value in asdict(run.settings).items())
+    findings = report.gather(
+        history,
+        X,
+        y,
+        title=f"What explains {run.plan.target}?",
+        target=run.plan.target,
+        about=report.About(run.plan.table, run.command, str(folder.path), {"Settings": settings}),
+        notes=[*describe_plan(run.plan), *run.warnings],
+        random_state=run.settings.seed,
     )
+    write_text(folder.findings, findings.to_json())
+    try:
+        page = report.render(findings)
+    except ModuleNotFoundError:
+        return f"the report as a page needs: {INSTALL}"
+    write_text(folder.report, page)
+    return ""
 
 
 def _write_results(
@@ -224,7 +246,9 @@ def _make_selector(run: RunRecord, folder: RunFolder, verbose: int) -> Any:
     )
     reward = make_reward(settings)
     if not plan.stream:
-        return ThompsonSelector(reward, n_plays=settings.plays, **shared)
+        return ThompsonFit(reward, n_plays=settings.plays, **shared)
+    from tvselect.selectors import StreamingThompsonSelector
+
     return StreamingThompsonSelector(
         reward,
         batch_size=settings.batch_size,

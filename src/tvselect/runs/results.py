@@ -52,8 +52,10 @@ def to_csv(variables: Iterable[VariableResult]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(HEADER)
-    for v in variables:
-        writer.writerow([v.name, "yes" if v.selected else "no", *map(_six, v[2:5]), *v[5:]])
+    writer.writerows(
+        (name, "yes" if selected else "no", f"{pi:.6f}", f"{low:.6f}", f"{high:.6f}", times, group)
+        for name, selected, pi, low, high, times, group in variables
+    )
     return out.getvalue()
 
 
@@ -87,7 +89,3 @@ def _variable(row: Sequence[str]) -> VariableResult:
     return VariableResult(
         name, selected == "yes", float(pi), float(low), float(high), int(times), group
     )
-
-
-def _six(value: float) -> str:
-    return f"{value:.6f}"

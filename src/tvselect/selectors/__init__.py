@@ -1,7 +1,23 @@
 """The scikit-learn estimators: where arms, rewards and data meet."""
 
-from tvselect.selectors.history import History
-from tvselect.selectors.streaming import StreamingThompsonSelector
-from tvselect.selectors.thompson import ThompsonSelector
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tvselect.selectors.estimator import ThompsonSelector
+    from tvselect.selectors.history import History
+    from tvselect.selectors.streaming import StreamingThompsonSelector
 
 __all__ = ["History", "StreamingThompsonSelector", "ThompsonSelector"]
+
+_homes = {
+    "History": "history",
+    "StreamingThompsonSelector": "streaming",
+    "ThompsonSelector": "estimator",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _homes:
+        raise AttributeError(f"module 'tvselect.selectors' has no attribute {name!r}")
+    return getattr(import_module(f"tvselect.selectors.{_homes[name]}"), name)

@@ -10,53 +10,16 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_scalar
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import ArrayLike
 
 from tvselect.bandit.stopping import InterruptWarning, StopReason
+from tvselect.inputs.scalars import check_scalar
 from tvselect.rewards import BartReward, FunctionReward, Reward
 from tvselect.selectors.game import Game
 
 
-class SupportSelector(TransformerMixin):  # type: ignore[misc]
-    """The methods of scikit-learn's ``SelectorMixin``, for an estimator with ``support_``.
-
-    That class lies in a package that takes as long to import as half of scikit-learn, so it
-    is imported when a table is transformed, not when a selector is made.
-    """
-
-    support_: NDArray[np.bool_]
-
-    def get_support(self, indices: bool = False) -> NDArray[Any]:
-        """The selected columns, as a mask or as indices."""
-        mask = self._get_support_mask()
-        return np.flatnonzero(mask) if indices else mask
-
-    def transform(self, X: Any) -> Any:
-        """The selected columns of a table."""
-        # Undecorated: set_output works on this method already.
-        return _mixin().transform.__wrapped__(self, X)
-
-    def inverse_transform(self, X: Any) -> Any:
-        """A table of selected columns with zeros in place of the others."""
-        return _mixin().inverse_transform(self, X)
-
-    def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Names of the selected columns."""
-        return _mixin().get_feature_names_out(self, input_features)
-
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self, "support_")
-        return self.support_
-
-    def _transform(self, X: Any) -> Any:
-        return _mixin()._transform(self, X)
-
-
-class BanditSelector(SupportSelector, BaseEstimator, ABC):  # type: ignore[misc]
-    """A selector whose answer is read off chains of Thompson sampling."""
+class BanditFit(ABC):
+    """A fit whose answer is read off chains of Thompson sampling; does without scikit-learn."""
 
     reward: Any
     n_chains: int
@@ -108,12 +71,6 @@ class BanditSelector(SupportSelector, BaseEstimator, ABC):  # type: ignore[misc]
                 f"This {name} estimator requires y to be passed, but the target y is None."
             )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.allow_nan = as_reward(self.reward).takes_missing
-        return tags
-
 
 def as_reward(reward: Reward | Callable[..., ArrayLike] | None) -> Reward:
     """The reward that a setting stands for."""
@@ -133,9 +90,3 @@ def check_count(value: Any, name: str) -> None:
     """Refuse what is neither None nor a whole number from 1 on."""
     if value is not None:
         check_scalar(value, name, Integral, min_val=1)
-
-
-def _mixin() -> Any:
-    from sklearn.feature_selection import SelectorMixin
-
-    return SelectorMixin

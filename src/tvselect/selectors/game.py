@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from sklearn.utils import check_random_state, check_scalar
 
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.chain import Chains, ThompsonChain
@@ -22,6 +21,7 @@ from tvselect.bandit.journal import Header, JournalError, MemoryJournal, SqliteJ
 from tvselect.bandit.oracle import Oracle, threshold
 from tvselect.bandit.play import Play
 from tvselect.bandit.stopping import StopReason
+from tvselect.inputs.scalars import check_scalar
 from tvselect.rewards import Reward
 from tvselect.selectors.fingerprint import fingerprint
 from tvselect.selectors.history import Asked, History
@@ -223,6 +223,8 @@ def entropy_of(random_state: Any) -> int:
         return int(words[0]) | int(words[1]) << 64
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**63))
+    from sklearn.utils import check_random_state
+
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 

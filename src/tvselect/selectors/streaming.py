@@ -21,12 +21,13 @@ from tvselect.bandit.stopping import StoppingRule, StopReason
 from tvselect.inputs import InputError, OutcomeReader
 from tvselect.rewards import Reward
 from tvselect.runners import Runner, open_runner, opened
-from tvselect.selectors.base import BanditSelector, as_reward, check_count, warn_of_interrupt
+from tvselect.selectors.base import as_reward, check_count, warn_of_interrupt
 from tvselect.selectors.batches import BatchCursor, StreamScorer, StreamState, known_batches
 from tvselect.selectors.encoding import StreamEncoder
 from tvselect.selectors.features import is_frame
 from tvselect.selectors.game import progress_bar, set_up_game
 from tvselect.selectors.layout import Groups, lay_out_arms
+from tvselect.selectors.support import BanditSelector
 from tvselect.sources import ArraySource, Batch, Source, open_source
 
 

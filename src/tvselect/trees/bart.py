@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_scalar
 
 from tvselect.inputs import Outcome, as_generator, read_outcome, read_table
+from tvselect.inputs.scalars import check_scalar
 from tvselect.inputs.seeds import RandomState
 from tvselect.trees.bins import BinnedTable, bin_table
 from tvselect.trees.forest import Forest

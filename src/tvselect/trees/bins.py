@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_scalar
 
 from tvselect.inputs import Table, read_table
+from tvselect.inputs.scalars import check_scalar
 from tvselect.trees.bits import n_words, pack, unpack
 from tvselect.trees.cutting import HASH_SIZE, MISSING, encode_columns, find_cuts
 from tvselect.trees.state import Design

@@ -18,7 +18,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import betainc, betaincinv
 
 from tvselect.jit import part
 from tvselect.trees.state import (
@@ -53,9 +53,9 @@ def concentration_grid(
     equally likely values, its quantiles at the midpoints of 1000 equal steps;
     ``rho_share`` is ``rho / q``.
     """
-    cut = stats.beta.cdf(floor, a, b)
+    cut = betainc(a, b, floor)
     steps = (np.arange(GRID_SIZE) + 0.5) / GRID_SIZE
-    u = stats.beta.ppf(cut + (1.0 - cut) * steps, a, b)
+    u = betaincinv(a, b, cut + (1.0 - cut) * steps)
     u = np.clip(u, 1e-100, 1.0 - 1e-12)
     shares = rho_share * u / (1.0 - u)
     table = np.log(shares[:, None] + np.arange(TABLE_DEPTH))

@@ -10,8 +10,8 @@ from numbers import Integral, Real
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv
-from sklearn.utils import check_scalar
 
+from tvselect.inputs.scalars import check_scalar
 from tvselect.trees.dirichlet import concentration_grid
 from tvselect.trees.response import Response
 from tvselect.trees.state import MAX_DEPTH, PriorParameters

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import ndtri
 
 from tvselect.inputs import Outcome
 from tvselect.inputs.outcome import Family
@@ -61,7 +61,7 @@ def working_response(outcome: Outcome, noise_scale: float | Literal["sd"] = "sd"
     """
     y = outcome.values
     if outcome.family == "probit":
-        offset = float(stats.norm.ppf(y.mean()))
+        offset = float(ndtri(y.mean()))
         return Response("probit", in_bit_order(2.0 * y - 1.0), y.size, 0.0, 1.0, 1.0, offset)
     center, scale = float(y.mean()), float(y.max() - y.min())
     values = (y - center) / scale

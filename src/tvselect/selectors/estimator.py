@@ -1,0 +1,122 @@
+"""Thompson Variable Selection for wide tables, as a scikit-learn selector."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
+
+from tvselect.inputs import Numbered, Table
+from tvselect.selectors.features import Features, is_frame, read_features
+from tvselect.selectors.support import BanditSelector
+from tvselect.selectors.thompson import ThompsonFit
+
+
+class ThompsonSelector(ThompsonFit, BanditSelector):
+    """Select variables by Thompson sampling (Liu and Rockova 2021).
+
+    Every variable is an arm of a bandit. A play draws a random set of variables, likely
+    ones more often; the reward looks at the data restricted to them and pays each 0 or 1;
+    the payoffs are counted. A variable is selected when it was paid in more than the share
+    ``c`` of its plays (1/2 by default).
+
+    Parameters
+    ----------
+    reward : Reward, callable or None
+        What a played variable is paid; None is ``BartReward()``. A callable
+        ``(X, y, rng) -> values in [0, 1]`` sees the played columns.
+    n_plays : int, default=500
+    patience : int, optional
+        Stop when the selected set has not changed for that many plays.
+    time_limit : float, optional
+        Stop after that many seconds.
+    cost : float or array, default=(sqrt(5) - 1) / 2
+        ``C`` in (0, 1), one for all or one per column; sets the threshold
+        ``c = log(1/C) / log((1 + C)/C)``, 1/2 by default. A higher cost makes a lower
+        threshold.
+    n_features_to_select : int, optional
+        Known size of the model, in arms: at most that many are played and selected.
+    prior : (float, float) or (array, array), default=(1.0, 1.0)
+        Beta prior of the arms, one for all or one value per column.
+    groups : mapping or sequence, optional
+        Columns that make one arm: ``{"label": [columns]}``, or one label per column.
+        Text and categorical columns of a data frame are one arm each.
+    always_include : sequence, optional
+        Columns that are part of every play and always selected.
+    family : {"auto", "gaussian", "probit"}, default="auto"
+        Continuous or two-class outcome; "auto" takes two distinct values for two classes.
+    n_chains : int, default=1
+        Independent runs, pooled by adding counts.
+    n_jobs : int, optional
+        Threads or processes that play at the same time.
+    runner : {"threads", "processes"}, address, distributed.Client or Runner, optional
+        Where plays run: threads by default; an address such as ``tcp://head-node:8786``,
+        or a client, is a Dask cluster (``n_jobs`` is not used then).
+    window : "auto" or int, default="auto"
+        At most so many plays are chosen from one state of the arms and paid at the same
+        time, never more than a tenth of the plays that are done. "auto" is 1, as in the
+        paper, unless there are more workers than chains: 16 per worker then. The numbers
+        depend on the window, not on the number, kind or speed of the workers.
+    random_state : int, RandomState, Generator or None
+    journal : path, optional
+        File that keeps every play (SQLite). If it holds plays of the same data and
+        settings already, the run goes on where it stopped.
+    warm_start : bool, default=False
+        A second ``fit`` on the same data goes on with the plays of the first.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    support_ : bool array (n_features,)
+    inclusion_probabilities_ : float64 array (n_features,)
+        ``a / (a + b)``: how often the reward pays the variable when it is played (with the
+        prior mixed in), not a posterior probability. 1 for columns always included.
+    inclusion_intervals_ : float64 array (n_features, 2)
+        2.5 % and 97.5 % quantiles of the Beta posterior of that frequency.
+    n_plays_ : int
+        Plays of every chain.
+    stop_reason_ : StopReason
+    history_ : History
+    chain_supports_ : bool array (n_chains, n_features)
+        What each chain alone selects.
+    chain_agreement_ : float
+        Mean Jaccard index of the chains' sets, pairwise; NaN for one chain.
+    inclusion_spread_ : float64 array (n_features,)
+        Standard deviation of the inclusion probability over the chains.
+    n_features_in_ : int
+    feature_names_in_ : array of str, when the table has names
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tvselect import ThompsonSelector
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((200, 300))
+    >>> y = 10 * X[:, 3] + 5 * (X[:, 7] > 0.5) + rng.standard_normal(200)
+    >>> selector = ThompsonSelector(n_plays=100, random_state=0).fit(X, y)
+    >>> np.flatnonzero(selector.support_)
+    array([3, 7])
+    >>> selector.transform(X).shape
+    (200, 2)
+    """
+
+    def _as_numbers(self, X: Any) -> Features:
+        checks: dict[str, Any] = {"ensure_all_finite": False, "ensure_min_samples": 2}
+        if is_frame(X):
+            if isinstance(X, Table):
+                features = super()._as_numbers(X)
+            else:
+                validate_data(self, X, skip_check_array=True)
+                features = read_features(X)
+            check_array(features.X, input_name="X", **checks)
+            return features
+        X = validate_data(self, X, **checks)
+        names = getattr(self, "feature_names_in_", None)
+        return Features(
+            X,
+            Numbered(X.shape[1]) if names is None else tuple(names),
+            np.arange(X.shape[1]),
+        )

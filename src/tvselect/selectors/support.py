@@ -1,0 +1,63 @@
+"""What makes a scikit-learn feature selector of an estimator that has a support."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from tvselect.selectors.base import BanditFit, as_reward
+
+
+class SupportSelector(TransformerMixin):  # type: ignore[misc]
+    """The methods of scikit-learn's ``SelectorMixin``, for an estimator with ``support_``.
+
+    That class lies in a package that takes as long to import as half of scikit-learn, so it
+    is imported when a table is transformed, not when a selector is made.
+    """
+
+    support_: NDArray[np.bool_]
+
+    def get_support(self, indices: bool = False) -> NDArray[Any]:
+        """The selected columns, as a mask or as indices."""
+        mask = self._get_support_mask()
+        return np.flatnonzero(mask) if indices else mask
+
+    def transform(self, X: Any) -> Any:
+        """The selected columns of a table."""
+        # Undecorated: set_output works on this method already.
+        return _mixin().transform.__wrapped__(self, X)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """A table of selected columns with zeros in place of the others."""
+        return _mixin().inverse_transform(self, X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Names of the selected columns."""
+        return _mixin().get_feature_names_out(self, input_features)
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self, "support_")
+        return self.support_
+
+    def _transform(self, X: Any) -> Any:
+        return _mixin()._transform(self, X)
+
+
+class BanditSelector(BanditFit, SupportSelector, BaseEstimator):  # type: ignore[misc]
+    """A fit as a scikit-learn selector."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = as_reward(self.reward).takes_missing
+        return tags
+
+
+def _mixin() -> Any:
+    from sklearn.feature_selection import SelectorMixin
+
+    return SelectorMixin
