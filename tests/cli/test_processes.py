@@ -164,10 +164,10 @@ def test_a_reader_that_goes_away_is_no_error(here):
 
 ON_A_TERMINAL = """
 import json, sys
-from tests.cli.quick import main
+from tests.cli.quick import quick
 
 for command in json.loads(sys.argv[1]):
-    print("ended with", main(command), flush=True)
+    print("ended with", quick(command), flush=True)
 """
 
 
