@@ -55,7 +55,7 @@ def stream():
 
 @pytest.fixture(autouse=True)
 def off_screen():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
     yield
-    matplotlib.pyplot.close("all")
+    pyplot.close("all")
