@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv
 
-from tvselect.jit import kernel
+from tvselect.bandit.numbers import WordArray, next_float
+from tvselect.jit import kernel, part
 
 IntArray = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
 BLOCK = 16
+MOST_REDRAWS = 100
+
+
+class Posteriors(NamedTuple):
+    """Arms of one prior and threshold as kernels read and change them, see :class:`Arms`.
+
+    Attributes
+    ----------
+    chance_below : float32 array
+        Probability that the draw of an arm stays below its threshold.
+    table : float64 array
+        The same by successes and failures; NaN where it was not needed yet.
+    """
+
+    successes: IntArray
+    failures: IntArray
+    chance_below: NDArray[np.float32]
+    passing: NDArray[np.bool_]
+    table: FloatArray
+    prior_a: float
+    prior_b: float
+    threshold: float
 
 
 class Arms:
@@ -99,16 +123,28 @@ class Arms:
 
     def update(self, arms: IntArray, rewards: NDArray[np.bool_]) -> None:
         """Count the payoffs of a play."""
-        if self._table is not None and count_rewards(
-            _fixed(arms), _fixed(rewards), self.successes, self.failures, self._table,
-            float(self.prior_a), float(self.prior_b), float(self.threshold),
-            self._chance_below, self.passing,
-        ):  # fmt: skip
-            return
-        if self._table is None:
-            self._count(arms, rewards)
+        while (posteriors := self.posteriors()) is not None:
+            if count_rewards(_fixed(arms), _fixed(rewards), posteriors, len(self)) >= 0:
+                return
+            self.extend_table(arms, rewards)
+        self._count(arms, rewards)
         self._chance_below[arms] = self._below(arms)
         self.passing[arms] = self.means(arms) > _of(self.threshold, arms)
+
+    def posteriors(self) -> Posteriors | None:
+        """The arms for kernels; None where they differ in prior or threshold, or forget."""
+        if self._table is None:
+            return None
+        alike = float(self.prior_a), float(self.prior_b), float(self.threshold)
+        return Posteriors(
+            self.successes, self.failures, self._chance_below, self.passing, self._table, *alike
+        )
+
+    def extend_table(self, arms: IntArray, rewards: NDArray[np.bool_]) -> None:
+        """Find out the chances that counting these rewards asks for."""
+        s, f = self.successes[arms] + rewards, self.failures[arms] + ~rewards
+        assert self._table is not None
+        self._table = _filled(self._table, s, f, (self.prior_a, self.prior_b, self.threshold))
 
     def _count(self, arms: IntArray, rewards: NDArray[np.bool_]) -> None:
         if self.discount < 1.0:
@@ -116,13 +152,6 @@ class Arms:
             self.failures[arms] *= self.discount
         self.successes[arms] += rewards
         self.failures[arms] += ~rewards
-
-    def add(self, *others: Arms) -> None:
-        """Add the counts of other runs of the same game."""
-        for other in others:
-            self.successes += other.successes
-            self.failures += other.failures
-        self._refresh()
 
     def clear(self) -> None:
         """Forget all payoffs."""
@@ -156,38 +185,47 @@ def find_reaching(
     return n_found
 
 
+@part
+def draw_reaching(words: WordArray, chance_below: NDArray[np.float32], found: IntArray) -> int:
+    """Draw and :func:`find_reaching` in one; an empty choice is drawn again, as a rule does."""
+    for _ in range(MOST_REDRAWS):
+        n_found = 0
+        for i in range(chance_below.shape[0]):
+            found[n_found] = i
+            n_found += next_float(words) >= chance_below[i]
+        if n_found > 0:
+            break
+    return n_found
+
+
 @kernel
 def count_rewards(
-    arms: IntArray,
-    rewards: NDArray[np.bool_],
-    successes: IntArray,
-    failures: IntArray,
-    table: FloatArray,
-    prior_a: float,
-    prior_b: float,
-    threshold: float,
-    chance_below: NDArray[np.float32],
-    passing: NDArray[np.bool_],
-) -> bool:
+    arms: IntArray, rewards: NDArray[np.bool_], posteriors: Posteriors, n_candidates: int
+) -> int:
     """Count the rewards of a play and bring its arms up to date, from the table of chances.
 
-    False when the table does not hold all of them: then only the counting is done.
+    Returns
+    -------
+    int
+        How many of the first ``n_candidates`` arms have passed their threshold, up or down;
+        -1 when the table does not hold all that is needed: then nothing is done.
     """
-    is_complete = True
+    successes, failures, chance_below, passing, table, prior_a, prior_b, threshold = posteriors
+    for k in range(arms.shape[0]):
+        s, f = successes[arms[k]] + rewards[k], failures[arms[k]] + (not rewards[k])
+        if s >= table.shape[0] or f >= table.shape[1] or math.isnan(table[s, f]):
+            return -1
+    n_changed = 0
     for k in range(arms.shape[0]):
         i = arms[k]
-        if rewards[k]:
-            successes[i] += 1
-        else:
-            failures[i] += 1
-        is_known = successes[i] < table.shape[0] and failures[i] < table.shape[1]
-        if not (is_known and table[successes[i], failures[i]] >= 0.0):
-            is_complete = False
-        else:
-            chance_below[i] = table[successes[i], failures[i]]
-            a, b = prior_a + successes[i], prior_b + failures[i]
-            passing[i] = a / (a + b) > threshold
-    return is_complete
+        successes[i] += rewards[k]
+        failures[i] += not rewards[k]
+        chance_below[i] = table[successes[i], failures[i]]
+        a, b = prior_a + successes[i], prior_b + failures[i]
+        is_passing = a / (a + b) > threshold
+        n_changed += is_passing != passing[i] and i < n_candidates
+        passing[i] = is_passing
+    return n_changed
 
 
 def _fixed(values: NDArray[Any]) -> NDArray[Any]:

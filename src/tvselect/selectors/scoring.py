@@ -2,34 +2,85 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.bandit.engine import Scorer
-from tvselect.bandit.play import Payoffs, PendingPlay, Score
+from tvselect.bandit.chain import Chains, ThompsonChain
+from tvselect.bandit.engine import Scorer, least
+from tvselect.bandit.play import Payoffs, PendingPlay, Play, Score
+from tvselect.rewards.bart_ahead import ColumnsOfArms, can_play_ahead, play_ahead
+from tvselect.rewards.bart_play import BartFeedback
 from tvselect.rewards.base import Feedback
 from tvselect.runners import TaskMap
 from tvselect.selectors.layout import ArmColumns
 
+SECONDS_AHEAD = 0.1
+"""How long plays may take that are made ahead: Ctrl-C and the time limit wait for them."""
+
 
 @dataclass(frozen=True)
+class TableWork:
+    """The work of a worker that holds the data: score a play, or let a chain make some."""
+
+    feedback: Feedback
+    columns: ArmColumns
+
+    def __call__(self, task: PendingPlay | tuple[ThompsonChain, int]) -> Score | list[Play]:
+        """Do it."""
+        if isinstance(task, PendingPlay):
+            return task.score(payoffs_of_arms(self.feedback, self.columns))
+        return self.go_ahead(*task)
+
+    def go_ahead(self, chain: ThompsonChain, n_plays: int) -> list[Play]:
+        """The next plays of a chain, compiled as far as possible."""
+        assert isinstance(self.feedback, BartFeedback)
+        columns = self.columns
+        of_arms = ColumnsOfArms(columns.starts, columns.columns, columns.always)
+        plays: list[Play] = []
+        while len(plays) < n_plays:
+            made = play_ahead(self.feedback, of_arms, chain, n_plays - len(plays))
+            if not made:
+                (pending,) = chain.ask(1)
+                made = [pending.played(pending.score(payoffs_of_arms(self.feedback, columns)))]
+                chain.tell(made[0])
+            plays += made
+        return plays
+
+
 class TableScorer(Scorer):
     """Plays on a table that every worker holds.
 
-    Attributes
+    Parameters
     ----------
     run : callable
-        Scores a list of plays on the workers.
+        Does :class:`TableWork` on a list of tasks.
+    shares_memory : bool
+        Whether the workers may change the chains.
     """
 
-    run: TaskMap
+    def __init__(self, run: TaskMap, feedback: Feedback, shares_memory: bool) -> None:
+        self._run = run
+        self._may_go_ahead = shares_memory and isinstance(feedback, BartFeedback)
+        self._n_ahead = 1
 
     def __call__(self, pending: Sequence[PendingPlay]) -> Sequence[Score | None]:
         """One score per play, in their order."""
-        return self.run(pending)
+        return self._run(pending)
+
+    def ahead(self, chains: Chains, at_most: int | None) -> Sequence[Play]:
+        """Plays of the BART reward, where each is chosen after the one before is learned from."""
+        if not (self._may_go_ahead and all(map(can_play_ahead, chains))):
+            return ()
+        n_plays = least(self._n_ahead, at_most) or 1
+        started = time.perf_counter()
+        plays = chains.go_ahead(self._run, n_plays)
+        share = SECONDS_AHEAD / (time.perf_counter() - started)
+        self._n_ahead = max(1, int(n_plays * min(2.0, share)))
+        return plays
 
 
 def payoffs_of_arms(feedback: Feedback, arms_columns: ArmColumns) -> Payoffs:
@@ -43,8 +94,3 @@ def payoffs_of_arms(feedback: Feedback, arms_columns: ArmColumns) -> Payoffs:
         return np.maximum.reduceat(values[: columns.size], starts)
 
     return payoffs
-
-
-def score_play(payoffs: Payoffs, pending: PendingPlay) -> Score:
-    """The work of a worker that holds the data."""
-    return pending.score(payoffs)
