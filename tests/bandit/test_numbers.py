@@ -10,9 +10,8 @@ from tvselect.jit import kernel
 
 
 @kernel
-def fill_floats(words, out):
-    for i in range(out.shape[0]):
-        out[i] = numbers.next_float(words)
+def places_reached(words, bounds, found):
+    return numbers.floats_reaching(words, bounds, found)
 
 
 @kernel
@@ -40,11 +39,13 @@ def pair():
     np.testing.assert_array_equal(*(g.random(3, dtype=np.float32) for g in (one, other)))
 
 
-@pytest.mark.parametrize("n", [1, 2, 7])
-def test_floats(pair, n):
-    out = np.empty(n, dtype=np.float32)
-    fill_floats(pair[1], out)
-    np.testing.assert_array_equal(out, pair[0].random(n, dtype=np.float32))
+def test_floats(pair):
+    for n in (1, 2, 7, 200):
+        bounds = np.random.default_rng(n).random(n, dtype=np.float32)
+        found = np.empty(n, dtype=np.int32)
+        n_found = places_reached(pair[1], bounds, found)
+        wanted = np.flatnonzero(pair[0].random(n, dtype=np.float32) >= bounds)
+        np.testing.assert_array_equal(found[:n_found], wanted)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 1000, 2**31 + 1, 2**32 - 1])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from threading import Lock
+from typing import Any, ClassVar, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv
 
-from tvselect.bandit.numbers import WordArray, next_float
+from tvselect.bandit.numbers import WordArray, floats_reaching
 from tvselect.jit import kernel, part
 
 IntArray = NDArray[np.int32]
@@ -37,6 +39,31 @@ class Posteriors(NamedTuple):
     prior_a: float
     prior_b: float
     threshold: float
+
+
+class ChanceTable:
+    """Probability that a draw stays below the threshold, by successes and failures.
+
+    Found out block by block, where counts ask for it; NaN elsewhere. Arms of one prior and
+    threshold share it, also those of several threads.
+    """
+
+    _all: ClassVar[WeakValueDictionary[tuple[float, ...], ChanceTable]] = WeakValueDictionary()
+
+    def __init__(self, prior_a: float, prior_b: float, threshold: float) -> None:
+        self.beta = prior_a, prior_b, threshold
+        self.values: FloatArray = np.empty((0, 0))
+        self._lock = Lock()
+
+    @classmethod
+    def of(cls, *beta: float) -> ChanceTable:
+        """The table of a prior and a threshold."""
+        return cls._all.setdefault(beta, cls(*beta))
+
+    def extend(self, s: IntArray, f: IntArray) -> None:
+        """Find out what some counts need."""
+        with self._lock:
+            self.values = _filled(self.values, s, f, self.beta)
 
 
 class Arms:
@@ -82,7 +109,8 @@ class Arms:
         alike = all(
             isinstance(value, float) for value in (self.prior_a, self.prior_b, self.threshold)
         )
-        self._table = np.empty((0, 0)) if alike and discount == 1.0 else None
+        beta: Any = self.prior_a, self.prior_b, self.threshold
+        self._table = ChanceTable.of(*beta) if alike and discount == 1.0 else None
         self._refresh()
 
     def __len__(self) -> int:
@@ -135,16 +163,13 @@ class Arms:
         """The arms for kernels; None where they differ in prior or threshold, or forget."""
         if self._table is None:
             return None
-        alike = float(self.prior_a), float(self.prior_b), float(self.threshold)
-        return Posteriors(
-            self.successes, self.failures, self._chance_below, self.passing, self._table, *alike
-        )
+        counts, table = (self.successes, self.failures), self._table
+        return Posteriors(*counts, self._chance_below, self.passing, table.values, *table.beta)
 
     def extend_table(self, arms: IntArray, rewards: NDArray[np.bool_]) -> None:
         """Find out the chances that counting these rewards asks for."""
-        s, f = self.successes[arms] + rewards, self.failures[arms] + ~rewards
         assert self._table is not None
-        self._table = _filled(self._table, s, f, (self.prior_a, self.prior_b, self.threshold))
+        self._table.extend(self.successes[arms] + rewards, self.failures[arms] + ~rewards)
 
     def _count(self, arms: IntArray, rewards: NDArray[np.bool_]) -> None:
         if self.discount < 1.0:
@@ -169,8 +194,8 @@ class Arms:
         if self._table is None:
             a, b = self.posterior(arms)
             return betainc(a, b, _of(self.threshold, arms))
-        self._table = _filled(self._table, s, f, (self.prior_a, self.prior_b, self.threshold))
-        return self._table[s, f]
+        self._table.extend(s, f)
+        return self._table.values[s, f]
 
 
 @kernel
@@ -189,10 +214,7 @@ def find_reaching(
 def draw_reaching(words: WordArray, chance_below: NDArray[np.float32], found: IntArray) -> int:
     """Draw and :func:`find_reaching` in one; an empty choice is drawn again, as a rule does."""
     for _ in range(MOST_REDRAWS):
-        n_found = 0
-        for i in range(chance_below.shape[0]):
-            found[n_found] = i
-            n_found += next_float(words) >= chance_below[i]
+        n_found = floats_reaching(words, chance_below, found)
         if n_found > 0:
             break
     return n_found
@@ -239,7 +261,7 @@ def _of(value: float | FloatArray, arms: IntArray | slice) -> float | FloatArray
     return value if np.ndim(value) == 0 else np.asarray(value)[arms]
 
 
-def _filled(table: FloatArray, s: IntArray, f: IntArray, beta: Any) -> FloatArray:
+def _filled(table: FloatArray, s: IntArray, f: IntArray, beta: tuple[float, ...]) -> FloatArray:
     """The table of chances, with all that some counts need; blocks not needed yet are NaN."""
     shape = tuple(map(_room, table.shape, (s.max(initial=0), f.max(initial=0))))
     if shape != table.shape:

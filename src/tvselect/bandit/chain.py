@@ -93,6 +93,15 @@ class ThompsonChain:
             self.n_unchanged = self.n_unchanged + 1 if same else 0
             self._model = model
 
+    def make_plays(self, score: Callable[[PendingPlay], Score | None], n: int) -> list[Play]:
+        """Choose the next plays, score them and learn from them, one after the other."""
+        plays = []
+        for _ in range(n):
+            (pending,) = self.ask(1)
+            plays.append(pending.played(score(pending)))
+            self.tell(plays[-1])
+        return plays
+
     def seeds(self, n_plays: int) -> NDArray[np.uint64]:
         """Three words for each of the next plays, of which SFC64 makes its random numbers."""
         numbers = range(self.n_plays, self.n_plays + n_plays)

@@ -47,13 +47,18 @@ def seed(words: WordArray, seeds: WordArray) -> None:
 @part
 def next_word(words: WordArray) -> np.uint64:
     """The next 64 bits."""
-    a, b, c, count = words[0], words[1], words[2], words[3]
-    value = a + b + count
-    words[0] = b ^ (b >> S11)
-    words[1] = c + (c << S3)
-    words[2] = ((c << S24) | (c >> S40)) + value
-    words[3] = count + ONE
+    words[0], words[1], words[2], value = step(words[0], words[1], words[2], words[3])
+    words[3] += ONE
     return value
+
+
+@part
+def step(
+    a: np.uint64, b: np.uint64, c: np.uint64, count: np.uint64
+) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
+    """Three words of the state after a step, and the 64 bits that it gives."""
+    value = a + b + count
+    return b ^ (b >> S11), c + (c << S3), ((c << S24) | (c >> S40)) + value, value
 
 
 @part
@@ -68,9 +73,24 @@ def next_half(words: WordArray) -> np.uint64:
 
 
 @part
-def next_float(words: WordArray) -> np.float32:
-    """``Generator.random(dtype=np.float32)``."""
-    return np.float32(next_half(words) >> S8) * FLOAT_STEP
+def floats_reaching(words: WordArray, bounds: NDArray[np.float32], found: NDArray[np.int32]) -> int:
+    """Places of ``Generator.random(bounds.size, dtype=np.float32) >= bounds``; how many.
+
+    The state is kept apart in the loop: stored at every step, it would take four times as long.
+    """
+    a, b, c, count, left = words[0], words[1], words[2], words[3], words[4]
+    n_found = 0
+    for i in range(bounds.shape[0]):
+        if left & LOW_HALF:
+            half, left = left >> S32, left & ~LOW_HALF
+        else:
+            a, b, c, value = step(a, b, c, count)
+            count += ONE
+            half, left = value & LOW_HALF, (value & ~LOW_HALF) | ONE
+        found[n_found] = i
+        n_found += np.float32(half >> S8) * FLOAT_STEP >= bounds[i]
+    words[0], words[1], words[2], words[3], words[4] = a, b, c, count, left
+    return n_found
 
 
 @part

@@ -283,13 +283,14 @@ def draw_rows(words: WordArray, n_rows: int, rows: IntArray, order: IntArray) ->
         for i in range(n_rows):
             order[i] = i
         for i in range(n_rows - 1, n_left - 1, -1):
-            k = next_below(words, i + 1)
-            order[i], order[k] = order[k], order[i]
+            j = next_below(words, i + 1)
+            order[i], order[j] = order[j], order[i]
             rows[i - n_left] = order[i]
         return
     order[:] = 0
     for k in range(rows.shape[0]):
-        row = next_below(words, n_left + k + 1) if n_left > 0 else k
-        row = n_left + k if order[row] else row
+        row = int(next_below(words, n_left + k + 1)) if n_left > 0 else k
+        if order[row]:
+            row = n_left + k
         rows[k] = row
         order[row] = 1

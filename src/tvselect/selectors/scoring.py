@@ -18,8 +18,26 @@ from tvselect.rewards.base import Feedback
 from tvselect.runners import TaskMap
 from tvselect.selectors.layout import ArmColumns
 
+PlaysAhead = tuple[ThompsonChain, int]
+"""A task: let the chain make so many plays."""
 SECONDS_AHEAD = 0.1
 """How long plays may take that are made ahead: Ctrl-C and the time limit wait for them."""
+
+
+class Pace:
+    """Lets chains make plays ahead, as many as take a tenth of a second."""
+
+    def __init__(self) -> None:
+        self._n_plays = 1
+
+    def __call__(self, chains: Chains, run: TaskMap, at_most: int | None) -> Sequence[Play]:
+        """The next plays of all chains."""
+        n_plays = least(self._n_plays, at_most) or 1
+        started = time.perf_counter()
+        plays = chains.go_ahead(run, n_plays)
+        seconds = time.perf_counter() - started
+        self._n_plays = max(1, int(n_plays * SECONDS_AHEAD / max(seconds, SECONDS_AHEAD / 2)))
+        return plays
 
 
 @dataclass(frozen=True)
@@ -29,11 +47,13 @@ class TableWork:
     feedback: Feedback
     columns: ArmColumns
 
-    def __call__(self, task: PendingPlay | tuple[ThompsonChain, int]) -> Score | list[Play]:
+    def __call__(self, task: PendingPlay | PlaysAhead) -> Score | list[Play]:
         """Do it."""
-        if isinstance(task, PendingPlay):
-            return task.score(payoffs_of_arms(self.feedback, self.columns))
-        return self.go_ahead(*task)
+        return self.score(task) if isinstance(task, PendingPlay) else self.go_ahead(*task)
+
+    def score(self, pending: PendingPlay) -> Score:
+        """Score a play."""
+        return pending.score(payoffs_of_arms(self.feedback, self.columns))
 
     def go_ahead(self, chain: ThompsonChain, n_plays: int) -> list[Play]:
         """The next plays of a chain, compiled as far as possible."""
@@ -43,11 +63,7 @@ class TableWork:
         plays: list[Play] = []
         while len(plays) < n_plays:
             made = play_ahead(self.feedback, of_arms, chain, n_plays - len(plays))
-            if not made:
-                (pending,) = chain.ask(1)
-                made = [pending.played(pending.score(payoffs_of_arms(self.feedback, columns)))]
-                chain.tell(made[0])
-            plays += made
+            plays += made or chain.make_plays(self.score, 1)
         return plays
 
 
@@ -65,7 +81,7 @@ class TableScorer(Scorer):
     def __init__(self, run: TaskMap, feedback: Feedback, shares_memory: bool) -> None:
         self._run = run
         self._may_go_ahead = shares_memory and isinstance(feedback, BartFeedback)
-        self._n_ahead = 1
+        self._pace = Pace()
 
     def __call__(self, pending: Sequence[PendingPlay]) -> Sequence[Score | None]:
         """One score per play, in their order."""
@@ -75,12 +91,7 @@ class TableScorer(Scorer):
         """Plays of the BART reward, where each is chosen after the one before is learned from."""
         if not (self._may_go_ahead and all(map(can_play_ahead, chains))):
             return ()
-        n_plays = least(self._n_ahead, at_most) or 1
-        started = time.perf_counter()
-        plays = chains.go_ahead(self._run, n_plays)
-        share = SECONDS_AHEAD / (time.perf_counter() - started)
-        self._n_ahead = max(1, int(n_plays * min(2.0, share)))
-        return plays
+        return self._pace(chains, self._run, at_most)
 
 
 def payoffs_of_arms(feedback: Feedback, arms_columns: ArmColumns) -> Payoffs:
