@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy.special import betainc
@@ -149,3 +151,13 @@ def test_a_mean_exactly_at_the_threshold_does_not_pass():
     arms.update(np.array([0], dtype=np.int32), np.array([False]))
     assert arms.means()[0] == 0.5
     assert not arms.passing[0]
+
+
+def test_a_stored_copy_goes_on_alike():
+    arms = arms_with()
+    copy = pickle.loads(pickle.dumps(arms))
+    played = np.array([0, 2], dtype=np.int32)
+    for each in (arms, copy):
+        each.update(played, np.array([True, False]))
+    np.testing.assert_array_equal(copy._chance_below, arms._chance_below)
+    np.testing.assert_array_equal(copy.passing, arms.passing)

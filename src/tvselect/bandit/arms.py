@@ -60,6 +60,9 @@ class ChanceTable:
         """The table of a prior and a threshold."""
         return cls._all.setdefault(beta, cls(*beta))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ChanceTable.of, self.beta
+
     def extend(self, s: IntArray, f: IntArray) -> None:
         """Find out what some counts need."""
         with self._lock:
