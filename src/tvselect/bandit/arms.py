@@ -16,7 +16,7 @@ from tvselect.jit import kernel, part
 
 IntArray = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
-BLOCK = 16
+BLOCK = 64
 MOST_REDRAWS = 100
 
 
