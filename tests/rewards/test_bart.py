@@ -47,7 +47,7 @@ def plays(monkeypatch):
 def test_the_paper_counts_its_forests_after_burn_in(plays):
     feedback = BartReward.paper(30).start(data_of())
     feedback(np.arange(40), np.random.default_rng(0))
-    assert feedback.n_trees == 10
+    assert feedback.rules.n_trees == 10
     assert plays[0]["n_iterations"] == 130
     assert plays[0]["prior"].burn == 100
     assert plays[0]["prior"].sparse_from > 130

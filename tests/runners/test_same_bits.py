@@ -81,10 +81,12 @@ def files(tmp_path_factory):
     return folders
 
 
-@pytest.mark.parametrize(("kind", "n_chains"), [("gaussian", 1), ("probit", 3)])
-def test_offline_plays_are_the_same_bits_everywhere(where, kind, n_chains):
-    one = offline(kind, window=6, n_chains=n_chains)
-    other = offline(kind, window=6, n_chains=n_chains, **where)
+@pytest.mark.parametrize(
+    ("kind", "n_chains", "window"), [("gaussian", 1, 6), ("probit", 3, 6), ("gaussian", 2, 1)]
+)
+def test_offline_plays_are_the_same_bits_everywhere(where, kind, n_chains, window):
+    one = offline(kind, window=window, n_chains=n_chains)
+    other = offline(kind, window=window, n_chains=n_chains, **where)
     print(f"offline, {kind}, {n_chains} chain(s): {bits(other)}")
     assert bits(one) == bits(other)
     np.testing.assert_array_equal(one.inclusion_probabilities_, other.inclusion_probabilities_)
@@ -105,6 +107,15 @@ def test_plays_on_a_stream_are_the_same_bits_everywhere(where, kind, n_chains, f
     n_skipped = one.history_.n_skipped
     assert 5 < n_skipped < 30 if kind == "probit" else n_skipped == 0
     assert other.history_.n_skipped == n_skipped
+    assert bits(one) == bits(other)
+
+
+@pytest.mark.parametrize("patience", [None, 9])
+def test_chains_that_read_a_stream_apart_play_as_they_do_together(files, patience):
+    folder, kind = files
+    settings = dict(window=1, n_chains=2, patience=patience)
+    one, other = online(folder, kind, **settings), online(folder, kind, **settings, n_jobs=2)
+    assert one.n_plays_ == other.n_plays_
     assert bits(one) == bits(other)
 
 

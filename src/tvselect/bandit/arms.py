@@ -2,17 +2,71 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from threading import Lock
+from typing import Any, ClassVar, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv
 
-from tvselect.jit import kernel
+from tvselect.bandit.numbers import WordArray, floats_reaching
+from tvselect.jit import kernel, part
 
 IntArray = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
-BLOCK = 16
+BLOCK = 64
+MOST_REDRAWS = 100
+
+
+class Posteriors(NamedTuple):
+    """Arms of one prior and threshold as kernels read and change them, see :class:`Arms`.
+
+    Attributes
+    ----------
+    chance_below : float32 array
+        Probability that the draw of an arm stays below its threshold.
+    table : float64 array
+        The same by successes and failures; NaN where it was not needed yet.
+    """
+
+    successes: IntArray
+    failures: IntArray
+    chance_below: NDArray[np.float32]
+    passing: NDArray[np.bool_]
+    table: FloatArray
+    prior_a: float
+    prior_b: float
+    threshold: float
+
+
+class ChanceTable:
+    """Probability that a draw stays below the threshold, by successes and failures.
+
+    Found out block by block, where counts ask for it; NaN elsewhere. Arms of one prior and
+    threshold share it, also those of several threads.
+    """
+
+    _all: ClassVar[WeakValueDictionary[tuple[float, ...], ChanceTable]] = WeakValueDictionary()
+
+    def __init__(self, prior_a: float, prior_b: float, threshold: float) -> None:
+        self.beta = prior_a, prior_b, threshold
+        self.values: FloatArray = np.empty((0, 0))
+        self._lock = Lock()
+
+    @classmethod
+    def of(cls, *beta: float) -> ChanceTable:
+        """The table of a prior and a threshold."""
+        return cls._all.setdefault(beta, cls(*beta))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ChanceTable.of, self.beta
+
+    def extend(self, s: IntArray, f: IntArray) -> None:
+        """Find out what some counts need."""
+        with self._lock:
+            self.values = _filled(self.values, s, f, self.beta)
 
 
 class Arms:
@@ -58,7 +112,8 @@ class Arms:
         alike = all(
             isinstance(value, float) for value in (self.prior_a, self.prior_b, self.threshold)
         )
-        self._table = np.empty((0, 0)) if alike and discount == 1.0 else None
+        beta: Any = self.prior_a, self.prior_b, self.threshold
+        self._table = ChanceTable.of(*beta) if alike and discount == 1.0 else None
         self._refresh()
 
     def __len__(self) -> int:
@@ -99,16 +154,25 @@ class Arms:
 
     def update(self, arms: IntArray, rewards: NDArray[np.bool_]) -> None:
         """Count the payoffs of a play."""
-        if self._table is not None and count_rewards(
-            _fixed(arms), _fixed(rewards), self.successes, self.failures, self._table,
-            float(self.prior_a), float(self.prior_b), float(self.threshold),
-            self._chance_below, self.passing,
-        ):  # fmt: skip
-            return
-        if self._table is None:
-            self._count(arms, rewards)
+        while (posteriors := self.posteriors()) is not None:
+            if count_rewards(_fixed(arms), _fixed(rewards), posteriors, len(self)) >= 0:
+                return
+            self.extend_table(arms, rewards)
+        self._count(arms, rewards)
         self._chance_below[arms] = self._below(arms)
         self.passing[arms] = self.means(arms) > _of(self.threshold, arms)
+
+    def posteriors(self) -> Posteriors | None:
+        """The arms for kernels; None where they differ in prior or threshold, or forget."""
+        if self._table is None:
+            return None
+        counts, table = (self.successes, self.failures), self._table
+        return Posteriors(*counts, self._chance_below, self.passing, table.values, *table.beta)
+
+    def extend_table(self, arms: IntArray, rewards: NDArray[np.bool_]) -> None:
+        """Find out the chances that counting these rewards asks for."""
+        assert self._table is not None
+        self._table.extend(self.successes[arms] + rewards, self.failures[arms] + ~rewards)
 
     def _count(self, arms: IntArray, rewards: NDArray[np.bool_]) -> None:
         if self.discount < 1.0:
@@ -116,13 +180,6 @@ class Arms:
             self.failures[arms] *= self.discount
         self.successes[arms] += rewards
         self.failures[arms] += ~rewards
-
-    def add(self, *others: Arms) -> None:
-        """Add the counts of other runs of the same game."""
-        for other in others:
-            self.successes += other.successes
-            self.failures += other.failures
-        self._refresh()
 
     def clear(self) -> None:
         """Forget all payoffs."""
@@ -140,8 +197,8 @@ class Arms:
         if self._table is None:
             a, b = self.posterior(arms)
             return betainc(a, b, _of(self.threshold, arms))
-        self._table = _filled(self._table, s, f, (self.prior_a, self.prior_b, self.threshold))
-        return self._table[s, f]
+        self._table.extend(s, f)
+        return self._table.values[s, f]
 
 
 @kernel
@@ -156,38 +213,44 @@ def find_reaching(
     return n_found
 
 
+@part
+def draw_reaching(words: WordArray, chance_below: NDArray[np.float32], found: IntArray) -> int:
+    """Draw and :func:`find_reaching` in one; an empty choice is drawn again, as a rule does."""
+    for _ in range(MOST_REDRAWS):
+        n_found = floats_reaching(words, chance_below, found)
+        if n_found > 0:
+            break
+    return n_found
+
+
 @kernel
 def count_rewards(
-    arms: IntArray,
-    rewards: NDArray[np.bool_],
-    successes: IntArray,
-    failures: IntArray,
-    table: FloatArray,
-    prior_a: float,
-    prior_b: float,
-    threshold: float,
-    chance_below: NDArray[np.float32],
-    passing: NDArray[np.bool_],
-) -> bool:
+    arms: IntArray, rewards: NDArray[np.bool_], posteriors: Posteriors, n_candidates: int
+) -> int:
     """Count the rewards of a play and bring its arms up to date, from the table of chances.
 
-    False when the table does not hold all of them: then only the counting is done.
+    Returns
+    -------
+    int
+        How many of the first ``n_candidates`` arms have passed their threshold, up or down;
+        -1 when the table does not hold all that is needed: then nothing is done.
     """
-    is_complete = True
+    successes, failures, chance_below, passing, table, prior_a, prior_b, threshold = posteriors
+    for k in range(arms.shape[0]):
+        s, f = successes[arms[k]] + rewards[k], failures[arms[k]] + (not rewards[k])
+        if s >= table.shape[0] or f >= table.shape[1] or math.isnan(table[s, f]):
+            return -1
+    n_changed = 0
     for k in range(arms.shape[0]):
         i = arms[k]
-        if rewards[k]:
-            successes[i] += 1
-        else:
-            failures[i] += 1
-        is_known = successes[i] < table.shape[0] and failures[i] < table.shape[1]
-        if not (is_known and table[successes[i], failures[i]] >= 0.0):
-            is_complete = False
-        else:
-            chance_below[i] = table[successes[i], failures[i]]
-            a, b = prior_a + successes[i], prior_b + failures[i]
-            passing[i] = a / (a + b) > threshold
-    return is_complete
+        successes[i] += rewards[k]
+        failures[i] += not rewards[k]
+        chance_below[i] = table[successes[i], failures[i]]
+        a, b = prior_a + successes[i], prior_b + failures[i]
+        is_passing = a / (a + b) > threshold
+        n_changed += is_passing != passing[i] and i < n_candidates
+        passing[i] = is_passing
+    return n_changed
 
 
 def _fixed(values: NDArray[Any]) -> NDArray[Any]:
@@ -201,7 +264,7 @@ def _of(value: float | FloatArray, arms: IntArray | slice) -> float | FloatArray
     return value if np.ndim(value) == 0 else np.asarray(value)[arms]
 
 
-def _filled(table: FloatArray, s: IntArray, f: IntArray, beta: Any) -> FloatArray:
+def _filled(table: FloatArray, s: IntArray, f: IntArray, beta: tuple[float, ...]) -> FloatArray:
     """The table of chances, with all that some counts need; blocks not needed yet are NaN."""
     shape = tuple(map(_room, table.shape, (s.max(initial=0), f.max(initial=0))))
     if shape != table.shape:

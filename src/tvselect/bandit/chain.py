@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +93,26 @@ class ThompsonChain:
             self.n_unchanged = self.n_unchanged + 1 if same else 0
             self._model = model
 
+    def make_plays(self, score: Callable[[PendingPlay], Score | None], n: int) -> list[Play]:
+        """Choose the next plays, score them and learn from them, one after the other."""
+        plays = []
+        for _ in range(n):
+            (pending,) = self.ask(1)
+            plays.append(pending.played(score(pending)))
+            self.tell(plays[-1])
+        return plays
+
+    def seeds(self, n_plays: int) -> NDArray[np.uint64]:
+        """Three words for each of the next plays, of which SFC64 makes its random numbers."""
+        numbers = range(self.n_plays, self.n_plays + n_plays)
+        return np.array([self._seeds(number).generate_state(3, np.uint64) for number in numbers])
+
+    def has_learned(self, n_plays: int, n_unchanged: int) -> None:
+        """Count plays whose rewards the arms know already."""
+        self.n_plays += n_plays
+        if self.has_patience:
+            self.n_unchanged, self._model = n_unchanged, self.oracle.model(self.arms)
+
     def replay(self, plays: Iterable[Play]) -> None:
         """Bring the chain to where it stood after some plays."""
         self.arms.clear()
@@ -115,9 +135,11 @@ class ThompsonChain:
     def _window(self) -> int:
         return max(1, min(self.window, self.n_plays // PLAYS_PER_PENDING))
 
+    def _seeds(self, number: int) -> np.random.SeedSequence:
+        return np.random.SeedSequence(self.entropy, spawn_key=(self.chain, number))
+
     def _choose(self, number: int) -> PendingPlay:
-        seeds = np.random.SeedSequence(self.entropy, spawn_key=(self.chain, number))
-        rng = np.random.Generator(np.random.SFC64(seeds))
+        rng = np.random.Generator(np.random.SFC64(self._seeds(number)))
         return PendingPlay(self.chain, number, self.oracle.choose(self.arms, rng), rng)
 
 
@@ -158,6 +180,15 @@ class Chains(Sequence[ThompsonChain]):
         plays = [play.played(score) for play, score in zip(pending, scores, strict=True)]
         for play in plays:
             self[play.chain].tell(play)
+        self._in_flight = False
+        return plays
+
+    def go_ahead(
+        self, make: Callable[[list[tuple[ThompsonChain, int]]], Iterable[list[Play]]], n_plays: int
+    ) -> list[Play]:
+        """Let every chain make so many plays by itself: ``make([(chain, n_plays), ...])``."""
+        self._in_flight = True
+        plays = [play for made in make([(chain, n_plays) for chain in self]) for play in made]
         self._in_flight = False
         return plays
 

@@ -31,6 +31,13 @@ class Scorer(ABC):
         """Plays of a chain that can be scored together after so many; None: as many as you like."""
         return None
 
+    def ahead(self, chains: Chains, at_most: int | None) -> Sequence[Play]:
+        """The next plays of all chains, chosen, scored and learned from in one go.
+
+        None for rewards that cannot do so; every chain makes as many plays as the others.
+        """
+        return ()
+
     def state(self) -> Mapping[str, bytes]:
         """What a resumed run needs to score on, where the last call has changed it."""
         return {}
@@ -51,8 +58,11 @@ def play(
     try:
         with rule.running():
             while not rule.reason(chains):
-                pending = chains.ask(least(rule.n_left(chains), score.capacity(chains.n_plays)))
-                plays = chains.tell(pending, score(pending))
+                at_most = least(rule.n_left(chains), score.capacity(chains.n_plays))
+                plays = score.ahead(chains, at_most)
+                if not plays:
+                    pending = chains.ask(at_most)
+                    plays = chains.tell(pending, score(pending))
                 journal.append(plays, score.state())
                 watch(plays)
     finally:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.bandit.arms import Arms
+from tvselect.bandit.arms import MOST_REDRAWS, Arms
 
 MEDIAN_MODEL_COST = (math.sqrt(5.0) - 1.0) / 2.0
-MOST_REDRAWS = 100
 
 
 def threshold(cost: float | NDArray[np.float64]) -> float | NDArray[np.float64]:

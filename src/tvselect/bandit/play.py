@@ -34,7 +34,7 @@ class Play:
     rewards : bool array
         One for each of them.
     seconds : float
-        How long scoring took.
+        How long scoring took; plays of one compiled call share its time evenly.
     chain : int
     """
 

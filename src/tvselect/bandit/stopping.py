@@ -94,5 +94,7 @@ class StoppingRule:
         return None
 
     def n_left(self, chains: Chains) -> int | None:
-        """Plays that are left of those asked for."""
-        return None if self.n_plays is None else self.n_plays - chains.n_plays
+        """Plays after which the rule has to be asked again; before, they cannot end the run."""
+        limits = (self.n_plays, chains.n_plays), (self.patience, chains.n_unchanged)
+        left = [limit - n_done for limit, n_done in limits if limit is not None]
+        return min(left, default=None)

@@ -197,7 +197,9 @@ def one_column(y: Any, what: str = "y") -> NDArray[Any]:
         When it is more than one column, or holds dates or complex numbers.
     """
     values: NDArray[Any]
-    if nw.dependencies.is_into_series(y):
+    if isinstance(y, np.ndarray):  # narwhals takes its time to say no
+        values = as_array(y, what)
+    elif nw.dependencies.is_into_series(y):
         series = nw.from_native(y, series_only=True)
         is_text = kind_of(series.dtype) == "text"
         values = labels_of(series) if is_text else series.to_numpy()

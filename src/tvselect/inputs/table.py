@@ -211,6 +211,8 @@ def refuse_repeated(names: Iterable[str], where: str, remedy: str) -> None:
 
 
 def _as_frame(X: Any, what: str) -> nw.DataFrame[Any] | None:
+    if isinstance(X, np.ndarray):  # narwhals takes its time to say no
+        return None
     if nw.dependencies.is_into_series(X):
         raise ValueError(f"{what} is a single column; pass a table with rows and columns")
     try:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from tvselect.inputs.scalars import check_scalar
-from tvselect.rewards.bart_play import BartFeedback
+from tvselect.rewards.bart_play import BartFeedback, Rules
 from tvselect.rewards.base import Data, Reward
 from tvselect.rewards.screening import marginal_evidence
 from tvselect.trees import Prior, working_response
@@ -179,16 +179,18 @@ class BartReward(Reward):
             prior=prior.parameters(response),
             precision=response.precision,
             evidence=evidence,
-            n_candidates=n_candidates,
-            n_seen=n_seen,
-            last_forest=self.rule == "last",
-            n_trees=int(self.n_trees),
-            n_iterations=int(self.n_iterations),
-            n_burn=None if self.n_burn is None else int(self.n_burn),
-            proposals_per_column=float(self.proposals_per_column),
-            penalty=float(self.penalty),
-            shadows=int(self.shadows),
-            min_splits=float(self.min_splits),
+            rules=Rules(
+                n_candidates=n_candidates,
+                n_seen=n_seen,
+                last_forest=self.rule == "last",
+                n_trees=int(self.n_trees),
+                n_iterations=int(self.n_iterations),
+                n_burn=-1 if self.n_burn is None else int(self.n_burn),
+                proposals_per_column=float(self.proposals_per_column),
+                penalty=float(self.penalty),
+                shadows=int(self.shadows),
+                min_splits=float(self.min_splits),
+            ),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,23 +29,31 @@ from tvselect.trees.workspace import workspace
 SHADOWS_BEATEN = 0.9
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """How a play of so many columns is run.
+class Rules(NamedTuple):
+    """How plays are run and paid, as kernels read it; see :class:`tvselect.rewards.BartReward`.
 
     Attributes
     ----------
-    n_iterations, n_burn : int
-    n_shadows : int
-        Shuffled copies of columns that fill a small play up.
-    log_penalty : float
-        Taken from the log prior of a forest for every column that it uses.
+    n_candidates : int
+        Columns that take part in the selection.
+    n_seen : int
+        Rows that a play sees.
+    last_forest : bool
+        Whether the last forest decides, not the average.
+    n_burn : int
+        -1 for half of the iterations.
     """
 
+    n_candidates: int
+    n_seen: int
+    last_forest: bool
+    n_trees: int
     n_iterations: int
     n_burn: int
-    n_shadows: int
-    log_penalty: float
+    proposals_per_column: float
+    penalty: float
+    shadows: int
+    min_splits: float
 
 
 @dataclass(frozen=True)
@@ -63,14 +72,7 @@ class BartFeedback:
         ``1 / sigma^2`` to start from.
     evidence : float64 array
         By column, in nats: what marginal screening takes off its penalty.
-    n_candidates : int
-        Columns that take part in the selection.
-    n_seen : int
-        Rows that a play sees.
-    last_forest : bool
-        Whether the last forest decides, not the average.
-    n_trees, n_iterations, n_burn, proposals_per_column, penalty, shadows, min_splits
-        See :class:`tvselect.rewards.BartReward`.
+    rules : Rules
     """
 
     table: Design
@@ -78,29 +80,7 @@ class BartFeedback:
     prior: PriorParameters
     precision: float
     evidence: FloatArray
-    n_candidates: int
-    n_seen: int
-    last_forest: bool
-    n_trees: int
-    n_iterations: int
-    n_burn: int | None
-    proposals_per_column: float
-    penalty: float
-    shadows: int
-    min_splits: float
-
-    def schedule(self, n_columns: int) -> Schedule:
-        """How a play of so many columns is run."""
-        proposed = math.ceil(2.0 * self.proposals_per_column * n_columns / self.n_trees)
-        n_iterations = max(self.n_iterations, proposed)
-        n_shadows = max(0, self.shadows - n_columns)
-        rarity = self.n_candidates / (n_columns + n_shadows)
-        return Schedule(
-            n_iterations=n_iterations,
-            n_burn=n_iterations // 2 if self.n_burn is None else self.n_burn,
-            n_shadows=n_shadows,
-            log_penalty=self.penalty * math.log(max(1.0, rarity)),
-        )
+    rules: Rules
 
     def draw(self, columns: IntArray, n_shadows: int, rng: np.random.Generator) -> Draw:
         """The rows and the shadows of a play."""
@@ -108,37 +88,60 @@ class BartFeedback:
         shadows, rows = NO_DRAW.shadows, None
         if n_shadows:
             shadows = rng.choice(columns, n_shadows)
-        if self.n_seen < n_rows:
-            rows = rng.choice(n_rows, self.n_seen, replace=False, shuffle=False)
+        if self.rules.n_seen < n_rows:
+            rows = rng.choice(n_rows, self.rules.n_seen, replace=False, shuffle=False)
         elif n_shadows:
             rows = np.arange(n_rows)
         return NO_DRAW if rows is None else draw_with(rng, rows, shadows)
 
     def __call__(self, columns: IntArray, rng: np.random.Generator) -> FloatArray:
         """Reward 1 or 0 for each of the columns."""
-        n_columns = columns.size
-        schedule = self.schedule(n_columns)
-        draw = self.draw(columns, schedule.n_shadows, rng)
-        n_in_play = n_columns + schedule.n_shadows
+        n_columns, n_seen = columns.size, self.rules.n_seen
+        n_iterations, burn, n_shadows, log_penalty = schedule(self.rules, n_columns)
+        draw = self.draw(columns, n_shadows, rng)
+        n_in_play = n_columns + n_shadows
         n_copies = n_in_play if draw.rows.size else 0
-        room = workspace(self.n_trees, self.n_seen, n_in_play, n_copies, schedule.n_iterations)
+        room = workspace(self.rules.n_trees, n_seen, n_in_play, n_copies, n_iterations)
         table = self.table._replace(columns=columns)
-        design = design_of(room.sample, n_in_play, self.n_seen) if n_copies else table
-        prior = self.prior._replace(
-            burn=schedule.n_burn,
-            sparse_from=max(self.prior.sparse_from, schedule.n_burn // 2),
-            column_log_weights=room.log_weights,
-        )
+        design = design_of(room.sample, n_in_play, n_seen) if n_copies else table
+        prior = for_play(self.prior, burn, room.log_weights)
         rewards = np.empty(n_columns)
         room.chain.tally.whole[N_DONE] = 0
         with room.generator(rng) as numbers:
             while not play(
                 numbers, table, self.response, draw, room.sample, design, prior, self.precision,
-                self.evidence, schedule.log_penalty, room.rows, room.chain, room.trace,
-                schedule.n_iterations, self.last_forest, self.min_splits, room.scores, rewards,
+                self.evidence, log_penalty, room.rows, room.chain, room.trace, n_iterations,
+                self.rules, room.scores, rewards,
             ):  # fmt: skip
                 room.grow()
         return rewards
+
+
+@kernel
+def schedule(rules: Rules, n_columns: int) -> tuple[int, int, int, float]:
+    """How a play of so many columns is run.
+
+    Returns
+    -------
+    n_iterations, n_burn : int
+    n_shadows : int
+        Shuffled copies of columns that fill a small play up.
+    log_penalty : float
+        Taken from the log prior of a forest for every column that it uses.
+    """
+    proposed = math.ceil(2.0 * rules.proposals_per_column * n_columns / rules.n_trees)
+    n_iterations = max(rules.n_iterations, proposed)
+    n_burn = n_iterations // 2 if rules.n_burn < 0 else rules.n_burn
+    n_shadows = max(0, rules.shadows - n_columns)
+    rarity = rules.n_candidates / (n_columns + n_shadows)
+    return n_iterations, n_burn, n_shadows, rules.penalty * math.log(max(1.0, rarity))
+
+
+@kernel
+def for_play(prior: PriorParameters, burn: int, log_weights: FloatArray) -> PriorParameters:
+    """The prior with what a play settles."""
+    since = max(prior.sparse_from, burn // 2)
+    return PriorParameters(*prior[:8], burn, since, *prior[10:12], log_weights)
 
 
 @kernel
@@ -157,8 +160,7 @@ def play(
     chain: Chain,
     trace: Trace,
     n_iterations: int,
-    last_forest: bool,
-    min_splits: float,
+    rules: Rules,
     scores: FloatArray,
     rewards: FloatArray,
 ) -> bool:
@@ -174,11 +176,12 @@ def play(
     iterate(rng, design, prior, chain, trace, n_iterations)
     if chain.tally.whole[N_DONE] < n_iterations:
         return False
-    if last_forest:
+    if rules.last_forest:
         for k in range(rewards.shape[0]):
             rewards[k] = chain.tally.columns[k, COUNT] > 0
     else:
-        score_average(chain.tally, design.columns.shape[0], prior.burn, min_splits, scores, rewards)
+        n_in_play = design.columns.shape[0]
+        score_average(chain.tally, n_in_play, prior.burn, rules.min_splits, scores, rewards)
     return True
 
 

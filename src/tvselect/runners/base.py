@@ -28,7 +28,11 @@ class Runner(ABC):
     ----------
     n_workers : int
         Tasks that run at the same time.
+    shares_memory : bool
+        Whether tasks are the very objects that they were handed over as.
     """
+
+    shares_memory = False
 
     @property
     @abstractmethod

@@ -16,6 +16,8 @@ from tvselect.runners.base import CountedRunner, Runner, TaskMap, Work, do_share
 class HereRunner(Runner):
     """One task after the other, in the thread that asks."""
 
+    shares_memory = True
+
     @property
     def n_workers(self) -> int:
         """One."""
@@ -35,6 +37,8 @@ class ThreadRunner(CountedRunner):
     ----------
     n_workers : int
     """
+
+    shares_memory = True
 
     @contextmanager
     def bind(self, work: Work) -> Iterator[TaskMap]:

@@ -14,9 +14,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.bandit.chain import Chains
 from tvselect.bandit.engine import Scorer
 from tvselect.bandit.journal import Journal
-from tvselect.bandit.play import Payoffs, PendingPlay, Score
+from tvselect.bandit.play import Payoffs, PendingPlay, Play, Score
 from tvselect.bandit.stopping import NoMoreData, StopReason
 from tvselect.inputs import OutcomeReader
 from tvselect.inputs.errors import located
@@ -31,7 +32,7 @@ from tvselect.selectors.encoding import (
     store_encoder,
 )
 from tvselect.selectors.layout import ArmColumns, ArmLayout
-from tvselect.selectors.scoring import payoffs_of_arms
+from tvselect.selectors.scoring import Pace, PlaysAhead, payoffs_of_arms
 from tvselect.sources import Batch, Source, SourceError
 
 ROUND_KEY, ENCODER_KEY = 2**32 - 1, 2**32 - 2
@@ -66,7 +67,7 @@ class BatchScorer:
             X = encoding.values(batch, columns, self.decoy_key, unknown)
             names, cuts = encoding.column_names(columns), encoding.cuts
             refuse_nonfinite(X, names, reward.takes_missing, takes_empty=True)
-            data = Data(X, outcome, names, None, cuts.take(columns), len(cuts.names))
+            data = Data(X, outcome, names, None, cuts.take(columns, names), len(cuts.names))
             return reward.start(data)(np.arange(columns.size), rng)
 
         return payoffs_of_arms(feedback, self.columns)
@@ -130,7 +131,14 @@ class WorkerScorer:
     batches: BatchCursor
     scorer: BatchScorer
 
-    def __call__(self, pending: PendingPlay) -> Score | None:
+    def __call__(self, task: PendingPlay | PlaysAhead) -> Score | list[Play] | None:
+        """Score a play, or let a chain make some."""
+        if isinstance(task, PendingPlay):
+            return self.score(task)
+        chain, n_plays = task
+        return chain.make_plays(self.score, n_plays)
+
+    def score(self, pending: PendingPlay) -> Score | None:
         """Score a play."""
         batch = self.batches(pending.number)
         if batch is None:
@@ -254,6 +262,7 @@ class StreamScorer(Scorer):
         self._stack = ExitStack()
         self._here: TaskMap | None = None
         self._elsewhere: TaskMap | None = None
+        self._pace = Pace()
         self._before = 0, stream.encoder, stream.outcomes
 
     def __enter__(self) -> Self:
@@ -296,6 +305,14 @@ class StreamScorer(Scorer):
         scores = self._elsewhere([pending[k] for k in order])
         by_place = dict(zip(order, scores, strict=True))
         return [by_place[k] for k in range(len(pending))]
+
+    def ahead(self, chains: Chains, at_most: int | None) -> Sequence[Play]:
+        """Plays of several chains, each of which reads on without waiting for the others."""
+        is_apart = self.runner.shares_memory and 1 < len(chains) <= self.runner.n_workers
+        if self._elsewhere is None or not is_apart or chains[0].window > 1:
+            return ()
+        self._before = chains.n_plays, self.stream.encoder, self.stream.outcomes
+        return self._pace(chains, self._elsewhere, at_most)
 
     def state(self) -> Mapping[str, bytes]:
         """The encoder and the family of the outcome, where the last batch has changed them."""

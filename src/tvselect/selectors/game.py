@@ -242,6 +242,6 @@ def progress_bar(game: Game, *, total: int | None, unit: str, verbose: int) -> I
             bar.update(chain.n_plays - bar.n)
             if not bar.disable:
                 model = chain.oracle.model(chain.arms)
-                bar.set_postfix(played=plays[0].arms.size, selected=model.size, refresh=False)
+                bar.set_postfix(played=plays[-1].arms.size, selected=model.size, refresh=False)
 
         yield watch

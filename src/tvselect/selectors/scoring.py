@@ -2,34 +2,96 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.bandit.engine import Scorer
-from tvselect.bandit.play import Payoffs, PendingPlay, Score
+from tvselect.bandit.chain import Chains, ThompsonChain
+from tvselect.bandit.engine import Scorer, least
+from tvselect.bandit.play import Payoffs, PendingPlay, Play, Score
+from tvselect.rewards.bart_ahead import ColumnsOfArms, can_play_ahead, play_ahead
+from tvselect.rewards.bart_play import BartFeedback
 from tvselect.rewards.base import Feedback
 from tvselect.runners import TaskMap
 from tvselect.selectors.layout import ArmColumns
 
+PlaysAhead = tuple[ThompsonChain, int]
+"""A task: let the chain make so many plays."""
+SECONDS_AHEAD = 0.1
+"""How long plays may take that are made ahead: Ctrl-C and the time limit wait for them."""
+
+
+class Pace:
+    """Lets chains make plays ahead, as many as take a tenth of a second."""
+
+    def __init__(self) -> None:
+        self._n_plays = 1
+
+    def __call__(self, chains: Chains, run: TaskMap, at_most: int | None) -> Sequence[Play]:
+        """The next plays of all chains."""
+        n_plays = least(self._n_plays, at_most) or 1
+        started = time.perf_counter()
+        plays = chains.go_ahead(run, n_plays)
+        seconds = time.perf_counter() - started
+        self._n_plays = max(1, int(n_plays * SECONDS_AHEAD / max(seconds, SECONDS_AHEAD / 2)))
+        return plays
+
 
 @dataclass(frozen=True)
+class TableWork:
+    """The work of a worker that holds the data: score a play, or let a chain make some."""
+
+    feedback: Feedback
+    columns: ArmColumns
+
+    def __call__(self, task: PendingPlay | PlaysAhead) -> Score | list[Play]:
+        """Do it."""
+        return self.score(task) if isinstance(task, PendingPlay) else self.go_ahead(*task)
+
+    def score(self, pending: PendingPlay) -> Score:
+        """Score a play."""
+        return pending.score(payoffs_of_arms(self.feedback, self.columns))
+
+    def go_ahead(self, chain: ThompsonChain, n_plays: int) -> list[Play]:
+        """The next plays of a chain, compiled as far as possible."""
+        assert isinstance(self.feedback, BartFeedback)
+        columns = self.columns
+        of_arms = ColumnsOfArms(columns.starts, columns.columns, columns.always)
+        plays: list[Play] = []
+        while len(plays) < n_plays:
+            made = play_ahead(self.feedback, of_arms, chain, n_plays - len(plays))
+            plays += made or chain.make_plays(self.score, 1)
+        return plays
+
+
 class TableScorer(Scorer):
     """Plays on a table that every worker holds.
 
-    Attributes
+    Parameters
     ----------
     run : callable
-        Scores a list of plays on the workers.
+        Does :class:`TableWork` on a list of tasks.
+    shares_memory : bool
+        Whether the workers may change the chains.
     """
 
-    run: TaskMap
+    def __init__(self, run: TaskMap, feedback: Feedback, shares_memory: bool) -> None:
+        self._run = run
+        self._may_go_ahead = shares_memory and isinstance(feedback, BartFeedback)
+        self._pace = Pace()
 
     def __call__(self, pending: Sequence[PendingPlay]) -> Sequence[Score | None]:
         """One score per play, in their order."""
-        return self.run(pending)
+        return self._run(pending)
+
+    def ahead(self, chains: Chains, at_most: int | None) -> Sequence[Play]:
+        """Plays of the BART reward, where each is chosen after the one before is learned from."""
+        if not (self._may_go_ahead and all(map(can_play_ahead, chains))):
+            return ()
+        return self._pace(chains, self._run, at_most)
 
 
 def payoffs_of_arms(feedback: Feedback, arms_columns: ArmColumns) -> Payoffs:
@@ -43,8 +105,3 @@ def payoffs_of_arms(feedback: Feedback, arms_columns: ArmColumns) -> Payoffs:
         return np.maximum.reduceat(values[: columns.size], starts)
 
     return payoffs
-
-
-def score_play(payoffs: Payoffs, pending: PendingPlay) -> Score:
-    """The work of a worker that holds the data."""
-    return pending.score(payoffs)

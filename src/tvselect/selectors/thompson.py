@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -24,7 +23,7 @@ from tvselect.selectors.features import Features, read_features
 from tvselect.selectors.fingerprint import identity_of
 from tvselect.selectors.game import progress_bar, set_up_game
 from tvselect.selectors.layout import Groups, lay_out_arms
-from tvselect.selectors.scoring import TableScorer, payoffs_of_arms, score_play
+from tvselect.selectors.scoring import TableScorer, TableWork
 
 
 class ThompsonFit(BanditFit):
@@ -107,7 +106,8 @@ class ThompsonFit(BanditFit):
             self._weights(fit_params, reward, n_rows),
         )
         layout = lay_out_arms(features.names, self.groups, self.always_include)
-        payoffs = payoffs_of_arms(reward.start(data), layout.columns(features.feature_of))
+        feedback = reward.start(data)
+        work = TableWork(feedback, layout.columns(features.feature_of))
         kept = getattr(self, "history_", None) if self.warm_start else None
         rule = StoppingRule(self.n_plays, self.patience, self.time_limit)
         game = set_up_game(
@@ -120,10 +120,11 @@ class ThompsonFit(BanditFit):
         )
         with (
             game.journal,
-            runner.bind(partial(score_play, payoffs)) as run,
+            runner.bind(work) as run,
             progress_bar(game, total=self.n_plays, unit="plays", verbose=self.verbose) as watch,
         ):
-            reason = engine.play(game.chains, TableScorer(run), game.journal, rule, watch)
+            scorer = TableScorer(run, feedback, runner.shares_memory)
+            reason = engine.play(game.chains, scorer, game.journal, rule, watch)
         self._conclude(
             game,
             reason,

@@ -57,8 +57,8 @@ class Cuts:
             return self.halfway[first:last]
         return self.low[column] + self.step[column] * np.arange(1, self.n_cuts[column] + 1)
 
-    def take(self, columns: NDArray[np.int64]) -> Cuts:
-        """The cut points of some columns."""
+    def take(self, columns: NDArray[np.int64], names: Sequence[str]) -> Cuts:
+        """The cut points of some columns, and what these are called."""
         sizes = self.starts[columns + 1] - self.starts[columns]
         ends = np.cumsum(sizes)
         places = np.arange(sizes.sum()) - np.repeat(ends - sizes - self.starts[columns], sizes)
@@ -68,7 +68,7 @@ class Cuts:
             step=self.step[columns],
             starts=np.concatenate([[0], ends]),
             halfway=self.halfway[places],
-            names=tuple(self.names[j] for j in columns),
+            names=names,
         )
 
     def bin(self, X: Any) -> BinnedTable:

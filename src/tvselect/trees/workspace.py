@@ -47,6 +47,8 @@ class Workspace:
         By column: its weight in the prior, and its splits.
     sample : Sample
         Room for copies of the columns; none where they are read from the table.
+    rng : KernelGenerator
+        For whoever uses the room.
     """
 
     n_rows: int
@@ -56,7 +58,7 @@ class Workspace:
     log_weights: FloatArray
     scores: FloatArray
     sample: Sample
-    _rng: KernelGenerator = field(default_factory=lambda: KernelGenerator(np.random.SFC64()))
+    rng: KernelGenerator = field(default_factory=lambda: KernelGenerator(np.random.SFC64()))
 
     @contextmanager
     def generator(self, rng: np.random.Generator) -> Iterator[np.random.Generator]:
@@ -68,9 +70,9 @@ class Workspace:
         if type(rng.bit_generator) is not np.random.SFC64:
             yield rng
             return
-        self._rng.bit_generator.state = rng.bit_generator.state
-        yield self._rng
-        rng.bit_generator.state = self._rng.bit_generator.state
+        self.rng.bit_generator.state = rng.bit_generator.state
+        yield self.rng
+        rng.bit_generator.state = self.rng.bit_generator.state
 
     def fits(
         self, n_trees: int, n_rows: int, n_columns: int, n_copies: int, n_iterations: int

@@ -240,9 +240,13 @@ def _unpack(chain: int, number: int, record: Record, header: Header | None) -> P
     n_arms, rest = divmod(len(record.arms), 4)
     if rest or len(record.rewards) != -(-n_arms // 8) or not isfinite(record.seconds):
         return None
+    play = play_of(chain, number, record)
+    return play if _is_sound(play.arms, play.rewards, header) else None
+
+
+def play_of(chain: int, number: int, record: Record) -> Play:
+    """The play of a sound record."""
     arms = np.frombuffer(record.arms, dtype="<i4").astype(np.int32, copy=False)
     bits = np.frombuffer(record.rewards, dtype=np.uint8)
-    rewards = np.unpackbits(bits, count=arms.size).astype(np.bool_)
-    if not _is_sound(arms, rewards, header):
-        return None
+    rewards = np.unpackbits(bits, count=arms.size).view(np.bool_)
     return Play(number, arms, rewards, record.seconds, int(chain))

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from tvselect.bandit.journal.base import ONE_WRITER, Header, Journal, JournalError, Record, pack
+from tvselect.bandit.journal.base import (
+    ONE_WRITER,
+    Header,
+    Journal,
+    JournalError,
+    Record,
+    pack,
+    play_of,
+)
+from tvselect.bandit.play import Play
 
 Writing = tuple[Sequence[tuple[int, int, Record]], Mapping[str, tuple[bytes, int]]]
 NOTHING: Writing = ((), {})
@@ -59,6 +68,11 @@ class MemoryJournal(Journal):
     def n_plays(self, chain: int = 0) -> int:
         """Number of plays of a chain."""
         return len(self._records.get(chain, ()))
+
+    def plays(self, chain: int = 0, start: int = 0) -> Iterator[Play]:
+        """Plays of a chain in order, from a number on; they were checked on their way in."""
+        for number in range(max(start, 0), self.n_plays(chain)):
+            yield play_of(chain, number, self._records[chain][number])
 
     def settle(self) -> None:
         """Remember plays that an interrupt has left on the disk only."""

@@ -53,11 +53,10 @@ class ColumnEncoding:
 
     def column_names(self, columns: NDArray[np.int64]) -> tuple[str, ...]:
         """Names of columns: that of the feature, or of the knockoff."""
-        every = [*self.feature_of, *self.decoy_of]
-        return tuple(
-            self.names[every[j]] if j < self.n_columns else decoy_name(self.names[every[j]])
-            for j in columns
-        )
+        features = np.concatenate([self.feature_of, self.decoy_of])[columns]
+        names = (self.names[j] for j in features)
+        is_decoy = columns >= self.n_columns
+        return tuple(decoy_name(n) if d else n for n, d in zip(names, is_decoy, strict=True))
 
     def values(
         self,

@@ -1,0 +1,128 @@
+"""Plays made ahead are the plays that Python makes one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tvselect import BartReward, ThompsonSelector
+from tvselect.bandit.arms import Arms
+from tvselect.bandit.chain import ThompsonChain
+from tvselect.bandit.oracle import Oracle
+from tvselect.inputs import read_outcome
+from tvselect.rewards import Data, bart_ahead
+from tvselect.rewards.bart_ahead import can_play_ahead
+from tvselect.runners import HereRunner
+from tvselect.selectors.layout import lay_out_arms
+from tvselect.selectors.scoring import TableWork, payoffs_of_arms
+
+N_COLUMNS = 60
+REWARDS = {
+    "paper": BartReward.paper(20, n_burn=10),
+    "default": BartReward(n_trees=5, n_iterations=40, min_splits=0.2),
+    "some rows": BartReward(n_trees=5, n_iterations=40, max_samples=50, min_splits=0.2),
+    "large forests": BartReward(n_trees=3, n_iterations=100, min_leaf=1, shadows=0, penalty=0.0),
+}
+
+
+def data_of(n_rows=110, classes=False):
+    rng = np.random.default_rng(0)
+    X = rng.random((n_rows, N_COLUMNS))
+    y = 10 * X[:, 3] + 5 * X[:, 7] + rng.standard_normal(n_rows)
+    names = tuple(f"x{j}" for j in range(N_COLUMNS))
+    return Data(X, read_outcome(y > 7 if classes else y, n_rows), names)
+
+
+def chain_of(n_arms=N_COLUMNS, threshold=0.5, **settings):
+    arms = Arms(n_arms, threshold=threshold)
+    return ThompsonChain(arms, Oracle(None, n_arms - 5), entropy=4, chain=1, **settings)
+
+
+def by_hand(work, chain, n_plays):
+    for _ in range(n_plays):
+        (pending,) = chain.ask(1)
+        play = pending.played(pending.score(payoffs_of_arms(work.feedback, work.columns)))
+        chain.tell(play)
+        yield play, chain.n_unchanged
+
+
+def assert_same(work, chain, other, lengths):
+    wanted = list(by_hand(work, other, sum(lengths)))
+    for length in lengths:
+        made = work.go_ahead(chain, length)
+        for play, (twin, _) in zip(made, wanted[chain.n_plays - length :], strict=False):
+            assert (play.chain, play.number) == (twin.chain, twin.number)
+            np.testing.assert_array_equal(play.arms, twin.arms)
+            np.testing.assert_array_equal(play.rewards, twin.rewards)
+        assert len(made) == length
+        assert chain.n_unchanged == wanted[chain.n_plays - 1][1]
+    for name in ("successes", "failures", "passing", "_chance_below"):
+        np.testing.assert_array_equal(getattr(chain.arms, name), getattr(other.arms, name))
+    np.testing.assert_array_equal(chain._model, other._model)
+
+
+@pytest.mark.parametrize("classes", [False, True])
+@pytest.mark.parametrize("reward", REWARDS.values(), ids=REWARDS)
+def test_plays_ahead_are_the_same_plays(reward, classes):
+    work = TableWork(
+        reward.start(data_of(classes=classes)),
+        lay_out_arms(range(N_COLUMNS)).columns(np.arange(N_COLUMNS)),
+    )
+    assert_same(work, chain_of(), chain_of(), (1, 7, 20))
+
+
+def test_groups_and_columns_that_are_part_of_every_play():
+    layout = lay_out_arms([f"x{j}" for j in range(N_COLUMNS)], {"a": ["x3", "x9", "x50"]}, ["x7"])
+    work = TableWork(REWARDS["default"].start(data_of()), layout.columns(np.arange(N_COLUMNS)))
+    assert_same(work, chain_of(layout.n_arms), chain_of(layout.n_arms), (25,))
+
+
+@pytest.mark.parametrize("n_seen", [200, 800])
+def test_many_rows(n_seen):
+    """NumPy chooses rows in one way from many, in another from few."""
+    reward = BartReward(n_trees=2, n_iterations=3, max_samples=n_seen)
+    plain = lay_out_arms(range(N_COLUMNS)).columns(np.arange(N_COLUMNS))
+    assert_same(TableWork(reward.start(data_of(10_500)), plain), chain_of(), chain_of(), (6,))
+
+
+def test_plays_that_no_draw_reaches_are_chosen_in_python():
+    plain = lay_out_arms(range(N_COLUMNS)).columns(np.arange(N_COLUMNS))
+    work = TableWork(REWARDS["paper"].start(data_of()), plain)
+    chains = [chain_of(threshold=0.9999) for _ in range(2)]
+    for chain in chains:
+        chain.arms.update(np.arange(N_COLUMNS, dtype=np.int32), np.zeros(N_COLUMNS, np.bool_))
+    assert_same(work, *chains, (4,))
+
+
+def test_a_full_log_ends_nothing(monkeypatch):
+    monkeypatch.setattr(bart_ahead, "LOG_SIZE", 10)
+    plain = lay_out_arms(range(N_COLUMNS)).columns(np.arange(N_COLUMNS))
+    work = TableWork(REWARDS["paper"].start(data_of()), plain)
+    assert_same(work, chain_of(), chain_of(), (12,))
+
+
+def test_only_chains_that_kernels_know_go_ahead():
+    assert can_play_ahead(chain_of())
+    assert not can_play_ahead(chain_of(window=2))
+    assert not can_play_ahead(chain_of(threshold=np.full(N_COLUMNS, 0.5)))
+    known_size = ThompsonChain(Arms(3), Oracle(2), entropy=0)
+    assert not can_play_ahead(known_size)
+
+
+@pytest.mark.parametrize("patience", [None, 12])
+def test_a_fit_makes_the_same_plays_without(monkeypatch, patience):
+    """Patience ends both at the same play, however long the stretches are."""
+    data, histories = data_of(), []
+    for shares_memory in (True, False):
+        monkeypatch.setattr(HereRunner, "shares_memory", shares_memory)
+        selector = ThompsonSelector(
+            REWARDS["paper"], n_plays=150, n_chains=2, patience=patience, random_state=3
+        ).fit(data.X, data.outcome.values)
+        histories.append(selector.history_)
+    one, other = histories
+    assert one.n_plays == other.n_plays
+    assert one.stop_reason is other.stop_reason
+    for chain in range(2):
+        for play, twin in zip(one.plays_of(chain), other.plays_of(chain), strict=True):
+            np.testing.assert_array_equal(play.arms, twin.arms)
+            np.testing.assert_array_equal(play.rewards, twin.rewards)
