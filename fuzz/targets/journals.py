@@ -198,8 +198,7 @@ def restore(name: str, data: bytes, text: bool, decoys: bool) -> None:
         every = np.arange(encoding.n_columns + encoding.decoy_of.size)
         with np.errstate(all="ignore"):  # odd numbers are allowed to give odd numbers
             encoding.values(batch, every, 3)
-        encoding.column_names(every)
-        cuts = encoding.cuts.take(every)
+        cuts = encoding.cuts.take(every, encoding.column_names(every))
         for column in every:
             cuts.of(int(column))
 

@@ -112,9 +112,9 @@ def test_plays_on_a_stream_are_the_same_bits_everywhere(where, kind, n_chains, f
 
 @pytest.mark.parametrize("patience", [None, 9])
 def test_chains_that_read_a_stream_apart_play_as_they_do_together(files, patience):
-    folder, kind = files
     settings = dict(window=1, n_chains=2, patience=patience)
-    one, other = online(folder, kind, **settings), online(folder, kind, **settings, n_jobs=2)
+    one = online(files["gaussian"], "gaussian", **settings)
+    other = online(files["gaussian"], "gaussian", **settings, n_jobs=2)
     assert one.n_plays_ == other.n_plays_
     assert bits(one) == bits(other)
 
