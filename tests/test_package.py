@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pkgutil
+import re
 import subprocess
 import sys
 import tomllib
@@ -10,9 +12,11 @@ import pytest
 import tvselect
 from tvselect import trees
 
+ROOT = Path(__file__).parents[1]
+
 
 def test_version_is_that_of_the_project():
-    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert tvselect.__version__ == project["project"]["version"]
 
 
@@ -33,6 +37,14 @@ def test_public_names_are_described(name):
     for part in name.split("."):
         found = getattr(found, part)
     assert found.__doc__
+
+
+def test_names_on_the_api_page_are_found():
+    page = (ROOT / "docs" / "api.md").read_text()
+    names = re.findall(r"^   (tv\w+(?:\.\w+)+)$", page, re.MULTILINE)
+    assert names
+    for name in names:
+        assert pkgutil.resolve_name(name).__doc__
 
 
 def test_unknown_names_are_refused():
