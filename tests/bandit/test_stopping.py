@@ -47,6 +47,16 @@ def test_interrupts_and_the_end_of_the_data_are_rules_like_others(error, reason)
     assert rule.reason(after(0)) is reason
 
 
+def test_what_a_library_makes_of_an_interrupt_is_one():
+    rule = StoppingRule(10)
+    with rule.running():
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise ValueError("cannot close the file")
+    assert rule.reason(after(0)) is StopReason.INTERRUPTED
+
+
 def test_other_errors_pass():
     rule = StoppingRule(10)
     with pytest.raises(ZeroDivisionError), rule.running():

@@ -78,7 +78,9 @@ class StoppingRule:
             yield
         except NoMoreData as end:
             self._ended = end.reason
-        except KeyboardInterrupt:
+        except (Exception, KeyboardInterrupt) as error:
+            if not _comes_of_interrupt(error):
+                raise
             self._ended = StopReason.INTERRUPTED
 
     def reason(self, chains: Chains) -> StopReason | None:
@@ -98,3 +100,10 @@ class StoppingRule:
         limits = (self.n_plays, chains.n_plays), (self.patience, chains.n_unchanged)
         left = [limit - n_done for limit, n_done in limits if limit is not None]
         return min(left, default=None)
+
+
+def _comes_of_interrupt(error: BaseException | None) -> bool:
+    """Whether it is Ctrl-C, or what a library made of Ctrl-C amid its locks and files."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None

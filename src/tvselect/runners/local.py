@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from threading import Event
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, final
 
 from tvselect.runners.base import CountedRunner, Runner, TaskMap, Work, do_share
@@ -43,43 +43,70 @@ class ThreadRunner(CountedRunner):
     @contextmanager
     def bind(self, work: Work) -> Iterator[TaskMap]:
         """See :meth:`Runner.bind`."""
-        with ThreadPoolExecutor(self.n_workers) as pool:
-
-            def run(tasks: Sequence[Any]) -> list[Any]:
-                if len(tasks) == 1:
-                    return [work(tasks[0])]
-                results: list[Any] = [None] * len(tasks)
-                places = iter(range(len(tasks)))
-                stopped = Event()
-
-                def pull() -> None:
-                    """Take task after task: a call of the pool for each would cost more."""
-                    for place in places:
-                        if stopped.is_set():
-                            return
-                        results[place] = work(tasks[place])
-
-                with _interrupts_as_such():
-                    futures = [pool.submit(pull) for _ in range(min(self.n_workers, len(tasks)))]
-                    try:
-                        wait(futures, return_when=FIRST_EXCEPTION)
-                    finally:
-                        # Whatever happens, nobody goes on working behind the caller's back.
-                        stopped.set()
-                        wait(futures)
-                for future in futures:
-                    future.result()
-                return results
-
-            yield run
+        threads = [_Worker() for _ in range(self.n_workers)]
+        try:
+            for thread in threads:
+                thread.start()
+            yield partial(_share_out, work, threads)
+        finally:
+            for thread in threads:
+                thread.jobs.put(None)
+            for thread in threads:
+                if thread.is_alive():
+                    thread.join()
 
 
-@contextmanager
-def _interrupts_as_such() -> Iterator[None]:
-    """Ctrl-C inside Python's own locks can end as an error of the lock: it is Ctrl-C again."""
+class _Worker(Thread):
+    """Does one job after the other, until one is None.
+
+    Futures and events would be safe in all but one way: Ctrl-C in the middle of their locks,
+    which are taken in Python, leaves these locked for ever. This queue has none.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+
+    def run(self) -> None:
+        for job in iter(self.jobs.get, None):
+            job()
+
+
+def _share_out(work: Work, threads: Sequence[_Worker], tasks: Sequence[Any]) -> list[Any]:
+    if len(tasks) == 1:
+        return [work(tasks[0])]
+    results: list[Any] = [None] * len(tasks)
+    places = iter(range(len(tasks)))
+    errors: list[BaseException] = []
+
+    def pull() -> None:
+        """Take task after task: a job for each would cost more."""
+        try:
+            for place in places:
+                if errors:
+                    return
+                results[place] = work(tasks[place])
+        except BaseException as error:
+            errors.append(error)
+
     try:
-        yield
-    except RuntimeError as error:
-        if isinstance(error.__context__, KeyboardInterrupt):
-            raise KeyboardInterrupt from None
+        for thread in threads:
+            thread.jobs.put(pull)
+        _wait_for(threads)
+    except BaseException as interrupt:
+        # Whatever happens, nobody goes on working behind the caller's back.
+        errors.append(interrupt)
+        _wait_for(threads)
         raise
+    if errors:
+        raise errors[0]
+    return results
+
+
+def _wait_for(threads: Sequence[_Worker]) -> None:
+    """Wait until every thread has done the jobs that it has."""
+    done: SimpleQueue[None] = SimpleQueue()
+    for thread in threads:
+        thread.jobs.put(partial(done.put, None))
+    for _ in threads:
+        done.get()
