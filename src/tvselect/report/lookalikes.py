@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from tvselect.inputs import Table
-from tvselect.jit import kernel
+from tvselect.inputs.ranks import centred_ranks
 
 MOST_ALIKE = 5
 ALIKE = 0.5
@@ -52,12 +52,12 @@ def find_lookalikes(
     """
     numeric = ~table.categorical[columns]
     candidates = candidates[~table.categorical[candidates]]
-    ranked = _centred_ranks(_by_column(table, columns[numeric]))
+    ranked = centred_ranks(_by_column(table, columns[numeric]))
     best: list[list[Match]] = [[] for _ in range(int(numeric.sum()))]
     step = max(1, VALUES_AT_ONCE // table.n_rows)
     for first in range(0, candidates.size, step):
         block = candidates[first : first + step]
-        correlations = ranked @ _centred_ranks(_by_column(table, block)).T
+        correlations = ranked @ centred_ranks(_by_column(table, block)).T
         for found, row in zip(best, correlations, strict=True):
             alike = np.flatnonzero(np.abs(row) >= ALIKE)
             for place in alike[np.argsort(-np.abs(row[alike]), kind="stable")][:MOST_ALIKE]:
@@ -84,38 +84,3 @@ def chance_level(n_rows: int, n_candidates: int) -> float:
 
 def _by_column(table: Table, columns: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.ascontiguousarray(table.numbers(columns).T, dtype=np.float64)
-
-
-def _centred_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ranks (columns, rows) of mean 0 and length 1; 0 where there is nothing to rank."""
-    order = np.argsort(values, axis=1)  # missing ones last
-    ranks = np.empty(values.shape)
-    rank_columns(values, order, ranks)
-    return ranks
-
-
-@kernel
-def rank_columns(
-    values: NDArray[np.float64], order: NDArray[np.int64], ranks: NDArray[np.float64]
-) -> None:
-    """Ranks of columns from their order; equal values share the mean of their ranks."""
-    for j in range(values.shape[0]):
-        n_present = 0
-        for i in range(values.shape[1]):
-            n_present += values[j, i] == values[j, i]
-        squares = 0.0
-        first = 0
-        while first < n_present:
-            last = first + 1
-            while last < n_present and values[j, order[j, last]] == values[j, order[j, first]]:
-                last += 1
-            rank = 0.5 * (first + last - n_present)
-            for place in range(first, last):
-                ranks[j, order[j, place]] = rank
-            squares += (last - first) * rank * rank
-            first = last
-        for place in range(n_present, values.shape[1]):
-            ranks[j, order[j, place]] = 0.0
-        if squares > 0.0:
-            for i in range(values.shape[1]):
-                ranks[j, i] /= math.sqrt(squares)

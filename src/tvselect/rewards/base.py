@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,28 @@ from tvselect.trees import BinnedTable, Cuts, bin_table
 
 Feedback = Callable[[NDArray[np.int64], np.random.Generator], NDArray[np.float64]]
 """``feedback(columns, rng)``: one payoff in [0, 1] for each of the played columns."""
+
+
+class DecoyColumns(Protocol):
+    """Copies of columns that stand behind those of a table, one copy after the other.
+
+    Attributes
+    ----------
+    columns : int64 array
+        Columns that every copy holds, in rising order.
+    """
+
+    columns: NDArray[np.int64]
+
+    @property
+    def n_copies(self) -> int:
+        """Number of copies."""
+
+    def values(self, X: NDArray[Any], decoys: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Some of them as floats (rows, decoys), counted from the first decoy."""
+
+    def binned(self, table: BinnedTable) -> BinnedTable:
+        """A binned table with all of them behind its columns."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +55,8 @@ class Data:
         Cut points of the columns, where they are settled already (on a stream).
     n_candidates : int or None
         Columns that take part in the selection, where ``X`` holds some of them; None: all.
+    decoys : DecoyColumns or None
+        Columns behind those of ``X``.
     """
 
     X: NDArray[Any]
@@ -41,6 +65,7 @@ class Data:
     sample_weight: NDArray[np.float64] | None = None
     cuts: Cuts | None = None
     n_candidates: int | None = None
+    decoys: DecoyColumns | None = None
 
     @property
     def n_rows(self) -> int:
@@ -54,11 +79,29 @@ class Data:
 
     def binned(self, max_cuts: int = 100) -> BinnedTable:
         """The table as one-byte codes."""
-        return bin_table(self.X, max_cuts=max_cuts) if self.cuts is None else self.cuts.bin(self.X)
+        table = (
+            bin_table(self.X, max_cuts=max_cuts) if self.cuts is None else self.cuts.bin(self.X)
+        )
+        return table if self.decoys is None else self.decoys.binned(table)
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Where the table and every copy of it begin, and where the last ends."""
+        first = np.array([0, self.X.shape[1]])
+        if self.decoys is None:
+            return first
+        steps = np.arange(1, self.decoys.n_copies + 1) * self.decoys.columns.size
+        return np.append(first, first[1] + steps)
 
     def values(self, columns: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Some columns as floats (rows, columns)."""
-        return np.ascontiguousarray(self.X[:, columns], dtype=np.float64)
+        """Some columns, decoys among them, as floats (rows, columns)."""
+        if self.decoys is None:
+            return np.ascontiguousarray(self.X[:, columns], dtype=np.float64)
+        values = np.empty((self.n_rows, columns.size))
+        is_decoy = columns >= self.X.shape[1]
+        values[:, ~is_decoy] = self.X[:, columns[~is_decoy]]
+        values[:, is_decoy] = self.decoys.values(self.X, columns[is_decoy] - self.X.shape[1])
+        return values
 
 
 class Reward(ABC):

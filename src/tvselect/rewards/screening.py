@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
@@ -16,13 +18,13 @@ MAD_TO_SD = 1.4826
 
 
 def marginal_evidence(
-    table: BinnedTable, y: NDArray[np.float64], n_candidates: int
+    table: BinnedTable, y: NDArray[np.float64], n_candidates: int, starts: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Evidence for every column, in nats: minus the log of its corrected p-value.
 
     The correlations are set against the bulk of all columns (their median and median
     deviation), not against zero: where all columns go a little with the outcome, none
-    of them stands out. The evidence is ``-log(n_candidates * p)`` with the two-sided
+    of them stands out; decoys are set against their own copy of the table. The evidence is ``-log(n_candidates * p)`` with the two-sided
     p-value of a column, and 0 for the many whose p-value is not that small.
 
     Parameters
@@ -30,6 +32,8 @@ def marginal_evidence(
     table : BinnedTable
     y : float64 array (rows,)
     n_candidates : int
+    starts : int64 array
+        Where the table and every copy of it begin, and where the last ends.
 
     Returns
     -------
@@ -43,8 +47,10 @@ def marginal_evidence(
         here = slice(first, first + len(codes))
         correlate(codes, y, r[here], n_present[here])
     z = np.arctanh(r) * np.sqrt(np.maximum(n_present - 3, 0))
-    z -= np.median(z)
-    z /= max(1.0, MAD_TO_SD * float(np.median(np.abs(z))))
+    for first, last in pairwise(starts):
+        copy = z[first:last]
+        copy -= np.median(copy)
+        copy /= max(1.0, MAD_TO_SD * float(np.median(np.abs(copy))))
     log_p = np.log(2.0) + log_ndtr(-np.abs(z))
     return np.maximum(0.0, -log_p - np.log(n_candidates))
 

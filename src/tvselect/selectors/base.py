@@ -26,6 +26,7 @@ class BanditFit(ABC):
     family: Any
     patience: int | None
     time_limit: float | None
+    max_fdr: float | None = None
 
     def _conclude(self, game: Game, reason: StopReason | None, **asked: Any) -> None:
         """Read off what was found."""
@@ -44,6 +45,9 @@ class BanditFit(ABC):
         self.n_plays_ = history.n_plays
         self.threshold_ = layout.by_feature(history.thresholds(), 0.0)
         self.support_ = history.support
+        self.q_values_ = layout.by_feature(history.q_values(), 0.0)
+        self.expected_false_ = history.expected_false
+        self.ranking_ = history.ranking
         self.inclusion_probabilities_ = layout.by_feature(history.means(), 1.0)
         self.inclusion_intervals_ = np.column_stack(
             [layout.by_feature(bound, 1.0) for bound in history.intervals.T]

@@ -42,6 +42,7 @@ class GameSettings(Protocol):
     window: int | Literal["auto"]
     random_state: Any
     journal: str | Path | None
+    max_fdr: float | None
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class Game:
         With the plays of earlier runs; open on disk, where that was asked for.
     header : Header
         What the journal is written for.
+    max_fdr : float or None
     """
 
     layout: ArmLayout
@@ -61,6 +63,7 @@ class Game:
     chains: Chains
     journal: MemoryJournal
     header: Header
+    max_fdr: float | None = None
 
     def history(self, reason: StopReason, before: History | None, **asked: Any) -> History:
         """What was done and found so far; goes on from an earlier history of the same run."""
@@ -80,6 +83,7 @@ class Game:
             stop_reason=reason,
             discount=arms.discount,
             n_wanted=chain.oracle.n_wanted,
+            max_fdr=self.max_fdr,
         )
 
 
@@ -92,6 +96,7 @@ def set_up_game(
     n_workers: int = 1,
     discount: float = 1.0,
     journal: MemoryJournal | None = None,
+    entropy: int | None = None,
 ) -> Game:
     """Set up a new game, or one that goes on with the plays of a journal.
 
@@ -101,6 +106,8 @@ def set_up_game(
         What else the plays depend on, the data above all.
     journal : MemoryJournal, optional
         To go on with; a new one by default.
+    entropy : int, optional
+        The seed, where :func:`seed_of_run` was asked already.
 
     Raises
     ------
@@ -117,7 +124,7 @@ def set_up_game(
         )
     known = {
         "arms": layout.arm_of_feature,
-        "decoys": layout.decoy_of,
+        "decoys": [layout.decoy_of, layout.n_copies],
         "threshold": np.broadcast_to(c, layout.n_arms),
         "prior": [np.broadcast_to(value, layout.n_arms) for value in prior],
         "n_features_to_select": n_wanted,
@@ -127,7 +134,7 @@ def set_up_game(
     }
     header = Header(
         fingerprint=fingerprint(known),
-        entropy=entropy_of(settings.random_state),
+        entropy=entropy_of(settings.random_state) if entropy is None else entropy,
         n_arms=layout.n_arms,
         n_chains=settings.n_chains,
         window=widest_window(settings.window, n_workers, settings.n_chains),
@@ -148,7 +155,7 @@ def set_up_game(
         for k in range(settings.n_chains)
     )
     chains.follow(journal)
-    return Game(layout, reward, chains, journal, stored)
+    return Game(layout, reward, chains, journal, stored, settings.max_fdr)
 
 
 def _begin(journal: MemoryJournal, header: Header, settings: GameSettings) -> Header:
@@ -167,7 +174,7 @@ def _begin(journal: MemoryJournal, header: Header, settings: GameSettings) -> He
     if (
         settings.journal is not None
         and isinstance(settings.random_state, Integral)
-        and stored.entropy != header.entropy
+        and stored.entropy != settings.random_state
     ):
         warnings.warn(
             f"{name} was begun with another random_state; the run goes on with that one",
@@ -208,6 +215,17 @@ def widest_window(window: int | Literal["auto"], n_workers: int, n_chains: int) 
         return 1 if n_workers <= n_chains else -(-PLAYS_PER_WORKER * n_workers // n_chains)
     check_scalar(window, "window", Integral, min_val=1, max_val=WIDEST_WINDOW)
     return int(window)
+
+
+def seed_of_run(settings: GameSettings, journal: MemoryJournal | None) -> int:
+    """Seed of a run: that of its journal, where it goes on with one."""
+    if journal is not None and journal.header is not None:
+        return journal.header.entropy
+    if settings.journal is not None and Path(settings.journal).exists():
+        with SqliteJournal(settings.journal) as disk:
+            if disk.header is not None:
+                return disk.header.entropy
+    return entropy_of(settings.random_state)
 
 
 def entropy_of(random_state: Any) -> int:

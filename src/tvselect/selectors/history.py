@@ -16,6 +16,7 @@ from tvselect.bandit.counts import Counts
 from tvselect.bandit.journal import MemoryJournal
 from tvselect.bandit.play import Play
 from tvselect.bandit.stopping import StopReason
+from tvselect.control.decoy_fdr import false_ones, q_values
 from tvselect.selectors.layout import ArmLayout, PerArm
 
 FloatArray = NDArray[np.float64]
@@ -69,6 +70,7 @@ class History:
     stop_reason: StopReason
     discount: float = 1.0  #: What is left of an arm's earlier payoffs when it is played again
     n_wanted: int | None = None  #: Known size of the model, in arms
+    max_fdr: float | None = None  #: Largest share of false selections; None: the median model
     #: Totals of an earlier history of the same journal, to go on from.
     before: tuple[ChainTotals, ...] = ()
 
@@ -193,10 +195,39 @@ class History:
             is_played = self.totals[chain].counts.times_played > 0
         return is_played & (self.means(chain) > self.threshold)
 
+    def q_values(self, chain: int | None = None) -> FloatArray:
+        """The smallest false discovery rate at which each candidate arm is selected.
+
+        NaN where no decoys were played.
+        """
+        n, n_copies = self.layout.n_candidates, self.layout.n_copies
+        if n_copies == 0:
+            return np.full(n, np.nan)
+        scores, decoys = np.split(self._scores(chain), [n])
+        return q_values(scores, decoys, n_copies, scores > 0.0)
+
+    @property
+    def expected_false(self) -> float:
+        """Expected number of false ones among the selected arms; NaN without decoys."""
+        n, n_copies = self.layout.n_candidates, self.layout.n_copies
+        if n_copies == 0:
+            return float("nan")
+        scores, decoys = np.split(self._scores(), [n])
+        chosen = scores[self.selected()[:n]]
+        if chosen.size == 0:
+            return 0.0
+        return float(min(chosen.size, false_ones(chosen.min(keepdims=True), decoys, n_copies)[0]))
+
+    def _scores(self, chain: int | None = None) -> FloatArray:
+        """Inclusion probabilities of all arms that pass their threshold, 0 for the others."""
+        return np.where(self.passing(chain), self.means(chain), 0.0)
+
     def selected(self, chain: int | None = None) -> NDArray[np.bool_]:
         """Arms that make the model; never a decoy, and of too many the highest."""
         passing = self.passing(chain)
         passing[self.layout.n_candidates :] = False
+        if self.max_fdr is not None:
+            passing[: self.layout.n_candidates] &= self.q_values(chain) <= self.max_fdr
         if self.n_wanted is not None and np.count_nonzero(passing) > self.n_wanted:
             falling = np.argsort(-np.where(passing, self.means(chain), -1.0), kind="stable")
             passing[falling[self.n_wanted :]] = False
@@ -210,6 +241,16 @@ class History:
     def support(self) -> NDArray[np.bool_]:
         """Features that are selected, or always included."""
         return self.layout.by_feature(self.selected(), True)
+
+    @cached_property
+    def ranking(self) -> NDArray[np.int64]:
+        """1 for selected features, the others from 2 on, the most likely first."""
+        rest = np.flatnonzero(~self.support)
+        means = self.layout.by_feature(self.means(), 1.0)[rest]
+        played = self.layout.by_feature(self.times_played, 1)[rest] > 0
+        ranks = np.ones(self.support.size, dtype=np.int64)
+        ranks[rest[np.lexsort([-means, ~played])]] = np.arange(2, rest.size + 2)
+        return ranks
 
     @cached_property
     def chain_supports(self) -> NDArray[np.bool_]:

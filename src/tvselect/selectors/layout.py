@@ -2,7 +2,7 @@
 
 A feature is a column of the user's table; text features become several columns of numbers.
 An arm is a feature, a group of features that are played together, or a decoy: an artificial
-copy of a feature that can never be selected. Decoys are the last arms.
+copy of one of these that can never be selected. Decoys are the last arms.
 """
 
 from __future__ import annotations
@@ -39,6 +39,29 @@ class ArmColumns:
         """Whether every column is its own arm."""
         return self.always.size == 0 and self.starts.size - 1 == self.columns.size
 
+    def with_copies(
+        self, n_columns: int, copied: NDArray[np.int64], n_copies: int
+    ) -> ArmColumns:
+        """These arms and, behind them, copies of them all that play copies of their columns.
+
+        Parameters
+        ----------
+        n_columns : int
+            Columns of the table, behind which the copies stand.
+        copied : int64 array
+            Columns that every copy holds, in rising order; arms of others play none.
+        n_copies : int
+        """
+        places = np.searchsorted(copied, self.columns)
+        places[places == copied.size] = 0
+        is_copied = copied[places] == self.columns
+        arms = np.repeat(np.arange(self.starts.size - 1), np.diff(self.starts))
+        sizes = np.bincount(arms[is_copied], minlength=self.starts.size - 1)
+        starts = np.concatenate([[0], np.cumsum(np.tile(sizes, 1 + n_copies))])
+        firsts = n_columns + copied.size * np.arange(n_copies)
+        copies = (firsts[:, None] + places[is_copied]).ravel()
+        return ArmColumns(starts, np.append(self.columns[is_copied], copies), self.always)
+
     def of(self, arms: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The columns of some arms, one arm after the other, and where each arm's begin."""
         sizes = self.starts[arms + 1] - self.starts[arms]
@@ -61,12 +84,15 @@ class ArmLayout:
         What the user calls the arms of several features.
     decoy_of : int64 array
         Features that have a decoy; the decoys are the last arms, in this order.
+    n_copies : int
+        Decoys of every arm: copy ``b`` of arm ``i`` is arm ``(b + 1) n_candidates + i``.
     """
 
     names: Sequence[str]
     arm_of_feature: NDArray[np.int64]
     labels: Mapping[int, str]
     decoy_of: NDArray[np.int64]
+    n_copies: int = 0
 
     @property
     def n_candidates(self) -> int:
@@ -76,7 +102,7 @@ class ArmLayout:
     @property
     def n_arms(self) -> int:
         """Number of arms, decoys included."""
-        return self.n_candidates + self.decoy_of.size
+        return self.n_candidates * (1 + self.n_copies) + self.decoy_of.size
 
     @property
     def decoy_names(self) -> tuple[str, ...]:
@@ -113,7 +139,8 @@ class ArmLayout:
         by_arm[self.arm_of_feature[played]] = array[played]
         if not np.array_equal(by_arm[self.arm_of_feature[played]], array[played], equal_nan=True):
             raise ValueError(f"{what} must be the same for all columns of a group")
-        return np.concatenate([by_arm, by_arm[self.arm_of_feature[self.decoy_of]]])
+        decoys = by_arm[self.arm_of_feature[self.decoy_of]]
+        return np.concatenate([np.tile(by_arm, 1 + self.n_copies), decoys])
 
     def columns(
         self, feature_of: NDArray[np.int64], decoy_columns: NDArray[np.int64] | None = None
@@ -138,6 +165,7 @@ def lay_out_arms(
     groups: Groups = None,
     always_include: Sequence[Any] | None = None,
     decoyed: NDArray[np.bool_] | None = None,
+    n_copies: int = 0,
 ) -> ArmLayout:
     """Make arms of features.
 
@@ -145,6 +173,8 @@ def lay_out_arms(
     ----------
     decoyed : bool array, optional
         Features that get a decoy, unless they are always included.
+    n_copies : int, default=0
+        Decoys of every arm.
 
     Raises
     ------
@@ -185,6 +215,7 @@ def lay_out_arms(
             if first in used
         },
         decoy_of=np.flatnonzero(decoyed),
+        n_copies=n_copies,
     )
 
 

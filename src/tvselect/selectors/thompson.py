@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -19,9 +20,11 @@ from tvselect.inputs.scalars import check_scalar
 from tvselect.rewards import Data, Reward
 from tvselect.runners import Runner, opened
 from tvselect.selectors.base import BanditFit, as_reward, warn_of_interrupt
+from tvselect.selectors.claims import find_claims
+from tvselect.selectors.copies import DecoyKind, copies_for, draw_decoys, kind_of_decoys
 from tvselect.selectors.features import Features, read_features
 from tvselect.selectors.fingerprint import identity_of
-from tvselect.selectors.game import progress_bar, set_up_game
+from tvselect.selectors.game import progress_bar, seed_of_run, set_up_game
 from tvselect.selectors.layout import Groups, lay_out_arms
 from tvselect.selectors.scoring import TableScorer, TableWork
 
@@ -36,6 +39,8 @@ class ThompsonFit(BanditFit):
         n_plays: int = 500,
         patience: int | None = None,
         time_limit: float | None = None,
+        max_fdr: float | None = 0.1,
+        decoys: Literal["auto"] | DecoyKind | None = "auto",
         cost: float | ArrayLike = MEDIAN_MODEL_COST,
         n_features_to_select: int | None = None,
         prior: tuple[float | ArrayLike, float | ArrayLike] = (1.0, 1.0),
@@ -55,6 +60,8 @@ class ThompsonFit(BanditFit):
         self.n_plays = n_plays
         self.patience = patience
         self.time_limit = time_limit
+        self.max_fdr = max_fdr
+        self.decoys = decoys
         self.cost = cost
         self.n_features_to_select = n_features_to_select
         self.prior = prior
@@ -96,7 +103,7 @@ class ThompsonFit(BanditFit):
             return self._fit(X, y, fit_params, runner)
 
     def _fit(self, X: Any, y: Any, fit_params: dict[str, ArrayLike | None], runner: Runner) -> Self:
-        reward = as_reward(self.reward)
+        reward, kind = as_reward(self.reward), kind_of_decoys(self.decoys, self.max_fdr)
         features = self._features(X, reward)
         n_rows = features.X.shape[0]
         data = Data(
@@ -105,18 +112,32 @@ class ThompsonFit(BanditFit):
             features.column_names,
             self._weights(fit_params, reward, n_rows),
         )
-        layout = lay_out_arms(features.names, self.groups, self.always_include)
-        feedback = reward.start(data)
-        work = TableWork(feedback, layout.columns(features.feature_of))
+        layout = lay_out_arms(
+            features.names,
+            self.groups,
+            self.always_include,
+            n_copies=0 if kind is None else copies_for(self.max_fdr),
+        )
+        identity = {"data": identity_of(data), "family": data.outcome.family, "copies": kind}
+        columns = layout.columns(features.feature_of)
         kept = getattr(self, "history_", None) if self.warm_start else None
+        journal = None if kept is None else kept.journal
+        seed = seed_of_run(self, journal)
+        if kind is not None:
+            decoys = draw_decoys(kind, data.X, layout.n_copies, seed)
+            columns = columns.with_copies(data.X.shape[1], decoys.columns, decoys.n_copies)
+            data = replace(data, decoys=decoys)
+        feedback = reward.start(data)
+        work = TableWork(feedback, columns)
         rule = StoppingRule(self.n_plays, self.patience, self.time_limit)
         game = set_up_game(
             self,
             layout,
             reward,
-            identity={"data": identity_of(data), "family": data.outcome.family},
+            identity=identity,
             n_workers=runner.n_workers,
-            journal=None if kept is None else kept.journal,
+            journal=journal,
+            entropy=seed,
         )
         with (
             game.journal,
@@ -133,6 +154,7 @@ class ThompsonFit(BanditFit):
             n_plays=self.n_plays,
             n_rows=n_rows,
         )
+        self.claims_ = find_claims(self.history_, data.X, columns)
         warn_of_interrupt(reason, stacklevel=3)
         return self
 

@@ -9,7 +9,7 @@ nothing but columns with two values is kept as bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs import Table, read_table
+from tvselect.inputs import Numbered, Table, read_table
 from tvselect.inputs.scalars import check_scalar
 from tvselect.trees.bits import n_words, pack, unpack
 from tvselect.trees.cutting import HASH_SIZE, MISSING, encode_columns, find_cuts
 from tvselect.trees.state import Design
 
+Copying = Callable[[NDArray[np.uint8]], Iterable[NDArray[np.uint8]]]
+"""From the codes (columns, rows) of some columns to all copies of them, one after the other."""
 MOST_CUTS = 254
 BLOCK_VALUES = 1 << 18
 
@@ -155,11 +157,44 @@ class BinnedTable:
             columns = np.arange(self.n_columns, dtype=np.int64)
         return Design(self.words, self.cuts.n_cuts, self.has_missing, columns, self.n_rows)
 
+    def with_copies(
+        self, columns: NDArray[np.int64], n_copies: int, copy: Copying
+    ) -> BinnedTable:
+        """The table with changed copies of some columns behind it, one copy after the other."""
+        source = np.concatenate([np.arange(self.n_columns), np.tile(columns, n_copies)])
+        words = np.zeros((source.size, self.words.shape[1]), dtype=np.uint64)
+        words[: self.n_columns] = self.words
+        for first, last in _spans(columns.size, self.n_rows):
+            codes = self._codes_of(columns[first:last])
+            place = self.n_columns + first
+            for copied in copy(codes[:, : self.n_rows]):
+                codes[:, : self.n_rows] = copied
+                here = slice(place, place + last - first)
+                words[here] = pack(codes) if self.is_packed else codes.view(np.uint64)
+                place += columns.size
+        return self._with(source, words)
+
+    def with_values(self, columns: NDArray[np.int64], X: NDArray[np.float64]) -> BinnedTable:
+        """The table with other columns behind it, cut like some of its own."""
+        cuts = self.cuts.take(columns, Numbered(columns.size))
+        codes = np.concatenate([self.codes, cuts.encode(X)])
+        return self._with(np.append(np.arange(self.n_columns), columns), _fixed(codes))
+
+    def _with(self, columns: NDArray[np.int64], words: NDArray[np.uint64]) -> BinnedTable:
+        """Words of columns that are cut, named and complete like some of this table."""
+        words.flags.writeable = False
+        names = self.cuts.names
+        cuts = self.cuts.take(columns, [names[j] for j in columns])
+        return BinnedTable(words, self.n_rows, self.has_missing[columns], cuts)
+
+    def _codes_of(self, columns: NDArray[np.int64]) -> NDArray[np.uint8]:
+        words = self.words[columns]
+        return unpack(words) if self.is_packed else words.view(np.uint8)
+
     def blocks(self) -> Iterator[tuple[int, NDArray[np.uint8]]]:
         """The codes of some columns at a time, with the number of the first."""
         for first, last in _spans(self.n_columns, self.n_rows):
-            words = self.words[first:last]
-            codes = unpack(words) if self.is_packed else words.view(np.uint8)
+            codes = self._codes_of(np.arange(first, last))
             codes.flags.writeable = False  # one kernel for both
             yield first, codes
 

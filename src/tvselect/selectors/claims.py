@@ -1,0 +1,137 @@
+"""Claims: columns that cannot be told apart on these rows are selected together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.bandit.counts import Counts
+from tvselect.control.decoy_fdr import q_values
+from tvselect.inputs.ranks import centred_ranks
+from tvselect.selectors.history import History
+from tvselect.selectors.layout import ArmColumns
+
+ALIKE = 0.7
+LEADING, MOST_LEADING = 0.4, 500
+VALUES_AT_ONCE = 2**22
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """At least one of these columns matters.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        Of the table, the most likely one first.
+    names : tuple of str
+    probability : float
+        How often at least one of them is paid when some of them are played.
+    q_value : float
+        The smallest false discovery rate at which the claim is made; NaN without decoys.
+    """
+
+    columns: tuple[int, ...]
+    names: tuple[str, ...]
+    probability: float
+    q_value: float
+
+    def __str__(self) -> str:
+        return self.names[0] if len(self.names) == 1 else f"one of {', '.join(self.names)}"
+
+
+def find_claims(history: History, X: NDArray[Any], arm_columns: ArmColumns) -> tuple[Claim, ...]:
+    """What a fit can claim, the surest first.
+
+    The arms that lead the game, as themselves or by one of their decoys, gather the arms whose
+    rank correlation with them is at least 0.7. A claim is paid in a play when one of its arms
+    is; the decoys of its arms make the decoys of the claim, and its q-value is that of a column
+    with these payoffs. Claims that pass the threshold are returned.
+
+    Parameters
+    ----------
+    history : History
+    X : array (rows, columns)
+    arm_columns : ArmColumns
+        Columns of the arms.
+    """
+    layout = history.layout
+    shape = 1 + layout.n_copies, layout.n_candidates
+    means = np.where(history.times_played > 0, history.means(), 0.0)
+    best = means.reshape(shape).max(axis=0)
+    leaders = np.argsort(-best, kind="stable")[:MOST_LEADING]
+    heads, claim_of = _gather(leaders[best[leaders] >= LEADING], X, arm_columns, shape[1])
+    counts = _count_together(history, claim_of, heads.size)
+    a, b = (np.broadcast_to(prior, layout.n_arms)[heads] for prior in history.prior)
+    paid, unpaid = (n.reshape(-1, heads.size) for n in (counts.successes, counts.failures))
+    rates = (a + paid) / (a + b + paid + unpaid)
+    passing = (rates > history.thresholds()[heads]) & (paid + unpaid > 0)
+    scores = np.where(passing, rates, 0.0)
+    q = np.full(heads.size, np.nan)
+    if layout.n_copies:
+        q = q_values(scores[0], scores[1:].ravel(), layout.n_copies, passing[0])
+    by_feature = layout.by_feature(claim_of, -1)
+    falling = np.argsort(-layout.by_feature(means, 1.0), kind="stable")
+    found = []
+    for k in np.lexsort([-scores[0], q]):
+        if passing[0, k]:
+            columns = falling[by_feature[falling] == k].tolist()
+            names = tuple(str(layout.names[j]) for j in columns)
+            found.append(Claim(tuple(columns), names, float(rates[0, k]), float(q[k])))
+    return tuple(found)
+
+
+def _gather(
+    leaders: IntArray, X: NDArray[Any], arm_columns: ArmColumns, n_arms: int
+) -> tuple[IntArray, IntArray]:
+    """The first arm of every claim, and by arm its claim, -1 for none.
+
+    An arm belongs to the first leader that it is like. Arms of several columns are alone.
+    """
+    sizes, firsts = np.diff(arm_columns.starts[: n_arms + 1]), arm_columns.starts[:n_arms]
+    single = np.flatnonzero(sizes == 1)
+    column_of = np.full(n_arms, -1)
+    column_of[single] = arm_columns.columns[firsts[single]]
+    claim_of = np.full(n_arms, -1)
+    claim_of[leaders] = np.arange(leaders.size)
+    with_column = np.flatnonzero(column_of[leaders] >= 0)
+    ranks = _ranks(X, column_of[leaders[with_column]])
+    step = max(1, VALUES_AT_ONCE // len(X))
+    rank_of_leader = np.full(n_arms, leaders.size)
+    for first in range(0, single.size, step):
+        arms = single[first : first + step]
+        alike = np.abs(ranks @ _ranks(X, column_of[arms]).T) >= ALIKE
+        has_one = alike.any(axis=0)
+        rank_of_leader[arms[has_one]] = with_column[alike[:, has_one].argmax(axis=0)]
+    claim_of = np.where(rank_of_leader < leaders.size, rank_of_leader, claim_of)
+    is_head = claim_of[leaders] == np.arange(leaders.size)
+    # A leader that went to an earlier one hands on no followers of its own.
+    number = np.where(is_head, np.cumsum(is_head) - 1, -1)
+    return leaders[is_head], np.where(claim_of >= 0, number[claim_of], -1)
+
+
+def _ranks(X: NDArray[Any], columns: IntArray) -> NDArray[np.float64]:
+    return centred_ranks(np.ascontiguousarray(X[:, columns].T, dtype=np.float64))
+
+
+def _count_together(history: History, claim_of: IntArray, n_claims: int) -> Counts:
+    """How often claims, and their decoys behind them, had an arm that was paid."""
+    n_copies = history.layout.n_copies
+    firsts = n_claims * np.arange(1 + n_copies)[:, None]
+    places = np.where(claim_of >= 0, firsts + claim_of, -1).ravel()
+    counts = Counts.zeros(n_claims * (1 + n_copies))
+    for chain in range(history.n_chains):
+        for play in history.plays_of(chain):
+            played = np.zeros(counts.successes.size, dtype=np.bool_)
+            paid = np.zeros(counts.successes.size, dtype=np.bool_)
+            where = places[play.arms]
+            played[where[where >= 0]] = True
+            where = where[play.rewards]
+            paid[where[where >= 0]] = True
+            counts.successes[paid] += 1
+            counts.failures[played & ~paid] += 1
+    return counts
