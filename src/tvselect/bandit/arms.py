@@ -85,6 +85,8 @@ class Arms:
         ``c``, one for all or one per arm.
     discount : float, default=1.0
         In (0, 1]; below 1 an arm that is played forgets a part of its earlier payoffs.
+    idle : bool array (n_arms,), optional
+        Arms that are never drawn.
 
     Attributes
     ----------
@@ -101,9 +103,10 @@ class Arms:
         prior_b: float | FloatArray = 1.0,
         threshold: float | FloatArray = 0.5,
         discount: float = 1.0,
+        idle: NDArray[np.bool_] | None = None,
     ) -> None:
         self.prior_a, self.prior_b, self.threshold = prior_a, prior_b, threshold
-        self.discount = discount
+        self.discount, self.idle = discount, idle
         kind = np.int32 if discount == 1.0 else np.float64
         self.successes: NDArray[Any] = np.zeros(n_arms, dtype=kind)
         self.failures: NDArray[Any] = np.zeros(n_arms, dtype=kind)
@@ -189,6 +192,8 @@ class Arms:
 
     def _refresh(self) -> None:
         self._chance_below[:] = self._below(np.arange(len(self), dtype=np.int32))
+        if self.idle is not None:
+            self._chance_below[self.idle] = 1.0
         self.passing[:] = self.played() & (self.means() > self.threshold)
 
     def _below(self, arms: IntArray) -> FloatArray:

@@ -53,7 +53,8 @@ class Oracle:
             if chosen.size:
                 break
         else:
-            chosen = np.arange(len(arms), dtype=np.int32)
+            idle = np.zeros(len(arms), dtype=np.bool_) if arms.idle is None else arms.idle
+            chosen = np.flatnonzero(~idle).astype(np.int32)
             return _largest(chosen, arms.thetas(chosen, quantiles), self.n_wanted or 1)
         if self.n_wanted is not None and chosen.size > self.n_wanted:
             return _largest(chosen, arms.thetas(chosen, quantiles), self.n_wanted)

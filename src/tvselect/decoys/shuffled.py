@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +17,7 @@ FEWEST_COLUMNS, MOST_COLUMNS = 20, 2000
 COMMON_SHARE = 0.05
 ABOVE_NOISE = 2.0
 MOST_FACTORS, POWER_STEPS = 10, 20
+VALUES_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +63,28 @@ class ShuffledColumns:
     def n_copies(self) -> int:
         """Number of copies."""
         return len(self.orders)
+
+    def strongest(self, X: NDArray[Any], y: NDArray[np.float64], n_columns: int) -> Self:
+        """Copies of at most so many columns: those of the strongest rank correlation with ``y``.
+
+        That of the column or of one of its copies: the choice treats them all alike.
+        """
+        if self.columns.size <= n_columns:
+            return self
+        centred = y - y.mean()
+        shuffled = np.zeros((len(y), self.n_copies))
+        np.put_along_axis(shuffled, self.orders.T, centred[:, None], axis=0)
+        best = np.empty(self.columns.size)
+        step = max(1, VALUES_AT_ONCE // len(y))
+        for first in range(0, best.size, step):
+            block = X[:, self.columns[first : first + step]].T
+            ranks = centred_ranks(np.ascontiguousarray(block, dtype=np.float64))
+            common = (ranks @ self.factors) @ (self.factors.T @ centred)
+            rest = ranks @ (shuffled - self.factors @ (self.factors.T @ shuffled))
+            copies = np.abs(common[:, None] + rest).max(axis=1)
+            best[first : first + step] = np.maximum(np.abs(ranks @ centred), copies)
+        kept = np.sort(np.argsort(-best, kind="stable")[:n_columns])
+        return replace(self, columns=self.columns[kept])
 
     def values(self, X: NDArray[Any], decoys: NDArray[np.int64]) -> NDArray[np.float64]:
         """Some decoys as floats (rows, decoys), counted from the first one."""

@@ -136,6 +136,15 @@ class BartReward(Reward):
             max_samples=None,
         )
 
+    @classmethod
+    def with_decoys(cls) -> BartReward:
+        """The rule for a game with decoys of all columns.
+
+        These keep noise out and count what comes through, so that the penalty can be half of
+        what it has to be without them, and weaker signals are paid.
+        """
+        return cls(n_trees=30, n_iterations=500, min_splits=1.5, penalty=0.5)
+
     @property
     def min_rows(self) -> int:
         """Rows of two smallest leaves."""

@@ -25,9 +25,15 @@ class DecoyColumns(Protocol):
     ----------
     columns : int64 array
         Columns that every copy holds, in rising order.
+    factors : float64 array (rows, factors)
+        Orthonormal; what the copies keep of the table.
     """
 
-    columns: NDArray[np.int64]
+    @property
+    def columns(self) -> NDArray[np.int64]: ...
+
+    @property
+    def factors(self) -> NDArray[np.float64]: ...
 
     @property
     def n_copies(self) -> int:

@@ -76,10 +76,12 @@ class BanditFit(ABC):
             )
 
 
-def as_reward(reward: Reward | Callable[..., ArrayLike] | None) -> Reward:
+def as_reward(
+    reward: Reward | Callable[..., ArrayLike] | None, has_decoys: bool = False
+) -> Reward:
     """The reward that a setting stands for."""
     if reward is None:
-        return BartReward()
+        return BartReward.with_decoys() if has_decoys else BartReward()
     return reward if isinstance(reward, Reward) else FunctionReward(reward)
 
 

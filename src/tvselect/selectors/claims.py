@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,10 @@ from tvselect.inputs.ranks import centred_ranks
 from tvselect.selectors.history import History
 from tvselect.selectors.layout import ArmColumns
 
-ALIKE = 0.7
+ALIKE = 0.6
 LEADING, MOST_LEADING = 0.4, 500
 VALUES_AT_ONCE = 2**22
+TINY = 1e-9
 IntArray = NDArray[np.int64]
 
 
@@ -44,11 +47,16 @@ class Claim:
         return self.names[0] if len(self.names) == 1 else f"one of {', '.join(self.names)}"
 
 
-def find_claims(history: History, X: NDArray[Any], arm_columns: ArmColumns) -> tuple[Claim, ...]:
+def find_claims(
+    history: History,
+    X: NDArray[Any],
+    arm_columns: ArmColumns,
+    factors: NDArray[np.float64] | None = None,
+) -> tuple[Claim, ...]:
     """What a fit can claim, the surest first.
 
     The arms that lead the game, as themselves or by one of their decoys, gather the arms whose
-    rank correlation with them is at least 0.7. A claim is paid in a play when one of its arms
+    rank correlation with them is at least 0.6. A claim is paid in a play when one of its arms
     is; the decoys of its arms make the decoys of the claim, and its q-value is that of a column
     with these payoffs. Claims that pass the threshold are returned.
 
@@ -58,13 +66,18 @@ def find_claims(history: History, X: NDArray[Any], arm_columns: ArmColumns) -> t
     X : array (rows, columns)
     arm_columns : ArmColumns
         Columns of the arms.
+    factors : float64 array (rows, factors), optional
+        What many columns share: it does not make two of them alike.
     """
+    factors = np.empty((len(X), 0)) if factors is None else factors
     layout = history.layout
     shape = 1 + layout.n_copies, layout.n_candidates
     means = np.where(history.times_played > 0, history.means(), 0.0)
     best = means.reshape(shape).max(axis=0)
     leaders = np.argsort(-best, kind="stable")[:MOST_LEADING]
-    heads, claim_of = _gather(leaders[best[leaders] >= LEADING], X, arm_columns, shape[1])
+    heads, claim_of = _gather(
+        leaders[best[leaders] >= LEADING], partial(_specific_ranks, X, factors), arm_columns, shape[1]
+    )
     counts = _count_together(history, claim_of, heads.size)
     a, b = (np.broadcast_to(prior, layout.n_arms)[heads] for prior in history.prior)
     paid, unpaid = (n.reshape(-1, heads.size) for n in (counts.successes, counts.failures))
@@ -86,7 +99,10 @@ def find_claims(history: History, X: NDArray[Any], arm_columns: ArmColumns) -> t
 
 
 def _gather(
-    leaders: IntArray, X: NDArray[Any], arm_columns: ArmColumns, n_arms: int
+    leaders: IntArray,
+    ranks_of: Callable[[IntArray], NDArray[np.float64]],
+    arm_columns: ArmColumns,
+    n_arms: int,
 ) -> tuple[IntArray, IntArray]:
     """The first arm of every claim, and by arm its claim, -1 for none.
 
@@ -99,12 +115,12 @@ def _gather(
     claim_of = np.full(n_arms, -1)
     claim_of[leaders] = np.arange(leaders.size)
     with_column = np.flatnonzero(column_of[leaders] >= 0)
-    ranks = _ranks(X, column_of[leaders[with_column]])
-    step = max(1, VALUES_AT_ONCE // len(X))
+    ranks = ranks_of(column_of[leaders[with_column]])
+    step = max(1, VALUES_AT_ONCE // ranks.shape[1])
     rank_of_leader = np.full(n_arms, leaders.size)
     for first in range(0, single.size, step):
         arms = single[first : first + step]
-        alike = np.abs(ranks @ _ranks(X, column_of[arms]).T) >= ALIKE
+        alike = np.abs(ranks @ ranks_of(column_of[arms]).T) >= ALIKE
         has_one = alike.any(axis=0)
         rank_of_leader[arms[has_one]] = with_column[alike[:, has_one].argmax(axis=0)]
     claim_of = np.where(rank_of_leader < leaders.size, rank_of_leader, claim_of)
@@ -114,8 +130,13 @@ def _gather(
     return leaders[is_head], np.where(claim_of >= 0, number[claim_of], -1)
 
 
-def _ranks(X: NDArray[Any], columns: IntArray) -> NDArray[np.float64]:
-    return centred_ranks(np.ascontiguousarray(X[:, columns].T, dtype=np.float64))
+def _specific_ranks(
+    X: NDArray[Any], factors: NDArray[np.float64], columns: IntArray
+) -> NDArray[np.float64]:
+    """Ranks of some columns without what they owe to common factors, of length 1 again."""
+    ranks = centred_ranks(np.ascontiguousarray(X[:, columns].T, dtype=np.float64))
+    ranks -= (ranks @ factors) @ factors.T
+    return ranks / np.maximum(np.linalg.norm(ranks, axis=1, keepdims=True), TINY)
 
 
 def _count_together(history: History, claim_of: IntArray, n_claims: int) -> Counts:

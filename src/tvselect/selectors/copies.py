@@ -7,13 +7,14 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tvselect.decoys.shuffled import ShuffledColumns
 from tvselect.inputs.scalars import check_scalar
+from tvselect.rewards import Data
 
 DecoyKind = Literal["shuffled", "knockoffs"]
 FEWEST_COPIES = 10
+MOST_ARMS = 2**20
 DECOY_KEY = 2**32 - 3
 
 
@@ -46,9 +47,13 @@ def copies_for(max_fdr: float | None) -> int:
     return FEWEST_COPIES if max_fdr is None else max(FEWEST_COPIES, ceil(1.0 / max_fdr))
 
 
-def draw_decoys(
-    kind: DecoyKind, X: NDArray[Any], n_copies: int, entropy: int
-) -> ShuffledColumns:
-    """Copies of all columns of a table, from the seed of the run."""
+def draw_decoys(kind: DecoyKind, data: Data, n_copies: int, entropy: int) -> ShuffledColumns:
+    """Copies of the columns of a table, from the seed of the run.
+
+    Of all columns, unless that makes more than a million arms: then of those that go best with
+    the outcome, as themselves or by one of their copies, and the other columns do not play. The
+    choice does not know which is the column and which are the copies.
+    """
     rng = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(DECOY_KEY,)))
-    return ShuffledColumns.draw(X, n_copies, rng)
+    decoys = ShuffledColumns.draw(data.X, n_copies, rng)
+    return decoys.strongest(data.X, data.outcome.values, MOST_ARMS // (1 + n_copies))

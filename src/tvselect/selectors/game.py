@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.chain import Chains, ThompsonChain
@@ -97,6 +98,7 @@ def set_up_game(
     discount: float = 1.0,
     journal: MemoryJournal | None = None,
     entropy: int | None = None,
+    idle: NDArray[np.bool_] | None = None,
 ) -> Game:
     """Set up a new game, or one that goes on with the plays of a journal.
 
@@ -108,6 +110,8 @@ def set_up_game(
         To go on with; a new one by default.
     entropy : int, optional
         The seed, where :func:`seed_of_run` was asked already.
+    idle : bool array, optional
+        Arms that do not take part.
 
     Raises
     ------
@@ -145,7 +149,7 @@ def set_up_game(
     oracle = Oracle(n_wanted, layout.n_candidates)
     chains = Chains(
         ThompsonChain(
-            Arms(layout.n_arms, *prior, c, discount),
+            Arms(layout.n_arms, *prior, c, discount, idle),
             oracle,
             entropy=stored.entropy,
             chain=k,

@@ -35,6 +35,12 @@ class ArmColumns:
     always: NDArray[np.int64]
 
     @property
+    def idle(self) -> NDArray[np.bool_] | None:
+        """Arms without columns; None where there are none."""
+        idle = np.diff(self.starts) == 0
+        return idle if idle.any() else None
+
+    @property
     def is_plain(self) -> bool:
         """Whether every column is its own arm."""
         return self.always.size == 0 and self.starts.size - 1 == self.columns.size

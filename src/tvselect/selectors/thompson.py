@@ -103,7 +103,8 @@ class ThompsonFit(BanditFit):
             return self._fit(X, y, fit_params, runner)
 
     def _fit(self, X: Any, y: Any, fit_params: dict[str, ArrayLike | None], runner: Runner) -> Self:
-        reward, kind = as_reward(self.reward), kind_of_decoys(self.decoys, self.max_fdr)
+        kind = kind_of_decoys(self.decoys, self.max_fdr)
+        reward = as_reward(self.reward, kind is not None)
         features = self._features(X, reward)
         n_rows = features.X.shape[0]
         data = Data(
@@ -124,7 +125,7 @@ class ThompsonFit(BanditFit):
         journal = None if kept is None else kept.journal
         seed = seed_of_run(self, journal)
         if kind is not None:
-            decoys = draw_decoys(kind, data.X, layout.n_copies, seed)
+            decoys = draw_decoys(kind, data, layout.n_copies, seed)
             columns = columns.with_copies(data.X.shape[1], decoys.columns, decoys.n_copies)
             data = replace(data, decoys=decoys)
         feedback = reward.start(data)
@@ -138,6 +139,7 @@ class ThompsonFit(BanditFit):
             n_workers=runner.n_workers,
             journal=journal,
             entropy=seed,
+            idle=columns.idle,
         )
         with (
             game.journal,
@@ -154,7 +156,8 @@ class ThompsonFit(BanditFit):
             n_plays=self.n_plays,
             n_rows=n_rows,
         )
-        self.claims_ = find_claims(self.history_, data.X, columns)
+        factors = None if data.decoys is None else data.decoys.factors
+        self.claims_ = find_claims(self.history_, data.X, columns, factors)
         warn_of_interrupt(reason, stacklevel=3)
         return self
 
