@@ -33,24 +33,27 @@ def small(**settings: Any) -> BartReward:
 
 def offline(reward: Any = None, **settings: Any) -> Any:
     X, y = table()
-    settings = {"n_plays": 40, "random_state": 1} | settings
+    settings = {"n_plays": 40, "max_fdr": None, "random_state": 1} | settings
     return ThompsonSelector(reward or small(), **settings).fit(X, y)
 
 
 def probit() -> Any:
     X, y = table()
-    return ThompsonSelector(small(), n_plays=30, random_state=2).fit(X, y > y.mean())
+    return ThompsonSelector(small(), n_plays=30, max_fdr=None, random_state=2).fit(X, y > y.mean())
 
 
 def some_rows() -> Any:
     X, y = table(300)
-    return ThompsonSelector(small(max_samples=100), n_plays=30, random_state=3).fit(X, y)
+    reward = small(max_samples=100)
+    return ThompsonSelector(reward, n_plays=30, max_fdr=None, random_state=3).fit(X, y)
 
 
 def resumed() -> Any:
     X, y = table()
     with tempfile.TemporaryDirectory() as folder:
-        settings: dict[str, Any] = dict(random_state=1, journal=Path(folder) / "run")
+        settings: dict[str, Any] = dict(
+            random_state=1, max_fdr=None, journal=Path(folder) / "run"
+        )
         ThompsonSelector(small(), n_plays=15, **settings).fit(X, y)
         return ThompsonSelector(small(), n_plays=40, **settings).fit(X, y)
 
@@ -68,6 +71,7 @@ def stream_of_classes() -> Any:
 
 RUNS: dict[str, Callable[[], Any]] = {
     "offline": offline,
+    "offline, shuffled decoys": lambda: offline(max_fdr=0.1),
     "offline, the paper's rule": lambda: offline(BartReward.paper(50)),
     "offline, groups and a column always included": lambda: offline(
         groups={"a": [1, 2, 3], "b": [10, 11]}, always_include=[5]

@@ -18,7 +18,10 @@ MAD_TO_SD = 1.4826
 
 
 def marginal_evidence(
-    table: BinnedTable, y: NDArray[np.float64], n_candidates: int, starts: NDArray[np.int64]
+    table: BinnedTable,
+    y: NDArray[np.float64],
+    n_candidates: int,
+    starts: NDArray[np.int64] | None = None,
 ) -> NDArray[np.float64]:
     """Evidence for every column, in nats: minus the log of its corrected p-value.
 
@@ -32,8 +35,9 @@ def marginal_evidence(
     table : BinnedTable
     y : float64 array (rows,)
     n_candidates : int
-    starts : int64 array
-        Where the table and every copy of it begin, and where the last ends.
+    starts : int64 array, optional
+        Where the table and every copy of it begin, and where the last ends; one table by
+        default.
 
     Returns
     -------
@@ -47,7 +51,7 @@ def marginal_evidence(
         here = slice(first, first + len(codes))
         correlate(codes, y, r[here], n_present[here])
     z = np.arctanh(r) * np.sqrt(np.maximum(n_present - 3, 0))
-    for first, last in pairwise(starts):
+    for first, last in pairwise([0, z.size] if starts is None else starts):
         copy = z[first:last]
         copy -= np.median(copy)
         copy /= max(1.0, MAD_TO_SD * float(np.median(np.abs(copy))))

@@ -75,8 +75,11 @@ def find_claims(
     means = np.where(history.times_played > 0, history.means(), 0.0)
     best = means.reshape(shape).max(axis=0)
     leaders = np.argsort(-best, kind="stable")[:MOST_LEADING]
+    leaders = leaders[best[leaders] >= LEADING]
+    if leaders.size == 0:
+        return ()
     heads, claim_of = _gather(
-        leaders[best[leaders] >= LEADING], partial(_specific_ranks, X, factors), arm_columns, shape[1]
+        leaders, partial(_specific_ranks, X, factors), arm_columns, shape[1]
     )
     counts = _count_together(history, claim_of, heads.size)
     a, b = (np.broadcast_to(prior, layout.n_arms)[heads] for prior in history.prior)
@@ -106,28 +109,29 @@ def _gather(
 ) -> tuple[IntArray, IntArray]:
     """The first arm of every claim, and by arm its claim, -1 for none.
 
-    An arm belongs to the first leader that it is like. Arms of several columns are alone.
+    A leader that is like no earlier one heads a claim, an arm belongs to the first head that
+    it is like. Arms of several columns are like none.
     """
-    sizes, firsts = np.diff(arm_columns.starts[: n_arms + 1]), arm_columns.starts[:n_arms]
-    single = np.flatnonzero(sizes == 1)
+    single = np.flatnonzero(np.diff(arm_columns.starts[: n_arms + 1]) == 1)
     column_of = np.full(n_arms, -1)
-    column_of[single] = arm_columns.columns[firsts[single]]
+    column_of[single] = arm_columns.columns[arm_columns.starts[single]]
+    with_column = leaders[column_of[leaders] >= 0]
+    ranks = ranks_of(column_of[with_column])
+    alike = np.abs(ranks @ ranks.T) >= ALIKE
+    is_head = np.zeros(with_column.size, dtype=np.bool_)
+    for k in range(with_column.size):
+        is_head[k] = not (is_head & alike[k]).any()
+    heads = leaders[~np.isin(leaders, with_column[~is_head])]
     claim_of = np.full(n_arms, -1)
-    claim_of[leaders] = np.arange(leaders.size)
-    with_column = np.flatnonzero(column_of[leaders] >= 0)
-    ranks = ranks_of(column_of[leaders[with_column]])
+    claim_of[heads] = np.arange(heads.size)
+    numbers, ranks = claim_of[with_column[is_head]], ranks[is_head]
     step = max(1, VALUES_AT_ONCE // ranks.shape[1])
-    rank_of_leader = np.full(n_arms, leaders.size)
-    for first in range(0, single.size, step):
+    for first in range(0, single.size if numbers.size else 0, step):
         arms = single[first : first + step]
         alike = np.abs(ranks @ ranks_of(column_of[arms]).T) >= ALIKE
         has_one = alike.any(axis=0)
-        rank_of_leader[arms[has_one]] = with_column[alike[:, has_one].argmax(axis=0)]
-    claim_of = np.where(rank_of_leader < leaders.size, rank_of_leader, claim_of)
-    is_head = claim_of[leaders] == np.arange(leaders.size)
-    # A leader that went to an earlier one hands on no followers of its own.
-    number = np.where(is_head, np.cumsum(is_head) - 1, -1)
-    return leaders[is_head], np.where(claim_of >= 0, number[claim_of], -1)
+        claim_of[arms[has_one]] = numbers[alike[:, has_one].argmax(axis=0)]
+    return heads, claim_of
 
 
 def _specific_ranks(
