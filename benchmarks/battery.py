@@ -123,7 +123,10 @@ def main() -> None:
         and options.part in (None, cell.part)
         and (not options.columns or cell.n_columns in options.columns)
     ]
-    todo = battery_tasks(cells, limits(options.method or list(CONTROLLED), options.n))
+    methods = options.method or list(CONTROLLED)
+    for name in methods:
+        CONTROLLED[name](0)  # what it imports, the processes of the runs need not
+    todo = battery_tasks(cells, limits(methods, options.n))
     rows = run_study(
         [] if options.only_page else todo,
         options.rows,

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import json
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
+from benchmarks import battery, errors_choice
 from benchmarks.battery import limits, page
 from tvstudy import METHODS, Task, read_rows, runner
 from tvstudy.error_tables import (
@@ -16,6 +18,7 @@ from tvstudy.error_tables import (
     time_table,
 )
 from tvstudy.methods import ALL_METHODS, CONTROLLED
+from tvstudy.problems import Cell
 
 
 class Claim(NamedTuple):
@@ -89,8 +92,6 @@ def test_a_run_is_judged_by_columns_and_claims_at_both_levels(monkeypatch, tmp_p
 
 
 def test_rows_with_other_levels_are_refused(tmp_path):
-    import json
-
     for wrong in ([], [{"level": 0.1}], "0.1", [1, 2], [SIGNALS[0]["at"][0] | {"fdp": "a"}] * 2):
         (tmp_path / "rows.jsonl").write_text(json.dumps(SIGNALS[0] | {"at": wrong}))
         with pytest.raises(ValueError, match="at 'at'"):
@@ -178,3 +179,63 @@ def test_the_page_has_every_table():
     assert "**2.25 ± 0.25** (4 of 5)" in text
     assert "nan" not in text
     assert len(page([], {}, "ipss 1")) > 10
+
+
+@pytest.fixture
+def pages(monkeypatch):
+    """What the scripts record; stubs for their methods, four cells for their data."""
+    written = {}
+    cells = (
+        Cell("nulls", "null: normal, normal", 20, 6, 3),
+        Cell("nulls", "null: categories, classes", 20, 6, 3),
+        Cell("signals", "paper: linear", 20, 8, 2),
+        Cell("signals", "planted: Madelon", 20, 8, 2),
+    )
+    for script in (battery, errors_choice):
+        monkeypatch.setattr(script, "BATTERY", cells)
+        monkeypatch.setattr(script, "record", written.__setitem__)
+    for name in CONTROLLED:
+        monkeypatch.setitem(CONTROLLED, name, lambda seed: Stub())
+    monkeypatch.setattr(battery, "version", lambda package: "1")
+    monkeypatch.setattr(ALL_METHODS, "maps", list(ALL_METHODS.maps))
+    monkeypatch.setenv("TVSELECT_DATA", "nowhere")
+    return written
+
+
+def test_the_battery_runs_a_part_goes_on_and_leaves_out_absent_tables(pages, tmp_path, monkeypatch):
+    def run(*options):
+        arguments = ["battery", "--rows", str(tmp_path), "--jobs", "1", *options]
+        monkeypatch.setattr("sys.argv", arguments)
+        battery.main()
+        return len(read_rows(tmp_path))
+
+    assert run("--part", "nulls", "--method", "TVS-FDR", "-n", "1") == 2
+    before = (tmp_path / "rows.jsonl").read_bytes()
+    # Both null cells with 3 and 2 data sets, the paper's with 2 and 2.
+    assert run() == 2 * (3 + 2) + 2 + 2
+    assert (tmp_path / "rows.jsonl").read_bytes().startswith(before)
+    assert {row["status"] for row in read_rows(tmp_path)} == {"finished"}
+    text = "\n".join(pages["errors.md"])
+    assert "**TVS-FDR**: 0 of 2 cells" in text
+    assert "Left out: planted: Madelon. Madelon is not here" in text
+    pages.clear()
+    assert run("--only-page") == 14
+    assert "\n".join(pages["errors.md"]) == text
+
+
+def test_variants_are_compared_on_data_sets_of_their_own(pages, tmp_path, monkeypatch):
+    given = []
+    monkeypatch.setattr(errors_choice, "CELLS", {("paper: linear", 20, 8)})
+    monkeypatch.setattr(
+        errors_choice, "ThompsonSelector", lambda **settings: given.append(settings) or Stub()
+    )
+    monkeypatch.setattr("sys.argv", ["choose", "--rows", str(tmp_path), "-n", "2"])
+    errors_choice.main()
+    rows = read_rows(tmp_path)
+    assert {row["status"] for row in rows} == {"finished"}
+    assert {row["replicate"] for row in rows} == {10_000, 10_001}
+    text = "\n".join(pages["errors_choice.md"])
+    for name in errors_choice.VARIANTS:
+        assert f"| {name} | 0 | - | 2 |" in text
+    errors_choice.variant({"max_fdr": None})(7)
+    assert given[-1] == {"max_fdr": None, "random_state": 7}
