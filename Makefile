@@ -10,7 +10,7 @@ INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compil
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-very-wide bench-rows bench-default bench-stream bench-online \
-	bench-importance bench-stability bench-cluster bench-imports bench-windows study-offline study-online study-online-table study-mail study-hiv docs check-plays check-long check-mutations soak fuzz fuzz-million clean
+	bench-importance bench-stability bench-cluster bench-imports bench-windows study-offline study-online study-online-table study-mail study-hiv battery battery-page choose-errors docs check-plays check-long check-mutations soak fuzz fuzz-million clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -27,6 +27,10 @@ $(VENV)/.base: $(VENV)/.made pyproject.toml
 
 $(VENV)/.study: $(VENV)/.base study/pyproject.toml
 	$(INSTALL) ./study
+	@touch $@
+
+$(VENV)/.ipss: $(VENV)/.study
+	$(INSTALL) './study[ipss]'
 	@touch $@
 
 $(VENV)/.%: $(VENV)/.made pyproject.toml
@@ -111,6 +115,18 @@ study-mail: $(VENV)/.study  ## Direct mail with decoys, recorded; MAIL=charity_m
 
 study-hiv: $(VENV)/.study  ## HIV-1 resistance, positions found and validated, recorded; HIV=folder
 	$(RUN) -m benchmarks.hiv $(HIV)
+
+# Real tables are looked for in TVSELECT_DATA, and left out where they are not.
+BATTERY := $(RUN) -m benchmarks.battery --rows $(or $(ROWS),rows/battery)
+
+battery: $(VENV)/.ipss  ## False selections, with ipss, days, resumable, recorded; PART=nulls METHODS=TVS-FDR N=20
+	$(BATTERY) $(if $(PART),--part $(PART)) --method $(METHODS) -n $(N) --jobs $(or $(JOBS),2)
+
+battery-page: $(VENV)/.ipss  ## Its page from the rows that are there; ROWS=folder
+	$(BATTERY) --only-page
+
+choose-errors: $(VENV)/.study  ## Variants of error control on data sets of their own, recorded; N=10
+	$(RUN) -m benchmarks.errors_choice --rows $(or $(ROWS),rows/errors_choice) -n $(or $(N),10) --jobs $(or $(JOBS),2)
 
 docs: $(VENV)/.docs  ## The documentation as HTML in docs/_build
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build

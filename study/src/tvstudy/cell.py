@@ -13,9 +13,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from tvstudy.grid import Task
-from tvstudy.methods import METHODS
-from tvstudy.rows import FINISHED, Row
-from tvstudy.simulation import score, simulate
+from tvstudy.methods import ALL_METHODS
+from tvstudy.problems import draw
+from tvstudy.rows import FINISHED, LEVELS, Row
+from tvstudy.simulation import score, score_at
 
 NOT_FINISHED, FAILED = "not finished", "failed"
 LOWEST_SHOWN = 0.2
@@ -23,18 +24,23 @@ LOWEST_SHOWN = 0.2
 
 def run_task(task: Task) -> Row:
     """Draw the data set, select, and judge: what is new in a row."""
-    data = simulate(task.setup, task.n_rows, task.n_columns, random_state=task.data_seed)
-    selector = METHODS[task.method](task.method_seed)
-    started = time.perf_counter()
+    data = draw(task.setup, task.n_rows, task.n_columns, task.data_seed)
+    selector = ALL_METHODS[task.method](task.method_seed)
+    started, cpu_started = time.perf_counter(), time.process_time()
     selector.fit(data.X, data.y)
-    seconds = time.perf_counter() - started
+    seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu_started
     found = selector.get_support()
     row: Row = {"status": FINISHED, "seconds": seconds, **score(found, data.support)._asdict()}
+    row["cpu_seconds"], row["n_signals"] = cpu_seconds, int(data.support.sum())
     row["selected"] = np.flatnonzero(found).tolist()
     row["n_plays"] = getattr(selector, "n_plays_", None)
     if (pi := getattr(selector, "inclusion_probabilities_", None)) is not None:
         shown = np.flatnonzero(pi >= LOWEST_SHOWN)
         row["pi"] = [[int(j), round(float(pi[j]), 4)] for j in shown]
+    if (q_values := getattr(selector, "q_values_", None)) is not None:
+        claims = getattr(selector, "claims_", None)
+        judged = [score_at(level, q_values, data.support, claims) for level in LEVELS]
+        row["at"] = [one._asdict() for one in judged]
     row["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return row
 

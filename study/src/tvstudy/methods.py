@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from tvselect.rewards import BartReward
@@ -20,6 +22,7 @@ from tvstudy.baselines import (
     SisBart,
     SpikeSlabLasso,
 )
+from tvstudy.baselines.ipss import Ipss
 
 Method = Callable[[int], Any]
 """``method(seed)``: a selector that has not been fitted yet."""
@@ -78,3 +81,13 @@ METHODS: dict[str, Method] = {
         for rounds in (1, 5, 10, None)
     },
 }
+
+
+def _ipss(seed: int) -> Ipss:
+    import_module("ipss")  # an extra, and seconds that are not its selection's
+    return Ipss(random_state=seed)
+
+
+CONTROLLED: dict[str, Method] = {"TVS-FDR": _rival(ThompsonSelector), "IPSS": _ipss}
+"""Methods that bound false discoveries, as they come: those of the battery."""
+ALL_METHODS = ChainMap(METHODS, CONTROLLED)

@@ -13,6 +13,7 @@ PARQUET = "rows.parquet"
 
 FINISHED = "finished"
 MEASURES = ("fdp", "power", "hamming", "seconds")
+LEVELS = (0.1, 0.2)
 LARGEST = 1e12
 
 Row = dict[str, Any]
@@ -85,6 +86,8 @@ def _wrong_field(row: Any) -> str | None:
         checks |= dict.fromkeys(MEASURES, _is_measure) | {"exact": _is_truth}
     if "pi" in row:
         checks["pi"] = _is_pi
+    if "at" in row:
+        checks["at"] = _is_judged
     return next((name for name, fits in checks.items() if not fits(row.get(name))), None)
 
 
@@ -108,4 +111,21 @@ def _is_pi(value: Any) -> bool:
     return isinstance(value, list) and all(
         isinstance(pair, list) and len(pair) == 2 and _is_count(pair[0]) and _is_measure(pair[1])
         for pair in value
+    )
+
+
+def _is_judged(value: Any) -> bool:
+    """Whether these are the scores of all levels, with claims or without."""
+    return (
+        isinstance(value, list)
+        and all(isinstance(one, dict) for one in value)
+        and [one.get("level") for one in value] == list(LEVELS)
+        and all(
+            all(_is_measure(one.get(name)) for name in ("n_true", "n_false", "fdp"))
+            and all(
+                one.get(name) is None or _is_measure(one[name])
+                for name in ("n_claims", "n_false_claims", "claim_fdp", "claim_size")
+            )
+            for one in value
+        )
     )

@@ -20,7 +20,7 @@ from tqdm.auto import tqdm
 from tvselect.runners import opened
 from tvstudy.cell import failed, not_finished, run_apart, try_task
 from tvstudy.grid import Task
-from tvstudy.methods import METHODS
+from tvstudy.methods import ALL_METHODS
 from tvstudy.rows import LINES, Row, append_row, read_rows, write_parquet
 
 Results = Generator[tuple[Task, Row], None, None]
@@ -60,9 +60,9 @@ def run_study(
     folder.mkdir(parents=True, exist_ok=True)
     known = {row["key"] for row in read_rows(folder)} if (folder / LINES).exists() else set()
     waiting = [task for task in tasks if task.key not in known]
-    unknown = {task.method for task in waiting} - set(METHODS)
+    unknown = {task.method for task in waiting} - set(ALL_METHODS)
     if unknown:
-        raise ValueError(f"no method is named {min(unknown)!r}; there are {', '.join(METHODS)}")
+        raise ValueError(f"no method is named {min(unknown)!r}; there are {', '.join(ALL_METHODS)}")
     results = (
         _run_here(waiting, n_jobs, time_limit)
         if cluster is None

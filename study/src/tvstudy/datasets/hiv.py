@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from tvstudy.datasets.home import find_folder
+
 DrugClass = Literal["PI", "NRTI", "NNRTI"]
 T = TypeVar("T")
 
@@ -158,7 +160,7 @@ def fetch_hiv(
     }
     table, listed = addresses
     length = POSITIONS[drug_class]
-    folder = _folder(data_home, addresses)
+    folder = find_folder(data_home, "hiv", addresses)
     _demand(folder, addresses, download_if_missing)
     isolates, table_sum = _load(folder / table, addresses, partial(_isolates, length=length))
     selected, listed_sum = _load(folder / listed, addresses, partial(_selected, length=length))
@@ -299,12 +301,6 @@ def _rows(text: str, file: object) -> list[tuple[int, list[str]]]:
 
 def _short(cell: str) -> str:
     return repr(cell if len(cell) <= 40 else f"{cell[:40]}...")
-
-
-def _folder(data_home: str | os.PathLike[str] | None, files: Iterable[str]) -> Path:
-    given = data_home or os.environ.get("TVSELECT_DATA") or "~/tvselect_data"
-    home = Path(given).expanduser()
-    return home if any((home / file).is_file() for file in files) else home / "hiv"
 
 
 def _demand(folder: Path, addresses: dict[str, str], download: bool) -> None:

@@ -1,6 +1,20 @@
-"""The paper's simulated set-ups, and how selections are judged on them."""
+"""Simulated tables, the paper's set-ups among them, and how selections are judged on them."""
 
-from tvstudy.simulation.metrics import Score, score
+from tvstudy.simulation.metrics import AtLevel, Score, score, score_at
+from tvstudy.simulation.nulls import simulate_null
 from tvstudy.simulation.setups import SETUPS, Simulated, simulate
+from tvstudy.simulation.signals import plant_signals, simulate_autoregressive, simulate_bumps
 
-__all__ = ["SETUPS", "Score", "Simulated", "score", "simulate"]
+__all__ = [
+    "SETUPS",
+    "AtLevel",
+    "Score",
+    "Simulated",
+    "plant_signals",
+    "score",
+    "score_at",
+    "simulate",
+    "simulate_autoregressive",
+    "simulate_bumps",
+    "simulate_null",
+]

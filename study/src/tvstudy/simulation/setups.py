@@ -23,6 +23,7 @@ class Simulated(NamedTuple):
     Attributes
     ----------
     X : float64 array (rows, columns)
+        Of categories a data frame with text.
     y : float64 array
     f : float64 array
         The outcome without noise.
@@ -30,7 +31,7 @@ class Simulated(NamedTuple):
         True for the signals.
     """
 
-    X: FloatArray
+    X: Any
     y: FloatArray
     f: FloatArray
     support: NDArray[np.bool_]
@@ -90,7 +91,9 @@ def simulate(
     return Simulated(X, y, f, np.arange(n_columns) < N_SIGNALS)
 
 
-def _autoregressive(correlation: float) -> Callable[..., FloatArray]:
+def autoregressive(correlation: float) -> Callable[..., FloatArray]:
+    """Normal columns with correlation ``correlation^|j-k|``."""
+
     def columns(rng: np.random.Generator, n_rows: int, n_columns: int) -> FloatArray:
         X = rng.standard_normal((n_rows, n_columns))
         scale = np.sqrt(1.0 - correlation**2)
@@ -145,9 +148,9 @@ def _forest(rng: np.random.Generator, X: FloatArray, n_trees: int = 200) -> Floa
 
 
 SETUPS: dict[str, tuple[Callable[..., FloatArray], Callable[..., FloatArray], float]] = {
-    "linear": (_autoregressive(0.9), _linear, 5.0),
+    "linear": (autoregressive(0.9), _linear, 5.0),
     "friedman": (_uniform, _friedman, 1.0),
     "friedman-correlated": (_uniform_copula, _friedman, 1.0),
-    "forest": (_autoregressive(0.3), _forest, 0.5),
+    "forest": (autoregressive(0.3), _forest, 0.5),
     "liang": (_common_factor, _liang, 0.5),
 }
