@@ -1,5 +1,7 @@
 """Decoys: columns made to look like the real ones and to say nothing about the outcome."""
 
-from tvselect.decoys.knockoffs import GaussianKnockoffs
+from tvselect.decoys.knockoffs import Knockoffs
+from tvselect.decoys.store import restore_knockoffs, store_knockoffs
+from tvselect.decoys.validity import SwapTest, swap_test
 
-__all__ = ["GaussianKnockoffs"]
+__all__ = ["Knockoffs", "SwapTest", "restore_knockoffs", "store_knockoffs", "swap_test"]

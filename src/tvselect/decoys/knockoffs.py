@@ -1,266 +1,223 @@
-"""Second-order Gaussian knockoffs: copies with the means and covariances of the originals."""
+"""Second-order knockoffs on normal scores: several copies, of columns of any shape."""
 
 from __future__ import annotations
 
-import io
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import solve
+from scipy.special import ndtr, ndtri
 
-from tvselect.decoys.noise import noise_of_rows
-from tvselect.inputs.npz import read_arrays
+from tvselect.decoys.correlations import Block, estimate_correlations
+from tvselect.decoys.entropy import most_entropy
+from tvselect.decoys.scores import CLOSEST, NormalScores, hermite, mean_scores, read_matrix
 
 Floats = NDArray[np.float64]
 
-LARGEST = 1e100
-FLOOR = 1e-6
-STEPS = 50
-TOLERANCE = 1e-3
+SWEEPS = 10
 
 
-@dataclass(frozen=True, eq=False)
-class GaussianKnockoffs:
-    """Knockoffs that share the means and covariances of a table's columns.
-
-    With covariance ``C``, a row and its knockoff have the joint covariance
-    ``[[C, C - D], [C - D, C]]``, ``D = diag(s * scale**2)``: swapping a column with its
-    knockoff changes no first or second moment. For Gaussian rows that is the whole law, and
-    the knockoffs are exact; for others, 0/1 columns among them, it is an approximation with
-    continuous values.
+class KnockoffBlock(NamedTuple):
+    """Columns whose copies are made together.
 
     Attributes
     ----------
-    mean, scale : array (p,)
-        Mean and standard deviation of each column; the scale of a constant column is 0.
-    s : array (p,)
-        One minus the correlation of a column with its knockoff. Near 0, the two cannot be
-        told apart: the column almost follows from the others. 0 for a constant column.
-    slopes, root : array (p, p)
-        A standardised row ``z`` has the knockoff ``slopes @ z + root @ e``, ``e`` standard
-        normal.
+    members : int array (q,)
+    s : array (q,)
+        One minus the correlation of a column with its copy, factors apart.
+    precision, root : array (q, q)
+        ``root @ root.T`` is the covariance of what a row's copies have in common, given
+        the row.
+    """
+
+    members: NDArray[np.int64]
+    s: Floats
+    precision: Floats
+    root: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Knockoffs:
+    """Copies of columns that keep every column's shape and the correlations of all.
+
+    Columns are seen as normal numbers of which the table tells the ranks (a Gaussian
+    copula); see :class:`~tvselect.decoys.scores.NormalScores`. There, with correlations ``R``
+    and ``S`` diagonal, a row and its copies have covariances ``R`` each and ``R - S`` with
+    one another: no swap of a column with one of its copies changes their law [1]_. Copies are
+    then mapped back through the quantiles of their column, so that those of a 0/1 column are
+    0 and 1.
+
+    Attributes
+    ----------
+    n_copies : int
+        For which ``S`` was chosen; at most so many can be drawn.
+    scores : NormalScores
+    loadings : array (p, k)
+        What the columns owe to common factors.
+    rest : array (p,)
+        Standard deviations of the columns, given the factors.
+    blocks : tuple of KnockoffBlock
+        Columns without a block are independent of all others but for the factors.
 
     Notes
     -----
-    ``s`` maximises the entropy of row and knockoff together, that is
-    ``log det(2 R - diag(s)) + sum(log(s))`` with ``R`` the correlations [1]_. The usual
-    "equicorrelated" choice sets all ``s`` by the smallest eigenvalue of ``R``, so that one
-    pair of collinear columns makes every knockoff a copy of its original; elsewhere it goes to
-    the edge of what is possible, where an original can be rebuilt from the knockoffs and
-    signals get lost. The entropy is concave, and Newton's method needs a few steps.
+    ``S`` maximises the entropy of a row and its copies, that is
+    ``log det((1 + 1/B) R - S) + B sum(log(s))`` with ``B`` copies [2]_, in every block, given
+    the factors. The correlations are estimated by
+    :func:`~tvselect.decoys.correlations.estimate_correlations`. Where a table tells only an
+    interval (0/1, ties, missing values), the normal number is drawn from it by Gibbs
+    sampling, so that 0/1 columns lose nothing of their correlations. Knockoffs are as valid
+    as this model is; :func:`~tvselect.decoys.swap_test` looks for what it misses.
 
     References
     ----------
-    .. [1] Spector, A. and Janson, L. (2022). Powerful knockoffs via minimizing
+    .. [1] Gimenez, J. R. and Zou, J. (2019). Improving the stability of the knockoff
+       procedure: multiple simultaneous knockoffs and entropy maximization. *AISTATS*.
+    .. [2] Spector, A. and Janson, L. (2022). Powerful knockoffs via minimizing
        reconstructability. *Annals of Statistics* 50(1), 252-276.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from tvselect.decoys import GaussianKnockoffs
+    >>> from tvselect.decoys import Knockoffs
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(500, 3)) + rng.normal(size=(500, 1))
-    >>> knockoffs = GaussianKnockoffs.estimate(X)
-    >>> knockoffs.draw(X, rng).shape
-    (500, 3)
-    >>> knockoffs.draw(X, rng, columns=[2]).shape
-    (500, 1)
+    >>> X[:, 2] = X[:, 2] > 1
+    >>> copies = Knockoffs.estimate(X, n_copies=5).draw(X, rng)
+    >>> copies.shape
+    (5, 500, 3)
+    >>> np.unique(copies[:, :, 2])
+    array([0., 1.])
     """
 
-    mean: Floats
-    scale: Floats
-    s: Floats
-    slopes: Floats
-    root: Floats
+    n_copies: int
+    scores: NormalScores
+    loadings: Floats
+    rest: Floats
+    blocks: tuple[KnockoffBlock, ...]
 
     @classmethod
-    def estimate(cls, X: ArrayLike) -> GaussianKnockoffs:
+    def estimate(cls, X: ArrayLike, n_copies: int = 1) -> Knockoffs:
         """Estimate from the rows of a table.
-
-        The correlations are those of the columns with missing values set to their means,
-        shrunk by the rule of Ledoit and Wolf, which does not assume Gaussian columns.
 
         Parameters
         ----------
         X : array (rows, p)
             At least 2 rows, NaN where missing. A column without values counts as constant 0.
+        n_copies : int, default=1
 
         Returns
         -------
-        GaussianKnockoffs
+        Knockoffs
         """
-        X = _read(X)
+        X = read_matrix(X)
         if len(X) < 2:
             raise ValueError(f"Knockoffs are estimated from at least 2 rows, got {len(X)}.")
-        seen = ~np.isnan(X)
-        counts = np.maximum(seen.sum(axis=0), 1)
-        mean = np.where(seen, X, 0.0).sum(axis=0) / counts
-        centred = np.where(seen, X - mean, 0.0)
-        scale = np.sqrt((centred**2).sum(axis=0) / counts)
-        low, high = np.fmin.reduce(X), np.fmax.reduce(X)
-        # Rounding can leave the mean of equal values a little beside them.
-        constant = ~(low < high)
-        scale[constant] = 0.0
-        mean[constant] = np.nan_to_num(low[constant])
-        varying = np.flatnonzero(scale)
-        correlation = np.eye(mean.size)
-        if varying.size:
-            from sklearn.covariance import ledoit_wolf
+        if n_copies < 1:
+            raise ValueError(f"n_copies must be at least 1, got {n_copies}.")
+        scores = NormalScores.of(X)
+        cells = scores.cells(X)
+        found = estimate_correlations(mean_scores(*cells), hermite(*cells))
+        blocks = tuple(_with_copies(block, n_copies) for block in found.blocks)
+        return cls(n_copies, scores, found.loadings, found.rest, blocks)
 
-            unit = centred[:, varying] / np.sqrt((centred[:, varying] ** 2).mean(axis=0))
-            correlation[np.ix_(varying, varying)], _ = ledoit_wolf(unit, assume_centered=True)
-        return cls.from_correlation(mean, scale, correlation)
-
-    @classmethod
-    def from_correlation(
-        cls, mean: ArrayLike, scale: ArrayLike, correlation: ArrayLike
-    ) -> GaussianKnockoffs:
-        """Knockoffs for known moments.
-
-        Parameters
-        ----------
-        mean, scale : array (p,)
-        correlation : array (p, p)
-            May be singular. Not looked at where the scale is 0.
-
-        Returns
-        -------
-        GaussianKnockoffs
-        """
-        mean, scale, correlation = (
-            np.array(part, dtype=np.float64) for part in (mean, scale, correlation)
-        )
-        s, slopes, root = np.zeros(mean.size), *np.zeros((2, mean.size, mean.size))
-        varying = np.flatnonzero(scale)
-        if varying.size:
-            block = np.ix_(varying, varying)
-            from sklearn.covariance import shrunk_covariance
-
-            # Keeps the inverse accurate when columns are collinear.
-            R = shrunk_covariance(correlation[block], shrinkage=FLOOR)
-            s[varying], slopes[block], root[block] = _regression(R, _most_entropy(R))
-        return cls(mean, scale, s, slopes, root)
-
-    def draw(
-        self, X: ArrayLike, rng: np.random.Generator | int, columns: ArrayLike | None = None
-    ) -> Floats:
-        """Draw knockoffs of the rows of a table.
+    def draw(self, X: ArrayLike, rng: np.random.Generator, n_copies: int | None = None) -> Floats:
+        """Draw copies of the rows of a table.
 
         Parameters
         ----------
         X : array (rows, p)
             All columns, NaN where missing.
-        rng : numpy.random.Generator or int
-            A generator gives ``rows * p`` normal numbers, whatever the ``columns``. With a
-            number the knockoff is a function of the row and the number: the same whenever
-            the row comes.
-        columns : array of int, optional
-            Which columns to make, in this order. A column has the same values whichever
-            others are asked for.
+        rng : numpy.random.Generator
+        n_copies : int, optional
+            All that ``S`` was chosen for by default; no more.
 
         Returns
         -------
-        array (rows, len(columns))
+        array (n_copies, rows, p)
             NaN where ``X`` is.
         """
-        X = _read(X)
-        if X.shape[1] != self.mean.size:
+        n_copies = self.n_copies if n_copies is None else n_copies
+        if not 1 <= n_copies <= self.n_copies:
             raise ValueError(
-                f"The knockoffs are of {self.mean.size} columns, the table has {X.shape[1]}."
+                f"These knockoffs were estimated for n_copies={self.n_copies}, not {n_copies}."
             )
-        chosen = np.arange(self.mean.size) if columns is None else np.asarray(columns, np.intp)
-        missing = np.isnan(X)
-        z = np.where(missing, 0.0, (X - self.mean) / np.where(self.scale > 0, self.scale, 1.0))
-        noise = noise_of_rows(X, rng) if isinstance(rng, int) else rng.standard_normal(X.shape)
-        drawn = np.empty((chosen.size, len(X)))
-        # One product per column: the last bits of a larger one depend on its width.
-        for j, copy in zip(chosen, drawn, strict=True):
-            copy[:] = self.mean[j] + self.scale[j] * (z @ self.slopes[j] + noise @ self.root[j])
-            copy[missing[:, j]] = np.nan
-        return drawn.T
+        X = read_matrix(X)
+        common, own = self._latent(*self.scores.cells(X), rng)
+        copies = rng.standard_normal((self.n_copies, *own.shape))
+        for members, s, precision, root in self.blocks:
+            seen = own[:, members]
+            mean = seen - (seen @ precision) * s + rng.standard_normal(seen.shape) @ root.T
+            noise = copies[:, :, members]
+            copies[:, :, members] = mean + np.sqrt(s) * (noise - noise.mean(axis=0))
+        copies = self.scores.back(common + self.rest * copies[:n_copies])
+        copies[:, np.isnan(X)] = np.nan
+        return copies
 
-    def to_bytes(self) -> bytes:
-        """Write as an ``.npz`` file in memory."""
-        buffer = io.BytesIO()
-        np.savez(buffer, **{field.name: getattr(self, field.name) for field in fields(self)})
-        return buffer.getvalue()
+    def _latent(self, low: Floats, high: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """What rows owe to the factors, and the rest, in its standard deviations.
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> GaussianKnockoffs:
-        """Read what :meth:`to_bytes` wrote.
-
-        Raises
-        ------
-        ValueError
-            For anything else.
+        A draw from the law of both given the table, by Gibbs sampling where the table tells
+        only an interval.
         """
-        try:
-            parts = read_arrays(data)
-        except ValueError as error:
-            raise ValueError("These bytes are not stored knockoffs.") from error
-        p = parts["mean"].size if "mean" in parts else 0
-        for field in fields(cls):
-            part = parts.get(field.name)
-            shape = (p, p) if field.name in ("slopes", "root") else (p,)
-            if (
-                part is None
-                or part.dtype != np.float64
-                or part.shape != shape
-                or not np.isfinite(part).all()
-            ):
-                raise ValueError(f"These bytes are not stored knockoffs (at {field.name!r}).")
-        return cls(**{field.name: parts[field.name] for field in fields(cls)})
+        z = mean_scores(low, high)
+        is_open = low < high
+        columns = np.flatnonzero(is_open.any(axis=0))
+        steps = self._steps(columns)
+        for _ in range(SWEEPS if columns.size else 1):
+            common = self._factors(z, rng)
+            own = (z - common) / self.rest
+            for j, others, slopes, spread in steps:
+                rows = np.flatnonzero(is_open[:, j])
+                mean = own[np.ix_(rows, others)] @ slopes
+                bounds = [(end[rows, j] - common[rows, j]) / self.rest[j] for end in (low, high)]
+                below, above = (ndtr((bound - mean) / spread) for bound in bounds)
+                share = below + rng.random(rows.size) * (above - below)
+                drawn = mean + spread * ndtri(np.clip(share, CLOSEST, 1 - CLOSEST))
+                own[rows, j] = np.clip(drawn, *bounds)
+            z = common + self.rest * own
+        return common, own
+
+    def _steps(
+        self, columns: NDArray[np.intp]
+    ) -> list[tuple[int, NDArray[np.int64], Floats, float]]:
+        """For some columns: the others in its regression, the slopes and the rest's spread."""
+        lone = np.empty(0, dtype=np.int64), np.empty(0), 1.0
+        wanted = dict.fromkeys(columns.tolist(), lone)
+        for block in self.blocks:
+            for place, j in enumerate(block.members.tolist()):
+                if j in wanted:
+                    row = block.precision[place].copy()
+                    own, row[place] = row[place], 0.0
+                    others = np.flatnonzero(row)
+                    wanted[j] = block.members[others], -row[others] / own, own**-0.5
+        return [(j, *step) for j, step in wanted.items()]
+
+    def _factors(self, z: Floats, rng: np.random.Generator) -> Floats:
+        """A draw of what rows owe to the factors."""
+        if self.loadings.shape[1] == 0:
+            return np.zeros_like(z)
+        unit = self.loadings / self.rest[:, None]
+        weights = unit.copy()
+        for block in self.blocks:
+            weights[block.members] = block.precision @ unit[block.members]
+        precision = np.eye(unit.shape[1]) + unit.T @ weights
+        root = np.linalg.cholesky(precision)
+        mean = np.linalg.solve(precision, weights.T @ (z / self.rest).T)
+        noise = np.linalg.solve(root.T, rng.standard_normal(mean.shape))
+        drawn: Floats = (mean + noise).T @ self.loadings.T
+        return drawn
 
 
-def _read(X: ArrayLike) -> Floats:
-    X = np.asarray(X, dtype=np.float64)
-    if X.ndim != 2:
-        raise ValueError(f"A table has 2 dimensions, got {X.ndim}.")
-    beyond = np.flatnonzero((np.abs(X) > LARGEST).any(axis=0))
-    if beyond.size:
-        raise ValueError(f"Column {beyond[0]} has a value that is infinite or beyond {LARGEST:g}.")
-    return X
-
-
-def _most_entropy(R: Floats) -> Floats:
-    """Maximise ``log det(2 R - diag(s)) + sum(log(s))`` by Newton's method."""
-    s = 1 / np.diag(np.linalg.inv(R))
-    # The largest multiple with R - diag(s) >= 0: inside, and near the end also when a few
-    # columns are almost collinear.
-    s *= np.linalg.eigvalsh(R / np.sqrt(np.outer(s, s)))[0]
-    entropy = _entropy(R, s)
-    for _ in range(STEPS):
-        inverse = np.linalg.inv(2 * R - np.diag(s))
-        gradient = 1 / s - np.diag(inverse)
-        direction = solve(inverse**2 + np.diag(s**-2), gradient, assume_a="pos")
-        gain = gradient @ direction
-        # The gain bounds the sum of squared relative changes of s.
-        if gain < TOLERANCE**2:
-            break
-        step = 1.0
-        while (reached := _entropy(R, s + step * direction)) < entropy + step * gain / 4:
-            step /= 2
-        s, entropy = s + step * direction, reached
-    return s
-
-
-def _entropy(R: Floats, s: Floats) -> float:
-    if s.min() <= 0:
-        return -np.inf
-    try:
-        factor = np.linalg.cholesky(2 * R - np.diag(s))
-    except np.linalg.LinAlgError:
-        return -np.inf
-    return float(2 * np.log(np.diag(factor)).sum() + np.log(s).sum())
-
-
-def _regression(R: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
-    """``s``, slopes ``I - S R^-1`` and a root of the rest, ``2 S - S R^-1 S``."""
-    inverse = np.linalg.inv(R)
+def _with_copies(block: Block, n_copies: int) -> KnockoffBlock:
+    """Choose ``S`` and find the root of the covariance ``(1 + 1/B) S - S P S``."""
+    ratio = 1 + 1 / n_copies
+    s = most_entropy(block.correlation, n_copies)
     half = np.sqrt(s)
-    values, vectors = np.linalg.eigh(half[:, None] * inverse * half)
+    values, vectors = np.linalg.eigh(half[:, None] * block.precision * half)
     # Rounding must not leave a negative variance.
-    shrink = min(1.0, 2 / values[-1])
-    s, half, rest = shrink * s, np.sqrt(shrink) * half, np.maximum(2 - shrink * values, 0.0)
-    return s, np.eye(s.size) - s[:, None] * inverse, half[:, None] * vectors * np.sqrt(rest)
+    shrink = min(1.0, ratio / values[-1])
+    rest = np.maximum(ratio - shrink * values, 0.0)
+    root = np.sqrt(shrink) * half[:, None] * vectors * np.sqrt(rest)
+    return KnockoffBlock(block.members.astype(np.int64), shrink * s, block.precision, root)

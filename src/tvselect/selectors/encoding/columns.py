@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.decoys import GaussianKnockoffs
+from tvselect.decoys import Knockoffs
 from tvselect.inputs.finite import refuse_nonfinite
 from tvselect.selectors.features import codes_of, one_hot
 from tvselect.selectors.layout import decoy_name
@@ -35,7 +35,7 @@ class ColumnEncoding:
         Of all columns, decoys included.
     decoy_of : int64 array
         The features that have a decoy.
-    knockoffs : GaussianKnockoffs or None
+    knockoffs : Knockoffs or None
     """
 
     names: tuple[str, ...]
@@ -44,7 +44,7 @@ class ColumnEncoding:
     categorical: NDArray[np.bool_]
     cuts: Cuts
     decoy_of: NDArray[np.int64]
-    knockoffs: GaussianKnockoffs | None
+    knockoffs: Knockoffs | None
 
     @property
     def n_columns(self) -> int:
@@ -88,5 +88,7 @@ class ColumnEncoding:
             names = [self.names[j] for j in self.decoy_of]
             refuse_nonfinite(originals, names, takes_missing=True, takes_empty=True)
             wanted = columns[is_decoy] - self.n_columns
-            out[:, is_decoy] = self.knockoffs.draw(originals, key, wanted)
+            out[:, is_decoy] = self.knockoffs.draw(originals, np.random.default_rng(key))[
+                0, :, wanted
+            ].T
         return out

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.decoys import GaussianKnockoffs
+from tvselect.decoys import restore_knockoffs, store_knockoffs
 from tvselect.inputs import Numbered
 from tvselect.inputs.npz import check_types, read_arrays
 from tvselect.selectors.encoding.columns import ColumnEncoding
@@ -37,7 +37,7 @@ def store_encoder(encoder: StreamEncoder) -> bytes:
         "feature_of": e.feature_of,
         "levels": e.levels,
         **{name: getattr(e.cuts, name) for name in CUTS},
-        "knockoffs": np.frombuffer(e.knockoffs.to_bytes() if e.knockoffs else b"", np.uint8),
+        "knockoffs": np.frombuffer(store_knockoffs(e.knockoffs) if e.knockoffs else b"", np.uint8),
     }
     if not encoder.is_full:
         arrays["numbers"] = np.concatenate(encoder.held_numbers)
@@ -77,8 +77,8 @@ def restore_encoder(blob: bytes) -> StreamEncoder:
     _check_cuts(arrays, arrays["feature_of"].size + decoy_of.size)
     knockoffs = None
     if decoys:
-        knockoffs = GaussianKnockoffs.from_bytes(arrays["knockoffs"].tobytes())
-        _demand(knockoffs.mean.size == decoy_of.size, "knockoffs")
+        knockoffs = restore_knockoffs(arrays["knockoffs"].tobytes())
+        _demand(knockoffs.rest.size == decoy_of.size, "knockoffs")
     n_columns = arrays["n_cuts"].size
     cuts = {name: arrays[name] for name in CUTS}
     encoder.encoding = ColumnEncoding(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.decoys import GaussianKnockoffs
+from tvselect.decoys import Knockoffs
 from tvselect.inputs import Table
 from tvselect.inputs.finite import refuse_nonfinite
 from tvselect.inputs.text import encode_text
@@ -99,8 +99,8 @@ class StreamEncoder:
         knockoffs = None
         if self.decoys:
             decoy_of = np.flatnonzero(~self.categorical)
-            knockoffs = GaussianKnockoffs.estimate(numbers)
-            X = np.column_stack([X, knockoffs.draw(numbers, decoy_key)])
+            knockoffs = Knockoffs.estimate(numbers)
+            X = np.column_stack([X, knockoffs.draw(numbers, np.random.default_rng(decoy_key))[0]])
         X[:, np.isnan(X).all(axis=0)] = 0.0
         return ColumnEncoding(
             names=self.names,

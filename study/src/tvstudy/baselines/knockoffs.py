@@ -13,7 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path
 from sklearn.utils import check_scalar
 
-from tvselect.decoys import GaussianKnockoffs
+from tvselect.decoys import Knockoffs
+from tvselect.decoys.entropy import most_entropy
 from tvselect.inputs.seeds import RandomState
 from tvstudy.baselines.base import Baseline, Floats, Mask
 from tvstudy.baselines.lasso import cross_validate
@@ -22,6 +23,7 @@ from tvstudy.baselines.scaling import standardise
 N_FOLDS = 10
 SMALLEST = 1e-2
 RANK = 1e-7
+FLOOR = 1e-6
 
 
 class KnockoffFilter(Baseline):
@@ -37,7 +39,7 @@ class KnockoffFilter(Baseline):
     ----------
     kind : {"gaussian", "fixed"}, default="gaussian"
         "gaussian" draws second-order model-X knockoffs [2]_, see
-        :class:`tvselect.decoys.GaussianKnockoffs`; ``W`` is the difference of absolute
+        :class:`tvselect.decoys.Knockoffs`; ``W`` is the difference of absolute
         coefficients at the penalty with the smallest error in a 10-fold cross-validation.
         "fixed" makes fixed-X knockoffs [1]_, exact for a linear model with normal noise and any
         columns; ``W`` is the larger of the penalties at which column and knockoff enter the
@@ -105,7 +107,7 @@ class KnockoffFilter(Baseline):
         if varying.size:
             X = X[:, varying]
             if self.kind == "gaussian":
-                copies = GaussianKnockoffs.estimate(X).draw(X, rng)
+                copies = Knockoffs.estimate(X).draw(X, rng)[0]
             else:
                 X, copies, y = fixed_knockoffs(X, y, rng)
             # Fair to both: column and knockoff change places by the toss of a coin.
@@ -237,7 +239,7 @@ def fixed_knockoffs(
     taken = np.column_stack([*margins, X]).astype(np.float64)
     basis, _ = np.linalg.qr(np.hstack([taken, rng.standard_normal((len(X), p))]))
     free = basis[:, taken.shape[1] :]
-    s = GaussianKnockoffs.from_correlation(np.zeros(p), np.ones(p), gram).s
+    s = most_entropy((1 - FLOOR) * gram + FLOOR * np.eye(p))
     half = np.sqrt(s)
     inverse = np.linalg.inv(gram)
     values, vectors = np.linalg.eigh(half[:, None] * inverse * half)
