@@ -18,14 +18,19 @@ from tvstudy.methods import ALL_METHODS, Method
 from tvstudy.problems import BATTERY, TUNING, battery_tasks
 from tvstudy.runner import run_study
 
-STRONGER = BartReward(n_trees=50, n_iterations=500, penalty=0.5, min_splits=2.0)
 VARIANTS: dict[str, dict[str, Any]] = {
-    "default": {},
-    "no control": {"max_fdr": None},
-    "shuffled": {"decoys": "shuffled"},
-    "knockoffs": {"decoys": "knockoffs"},
-    "shuffled, stronger": {"decoys": "shuffled", "reward": STRONGER},
-    "knockoffs, stronger": {"decoys": "knockoffs", "reward": STRONGER},
+    "default: 30 trees, penalty 0.5": {},
+    "20 trees, penalty 1": {"reward": BartReward()},
+    "50 trees, penalty 0.5": {
+        "reward": BartReward(n_trees=50, n_iterations=500, penalty=0.5, min_splits=2.0)
+    },
+    "default, half of the rows in a play": {
+        "reward": BartReward(
+            n_trees=30, n_iterations=500, penalty=0.5, min_splits=1.5, max_samples=0.5
+        )
+    },
+    "default, knockoffs": {"decoys": "knockoffs"},
+    "no control: the median model": {"max_fdr": None},
 }
 """What each variant gives to ``ThompsonSelector``."""
 CELLS = {

@@ -21,7 +21,13 @@ from tvselect.rewards import Data, Reward
 from tvselect.runners import Runner, opened
 from tvselect.selectors.base import BanditFit, as_reward, warn_of_interrupt
 from tvselect.selectors.claims import find_claims
-from tvselect.selectors.copies import DecoyKind, copies_for, draw_decoys, kind_of_decoys
+from tvselect.selectors.copies import (
+    DecoyKind,
+    check_decoys,
+    copies_for,
+    draw_decoys,
+    kind_of_decoys,
+)
 from tvselect.selectors.features import Features, read_features
 from tvselect.selectors.fingerprint import identity_of
 from tvselect.selectors.game import progress_bar, seed_of_run, set_up_game
@@ -124,10 +130,12 @@ class ThompsonFit(BanditFit):
         kept = getattr(self, "history_", None) if self.warm_start else None
         journal = None if kept is None else kept.journal
         seed = seed_of_run(self, journal)
+        self.decoy_test_, decoys = None, None
         if kind is not None:
             decoys = draw_decoys(kind, data, layout.n_copies, seed)
             columns = columns.with_copies(data.X.shape[1], decoys.columns, decoys.n_copies)
             data = replace(data, decoys=decoys)
+            self.decoy_test_ = check_decoys(decoys, data.X, seed)
         feedback = reward.start(data)
         work = TableWork(feedback, columns)
         rule = StoppingRule(self.n_plays, self.patience, self.time_limit)
@@ -156,8 +164,9 @@ class ThompsonFit(BanditFit):
             n_plays=self.n_plays,
             n_rows=n_rows,
         )
-        factors = None if data.decoys is None else data.decoys.factors
-        self.claims_ = find_claims(self.history_, data.X, columns, factors)
+        self.claims_ = find_claims(
+            self.history_, data.X, columns, None if decoys is None else decoys.factors
+        )
         warn_of_interrupt(reason, stacklevel=3)
         return self
 

@@ -29,7 +29,9 @@ Method = Callable[[int], Any]
 
 
 def _offline(reward: BartReward | None = None, *, patience: int | None = None) -> Method:
-    return lambda seed: ThompsonSelector(reward, n_plays=500, patience=patience, random_state=seed)
+    return lambda seed: ThompsonSelector(
+        reward, n_plays=500, patience=patience, max_fdr=None, random_state=seed
+    )
 
 
 def _online(batch_size: int, n_iterations: int, n_rounds: int | None) -> Method:
