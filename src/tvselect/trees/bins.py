@@ -166,11 +166,11 @@ class BinnedTable:
         words[: self.n_columns] = self.words
         for first, last in _spans(columns.size, self.n_rows):
             codes = self._codes_of(columns[first:last])
-            place = self.n_columns + first
+            changed, place = np.zeros_like(codes), self.n_columns + first
             for copied in copy(codes[:, : self.n_rows]):
-                codes[:, : self.n_rows] = copied
+                changed[:, : self.n_rows] = copied
                 here = slice(place, place + last - first)
-                words[here] = pack(codes) if self.is_packed else codes.view(np.uint64)
+                words[here] = pack(changed) if self.is_packed else changed.view(np.uint64)
                 place += columns.size
         return self._with(source, words)
 

@@ -1,0 +1,113 @@
+"""Shuffled decoys: the same values, the same company, and no other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from tvselect.decoys.drawn import DrawnColumns
+from tvselect.decoys.shuffled import ShuffledColumns, common_factors
+from tvselect.trees import bin_table
+
+COPIES = 3
+
+
+def awkward(rng, n=120):
+    X = rng.normal(size=(n, 30))
+    X[:, 1] = X[:, 1] > 1
+    X[:, 2] = np.round(X[:, 2])
+    X[::5, 3] = np.nan
+    return X
+
+
+def tables():
+    rng = np.random.default_rng(0)
+    yield "plain", awkward(rng)
+    X = awkward(rng)
+    X[:, 4:] += 2 * rng.normal(size=(120, 1))
+    yield "factor", X
+    yield "two values", (rng.random((120, 40)) < 0.3).astype(float)
+
+
+each_table = pytest.mark.parametrize(
+    "X", [X for _, X in tables()], ids=[name for name, _ in tables()]
+)
+
+
+def decoys_of(X, seed=1):
+    return ShuffledColumns.draw(X, COPIES, np.random.default_rng(seed))
+
+
+@each_table
+def test_a_decoy_has_the_values_of_its_column(X):
+    values = decoys_of(X).values(X, np.arange(COPIES * X.shape[1]))
+    for copy in np.split(values, COPIES, axis=1):
+        assert_array_equal(np.sort(copy, axis=0), np.sort(X, axis=0))
+        assert (copy != X).any(axis=0).all()
+
+
+@each_table
+def test_binned_decoys_are_the_decoys_binned(X):
+    decoys, table = decoys_of(X), bin_table(X)
+    binned = decoys.binned(table)
+    columns = np.arange(COPIES * X.shape[1])
+    n_rows = X.shape[0]
+    assert binned.n_columns == X.shape[1] * (1 + COPIES)
+    assert binned.is_packed == table.is_packed
+    assert_array_equal(binned.codes[: X.shape[1]], table.codes)
+    assert_array_equal(binned.cuts.n_cuts, np.tile(table.cuts.n_cuts, 1 + COPIES))
+    assert_array_equal(binned.has_missing, np.tile(table.has_missing, 1 + COPIES))
+    if decoys.factors.shape[1] == 0:
+        cuts = table.cuts.take(np.tile(np.arange(X.shape[1]), COPIES), [""] * columns.size)
+        codes = cuts.encode(decoys.values(X, columns))
+        assert_array_equal(binned.codes[X.shape[1] :, :n_rows], codes[:, :n_rows])
+    drawn = DrawnColumns(
+        np.stack(np.split(decoys.values(X, columns), COPIES, axis=1)), decoys.factors
+    )
+    assert_array_equal(drawn.values(X, columns[::3]), decoys.values(X, columns[::3]))
+    if not table.is_packed and decoys.factors.shape[1] == 0:
+        assert_array_equal(drawn.binned(table).codes, binned.codes)
+
+
+def test_the_columns_of_a_copy_go_together_as_the_originals_do():
+    X = awkward(np.random.default_rng(3))[:, 4:]
+    copy = decoys_of(X).values(X, np.arange(X.shape[1]))
+    assert_allclose(np.corrcoef(copy.T), np.corrcoef(X.T))
+
+
+def test_decoys_keep_what_their_columns_owe_to_a_common_factor_and_nothing_else():
+    """Correlation of a column with the factor, and with the decoy of another: within 4 / sqrt(n)
+    of its value, the sampling error of a correlation."""
+    rng, n = np.random.default_rng(4), 2000
+    factor = rng.normal(size=n)
+    loadings = np.r_[np.full(30, 0.8), np.zeros(10)]
+    X = factor[:, None] * loadings + rng.normal(size=(n, 40)) * np.sqrt(1 - loadings**2)
+    decoys = decoys_of(X)
+    assert decoys.factors.shape[1] == 1
+    copy = decoys.values(X, np.arange(40))
+    with_factor = [np.corrcoef(factor, column)[0, 1] for column in copy.T]
+    assert_allclose(with_factor, loadings, atol=4 / np.sqrt(n) + 0.05)
+    own = [np.corrcoef(X[:, j], copy[:, j])[0, 1] for j in range(40)]
+    assert_allclose(own, loadings**2, atol=4 / np.sqrt(n) + 0.05)
+
+
+@pytest.mark.parametrize("n_columns", [10, 500])
+def test_columns_that_share_nothing_have_no_common_factor(n_columns):
+    rng = np.random.default_rng(5)
+    assert common_factors(rng.normal(size=(100, n_columns)), rng).shape == (100, 0)
+
+
+def test_the_strongest_are_chosen_without_knowing_which_is_the_column():
+    """Exchanging the table with its first copy leaves the choice of columns as it is."""
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(60, 200)), rng.normal(size=60)
+    decoys = decoys_of(X)
+    chosen = decoys.strongest(X, y, 20)
+    assert chosen.columns.size == 20
+    first, inverse = decoys.orders[0], np.argsort(decoys.orders[0])
+    orders = np.array([inverse, *(inverse[order] for order in decoys.orders[1:])])
+    assert_array_equal(X[first][orders[0]], X)
+    swapped = ShuffledColumns(orders, decoys.columns, decoys.factors)
+    assert_array_equal(swapped.strongest(X[first], y, 20).columns, chosen.columns)
+    assert decoys.strongest(X, y, 200) is decoys
