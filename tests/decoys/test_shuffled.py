@@ -62,9 +62,8 @@ def test_binned_decoys_are_the_decoys_binned(X):
         cuts = table.cuts.take(np.tile(np.arange(X.shape[1]), COPIES), [""] * columns.size)
         codes = cuts.encode(decoys.values(X, columns))
         assert_array_equal(binned.codes[X.shape[1] :, :n_rows], codes[:, :n_rows])
-    drawn = DrawnColumns(
-        np.stack(np.split(decoys.values(X, columns), COPIES, axis=1)), decoys.factors
-    )
+    copies = np.stack(np.split(decoys.values(X, columns), COPIES, axis=1))
+    drawn = DrawnColumns(copies, decoys.held, decoys.factors)
     assert_array_equal(drawn.values(X, columns[::3]), decoys.values(X, columns[::3]))
     if not table.is_packed and decoys.factors.shape[1] == 0:
         assert_array_equal(drawn.binned(table).codes, binned.codes)
@@ -96,18 +95,3 @@ def test_decoys_keep_what_their_columns_owe_to_a_common_factor_and_nothing_else(
 def test_columns_that_share_nothing_have_no_common_factor(n_columns):
     rng = np.random.default_rng(5)
     assert common_factors(rng.normal(size=(100, n_columns)), rng).shape == (100, 0)
-
-
-def test_the_strongest_are_chosen_without_knowing_which_is_the_column():
-    """Exchanging the table with its first copy leaves the choice of columns as it is."""
-    rng = np.random.default_rng(6)
-    X, y = rng.normal(size=(60, 200)), rng.normal(size=60)
-    decoys = decoys_of(X)
-    chosen = decoys.strongest(X, y, 20)
-    assert chosen.columns.size == 20
-    first, inverse = decoys.orders[0], np.argsort(decoys.orders[0])
-    orders = np.array([inverse, *(inverse[order] for order in decoys.orders[1:])])
-    assert_array_equal(X[first][orders[0]], X)
-    swapped = ShuffledColumns(orders, decoys.columns, decoys.factors)
-    assert_array_equal(swapped.strongest(X[first], y, 20).columns, chosen.columns)
-    assert decoys.strongest(X, y, 200) is decoys

@@ -179,14 +179,13 @@ def test_the_same_bits_for_any_runner(settings):
 
 
 def test_of_too_many_arms_the_strongest_columns_play(monkeypatch):
-    monkeypatch.setattr(copies, "MOST_ARMS", 11 * 20)
+    monkeypatch.setattr(copies, "MOST_ARMS", 100)
     rng = np.random.default_rng(3)
     X = rng.standard_normal((100, 60))
     y = 3 * X[:, 50] + 2 * X[:, 5] + rng.standard_normal(100)
     fitted = selector().fit(X, y)
     assert_array_equal(np.flatnonzero(fitted.support_), [5, 50])
-    played = fitted.history_.times_played.reshape(11, 60) > 0
-    assert np.count_nonzero(played.any(axis=0)) <= 20
+    assert np.count_nonzero(fitted.history_.times_played) <= 100
     assert fitted.q_values_.shape == (60,)
 
 

@@ -2,45 +2,53 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.ranks import centred_ranks
 from tvselect.trees.bins import BinnedTable
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnColumns:
-    """Copies of all columns of a table, as columns behind it.
+    """Copies of the columns of a table, as columns behind it.
 
     Attributes
     ----------
     copies : float64 array (copies, rows, columns)
+    held : sequence of int64 arrays
+        Columns that take part of each copy, in rising order.
     factors : float64 array (rows, factors)
         What many columns of the table share.
     """
 
     copies: NDArray[np.float64]
+    held: Sequence[NDArray[np.int64]]
     factors: NDArray[np.float64]
 
-    @property
-    def n_copies(self) -> int:
-        """Number of copies."""
-        return len(self.copies)
-
-    @property
-    def columns(self) -> NDArray[np.int64]:
-        """Columns that every copy holds: all."""
-        return np.arange(self.copies.shape[2])
+    def holding(self, held: Sequence[NDArray[np.int64]]) -> Self:
+        """The same copies of fewer columns."""
+        return replace(self, held=held)
 
     def values(self, X: NDArray[Any], decoys: NDArray[np.int64]) -> NDArray[np.float64]:
         """Some decoys as floats (rows, decoys), counted from the first one."""
-        copies, columns = np.divmod(decoys, self.copies.shape[2])
-        return self.copies[copies, :, columns].T
+        return self._side_by_side()[:, decoys]
 
     def binned(self, table: BinnedTable) -> BinnedTable:
         """A binned table with all decoys behind its columns."""
-        side_by_side = self.copies.transpose(1, 0, 2).reshape(self.copies.shape[1], -1)
-        return table.with_values(np.tile(self.columns, self.n_copies), side_by_side)
+        return table.with_values(np.concatenate(list(self.held)), self._side_by_side())
+
+    def ranks(
+        self, X: NDArray[Any], columns: NDArray[np.int64]
+    ) -> Iterator[NDArray[np.float64]]:
+        """Ranks (columns, rows) of some columns, then of each copy of them."""
+        for table in (X, *self.copies):
+            yield centred_ranks(np.ascontiguousarray(table[:, columns].T, dtype=np.float64))
+
+    def _side_by_side(self) -> NDArray[np.float64]:
+        some = [copy[:, held] for copy, held in zip(self.copies, self.held, strict=True)]
+        return np.concatenate(some, axis=1)

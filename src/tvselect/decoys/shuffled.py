@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,6 @@ FEWEST_COLUMNS, MOST_COLUMNS = 20, 2000
 COMMON_SHARE = 0.05
 ABOVE_NOISE = 2.0
 MOST_FACTORS, POWER_STEPS = 10, 20
-VALUES_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +33,8 @@ class ShuffledColumns:
     Attributes
     ----------
     orders : int64 array (copies, rows)
-    columns : int64 array
-        Columns that every copy holds, in rising order.
+    held : sequence of int64 arrays
+        Columns that each copy holds, in rising order.
     factors : float64 array (rows, factors)
         Orthonormal; see :func:`common_factors`.
 
@@ -49,7 +49,7 @@ class ShuffledColumns:
     """
 
     orders: NDArray[np.int64]
-    columns: NDArray[np.int64]
+    held: Sequence[NDArray[np.int64]]
     factors: NDArray[np.float64]
 
     @classmethod
@@ -57,73 +57,69 @@ class ShuffledColumns:
         """Copies of all columns of a table."""
         n_rows, n_columns = X.shape
         orders = rng.permuted(np.tile(np.arange(n_rows), (n_copies, 1)), axis=1)
-        return cls(orders, np.arange(n_columns), common_factors(X, rng))
+        return cls(orders, [np.arange(n_columns)] * n_copies, common_factors(X, rng))
 
-    @property
-    def n_copies(self) -> int:
-        """Number of copies."""
-        return len(self.orders)
-
-    def strongest(self, X: NDArray[Any], y: NDArray[np.float64], n_columns: int) -> Self:
-        """Copies of at most so many columns: those of the strongest rank correlation with ``y``.
-
-        That of the column or of one of its copies: the choice treats them all alike.
-        """
-        if self.columns.size <= n_columns:
-            return self
-        centred = y - y.mean()
-        shuffled = np.zeros((len(y), self.n_copies))
-        np.put_along_axis(shuffled, self.orders.T, centred[:, None], axis=0)
-        best = np.empty(self.columns.size)
-        step = max(1, VALUES_AT_ONCE // len(y))
-        for first in range(0, best.size, step):
-            block = X[:, self.columns[first : first + step]].T
-            ranks = centred_ranks(np.ascontiguousarray(block, dtype=np.float64))
-            common = (ranks @ self.factors) @ (self.factors.T @ centred)
-            rest = ranks @ (shuffled - self.factors @ (self.factors.T @ shuffled))
-            copies = np.abs(common[:, None] + rest).max(axis=1)
-            best[first : first + step] = np.maximum(np.abs(ranks @ centred), copies)
-        kept = np.sort(np.argsort(-best, kind="stable")[:n_columns])
-        return replace(self, columns=self.columns[kept])
+    def holding(self, held: Sequence[NDArray[np.int64]]) -> Self:
+        """The same copies of fewer columns."""
+        return replace(self, held=held)
 
     def values(self, X: NDArray[Any], decoys: NDArray[np.int64]) -> NDArray[np.float64]:
         """Some decoys as floats (rows, decoys), counted from the first one."""
-        copies, places = np.divmod(decoys, self.columns.size)
-        original = np.ascontiguousarray(X[:, self.columns[places]].T, dtype=np.float64)
         values = np.empty((len(X), decoys.size))
-        for k in np.unique(copies):
-            mine = copies == k
-            values[:, mine] = next(self._shuffled(original[mine], self.orders[k : k + 1])).T
+        first = 0
+        for held, order in zip(self.held, self.orders, strict=True):
+            mine = (decoys >= first) & (decoys < first + held.size)
+            original = X[:, held[decoys[mine] - first]].T
+            values[:, mine] = self._shuffled(original.astype(np.float64), order).T
+            first += held.size
         return values
 
     def binned(self, table: BinnedTable) -> BinnedTable:
         """A binned table with all decoys behind its columns."""
-        return table.with_copies(self.columns, self.n_copies, self._shuffled_codes)
+        copies = [partial(self._shuffled_codes, order=order) for order in self.orders]
+        return table.with_copies(list(zip(self.held, copies, strict=True)))
 
-    def _shuffled_codes(self, codes: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
+    def ranks(
+        self, X: NDArray[Any], columns: NDArray[np.int64]
+    ) -> Iterator[NDArray[np.float64]]:
+        """Ranks (columns, rows) of some columns, then of each copy of them.
+
+        Those of copies up to their exact spacing, where factors are mixed with shuffled rests.
+        """
+        common, rest = self._parts(np.ascontiguousarray(X[:, columns].T, dtype=np.float64))
+        yield common + rest
+        yield from (common + rest[:, order] for order in self.orders)
+
+    def _parts(
+        self, values: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64] | float, NDArray[np.float64]]:
+        """What the ranks of columns owe to the factors, and the rest."""
+        ranks = centred_ranks(values)
         if self.factors.shape[1] == 0:
-            yield from (codes[:, order] for order in self.orders)
-            return
+            return 0.0, ranks
+        common = (ranks @ self.factors) @ self.factors.T
+        return common, ranks - common
+
+    def _shuffled_codes(
+        self, codes: NDArray[np.uint8], order: NDArray[np.int64]
+    ) -> NDArray[np.uint8]:
+        if self.factors.shape[1] == 0:
+            return codes[:, order]
         values = np.where(codes == MISSING, np.nan, codes.astype(np.float64))
-        for shuffled in self._shuffled(values, self.orders):
-            yield np.nan_to_num(shuffled, nan=MISSING).astype(np.uint8)
+        return np.nan_to_num(self._shuffled(values, order), nan=MISSING).astype(np.uint8)
 
     def _shuffled(
-        self, values: NDArray[np.float64], orders: NDArray[np.int64]
-    ) -> Iterator[NDArray[np.float64]]:
+        self, values: NDArray[np.float64], order: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
         """Columns (columns, rows) of the same values, put in order by factors and shuffled rest."""
         if self.factors.shape[1] == 0:
-            yield from (values[:, order] for order in orders)
-            return
-        ranks, rising = centred_ranks(values), np.sort(values, axis=1)
-        common = (ranks @ self.factors) @ self.factors.T
-        rest = ranks - common
+            return values[:, order]
+        common, rest = self._parts(values)
         rest[np.isnan(values)] = np.inf
-        for order in orders:
-            shuffled = np.empty(values.shape)
-            places = np.argsort(common + rest[:, order], axis=1)
-            np.put_along_axis(shuffled, places, rising, axis=1)
-            yield shuffled
+        shuffled = np.empty(values.shape)
+        places = np.argsort(common + rest[:, order], axis=1)
+        np.put_along_axis(shuffled, places, np.sort(values, axis=1), axis=1)
+        return shuffled
 
 
 def common_factors(X: NDArray[Any], rng: np.random.Generator) -> NDArray[np.float64]:

@@ -19,25 +19,11 @@ Feedback = Callable[[NDArray[np.int64], np.random.Generator], NDArray[np.float64
 
 
 class DecoyColumns(Protocol):
-    """Copies of columns that stand behind those of a table, one copy after the other.
-
-    Attributes
-    ----------
-    columns : int64 array
-        Columns that every copy holds, in rising order.
-    factors : float64 array (rows, factors)
-        Orthonormal; what the copies keep of the table.
-    """
+    """Copies of columns that stand behind those of a table, one copy after the other."""
 
     @property
-    def columns(self) -> NDArray[np.int64]: ...
-
-    @property
-    def factors(self) -> NDArray[np.float64]: ...
-
-    @property
-    def n_copies(self) -> int:
-        """Number of copies."""
+    def held(self) -> Sequence[NDArray[np.int64]]:
+        """Columns that each copy holds, in rising order."""
 
     def values(self, X: NDArray[Any], decoys: NDArray[np.int64]) -> NDArray[np.float64]:
         """Some of them as floats (rows, decoys), counted from the first decoy."""
@@ -93,11 +79,8 @@ class Data:
     @property
     def starts(self) -> NDArray[np.int64]:
         """Where the table and every copy of it begin, and where the last ends."""
-        first = np.array([0, self.X.shape[1]])
-        if self.decoys is None:
-            return first
-        steps = np.arange(1, self.decoys.n_copies + 1) * self.decoys.columns.size
-        return np.append(first, first[1] + steps)
+        copies = [] if self.decoys is None else [held.size for held in self.decoys.held]
+        return np.cumsum([0, self.X.shape[1], *copies])
 
     def values(self, columns: NDArray[np.int64]) -> NDArray[np.float64]:
         """Some columns, decoys among them, as floats (rows, columns)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from math import ceil
 from numbers import Real
 from typing import Any, Literal
@@ -15,11 +16,15 @@ from tvselect.decoys.knockoffs import Knockoffs
 from tvselect.decoys.shuffled import ShuffledColumns, common_factors
 from tvselect.decoys.validity import SwapTest, swap_test
 from tvselect.inputs.scalars import check_scalar
-from tvselect.rewards.base import Data, DecoyColumns
+from tvselect.inputs.ranks import centred_ranks
+from tvselect.rewards import Data
+from tvselect.selectors.layout import ArmColumns
 
 DecoyKind = Literal["shuffled", "knockoffs"]
 FEWEST_COPIES = 10
-MOST_ARMS = 2**20
+MOST_ARMS = 2**13
+VALUES_AT_ONCE = 2**20
+TINY, TWO_VALUED = 1e-12, 0.01
 MOST_KNOCKOFFS = 10_000
 DOUBTFUL = 0.01
 DECOY_KEY, TEST_KEY = 2**32 - 3, 2**32 - 4
@@ -54,27 +59,82 @@ def copies_for(max_fdr: float | None) -> int:
     return FEWEST_COPIES if max_fdr is None else max(FEWEST_COPIES, ceil(1.0 / max_fdr))
 
 
-def draw_decoys(kind: DecoyKind, data: Data, n_copies: int, entropy: int) -> DecoyColumns:
-    """Copies of the columns of a table, from the seed of the run.
-
-    Shuffled ones are of all columns, unless that makes more than a million arms: then of those
-    that go best with the outcome, as themselves or by one of their copies, and the other columns
-    do not play. The choice does not know which is the column and which are the copies.
-    """
-    X, rng = data.X, _generator(entropy, DECOY_KEY)
+def draw_decoys(
+    kind: DecoyKind, X: NDArray[Any], n_copies: int, entropy: int
+) -> ShuffledColumns | DrawnColumns:
+    """Copies of all columns of a table, from the seed of the run."""
+    rng = _generator(entropy, DECOY_KEY)
     if kind == "shuffled":
-        decoys = ShuffledColumns.draw(X, n_copies, rng)
-        return decoys.strongest(X, data.outcome.values, MOST_ARMS // (1 + n_copies))
+        return ShuffledColumns.draw(X, n_copies, rng)
     if X.shape[1] > MOST_KNOCKOFFS:
         raise ValueError(
             f"knockoffs can be made of {MOST_KNOCKOFFS:,} columns at the most, X has "
             f"{X.shape[1]:,}; use decoys='shuffled', or fewer columns"
         )
     factors = common_factors(X, rng)
-    return DrawnColumns(Knockoffs.estimate(X, n_copies).draw(X, rng), factors)
+    drawn = Knockoffs.estimate(X, n_copies).draw(X, rng)
+    return DrawnColumns(drawn, [np.arange(X.shape[1])] * n_copies, factors)
 
 
-def check_decoys(decoys: DecoyColumns, X: NDArray[Any], entropy: int) -> SwapTest | None:
+def let_play(
+    data: Data, columns: ArmColumns, decoys: ShuffledColumns | DrawnColumns
+) -> tuple[Data, ArmColumns]:
+    """The data with decoys behind it, and the columns of all arms, decoys among them.
+
+    Of very many arms, columns and decoys in one heap, those play that go best with the outcome by
+    themselves (:func:`marginal_scores`): a game of hundreds of thousands of arms has not come to
+    its point after some hundred plays. The choice does not know which arms are decoys, so that
+    the order among these and columns of noise is as open as before.
+    """
+    n_columns, n_copies = data.X.shape[1], len(decoys.held)
+    own = np.arange(n_columns)
+    n_arms = columns.starts.size - 1
+    if n_arms * (1 + n_copies) > MOST_ARMS:
+        scores = np.maximum.reduceat(
+            marginal_scores(decoys, data.X, data.outcome.values)[:, columns.columns],
+            columns.starts[:-1],
+            axis=1,
+        )
+        playing = np.zeros(scores.size, dtype=np.bool_)
+        playing[np.argsort(-scores, axis=None, kind="stable")[:MOST_ARMS]] = True
+        arm_of_column = np.full(n_columns, -1)
+        arm_of_column[columns.columns] = np.repeat(np.arange(n_arms), np.diff(columns.starts))
+        plays = playing.reshape(scores.shape)[:, arm_of_column] & (arm_of_column >= 0)
+        own, *held = (np.flatnonzero(block) for block in plays)
+        decoys = decoys.holding(held)
+    data = replace(data, decoys=decoys, n_candidates=n_columns * (1 + n_copies))
+    return data, columns.with_copies(n_columns, own, decoys.held)
+
+
+def marginal_scores(
+    decoys: ShuffledColumns | DrawnColumns, X: NDArray[Any], y: NDArray[np.float64]
+) -> NDArray[np.float32]:
+    """How well columns, and each copy of them, go with the outcome (1 + copies, columns).
+
+    The share of the outcome's variance, in ranks, that a parabola in the ranks of the column
+    explains: a slope and a valley are seen, what shows in company only is not.
+    """
+    (outcome,) = centred_ranks(y[None, :])
+    scores = np.empty((1 + len(decoys.held), X.shape[1]), dtype=np.float32)
+    step = max(1, VALUES_AT_ONCE // len(y))
+    for first in range(0, X.shape[1], step):
+        here = np.arange(first, min(first + step, X.shape[1]))
+        for row, ranks in zip(scores, decoys.ranks(X, here), strict=True):
+            bends = ranks**2
+            bends -= bends.mean(axis=1, keepdims=True)
+            length = np.einsum("ij,ij->i", ranks, ranks)
+            slope = np.einsum("ij,ij->i", bends, ranks) / np.maximum(length, TINY)
+            bends -= slope[:, None] * ranks
+            bent = np.einsum("ij,ij->i", bends, bends)
+            straight = (ranks @ outcome) ** 2 / np.maximum(length, TINY)
+            curved = (bends @ outcome) ** 2 / np.maximum(bent, TINY)
+            row[here] = straight + np.where(bent * len(y) > TWO_VALUED, curved, 0.0)
+    return scores
+
+
+def check_decoys(
+    decoys: ShuffledColumns | DrawnColumns, X: NDArray[Any], entropy: int
+) -> SwapTest | None:
     """Whether knockoffs can be told from the columns; None for shuffled decoys, which can be."""
     if not isinstance(decoys, DrawnColumns):
         return None

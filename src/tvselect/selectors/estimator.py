@@ -19,19 +19,30 @@ class ThompsonSelector(ThompsonFit, BanditSelector):
 
     Every variable is an arm of a bandit. A play draws a random set of variables, likely
     ones more often; the reward looks at the data restricted to them and pays each 0 or 1;
-    the payoffs are counted. A variable is selected when it was paid in more than the share
-    ``c`` of its plays (1/2 by default).
+    the payoffs are counted. Decoys, copies of the variables that know nothing of the
+    outcome, play along. Selected are the variables that were paid in more than the share
+    ``c`` of their plays (1/2 by default) and so much more often than the decoys that at most
+    the share ``max_fdr`` of them is expected to be false.
 
     Parameters
     ----------
     reward : Reward, callable or None
-        What a played variable is paid; None is ``BartReward()``. A callable
+        What a played variable is paid; None is ``BartReward.with_decoys()``, and
+        ``BartReward()`` in a game without decoys. A callable
         ``(X, y, rng) -> values in [0, 1]`` sees the played columns.
     n_plays : int, default=500
     patience : int, optional
         Stop when the selected set has not changed for that many plays.
     time_limit : float, optional
         Stop after that many seconds.
+    max_fdr : float or None, default=0.1
+        False discovery rate: the largest expected share of false ones among the selected
+        variables. None selects the median model of the paper, which promises nothing.
+    decoys : {"auto", "shuffled", "knockoffs"} or None, default="auto"
+        "shuffled" are copies of the table with its rows in another order (what many columns
+        owe to common factors stays), the default; "knockoffs" also keep how a column goes
+        with all others, for at most 10,000 columns. None, and "auto" without ``max_fdr``,
+        plays without. See :doc:`/errors` for what each guarantees.
     cost : float or array, default=(sqrt(5) - 1) / 2
         ``C`` in (0, 1), one for all or one per column; sets the threshold
         ``c = log(1/C) / log((1 + C)/C)``, 1/2 by default. A higher cost makes a lower
@@ -71,6 +82,18 @@ class ThompsonSelector(ThompsonFit, BanditSelector):
     Attributes
     ----------
     support_ : bool array (n_features,)
+    q_values_ : float64 array (n_features,)
+        The smallest false discovery rate at which each variable is selected; NaN without
+        decoys, 0 for columns always included.
+    expected_false_ : float
+        Expected number of false ones among the selected variables; NaN without decoys.
+    claims_ : tuple of Claim
+        Variables that cannot be told apart on these rows, the surest first: at least one of
+        each claim matters, at the claim's own q-value.
+    ranking_ : int64 array (n_features,)
+        1 for selected variables, then by inclusion probability.
+    decoy_test_ : SwapTest or None
+        Whether a classifier can tell knockoffs from the columns.
     inclusion_probabilities_ : float64 array (n_features,)
         ``a / (a + b)``: how often the reward pays the variable when it is played (with the
         prior mixed in), not a posterior probability. 1 for columns always included.

@@ -46,7 +46,10 @@ class ArmColumns:
         return self.always.size == 0 and self.starts.size - 1 == self.columns.size
 
     def with_copies(
-        self, n_columns: int, copied: NDArray[np.int64], n_copies: int
+        self,
+        n_columns: int,
+        own: NDArray[np.int64],
+        held: Sequence[NDArray[np.int64]],
     ) -> ArmColumns:
         """These arms and, behind them, copies of them all that play copies of their columns.
 
@@ -54,19 +57,23 @@ class ArmColumns:
         ----------
         n_columns : int
             Columns of the table, behind which the copies stand.
-        copied : int64 array
-            Columns that every copy holds, in rising order; arms of others play none.
-        n_copies : int
+        own : int64 array
+            Columns of the table that take part, in rising order; arms of others play none.
+        held : sequence of int64 arrays
+            Columns that each copy holds.
         """
-        places = np.searchsorted(copied, self.columns)
-        places[places == copied.size] = 0
-        is_copied = copied[places] == self.columns
         arms = np.repeat(np.arange(self.starts.size - 1), np.diff(self.starts))
-        sizes = np.bincount(arms[is_copied], minlength=self.starts.size - 1)
-        starts = np.concatenate([[0], np.cumsum(np.tile(sizes, 1 + n_copies))])
-        firsts = n_columns + copied.size * np.arange(n_copies)
-        copies = (firsts[:, None] + places[is_copied]).ravel()
-        return ArmColumns(starts, np.append(self.columns[is_copied], copies), self.always)
+        ends = n_columns + np.cumsum([some.size for some in held])
+        behind = [np.arange(end - some.size, end) for some, end in zip(held, ends, strict=True)]
+        sizes, columns = [], []
+        for some, places in zip([own, *held], [own, *behind], strict=True):
+            place_of = np.full(n_columns, -1)
+            place_of[some] = places
+            is_there = place_of[self.columns] >= 0
+            sizes.append(np.bincount(arms[is_there], minlength=self.starts.size - 1))
+            columns.append(place_of[self.columns[is_there]])
+        starts = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+        return ArmColumns(starts, np.concatenate(columns), self.always)
 
     def of(self, arms: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The columns of some arms, one arm after the other, and where each arm's begin."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -27,6 +26,7 @@ from tvselect.selectors.copies import (
     copies_for,
     draw_decoys,
     kind_of_decoys,
+    let_play,
 )
 from tvselect.selectors.features import Features, read_features
 from tvselect.selectors.fingerprint import identity_of
@@ -132,9 +132,8 @@ class ThompsonFit(BanditFit):
         seed = seed_of_run(self, journal)
         self.decoy_test_, decoys = None, None
         if kind is not None:
-            decoys = draw_decoys(kind, data, layout.n_copies, seed)
-            columns = columns.with_copies(data.X.shape[1], decoys.columns, decoys.n_copies)
-            data = replace(data, decoys=decoys)
+            decoys = draw_decoys(kind, data.X, layout.n_copies, seed)
+            data, columns = let_play(data, columns, decoys)
             self.decoy_test_ = check_decoys(decoys, data.X, seed)
         feedback = reward.start(data)
         work = TableWork(feedback, columns)

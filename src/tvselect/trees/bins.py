@@ -9,7 +9,7 @@ nothing but columns with two values is kept as bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -23,8 +23,8 @@ from tvselect.trees.bits import n_words, pack, unpack
 from tvselect.trees.cutting import HASH_SIZE, MISSING, encode_columns, find_cuts
 from tvselect.trees.state import Design
 
-Copying = Callable[[NDArray[np.uint8]], Iterable[NDArray[np.uint8]]]
-"""From the codes (columns, rows) of some columns to all copies of them, one after the other."""
+Copying = Callable[[NDArray[np.uint8]], NDArray[np.uint8]]
+"""From the codes (columns, rows) of some columns to those of their copies."""
 MOST_CUTS = 254
 BLOCK_VALUES = 1 << 18
 
@@ -158,20 +158,20 @@ class BinnedTable:
         return Design(self.words, self.cuts.n_cuts, self.has_missing, columns, self.n_rows)
 
     def with_copies(
-        self, columns: NDArray[np.int64], n_copies: int, copy: Copying
+        self, copies: Sequence[tuple[NDArray[np.int64], Copying]]
     ) -> BinnedTable:
-        """The table with changed copies of some columns behind it, one copy after the other."""
-        source = np.concatenate([np.arange(self.n_columns), np.tile(columns, n_copies)])
+        """The table with copies of columns behind it: some columns, and how they are changed."""
+        source = np.concatenate([np.arange(self.n_columns), *(columns for columns, _ in copies)])
         words = np.zeros((source.size, self.words.shape[1]), dtype=np.uint64)
         words[: self.n_columns] = self.words
-        for first, last in _spans(columns.size, self.n_rows):
-            codes = self._codes_of(columns[first:last])
-            changed, place = np.zeros_like(codes), self.n_columns + first
-            for copied in copy(codes[:, : self.n_rows]):
-                changed[:, : self.n_rows] = copied
-                here = slice(place, place + last - first)
-                words[here] = pack(changed) if self.is_packed else changed.view(np.uint64)
-                place += columns.size
+        place = self.n_columns
+        for columns, copy in copies:
+            for first, last in _spans(columns.size, self.n_rows):
+                codes = self._codes_of(columns[first:last])
+                codes[:, : self.n_rows] = copy(codes[:, : self.n_rows])
+                here = slice(place + first, place + last)
+                words[here] = pack(codes) if self.is_packed else codes.view(np.uint64)
+            place += columns.size
         return self._with(source, words)
 
     def with_values(self, columns: NDArray[np.int64], X: NDArray[np.float64]) -> BinnedTable:
