@@ -23,6 +23,7 @@ from tvselect.bandit.play import Play
 from tvselect.bandit.stopping import StopReason
 from tvselect.inputs.scalars import check_scalar
 from tvselect.rewards import Reward
+from tvselect.selectors.evidence import Evidence
 from tvselect.selectors.fingerprint import fingerprint
 from tvselect.selectors.history import Asked, History
 from tvselect.selectors.layout import ArmLayout, PerArm
@@ -62,13 +63,19 @@ class Game:
     journal: MemoryJournal
     header: Header
 
-    def history(self, reason: StopReason, before: History | None, **asked: Any) -> History:
+    def history(
+        self,
+        reason: StopReason,
+        before: History | None,
+        evidence: Evidence | None = None,
+        **asked: Any,
+    ) -> History:
         """What was done and found so far; goes on from an earlier history of the same run."""
         chain = self.chains[0]
         arms = chain.arms
         wish = Asked(reward=repr(self.reward), seed=chain.entropy, window=chain.window, **asked)
         if before is not None and before.journal is self.journal:
-            return before.extended(self.chains.n_plays, reason, wish)
+            return before.extended(self.chains.n_plays, reason, wish, evidence)
         return History(
             journal=self.journal,
             n_chains=len(self.chains),
@@ -80,6 +87,7 @@ class Game:
             stop_reason=reason,
             discount=arms.discount,
             n_wanted=chain.oracle.n_wanted,
+            evidence=evidence,
         )
 
 
@@ -91,6 +99,7 @@ def set_up_game(
     identity: Mapping[str, Any],
     n_workers: int = 1,
     discount: float = 1.0,
+    in_pairs: bool = False,
     journal: MemoryJournal | None = None,
 ) -> Game:
     """Set up a new game, or one that goes on with the plays of a journal.
@@ -99,6 +108,8 @@ def set_up_game(
     ----------
     identity : mapping
         What else the plays depend on, the data above all.
+    in_pairs : bool, default=False
+        Whether every arm is played together with its decoy.
     journal : MemoryJournal, optional
         To go on with; a new one by default.
 
@@ -135,7 +146,7 @@ def set_up_game(
     )
     journal = MemoryJournal() if journal is None else journal
     stored = _begin(journal, header, settings)
-    oracle = Oracle(n_wanted, layout.n_candidates)
+    oracle = Oracle(n_wanted, layout.n_candidates, in_pairs)
     chains = Chains(
         ThompsonChain(
             Arms(layout.n_arms, *prior, c, discount),

@@ -16,6 +16,7 @@ from tvselect.bandit.counts import Counts
 from tvselect.bandit.journal import MemoryJournal
 from tvselect.bandit.play import Play
 from tvselect.bandit.stopping import StopReason
+from tvselect.selectors.evidence import Evidence
 from tvselect.selectors.layout import ArmLayout, PerArm
 
 FloatArray = NDArray[np.float64]
@@ -69,13 +70,25 @@ class History:
     stop_reason: StopReason
     discount: float = 1.0  #: What is left of an arm's earlier payoffs when it is played again
     n_wanted: int | None = None  #: Known size of the model, in arms
+    evidence: Evidence | None = None  #: Of a stream with decoys
     #: Totals of an earlier history of the same journal, to go on from.
     before: tuple[ChainTotals, ...] = ()
 
-    def extended(self, n_plays: int, stop_reason: StopReason, asked: Asked) -> History:
+    def extended(
+        self,
+        n_plays: int,
+        stop_reason: StopReason,
+        asked: Asked,
+        evidence: Evidence | None = None,
+    ) -> History:
         """The history of the same run after more plays; only these are counted."""
         return replace(
-            self, n_plays=n_plays, stop_reason=stop_reason, asked=asked, before=self.totals
+            self,
+            n_plays=n_plays,
+            stop_reason=stop_reason,
+            asked=asked,
+            evidence=evidence,
+            before=self.totals,
         )
 
     @property
@@ -194,9 +207,16 @@ class History:
         return is_played & (self.means(chain) > self.threshold)
 
     def selected(self, chain: int | None = None) -> NDArray[np.bool_]:
-        """Arms that make the model; never a decoy, and of too many the highest."""
+        """Arms that make the model; never a decoy, and of too many the highest.
+
+        With evidence these are the arms that it proves; where payoffs fade, of these the
+        ones that still pass.
+        """
         passing = self.passing(chain)
         passing[self.layout.n_candidates :] = False
+        if self.evidence is not None:
+            proven = np.append(self.evidence.selected(chain), np.zeros(self.decoy_of.size, bool))
+            passing = proven & passing if self.discount < 1.0 else proven
         if self.n_wanted is not None and np.count_nonzero(passing) > self.n_wanted:
             falling = np.argsort(-np.where(passing, self.means(chain), -1.0), kind="stable")
             passing[falling[self.n_wanted :]] = False

@@ -2,7 +2,7 @@
 
 A feature is a column of the user's table; text features become several columns of numbers.
 An arm is a feature, a group of features that are played together, or a decoy: an artificial
-copy of a feature that can never be selected. Decoys are the last arms.
+copy of an arm that can never be selected. Decoys are the last arms.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ class ArmLayout:
     labels : dict
         What the user calls the arms of several features.
     decoy_of : int64 array
-        Features that have a decoy; the decoys are the last arms, in this order.
+        The first feature of every arm that has a decoy; the decoys are the last arms, in the
+        order of these.
     """
 
     names: Sequence[str]
@@ -115,36 +116,35 @@ class ArmLayout:
             raise ValueError(f"{what} must be the same for all columns of a group")
         return np.concatenate([by_arm, by_arm[self.arm_of_feature[self.decoy_of]]])
 
-    def columns(
-        self, feature_of: NDArray[np.int64], decoy_columns: NDArray[np.int64] | None = None
-    ) -> ArmColumns:
-        """The columns of the arms, from the feature of each column and the decoys' columns."""
+    def columns(self, feature_of: NDArray[np.int64]) -> ArmColumns:
+        """The columns of the arms, from the feature of each column.
+
+        With decoys, these have as many columns once more, in the same order.
+        """
         arm_of_column = self.arm_of_feature[feature_of]
         order = np.argsort(arm_of_column, kind="stable")
         n_always = int(np.count_nonzero(arm_of_column < 0))
         sizes = np.bincount(arm_of_column[arm_of_column >= 0], minlength=self.n_candidates)
-        if decoy_columns is None:
-            decoy_columns = np.empty(0, dtype=np.int64)
-        sizes = np.concatenate([[0], sizes, np.ones(decoy_columns.size, dtype=np.int64)])
-        return ArmColumns(
-            starts=np.cumsum(sizes),
-            columns=np.concatenate([order[n_always:], decoy_columns]),
-            always=order[:n_always],
-        )
+        played = order[n_always:]
+        if self.decoy_of.size:
+            sizes, played = np.tile(sizes, 2), np.concatenate([played, played + feature_of.size])
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        return ArmColumns(starts=starts, columns=played, always=order[:n_always])
 
 
 def lay_out_arms(
     names: Sequence[str],
     groups: Groups = None,
     always_include: Sequence[Any] | None = None,
-    decoyed: NDArray[np.bool_] | None = None,
+    *,
+    decoys: bool = False,
 ) -> ArmLayout:
     """Make arms of features.
 
     Parameters
     ----------
-    decoyed : bool array, optional
-        Features that get a decoy, unless they are always included.
+    decoys : bool, default=False
+        Whether every arm gets a decoy.
 
     Raises
     ------
@@ -175,7 +175,8 @@ def lay_out_arms(
         raise ValueError("always_include holds every column: there is nothing left to select")
     used = np.unique(arm_of_feature[~always])
     arm_of_feature[~always] = np.searchsorted(used, arm_of_feature[~always])
-    decoyed = np.zeros(n, dtype=np.bool_) if decoyed is None else decoyed & ~always
+    firsts = np.unique(arm_of_feature, return_index=True)[1]
+    firsts = firsts[arm_of_feature[firsts] >= 0]
     return ArmLayout(
         names=names,
         arm_of_feature=arm_of_feature,
@@ -184,13 +185,13 @@ def lay_out_arms(
             for first, label in label_of.items()
             if first in used
         },
-        decoy_of=np.flatnonzero(decoyed),
+        decoy_of=firsts if decoys else firsts[:0],
     )
 
 
 def decoy_name(name: str) -> str:
     """Name of the decoy of a feature."""
-    return f"knockoff of {name}"
+    return f"decoy of {name}"
 
 
 def _group_features(

@@ -1,0 +1,1 @@
+"""Error control: which selections may be believed, from scores, decoys and e-values."""
