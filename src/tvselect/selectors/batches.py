@@ -216,12 +216,12 @@ class StreamState:
                 "them alike"
             )
 
-    def payoffs(self, batch: Batch, number: int) -> Payoffs | None:
+    def payoffs(self, batch: Batch, number: int, *, is_new: bool = True) -> Payoffs | None:
         """What arms are worth on the next batch, which may still settle how batches are read."""
         encoder, outcomes = self.encoder, copy(self.outcomes)
         if not encoder.is_full:
             encoder = copy(encoder)
-            encoder.see(batch)
+            encoder.see(batch, is_new=is_new)
         assert encoder.encoding is not None
         found = self._scorer(encoder.encoding, outcomes).payoffs(batch, number)
         self.encoder, self.outcomes = encoder, outcomes
@@ -343,7 +343,10 @@ class StreamScorer(Scorer):
 
     def _score_here(self, pending: Sequence[PendingPlay]) -> Sequence[Score | None]:
         number = pending[0].number
-        payoffs = self.stream.payoffs(self._next_batch(number), number)
+        batch = self._next_batch(number)
+        n_batches = getattr(self.batches, "n_batches", None)
+        is_new = n_batches is None or number < n_batches
+        payoffs = self.stream.payoffs(batch, number, is_new=is_new)
         if payoffs is None:
             return [None] * len(pending)
         assert self._here is not None

@@ -73,8 +73,12 @@ class StreamEncoder:
         """Whether there are numbers to estimate knockoffs from."""
         return self.n_rows > 1 and not self.categorical.all()
 
-    def see(self, batch: Batch) -> ColumnEncoding:
-        """Take in a batch while there is room, and settle the encoding anew."""
+    def see(self, batch: Batch, *, is_new: bool = True) -> ColumnEncoding:
+        """Take in a batch while there is room, and settle the encoding anew.
+
+        Rows that come again in a later round tell nothing new of the columns' correlations:
+        knockoffs stay as they are.
+        """
         # New lists, so that a copy of the encoder stays as it was.
         numbers = np.asarray(batch.numbers(np.flatnonzero(~self.categorical)))
         self.held_numbers = [*self.held_numbers, numbers]
@@ -86,12 +90,12 @@ class StreamEncoder:
         ]
         self.n_rows += batch.n_rows
         self.n_batches += 1
-        self.encoding = self._settle()
+        self.encoding = self._settle(is_new)
         if self.is_full:
             self.held_numbers, self.held_labels = [], []
         return self.encoding
 
-    def _settle(self) -> ColumnEncoding:
+    def _settle(self, is_new: bool) -> ColumnEncoding:
         numbers = np.concatenate(self.held_numbers).astype(np.float64)
         self._refuse_infinite(numbers)
         texts = [encode_text(np.concatenate(pieces)) for pieces in self.held_labels]
@@ -100,7 +104,10 @@ class StreamEncoder:
         levels_of = iter([text.levels or ("",) for text in texts])
         levels = [next(levels_of) if is_text else ("",) for is_text in self.categorical]
         self._warn_of_empty(X, feature_of)
-        has_knockoffs = self.decoys == "knockoffs" and self.has_numbers
+        knockoffs = None
+        if self.decoys == "knockoffs" and self.has_numbers:
+            before = self.encoding.knockoffs if self.encoding else None
+            knockoffs = Knockoffs.estimate(numbers) if is_new or before is None else before
         X[:, np.isnan(X).all(axis=0)] = 0.0
         return ColumnEncoding(
             names=self.names,
@@ -108,7 +115,7 @@ class StreamEncoder:
             levels=np.array(list(chain.from_iterable(levels)), dtype=np.str_),
             categorical=self.categorical,
             cuts=bin_table(X, max_cuts=self.max_cuts).cuts,
-            knockoffs=Knockoffs.estimate(numbers) if has_knockoffs else None,
+            knockoffs=knockoffs,
         )
 
     def _refuse_infinite(self, numbers: NDArray[np.float64]) -> None:
