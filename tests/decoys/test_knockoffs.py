@@ -174,7 +174,7 @@ def test_more_copies_than_estimated_are_refused(awkward, n_copies):
         Knockoffs.estimate(awkward, 2).draw(awkward, np.random.default_rng(0), n_copies)
 
 
-@pytest.mark.parametrize("value", [np.inf, -np.inf, 1e200])
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
 def test_infinite_values_are_refused_with_their_column(awkward, value):
     estimate = Knockoffs.estimate(awkward)
     awkward[3, 2] = value

@@ -41,7 +41,10 @@ def make_frame(n=N, seed=1):
 
 
 def selector(reward=None, **settings):
+    """By the median rule, unless decoys are asked for."""
     reward = PValueReward(alpha=1e-3) if reward is None else reward
+    if not settings.get("decoys"):
+        settings = {"max_fdr": None, **settings}
     return StreamingThompsonSelector(reward, **{"batch_size": SIZE, "random_state": 0, **settings})
 
 

@@ -32,7 +32,7 @@ def head_of(frame, size, *, n_batches=None, **settings):
     for number, part in enumerate(parts):
         if head.is_full or number == n_batches:
             break
-        head.see(part, np.random.default_rng(number))
+        head.see(part)
     return head
 
 
@@ -42,7 +42,7 @@ def text(*labels):
 
 def assert_same_encoding(one, other):
     assert one.names == other.names
-    for name in ("feature_of", "levels", "categorical", "decoy_of"):
+    for name in ("feature_of", "levels", "categorical"):
         assert_array_equal(getattr(one, name), getattr(other, name))
     for name in ("n_cuts", "low", "step", "starts", "halfway", "names"):
         assert_array_equal(getattr(one.cuts, name), getattr(other.cuts, name))
@@ -84,20 +84,34 @@ def test_categories_are_sorted_and_have_one_column_each():
     assert_array_equal(values, [[1, 0, 1, nan], [2, nan, nan, nan], [3, 1, 0, nan]])
 
 
-def test_values_come_in_the_order_that_was_asked_for():
+@pytest.mark.parametrize("decoys", ["knockoffs", "shuffled"])
+def test_values_come_in_the_order_that_was_asked_for(decoys):
     frame, _ = make_frame(n=1200)
-    encoding = head_of(frame, 1000, decoys=True).encoding
+    encoding = head_of(frame, 1000, decoys=decoys).encoding
     batch = next(batches(frame, 200)[1])
-    every = np.arange(encoding.n_columns + encoding.decoy_of.size)
-    whole = encoding.values(batch, every, 4)
+    every = np.arange(2 * encoding.n_columns)
+    whole = encoding.values(batch, every, np.random.default_rng(4))
     order = np.random.default_rng(0).permutation(every)
-    # All columns of a category are played together, in their order.
-    keep = ~encoding.categorical[encoding.feature_of][np.minimum(order, encoding.n_columns - 1)]
-    order = order[keep | (order >= encoding.n_columns)]
-    some = encoding.values(batch, order, 4)
+    some = encoding.values(batch, order, np.random.default_rng(4))
     assert_array_equal(some, whole[:, order])
-    assert encoding.column_names(every[-1:]) == ("knockoff of old",)
-    assert encoding.decoy_of.size == 13
+    assert encoding.column_names(every[-1:]) == ("decoy of kind",)
+    seen, copies = whole[:, : encoding.n_columns], whole[:, encoding.n_columns :]
+    assert_array_equal(np.isnan(seen).sum(axis=0), np.isnan(copies).sum(axis=0))
+    if decoys == "shuffled":
+        assert_array_equal(np.sort(seen, axis=0), np.sort(copies, axis=0))
+        assert (seen[:, 0] != copies[:, 0]).any()
+
+
+def test_shuffled_rows_change_places_two_by_two():
+    frame, _ = make_frame(n=1200)
+    encoding = head_of(frame, 1000, decoys="shuffled").encoding
+    batch = next(batches(frame, 201)[1])
+    whole = encoding.values(batch, np.arange(2 * encoding.n_columns), np.random.default_rng(1))
+    seen, copies = np.hsplit(np.nan_to_num(whole, nan=-9.0), 2)
+    assert_array_equal(
+        {(*row, *copy) for row, copy in zip(seen, copies, strict=True)},
+        {(*copy, *row) for row, copy in zip(seen, copies, strict=True)},
+    )
 
 
 @pytest.mark.parametrize("unknown", [np.nan, 0.0])
@@ -111,7 +125,7 @@ def test_an_empty_text_is_a_category_and_no_missing_value():
     assert_array_equal(found, [[1, 0], [np.nan] * 2, [0, 1]])
 
 
-@pytest.mark.parametrize("decoys", [False, True])
+@pytest.mark.parametrize("decoys", [None, "knockoffs", "shuffled"])
 @pytest.mark.parametrize("n_batches", [1, 4, 10, 11])
 def test_a_head_survives_storage(n_batches, decoys):
     frame, _ = make_frame(n=1200)
@@ -125,13 +139,10 @@ def test_a_head_survives_storage(n_batches, decoys):
     )
     assert_same_encoding(loaded.encoding, head.encoding)
     more = list(batches(frame, 100)[1])[n_batches:]
-    for number, part in enumerate(more):
+    for part in more:
         if head.is_full:
             break
-        rngs = (np.random.default_rng(number) for _ in range(2))
-        assert_same_encoding(
-            *(one.see(part, rng) for one, rng in zip((head, loaded), rngs, strict=True))
-        )
+        assert_same_encoding(head.see(part), loaded.see(part))
     assert loaded.is_full
 
 
@@ -140,8 +151,7 @@ def test_single_precision_survives_storage():
     head = head_of(X, 100, n_batches=2)
     loaded = restore_encoder(store_encoder(head))
     part = list(batches(X, 100)[1])[2]
-    rng = np.random.default_rng(0)
-    assert_same_encoding(head.see(part, rng), loaded.see(part, rng))
+    assert_same_encoding(head.see(part), loaded.see(part))
 
 
 def test_what_is_stored_does_not_grow_with_a_full_head():
@@ -169,5 +179,5 @@ def test_columns_without_a_value_are_told_once_the_head_is_full():
     head = head_of(frame, 100, n_batches=9)
     part = list(batches(frame, 100)[1])[9]
     with pytest.warns(RuntimeWarning, match=r"column 'v2' and 1 more has no value .* 1000 rows"):
-        head.see(part, 0)
+        head.see(part)
     assert head.encoding.cuts.of(2).size == 0

@@ -54,8 +54,10 @@ def test_fitted_attributes_fit_together():
     assert fitted.stop_reason_ == "rounds"
     assert not hasattr(fitted, "feature_names_in_")
     assert fitted.decoy_probabilities_.shape == (0,)
-    assert fitted.n_decoys_selected_ == 0
-    assert np.isnan(fitted.false_discovery_share_)
+    assert np.isnan(fitted.e_values_).all()
+    assert np.isnan(fitted.q_values_).all()
+    assert np.isnan(fitted.expected_false_)
+    assert (fitted.selected_since_ == -1).all()
     successes, failures = fold_counts(fitted.history_.journal, P, range(3))
     share = (1 + successes) / (2 + successes + failures)
     assert_array_equal(fitted.inclusion_probabilities_, share)
@@ -256,6 +258,7 @@ def test_a_progress_bar_shows_on_request_only(capsys):
 def test_the_default_reward_is_bart():
     assert StreamingThompsonSelector().reward is None
     X, y = make_data(n=400)
-    one = StreamingThompsonSelector(batch_size=200, random_state=0).fit(X, y)
-    two = StreamingThompsonSelector(BartReward(), batch_size=200, random_state=0).fit(X, y)
+    settings = dict(batch_size=40, random_state=0)
+    one = StreamingThompsonSelector(**settings).fit(X, y)
+    two = StreamingThompsonSelector(BartReward(), **settings).fit(X, y)
     assert_same(one, two)

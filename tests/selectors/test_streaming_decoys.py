@@ -1,51 +1,116 @@
-"""Decoys on streams."""
+"""Decoys on streams: pairs that are played together, and the evidence that they give."""
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
-from numpy.testing import assert_array_equal
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.bandit.journal.plays import fold_counts
-from tests.selectors.streams import (
-    SIGNALS,
-    P,
-    make_data,
-    make_frame,
-    selector,
-)
-from tvselect import PValueReward
+from tests.selectors.streams import SIGNALS, P, make_data, make_frame, parts, play_parts, selector
+from tvselect import BartReward, PValueReward, StreamingThompsonSelector
 from tvselect.bandit.oracle import threshold
+from tvselect.control.evalues import average, log_e_values, q_values
+
+KINDS = ["knockoffs", "shuffled"]
+each_kind = pytest.mark.parametrize("decoys", KINDS)
 
 
-def test_decoys_are_one_per_numeric_column_and_never_selected():
+def wins_and_losses(plays, n_arms):
+    """Counted anew, play by play and arm by arm."""
+    wins, losses = np.zeros((2, n_arms), dtype=int)
+    for play in plays:
+        rewards = dict(zip(play.arms.tolist(), play.rewards.tolist(), strict=True))
+        for arm in range(n_arms):
+            if arm in rewards and rewards[arm] != rewards[arm + n_arms]:
+                (wins if rewards[arm] else losses)[arm] += 1
+    return wins, losses
+
+
+@each_kind
+def test_every_arm_has_a_decoy_and_is_played_with_it(decoys):
     frame, y = make_frame()
-    settings = dict(decoys="knockoffs", always_include=["v0"], groups={"g": ["v1", "v2"]})
+    settings = dict(decoys=decoys, always_include=["v0"], groups={"g": ["v1", "v2"]})
     fitted = selector(PValueReward(alpha=0.9), n_chains=2, **settings).fit(frame, y)
-    assert_array_equal(fitted.history_.decoy_of, [*range(1, P), P + 1])
-    assert fitted.decoy_probabilities_.shape == (P,)
-    assert fitted.support_.shape == fitted.inclusion_probabilities_.shape == (P + 3,)
-    assert fitted.n_decoys_selected_ >= 10
-    n_arms = fitted.history_.arm_of_feature.max() + 1
-    assert n_arms == P + 3 - 2
-    assert fitted.history_.journal.header.n_arms == n_arms + P
-    assert max(play.arms.max() for play in fitted.history_.plays) >= n_arms
-    successes, failures = fold_counts(fitted.history_.journal, n_arms + P, range(2))
+    n_arms = P + 3 - 2
+    assert fitted.history_.layout.n_candidates == n_arms
+    assert fitted.history_.journal.header.n_arms == 2 * n_arms
+    assert_array_equal(fitted.history_.arm_of_feature[fitted.history_.decoy_of], np.arange(n_arms))
+    for play in fitted.history_.plays:
+        assert_array_equal(play.arms[play.arms >= n_arms], play.arms[play.arms < n_arms] + n_arms)
+    successes, failures = fold_counts(fitted.history_.journal, 2 * n_arms, range(2))
     share = (1 + successes) / (2 + successes + failures)
     assert_array_equal(fitted.decoy_probabilities_, share[n_arms:])
-    passed = share[n_arms:] > 0.5
-    assert fitted.n_decoys_selected_ == (passed & (successes + failures > 0)[n_arms:]).sum()
-    n_selected = fitted.support_[fitted.history_.decoy_of].sum()
-    assert fitted.false_discovery_share_ == min(1.0, fitted.n_decoys_selected_ / n_selected)
-    path = fitted.history_.decoy_trajectories()
-    assert path.shape == (16, P)
+    assert fitted.history_.decoy_trajectories().shape == (16, n_arms)
+    for found in (fitted.support_, fitted.e_values_, fitted.q_values_, fitted.selected_since_):
+        assert found.shape == (P + 3,)
+    assert np.isnan(fitted.e_values_[0])
+    assert fitted.support_[0]
+    assert fitted.e_values_[1] == fitted.e_values_[2]
 
 
-def test_decoys_do_not_come_through_where_signals_do():
-    X, y = make_data()
-    fitted = selector(decoys="knockoffs", n_rounds=2).fit(X, y)
+@each_kind
+def test_e_values_are_those_of_the_wins_and_losses(decoys):
+    X, y = make_data(n=4000)
+    fitted = selector(PValueReward(alpha=0.1), decoys=decoys, n_chains=2).fit(X, y)
+    journal = fitted.history_.journal
+    by_chain = [log_e_values(*wins_and_losses(journal.plays(chain), P)) for chain in range(2)]
+    log_e = average(np.array(by_chain))
+    assert_allclose(fitted.e_values_, np.exp(log_e), rtol=1e-12)
+    assert_allclose(fitted.q_values_, q_values(log_e), rtol=1e-12)
+    assert_array_equal(fitted.support_, q_values(log_e) <= 0.1)
     assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
-    assert fitted.n_decoys_selected_ == 0
-    assert fitted.false_discovery_share_ == 0.0
+    assert_allclose(fitted.expected_false_, 2 * fitted.q_values_[SIGNALS].max())
+    for chain in range(2):
+        assert_array_equal(fitted.chain_supports_[chain], q_values(by_chain[chain]) <= 0.1)
+
+
+def test_selected_since_is_the_batch_from_which_on_it_is_selected():
+    X, y = make_data(n=4000)
+    fitted = selector(PValueReward(alpha=0.1), decoys="shuffled", max_fdr=0.3)
+    sets = []
+    for part in parts(X, y):
+        sets.append(fitted.partial_fit(*part).support_)
+    sets = np.array(sets)
+    for j in range(P):
+        since = fitted.selected_since_[j]
+        assert (since > 0) == sets[-1, j]
+        if since > 0:
+            assert sets[since - 1 :, j].all()
+            assert since == 1 or not sets[since - 2, j]
+    whole = selector(PValueReward(alpha=0.1), decoys="shuffled", max_fdr=0.3).fit(X, y)
+    assert_array_equal(whole.selected_since_, fitted.selected_since_)
+
+
+@each_kind
+def test_later_rounds_are_played_and_prove_nothing(decoys):
+    X, y = make_data()
+    once = selector(decoys=decoys).fit(X, y)
+    again = selector(decoys=decoys, n_rounds=4).fit(X, y)
+    assert again.n_plays_ == 4 * once.n_plays_
+    assert again.history_.evidence.n_batches == once.n_plays_
+    assert_array_equal(again.e_values_, once.e_values_)
+    assert_array_equal(again.selected_since_, once.selected_since_)
+    assert (again.inclusion_probabilities_ != once.inclusion_probabilities_).any()
+    fresh_X, fresh_y = make_data(seed=9)
+    more = play_parts(again, parts(fresh_X, fresh_y))
+    assert more.history_.evidence.n_batches == 2 * once.n_plays_
+    assert (more.e_values_[SIGNALS] > once.e_values_[SIGNALS]).all()
+
+
+def test_signals_are_proven_and_the_default_has_decoys():
+    X, y = make_data(n=3000)
+    fitted = StreamingThompsonSelector(PValueReward(), batch_size=100, random_state=0).fit(X, y)
+    assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
+    assert fitted.history_.evidence.max_fdr == 0.1
+    assert fitted._stream.encoder.decoys == "knockoffs"
+    for settings in ({"max_fdr": None}, {"decoys": None}):
+        plain = StreamingThompsonSelector(PValueReward(), batch_size=100, **settings).fit(X, y)
+        assert plain.history_.evidence is None
+        assert plain.decoy_probabilities_.size == 0
+        assert_array_equal(plain.support_, plain.history_.passing())
 
 
 def test_decoys_have_the_cost_and_the_prior_of_their_columns():
@@ -60,36 +125,73 @@ def test_decoys_have_the_cost_and_the_prior_of_their_columns():
     assert_array_equal(fitted.history_.decoy_trajectories()[0], 1 / (1 + b))
 
 
-def test_a_table_of_text_alone_has_no_decoys():
-    frame, y = make_frame()
-    fitted = selector(decoys="knockoffs").fit(frame[["city", "kind"]], y)
-    assert fitted.decoy_probabilities_.size == fitted.n_decoys_selected_ == 0
+@each_kind
+def test_text_has_shuffled_decoys(decoys):
+    frame, y = make_frame(n=4000)
+    fitted = selector(decoys=decoys).fit(frame[["city", "kind"]], y)
     assert_array_equal(fitted.get_feature_names_out(), ["city"])
 
 
-def test_the_known_size_counts_variables_not_decoys():
+def test_the_known_size_counts_pairs():
     X, y = make_data()
-    fitted = selector(decoys="knockoffs", n_features_to_select=2, n_rounds=4).fit(X, y)
-    assert max(play.arms.size for play in fitted.history_.plays) <= 2
-    assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
+    fitted = selector(decoys="knockoffs", n_features_to_select=2, n_rounds=2).fit(X, y)
+    assert max(play.arms.size for play in fitted.history_.plays) <= 4
+    assert set(np.flatnonzero(fitted.support_)) <= set(SIGNALS)
 
 
-def test_decoys_of_noise_are_paid_like_the_noise():
-    """Without signals a column and its knockoff are exchangeable: equal chances of a payoff.
+def test_a_role_that_has_ended_stays_proven_but_is_not_selected_where_payoffs_fade():
+    X, y = make_data(n=6000)
+    y[3000:] = np.random.default_rng(0).standard_normal(3000)
+    faded, kept = (
+        selector(decoys="shuffled", discount=discount).fit(X, y) for discount in (0.7, None)
+    )
+    assert (faded.q_values_[SIGNALS] < 0.1).all()
+    assert not faded.support_.any()
+    assert kept.support_[SIGNALS].all()
 
-    Each play pays an arm with the same probability q, so that the two shares of payoffs differ
-    by a normal number of variance q (1 - q) (1/n + 1/m); columns of one batch share their y
-    and correlate a little, hence 4 standard errors and not 2.
+
+def test_too_few_batches_are_said_to_be_too_few():
+    X, y = make_data(n=800)
+    for n_rows, n_likely in ((400, P), (800, 2)):
+        with pytest.warns(
+            RuntimeWarning, match=rf"selected: to prove {n_likely} of 12 .* least \d"
+        ):
+            fitted = selector(decoys="knockoffs", n_rounds=5).fit(X[:n_rows], y[:n_rows])
+        assert not fitted.support_.any()
+    X, y = make_data(n=3000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        selector(decoys="knockoffs").fit(X, y)
+
+
+@each_kind
+@pytest.mark.parametrize("kind", ["normal", "0/1", "skewed"])
+def test_a_column_of_noise_wins_as_often_as_it_loses(decoys, kind):
+    """Without signals a column and its decoy are exchangeable: wins are Bin(m, 1/2).
+
+    Columns of one batch share their outcome and correlate a little, hence 4 standard errors.
     """
     rng = np.random.default_rng(5)
     p = 20
     X = rng.standard_normal((20_000, p)) + rng.standard_normal((20_000, 1))
+    X = {"normal": X, "0/1": (X > 1) + 0.0, "skewed": np.exp(X)}[kind]
     y = rng.standard_normal(20_000)
-    fitted = selector(PValueReward(alpha=0.3), decoys="knockoffs").fit(X, y)
-    successes, failures = fold_counts(fitted.history_.journal, 2 * p)
-    n = np.array([(successes + failures)[:p].sum(), (successes + failures)[p:].sum()])
-    paid = np.array([successes[:p].sum(), successes[p:].sum()])
-    assert n.min() > 200
-    q = paid.sum() / n.sum()
-    z = np.diff(paid / n)[0] / np.sqrt(q * (1 - q) * (1 / n).sum())
-    assert abs(z) < 4
+    fitted = selector(PValueReward(alpha=0.3), decoys=decoys).fit(X, y)
+    wins, losses = (counts.sum() for counts in wins_and_losses(fitted.history_.plays, p))
+    assert wins + losses > 200
+    assert abs(wins - losses) < 4 * np.sqrt(wins + losses)
+
+
+def test_streams_of_noise_select_nothing():
+    """At most 10 % of null streams ever select anything; of 20, P[Bin(20, 0.1) > 6] < 0.003."""
+    ever = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((3000, 10)), rng.standard_normal(3000)
+        fitted = selector(
+            BartReward(n_trees=10, n_iterations=100, penalty=0.0, shadows=0),
+            decoys="knockoffs",
+            random_state=seed,
+        )
+        ever += any(fitted.partial_fit(*part).support_.any() for part in parts(X, y))
+    assert ever <= 6

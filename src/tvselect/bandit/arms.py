@@ -145,6 +145,11 @@ class Arms:
         """
         return rng.random(len(self), dtype=np.float32)
 
+    def drawable(self) -> IntArray:
+        """Arms that may be drawn."""
+        arms = np.arange(len(self), dtype=np.int32)
+        return arms if self.idle is None else arms[~self.idle]
+
     def reaching(self, quantiles: NDArray[np.float32]) -> IntArray:
         """Arms whose draw reaches its threshold."""
         found = np.empty(len(self), dtype=np.int32)

@@ -37,28 +37,35 @@ class Oracle:
         Known model size ``q*``: at most that many arms are played and selected.
     n_candidates : int or None
         Arms from this number on are decoys: played, but never part of the model.
+    in_pairs : bool
+        Whether every arm is played together with its decoy, which stands as many places
+        after the last candidate as the arm after the first; ``q*`` then counts pairs.
     """
 
     n_wanted: int | None = None
     n_candidates: int | None = None
+    in_pairs: bool = False
 
     def choose(self, arms: Arms, rng: np.random.Generator) -> NDArray[np.int32]:
         """Arms whose draw reaches the threshold; of these the ``q*`` largest draws.
 
-        An empty choice is drawn again; after 100 of them the largest draws are played.
+        An empty choice is drawn again; after 100 of them the largest draws are played. In
+        pairs, the draws of decoys decide nothing.
         """
+        n_free = self.n_candidates if self.in_pairs else None
         for _ in range(MOST_REDRAWS):
             quantiles = arms.draw(rng)
             chosen = arms.reaching(quantiles)
+            chosen = chosen[: None if n_free is None else np.searchsorted(chosen, n_free)]
             if chosen.size:
+                n_wanted = self.n_wanted or chosen.size
                 break
         else:
-            idle = np.zeros(len(arms), dtype=np.bool_) if arms.idle is None else arms.idle
-            chosen = np.flatnonzero(~idle).astype(np.int32)
-            return _largest(chosen, arms.thetas(chosen, quantiles), self.n_wanted or 1)
-        if self.n_wanted is not None and chosen.size > self.n_wanted:
-            return _largest(chosen, arms.thetas(chosen, quantiles), self.n_wanted)
-        return chosen
+            chosen = arms.drawable()[:n_free]
+            n_wanted = self.n_wanted or 1
+        if chosen.size > n_wanted:
+            chosen = _largest(chosen, arms.thetas(chosen, quantiles), n_wanted)
+        return chosen if n_free is None else np.concatenate([chosen, chosen + np.int32(n_free)])
 
     def model(self, arms: Arms) -> NDArray[np.int32]:
         """The estimated model: played arms above the threshold, the ``q*`` best."""

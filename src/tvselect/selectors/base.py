@@ -26,7 +26,7 @@ class BanditFit(ABC):
     family: Any
     patience: int | None
     time_limit: float | None
-    max_fdr: float | None = None
+    max_fdr: float | None
 
     def _conclude(self, game: Game, reason: StopReason | None, **asked: Any) -> None:
         """Read off what was found."""

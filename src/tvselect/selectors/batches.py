@@ -64,11 +64,22 @@ class BatchScorer:
 
         def feedback(columns: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
             unknown = np.nan if reward.takes_missing else 0.0
-            X = encoding.values(batch, columns, self.decoy_key, unknown)
-            names, cuts = encoding.column_names(columns), encoding.cuts
+            has_decoys = bool(columns.max(initial=0) >= encoding.n_columns)
+            # A column must not be told from its decoy by its place.
+            order = rng.permutation(columns.size) if has_decoys else np.arange(columns.size)
+            played = columns[order]
+            X = encoding.values(
+                batch, played, np.random.default_rng([self.decoy_key, number]), unknown
+            )
+            names = encoding.column_names(played)
             refuse_nonfinite(X, names, reward.takes_missing, takes_empty=True)
-            data = Data(X, outcome, names, None, cuts.take(columns, names), len(cuts.names))
-            return reward.start(data)(np.arange(columns.size), rng)
+            cuts = encoding.cuts.take(played % encoding.n_columns, names)
+            n_columns = encoding.n_columns * (2 if has_decoys else 1)
+            payoffs = np.empty(columns.size)
+            payoffs[order] = reward.start(Data(X, outcome, names, None, cuts, n_columns))(
+                np.arange(columns.size), rng
+            )
+            return payoffs
 
         return payoffs_of_arms(feedback, self.columns)
 
@@ -205,12 +216,12 @@ class StreamState:
                 "them alike"
             )
 
-    def payoffs(self, batch: Batch, number: int) -> Payoffs | None:
+    def payoffs(self, batch: Batch, number: int, *, is_new: bool = True) -> Payoffs | None:
         """What arms are worth on the next batch, which may still settle how batches are read."""
         encoder, outcomes = self.encoder, copy(self.outcomes)
         if not encoder.is_full:
             encoder = copy(encoder)
-            encoder.see(batch, self.decoy_key)
+            encoder.see(batch, is_new=is_new)
         assert encoder.encoding is not None
         found = self._scorer(encoder.encoding, outcomes).payoffs(batch, number)
         self.encoder, self.outcomes = encoder, outcomes
@@ -223,9 +234,11 @@ class StreamState:
 
     def _scorer(self, encoding: ColumnEncoding, outcomes: OutcomeReader) -> BatchScorer:
         if self._columns is None or self._columns[0] is not encoding:
-            has_arm = self.layout.arm_of_feature[encoding.decoy_of] >= 0
-            decoys = encoding.n_columns + np.flatnonzero(has_arm)
-            self._columns = encoding, self.layout.columns(encoding.feature_of, decoys)
+            columns = self.layout.columns(encoding.feature_of)
+            if self.layout.n_copies:
+                every = np.arange(encoding.feature_of.size)
+                columns = columns.with_copies(every.size, every, [every])
+            self._columns = encoding, columns
         return BatchScorer(self.reward, encoding, self._columns[1], self.decoy_key, outcomes)
 
 
@@ -334,7 +347,10 @@ class StreamScorer(Scorer):
 
     def _score_here(self, pending: Sequence[PendingPlay]) -> Sequence[Score | None]:
         number = pending[0].number
-        payoffs = self.stream.payoffs(self._next_batch(number), number)
+        batch = self._next_batch(number)
+        n_batches = getattr(self.batches, "n_batches", None)
+        is_new = n_batches is None or number < n_batches
+        payoffs = self.stream.payoffs(batch, number, is_new=is_new)
         if payoffs is None:
             return [None] * len(pending)
         assert self._here is not None

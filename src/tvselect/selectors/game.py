@@ -24,6 +24,7 @@ from tvselect.bandit.play import Play
 from tvselect.bandit.stopping import StopReason
 from tvselect.inputs.scalars import check_scalar
 from tvselect.rewards import Reward
+from tvselect.selectors.evidence import Evidence
 from tvselect.selectors.fingerprint import fingerprint
 from tvselect.selectors.history import Asked, History
 from tvselect.selectors.layout import ArmLayout, PerArm
@@ -66,13 +67,19 @@ class Game:
     header: Header
     max_fdr: float | None = None
 
-    def history(self, reason: StopReason, before: History | None, **asked: Any) -> History:
+    def history(
+        self,
+        reason: StopReason,
+        before: History | None,
+        evidence: Evidence | None = None,
+        **asked: Any,
+    ) -> History:
         """What was done and found so far; goes on from an earlier history of the same run."""
         chain = self.chains[0]
         arms = chain.arms
         wish = Asked(reward=repr(self.reward), seed=chain.entropy, window=chain.window, **asked)
         if before is not None and before.journal is self.journal:
-            return before.extended(self.chains.n_plays, reason, wish)
+            return before.extended(self.chains.n_plays, reason, wish, evidence)
         return History(
             journal=self.journal,
             n_chains=len(self.chains),
@@ -85,6 +92,7 @@ class Game:
             discount=arms.discount,
             n_wanted=chain.oracle.n_wanted,
             max_fdr=self.max_fdr,
+            evidence=evidence,
         )
 
 
@@ -96,6 +104,7 @@ def set_up_game(
     identity: Mapping[str, Any],
     n_workers: int = 1,
     discount: float = 1.0,
+    in_pairs: bool = False,
     journal: MemoryJournal | None = None,
     entropy: int | None = None,
     idle: NDArray[np.bool_] | None = None,
@@ -106,6 +115,8 @@ def set_up_game(
     ----------
     identity : mapping
         What else the plays depend on, the data above all.
+    in_pairs : bool, default=False
+        Whether every arm is played together with its decoy.
     journal : MemoryJournal, optional
         To go on with; a new one by default.
     entropy : int, optional
@@ -128,7 +139,7 @@ def set_up_game(
         )
     known = {
         "arms": layout.arm_of_feature,
-        "decoys": [layout.decoy_of, layout.n_copies],
+        "decoys": layout.n_copies,
         "threshold": np.broadcast_to(c, layout.n_arms),
         "prior": [np.broadcast_to(value, layout.n_arms) for value in prior],
         "n_features_to_select": n_wanted,
@@ -146,7 +157,7 @@ def set_up_game(
     )
     journal = MemoryJournal() if journal is None else journal
     stored = _begin(journal, header, settings)
-    oracle = Oracle(n_wanted, layout.n_candidates)
+    oracle = Oracle(n_wanted, layout.n_candidates, in_pairs)
     chains = Chains(
         ThompsonChain(
             Arms(layout.n_arms, *prior, c, discount, idle),

@@ -17,6 +17,7 @@ from tvselect.bandit.journal import MemoryJournal
 from tvselect.bandit.play import Play
 from tvselect.bandit.stopping import StopReason
 from tvselect.control.decoy_fdr import false_ones, q_values
+from tvselect.selectors.evidence import Evidence
 from tvselect.selectors.layout import ArmLayout, PerArm
 
 FloatArray = NDArray[np.float64]
@@ -71,13 +72,25 @@ class History:
     discount: float = 1.0  #: What is left of an arm's earlier payoffs when it is played again
     n_wanted: int | None = None  #: Known size of the model, in arms
     max_fdr: float | None = None  #: Largest share of false selections; None: the median model
+    evidence: Evidence | None = None  #: Of a stream with decoys
     #: Totals of an earlier history of the same journal, to go on from.
     before: tuple[ChainTotals, ...] = ()
 
-    def extended(self, n_plays: int, stop_reason: StopReason, asked: Asked) -> History:
+    def extended(
+        self,
+        n_plays: int,
+        stop_reason: StopReason,
+        asked: Asked,
+        evidence: Evidence | None = None,
+    ) -> History:
         """The history of the same run after more plays; only these are counted."""
         return replace(
-            self, n_plays=n_plays, stop_reason=stop_reason, asked=asked, before=self.totals
+            self,
+            n_plays=n_plays,
+            stop_reason=stop_reason,
+            asked=asked,
+            evidence=evidence,
+            before=self.totals,
         )
 
     @property
@@ -186,7 +199,9 @@ class History:
     def intervals(self) -> FloatArray:
         """95 % intervals of all arms (arms, 2), of all chains together."""
         a, b = self.posterior()
-        return np.column_stack([betaincinv(a, b, q) for q in INTERVAL])
+        # Most arms share their counts with many others.
+        pairs, places = np.unique(a + 1j * b, return_inverse=True)
+        return np.column_stack([betaincinv(pairs.real, pairs.imag, q)[places] for q in INTERVAL])
 
     def passing(self, chain: int | None = None) -> NDArray[np.bool_]:
         """Arms, decoys among them, that were played and are above their threshold."""
@@ -201,6 +216,8 @@ class History:
         NaN where no decoys were played.
         """
         n, n_copies = self.layout.n_candidates, self.layout.n_copies
+        if self.evidence is not None:
+            return self.evidence.q_values
         if n_copies == 0:
             return np.full(n, np.nan)
         scores, decoys = np.split(self._scores(chain), [n])
@@ -210,6 +227,8 @@ class History:
     def expected_false(self) -> float:
         """Expected number of false ones among the selected arms; NaN without decoys."""
         n, n_copies = self.layout.n_candidates, self.layout.n_copies
+        if self.evidence is not None:
+            return self.evidence.expected_false(self.selected()[:n])
         if n_copies == 0:
             return float("nan")
         scores, decoys = np.split(self._scores(), [n])
@@ -223,10 +242,17 @@ class History:
         return np.where(self.passing(chain), self.means(chain), 0.0)
 
     def selected(self, chain: int | None = None) -> NDArray[np.bool_]:
-        """Arms that make the model; never a decoy, and of too many the highest."""
+        """Arms that make the model; never a decoy, and of too many the highest.
+
+        With evidence these are the arms that it proves; where payoffs fade, of these the
+        ones that still pass.
+        """
         passing = self.passing(chain)
         passing[self.layout.n_candidates :] = False
-        if self.max_fdr is not None:
+        if self.evidence is not None:
+            proven = self.evidence.selected(chain)
+            passing[: proven.size] = proven & (passing[: proven.size] | (self.discount == 1.0))
+        elif self.max_fdr is not None:
             passing[: self.layout.n_candidates] &= self.q_values(chain) <= self.max_fdr
         if self.n_wanted is not None and np.count_nonzero(passing) > self.n_wanted:
             falling = np.argsort(-np.where(passing, self.means(chain), -1.0), kind="stable")
@@ -267,18 +293,6 @@ class History:
     def spread(self) -> FloatArray:
         """Standard deviation of the arms' inclusion probabilities over the chains."""
         return np.std([self.means(chain) for chain in range(self.n_chains)], axis=0)
-
-    @property
-    def n_decoys_selected(self) -> int:
-        """Decoys above their threshold."""
-        return int(np.count_nonzero(self.passing()[self.layout.n_candidates :]))
-
-    @property
-    def false_discovery_share(self) -> float:
-        """Decoys above the threshold over selected features that have one; NaN without decoys."""
-        if self.decoy_of.size == 0:
-            return float("nan")
-        return min(1.0, self.n_decoys_selected / max(1, int(self.support[self.decoy_of].sum())))
 
     def paths(
         self,

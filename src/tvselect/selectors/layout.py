@@ -2,7 +2,7 @@
 
 A feature is a column of the user's table; text features become several columns of numbers.
 An arm is a feature, a group of features that are played together, or a decoy: an artificial
-copy of one of these that can never be selected. Decoys are the last arms.
+copy of an arm that can never be selected. Decoys are the last arms.
 """
 
 from __future__ import annotations
@@ -95,8 +95,6 @@ class ArmLayout:
         -1 for features that are always included.
     labels : dict
         What the user calls the arms of several features.
-    decoy_of : int64 array
-        Features that have a decoy; the decoys are the last arms, in this order.
     n_copies : int
         Decoys of every arm: copy ``b`` of arm ``i`` is arm ``(b + 1) n_candidates + i``.
     """
@@ -104,7 +102,6 @@ class ArmLayout:
     names: Sequence[str]
     arm_of_feature: NDArray[np.int64]
     labels: Mapping[int, str]
-    decoy_of: NDArray[np.int64]
     n_copies: int = 0
 
     @property
@@ -115,7 +112,13 @@ class ArmLayout:
     @property
     def n_arms(self) -> int:
         """Number of arms, decoys included."""
-        return self.n_candidates * (1 + self.n_copies) + self.decoy_of.size
+        return self.n_candidates * (1 + self.n_copies)
+
+    @property
+    def decoy_of(self) -> NDArray[np.int64]:
+        """The first feature of the arm that each decoy stands for."""
+        arms, firsts = np.unique(self.arm_of_feature, return_index=True)
+        return np.tile(firsts[arms >= 0], self.n_copies)
 
     @property
     def decoy_names(self) -> tuple[str, ...]:
@@ -152,40 +155,30 @@ class ArmLayout:
         by_arm[self.arm_of_feature[played]] = array[played]
         if not np.array_equal(by_arm[self.arm_of_feature[played]], array[played], equal_nan=True):
             raise ValueError(f"{what} must be the same for all columns of a group")
-        decoys = by_arm[self.arm_of_feature[self.decoy_of]]
-        return np.concatenate([np.tile(by_arm, 1 + self.n_copies), decoys])
+        return np.tile(by_arm, 1 + self.n_copies)
 
-    def columns(
-        self, feature_of: NDArray[np.int64], decoy_columns: NDArray[np.int64] | None = None
-    ) -> ArmColumns:
-        """The columns of the arms, from the feature of each column and the decoys' columns."""
+    def columns(self, feature_of: NDArray[np.int64]) -> ArmColumns:
+        """The columns of the arms without decoys, from the feature of each column."""
         arm_of_column = self.arm_of_feature[feature_of]
         order = np.argsort(arm_of_column, kind="stable")
         n_always = int(np.count_nonzero(arm_of_column < 0))
         sizes = np.bincount(arm_of_column[arm_of_column >= 0], minlength=self.n_candidates)
-        if decoy_columns is None:
-            decoy_columns = np.empty(0, dtype=np.int64)
-        sizes = np.concatenate([[0], sizes, np.ones(decoy_columns.size, dtype=np.int64)])
-        return ArmColumns(
-            starts=np.cumsum(sizes),
-            columns=np.concatenate([order[n_always:], decoy_columns]),
-            always=order[:n_always],
-        )
+        played = order[n_always:]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        return ArmColumns(starts=starts, columns=played, always=order[:n_always])
 
 
 def lay_out_arms(
     names: Sequence[str],
     groups: Groups = None,
     always_include: Sequence[Any] | None = None,
-    decoyed: NDArray[np.bool_] | None = None,
+    *,
     n_copies: int = 0,
 ) -> ArmLayout:
     """Make arms of features.
 
     Parameters
     ----------
-    decoyed : bool array, optional
-        Features that get a decoy, unless they are always included.
     n_copies : int, default=0
         Decoys of every arm.
 
@@ -218,7 +211,6 @@ def lay_out_arms(
         raise ValueError("always_include holds every column: there is nothing left to select")
     used = np.unique(arm_of_feature[~always])
     arm_of_feature[~always] = np.searchsorted(used, arm_of_feature[~always])
-    decoyed = np.zeros(n, dtype=np.bool_) if decoyed is None else decoyed & ~always
     return ArmLayout(
         names=names,
         arm_of_feature=arm_of_feature,
@@ -227,14 +219,13 @@ def lay_out_arms(
             for first, label in label_of.items()
             if first in used
         },
-        decoy_of=np.flatnonzero(decoyed),
         n_copies=n_copies,
     )
 
 
 def decoy_name(name: str) -> str:
     """Name of the decoy of a feature."""
-    return f"knockoff of {name}"
+    return f"decoy of {name}"
 
 
 def _group_features(

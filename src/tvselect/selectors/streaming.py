@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
-import math
-import warnings
 from collections.abc import Callable, Sequence
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_scalar
 from sklearn.utils.validation import validate_data
 
-from tvselect.bandit import engine
 from tvselect.bandit.journal import SqliteJournal
 from tvselect.bandit.oracle import MEDIAN_MODEL_COST
 from tvselect.bandit.stopping import StoppingRule, StopReason
-from tvselect.inputs import InputError, OutcomeReader
+from tvselect.inputs import OutcomeReader
 from tvselect.rewards import Reward
-from tvselect.runners import Runner, open_runner, opened
-from tvselect.selectors.base import as_reward, check_count, warn_of_interrupt
-from tvselect.selectors.batches import BatchCursor, StreamScorer, StreamState, known_batches
-from tvselect.selectors.encoding import StreamEncoder
+from tvselect.runners import open_runner
+from tvselect.selectors.base import as_reward
 from tvselect.selectors.features import is_frame
-from tvselect.selectors.game import progress_bar, set_up_game
-from tvselect.selectors.layout import Groups, lay_out_arms
+from tvselect.selectors.layout import Groups
+from tvselect.selectors.stream_fit import StreamFit
 from tvselect.selectors.support import BanditSelector
-from tvselect.sources import ArraySource, Batch, Source, open_source
+from tvselect.sources import ArraySource, open_source
 
 
-class StreamingThompsonSelector(BanditSelector):
+class StreamingThompsonSelector(StreamFit, BanditSelector):
     """Select variables by Thompson sampling, one play per batch of rows (Liu and Rockova 2021).
 
-    For tables with many rows, files larger than memory and data that arrives. A batch reads
-    only the columns that are played.
+    For tables with many rows, files larger than memory and data that arrives. Every variable
+    is played together with a decoy, a copy that knows nothing of the outcome; how often it
+    beats that copy is evidence which may be looked at after every batch: at any moment, and
+    at whatever moment one stops, the expected share of false ones among the selected
+    variables is at most ``max_fdr``. Every row is evidence once; later rounds over the same
+    rows are played, but prove nothing more.
 
     Parameters
     ----------
@@ -48,7 +45,8 @@ class StreamingThompsonSelector(BanditSelector):
         Passes over the data. The first reads it in order, each later one resamples the
         rows with replacement. None goes on until ``patience`` or ``time_limit`` ends it.
     patience : int, optional
-        Stop when the selected set has not changed for that many plays.
+        Stop when the set of variables above their threshold has not changed for that many
+        plays.
     time_limit : float, optional
         Stop after that many seconds.
     cost : float or array, default=(sqrt(5) - 1) / 2
@@ -57,14 +55,21 @@ class StreamingThompsonSelector(BanditSelector):
     prior : (float, float) or (array, array), default=(1.0, 1.0)
     groups : mapping or sequence, optional
     always_include : sequence, optional
-    decoys : {"knockoffs"} or None
-        "knockoffs" adds a second-order Gaussian knockoff of every numeric column, as an arm
-        that can never be selected. Decoys that pass the threshold say how many of the
-        selected variables may be false. Every batch then reads all numeric columns.
+    max_fdr : float or None, default=0.1
+        The largest expected share of false discoveries among the selected variables. None is
+        the paper's median rule: all variables above their threshold, without decoys.
+    decoys : {"auto", "knockoffs", "shuffled"} or None, default="auto"
+        What variables have to beat. "knockoffs" keep the correlations with the other columns,
+        so that a column that merely stands in for a signal does not win; every batch then
+        reads all numeric columns. "shuffled" are the columns with the rows of the batch
+        shuffled: they are fair to columns that are independent of the signals, and see
+        nothing of stand-ins. Text columns have shuffled decoys either way. "auto" is
+        knockoffs up to 2,000 numeric columns. None is ``max_fdr=None``.
     discount : float, optional
         In (0, 1]: what is left of an arm's earlier payoffs when it is played again. Below 1
         a variable whose role ends is dropped, and one that gains a role is found; the
-        memory is about ``1 / (1 - discount)`` plays. None forgets nothing.
+        memory is about ``1 / (1 - discount)`` plays. None forgets nothing. Evidence does not
+        fade: selected is what was proven to have had a role, and is above its threshold now.
     family : {"auto", "gaussian", "probit"}, default="auto"
         Continuous or two-class outcome; "auto" decides with the whole of ``y`` in ``fit``,
         else with the first batch that has more than one value.
@@ -94,13 +99,32 @@ class StreamingThompsonSelector(BanditSelector):
 chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_, feature_names_in_
         As in :class:`ThompsonSelector`. ``n_plays_`` counts batches, also skipped ones: a
         batch with a single class is passed over and counted in ``history_.n_skipped``.
+    e_values_ : float64 array
+        By feature the evidence for it: 1 before anything is known, and under no stopping rule
+        expected to be above 1 for a variable that plays no role. Averaged over chains; NaN
+        without decoys and for features that are always included, like the next two.
+    q_values_ : float64 array
+        By feature the smallest ``max_fdr`` at which it is selected (e-BH).
+    selected_since_ : int64 array
+        By feature after how many batches it was selected for good; -1 for the others.
+    expected_false_ : float
+        The largest expected number of false ones among the selected: their number times
+        their largest q-value; NaN without decoys.
     decoy_probabilities_ : float64 array
         Inclusion probabilities of the decoys, in the order of ``history_.decoy_of``.
-    n_decoys_selected_ : int
-        Decoys that were played and passed the threshold.
-    false_discovery_share_ : float
-        Estimated share of false discoveries among the selected variables that have a decoy:
-        decoys that passed, over variables that passed, at most 1; NaN without decoys.
+
+    Notes
+    -----
+    A variable wins where it is paid and its decoy is not. With ``w`` wins and ``l`` losses on
+    batches of new rows its e-value is ``2^(w+l+1) B(w+1, l+1) P[Beta(w+1, l+1) > 1/2]``; the
+    selected variables are those of e-BH [1]_. The guarantee needs decoys that are
+    exchangeable with the columns of no role: see ``decoys``. Some ten to twenty wins are
+    needed for a variable to be selected, so the stream must have more batches than that.
+
+    References
+    ----------
+    .. [1] Xu, Z., Wang, R. and Ramdas, A. (2021). A unified framework for bandit multiple
+       testing. *NeurIPS*.
 
     Examples
     --------
@@ -132,7 +156,8 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         prior: tuple[float | ArrayLike, float | ArrayLike] = (1.0, 1.0),
         groups: Groups = None,
         always_include: Sequence[Any] | None = None,
-        decoys: Literal["knockoffs"] | None = None,
+        max_fdr: float | None = 0.1,
+        decoys: Literal["auto", "knockoffs", "shuffled"] | None = "auto",
         discount: float | None = None,
         family: Literal["auto", "gaussian", "probit"] = "auto",
         n_chains: int = 1,
@@ -153,6 +178,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         self.prior = prior
         self.groups = groups
         self.always_include = always_include
+        self.max_fdr = max_fdr
         self.decoys = decoys
         self.discount = discount
         self.family = family
@@ -254,127 +280,8 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
             if is_new and hasattr(self, "_game"):
                 del self._game
             raise
-        self._read_off(StopReason.BATCHES)
+        self._read_off(StopReason.BATCHES, None)
         return self
-
-    def _play_source(self, source: Source, outcomes: OutcomeReader) -> StreamingThompsonSelector:
-        """Play on all batches of a source that were not played yet."""
-        self._check_parameters()
-        reward = as_reward(self.reward)
-        if self.batch_size < reward.min_rows:
-            raise InputError(
-                f"batches of {self.batch_size} rows are too small: {type(reward).__name__} needs "
-                f"at least {reward.min_rows}",
-                "take more rows with {batch_size}",
-            )
-        if not source.can_repeat and self.n_rounds != 1:
-            raise ValueError(
-                f"n_rounds={self.n_rounds}, but this stream can be read only once: use n_rounds=1"
-            )
-        rule = StoppingRule(None, self.patience, self.time_limit)
-        with opened(self.runner, self.n_jobs) as runner:
-            self._begin(source, outcomes, int(self.batch_size), n_workers=runner.n_workers)
-            game = self._game
-            with game.journal:
-                cursor = BatchCursor(
-                    source,
-                    int(self.batch_size),
-                    game.header.entropy,
-                    known_batches(source, int(self.batch_size), game.journal),
-                )
-                try:
-                    reason = self._play_batches(source, cursor, runner, rule)
-                except BaseException:
-                    if game.chains.n_plays:
-                        self._read_off(StopReason.ERROR)
-                    raise
-        self._read_off(reason)
-        warn_of_interrupt(reason, stacklevel=3)
-        if 0 < self.n_plays_ == self.history_.n_skipped:
-            warnings.warn(
-                "every batch was skipped: too few rows, or y is constant, in each of them",
-                RuntimeWarning,
-                stacklevel=3,
-            )
-        return self
-
-    def _begin(
-        self,
-        source: Source,
-        outcomes: OutcomeReader,
-        batch_size: int | None,
-        *,
-        n_workers: int = 1,
-    ) -> None:
-        """Set up the game and the stream, from the journal if it holds plays already."""
-        reward, names = as_reward(self.reward), source.names
-        has_decoys = self.decoys is not None
-        decoyed = ~source.categorical if has_decoys else None
-        layout = lay_out_arms(names, self.groups, self.always_include, decoyed)
-        identity = {
-            "data": source.identity() if batch_size and self.journal is not None else None,
-            "batch_size": batch_size,
-            "names": names,
-            "family": self.family,
-        }
-        game = set_up_game(
-            self,
-            layout,
-            reward,
-            identity=identity,
-            n_workers=n_workers,
-            discount=1.0 if self.discount is None else float(self.discount),
-        )
-        encoder = StreamEncoder(
-            names, source.categorical, decoys=has_decoys, max_cuts=reward.max_cuts
-        )
-        stream = StreamState(reward, layout, encoder, outcomes, game.header.entropy)
-        try:
-            stream.restore(game.journal)
-        except BaseException:
-            game.journal.close()
-            raise
-        self._game, self._stream, self._by_parts = game, stream, batch_size is None
-
-    def _play_batches(
-        self,
-        source: Source,
-        batches: Callable[[int], Batch | None],
-        runner: Runner,
-        rule: StoppingRule,
-    ) -> StopReason | None:
-        """Play on batches until the rule says stop."""
-        self._stream.refuse_other_kinds(source)
-        game, total = self._game, None
-        if isinstance(batches, BatchCursor) and batches.n_batches and self.n_rounds:
-            total = batches.n_batches * self.n_rounds
-        scorer = StreamScorer(
-            self._stream,
-            batches,
-            runner=runner,
-            n_chains=len(game.chains),
-            n_rounds=self.n_rounds,
-            journal=game.journal,
-        )
-        bar = progress_bar(game, total=total, unit="batches", verbose=self.verbose)
-        with scorer, bar as watch:
-            return engine.play(game.chains, scorer, game.journal, rule, watch)
-
-    def _read_off(self, reason: StopReason | None) -> None:
-        """What was found so far."""
-        self._conclude(
-            self._game,
-            reason,
-            is_stream=True,
-            # Without a journal the data of a stream is not hashed.
-            fingerprint=None if self.journal is None else self._game.header.fingerprint,
-            n_rounds=None if self._by_parts else self.n_rounds,
-            batch_size=None if self._by_parts else int(self.batch_size),
-        )
-        history = self.history_
-        self.decoy_probabilities_ = history.means()[history.layout.n_candidates :]
-        self.n_decoys_selected_ = history.n_decoys_selected
-        self.false_discovery_share_ = history.false_discovery_share
 
     def _array_source(self, X: Any, y: Any, *, reset: bool) -> ArraySource:
         self._refuse_no_target(y)
@@ -382,19 +289,3 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
             validate_data(self, X, reset=reset, skip_check_array=True)
             return ArraySource(X, y)
         return ArraySource(validate_data(self, X, reset=reset, ensure_all_finite=False), y)
-
-    def _check_parameters(self) -> None:
-        check_scalar(self.batch_size, "batch_size", Integral, min_val=1)
-        check_count(self.n_rounds, "n_rounds")
-        self._check_shared()
-        if self.n_rounds is None and self.patience is None and self.time_limit is None:
-            raise ValueError("n_rounds=None never ends: set patience or time_limit")
-        if self.decoys not in (None, "knockoffs"):
-            raise ValueError(f"decoys must be 'knockoffs' or None, got {self.decoys!r}")
-        if self.discount is not None:
-            check_scalar(
-                self.discount, "discount", Real, min_val=0.0, max_val=1.0,
-                include_boundaries="right",
-            )  # fmt: skip
-            if math.isnan(self.discount):
-                raise ValueError("discount must be a number in (0, 1], got nan")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +15,14 @@ from tvselect.selectors.layout import decoy_name
 from tvselect.sources import Batch
 from tvselect.trees import Cuts
 
+DecoyKind = Literal["knockoffs", "shuffled"]
+
 
 @dataclass(frozen=True)
 class ColumnEncoding:
     """How features become columns: numbers as they are, one 0/1 column per category.
 
-    Columns from ``n_columns`` on are decoys: the knockoffs of ``decoy_of``.
+    Column ``n_columns + c`` is the decoy of column ``c``.
 
     Attributes
     ----------
@@ -32,10 +35,9 @@ class ColumnEncoding:
     categorical : bool array
         By feature.
     cuts : Cuts
-        Of all columns, decoys included.
-    decoy_of : int64 array
-        The features that have a decoy.
+        Of the columns; a decoy has those of its column.
     knockoffs : Knockoffs or None
+        Of all numeric features; None where decoys are shuffled rows, or there are none.
     """
 
     names: tuple[str, ...]
@@ -43,7 +45,6 @@ class ColumnEncoding:
     levels: NDArray[np.str_]
     categorical: NDArray[np.bool_]
     cuts: Cuts
-    decoy_of: NDArray[np.int64]
     knockoffs: Knockoffs | None
 
     @property
@@ -52,9 +53,8 @@ class ColumnEncoding:
         return self.feature_of.size
 
     def column_names(self, columns: NDArray[np.int64]) -> tuple[str, ...]:
-        """Names of columns: that of the feature, or of the knockoff."""
-        features = np.concatenate([self.feature_of, self.decoy_of])[columns]
-        names = (self.names[j] for j in features)
+        """Names of columns: that of the feature, or of its decoy."""
+        names = (self.names[j] for j in self.feature_of[columns % self.n_columns])
         is_decoy = columns >= self.n_columns
         return tuple(decoy_name(n) if d else n for n, d in zip(names, is_decoy, strict=True))
 
@@ -62,33 +62,55 @@ class ColumnEncoding:
         self,
         batch: Batch,
         columns: NDArray[np.int64],
-        key: int,
+        rng: np.random.Generator,
         unknown: float = np.nan,
     ) -> NDArray[np.float64]:
         """Some columns of a batch (rows, columns); only their features are read.
 
         Columns of a category hold ``unknown`` where a label is new. Knockoffs look at all
-        numeric features, so that a batch with a decoy reads them all. They are a function of
-        the row and the ``key``: a row that comes again in a later round has the same decoys,
-        which can fit its outcome by chance just as the row itself can.
+        numeric features, so that a batch with one of them reads these all. Other decoys are
+        the columns with rows changing places two by two, the same ones for all columns.
         """
-        out = np.empty((batch.n_rows, columns.size), order="F")
+        wanted, place = np.unique(columns % self.n_columns, return_inverse=True)
+        seen = self._read(batch, wanted, unknown)
         is_decoy = columns >= self.n_columns
-        features = self.feature_of[np.where(is_decoy, 0, columns)]
-        numbers = np.flatnonzero(~is_decoy & ~self.categorical[features])
+        if not is_decoy.any():
+            return np.asfortranarray(seen[:, place])
+        copies = seen[_in_pairs(batch.n_rows, rng)]
+        features = self.feature_of[wanted]
+        is_number = ~self.categorical[features]
+        if self.knockoffs is not None and is_number.any():
+            numbers = np.flatnonzero(~self.categorical)
+            originals = np.asarray(batch.numbers(numbers), dtype=np.float64)
+            names = [self.names[j] for j in numbers]
+            refuse_nonfinite(originals, names, takes_missing=True, takes_empty=True)
+            drawn = self.knockoffs.draw(originals, rng)[0]
+            copies[:, is_number] = drawn[:, np.searchsorted(numbers, features[is_number])]
+        both = np.concatenate([seen, copies], axis=1)
+        return np.asfortranarray(both[:, place + wanted.size * is_decoy])
+
+    def _read(
+        self, batch: Batch, columns: NDArray[np.int64], unknown: float
+    ) -> NDArray[np.float64]:
+        out = np.empty((batch.n_rows, columns.size))
+        features = self.feature_of[columns]
+        numbers = np.flatnonzero(~self.categorical[features])
         if numbers.size:
             out[:, numbers] = batch.numbers(features[numbers])
-        for feature in np.unique(features[~is_decoy & self.categorical[features]]):
-            places = np.flatnonzero(~is_decoy & (features == feature))
+        for feature in np.unique(features[self.categorical[features]]):
+            places = np.flatnonzero(features == feature)
             codes = codes_of(batch.labels(int(feature)), self.levels[columns[places]])
             out[:, places] = one_hot(codes, places.size, unknown)
-        if is_decoy.any():
-            assert self.knockoffs is not None
-            originals = np.asarray(batch.numbers(self.decoy_of), dtype=np.float64)
-            names = [self.names[j] for j in self.decoy_of]
-            refuse_nonfinite(originals, names, takes_missing=True, takes_empty=True)
-            wanted = columns[is_decoy] - self.n_columns
-            out[:, is_decoy] = self.knockoffs.draw(originals, np.random.default_rng(key))[
-                0, :, wanted
-            ].T
         return out
+
+
+def _in_pairs(n_rows: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """A permutation of rows that is its own inverse: which is the copy cannot be told."""
+    order = rng.permutation(n_rows)
+    half = n_rows // 2
+    permutation = np.arange(n_rows)
+    permutation[order[:half]], permutation[order[half : 2 * half]] = (
+        order[half : 2 * half],
+        order[:half],
+    )
+    return permutation

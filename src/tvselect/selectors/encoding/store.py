@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tvselect.decoys import restore_knockoffs, store_knockoffs
 from tvselect.inputs import Numbered
 from tvselect.inputs.npz import check_types, read_arrays
-from tvselect.selectors.encoding.columns import ColumnEncoding
+from tvselect.selectors.encoding.columns import ColumnEncoding, DecoyKind
 from tvselect.selectors.encoding.stream import StreamEncoder
 from tvselect.trees import Cuts
 from tvselect.trees.bins import MOST_CUTS
@@ -22,6 +22,7 @@ STORED = {
     "knockoffs": "|u1",
 }  # fmt: skip
 
+KINDS: tuple[DecoyKind | None, ...] = (None, "knockoffs", "shuffled")
 CUTS = ("n_cuts", "low", "step", "starts", "halfway")
 
 
@@ -29,7 +30,8 @@ def store_encoder(encoder: StreamEncoder) -> bytes:
     """All that a resumed run needs to go on."""
     assert encoder.encoding is not None
     e = encoder.encoding
-    seen = [encoder.decoys, encoder.max_cuts, encoder.n_batches, encoder.n_rows]
+    kind = KINDS.index(encoder.decoys)
+    seen = [kind, encoder.max_cuts, encoder.n_batches, encoder.n_rows]
     arrays: dict[str, Any] = {
         "names": np.array(encoder.names, dtype=np.str_),
         "categorical": encoder.categorical,
@@ -68,17 +70,16 @@ def restore_encoder(blob: bytes) -> StreamEncoder:
     check_types(arrays, STORED)
     _demand(arrays["settings"].size == 4, "settings")
     names = tuple(map(str, arrays["names"]))
-    decoys, max_cuts, n_batches, n_rows = map(int, arrays["settings"])
-    _demand(decoys in (0, 1) and min(max_cuts, n_batches, n_rows) >= 1, "settings")
-    encoder = StreamEncoder(names, arrays["categorical"], decoys=bool(decoys), max_cuts=max_cuts)
+    kind, max_cuts, n_batches, n_rows = map(int, arrays["settings"])
+    _demand(0 <= kind < len(KINDS) and min(max_cuts, n_batches, n_rows) >= 1, "settings")
+    encoder = StreamEncoder(names, arrays["categorical"], decoys=KINDS[kind], max_cuts=max_cuts)
     encoder.n_batches, encoder.n_rows = n_batches, n_rows
     _check_columns(names, arrays)
-    decoy_of = np.flatnonzero(~encoder.categorical) if decoys else np.empty(0, dtype=np.int64)
-    _check_cuts(arrays, arrays["feature_of"].size + decoy_of.size)
+    _check_cuts(arrays, arrays["feature_of"].size)
     knockoffs = None
-    if decoys:
+    if encoder.decoys == "knockoffs" and encoder.has_numbers:
         knockoffs = restore_knockoffs(arrays["knockoffs"].tobytes())
-        _demand(knockoffs.rest.size == decoy_of.size, "knockoffs")
+        _demand(knockoffs.rest.size == np.count_nonzero(~encoder.categorical), "knockoffs")
     n_columns = arrays["n_cuts"].size
     cuts = {name: arrays[name] for name in CUTS}
     encoder.encoding = ColumnEncoding(
@@ -87,7 +88,6 @@ def restore_encoder(blob: bytes) -> StreamEncoder:
         levels=arrays["levels"],
         categorical=encoder.categorical,
         cuts=Cuts(**cuts, names=Numbered(n_columns)),
-        decoy_of=decoy_of,
         knockoffs=knockoffs,
     )
     if not encoder.is_full:

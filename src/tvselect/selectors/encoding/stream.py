@@ -19,7 +19,7 @@ from tvselect.decoys import Knockoffs
 from tvselect.inputs import Table
 from tvselect.inputs.finite import refuse_nonfinite
 from tvselect.inputs.text import encode_text
-from tvselect.selectors.encoding.columns import ColumnEncoding
+from tvselect.selectors.encoding.columns import ColumnEncoding, DecoyKind
 from tvselect.selectors.features import read_features
 from tvselect.sources import Batch
 from tvselect.trees import bin_table
@@ -34,8 +34,8 @@ class StreamEncoder:
     ----------
     names : tuple of str
     categorical : bool array
-    decoys : bool
-        Whether numeric features get a knockoff.
+    decoys : {"knockoffs", "shuffled"} or None
+        What decoys of columns are made of.
     max_cuts : int
 
     Attributes
@@ -52,7 +52,7 @@ class StreamEncoder:
         names: tuple[str, ...],
         categorical: NDArray[np.bool_],
         *,
-        decoys: bool = False,
+        decoys: DecoyKind | None = None,
         max_cuts: int = 100,
     ) -> None:
         self.names, self.categorical = names, categorical
@@ -68,8 +68,17 @@ class StreamEncoder:
         """Whether the encoding stays as it is."""
         return self.n_rows >= HEAD_ROWS
 
-    def see(self, batch: Batch, decoy_key: int) -> ColumnEncoding:
-        """Take in a batch while there is room, and settle the encoding anew."""
+    @property
+    def has_numbers(self) -> bool:
+        """Whether there are numbers to estimate knockoffs from."""
+        return self.n_rows > 1 and not self.categorical.all()
+
+    def see(self, batch: Batch, *, is_new: bool = True) -> ColumnEncoding:
+        """Take in a batch while there is room, and settle the encoding anew.
+
+        Rows that come again in a later round tell nothing new of the columns' correlations:
+        knockoffs stay as they are.
+        """
         # New lists, so that a copy of the encoder stays as it was.
         numbers = np.asarray(batch.numbers(np.flatnonzero(~self.categorical)))
         self.held_numbers = [*self.held_numbers, numbers]
@@ -81,12 +90,12 @@ class StreamEncoder:
         ]
         self.n_rows += batch.n_rows
         self.n_batches += 1
-        self.encoding = self._settle(decoy_key)
+        self.encoding = self._settle(is_new)
         if self.is_full:
             self.held_numbers, self.held_labels = [], []
         return self.encoding
 
-    def _settle(self, decoy_key: int) -> ColumnEncoding:
+    def _settle(self, is_new: bool) -> ColumnEncoding:
         numbers = np.concatenate(self.held_numbers).astype(np.float64)
         self._refuse_infinite(numbers)
         texts = [encode_text(np.concatenate(pieces)) for pieces in self.held_labels]
@@ -95,12 +104,10 @@ class StreamEncoder:
         levels_of = iter([text.levels or ("",) for text in texts])
         levels = [next(levels_of) if is_text else ("",) for is_text in self.categorical]
         self._warn_of_empty(X, feature_of)
-        decoy_of = np.empty(0, dtype=np.int64)
         knockoffs = None
-        if self.decoys:
-            decoy_of = np.flatnonzero(~self.categorical)
-            knockoffs = Knockoffs.estimate(numbers)
-            X = np.column_stack([X, knockoffs.draw(numbers, np.random.default_rng(decoy_key))[0]])
+        if self.decoys == "knockoffs" and self.has_numbers:
+            before = self.encoding.knockoffs if self.encoding else None
+            knockoffs = Knockoffs.estimate(numbers) if is_new or before is None else before
         X[:, np.isnan(X).all(axis=0)] = 0.0
         return ColumnEncoding(
             names=self.names,
@@ -108,7 +115,6 @@ class StreamEncoder:
             levels=np.array(list(chain.from_iterable(levels)), dtype=np.str_),
             categorical=self.categorical,
             cuts=bin_table(X, max_cuts=self.max_cuts).cuts,
-            decoy_of=decoy_of,
             knockoffs=knockoffs,
         )
 

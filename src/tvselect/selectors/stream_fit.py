@@ -1,0 +1,237 @@
+"""How a stream is played: from a source to what was found, for the estimator."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from tvselect.bandit import engine
+from tvselect.bandit.stopping import StoppingRule, StopReason
+from tvselect.inputs import InputError, OutcomeReader
+from tvselect.inputs.scalars import check_scalar
+from tvselect.runners import Runner, opened
+from tvselect.selectors.base import BanditFit, as_reward, check_count, warn_of_interrupt
+from tvselect.selectors.batches import BatchCursor, StreamScorer, StreamState, known_batches
+from tvselect.selectors.encoding import DecoyKind, StreamEncoder
+from tvselect.selectors.evidence import Ledger, too_few
+from tvselect.selectors.game import Game, progress_bar, set_up_game
+from tvselect.selectors.layout import Groups, lay_out_arms
+from tvselect.sources import Batch, Source
+
+MOST_KNOCKOFFS = 2000
+"""Numeric columns up to which decoys are knockoffs by default."""
+
+
+class StreamFit(BanditFit):
+    """A fit to the batches of a stream; see :class:`tvselect.StreamingThompsonSelector`."""
+
+    batch_size: int
+    n_rounds: int | None
+    cost: Any
+    n_features_to_select: int | None
+    prior: Any
+    groups: Groups
+    always_include: Sequence[Any] | None
+    max_fdr: float | None
+    decoys: Literal["auto", "knockoffs", "shuffled"] | None
+    discount: float | None
+    n_jobs: int | None
+    runner: Any
+    window: int | Literal["auto"]
+    random_state: Any
+    journal: str | Path | None
+    verbose: int
+    _game: Game
+    _stream: StreamState
+    _ledger: Ledger | None
+    _by_parts: bool
+
+    def _play_source(self, source: Source, outcomes: OutcomeReader) -> Self:
+        """Play on all batches of a source that were not played yet."""
+        self._check_parameters()
+        reward = as_reward(self.reward)
+        if self.batch_size < reward.min_rows:
+            raise InputError(
+                f"batches of {self.batch_size} rows are too small: {type(reward).__name__} needs "
+                f"at least {reward.min_rows}",
+                "take more rows with {batch_size}",
+            )
+        if not source.can_repeat and self.n_rounds != 1:
+            raise ValueError(
+                f"n_rounds={self.n_rounds}, but this stream can be read only once: use n_rounds=1"
+            )
+        rule = StoppingRule(None, self.patience, self.time_limit)
+        with opened(self.runner, self.n_jobs) as runner:
+            self._begin(source, outcomes, int(self.batch_size), n_workers=runner.n_workers)
+            game = self._game
+            with game.journal:
+                cursor = BatchCursor(
+                    source,
+                    int(self.batch_size),
+                    game.header.entropy,
+                    known_batches(source, int(self.batch_size), game.journal),
+                )
+                warned = self._warn_of_too_few(
+                    cursor.n_batches, game.layout.n_candidates, stacklevel=3
+                )
+                try:
+                    reason = self._play_batches(source, cursor, runner, rule)
+                except BaseException:
+                    if game.chains.n_plays:
+                        self._read_off(StopReason.ERROR, cursor.n_batches)
+                    raise
+        self._read_off(reason, cursor.n_batches)
+        warn_of_interrupt(reason, stacklevel=3)
+        evidence, layout = self.history_.evidence, self.history_.layout
+        if reason is StopReason.ROUNDS and evidence and not warned and not self.support_.any():
+            n_passing = int(np.count_nonzero(self.history_.passing()[: layout.n_candidates]))
+            self._warn_of_too_few(evidence.n_batches, n_passing, stacklevel=3)
+        if 0 < self.n_plays_ == self.history_.n_skipped:
+            warnings.warn(
+                "every batch was skipped: too few rows, or y is constant, in each of them",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def _begin(
+        self,
+        source: Source,
+        outcomes: OutcomeReader,
+        batch_size: int | None,
+        *,
+        n_workers: int = 1,
+    ) -> None:
+        """Set up the game and the stream, from the journal if it holds plays already."""
+        reward, names = as_reward(self.reward), source.names
+        kind = self._decoy_kind(source)
+        layout = lay_out_arms(
+            names, self.groups, self.always_include, n_copies=int(kind is not None)
+        )
+        identity = {
+            "data": source.identity() if batch_size and self.journal is not None else None,
+            "batch_size": batch_size,
+            "names": names,
+            "family": self.family,
+            "decoy_kind": kind,
+        }
+        game = set_up_game(
+            self,
+            layout,
+            reward,
+            identity=identity,
+            n_workers=n_workers,
+            discount=1.0 if self.discount is None else float(self.discount),
+            in_pairs=kind is not None,
+        )
+        encoder = StreamEncoder(names, source.categorical, decoys=kind, max_cuts=reward.max_cuts)
+        stream = StreamState(reward, layout, encoder, outcomes, game.header.entropy)
+        try:
+            stream.restore(game.journal)
+        except BaseException:
+            game.journal.close()
+            raise
+        self._game, self._stream, self._by_parts = game, stream, batch_size is None
+        self._ledger = None
+        if kind is not None:
+            assert self.max_fdr is not None
+            self._ledger = Ledger(layout.n_candidates, len(game.chains), float(self.max_fdr))
+
+    def _decoy_kind(self, source: Source) -> DecoyKind | None:
+        """What decoys are made of."""
+        if self.max_fdr is None or self.decoys is None:
+            return None
+        if self.decoys != "auto":
+            return self.decoys
+        n_numbers = int(np.count_nonzero(~source.categorical))
+        return "knockoffs" if n_numbers <= MOST_KNOCKOFFS else "shuffled"
+
+    def _play_batches(
+        self,
+        source: Source,
+        batches: Callable[[int], Batch | None],
+        runner: Runner,
+        rule: StoppingRule,
+    ) -> StopReason | None:
+        """Play on batches until the rule says stop."""
+        self._stream.refuse_other_kinds(source)
+        game, total = self._game, None
+        if isinstance(batches, BatchCursor) and batches.n_batches and self.n_rounds:
+            total = batches.n_batches * self.n_rounds
+        scorer = StreamScorer(
+            self._stream,
+            batches,
+            runner=runner,
+            n_chains=len(game.chains),
+            n_rounds=self.n_rounds,
+            journal=game.journal,
+        )
+        bar = progress_bar(game, total=total, unit="batches", verbose=self.verbose)
+        with scorer, bar as watch:
+            return engine.play(game.chains, scorer, game.journal, rule, watch)
+
+    def _read_off(self, reason: StopReason | None, n_fresh: int | None) -> None:
+        """What was found so far; batches from number ``n_fresh`` on have rows seen before."""
+        game, ledger, evidence = self._game, self._ledger, None
+        if ledger is not None:
+            ledger.follow(game.journal, n_fresh)
+            evidence = ledger.evidence()
+        self._conclude(
+            game,
+            reason,
+            evidence=evidence,
+            is_stream=True,
+            # Without a journal the data of a stream is not hashed.
+            fingerprint=None if self.journal is None else self._game.header.fingerprint,
+            n_rounds=None if self._by_parts else self.n_rounds,
+            batch_size=None if self._by_parts else int(self.batch_size),
+        )
+        history = self.history_
+        layout = history.layout
+        self.decoy_probabilities_ = history.means()[layout.n_candidates :]
+        self.e_values_ = np.full(len(layout.names), np.nan)
+        self.selected_since_ = np.full(len(layout.names), -1)
+        if evidence is not None:
+            self.e_values_ = layout.by_feature(evidence.e_values, np.nan)
+            self.selected_since_ = layout.by_feature(evidence.since, -1)
+
+    def _warn_of_too_few(self, n_batches: int | None, n_likely: int, stacklevel: int) -> bool:
+        """Say that nothing can be selected, where it cannot."""
+        ledger = self._ledger
+        if ledger is None or n_batches is None:
+            return False
+        n_arms = self._game.layout.n_candidates
+        if text := too_few(n_batches, n_arms, ledger.max_fdr, n_likely):
+            warnings.warn(text, RuntimeWarning, stacklevel=stacklevel + 1)
+        return bool(text)
+
+    def _check_parameters(self) -> None:
+        check_scalar(self.batch_size, "batch_size", Integral, min_val=1)
+        check_count(self.n_rounds, "n_rounds")
+        self._check_shared()
+        if self.n_rounds is None and self.patience is None and self.time_limit is None:
+            raise ValueError("n_rounds=None never ends: set patience or time_limit")
+        if self.decoys not in (None, "auto", "knockoffs", "shuffled"):
+            raise ValueError(
+                f"decoys must be 'auto', 'knockoffs', 'shuffled' or None, got {self.decoys!r}"
+            )
+        if self.max_fdr is not None:
+            check_scalar(
+                self.max_fdr, "max_fdr", Real, min_val=0.0, max_val=1.0,
+                include_boundaries="neither",
+            )  # fmt: skip
+            if math.isnan(self.max_fdr):
+                raise ValueError("max_fdr must be a number between 0 and 1, got nan")
+        if self.discount is not None:
+            check_scalar(
+                self.discount, "discount", Real, min_val=0.0, max_val=1.0,
+                include_boundaries="right",
+            )  # fmt: skip
+            if math.isnan(self.discount):
+                raise ValueError("discount must be a number in (0, 1], got nan")
