@@ -170,7 +170,8 @@ def set_up_game(
         for k in range(settings.n_chains)
     )
     chains.follow(journal)
-    return Game(layout, reward, chains, journal, stored, settings.max_fdr)
+    max_fdr = settings.max_fdr if layout.n_copies else None
+    return Game(layout, reward, chains, journal, stored, max_fdr)
 
 
 def _begin(journal: MemoryJournal, header: Header, settings: GameSettings) -> Header:
