@@ -41,6 +41,7 @@ class Asked:
     #: Rows of a batch; None where they differ, or where there are no batches.
     batch_size: int | None = None
     n_rows: int | None = None  #: None for a stream, which does not count them
+    decoys: str | None = None  #: Their kind; None where none were played
 
 
 class ChainTotals(NamedTuple):
@@ -184,9 +185,21 @@ class History:
 
     @cached_property
     def intervals(self) -> FloatArray:
-        """95 % intervals of all arms (arms, 2), of all chains together."""
-        a, b = self.posterior()
+        """95 % intervals of the arms that can be selected (arms, 2), of all chains together."""
+        return self.intervals_of(np.arange(self.layout.n_candidates))
+
+    def intervals_of(self, arms: NDArray[np.int64]) -> FloatArray:
+        """95 % intervals of some arms (arms, 2), of all chains together."""
+        a, b = (values[arms] for values in self.posterior())
         return np.column_stack([betaincinv(a, b, q) for q in INTERVAL])
+
+    def leading_decoys(self, most: int, chain: int | None = None) -> NDArray[np.int64]:
+        """The played decoys of the highest inclusion probabilities, in falling order."""
+        n = self.layout.n_candidates
+        totals = self.totals if chain is None else self.totals[chain : chain + 1]
+        is_played = np.any([total.counts.times_played[n:] > 0 for total in totals], axis=0)
+        decoys = n + np.flatnonzero(is_played)
+        return decoys[np.argsort(-self.means(chain)[decoys], kind="stable")[:most]]
 
     def passing(self, chain: int | None = None) -> NDArray[np.bool_]:
         """Arms, decoys among them, that were played and are above their threshold."""

@@ -106,9 +106,28 @@ class ArmLayout:
         return int(self.arm_of_feature.max(initial=-1)) + 1
 
     @property
+    def first_features(self) -> NDArray[np.int64]:
+        """Of every arm that can be selected the first feature."""
+        arms, features = np.unique(self.arm_of_feature, return_index=True)
+        return features[arms >= 0]
+
+    @property
     def n_arms(self) -> int:
         """Number of arms, decoys included."""
         return self.n_candidates * (1 + self.n_copies) + self.decoy_of.size
+
+    @property
+    def n_decoys(self) -> int:
+        """Number of arms that can never be selected."""
+        return self.n_arms - self.n_candidates
+
+    def origins(self, decoys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The arms that some decoys are copies of, and the number of each copy, from 1."""
+        if self.n_copies:
+            copies, arms = np.divmod(decoys, self.n_candidates)
+            return arms, copies
+        arms = self.arm_of_feature[self.decoy_of[decoys - self.n_candidates]]
+        return arms, np.ones_like(arms)
 
     @property
     def decoy_names(self) -> tuple[str, ...]:

@@ -155,6 +155,7 @@ class ThompsonFit(BanditFit):
             fingerprint=game.header.fingerprint,
             n_plays=self.n_plays,
             n_rows=n_rows,
+            decoys=kind,
         )
         factors = None if data.decoys is None else data.decoys.factors
         self.claims_ = find_claims(self.history_, data.X, columns, factors)
