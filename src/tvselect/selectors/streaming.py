@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
@@ -132,7 +133,8 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         prior: tuple[float | ArrayLike, float | ArrayLike] = (1.0, 1.0),
         groups: Groups = None,
         always_include: Sequence[Any] | None = None,
-        decoys: Literal["knockoffs"] | None = None,
+        max_fdr: float | None = 0.1,
+        decoys: Literal["auto", "knockoffs"] | None = "auto",
         discount: float | None = None,
         family: Literal["auto", "gaussian", "probit"] = "auto",
         n_chains: int = 1,
@@ -153,6 +155,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         self.prior = prior
         self.groups = groups
         self.always_include = always_include
+        self.max_fdr = max_fdr
         self.decoys = decoys
         self.discount = discount
         self.family = family
@@ -308,7 +311,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
     ) -> None:
         """Set up the game and the stream, from the journal if it holds plays already."""
         reward, names = as_reward(self.reward), source.names
-        has_decoys = self.decoys is not None
+        has_decoys = self.decoys == "knockoffs"
         decoyed = ~source.categorical if has_decoys else None
         layout = lay_out_arms(names, self.groups, self.always_include, decoyed)
         identity = {
@@ -325,6 +328,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
             n_workers=n_workers,
             discount=1.0 if self.discount is None else float(self.discount),
         )
+        game = replace(game, max_fdr=None)
         encoder = StreamEncoder(
             names, source.categorical, decoys=has_decoys, max_cuts=reward.max_cuts
         )
@@ -389,7 +393,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         self._check_shared()
         if self.n_rounds is None and self.patience is None and self.time_limit is None:
             raise ValueError("n_rounds=None never ends: set patience or time_limit")
-        if self.decoys not in (None, "knockoffs"):
+        if self.decoys not in (None, "auto", "knockoffs"):
             raise ValueError(f"decoys must be 'knockoffs' or None, got {self.decoys!r}")
         if self.discount is not None:
             check_scalar(
