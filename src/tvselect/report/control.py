@@ -129,10 +129,9 @@ def describe_false(n_selected: int, control: Control) -> str:
     """
     if control.expected_false is None:
         return OFF
-    these = "Expected number of false ones among these " + f"{n_selected:,}: "
-    return f"{these}{control.expected_false:.2g}." + (
-        "" if control.max_fdr is not None else " No limit was set for it (error control is off)."
-    )
+    n = f"{n_selected:,}: {control.expected_false:.2g}."
+    off = "" if control.max_fdr is not None else " No limit was set: error control is off."
+    return f"Expected number of false ones among these {n}{off}"
 
 
 def describe_nothing(control: Control, best: Best | None, n_rows: int | None) -> list[str]:
@@ -154,7 +153,8 @@ def describe_nothing(control: Control, best: Best | None, n_rows: int | None) ->
             f"The best variable, {best.name}, has a q-value of {level(best.q_value)}; "
             f"{level(control.max_fdr)} or less was asked for."
         )
-        if control.highest is not None:
+        is_enough = control.n_copies * control.max_fdr >= 1  # to be the highest of all
+        if control.highest is not None and is_enough:
             said += [
                 f"It proved useful in {best.pi:.2f} of its plays, the best of "
                 f"{control.n_decoys:,} decoys in {control.highest:.2f}.",

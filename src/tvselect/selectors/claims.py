@@ -122,7 +122,8 @@ def _gather(
         arms = single[first : first + step]
         alike = np.abs(ranks @ ranks_of(column_of[arms]).T) >= ALIKE
         has_one = alike.any(axis=0)
-        rank_of_leader[arms[has_one]] = with_column[alike[:, has_one].argmax(axis=0)]
+        if has_one.any():
+            rank_of_leader[arms[has_one]] = with_column[alike[:, has_one].argmax(axis=0)]
     claim_of = np.where(rank_of_leader < leaders.size, rank_of_leader, claim_of)
     is_head = claim_of[leaders] == np.arange(leaders.size)
     # A leader that went to an earlier one hands on no followers of its own.
