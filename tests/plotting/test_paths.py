@@ -14,7 +14,7 @@ from tvselect.plotting import InclusionPathDisplay, inclusion_paths
 from tvselect.plotting.canvas import COLOURS, DEEP, RED
 
 CHANCES = [0.95, 0.9, 0.1, 0.05, 0.05, 0.1]
-SIGNALS = [0.95, 0.9, 0, 0, 0, 0]
+SIGNALS = [0.65, 0.6, 0, 0, 0, 0]
 
 
 def test_the_selected_are_highlighted_and_end_where_the_selector_says(fit):

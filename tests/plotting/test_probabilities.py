@@ -92,7 +92,7 @@ def test_one_decoy_of_each_has_no_number(stream):
 
 
 def test_decoys_that_do_not_rank_are_not_shown():
-    selector, _, _ = fit_signals([0, 0.95, 0, 0.9, 0, 0])
+    selector, _, _ = fit_signals([0, 0.65, 0, 0.6, 0, 0])
     assert set(top_arms(selector, 2).names) == {"c1", "c3"}
     assert top_arms(selector, 12).decoys.sum() == 5
 
@@ -112,14 +112,14 @@ def test_decoys_are_red_diamonds_and_counted():
 
 
 def test_the_highest_decoy_is_marked_even_where_none_is_shown():
-    selector, _, _ = fit_signals([0, 0.95, 0, 0.9, 0, 0])
+    selector, _, _ = fit_signals([0, 0.65, 0, 0.6, 0, 0])
     display = InclusionProbabilityDisplay.from_estimator(selector, top=2)
     assert not display.arms.decoys.any()
     assert display.highest_decoy == selector.history_.means()[6:].max()
 
 
 def test_q_values_stand_beside_their_variables():
-    selector, _, _ = fit_signals([0, 0.95, 0, 0.9, 0, 0])
+    selector, _, _ = fit_signals([0, 0.65, 0, 0.6, 0, 0])
     display = InclusionProbabilityDisplay.from_estimator(selector)
     display.figure_.canvas.draw()
     written = {round(text.get_position()[1]): text.get_text() for text in display.ax_.texts[:-1]}

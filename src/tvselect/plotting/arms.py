@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.selectors.findings import fitted_history
+
 if TYPE_CHECKING:
     from tvselect.selectors import StreamingThompsonSelector, ThompsonSelector
     from tvselect.selectors.history import History
@@ -46,20 +48,6 @@ class FittedArms(NamedTuple):
         """Some of the arms, in that order."""
         taken: list[Any] = [values[places] for values in self[1:]]
         return type(self)(tuple(self.names[place] for place in places), *taken)
-
-
-def fitted_history(selector: Fit) -> History:
-    """The read-out of a selector.
-
-    Raises
-    ------
-    sklearn.exceptions.NotFittedError
-    """
-    if not hasattr(selector, "history_"):
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(selector, "history_")
-    return selector.history_
 
 
 def fitted_arms(selector: Fit, most_decoys: int) -> FittedArms:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.plotting.arms import Highlight, find_arms, fitted_arms, fitted_history
+from tvselect.plotting.arms import Highlight, find_arms, fitted_arms
 from tvselect.plotting.canvas import (
     COLOURS,
     DARK,
@@ -20,6 +20,7 @@ from tvselect.plotting.canvas import (
     look,
 )
 from tvselect.plotting.labels import label_ends
+from tvselect.selectors.findings import fitted_history
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

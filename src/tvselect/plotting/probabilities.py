@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.plotting.arms import FittedArms, fitted_arms, fitted_history
+from tvselect.plotting.arms import FittedArms, fitted_arms
 from tvselect.plotting.canvas import (
     BLUE,
     DARK,
@@ -20,6 +20,7 @@ from tvselect.plotting.canvas import (
     legend_above,
 )
 from tvselect.plotting.labels import level, shorten
+from tvselect.selectors.findings import fitted_history
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,7 +16,7 @@ from tvselect.inputs import Table, as_generator, read_outcome, read_table
 from tvselect.inputs.outcome import Outcome, one_column
 from tvselect.inputs.seeds import RandomState
 from tvselect.inputs.table import open_table
-from tvselect.plotting.arms import FittedArms, decoy_name, fitted_arms, fitted_history
+from tvselect.plotting.arms import FittedArms, decoy_name, fitted_arms
 from tvselect.report.control import best_unselected, control_of, joint_claims, variable_name
 from tvselect.report.dependence import MOST_SHOWN, partial_dependence
 from tvselect.report.findings import (
@@ -29,6 +29,7 @@ from tvselect.report.findings import (
 )
 from tvselect.report.lookalikes import ALIKE, chance_level, find_lookalikes
 from tvselect.report.names import readable, shown
+from tvselect.selectors.findings import fitted_history
 from tvselect.selectors.history import History
 
 if TYPE_CHECKING:

@@ -75,9 +75,11 @@ def find_claims(
     means = np.where(history.times_played > 0, history.means(), 0.0)
     best = means.reshape(shape).max(axis=0)
     leaders = np.argsort(-best, kind="stable")[:MOST_LEADING]
-    heads, claim_of = _gather(
-        leaders[best[leaders] >= LEADING], partial(_specific_ranks, X, factors), arm_columns, shape[1]
-    )
+    leaders = leaders[best[leaders] >= LEADING]
+    if leaders.size == 0:
+        return ()
+    ranks_of = partial(_specific_ranks, X, factors)
+    heads, claim_of = _gather(leaders, ranks_of, arm_columns, shape[1])
     counts = _count_together(history, claim_of, heads.size)
     a, b = (np.broadcast_to(prior, layout.n_arms)[heads] for prior in history.prior)
     paid, unpaid = (n.reshape(-1, heads.size) for n in (counts.successes, counts.failures))

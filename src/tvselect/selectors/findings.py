@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from tvselect.selectors.base import BanditFit
+    from tvselect.selectors.history import History
 
 
 class FeatureFindings(NamedTuple):
@@ -30,7 +31,7 @@ class FeatureFindings(NamedTuple):
 
 def feature_findings(fit: BanditFit) -> FeatureFindings:
     """What a fit found, by rank, then by q-value and inclusion probability."""
-    history = fit.history_
+    history = fitted_history(fit)
     pi, q = fit.inclusion_probabilities_, fit.q_values_
     order = np.lexsort([-pi, q, fit.ranking_])
     claim = np.zeros(pi.size, dtype=np.int64)
@@ -53,6 +54,20 @@ def feature_findings(fit: BanditFit) -> FeatureFindings:
         if since is None
         else np.where(fit.support_, since, 0)[order].astype(np.int64),
     )
+
+
+def fitted_history(fit: BanditFit) -> History:
+    """The read-out of a fit.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+    """
+    if not hasattr(fit, "history_"):
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(fit, "history_")
+    return fit.history_
 
 
 def to_frame(fit: BanditFit) -> Any:
