@@ -7,7 +7,13 @@ from typing import Any
 
 from tvselect.plotting.labels import level, nudge_apart, shorten
 from tvselect.report.findings import Dependence, Findings, ReportedVariable
-from tvselect.report.sentences import describe_sizes, describe_trajectories, in_words, plural
+from tvselect.report.sentences import (
+    describe_sizes,
+    describe_trajectories,
+    in_words,
+    plural,
+    tried_together,
+)
 
 ROLE_COLOURS = {"selected": "var(--accent)", "unselected": "var(--other)", "decoy": "var(--decoy)"}
 ROLE_WORDS = {"selected": "selected", "unselected": "not selected", "decoy": "decoy"}
@@ -61,6 +67,7 @@ def sizes(findings: Findings) -> Chart:
     return {
         "rows": rows,
         "kinds": list(kinds),
+        "what": tried_together(findings, 2),
         "points": len(findings.steps) <= 2,
         "powers": [0, *(10**k for k in range(len(str(int(highest)))))],
         "unit": findings.unit,

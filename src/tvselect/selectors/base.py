@@ -84,7 +84,7 @@ class BanditFit(ABC):
         >>> X = np.random.default_rng(0).random((100, 5))
         >>> selector = ThompsonSelector(LassoReward(), n_plays=50, random_state=0)
         >>> frame = selector.fit(X, X[:, 3]).to_frame()
-        >>> frame.name.iloc[0], frame.index[0], bool(frame.selected.iloc[0])
+        >>> frame.name[3], int(frame.index[0]), bool(frame.selected[3])
         ('x3', 3, True)
         """
         return to_frame(self)
