@@ -12,9 +12,9 @@ from fuzz.targets.tables import CSV_TOKENS, csv_seeds
 from tvselect.bandit.stopping import StopReason
 from tvselect.inputs.facts import LeftOut, OutcomeProfile, ReadingMode, TableFacts
 from tvselect.records import to_json
+from tvselect.report.control import Best, Control, JointClaim
 from tvselect.report.findings import (
     About,
-    Decoys,
     Dependence,
     Findings,
     LookAlike,
@@ -37,9 +37,9 @@ ASKED = Asked(
     n_plays=500, patience=10, n_rows=12,
 )  # fmt: skip
 VARIABLES = [
-    VariableResult("x", True, 0.97, 0.9, 1.0, 40, ""),
-    VariableResult("text", True, 0.8, 0.6, 0.9, 40, "words"),
-    VariableResult("n", False, 0.1, 0.0, 0.3, 12, ""),
+    VariableResult("x", True, 0.05, 0.97, 0.9, 1.0, 40, 1, "", 80.0, 3),
+    VariableResult("text", True, 0.05, 0.8, 0.6, 0.9, 40, None, "words", 60.0, 5),
+    VariableResult("n", False, 1.0, 0.1, 0.0, 0.3, 12, 1, "", 0.5),
 ]
 
 
@@ -63,7 +63,7 @@ def sound_run() -> RunRecord:
         groups={"words": ("text",)}, facts=facts,
     )  # fmt: skip
     return RunRecord(
-        schema=1, version="0.1.0", versions={"python": "3.11.0"}, command="tvs select table.csv",
+        schema=2, version="0.1.0", versions={"python": "3.11.0"}, command="tvs select table.csv",
         created="2026-01-01T00:00:00+00:00", state="done", stop_reason=StopReason.PLAYS,
         n_plays=500, seconds=1.5, table_hash="00", fingerprint="01",
         settings=Settings(seed=3, iterations=50, patience=10), plan=plan, warnings=("one",),
@@ -75,17 +75,22 @@ def sound_findings() -> Findings:
     """What findings.json says of it."""
     shown = [
         ReportedVariable(v.name, "selected" if v.selected else "unselected", v.pi, v.low, v.high,
-                         0.5, v.times_played, int(v.selected), (), (0.5, v.pi))
+                         0.5, v.times_played, int(v.selected), v.q_value, v.e_value,
+                         v.selected_since, (), (0.5, v.pi))
         for v in VARIABLES
     ]  # fmt: skip
-    decoy = ReportedVariable("decoy of x", "decoy", 0.1, 0.0, 0.2, 0.5, 9, 0, (), (0.5, 0.1))
+    decoy = ReportedVariable(
+        "decoy 1 of x", "decoy", 0.1, 0.0, 0.2, 0.5, 9, 0, None, None, None, (), (0.5, 0.1)
+    )
     curve = ((0.0, 1.0), (0.1, 0.2), (0.0, 0.1), (0.2, 0.3))
     return Findings(
         title="What explains y?", target="y", outcome="two classes", classes=("no", "yes"),
         n_columns=3, n_variables=3, n_selected=2, n_unplayed=0,
         n_plays=500, n_skipped=0, n_chains=1, seconds=1.5,
         stop_reason=StopReason.PLAYS, asked=ASKED,
-        agreement=None, decoys=Decoys(1, 0, 0.0), variables=(*shown, decoy), always=("n",),
+        agreement=None, control=Control(0.1, 0.1, "shuffled", 30, 10, 0, 0.1),
+        claims=(JointClaim(("x", "n"), 2, 0.98, 0.05),), best=Best("n", 0.1, 1.0, 0.5),
+        variables=(*shown, decoy), always=("n",),
         steps=(0, 500), played=(2.0, 2.0), paid=(1.0, 2.0),
         dependence=(Dependence("x", (), *curve), Dependence("text", ("a", "b"), *curve)),
         dependence_note="by trees",
@@ -102,8 +107,8 @@ def make_folder(folder: Path) -> None:
         run = RunFolder(folder / name)
         run.path.mkdir()
         run.write_run(sound_run())
-        run.variables.write_text(to_csv(VARIABLES))
-        run.selected.write_text(to_csv(VARIABLES[:2]))
+        run.variables.write_text(to_csv(VARIABLES, of_stream=True))
+        run.selected.write_text(to_csv(VARIABLES[:2], of_stream=True))
         run.findings.write_text(sound_findings().to_json())
         run.journal.write_bytes(sound_journal())
 

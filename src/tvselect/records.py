@@ -56,13 +56,13 @@ def read_record(kind: type[Record], value: Any, where: str = "") -> Record:
 
     Examples
     --------
-    >>> from tvselect.report.findings import Decoys
-    >>> read_record(Decoys, {"n": 3, "n_passed": 1, "false_share": 0.5})
-    Decoys(n=3, n_passed=1, false_share=0.5)
-    >>> read_record(Decoys, {"n": "3", "n_passed": 1, "false_share": 0.5}, "decoys")
+    >>> from tvselect.report.findings import LookAlike
+    >>> read_record(LookAlike, {"name": "age", "correlation": 0.9, "pi": None})
+    LookAlike(name='age', correlation=0.9, pi=None)
+    >>> read_record(LookAlike, {"name": "age", "correlation": "0.9", "pi": None}, "alike")
     Traceback (most recent call last):
         ...
-    tvselect.records.RecordError: decoys.n is '3', not a whole number
+    tvselect.records.RecordError: alike.correlation is '0.9', not a number
     """
     read: Record = _read(kind, value, where)
     return read

@@ -32,9 +32,9 @@ class QuickFindings:
         return cls(content["title"])
 
 
-def quick_gather(history, X, y, *, title, target, about, notes, random_state):
+def quick_gather(fit, X, y, *, title, target, about, notes, random_state):
     assert X.n_rows == len(y)
-    assert tuple(X.names) == tuple(history.names)
+    assert tuple(X.names) == tuple(fit.history_.names)
     json.dumps(asdict(about))
     return QuickFindings(title)
 

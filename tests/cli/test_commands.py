@@ -37,11 +37,13 @@ class TestSelect:
             "report.html",
         }  # fmt: skip
         lines = (here / "tvs-t-1" / "selected.csv").read_text().splitlines()
-        assert lines[0] == "variable,selected,pi,low,high,times_played,group"
-        assert [line.split(",")[0] for line in lines[1:]] == names(found) == ["a", "b"]
+        assert lines[0] == "variable,selected,q_value,pi,low,high,times_played,claim,group"
+        assert [line.split(",")[0] for line in lines[1:]] == names(found)
+        assert set(names(found)) == {"a", "b"}
+        assert {line.split(",")[2] for line in lines[1:]} == {"0.05"}  # (1 + 0) / (10 * 2)
         assert len((here / "tvs-t-1" / "variables.csv").read_text().splitlines()) == 6
         kept = json.loads((here / "tvs-t-1" / "run.json").read_text())
-        assert kept["schema"] == 1
+        assert (kept["schema"], kept["settings"]["max_fdr"]) == (2, 0.1)
         assert kept["command"].startswith("tvs select ")
         assert kept["plan"]["columns"] == ["a", "b", "n1", "n2", "n3"]
         assert "What explains y?" in (here / "tvs-t-1" / "report.html").read_text()
@@ -68,7 +70,8 @@ class TestSelect:
     def test_piped_is_quiet(self, tvs, table):
         code, out, err = tvs("select", table, "-t", "y", *QUICK)
         assert (code, err) == (0, "")
-        assert [line.split("\t")[0] for line in out.splitlines()] == ["variable", "a", "b"]
+        assert out.splitlines()[0] == "variable\tq_value\tpi\tlow\thigh"
+        assert sorted(line.split("\t")[0] for line in out.splitlines()[1:]) == ["a", "b"]
 
     def test_patterns(self, answer, table):
         found = answer("select", table, "-t", "y", *QUICK, "--exclude", "n*,b")
@@ -124,6 +127,44 @@ class TestSelect:
         assert "drop --no-stream" in failure(
             "select", table, "-t", "y", "--no-stream", "--rounds", "2"
         )
+        line = failure("select", table, "-t", "y", "--decoys", "none")
+        assert "--max-fdr 0.1 cannot be kept with --decoys none" in line
+        assert "say --max-fdr none" in line
+
+    def test_error_control(self, answer, table):
+        found = answer("select", table, "-t", "y", *QUICK)
+        assert (found["max_fdr"], found["expected_false"], found["n_decoys"]) == (0.1, 0.1, 50)
+        assert 0 < found["highest_decoy"] < 1
+        assert [v["q_value"] for v in found["selected"]] == [0.05, 0.05]
+        claims = {tuple(claim["columns"]) for claim in found["claims"]}
+        assert {("a",), ("b",)} <= claims
+
+    def test_a_stricter_level_takes_more_decoys(self, answer, table):
+        found = answer("select", table, "-t", "y", *QUICK, "--max-fdr", "0.05")
+        assert (found["max_fdr"], found["n_decoys"]) == (0.05, 100)
+
+    def test_the_median_model(self, answer, table, here):
+        found = answer("select", table, "-t", "y", *QUICK, "--max-fdr", "none")
+        assert set(names(found)) == {"a", "b"}
+        for name in ("max_fdr", "expected_false", "highest_decoy"):
+            assert found[name] is None
+        assert found["n_decoys"] == 0
+        assert {v["q_value"] for v in found["selected"]} == {None}
+        assert json.loads((here / "tvs-t-1" / "run.json").read_text())["settings"][
+            "max_fdr"
+        ] is None  # fmt: skip
+        with_decoys = answer(
+            "select", table, "-t", "y", *QUICK, "--max-fdr", "none", "--decoys", "shuffled"
+        )
+        assert (with_decoys["max_fdr"], with_decoys["n_decoys"]) == (None, 50)
+        assert with_decoys["expected_false"] is not None
+
+    def test_noise(self, answer, here):
+        table = make_table()
+        y = np.random.default_rng(1).permutation(table["y"].to_numpy())
+        path = write(here / "noise.csv", table.set_column(5, "y", [y]))
+        found = answer("select", path, "-t", "y", *QUICK)
+        assert (found["selected"], found["expected_false"]) == ([], 0.0)
 
     def test_patience_and_time(self, answer, table):
         found = answer("select", table, "-t", "y", *QUICK, "--patience", "5")
@@ -166,7 +207,7 @@ class TestStream:
     def test_formats(self, suffix, answer, here):
         path = self.stream(here, suffix)
         found = answer("select", path, "-t", "y", *QUICK, "--stream", "--batch-size", "500")
-        assert (found["stream"], names(found)) == (True, ["a", "b"])
+        assert (found["stream"], sorted(names(found))) == (True, ["a", "b"])
         assert found["n_plays"] == 60
 
     def test_many_rows(self, answer, here, monkeypatch):
@@ -195,8 +236,10 @@ class TestStream:
 
     def test_decoys(self, answer, here):
         path = self.stream(here, ".csv")
-        found = answer("select", path, "-t", "y", *QUICK, "--decoys", "--batch-size", "500")
-        assert found["decoys_selected"] is not None
+        options = [*QUICK, "--batch-size", "500", "--max-fdr", "none"]
+        found = answer("select", path, "-t", "y", *options, "--decoys", "knockoffs")
+        assert found["n_decoys"] == 5
+        assert answer("select", path, "-t", "y", *options)["n_decoys"] == 0
 
     def test_more_rounds(self, answer, failure, here):
         path = self.stream(here, ".csv")
@@ -246,8 +289,8 @@ class TestResume:
             (None, "run.json does not exist"),
             ("{", "no JSON or was cut off"),
             ("[]", "not written by this version of tvs"),
-            ('{"schema": 1}', "not written by this version of tvs (at 'version')"),
-            ('{"schema": 99}', "has schema 99, this tvs reads 1"),
+            ('{"schema": 2}', "not written by this version of tvs (at 'version')"),
+            ('{"schema": 99}', "has schema 99, this tvs reads 2"),
         ],
     )
     def test_no_run(self, command, content, expected, failure, here):
@@ -341,8 +384,15 @@ class TestCompare:
         for part in ("data differ", "plays: 60 and 40", "chains: 1 and 2", "chose from 'b'"):
             assert part in text
         lines = tvs("compare", run, other)[1].splitlines()
-        assert lines[0].startswith("variable\t")
+        assert lines[0].endswith("\tpi_1\tpi_2\tq_value_1\tq_value_2")
+        assert lines[1].split("\t")[-2:] == ["0.050000", "0.100000"]
         assert lines[2].startswith("b\tyes\tno\t")
+
+    def test_another_level(self, answer, run, table):
+        other = answer("select", table, "-t", "y", *QUICK, "--max-fdr", "none")["run"]
+        found = answer("compare", run, other)
+        assert found["differences"] == ["The runs differ in max fdr: 0.1 and None."]
+        assert {tuple(v["q_value"]) for v in found["variables"]} == {(0.05, None)}
 
     def test_damaged_results(self, failure, run, here):
         (here / run / "variables.csv").write_text("a,b\n1,2\n")

@@ -14,6 +14,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -198,15 +199,25 @@ def test_on_a_terminal(here):
     path = write(here / "t.csv", make_table().append_column("id", [list(range(0, 360, 3))]))
     arguments = ["select", str(path), "-t", "y", *OPTIONS, "--plays", "60"]
     run, again = str(here / "run"), str(here / "again")
-    talkative, quiet, compared = on_a_terminal(
+    twin = pa.array(make_table()["a"].to_numpy() + 0.01 * make_table()["n1"].to_numpy())
+    noise = np.random.default_rng(1).permutation(make_table()["y"].to_numpy())
+    twins = write(here / "twins.csv", make_table().append_column("copy", twin))
+    no_signal = write(here / "noise.csv", make_table().set_column(5, "y", [noise]))
+    talkative, quiet, compared, of_twins, of_noise, median = on_a_terminal(
         [*arguments, "--out", run],
         [*arguments, "--quiet", "--out", again],
         ["compare", run, again],
+        ["select", str(twins), *arguments[2:], "--out", str(here / "twins")],
+        ["select", str(no_signal), *arguments[2:], "--out", str(here / "noise")],
+        [*arguments, "--max-fdr", "none", "--out", str(here / "median")],
     )
     for part in (
         "Left out: 'id', an identifier by its name.",
         "60/60",
         "2 of 5 variables selected for 'y'",
+        "On average at most 10 % of the",
+        "Expected number of false ones among these 2: 0.1.",
+        "variable  q-value    pi",
         "95 % interval",
         "████",
         "report.html",
@@ -217,6 +228,20 @@ def test_on_a_terminal(here):
     assert "95 % interval" in quiet
     assert "Same data, same settings." in compared
     assert "Jaccard index 1.00" in compared
+    assert "At least one of these matters, but these rows cannot tell which:" in of_twins
+    assert "one of: a, copy (q-value" in of_twins or "one of: copy, a (q-value" in of_twins
+    assert "At least one" not in talkative
+    for part in (
+        "Nothing here can be told from noise.",
+        "has a q-value of",
+        "of 50 decoys in",
+        "With 120 rows, only stronger effects can be seen than there are here.",
+        "0 of 5 variables selected",
+    ):
+        assert part in of_noise
+    assert "Expected number" not in of_noise
+    assert "Error control is off: how many of the selected are false is not known." in median
+    assert "q-value" not in median
 
 
 def test_the_entry_point_is_main():

@@ -1,4 +1,7 @@
-"""A quick selector of known truth: a column is paid with the chance in its first row."""
+"""A quick selector of known truth: a column is paid with the chance in its first row.
+
+The median model unless a test asks for another; games with decoys are in tests/decoyed.py.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.decoyed import pay_height
 from tvselect import StreamingThompsonSelector, ThompsonSelector
 
 
@@ -21,25 +25,23 @@ def fit():
         chances = np.asarray(chances, dtype=float)
         X = np.vstack([chances, np.random.default_rng(0).random((5, chances.size))])
         frame = pd.DataFrame(X, columns=names or [f"c{j}" for j in range(chances.size)])
+        settings.setdefault("max_fdr", None)
         selector = ThompsonSelector(pay, n_plays=n_plays, random_state=0, **settings)
         return selector.fit(frame, X[:, 0])
 
     return fitted
 
 
-def pay_height(X, y, rng):
-    return np.clip(X.mean(axis=0), 0, 1)
-
-
 @pytest.fixture
 def stream():
-    """Play batches of columns paid with these chances, and so are their knockoffs.
+    """Play batches of columns paid with these chances.
 
     Batches numbered in ``skipped`` have one class only.
     """
 
     def streamed(chances, *, names=None, n_batches=40, skipped=(), **settings):
         rng = np.random.default_rng(0)
+        settings.setdefault("max_fdr", None)
         selector = StreamingThompsonSelector(
             pay_height, random_state=0, family="probit", **settings
         )

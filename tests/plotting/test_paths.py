@@ -9,10 +9,12 @@ import pytest
 from matplotlib.colors import same_color, to_rgb
 from matplotlib.text import Text
 
+from tests.decoyed import fit_heights, fit_signals
 from tvselect.plotting import InclusionPathDisplay, inclusion_paths
 from tvselect.plotting.canvas import COLOURS, DEEP, RED
 
 CHANCES = [0.95, 0.9, 0.1, 0.05, 0.05, 0.1]
+SIGNALS = [0.65, 0.6, 0, 0, 0, 0]
 
 
 def test_the_selected_are_highlighted_and_end_where_the_selector_says(fit):
@@ -53,6 +55,7 @@ def test_a_mask_a_single_name_and_nothing_can_be_highlighted(fit):
         {"chain": 1},
         {"chain": -1},
         {"max_background": -1},
+        {"max_decoys": -1},
     ],
 )
 def test_what_is_not_there_is_refused(fit, settings):
@@ -144,46 +147,61 @@ def test_a_stream_is_drawn_over_its_batches_and_skipped_ones_are_flat(stream):
     assert display.ax_.get_xlabel() == found.unit == "batch"
 
 
-def test_a_stream_without_a_single_play_is_drawn(stream):
-    found = inclusion_paths(stream(CHANCES, n_batches=3, skipped=range(3), decoys="knockoffs"))
-    assert (found.names, found.n_others, found.n_decoys_above) == ((), 6, 0)
-    assert (found.decoys == 0.5).all()
-    InclusionPathDisplay(found).plot().figure_.canvas.draw()
+def ends_of_decoys(selector, chain=None):
+    history = selector.history_
+    return np.sort(history.means(chain)[history.layout.n_candidates :])[::-1]
 
 
-@pytest.mark.parametrize("settings", [{}, {"discount": 0.8}, {"prior": (2.0, np.full(6, 3.0))}])
-def test_decoys_end_where_the_selector_says(stream, settings):
-    selector = stream(CHANCES, decoys="knockoffs", **settings)
+@pytest.mark.parametrize("settings", [{}, {"prior": (2.0, np.full(6, 3.0))}])
+def test_the_leading_decoys_end_where_the_history_says(settings):
+    selector = fit_heights(CHANCES, **settings)
     found = inclusion_paths(selector)
     assert found.names == ("c0", "c1")
-    assert found.decoys.shape == (41, 6)
-    np.testing.assert_allclose(found.decoys[-1], selector.decoy_probabilities_)
-    assert found.n_decoys == 6
-    assert found.n_decoys_above == selector.n_decoys_selected_ == 2
+    assert found.decoys.shape == (61, 10)
+    np.testing.assert_allclose(found.decoys[-1], ends_of_decoys(selector)[:10])
+    assert found.n_decoys == 60
+    # The ten copies of c0 and of c1 are paid as these are.
+    assert found.n_decoys_above == 20
 
 
-def test_decoys_are_counted_in_the_chain_that_is_drawn(stream):
-    selector = stream([0.95, 0.5, 0.5, 0.5], decoys="knockoffs", n_chains=3, n_batches=25)
+def test_decoys_are_counted_in_the_chain_that_is_drawn():
+    selector = fit_heights([0.95, 0.5, 0.5, 0.5], n_chains=3, n_plays=25)
     for chain in range(3):
-        found = inclusion_paths(selector, chain=chain)
-        np.testing.assert_array_equal(found.decoys, selector.history_.decoy_trajectories(chain))
+        found = inclusion_paths(selector, chain=chain, max_decoys=100)
+        np.testing.assert_allclose(found.decoys[-1], ends_of_decoys(selector, chain))
         assert found.n_decoys_above == (found.decoys[-1] > 0.5).sum()
 
 
-def test_too_many_decoys_are_thinned_and_the_highest_kept(stream):
-    selector = stream(np.r_[0.95, np.full(19, 0.1)], decoys="knockoffs", discount=0.9)
-    found = inclusion_paths(selector, max_background=6)
-    assert (found.decoys.shape, found.n_decoys) == ((41, 6), 20)
-    highest = np.sort(selector.decoy_probabilities_)[-3:]
-    np.testing.assert_allclose(np.sort(found.decoys[-1])[-3:], highest)
-    assert "decoys (6 of 20 drawn, 1 above the threshold)" in legend(
-        InclusionPathDisplay(found).plot()
-    )
+def test_decoys_that_were_never_played_are_not_drawn(stream):
+    found = inclusion_paths(stream(CHANCES, n_batches=3, skipped=range(3), decoys="knockoffs"))
+    assert (found.names, found.n_others, found.n_decoys_above) == ((), 6, 0)
+    assert found.decoys.shape == (4, 0)
+    display = InclusionPathDisplay(found).plot()
+    display.figure_.canvas.draw()
+    assert "highest decoy" not in legend(display)
 
 
-def test_decoys_are_red_thin_and_between_the_others_and_the_highlighted(stream):
-    display = InclusionPathDisplay.from_estimator(stream(CHANCES, decoys="knockoffs"))
-    assert len(display.decoys_.get_segments()) == 6
+def test_few_decoys_are_drawn_and_all_are_counted():
+    display = InclusionPathDisplay.from_estimator(fit_heights(CHANCES), max_decoys=4)
+    assert display.data.decoys.shape == (61, 4)
+    assert "decoys (4 of 60 drawn, 20 above the threshold)" in legend(display)
+
+
+def test_the_highest_decoy_is_a_line():
+    display = InclusionPathDisplay.from_estimator(fit_signals(SIGNALS)[0])
+    assert display.data.names == ("c0", "c1")
+    (line,) = [line for line in display.ax_.lines if "highest" in str(line.get_label())]
+    highest = float(display.data.decoys[-1].max())
+    assert set(line.get_ydata()) == {highest}
+    assert line.get_linestyle() == "--"
+    assert same_color(line.get_color(), RED)
+    assert f"highest decoy {highest:.2f}" in legend(display)
+    assert highest < display.data.paths[-1].min()
+
+
+def test_decoys_are_red_thin_and_between_the_others_and_the_highlighted():
+    display = InclusionPathDisplay.from_estimator(fit_signals(SIGNALS)[0])
+    assert len(display.decoys_.get_segments()) == 10
     assert len(display.background_.get_segments()) == 4
     assert same_color(display.decoys_.get_color()[0][:3], RED)
     assert 0 < display.decoys_.get_alpha() < 1
@@ -192,7 +210,7 @@ def test_decoys_are_red_thin_and_between_the_others_and_the_highlighted(stream):
     assert all(display.decoys_.zorder < line.zorder for line in display.lines_)
     assert [line.get_color() for line in display.lines_] == list(DEEP[:2])
     assert legend(display).count("decoys") == 1
-    assert "decoys (6, 2 above the threshold)" in legend(display)
+    assert "decoys (10 of 60 drawn, 0 above the threshold)" in legend(display)
 
 
 @pytest.mark.parametrize("settings", [{}, {"discount": 0.9}])
@@ -230,13 +248,13 @@ def test_the_stream_takes_groups_and_columns_always_included(stream):
     assert found.n_others == 3
 
 
-def test_the_legend_takes_more_rows_on_narrow_axes(stream):
-    selector = stream(CHANCES, decoys="knockoffs")
+def test_the_legend_takes_more_rows_on_narrow_axes():
+    selector = fit_heights(CHANCES)
     _, ax = plt.subplots(figsize=(3, 3))
     InclusionPathDisplay.from_estimator(selector, ax=ax)
     texts = ax.get_legend().get_texts()
     ax.figure.canvas.draw()
-    assert len({round(text.get_window_extent().y0) for text in texts}) == 3
+    assert len({round(text.get_window_extent().y0) for text in texts}) == 4
 
 
 def test_dollars_in_names_are_not_formulas(fit):

@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
+from tests.decoyed import fit_heights, fit_signals
 from tvselect.plotting import InclusionProbabilityDisplay, top_arms
 from tvselect.plotting.canvas import RED
+from tvselect.plotting.labels import level
 
 CHANCES = [0.1, 0.95, 0.05, 0.9, 0.05, 0.1]
 
@@ -63,41 +65,72 @@ def test_long_names_and_thresholds_of_their_own(fit):
     assert all(len(label.get_text()) == 40 for label in display.ax_.get_yticklabels())
 
 
-@pytest.mark.parametrize("settings", [{}, {"discount": 0.8}, {"prior": (2.0, np.full(6, 3.0))}])
-def test_decoys_rank_among_the_variables_with_intervals_of_their_own(stream, settings):
-    selector = stream(CHANCES, decoys="knockoffs", n_chains=2, **settings)
-    arms = top_arms(selector, 12)
-    assert arms.decoys.sum() == 6
+@pytest.mark.parametrize("settings", [{}, {"prior": (2.0, np.full(6, 3.0))}])
+def test_decoys_rank_among_the_variables_with_intervals_of_their_own(settings):
+    selector = fit_heights(CHANCES, n_chains=2, **settings)
+    arms = top_arms(selector, 11)
+    assert arms.decoys.sum() == 5  # the leading ones
     assert not (arms.decoys & arms.selected).any()
     assert (np.diff(arms.probabilities) <= 0).all()
     decoys = arms.take(np.flatnonzero(arms.decoys))
-    assert decoys.names == tuple(f"knockoff of c{j}" for j in decoys.features)
-    np.testing.assert_allclose(decoys.probabilities, selector.decoy_probabilities_[decoys.features])
-    counts = [chain.arms for chain in selector._game.chains]
-    a = counts[0].prior_a + sum(arms.successes for arms in counts)
-    b = counts[0].prior_b + sum(arms.failures for arms in counts)
-    a, b = (values[6:][decoys.features] for values in (a, b))
+    copies, columns = np.divmod(decoys.arms, 6)
+    assert decoys.names == tuple(f"decoy {b} of c{j}" for b, j in zip(copies, columns, strict=True))
+    assert decoys.features.tolist() == columns.tolist()
+    assert set(columns) <= {1, 3}
+    history = selector.history_
+    np.testing.assert_allclose(decoys.probabilities, history.means()[decoys.arms])
+    assert decoys.probabilities[0] == history.means()[6:].max()
+    a, b = (values[decoys.arms] for values in history.posterior())
     np.testing.assert_allclose(decoys.intervals, beta([a, a], [b, b]).ppf([[0.025], [0.975]]).T)
+    assert np.isnan(decoys.q_values).all()
 
 
-def test_decoys_that_do_not_rank_are_not_shown(stream):
-    selector = stream(CHANCES, decoys="knockoffs")
-    assert set(top_arms(selector, 4).names) == {"c1", "c3", "knockoff of c1", "knockoff of c3"}
-    lone = top_arms(selector, 1)
-    assert lone.probabilities[0] == max(
-        selector.inclusion_probabilities_.max(), selector.decoy_probabilities_.max()
-    )
+def test_one_decoy_of_each_has_no_number(stream):
+    arms = top_arms(stream(CHANCES, decoys="knockoffs"), 12)
+    decoys = arms.take(np.flatnonzero(arms.decoys))
+    assert decoys.names == tuple(f"decoy of c{j}" for j in decoys.features)
 
 
-def test_decoys_are_red_diamonds_and_counted(stream):
-    display = InclusionProbabilityDisplay.from_estimator(stream(CHANCES, decoys="knockoffs"), top=5)
-    (red,) = [line for line in display.ax_.lines if line.get_color() == RED]
+def test_decoys_that_do_not_rank_are_not_shown():
+    selector, _, _ = fit_signals([0, 0.65, 0, 0.6, 0, 0])
+    assert set(top_arms(selector, 2).names) == {"c1", "c3"}
+    assert top_arms(selector, 12).decoys.sum() == 5
+
+
+def test_decoys_are_red_diamonds_and_counted():
+    display = InclusionProbabilityDisplay.from_estimator(fit_heights(CHANCES), top=5)
+    red = [line for line in display.ax_.lines if line.get_color() == RED]
+    diamonds, highest = sorted(red, key=lambda line: line.get_marker() != "D")
     shown = int(display.arms.decoys.sum())
-    assert red.get_marker() == "D"
-    assert red.get_label() == f"decoys ({shown} of 6)"
-    assert red.get_ydata().tolist() == np.flatnonzero(display.arms.decoys).tolist()
+    assert diamonds.get_label() == f"decoys ({shown} of 60)"
+    assert diamonds.get_ydata().tolist() == np.flatnonzero(display.arms.decoys).tolist()
     names = [label.get_text() for label in display.ax_.get_yticklabels()]
-    assert sum(name.startswith("knockoff of ") for name in names) == shown
+    assert sum(name.startswith("decoy ") for name in names) == shown
+    assert set(highest.get_xdata()) == {display.highest_decoy}
+    assert highest.get_linestyle() == "--"
+    assert highest.get_label() == f"highest decoy {display.highest_decoy:.2f}"
+
+
+def test_the_highest_decoy_is_marked_even_where_none_is_shown():
+    selector, _, _ = fit_signals([0, 0.65, 0, 0.6, 0, 0])
+    display = InclusionProbabilityDisplay.from_estimator(selector, top=2)
+    assert not display.arms.decoys.any()
+    assert display.highest_decoy == selector.history_.means()[6:].max()
+
+
+def test_q_values_stand_beside_their_variables():
+    selector, _, _ = fit_signals([0, 0.65, 0, 0.6, 0, 0])
+    display = InclusionProbabilityDisplay.from_estimator(selector)
+    display.figure_.canvas.draw()
+    written = {round(text.get_position()[1]): text.get_text() for text in display.ax_.texts[:-1]}
+    rows = zip(display.arms.names, display.arms.decoys, strict=True)
+    q_values = dict(zip(selector.history_.names, selector.q_values_, strict=True))
+    assert written == {
+        height: level(q_values[name]) for height, (name, is_decoy) in enumerate(rows)
+        if not is_decoy
+    }  # fmt: skip
+    assert display.ax_.texts[-1].get_text() == "q-value"
+    assert written[0] == written[1] == "0.050"  # (1 + 0) / (10 * 2)
 
 
 def test_without_decoys_nothing_is_red(fit, stream):
@@ -105,17 +138,18 @@ def test_without_decoys_nothing_is_red(fit, stream):
         display = InclusionProbabilityDisplay.from_estimator(selector)
         assert not display.arms.decoys.any()
         assert RED not in [line.get_color() for line in display.ax_.lines]
+        assert not display.ax_.texts
 
 
 def test_a_variable_never_played_comes_last_and_says_so(fit, stream):
     # Of these priors' draws, hardly any reaches 0.9; their means are above those of the rest.
     prior = (np.array([50.0, 1, 50, 1, 1, 1]), np.array([50.0, 1, 50, 1, 1, 1]))
-    for make, settings in ((fit, {}), (stream, {"decoys": "knockoffs"})):
-        selector = make([0.1, 0.95, 0.1, 0.95, 0.1, 0.1], cost=0.13, prior=prior, **settings)
+    for make in (fit, stream, fit_heights):
+        selector = make([0.1, 0.95, 0.1, 0.95, 0.1, 0.1], cost=0.13, prior=prior)
         arms = top_arms(selector)
         assert set(arms.names[-2:]) == {"c0", "c2"}
         assert arms.played.tolist() == [True] * (len(arms.names) - 2) + [False] * 2
-        assert "knockoff of c0" not in arms.names
+        assert not any(name.endswith(("of c0", "of c2")) for name in arms.names)
         assert arms.probabilities[-1] > arms.probabilities[-3]
         display = InclusionProbabilityDisplay.from_estimator(selector)
         assert "not played (2)" in [line.get_label() for line in display.ax_.lines]
@@ -127,7 +161,7 @@ def test_a_variable_never_played_comes_last_and_says_so(fit, stream):
 
 def test_parameters_set_after_the_fit_change_nothing(fit, stream):
     groups = {"pair": ["c0", "c2"]}
-    for selector in (fit(CHANCES, groups=groups), stream(CHANCES, decoys="knockoffs")):
+    for selector in (fit(CHANCES, groups=groups), stream(CHANCES), fit_heights(CHANCES)):
         before = top_arms(selector)
         selector.set_params(
             cost=0.2, groups=["x"] * 6, prior=(5.0, 1.0), n_chains=3, always_include=[0],
@@ -138,9 +172,8 @@ def test_parameters_set_after_the_fit_change_nothing(fit, stream):
             np.testing.assert_array_equal(was, now)
 
 
-def test_a_decoy_has_the_threshold_of_its_column(stream):
-    cost = np.linspace(0.5, 0.7, 6)
-    selector = stream(CHANCES, decoys="knockoffs", cost=cost)
+def test_a_decoy_has_the_threshold_of_its_column():
+    selector = fit_heights(CHANCES, cost=np.linspace(0.5, 0.7, 6))
     arms = top_arms(selector)
     np.testing.assert_array_equal(arms.threshold, selector.threshold_[arms.features])
     InclusionProbabilityDisplay(arms).plot().figure_.canvas.draw()

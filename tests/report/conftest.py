@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.decoyed import pay_height
 from tvselect import StreamingThompsonSelector, ThompsonSelector
 
 HOSTILE = (
@@ -42,6 +43,7 @@ def fit():
         X = np.vstack([chances, np.random.default_rng(0).random((49, chances.size))])
         names = names or [f"c{j}" for j in range(chances.size)]
         frame = pd.DataFrame(X, columns=pd.Index(names, dtype=object))
+        settings.setdefault("max_fdr", None)
         selector = ThompsonSelector(pay, n_plays=n_plays, random_state=0, **settings)
         return selector.fit(frame, X[:, 0]), frame
 
@@ -55,16 +57,13 @@ def hostile(fit):
     return fit(chances, names=list(HOSTILE))
 
 
-def pay_height(X, y, rng):
-    return np.clip(X.mean(axis=0), 0, 1)
-
-
 @pytest.fixture(scope="session")
 def stream():
-    """Play batches of columns paid with these chances, and so are their knockoffs."""
+    """Play batches of columns paid with these chances."""
 
     def streamed(chances, *, n_batches=40, skipped=(), **settings):
         rng = np.random.default_rng(0)
+        settings.setdefault("max_fdr", None)
         selector = StreamingThompsonSelector(
             pay_height, random_state=0, family="probit", **settings
         )

@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 
+from tests.decoyed import fit_signals
 from tests.report.conftest import HOSTILE
 from tests.waiting import wait_for
 from tvselect.report import About, gather, render
@@ -36,8 +37,8 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory, fit, hostile, stream):
-    """Files of an everyday run, of one with hostile names, and of a stream with decoys."""
+def pages(tmp_path_factory, fit, hostile):
+    """Files of an everyday run, of one with hostile names, of one with decoys and of noise."""
     folder = tmp_path_factory.mktemp("pages")
     selector, X = fit([0.95, 0.9, 0.6, *np.full(60, 0.1)], n_chains=2)
     everyday = gather(selector, X, X["c0"] + X["c1"], random_state=0)
@@ -46,9 +47,13 @@ def pages(tmp_path_factory, fit, hostile, stream):
         selector, X, X.iloc[:, 0], title=HOSTILE[0], target=HOSTILE[1], notes=HOSTILE,
         about=About(more=dict(zip(HOSTILE, HOSTILE, strict=True))), random_state=0,
     )  # fmt: skip
-    streamed = gather(stream([0.9, 0.8, 0.1], decoys="knockoffs"))
+    selector, X, y = fit_signals([0.65, 0.6, 0, 0, 0], twins=[(0, 2)])
+    controlled = gather(selector, X, y, random_state=0)
+    selector, X, y = fit_signals(np.zeros(20))
+    noise = gather(selector, X, y, random_state=0)
+    found_of = {"everyday": everyday, "hostile": bad, "decoys": controlled, "noise": noise}
     paths = {}
-    for name, found in (("everyday", everyday), ("hostile", bad), ("stream", streamed)):
+    for name, found in found_of.items():
         paths[name] = folder / f"{name}.html"
         paths[name].write_text(render(found), encoding="utf-8")
     return paths
@@ -125,7 +130,7 @@ def drawn_lines(browser):
     )
 
 
-@pytest.mark.parametrize("name", ["everyday", "hostile", "stream"])
+@pytest.mark.parametrize("name", ["everyday", "hostile", "decoys"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_quiet_and_alone(visit, pages, name, width):
     browser = visit(name, width=width)

@@ -6,12 +6,14 @@ import json
 
 import pytest
 
+from tests.decoyed import fit_signals
 from tvselect.report import Findings, gather
 
 
 @pytest.fixture(scope="module")
-def findings(stream):
-    return gather(stream([0.9, 0.2, 0.1], decoys="knockoffs", n_chains=2), notes=["One."])
+def findings():
+    selector, _, _ = fit_signals([0.65, 0, 0, 0], twins=[(0, 2)], n_chains=2)
+    return gather(selector, notes=["One."])
 
 
 def test_json_round_trip(findings):
@@ -36,7 +38,7 @@ def test_json_of_hostile_names(hostile):
         ("[" * 100_000, "no file of findings"),
         ('{"format": "tvselect findings"}', "version None"),
         ('{"format": "tvselect findings", "version": 99}', "version 99, this program reads"),
-        ('{"format": "tvselect findings", "version": 1}', "findings is None, not an object"),
+        ('{"format": "tvselect findings", "version": 2}', "findings is None, not an object"),
         ('{"format": "tvselect findings", "version": NaN}', "NaN"),
     ],
 )
@@ -61,7 +63,10 @@ def test_no_findings(text, message):
         (["about", "more"], {"a": {"b": 1}}, r"about\.more\.a is .*, not text"),
         (["stop_reason"], "it was late", "not one of"),
         (["asked", "is_stream"], 1, "is_stream is 1, not true or false"),
-        (["decoys"], [], "decoys is .*, not an object"),
+        (["control"], [], "control is .*, not an object"),
+        (["control", "max_fdr"], "0.1", "control.max_fdr"),
+        (["claims", 0, "variables"], "c0", "not a list"),
+        (["variables", 0, "q_value"], "0.1", "q_value"),
         (["variables", 0, "pi"], "0.5", r"variables\[0\]\.pi"),
         (["variables", 0, "path"], [0.5], "one value per step"),
         (["variables", 0, "role"], "king", "not one of"),
@@ -96,5 +101,5 @@ def test_missing_entry(findings):
 
 
 def test_of_role(findings):
-    assert [variable.name for variable in findings.of_role("selected")] == ["c0"]
-    assert len(findings.of_role("decoy")) == 3
+    assert {variable.name for variable in findings.of_role("selected")} == {"c0", "c2"}
+    assert len(findings.of_role("decoy")) == 5

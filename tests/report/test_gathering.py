@@ -10,9 +10,11 @@ import polars as pl
 import pytest
 from sklearn.exceptions import NotFittedError
 
+from tests.decoyed import fit_signals
 from tvselect import LassoReward, StreamingThompsonSelector, ThompsonSelector
 from tvselect.bandit.stopping import StopReason
 from tvselect.report import About, gather
+from tvselect.report.control import Control, control_of
 from tvselect.report.gathering import MOST_DRAWN
 
 
@@ -34,7 +36,9 @@ def test_contents(fit):
     assert found.asked.fingerprint == selector.history_.journal.header.fingerprint
     assert (found.stop_reason, found.asked.n_plays) == (StopReason.PLAYS, 60)
     assert found.notes == ("Left out.",)
-    assert found.decoys is None
+    assert found.control == Control(None, None, None, 0, 0, 0, None)
+    assert (found.claims, found.best, found.is_nothing) == ((), None, False)
+    assert first.q_value is None
     assert found.outcome == "unknown"
 
 
@@ -66,13 +70,58 @@ def test_stream_with_decoys_and_skipped_batches(stream):
     found = gather(selector)
     assert (found.unit, found.n_plays, found.n_skipped) == ("batch", 40, 2)
     assert (found.asked.n_rows, found.asked.fingerprint) == (None, None)
-    assert found.decoys.n == 3
-    assert found.decoys.n_passed == selector.n_decoys_selected_
+    assert found.control.n_decoys == 3
     names = [variable.name for variable in found.of_role("decoy")]
-    assert sorted(names) == ["knockoff of c0", "knockoff of c1", "knockoff of c2"]
-    pi = dict(zip(selector.history_.decoy_names, selector.decoy_probabilities_, strict=True))
-    for variable in found.of_role("decoy"):
-        assert variable.path[-1] == pytest.approx(pi[variable.name], abs=1e-4)
+    assert sorted(names) == ["decoy of c0", "decoy of c1", "decoy of c2"]
+
+
+def test_decoys_and_q_values():
+    selector, _, _ = fit_signals([0.65, 0.6, 0, 0, 0, 0])
+    found = gather(selector)
+    assert found.control == control_of(selector)
+    for variable in (*found.of_role("selected"), *found.of_role("unselected")):
+        assert variable.q_value == selector.q_values_[int(variable.name[1:])]
+    decoys = found.of_role("decoy")
+    assert len(decoys) == 5
+    assert decoys[0].pi == found.control.highest
+    for variable in decoys:
+        _, copy, _, column = variable.name.split()
+        arm = 6 * int(copy) + int(column[1:])
+        assert variable.path[-1] == pytest.approx(selector.history_.means()[arm], abs=1e-4)
+        assert variable.q_value is None
+
+
+def test_names_of_decoys_are_fit_to_be_shown():
+    selector, _, _ = fit_signals([0.6, 0, 0], names=["a\nb", "c", "d"], groups={"g\t": [1, 2]})
+    names = {variable.name for variable in gather(selector).of_role("decoy")}
+    for name in names:
+        assert name.endswith(("of a b (column 0)", "of g")), name
+
+
+def test_evidence_of_a_stream():
+    selector, _, _ = fit_signals([0.65, 0.6, 0, 0, 0, 0])
+    selector.e_values_ = np.arange(6.0)
+    selector.selected_since_ = np.full(6, 7)
+    for variable in gather(selector).variables:
+        if variable.role == "decoy":
+            assert (variable.e_value, variable.selected_since) == (None, None)
+        else:
+            assert variable.e_value == int(variable.name[1:])
+            assert variable.selected_since == (7 if variable.role == "selected" else None)
+
+
+def test_nothing_is_a_result():
+    selector, X, y = fit_signals(np.zeros(6))
+    found = gather(selector, X, y)
+    assert found.is_nothing
+    assert found.best.q_value > 0.1
+    assert not gather(fit_signals(np.zeros(6), max_fdr=None)[0]).is_nothing
+
+
+def test_claims():
+    selector, _, _ = fit_signals([0.6, 0.6, 0, 0, 0], twins=[(0, 2)])
+    (claim,) = gather(selector).claims
+    assert set(claim.variables) == {"c0", "c2"}
 
 
 def test_only_what_is_worth_drawing(fit):

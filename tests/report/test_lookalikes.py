@@ -58,7 +58,7 @@ def test_chance_level_is_what_unrelated_columns_reach():
     for _ in range(20):
         X = rng.random((n, p + 1))
         monkey = read_table(X)
-        ranks = lookalikes._centred_ranks(monkey.numbers(np.arange(p + 1)).T.copy())
+        ranks = lookalikes.centred_ranks(monkey.numbers(np.arange(p + 1)).T.copy())
         strongest.append(np.abs(ranks[0] @ ranks[1:].T).max())
     # The maximum scatters by some 0.03 around its median; 20 of them leave 0.007.
     assert np.median(strongest) == pytest.approx(chance_level(n, p), abs=0.03)

@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from tests.decoyed import fit_heights, fit_signals
 from tests.report.conftest import HOSTILE
 from tvselect import ThompsonSelector
 from tvselect.report import About, Findings, gather, render, write_report
@@ -55,12 +56,12 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def full(fit):
+def full():
     """The page of a run with everything on it."""
-    selector, X = fit([0.95, 0.9, 0.1, 0.1, 0.05], n_chains=2)
-    X["c2"] = X["c0"] ** 2
+    selector, X, y = fit_signals([0.65, 0.6, 0, 0, 0], n_chains=2, n_plays=60)
+    X["c2"] = X["c0"] ** 3
     found = gather(
-        selector, X, 3 * X["c0"] + X["c1"], target="price", about=About(table="houses.csv"),
+        selector, X, y, target="price", about=About(table="houses.csv"),
         notes=["Column id was left out: every value is different."], random_state=0,
     )  # fmt: skip
     return Page(render(found))
@@ -70,8 +71,15 @@ def full(fit):
     "sentence",
     [
         "What matters for price",
-        "2 of 5 variables were selected.",
-        "Table houses.csv Outcome price Its values a number Rows 50 Columns 5 Plays 60",
+        "2 of 5 variables were selected. Expected number of false ones among these 2: 0.1.",
+        "Variable q-value Success rate 95 % range c0 q-value 0.050",
+        "up to 0.10 is selected",
+        "Table houses.csv Outcome price Its values a number Rows 400 Columns 5 Plays 60",
+        "on average at most 10 % of the selected are false",
+        "50 decoys, artificial columns that hold no signal of their own, took part, 10 for each",
+        "None of them passed the line; the best had a success rate of 0.",
+        "may only stand in for its cause",
+        "It is a mean over tables, not a bound for this one.",
         "The search ran for 60 plays and stopped because all 60 plays are done.",
         "2 independent searches were run. Their answers agree to",
         "Almost the same, so that either could stand for both: c0 and c2.",
@@ -93,6 +101,7 @@ def test_answer_comes_first(full):
     places = [full.text.index(part) for part in order]
     assert places == sorted(places)
     before = full.text[: full.text.index("For the statistician")].lower()
+    assert "clear" not in before
     for word in ("posterior", "bandit", "beta(", "π", "jaccard", "thompson", "partial dependence"):
         assert word not in before
 
@@ -177,8 +186,8 @@ def test_wide_run_is_small():
         return (rng.random(X.shape[1]) < X[0]).astype(float)
 
     X = np.vstack([chance, rng.random((30, p))])
-    selector = ThompsonSelector(pay, n_plays=500, random_state=0).fit(X, X[:, 0])
-    found = gather(selector, X, X[:, 0], random_state=0)
+    selector = ThompsonSelector(pay, n_plays=500, max_fdr=None, random_state=0)
+    found = gather(selector.fit(X, X[:, 0]), X, X[:, 0], random_state=0)
     page = render(found)
     assert found.n_selected == 40
     assert len(page.encode()) < MOST_BYTES
@@ -198,8 +207,8 @@ def test_long_names_stay_small(fit):
         ([0.95], {}, ["The one variable was selected."]),
         ([0.05], {}, ["It was not selected."]),
         ([0.95, 0.1], {"n_plays": 1}, ["1 play is few", "ran for 1 play and stopped"]),
-        ([0.95, 0.5, 0.1], {}, ["The table was not at hand", "Close to the line"]),
-        (np.full(30, 0.9), {}, ["30 of 30 variables were selected."]),
+        ([0.95, 0.5, 0.1], {}, ["The table was not at hand", "Near the line"]),
+        (np.full(30, 0.9), {}, ["30 of 30 variables were selected. Error control is off"]),
         ([0.9, 0.1], {"always_include": ["c1"]}, ["Always part of the model, as asked: c1"]),
         ([0.9, 0.9, 0.1], {"groups": {"pair": [0, 1]}}, ["pair group of c0, c1"]),
         ([0.9, 0.9, 0.1], {"cost": [0.5, 0.6, 0.7]}, ["Beyond the upright line it is selected"]),
@@ -224,12 +233,58 @@ def test_interrupted_before_the_first_play():
     assert "stopped because it was interrupted" in page.text
 
 
-def test_decoys(stream):
-    selector = stream([0.9, 0.8, 0.1], decoys="knockoffs", skipped=(1,))
-    page = Page(render(gather(selector)))
-    assert "3 decoys, artificial columns that know nothing of the outcome, took part" in page.text
-    assert "2 decoys passed the line: some of the selected variables may be" in page.text
+def test_skipped_batches(stream):
+    page = Page(render(gather(stream([0.9, 0.8, 0.1], skipped=(1,)))))
     assert "1 of 40 batches were passed over" in page.text
+
+
+def test_decoys_without_a_limit():
+    selector = fit_heights([0.95, 0.9, 0.1])
+    page = Page(render(gather(selector)))
+    expected = f"among these 2: {selector.expected_false_:.2g}. No limit was set"
+    assert expected in page.text
+    assert "20 decoys passed the line: some of the selected variables may be" in page.text
+    assert "no limit was set for it" in page.text
+
+
+def test_nothing_can_be_told_from_noise():
+    selector, X, y = fit_signals(np.zeros(20))
+    page = Page(render(gather(selector, X, y)))
+    assert "Nothing here can be told from noise. The best variable, c" in page.text
+    assert "With 400 rows, only stronger effects can be seen than there are here." in page.text
+    for word in ("were selected.", "was selected.", "Expected number", "It was not selected"):
+        assert word not in page.text
+
+
+def test_claims():
+    selector, _, _ = fit_signals([0.6, 0.6, 0, 0, 0], twins=[(0, 2)])
+    page = Page(render(gather(selector)))
+    assert "Which of these it is cannot be told" in page.text
+    assert "At least one of q-value Success rate together" in page.text
+    assert re.search("(c0, c2|c2, c0) 0.050", page.text)
+    off = Page(render(gather(fit_signals([0.6, 0, 0], twins=[(0, 2)], max_fdr=None)[0])))
+    assert "In so many plays at least one of them proved useful." in off.text
+    assert "matters:" not in off.text
+
+
+def test_evidence_of_a_stream():
+    selector, _, _ = fit_signals([0.65, 0.6, 0, 0, 0, 0])
+    selector.e_values_, selector.selected_since_ = np.full(6, 321.0), np.full(6, 7)
+    page = Page(render(gather(selector)))
+    assert "q-value Evidence Since batch Success rate" in page.text
+    assert "evidence 321 since batch 7" in page.text
+    assert "kept after every batch and under any rule of stopping" in page.text
+    assert "The evidence counts every row once" in page.text
+
+
+def test_the_highest_decoy_is_a_line_in_two_charts(full):
+    specs = [json.loads(text) for kind, text in full.scripts if kind == "application/json"]
+    marked = [
+        spec["datasets"]["highest"] for spec in specs if "highest" in spec.get("datasets", {})
+    ]
+    assert len(marked) == 2
+    assert marked[0] == marked[1]
+    assert 0 < marked[0][0]["pi"] < 1
 
 
 def test_page_of_findings_from_a_file(fit):

@@ -33,7 +33,7 @@ def make_run():
         groups={"g": ("a", "b")}, facts=facts,
     )  # fmt: skip
     return RunRecord(
-        schema=1, version="1", versions={"numpy": "2"}, command="tvs", created="now", state="done",
+        schema=2, version="1", versions={"numpy": "2"}, command="tvs", created="now", state="done",
         stop_reason=StopReason.PLAYS, n_plays=3, seconds=1.5, table_hash="t", fingerprint="f",
         settings=Settings(seed=7), plan=plan, warnings=(),
     )  # fmt: skip
@@ -53,6 +53,8 @@ def test_a_run_comes_back(tmp_path):
         (lambda run: run["settings"].update(seed="7"), "settings.seed"),
         (lambda run: run["settings"].update(plays=True), "settings.plays"),
         (lambda run: run["settings"].update(reward="gold"), "settings.reward"),
+        (lambda run: run["settings"].update(decoys=True), "settings.decoys"),
+        (lambda run: run["settings"].update(max_fdr="0.1"), "settings.max_fdr"),
         (lambda run: run["plan"].update(columns=["a", 1]), r"plan.columns\[1\]"),
         (lambda run: run["plan"].update(groups={"g": "a"}), "plan.groups.g"),
         (lambda run: run["plan"]["facts"]["left_out"]["id"].update(reason="dull"),

@@ -23,14 +23,17 @@ def compare(options: Options, terminal: Terminal) -> int:
     elif terminal.is_pretty:
         _show(found)
     else:
-        print("variable\tselected_1\tselected_2\tpi_1\tpi_2")
+        print("variable\tselected_1\tselected_2\tpi_1\tpi_2\tq_value_1\tq_value_2")
         for pair in found.pairs:
-            cells = [*("yes" if s else "no" for s in pair.selected), *map(_number, pair.pi)]
+            numbers = map(_number, (*pair.pi, *pair.q_value))
+            cells = [*("yes" if s else "no" for s in pair.selected), *numbers]
             print("\t".join([pair.name, *cells]))
     return 0
 
 
 def _show(found: Comparison) -> None:
+    from tvselect.plotting.labels import level
+
     both = sum(all(pair.selected) for pair in found.pairs)
     print(f"1: {found.folders[0]}")
     print(f"2: {found.folders[1]}")
@@ -38,12 +41,13 @@ def _show(found: Comparison) -> None:
         print(f"  {sentence}")
     print()
     width = max([len(pair.name) for pair in found.pairs] + [len("variable")])
-    print(f"  {'variable':<{width}}  {'selected':<9}  pi 1  pi 2  change")
+    print(f"  {'variable':<{width}}  {'selected':<9}  pi 1  pi 2  change     q 1    q 2")
     for pair in found.pairs:
         who = {(True, True): "by both", (True, False): "by 1", (False, True): "by 2"}[pair.selected]
-        change = "" if pair.difference is None else f"{pair.difference:+7.2f}"
+        change = " " * 7 if pair.difference is None else f"{pair.difference:+7.2f}"
+        q = " ".join(f"{'-' if q is None else level(q):>6}" for q in pair.q_value)
         pi = " ".join("    -" if value is None else f"{value:5.2f}" for value in pair.pi)
-        print(f"  {pair.name:<{width}}  {who:<9} {pi} {change}")
+        print(f"  {pair.name:<{width}}  {who:<9} {pi} {change}  {q}")
     print()
     n_either = len(found.pairs)
     print(f"{both} of {n_either} variables by both (Jaccard index {found.jaccard:.2f}).")

@@ -19,11 +19,14 @@ tvs COMMAND --help has more. Exit codes: 0 done, 1 error, 2 wrong usage, 130 int
 SELECT_EXAMPLES = """examples:
   tvs select prices.csv --target price
   tvs select genes.parquet --target survived --exclude 'id,batch_*' --chains 4 --jobs 4
-  tvs select sales/ --target bought --stream --rounds 3 --decoys
+  tvs select sales/ --target bought --stream --rounds 3
+  tvs select genes.parquet --target survived --max-fdr 0.2 --decoys knockoffs
   tvs select genes.parquet --target survived --cluster tcp://head-node:8786
   tvs select prices.csv --target price --json --quiet > result.json
 
-A column counts as found when the reward pays it in more than half of its plays (pi > 0.5).
+A column counts as found when it does better than decoys, artificial columns without a signal:
+so much better that on average at most one in ten that are found is false (--max-fdr 0.1).
+--max-fdr none: when the reward pays it in more than half of its plays (pi > 0.5), no more.
 Ctrl-C ends the run in good order; 'tvs resume' goes on with it.
 """
 
@@ -109,7 +112,18 @@ def _add_select(commands: Any) -> None:
         "--reward", choices=("bart", "lasso", "importance", "pvalue"), default="bart",
         help="who pays the variables; bart",
     )  # fmt: skip
-    game.add_argument("--iterations", **COUNT, help="of the trees in a play; 1000")
+    game.add_argument(
+        "--iterations", **COUNT, help="of the trees in a play; 500, or 1000 without decoys"
+    )
+    game.add_argument(
+        "--max-fdr", type=_level, default=0.1, metavar="SHARE",
+        help="largest share of false ones among the selected, on average; 0.1; 'none' for the "
+        "median model, without such a limit",
+    )  # fmt: skip
+    game.add_argument(
+        "--decoys", choices=("auto", "shuffled", "knockoffs", "none"), default="auto",
+        help="columns without a signal that the others are measured by; found out",
+    )  # fmt: skip
     game.add_argument("--chains", **COUNT, default=1, help="independent games; 1")
     _add_places(game)
     game.add_argument(
@@ -123,9 +137,6 @@ def _add_select(commands: Any) -> None:
     stream = select.add_argument_group("streams")
     stream.add_argument("--batch-size", **COUNT, help="rows of a play; 1000")
     stream.add_argument("--rounds", **COUNT, help="passes over the rows; 1")
-    stream.add_argument(
-        "--decoys", action="store_true", help="add knockoffs that show how many finds may be false"
-    )
     select.add_argument(
         "--out", metavar="FOLDER", help="folder of the run; tvs-<table>-<number> if not given"
     )
@@ -187,6 +198,15 @@ def _seconds(text: str) -> float:
     return number
 
 
+def _level(text: str) -> float | None:
+    if text.lower() == "none":
+        return None
+    number = float(text)
+    if not 0.0 < number < 1.0:
+        raise argparse.ArgumentTypeError(f"must lie between 0 and 1, or be none, got {text}")
+    return number
+
+
 def _address(text: str) -> str:
     if "://" not in text:
         raise argparse.ArgumentTypeError(
@@ -196,6 +216,7 @@ def _address(text: str) -> str:
 
 
 _seconds.__name__ = "number of seconds"
+_level.__name__ = "share"
 COUNT: dict[str, Any] = dict(type=_whole("whole number", 1, "must be at least 1"), metavar="N")
 SEED: dict[str, Any] = dict(type=_whole("seed", 0, "must not be negative"), metavar="N")
 SECONDS: dict[str, Any] = dict(type=_seconds, metavar="SECONDS", help="stop after that")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import sys
 from collections.abc import Sequence
@@ -29,10 +30,11 @@ def show(result: Result, terminal: Terminal) -> int:
     elif terminal.is_pretty:
         print("\n".join(_pretty_lines(result)))
     else:
-        print("variable", "pi", "low", "high", sep="\t")
+        print("variable", "q_value", "pi", "low", "high", sep="\t")
         for v in result.variables:
             if v.selected:
-                print(f"{v.name}\t{v.pi:.6f}\t{v.low:.6f}\t{v.high:.6f}")
+                q = "" if v.q_value is None else f"{v.q_value:.6g}"
+                print(f"{v.name}\t{q}\t{v.pi:.6f}\t{v.low:.6f}\t{v.high:.6f}")
     if result.no_report:
         terminal.warn(result.no_report)
     if run.state == "interrupted":
@@ -45,27 +47,47 @@ def show(result: Result, terminal: Terminal) -> int:
 
 
 def _pretty_lines(result: Result) -> list[str]:
+    from tvselect.plotting.labels import level
+    from tvselect.report.control import (
+        NOTHING,
+        best_unselected,
+        control_of,
+        describe_false,
+        describe_nothing,
+        joint_claims,
+    )
     from tvselect.report.sentences import why_stopped
 
-    run, folder = result.run, result.folder
+    run, folder, history = result.run, result.folder, result.history
     selected = [v for v in result.variables if v.selected]
     others = [v for v in result.variables if not v.selected][:RUNNERS_UP]
     batches = "batches" if run.plan.stream else "plays"
-    because = why_stopped(result.history.stop_reason, result.history.asked)
-    lines = [
-        "",
+    because = why_stopped(history.stop_reason, history.asked)
+    control, claims = control_of(result.fit), joint_claims(result.fit)
+    n_selected = int(history.selected().sum())
+    is_nothing = control.max_fdr is not None and not n_selected and not claims
+    lines = [""]
+    if is_nothing and run.n_plays:
+        best = best_unselected(result.fit)
+        lines += [NOTHING, *describe_nothing(control, best, run.plan.n_rows), ""]
+    lines.append(
         f"{len(selected):,} of {len(result.variables):,} variables selected "
-        f"for {run.plan.target!r} ({run.n_plays:,} {batches}, {run.seconds:.1f} s: {because})",
-        "",
-        *variable_lines(selected, others),
-        "",
-    ]
-    if result.decoys_selected is not None:
-        lines += [
-            f"Decoys that passed: {result.decoys_selected}; about that many of the selected "
-            "variables may be false.",
-            "",
-        ]
+        f"for {run.plan.target!r} ({run.n_plays:,} {batches}, {run.seconds:.1f} s: {because})"
+    )
+    if n_selected:
+        lines.append(describe_false(n_selected, control))
+    lines += ["", *variable_lines(selected, others), ""]
+    if claims:
+        is_off = control.max_fdr is None
+        lines.append(
+            "These rows cannot tell apart:"
+            if is_off
+            else "At least one of these matters, but these rows cannot tell which:"
+        )
+        for claim in claims[:MOST_ROWS]:
+            q = "" if claim.q_value is None else f" (q-value {level(claim.q_value)})"
+            lines.append(f"  {'' if is_off else 'one of: '}{claim}{q}")
+        lines.append("")
     lines.append(f"Report: {folder.selected if result.no_report else folder.report}")
     if selected:
         lines.append(f"Next:   tvs transform {folder.path} TABLE -o OUT keeps these columns")
@@ -74,10 +96,11 @@ def _pretty_lines(result: Result) -> list[str]:
 
 def to_json(result: Result) -> dict[str, Any]:
     """The result as JSON."""
+    from tvselect.report.control import control_of
     from tvselect.report.decisions import why_left_out
     from tvselect.runs.plan import describe_plan
 
-    run, folder = result.run, result.folder
+    run, folder, control = result.run, result.folder, control_of(result.fit)
     return {
         "run": str(folder.path),
         "state": run.state,
@@ -96,7 +119,14 @@ def to_json(result: Result) -> dict[str, Any]:
         "left_out": {n: why_left_out(why) for n, why in run.plan.facts.left_out.items()},
         "decisions": describe_plan(run.plan),
         "warnings": list(run.warnings),
-        "decoys_selected": result.decoys_selected,
+        "max_fdr": control.max_fdr,
+        "expected_false": control.expected_false,
+        "n_decoys": control.n_decoys,
+        "highest_decoy": control.highest,
+        "claims": [
+            {"columns": claim.names, "pi": claim.probability, "q_value": _known(claim.q_value)}
+            for claim in getattr(result.fit, "claims_", ())
+        ],
         "report": None if result.no_report else str(folder.report),
     }
 
@@ -104,15 +134,22 @@ def to_json(result: Result) -> dict[str, Any]:
 def variable_lines(
     selected: Sequence[VariableResult], others: Sequence[VariableResult]
 ) -> list[str]:
-    """The selected variables with their pi, interval and a bar, then some that are not."""
+    """The selected variables with q-value, pi, a bar and interval, then some that are not."""
+    from tvselect.plotting.labels import level
+
     shown = [*selected[:MOST_ROWS], *others]
+    has_q = any(v.q_value is not None for v in shown)
+    q_values = [f"  {'' if v.q_value is None else level(v.q_value):>7}" for v in shown]
+    if not has_q:
+        q_values = [""] * len(shown)
     names = [_short(v.name if not v.group else f"{v.name} [{v.group}]") for v in shown]
     width = max(map(len, (*names, "variable")))
     rows = [
-        f"  {name:<{width}}  {v.pi:4.2f}  {bar(v.pi)}  {v.low:.2f} to {v.high:.2f}"
-        for name, v in zip(names, shown, strict=True)
+        f"  {name:<{width}}{q}  {v.pi:4.2f}  {bar(v.pi)}  {v.low:.2f} to {v.high:.2f}"
+        for name, q, v in zip(names, q_values, shown, strict=True)
     ]
-    lines = [f"  {'variable':<{width}}  {'pi':>4}  {'':{BAR_WIDTH}}  95 % interval"]
+    head = "  q-value" if has_q else ""
+    lines = [f"  {'variable':<{width}}{head}  {'pi':>4}  {'':{BAR_WIDTH}}  95 % interval"]
     lines += rows[: len(shown) - len(others)]
     if len(selected) > MOST_ROWS:
         lines.append(f"  ... and {len(selected) - MOST_ROWS:,} more in selected.csv")
@@ -138,6 +175,10 @@ def bar(share: float, width: int = BAR_WIDTH) -> str:
     except UnicodeEncodeError:
         return ("#" * round(width * share)).ljust(width)
     return text
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def _short(name: str, width: int = 40) -> str:

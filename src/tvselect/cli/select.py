@@ -31,16 +31,22 @@ def select(options: Options, terminal: Terminal) -> int:
     )
     from tvselect.runs.plan import Settings, describe_plan, make_reward
 
-    wants_stream = bool(options.decoys or options.batch_size or options.rounds)
+    wants_stream = bool(options.batch_size or options.rounds)
     if options.iterations is not None and options.reward != "bart":
         raise RunError(f"--iterations is for --reward bart, not {options.reward}; leave it out")
     if options.stream is False and wants_stream:
-        raise RunError("--batch-size, --rounds and --decoys are for streams; drop --no-stream")
+        raise RunError("--batch-size and --rounds are for streams; drop --no-stream")
+    if options.decoys == "none" and options.max_fdr is not None:
+        raise RunError(
+            f"--max-fdr {options.max_fdr:g} cannot be kept with --decoys none; leave that out, or "
+            "say --max-fdr none"
+        )
     given = {field.name: getattr(options, field.name) for field in fields(Settings)}
     settings = Settings(
         **{
             "seed": secrets.randbits(SEED_BITS),
             **{name: value for name, value in given.items() if value is not None},
+            "max_fdr": options.max_fdr,
         }
     )
     if settings.cluster is not None:
@@ -64,7 +70,7 @@ def select(options: Options, terminal: Terminal) -> int:
             ),
         )
     start = loading.result().start
-    reward = make_reward(settings)
+    reward = make_reward(settings, plan.stream)
     refuse_what_the_reward_cannot_take(plan, settings.reward, reward)
     if settings.batch_size < reward.min_rows:
         raise RunError(
@@ -101,7 +107,10 @@ def _the_game(plan: Plan, settings: Settings) -> str:
     else:
         what = f"{settings.plays:,} plays"
     place = f" on {settings.cluster}" if settings.cluster else ""
-    return f"The game: {chains}{what}{place}, paid by {settings.reward}; seed {settings.seed}."
+    game = f"The game: {chains}{what}{place}, paid by {settings.reward}; seed {settings.seed}."
+    if settings.max_fdr is None:
+        return f"{game} Error control is off (--max-fdr none)."
+    return f"{game} On average at most {100 * settings.max_fdr:g} % of the selected false."
 
 
 def mark(sep: str | None) -> str | None:

@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.selectors.findings import fitted_history
+
 if TYPE_CHECKING:
     from tvselect.selectors import StreamingThompsonSelector, ThompsonSelector
     from tvselect.selectors.history import History
+    from tvselect.selectors.thompson import ThompsonFit
 
     Selector: TypeAlias = ThompsonSelector | StreamingThompsonSelector
+    Fit: TypeAlias = Selector | ThompsonFit
 
 Highlight = Sequence[str] | Sequence[int] | NDArray[Any]
 
@@ -23,10 +27,12 @@ Highlight = Sequence[str] | Sequence[int] | NDArray[Any]
 class FittedArms(NamedTuple):
     """Arms of a fit, of all chains together; columns that are always included are none."""
 
-    #: An arm of one column has its name, a group its label; a decoy is the knockoff of a column.
+    #: An arm of one column has its name, a group its label; a decoy is that of an arm.
     names: tuple[str, ...]
+    arms: NDArray[np.int64]  #: Their numbers
     probabilities: NDArray[np.float64]  #: Of an arm that was never played, its prior's mean
     intervals: NDArray[np.float64]  #: 95 %
+    q_values: NDArray[np.float64]  #: NaN for decoys, and where none were played
     selected: NDArray[np.bool_]
     threshold: NDArray[np.float64]
     features: NDArray[np.int64]  #: The first column of each; of a decoy, the column it stands for
@@ -38,54 +44,60 @@ class FittedArms(NamedTuple):
         """Arms that were played, in any chain."""
         return self.times_played > 0
 
-    def take(self, arms: NDArray[np.intp]) -> Self:
+    def take(self, places: NDArray[np.intp]) -> Self:
         """Some of the arms, in that order."""
-        taken: list[Any] = [values[arms] for values in self[1:]]
-        return type(self)(tuple(self.names[arm] for arm in arms), *taken)
+        taken: list[Any] = [values[places] for values in self[1:]]
+        return type(self)(tuple(self.names[place] for place in places), *taken)
 
 
-def fitted_history(selector: Selector) -> History:
-    """The read-out of a selector.
-
-    Raises
-    ------
-    sklearn.exceptions.NotFittedError
-    """
-    from sklearn.utils.validation import check_is_fitted
-
-    check_is_fitted(selector, "history_")
-    return selector.history_
-
-
-def fitted_arms(history: History) -> FittedArms:
-    """All arms of a run, the decoys last.
+def fitted_arms(selector: Fit, most_decoys: int) -> FittedArms:
+    """All arms that can be selected, and behind them the leading decoys.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from tvselect import LassoReward, StreamingThompsonSelector
+    >>> from tvselect import LassoReward, ThompsonSelector
     >>> X = np.random.default_rng(0).random((400, 3))
-    >>> selector = StreamingThompsonSelector(
-    ...     LassoReward(), batch_size=100, groups={"pair": [0, 1]}, decoys="knockoffs"
+    >>> selector = ThompsonSelector(
+    ...     LassoReward(), n_plays=50, groups={"pair": [0, 1]}, random_state=0
     ... )
-    >>> fitted_arms(selector.fit(X, X[:, 1]).history_).names
-    ('pair', 'x2', 'knockoff of x0', 'knockoff of x1', 'knockoff of x2')
+    >>> fitted_arms(selector.fit(X, X[:, 1]), most_decoys=0).names
+    ('pair', 'x2')
     """
-    layout = history.layout
-    arms, features = np.unique(layout.arm_of_feature, return_index=True)
-    features = features[arms >= 0]
-    labels, names = layout.labels, layout.names
-    own = tuple(labels.get(arm, str(names[first])) for arm, first in enumerate(features))
+    history = fitted_history(selector)
+    layout, n = history.layout, history.layout.n_candidates
+    decoys = history.leading_decoys(most_decoys)
+    originals, copies = layout.origins(decoys)
+    arms = np.append(np.arange(n), decoys)
+    features = layout.first_features
+    own = tuple(layout.labels.get(arm, str(layout.names[j])) for arm, j in enumerate(features))
     return FittedArms(
-        names=own + layout.decoy_names,
-        probabilities=history.means(),
-        intervals=history.intervals,
-        selected=history.selected(),
-        threshold=history.thresholds(),
-        features=np.concatenate([features, layout.decoy_of]),
-        times_played=history.times_played,
-        decoys=np.arange(layout.n_arms) >= layout.n_candidates,
+        names=own
+        + tuple(
+            decoy_name(own[arm], copy, layout.n_copies)
+            for arm, copy in zip(originals.tolist(), copies.tolist(), strict=True)
+        ),
+        arms=arms,
+        probabilities=history.means()[arms],
+        intervals=history.intervals_of(arms),
+        q_values=np.append(selector.q_values_[features], np.full(decoys.size, np.nan)),
+        selected=history.selected()[arms],
+        threshold=history.thresholds()[arms],
+        features=np.append(features, features[originals]),
+        times_played=history.times_played[arms],
+        decoys=arms >= n,
     )
+
+
+def decoy_name(name: str, copy: int, n_copies: int) -> str:
+    """What the decoy of a variable is called, with its number where there are several.
+
+    Examples
+    --------
+    >>> decoy_name("age", 2, n_copies=10), decoy_name("age", 1, n_copies=1)
+    ('decoy 2 of age', 'decoy of age')
+    """
+    return f"decoy {copy} of {name}" if n_copies > 1 else f"decoy of {name}"
 
 
 def find_arms(highlight: Highlight, names: Sequence[str], history: History) -> NDArray[np.int64]:

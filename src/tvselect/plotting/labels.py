@@ -35,6 +35,19 @@ def shorten(name: str, longest: int = 40) -> str:
     return f"{name[: longest - 1 - tail]}…{name[len(name) - tail :]}"
 
 
+def level(q_value: float) -> str:
+    """A q-value in as many digits as can be read at a glance.
+
+    Examples
+    --------
+    >>> [level(q) for q in (1.0, 0.1, 0.0125, 0.00002)]
+    ['1.00', '0.10', '0.013', '<0.001']
+    """
+    if q_value < 0.0005:
+        return "<0.001"
+    return f"{q_value:.3f}" if q_value < 0.0995 else f"{q_value:.2f}"
+
+
 def nudge_apart(heights: ArrayLike, gap: float, top: float = 1.0) -> NDArray[np.float64]:
     """Heights in [0, top] that are at least a gap apart and as near to those given as can be.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.plotting.arms import Highlight, find_arms, fitted_arms, fitted_history
+from tvselect.plotting.arms import Highlight, find_arms, fitted_arms
 from tvselect.plotting.canvas import (
     COLOURS,
     DARK,
@@ -20,6 +20,7 @@ from tvselect.plotting.canvas import (
     look,
 )
 from tvselect.plotting.labels import label_ends
+from tvselect.selectors.findings import fitted_history
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +37,7 @@ class InclusionPaths(NamedTuple):
     threshold: NDArray[np.float64]  #: (highlighted arms,), or one for all if alike
     background: NDArray[np.float64]  #: (plays + 1, other arms shown)
     n_others: int  #: Other arms, shown or not
-    decoys: NDArray[np.float64]  #: (plays + 1, decoys shown)
+    decoys: NDArray[np.float64]  #: (plays + 1, decoys shown), the highest end first
     n_decoys: int  #: Decoys, shown or not
     n_decoys_above: int  #: Decoys that were played in this chain and end above their threshold
     #: What a row stands for; of a stream it is a batch, and a skipped one repeats a row.
@@ -49,8 +50,9 @@ def inclusion_paths(
     highlight: Highlight | None = None,
     chain: int = 0,
     max_background: int = 2000,
+    max_decoys: int = 10,
 ) -> InclusionPaths:
-    """Paths of the highlighted arms, of the others and of decoys.
+    """Paths of the highlighted arms, of the others and of the leading decoys.
 
     Parameters
     ----------
@@ -61,8 +63,10 @@ def inclusion_paths(
         for the group.
     chain : int, default=0
     max_background : int, default=2000
-        Of more other arms, and of more decoys, half as many of the highest paths' ends are
-        kept, and as many of the rest, drawn at random but always the same.
+        Of more other arms, half as many of the highest paths' ends are kept, and as many of
+        the rest, drawn at random but always the same.
+    max_decoys : int, default=10
+        Of the decoys that were played in the chain, so many of the highest ends are kept.
 
     Examples
     --------
@@ -77,20 +81,20 @@ def inclusion_paths(
     history = fitted_history(selector)
     if not 0 <= chain < history.n_chains:
         raise ValueError(f"chain must be from 0 to {history.n_chains - 1}, got {chain!r}")
-    if max_background < 0:
-        raise ValueError(f"max_background must not be negative, got {max_background!r}")
-    arms, n_candidates = fitted_arms(history), history.layout.n_candidates
-    own = arms.names[:n_candidates]
+    for name, most in (("max_background", max_background), ("max_decoys", max_decoys)):
+        if most < 0:
+            raise ValueError(f"{name} must not be negative, got {most!r}")
+    arms, n_candidates = fitted_arms(selector, most_decoys=0), history.layout.n_candidates
+    own = arms.names
     chosen = np.flatnonzero(arms.selected)
     if highlight is not None:
         chosen = find_arms(highlight, own, history)
     others = np.setdiff1d(np.arange(n_candidates), chosen)
-    decoys = np.arange(n_candidates, len(arms.names))
+    decoys = history.leading_decoys(max_decoys, chain)
     ends = history.means(chain)
     shown = _thinned(others, ends[others], max_background)
-    drawn = _thinned(decoys, ends[decoys], max_background)
-    paths = history.paths(np.concatenate([chosen, shown, drawn]), chain=chain)
-    threshold = arms.threshold[:n_candidates]
+    paths = history.paths(np.concatenate([chosen, shown, decoys]), chain=chain)
+    threshold = arms.threshold
     alike = (threshold == threshold[0]).all()
     return InclusionPaths(
         names=tuple(own[arm] for arm in chosen),
@@ -99,8 +103,8 @@ def inclusion_paths(
         background=paths[:, chosen.size : chosen.size + shown.size],
         n_others=others.size,
         decoys=paths[:, chosen.size + shown.size :],
-        n_decoys=decoys.size,
-        n_decoys_above=int(history.passing(chain)[decoys].sum()),
+        n_decoys=history.layout.n_decoys,
+        n_decoys_above=int(history.passing(chain)[n_candidates:].sum()),
         unit="batch" if history.asked.is_stream else "play",
     )
 
@@ -117,8 +121,8 @@ def _thinned(arms: NDArray[np.int64], ends: NDArray[np.float64], most: int) -> N
 class InclusionPathDisplay:
     """Figure of the inclusion probabilities over the plays, or the batches of a stream.
 
-    Decoys are red. They can never be selected: one that settles above the threshold is a
-    false discovery, and hints at as many among the selected.
+    Decoys are red, and a dashed line marks the highest of them. They can never be selected:
+    a variable that does not get above them cannot be told from noise.
 
     Parameters
     ----------
@@ -185,6 +189,11 @@ class InclusionPathDisplay:
             above = f"{self.data.n_decoys_above:,} above the threshold"
             label = f"decoys ({_counts(shown, total)}, {above})"
             self.ax_.plot([], [], color=RED, lw=1, label=label)
+        if shown:
+            highest = float(self.data.decoys[-1, 0])
+            self.ax_.axhline(
+                highest, color=RED, ls=(0, (2, 2)), lw=1, label=f"highest decoy {highest:.2f}"
+            )
 
     def _draw_many(
         self, values: NDArray[np.float64], colour: str, width: float, alpha: float, zorder: float

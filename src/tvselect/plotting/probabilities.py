@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.plotting.arms import FittedArms, fitted_arms, fitted_history
+from tvselect.plotting.arms import FittedArms, fitted_arms
 from tvselect.plotting.canvas import (
     BLUE,
     DARK,
@@ -18,13 +19,15 @@ from tvselect.plotting.canvas import (
     clean,
     legend_above,
 )
-from tvselect.plotting.labels import shorten
+from tvselect.plotting.labels import level, shorten
+from tvselect.selectors.findings import fitted_history
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from tvselect.plotting.arms import Selector
 
+MOST_DECOYS = 5
 LOOKS = {
     "selected": (BLUE, BLUE, "o"),
     "not selected": (GREY, "white", "o"),
@@ -36,9 +39,9 @@ LOOKS = {
 def top_arms(selector: Selector, top: int = 20) -> FittedArms:
     """The arms of the highest inclusion probabilities, in falling order.
 
-    Decoys are among them where they are as high. Arms that were never played come last, as
-    theirs is only the prior's; such decoys are left out. Of ties, selected ones come first,
-    and decoys last.
+    The five leading decoys are among them where they are as high. Arms that were never played
+    come last, as theirs is only the prior's. Of ties, selected ones come first, and decoys
+    last.
 
     Examples
     --------
@@ -50,29 +53,36 @@ def top_arms(selector: Selector, top: int = 20) -> FittedArms:
     >>> arms.names[0], arms.selected
     ('x3', array([ True, False, False, False, False]))
     """
-    return _best(fitted_arms(fitted_history(selector)), top)
+    return _best(_all_arms(selector, top), top)
+
+
+def _all_arms(selector: Selector, top: int) -> FittedArms:
+    if top < 1:
+        raise ValueError(f"top must be at least 1, got {top!r}")
+    return fitted_arms(selector, MOST_DECOYS)
 
 
 def _best(arms: FittedArms, top: int) -> FittedArms:
-    if top < 1:
-        raise ValueError(f"top must be at least 1, got {top!r}")
-    ranked = arms.take(np.flatnonzero(arms.played | ~arms.decoys))
-    order = np.lexsort([ranked.decoys, ~ranked.selected, -ranked.probabilities, ~ranked.played])
-    return ranked.take(order[:top])
+    order = np.lexsort([arms.decoys, ~arms.selected, -arms.probabilities, ~arms.played])
+    return arms.take(order[:top])
 
 
 class InclusionProbabilityDisplay:
     """Figure of the highest inclusion probabilities with their 95 % intervals.
 
     Columns that are always included are left out: theirs is 1 by decree. Decoys are red
-    diamonds; they are drawn where they rank among the highest.
+    diamonds; the five leading ones are drawn where they rank among the highest, and a line
+    marks the highest of them all. With decoys, the q-values of the variables stand on the right.
 
     Parameters
     ----------
     arms : FittedArms
         In falling order.
-    everyone : FittedArms, optional
-        Shown or not, for the counts in the legend; those shown unless given.
+    counts : mapping, optional
+        How many are "selected", "not selected", "not played" and "decoys", shown or not, for
+        the legend; those shown unless given.
+    highest_decoy : float, optional
+        The highest inclusion probability of a decoy.
 
     Attributes
     ----------
@@ -85,26 +95,40 @@ class InclusionProbabilityDisplay:
     >>> display.figure_.savefig("probabilities.pdf")  # doctest: +SKIP
     """
 
-    def __init__(self, arms: FittedArms, *, everyone: FittedArms | None = None) -> None:
+    def __init__(
+        self,
+        arms: FittedArms,
+        *,
+        counts: Mapping[str, int] | None = None,
+        highest_decoy: float | None = None,
+    ) -> None:
         self.arms = arms
-        self.everyone = everyone
+        self.counts = counts
+        self.highest_decoy = highest_decoy
 
     @classmethod
     def from_estimator(cls, selector: Selector, *, top: int = 20, ax: Axes | None = None) -> Self:
         """Draw the ``top`` arms of a fitted selector."""
-        everyone = fitted_arms(fitted_history(selector))
-        return cls(_best(everyone, top), everyone=everyone).plot(ax)
+        everyone = _all_arms(selector, top)
+        counts = {kind: int(rows.sum()) for kind, rows in _kinds(everyone).items()}
+        counts["decoys"] = fitted_history(selector).layout.n_decoys
+        highest = everyone.probabilities[everyone.decoys].max(initial=-1.0)
+        return cls(
+            _best(everyone, top),
+            counts=counts,
+            highest_decoy=float(highest) if highest >= 0 else None,
+        ).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw, on new axes unless some are given."""
         arms, n = self.arms, len(self.arms.names)
         self.figure_, self.ax_ = axes_on(ax, 6.5, 1.1 + 0.21 * n)
         heights = np.arange(n, dtype=np.float64)
-        totals = _kinds(arms if self.everyone is None else self.everyone)
         for kind, rows in _kinds(arms).items():
             if rows.any():
                 colour, fill, marker = LOOKS[kind]
-                shown, total = int(rows.sum()), int(totals[kind].sum())
+                shown = int(rows.sum())
+                total = shown if self.counts is None else self.counts[kind]
                 counts = f"{total:,}" if shown == total else f"{shown:,} of {total:,}"
                 low, high = arms.intervals[rows].T
                 self.ax_.hlines(heights[rows], low, high, color=colour, lw=1.4)
@@ -113,6 +137,11 @@ class InclusionProbabilityDisplay:
                     ms=5.5, mew=1.2, label=f"{kind} ({counts})", clip_on=False,
                 )  # fmt: skip
         self._draw_threshold(heights)
+        if self.highest_decoy is not None:
+            self.ax_.axvline(
+                self.highest_decoy, color=RED, ls=(0, (2, 2)), lw=1, zorder=1,
+                label=f"highest decoy {self.highest_decoy:.2f}",
+            )  # fmt: skip
         self.ax_.set(
             xlim=(0, 1),
             ylim=(n - 0.4, -0.6),
@@ -121,8 +150,24 @@ class InclusionProbabilityDisplay:
         clean(self.ax_)
         self.ax_.set_yticks(heights, map(shorten, arms.names), parse_math=False)
         self.ax_.tick_params(axis="y", length=0, labelsize=FONT_SIZE)
+        self._write_q_values(heights)
         legend_above(self.ax_, "right")
         return self
+
+    def _write_q_values(self, heights: NDArray[np.float64]) -> None:
+        q_values = self.arms.q_values
+        if np.isnan(q_values).all():
+            return
+        beside = self.ax_.get_yaxis_transform()
+        for height, q in zip(heights, q_values, strict=True):
+            if not np.isnan(q):
+                self.ax_.text(
+                    1.03, height, level(q), transform=beside, fontsize=FONT_SIZE, va="center"
+                )
+        self.ax_.annotate(
+            "q-value", (1.03, 1), (0, 4), xycoords="axes fraction", textcoords="offset points",
+            fontsize=FONT_SIZE,
+        )  # fmt: skip
 
     def _draw_threshold(self, heights: NDArray[np.float64]) -> None:
         """One line, or where thresholds differ, a piece of it for each arm."""

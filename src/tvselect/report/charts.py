@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tvselect.plotting.labels import nudge_apart, shorten
+from tvselect.plotting.labels import level, nudge_apart, shorten
 from tvselect.report.findings import Dependence, Findings, ReportedVariable
-from tvselect.report.sentences import describe_sizes, describe_trajectories, in_words, plural
+from tvselect.report.sentences import (
+    describe_sizes,
+    describe_trajectories,
+    in_words,
+    plural,
+    tried_together,
+)
 
 ROLE_COLOURS = {"selected": "var(--accent)", "unselected": "var(--other)", "decoy": "var(--decoy)"}
 ROLE_WORDS = {"selected": "selected", "unselected": "not selected", "decoy": "decoy"}
@@ -40,6 +46,7 @@ def leading(findings: Findings) -> Chart:
     ]
     return {
         "rows": rows,
+        "highest": _highest_decoy(findings),
         "names": [shorten(variable.name, 26) for variable in best],
         "row_height": ROW_HEIGHT,
         "height": ROW_HEIGHT * max(len(best), 1),
@@ -60,6 +67,7 @@ def sizes(findings: Findings) -> Chart:
     return {
         "rows": rows,
         "kinds": list(kinds),
+        "what": tried_together(findings, 2),
         "points": len(findings.steps) <= 2,
         "powers": [0, *(10**k for k in range(len(str(int(highest)))))],
         "unit": findings.unit,
@@ -82,6 +90,7 @@ def trajectories(findings: Findings) -> Chart:
             for i, (variable, height) in enumerate(zip(labelled, heights, strict=True))
         ],
         "thresholds": [{"pi": value} for value in thresholds] if len(thresholds) == 1 else [],
+        "highest": _highest_decoy(findings),
         "unit": findings.unit,
         "last": max(findings.steps[-1], 1),
         "height": HEIGHT,
@@ -147,13 +156,19 @@ def _corners(path: Sequence[float]) -> list[int]:
     ]
 
 
+def _highest_decoy(findings: Findings) -> list[dict[str, float]]:
+    highest = findings.control.highest
+    return [] if highest is None else [{"pi": highest}]
+
+
 def _line_colour(i: int) -> str:
     return f"var(--line-{i % N_COLOURS})"
 
 
 def _tip_of(variable: ReportedVariable) -> str:
     """What is shown when a variable is pointed at, beside its name."""
+    q = "" if variable.q_value is None else f", q-value {level(variable.q_value)}"
     return (
-        f"{ROLE_WORDS[variable.role]}: {variable.pi:.2f} ({variable.low:.2f} to "
+        f"{ROLE_WORDS[variable.role]}{q}: {variable.pi:.2f} ({variable.low:.2f} to "
         f"{variable.high:.2f}), tried {variable.n_played:,} {plural('time', variable.n_played)}"
     )

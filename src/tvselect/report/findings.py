@@ -7,9 +7,10 @@ from typing import Literal
 
 from tvselect.bandit.stopping import StopReason
 from tvselect.records import RecordError, parse_json, read_record, to_json
+from tvselect.report.control import Best, Control, JointClaim
 from tvselect.selectors.history import Asked
 
-FORMAT, VERSION = "tvselect findings", 1
+FORMAT, VERSION = "tvselect findings", 2
 
 
 @dataclass(frozen=True)
@@ -34,22 +35,17 @@ class ReportedVariable:
     threshold: float
     n_played: int  #: Plays that it was part of, in all chains
     n_chains: int  #: Chains that select it on their own
+    #: The smallest false discovery rate at which it is selected; None without decoys.
+    q_value: float | None
+    e_value: float | None  #: Evidence against noise, of a stream
+    selected_since: int | None  #: Batch of a stream
     members: tuple[str, ...]  #: The columns of a group; empty for a single column
     path: tuple[float, ...]  #: ``pi`` at :attr:`Findings.steps`
 
     @property
-    def is_clear(self) -> bool:
-        """Whether the interval leaves no doubt on which side of the threshold it is."""
+    def is_settled(self) -> bool:
+        """Whether more plays would hardly bring it to the other side of the threshold."""
         return self.low > self.threshold or self.high < self.threshold
-
-
-@dataclass(frozen=True)
-class Decoys:
-    """How the decoys of a stream fared."""
-
-    n: int
-    n_passed: int  #: Those that passed the threshold
-    false_share: float  #: Estimated share of false discoveries among the selected
 
 
 @dataclass(frozen=True)
@@ -102,7 +98,9 @@ class Findings:
     stop_reason: StopReason
     asked: Asked  #: What the run was to do
     agreement: float | None  #: Mean Jaccard index of the chains' sets; None for one chain
-    decoys: Decoys | None
+    control: Control  #: What is known about false selections
+    claims: tuple[JointClaim, ...]  #: Of more than one variable
+    best: Best | None  #: The variable that came nearest to being selected
     #: Those worth showing: selected ones first, then others, then decoys, each in falling order of
     #: ``pi``.
     variables: tuple[ReportedVariable, ...]
@@ -135,6 +133,12 @@ class Findings:
                 raise ValueError(f"{group.variable!r} has no look-alike")
         if len(self.classes) != (2 if self.outcome == "two classes" else 0):
             raise ValueError("two labels go with two classes, and with nothing else")
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether error control was on, and found nothing."""
+        is_on = self.control.max_fdr is not None and self.n_plays > 0
+        return is_on and self.n_selected == 0 and not self.claims
 
     @property
     def unit(self) -> Literal["play", "batch"]:

@@ -16,11 +16,11 @@ from tvselect.inputs import Table, as_generator, read_outcome, read_table
 from tvselect.inputs.outcome import Outcome, one_column
 from tvselect.inputs.seeds import RandomState
 from tvselect.inputs.table import open_table
-from tvselect.plotting.arms import FittedArms, fitted_arms, fitted_history
+from tvselect.plotting.arms import FittedArms, decoy_name, fitted_arms
+from tvselect.report.control import best_unselected, control_of, joint_claims, variable_name
 from tvselect.report.dependence import MOST_SHOWN, partial_dependence
 from tvselect.report.findings import (
     About,
-    Decoys,
     Dependence,
     Findings,
     LookAlike,
@@ -29,13 +29,13 @@ from tvselect.report.findings import (
 )
 from tvselect.report.lookalikes import ALIKE, chance_level, find_lookalikes
 from tvselect.report.names import readable, shown
+from tvselect.selectors.findings import fitted_history
 from tvselect.selectors.history import History
-from tvselect.selectors.layout import decoy_name
 
 if TYPE_CHECKING:
-    from tvselect.plotting.arms import Selector
+    from tvselect.plotting.arms import Fit
 
-MOST_DRAWN, MOST_DECOYS, MOST_MEMBERS = 100, 30, 20
+MOST_DRAWN, MOST_DECOYS, MOST_MEMBERS = 100, 5, 20
 MOST_ROWS, MOST_STEPS = 1000, 200
 MOST_CHOSEN, MOST_COMPARED = 100, 30
 KINDS: Mapping[str, Any] = {"gaussian": "continuous", "probit": "two classes"}
@@ -44,7 +44,7 @@ NO_TABLE = "The table was not at hand when this report was written."
 
 
 def gather(
-    selector: Selector | History,
+    selector: Fit,
     X: Any = None,
     y: Any = None,
     *,
@@ -58,8 +58,8 @@ def gather(
 
     Parameters
     ----------
-    selector : ThompsonSelector, StreamingThompsonSelector or History
-        Fitted, or what a fit to named columns has found (``history_``).
+    selector : ThompsonSelector, StreamingThompsonSelector or ThompsonFit
+        Fitted.
     X, y : table and outcome, optional
         With the columns that the selector was fitted on, or for a stream a sample of its
         rows. Without them, partial dependence and look-alikes are left out.
@@ -93,8 +93,7 @@ def gather(
     >>> findings.title, findings.n_selected, findings.variables[0].name
     ('What matters for price', 1, 'x3')
     """
-    history = selector if isinstance(selector, History) else fitted_history(selector)
-    arms = fitted_arms(history)
+    history, arms = fitted_history(selector), fitted_arms(selector, MOST_DECOYS)
     rng = as_generator(random_state)
     drawn = _worth_drawing(arms)
     n_plays = history.n_plays
@@ -103,14 +102,14 @@ def gather(
     target = readable(target) or "the outcome"
     table = None
     if X is not None:
-        is_named = selector is history or hasattr(selector, "feature_names_in_")
+        is_named = hasattr(selector, "feature_names_in_")
         table, y = sample_rows(X, y, history.names, named=is_named, most=MOST_ROWS, rng=rng)
     outcome, note = _read_outcome(history, y)
     chosen = _chosen_columns(history, arms)
     dependence, dependence_note = _shapes(history, table, outcome, note, chosen, rng)
     resemblances, resemblance_note = _lookalikes(history, arms, table, chosen)
     classes = () if outcome is None or outcome.classes is None else outcome.classes
-    agreement, decoys = history.chain_agreement, history.decoy_of
+    agreement = history.chain_agreement
     about = about or About()
     return Findings(
         title=readable(title or f"What matters for {target}"),
@@ -128,10 +127,10 @@ def gather(
         stop_reason=history.stop_reason,
         asked=replace(history.asked, reward=_without_addresses(history.asked.reward)),
         agreement=agreement if np.isfinite(agreement) else None,
-        decoys=Decoys(decoys.size, history.n_decoys_selected, history.false_discovery_share)
-        if decoys.size
-        else None,
-        variables=tuple(_variables(history, arms, drawn, history.paths(drawn, steps))),
+        control=control_of(selector),
+        claims=joint_claims(selector),
+        best=best_unselected(selector),
+        variables=tuple(_variables(selector, drawn, history.paths(drawn.arms, steps))),
         always=_shown(history, np.flatnonzero(history.arm_of_feature < 0)[:MOST_DRAWN]),
         steps=tuple(steps.tolist()),
         played=tuple(played.tolist()),
@@ -147,7 +146,7 @@ def gather(
             readable(about.folder),
             {readable(label): readable(text) for label, text in about.more.items()},
         ),
-        settings="" if selector is history else _without_addresses(str(selector)),
+        settings="" if "Settings" in about.more else _without_addresses(str(selector)),
         versions={
             "Python": f"{platform.python_version()} on {platform.system()}",
             **{name: version(name) for name in PACKAGES},
@@ -213,40 +212,50 @@ def sample_rows(
     return sample, None if target is None else target[rows]
 
 
-def _worth_drawing(arms: FittedArms) -> NDArray[np.int64]:
+def _worth_drawing(arms: FittedArms) -> FittedArms:
     """Selected arms, played ones and decoys of the highest pi; not too many of them."""
     falling = np.argsort(-arms.probabilities, kind="stable")
-    decoys = falling[arms.decoys[falling] & arms.played[falling]][:MOST_DECOYS]
+    decoys = falling[arms.decoys[falling]]
     room = MOST_DRAWN - decoys.size
     selected = falling[arms.selected[falling]][:room]
     others = falling[(arms.played & ~arms.selected & ~arms.decoys)[falling]]
-    return np.concatenate([selected, others[: room - selected.size], decoys])
+    return arms.take(np.concatenate([selected, others[: room - selected.size], decoys]))
 
 
 def _variables(
-    history: History, arms: FittedArms, drawn: NDArray[np.int64], paths: NDArray[np.float64]
+    selector: Fit, drawn: FittedArms, paths: NDArray[np.float64]
 ) -> Iterable[ReportedVariable]:
-    for arm, path in zip(drawn.tolist(), paths.T.round(4).tolist(), strict=True):
-        column = int(arms.features[arm])
+    history = selector.history_
+    e_values, since = (getattr(selector, name, None) for name in ("e_values_", "selected_since_"))
+    for place, path in enumerate(paths.T.round(4).tolist()):
+        arm, column = int(drawn.arms[place]), int(drawn.features[place])
+        is_decoy, is_selected = bool(drawn.decoys[place]), bool(drawn.selected[place])
         members = np.flatnonzero(history.arm_of_feature == arm)[: MOST_MEMBERS + 1]
-        name, is_decoy = shown(history.names[column], column), bool(arms.decoys[arm])
+        name = variable_name(history, arm, column)
         if is_decoy:
-            name = decoy_name(name)
-        elif arm in history.labels:
-            name = readable(history.labels[arm], 120) or f"(group {arm})"
-        low, high = arms.intervals[arm].tolist()
+            (original,), (copy,) = history.layout.origins(drawn.arms[place : place + 1])
+            name = variable_name(history, int(original), column)
+            name = decoy_name(name, int(copy), history.layout.n_copies)
+        low, high = drawn.intervals[place].tolist()
         yield ReportedVariable(
             name=name,
-            role="decoy" if is_decoy else "selected" if arms.selected[arm] else "unselected",
-            pi=float(arms.probabilities[arm]),
+            role="decoy" if is_decoy else "selected" if is_selected else "unselected",
+            pi=float(drawn.probabilities[place]),
             low=low,
             high=high,
-            threshold=float(arms.threshold[arm]),
-            n_played=int(arms.times_played[arm]),
+            threshold=float(drawn.threshold[place]),
+            n_played=int(drawn.times_played[place]),
             n_chains=0 if is_decoy else int(history.chain_supports[:, column].sum()),
+            q_value=_known(drawn.q_values[place]),
+            e_value=None if is_decoy or e_values is None else _known(e_values[column]),
+            selected_since=int(since[column]) if is_selected and since is not None else None,
             members=_shown(history, members) if members.size > 1 else (),
             path=tuple(path),
         )
+
+
+def _known(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
 
 
 def _read_outcome(history: History, y: Any) -> tuple[Outcome | None, str]:

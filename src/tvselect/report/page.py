@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tvselect.files import write_text
+from tvselect.plotting.labels import level
 from tvselect.report import charts
 from tvselect.report.bundle import bundle, cache_folder, need
+from tvselect.report.control import NOTHING, OFF, describe_false, describe_nothing
 from tvselect.report.decisions import listed
 from tvselect.report.dependence import MODEL
 from tvselect.report.findings import Findings
@@ -69,6 +71,10 @@ def render(findings: Findings) -> str:
             charts=charts,
             describe_sizes=describe_sizes,
             in_words=in_words,
+            describe_false=describe_false,
+            describe_nothing=describe_nothing,
+            nothing=NOTHING,
+            off=OFF,
             model=MODEL,
             bundle=library,
             script=script,
@@ -128,6 +134,7 @@ def _environment() -> Any:
         short="{:.4g}".format,
         plural=plural,
         percent=percent,
+        level=level,
         listed=partial(listed, quoted=False),
     )
     return environment

@@ -44,11 +44,18 @@ def describe_sizes(findings: Findings) -> str:
         return "Nothing was played."
     if len(findings.steps) == 2:
         n = findings.played[1]
-        return f"{n:,.0f} {plural('variable', n)} {'was' if n == 1 else 'were'} tried together."
+        return (
+            f"{n:,.0f} {tried_together(findings, n)} {'was' if n == 1 else 'were'} tried together."
+        )
     return (
-        f"At first {findings.played[1]:,.0f} variables were tried together, "
+        f"At first {findings.played[1]:,.0f} {tried_together(findings, 2)} were tried together, "
         f"in the end {findings.played[-1]:,.0f}."
     )
+
+
+def tried_together(findings: Findings, n: float) -> str:
+    """What a play is made of, beside a number."""
+    return "variables and decoys" if findings.control.n_decoys else plural("variable", n)
 
 
 def in_words(shape: Dependence) -> str:

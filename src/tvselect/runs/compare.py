@@ -10,7 +10,7 @@ from tvselect.runs.folder import RunFolder, RunRecord
 from tvselect.runs.results import from_csv
 
 NOT_THE_GAME = ("seed", "time_limit", "jobs")
-STREAM_ONLY, MEMORY_ONLY = ("batch_size", "rounds", "decoys"), ("plays",)
+STREAM_ONLY, MEMORY_ONLY = ("batch_size", "rounds"), ("plays",)
 
 
 class Pair(NamedTuple):
@@ -19,6 +19,7 @@ class Pair(NamedTuple):
     name: str
     selected: tuple[bool, bool]
     pi: tuple[float | None, float | None]
+    q_value: tuple[float | None, float | None]  #: None also without decoys
 
     @property
     def difference(self) -> float | None:
@@ -56,6 +57,8 @@ def compare(first: RunFolder, second: RunFolder) -> Comparison:
              name in tables[1] and tables[1][name].selected),
             (tables[0][name].pi if name in tables[0] else None,
              tables[1][name].pi if name in tables[1] else None),
+            (tables[0][name].q_value if name in tables[0] else None,
+             tables[1][name].q_value if name in tables[1] else None),
         )
         for name in dict.fromkeys([*tables[0], *tables[1]])
     ]  # fmt: skip

@@ -14,7 +14,7 @@ from tvselect.records import RecordError, parse_json, read_record, to_json
 from tvselect.runs.errors import RunError
 from tvselect.runs.plan import Plan, Settings
 
-SCHEMA = 1
+SCHEMA = 2
 INSTALL = "pip install 'tvselect[cli]'"
 State = Literal["running", "done", "interrupted", "failed"]
 

@@ -10,6 +10,7 @@ from tvselect.inputs.outcome import Family
 from tvselect.report.decisions import describe_table
 
 RewardName = Literal["bart", "lasso", "importance", "pvalue"]
+DecoyName = Literal["auto", "shuffled", "knockoffs", "none"]
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,17 @@ class Settings:
     jobs: int = 1
     batch_size: int = 1000  #: Of a stream
     rounds: int = 1  #: Of a stream
-    decoys: bool = False  #: Of a stream
+    max_fdr: float | None = 0.1  #: Largest share of false selections; None: the median model
+    decoys: DecoyName = "auto"
     #: Address of the scheduler of a Dask cluster, instead of ``jobs`` on this machine.
     cluster: str | None = None
     window: int | None = None  #: Most plays that are chosen together; by the workers if not given
+
+    @property
+    def has_decoys(self) -> bool:
+        """Whether decoys take part in the game."""
+        is_open = self.decoys == "auto" and self.max_fdr is None
+        return self.decoys != "none" and not is_open
 
 
 @dataclass(frozen=True)
@@ -70,15 +78,14 @@ def describe_plan(plan: Plan) -> list[str]:
     return describe_table(plan.facts, len(plan.columns), plan.groups, plan.always)
 
 
-def make_reward(settings: Settings) -> Any:
+def make_reward(settings: Settings, stream: bool) -> Any:
     """The reward that the settings name."""
     from tvselect import rewards
+    from tvselect.selectors.base import as_reward
 
-    kinds = {
-        "bart": "BartReward",
-        "lasso": "LassoReward",
-        "importance": "ImportanceReward",
-        "pvalue": "PValueReward",
-    }
-    more = {} if settings.iterations is None else {"n_iterations": settings.iterations}
-    return getattr(rewards, kinds[settings.reward])(**more)
+    if settings.reward == "bart":
+        reward: Any = as_reward(None, settings.has_decoys and not stream)
+        reward.n_iterations = settings.iterations or reward.n_iterations
+        return reward
+    kinds = {"lasso": "LassoReward", "importance": "ImportanceReward", "pvalue": "PValueReward"}
+    return getattr(rewards, kinds[settings.reward])()

@@ -40,14 +40,15 @@ class Result:
 
     run: RunRecord
     folder: RunFolder
-    history: History
+    fit: Any  #: The fitted selector
     variables: list[VariableResult]  #: Best first
     no_report: str  #: Why there is no report, or empty
 
     @property
-    def decoys_selected(self) -> int | None:
-        """Of a stream with decoys: how many passed the threshold."""
-        return self.history.n_decoys_selected if self.run.settings.decoys else None
+    def history(self) -> History:
+        """Its read-out."""
+        history: History = self.fit.history_
+        return history
 
 
 def start(
@@ -173,25 +174,25 @@ def _go(run: RunRecord, folder: RunFolder, table: Any, verbose: int) -> Result:
                 selector.fit(X, y)
         except BaseException:
             if hasattr(selector, "history_"):
-                _write_results(run, folder, selector.history_, said, started)
+                _write_results(run, folder, selector, said, started)
             raise
     history: History = selector.history_
     if history.stop_reason is StopReason.INTERRUPTED and history.n_plays == 0:
         raise KeyboardInterrupt
-    run, variables = _write_results(run, folder, history, said, started)
+    run, variables = _write_results(run, folder, selector, said, started)
     try:
         rows = sample(plan) if plan.stream else (X, y)
-        no_report = _write_report(run, folder, history, *rows)
+        no_report = _write_report(run, folder, selector, *rows)
     except Exception as error:  # what was found is worth more than its page
         no_report = f"the report could not be made ({type(error).__name__}: {error})"
-    return Result(run, folder, history, variables, no_report)
+    return Result(run, folder, selector, variables, no_report)
 
 
-def _write_report(run: RunRecord, folder: RunFolder, history: History, X: Any, y: Any) -> str:
+def _write_report(run: RunRecord, folder: RunFolder, selector: Any, X: Any, y: Any) -> str:
     """Write findings.json and report.html; returns why there is no page, or nothing."""
     settings = ", ".join(f"{name}={value!r}" for name, value in asdict(run.settings).items())
     findings = report.gather(
-        history,
+        selector,
         X,
         y,
         title=f"What explains {run.plan.target}?",
@@ -210,11 +211,14 @@ def _write_report(run: RunRecord, folder: RunFolder, history: History, X: Any, y
 
 
 def _write_results(
-    run: RunRecord, folder: RunFolder, history: History, said: list[str], started: float
+    run: RunRecord, folder: RunFolder, selector: Any, said: list[str], started: float
 ) -> tuple[RunRecord, list[VariableResult]]:
-    variables = read_off(history)
-    write_text(folder.variables, to_csv(variables))
-    write_text(folder.selected, to_csv(v for v in variables if v.selected))
+    history: History = selector.history_
+    variables = read_off(selector)
+    of_stream = hasattr(selector, "e_values_")
+    write_text(folder.variables, to_csv(variables, of_stream=of_stream))
+    selected = [variable for variable in variables if variable.selected]
+    write_text(folder.selected, to_csv(selected, of_stream=of_stream))
     run = replace(
         run,
         state=STATES.get(history.stop_reason, "done"),
@@ -231,6 +235,8 @@ def _write_results(
 def _make_selector(run: RunRecord, folder: RunFolder, verbose: int) -> Any:
     plan, settings = run.plan, run.settings
     shared: dict[str, Any] = dict(
+        max_fdr=settings.max_fdr,
+        decoys=None if settings.decoys == "none" else settings.decoys,
         patience=settings.patience,
         time_limit=settings.time_limit,
         groups={label: list(members) for label, members in plan.groups.items()} or None,
@@ -244,7 +250,7 @@ def _make_selector(run: RunRecord, folder: RunFolder, verbose: int) -> Any:
         journal=folder.journal,
         verbose=verbose,
     )
-    reward = make_reward(settings)
+    reward = make_reward(settings, plan.stream)
     if not plan.stream:
         return ThompsonFit(reward, n_plays=settings.plays, **shared)
     from tvselect.selectors import StreamingThompsonSelector
@@ -253,7 +259,6 @@ def _make_selector(run: RunRecord, folder: RunFolder, verbose: int) -> Any:
         reward,
         batch_size=settings.batch_size,
         n_rounds=settings.rounds,
-        decoys="knockoffs" if settings.decoys else None,
         **shared,
     )
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tvselect.runs.errors import RunError
-from tvselect.selectors.history import History
+from tvselect.selectors.base import BanditFit
+from tvselect.selectors.findings import feature_findings
 
-HEADER = ("variable", "selected", "pi", "low", "high", "times_played", "group")
+HEADER = (
+    "variable", "selected", "q_value", "pi", "low", "high", "times_played", "claim", "group",
+)  # fmt: skip
+OF_STREAMS = ("e_value", "selected_since")
 
 
 class VariableResult(NamedTuple):
@@ -21,41 +27,52 @@ class VariableResult(NamedTuple):
 
     name: str
     selected: bool
+    q_value: float | None  #: None without decoys
     pi: float
     low: float
     high: float
     times_played: int
+    claim: int | None  #: Number of the claim that it belongs to
     group: str
+    e_value: float | None = None  #: Of a stream with error control, as the next
+    selected_since: int | None = None  #: Batch
 
 
-def read_off(history: History) -> list[VariableResult]:
+def read_off(fit: BanditFit) -> list[VariableResult]:
     """All variables of a run, best first; ties in the order of the table."""
-    by_feature, names, labels = history.layout.by_feature, history.names, history.labels
-    support, pi = history.support, by_feature(history.means(), 1.0)
-    order = np.lexsort((-pi, ~support))
-    low, high = (by_feature(bound, 1.0).round(6)[order].tolist() for bound in history.intervals.T)
+    found, history = feature_findings(fit), fit.history_
+    n = len(found.name)
+    nothing = [None] * n
     values = zip(
-        [names[j] for j in order],
-        support[order].tolist(),
-        pi.round(6)[order].tolist(),
-        low,
-        high,
-        by_feature(history.times_played, history.n_plays)[order].tolist(),
-        [labels.get(arm, "") for arm in history.arm_of_feature[order].tolist()],
+        found.name,
+        found.selected.tolist(),
+        _numbers(found.q_value),
+        found.inclusion_probability.round(6).tolist(),
+        found.low.round(6).tolist(),
+        found.high.round(6).tolist(),
+        found.times_played.tolist(),
+        [number or None for number in found.claim.tolist()],
+        [history.labels.get(arm, "") for arm in history.arm_of_feature[found.column].tolist()],
+        nothing if found.e_value is None else _numbers(found.e_value),
+        nothing
+        if found.selected_since is None
+        else [batch if batch > 0 else None for batch in found.selected_since.tolist()],
         strict=True,
     )
     return list(map(VariableResult._make, values))
 
 
-def to_csv(variables: Iterable[VariableResult]) -> str:
-    """Variables as text."""
+def to_csv(variables: Sequence[VariableResult], *, of_stream: bool = False) -> str:
+    """Variables as text; those of a stream with error control have two columns more."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(HEADER)
-    writer.writerows(
-        (name, "yes" if selected else "no", f"{pi:.6f}", f"{low:.6f}", f"{high:.6f}", times, group)
-        for name, selected, pi, low, high, times, group in variables
-    )
+    writer.writerow(HEADER + OF_STREAMS if of_stream else HEADER)
+    for v in variables:
+        more = [_cell(v.e_value), _cell(v.selected_since)] if of_stream else []
+        writer.writerow(
+            [v.name, "yes" if v.selected else "no", _cell(v.q_value), f"{v.pi:.6f}",
+             f"{v.low:.6f}", f"{v.high:.6f}", v.times_played, _cell(v.claim), v.group, *more]
+        )  # fmt: skip
     return out.getvalue()
 
 
@@ -75,17 +92,37 @@ def from_csv(path: Path) -> list[VariableResult]:
             f"{path} cannot be read; 'tvs resume {path.parent}' writes it again"
         ) from None
     try:
-        if tuple(rows[0]) != HEADER:
+        if tuple(rows[0]) not in (HEADER, HEADER + OF_STREAMS):
             raise ValueError
-        return [_variable(row) for row in rows[1:]]
+        return [_variable(dict(zip(rows[0], row, strict=True))) for row in rows[1:]]
     except (IndexError, ValueError):
         raise RunError(
             f"{path} is not as tvs wrote it; 'tvs resume {path.parent}' writes it again"
         ) from None
 
 
-def _variable(row: Sequence[str]) -> VariableResult:
-    name, selected, pi, low, high, times, group = row
+def _variable(cells: dict[str, str]) -> VariableResult:
+    def known(name: str, kind: Any) -> Any:
+        return kind(cells[name]) if cells.get(name) else None
+
     return VariableResult(
-        name, selected == "yes", float(pi), float(low), float(high), int(times), group
+        cells["variable"],
+        cells["selected"] == "yes",
+        known("q_value", float),
+        float(cells["pi"]),
+        float(cells["low"]),
+        float(cells["high"]),
+        int(cells["times_played"]),
+        known("claim", int),
+        cells["group"],
+        known("e_value", float),
+        known("selected_since", int),
     )
+
+
+def _numbers(values: NDArray[np.float64]) -> list[float | None]:
+    return [None if math.isnan(value) else float(f"{value:.6g}") for value in values.tolist()]
+
+
+def _cell(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"

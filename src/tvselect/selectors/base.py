@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from tvselect.bandit.stopping import InterruptWarning, StopReason
 from tvselect.inputs.scalars import check_scalar
 from tvselect.rewards import BartReward, FunctionReward, Reward
+from tvselect.selectors.findings import to_frame
 from tvselect.selectors.game import Game
 
 
@@ -56,6 +57,38 @@ class BanditFit(ABC):
         self.chain_agreement_ = history.chain_agreement
         self.inclusion_spread_ = layout.by_feature(history.spread, 0.0)
 
+    def to_frame(self) -> Any:
+        """What was found about every column, as a pandas data frame, the best on top.
+
+        Its index is the number of the column, so that ``sort_index()`` brings back the order
+        of the table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``name``; ``selected``; ``q_value`` (NaN without decoys); ``inclusion_probability``
+            with its 95 % interval from ``low`` to ``high``; ``times_played``; ``ranking``;
+            ``claim``, the number of the claim that the column belongs to (1 is
+            ``claims_[0]``), or ``<NA>``. Of a stream with error control also ``e_value`` and
+            ``selected_since``, the batch since which the column is selected.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            Without pandas.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tvselect import LassoReward, ThompsonSelector
+        >>> X = np.random.default_rng(0).random((100, 5))
+        >>> selector = ThompsonSelector(LassoReward(), n_plays=50, random_state=0)
+        >>> frame = selector.fit(X, X[:, 3]).to_frame()
+        >>> frame.name[3], int(frame.index[0]), bool(frame.selected[3])
+        ('x3', 3, True)
+        """
+        return to_frame(self)
+
     def _check_shared(self) -> None:
         """Refuse values that the parameters of both selectors cannot have."""
         check_scalar(self.n_chains, "n_chains", Integral, min_val=1)
@@ -76,9 +109,7 @@ class BanditFit(ABC):
             )
 
 
-def as_reward(
-    reward: Reward | Callable[..., ArrayLike] | None, has_decoys: bool = False
-) -> Reward:
+def as_reward(reward: Reward | Callable[..., ArrayLike] | None, has_decoys: bool = False) -> Reward:
     """The reward that a setting stands for."""
     if reward is None:
         return BartReward.with_decoys() if has_decoys else BartReward()

@@ -78,9 +78,8 @@ def find_claims(
     leaders = leaders[best[leaders] >= LEADING]
     if leaders.size == 0:
         return ()
-    heads, claim_of = _gather(
-        leaders, partial(_specific_ranks, X, factors), arm_columns, shape[1]
-    )
+    ranks_of = partial(_specific_ranks, X, factors)
+    heads, claim_of = _gather(leaders, ranks_of, arm_columns, shape[1])
     counts = _count_together(history, claim_of, heads.size)
     a, b = (np.broadcast_to(prior, layout.n_arms)[heads] for prior in history.prior)
     paid, unpaid = (n.reshape(-1, heads.size) for n in (counts.successes, counts.failures))

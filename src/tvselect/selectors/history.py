@@ -42,6 +42,7 @@ class Asked:
     #: Rows of a batch; None where they differ, or where there are no batches.
     batch_size: int | None = None
     n_rows: int | None = None  #: None for a stream, which does not count them
+    decoys: str | None = None  #: Their kind; None where none were played
 
 
 class ChainTotals(NamedTuple):
@@ -117,16 +118,6 @@ class History:
         """What the user calls the arms of several features."""
         return self.layout.labels
 
-    @property
-    def decoy_of(self) -> NDArray[np.int64]:
-        """Features that have a decoy, in the order of the decoys."""
-        return self.layout.decoy_of
-
-    @property
-    def decoy_names(self) -> tuple[str, ...]:
-        """Names of the decoys."""
-        return self.layout.decoy_names
-
     @cached_property
     def totals(self) -> tuple[ChainTotals, ...]:
         """Every chain counted to its end, in one walk over its plays."""
@@ -197,11 +188,23 @@ class History:
 
     @cached_property
     def intervals(self) -> FloatArray:
-        """95 % intervals of all arms (arms, 2), of all chains together."""
-        a, b = self.posterior()
+        """95 % intervals of the arms that can be selected (arms, 2), of all chains together."""
+        return self.intervals_of(np.arange(self.layout.n_candidates))
+
+    def intervals_of(self, arms: NDArray[np.int64]) -> FloatArray:
+        """95 % intervals of some arms (arms, 2), of all chains together."""
+        a, b = (values[arms] for values in self.posterior())
         # Most arms share their counts with many others.
         pairs, places = np.unique(a + 1j * b, return_inverse=True)
         return np.column_stack([betaincinv(pairs.real, pairs.imag, q)[places] for q in INTERVAL])
+
+    def leading_decoys(self, most: int, chain: int | None = None) -> NDArray[np.int64]:
+        """The played decoys of the highest inclusion probabilities, in falling order."""
+        n = self.layout.n_candidates
+        totals = self.totals if chain is None else self.totals[chain : chain + 1]
+        is_played = np.any([total.counts.times_played[n:] > 0 for total in totals], axis=0)
+        decoys = n + np.flatnonzero(is_played)
+        return decoys[np.argsort(-self.means(chain)[decoys], kind="stable")[:most]]
 
     def passing(self, chain: int | None = None) -> NDArray[np.bool_]:
         """Arms, decoys among them, that were played and are above their threshold."""

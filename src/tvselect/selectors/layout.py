@@ -110,20 +110,25 @@ class ArmLayout:
         return int(self.arm_of_feature.max(initial=-1)) + 1
 
     @property
+    def first_features(self) -> NDArray[np.int64]:
+        """Of every arm that can be selected the first feature."""
+        arms, features = np.unique(self.arm_of_feature, return_index=True)
+        return features[arms >= 0]
+
+    @property
     def n_arms(self) -> int:
         """Number of arms, decoys included."""
         return self.n_candidates * (1 + self.n_copies)
 
     @property
-    def decoy_of(self) -> NDArray[np.int64]:
-        """The first feature of the arm that each decoy stands for."""
-        arms, firsts = np.unique(self.arm_of_feature, return_index=True)
-        return np.tile(firsts[arms >= 0], self.n_copies)
+    def n_decoys(self) -> int:
+        """Number of arms that can never be selected."""
+        return self.n_arms - self.n_candidates
 
-    @property
-    def decoy_names(self) -> tuple[str, ...]:
-        """Names of the decoys."""
-        return tuple(decoy_name(self.names[j]) for j in self.decoy_of)
+    def origins(self, decoys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The arms that some decoys are copies of, and the number of each copy, from 1."""
+        copies, arms = np.divmod(decoys, self.n_candidates)
+        return arms, copies
 
     def by_feature(self, values: NDArray[Any], always: Any) -> NDArray[Any]:
         """Values by arm to values by feature; ``always`` for features always included."""
@@ -221,11 +226,6 @@ def lay_out_arms(
         },
         n_copies=n_copies,
     )
-
-
-def decoy_name(name: str) -> str:
-    """Name of the decoy of a feature."""
-    return f"decoy of {name}"
 
 
 def _group_features(

@@ -162,6 +162,7 @@ class ThompsonFit(BanditFit):
             fingerprint=game.header.fingerprint,
             n_plays=self.n_plays,
             n_rows=n_rows,
+            decoys=kind,
         )
         self.claims_ = find_claims(
             self.history_, data.X, columns, None if decoys is None else decoys.factors
