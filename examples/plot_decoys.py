@@ -1,10 +1,10 @@
 """
-Decoys: how many finds may be false
+Decoys: which finds may be believed
 ===================================
 
 A stream of 30 columns, each with a knockoff: a column that looks like it and knows nothing of
-the outcome. Decoys play along and can never be selected. One that passes the line is a false
-find, and a hint that as many of the selected columns may be false, too.
+the outcome. A column and its decoy are played together. How often the column wins against it
+is evidence that may be looked at after every batch.
 """
 
 from matplotlib import pyplot as plt
@@ -14,10 +14,11 @@ from tvselect import StreamingThompsonSelector
 from tvselect.plotting import InclusionPathDisplay, InclusionProbabilityDisplay
 
 X, y = make_friedman1(20_000, 30, noise=1.0, random_state=1)
-selector = StreamingThompsonSelector(batch_size=200, decoys="knockoffs", random_state=1)
+selector = StreamingThompsonSelector(batch_size=200, random_state=1)
 selector.fit(X, y)
 print(f"Selected: {', '.join(selector.get_feature_names_out())}. The signals are x0 to x4.")
-print(f"Decoys above the threshold: {selector.n_decoys_selected_} of 30.")
+print(f"Selected for good after batch: {selector.selected_since_[selector.support_]}.")
+print(f"Expected number of false ones: at most {selector.expected_false_:.2g}.")
 
 # %%
 # Over the batches

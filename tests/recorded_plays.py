@@ -51,9 +51,7 @@ def some_rows() -> Any:
 def resumed() -> Any:
     X, y = table()
     with tempfile.TemporaryDirectory() as folder:
-        settings: dict[str, Any] = dict(
-            random_state=1, max_fdr=None, journal=Path(folder) / "run"
-        )
+        settings: dict[str, Any] = dict(random_state=1, max_fdr=None, journal=Path(folder) / "run")
         ThompsonSelector(small(), n_plays=15, **settings).fit(X, y)
         return ThompsonSelector(small(), n_plays=40, **settings).fit(X, y)
 

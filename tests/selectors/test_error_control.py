@@ -53,7 +53,7 @@ def test_q_values_follow_from_the_payoffs_of_columns_and_decoys():
     assert fitted.expected_false_ == pytest.approx((1 + n_decoys) / 10)
 
 
-@pytest.mark.parametrize("level, n_copies", [(0.05, 20), (0.1, 10), (0.3, 10)])
+@pytest.mark.parametrize(("level", "n_copies"), [(0.05, 20), (0.1, 10), (0.3, 10)])
 def test_there_are_copies_enough_for_a_single_column(level, n_copies):
     X, y = make_data()
     fitted = selector(max_fdr=level, n_plays=20).fit(X, y)
@@ -78,7 +78,7 @@ def test_decoys_without_a_level_tell_and_do_not_decide():
 
 
 @pytest.mark.parametrize(
-    "settings, named",
+    ("settings", "named"),
     [
         ({"max_fdr": 0.0}, "max_fdr"),
         ({"max_fdr": 1.0}, "max_fdr"),

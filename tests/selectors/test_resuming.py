@@ -28,7 +28,9 @@ def make_data(seed=0):
 
 
 def selector(reward=REWARD, **settings):
-    return ThompsonSelector(reward, **{"n_plays": 20, "max_fdr": None, "random_state": 0, **settings})
+    return ThompsonSelector(
+        reward, **{"n_plays": 20, "max_fdr": None, "random_state": 0, **settings}
+    )
 
 
 def assert_counts_are_those_of_the_plays(fitted):

@@ -45,7 +45,9 @@ def make_data(n=N, p=P, seed=1):
 def selector(reward=None, **settings):
     if reward is None:
         reward = PValueReward(alpha=1e-4)
-    return ThompsonSelector(reward, **{"n_plays": 25, "max_fdr": None, "random_state": 0, **settings})
+    return ThompsonSelector(
+        reward, **{"n_plays": 25, "max_fdr": None, "random_state": 0, **settings}
+    )
 
 
 def quick_bart():

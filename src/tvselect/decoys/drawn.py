@@ -42,9 +42,7 @@ class DrawnColumns:
         """A binned table with all decoys behind its columns."""
         return table.with_values(np.concatenate(list(self.held)), self._side_by_side())
 
-    def ranks(
-        self, X: NDArray[Any], columns: NDArray[np.int64]
-    ) -> Iterator[NDArray[np.float64]]:
+    def ranks(self, X: NDArray[Any], columns: NDArray[np.int64]) -> Iterator[NDArray[np.float64]]:
         """Ranks (columns, rows) of some columns, then of each copy of them."""
         for table in (X, *self.copies):
             yield centred_ranks(np.ascontiguousarray(table[:, columns].T, dtype=np.float64))

@@ -79,9 +79,7 @@ class ShuffledColumns:
         copies = [partial(self._shuffled_codes, order=order) for order in self.orders]
         return table.with_copies(list(zip(self.held, copies, strict=True)))
 
-    def ranks(
-        self, X: NDArray[Any], columns: NDArray[np.int64]
-    ) -> Iterator[NDArray[np.float64]]:
+    def ranks(self, X: NDArray[Any], columns: NDArray[np.int64]) -> Iterator[NDArray[np.float64]]:
         """Ranks (columns, rows) of some columns, then of each copy of them.
 
         Those of copies up to their exact spacing, where factors are mixed with shuffled rests.

@@ -71,9 +71,7 @@ class Data:
 
     def binned(self, max_cuts: int = 100) -> BinnedTable:
         """The table as one-byte codes."""
-        table = (
-            bin_table(self.X, max_cuts=max_cuts) if self.cuts is None else self.cuts.bin(self.X)
-        )
+        table = bin_table(self.X, max_cuts=max_cuts) if self.cuts is None else self.cuts.bin(self.X)
         return table if self.decoys is None else self.decoys.binned(table)
 
     @property

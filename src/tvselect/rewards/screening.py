@@ -27,8 +27,9 @@ def marginal_evidence(
 
     The correlations are set against the bulk of all columns (their median and median
     deviation), not against zero: where all columns go a little with the outcome, none
-    of them stands out; decoys are set against their own copy of the table. The evidence is ``-log(n_candidates * p)`` with the two-sided
-    p-value of a column, and 0 for the many whose p-value is not that small.
+    of them stands out; decoys are set against their own copy of the table. The evidence is
+    ``-log(n_candidates * p)`` with the two-sided p-value of a column, and 0 for the many
+    whose p-value is not that small.
 
     Parameters
     ----------

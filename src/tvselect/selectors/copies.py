@@ -15,8 +15,8 @@ from tvselect.decoys.drawn import DrawnColumns
 from tvselect.decoys.knockoffs import Knockoffs
 from tvselect.decoys.shuffled import ShuffledColumns, common_factors
 from tvselect.decoys.validity import SwapTest, swap_test
-from tvselect.inputs.scalars import check_scalar
 from tvselect.inputs.ranks import centred_ranks
+from tvselect.inputs.scalars import check_scalar
 from tvselect.rewards import Data
 from tvselect.selectors.layout import ArmColumns
 
@@ -39,7 +39,9 @@ def kind_of_decoys(decoys: Any, max_fdr: float | None) -> DecoyKind | None:
         For an unknown kind, a level that is none, or a level without decoys.
     """
     if max_fdr is not None:
-        check_scalar(max_fdr, "max_fdr", Real, min_val=0.0, max_val=1.0, include_boundaries="neither")
+        check_scalar(
+            max_fdr, "max_fdr", Real, min_val=0.0, max_val=1.0, include_boundaries="neither"
+        )
     if decoys == "auto":
         return None if max_fdr is None else "shuffled"
     if decoys is None and max_fdr is not None:
@@ -48,9 +50,7 @@ def kind_of_decoys(decoys: Any, max_fdr: float | None) -> DecoyKind | None:
             "max_fdr=None for the median model"
         )
     if decoys not in ("shuffled", "knockoffs", None):
-        raise ValueError(
-            f"decoys must be 'auto', 'shuffled', 'knockoffs' or None, got {decoys!r}"
-        )
+        raise ValueError(f"decoys must be 'auto', 'shuffled', 'knockoffs' or None, got {decoys!r}")
     return decoys
 
 

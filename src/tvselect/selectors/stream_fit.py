@@ -186,6 +186,7 @@ class StreamFit(BanditFit):
             game,
             reason,
             evidence=evidence,
+            decoys=self._stream.encoder.decoys,
             is_stream=True,
             # Without a journal the data of a stream is not hashed.
             fingerprint=None if self.journal is None else self._game.header.fingerprint,

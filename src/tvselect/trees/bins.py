@@ -157,9 +157,7 @@ class BinnedTable:
             columns = np.arange(self.n_columns, dtype=np.int64)
         return Design(self.words, self.cuts.n_cuts, self.has_missing, columns, self.n_rows)
 
-    def with_copies(
-        self, copies: Sequence[tuple[NDArray[np.int64], Copying]]
-    ) -> BinnedTable:
+    def with_copies(self, copies: Sequence[tuple[NDArray[np.int64], Copying]]) -> BinnedTable:
         """The table with copies of columns behind it: some columns, and how they are changed."""
         source = np.concatenate([np.arange(self.n_columns), *(columns for columns, _ in copies)])
         words = np.zeros((source.size, self.words.shape[1]), dtype=np.uint64)

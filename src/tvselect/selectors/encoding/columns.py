@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from tvselect.decoys import Knockoffs
 from tvselect.inputs.finite import refuse_nonfinite
 from tvselect.selectors.features import codes_of, one_hot
-from tvselect.selectors.layout import decoy_name
 from tvselect.sources import Batch
 from tvselect.trees import Cuts
 
@@ -56,7 +55,7 @@ class ColumnEncoding:
         """Names of columns: that of the feature, or of its decoy."""
         names = (self.names[j] for j in self.feature_of[columns % self.n_columns])
         is_decoy = columns >= self.n_columns
-        return tuple(decoy_name(n) if d else n for n, d in zip(names, is_decoy, strict=True))
+        return tuple(f"decoy of {n}" if d else n for n, d in zip(names, is_decoy, strict=True))
 
     def values(
         self,
