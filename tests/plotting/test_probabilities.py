@@ -71,7 +71,7 @@ def test_decoys_rank_among_the_variables_with_intervals_of_their_own(stream, set
     assert not (arms.decoys & arms.selected).any()
     assert (np.diff(arms.probabilities) <= 0).all()
     decoys = arms.take(np.flatnonzero(arms.decoys))
-    assert decoys.names == tuple(f"knockoff of c{j}" for j in decoys.features)
+    assert decoys.names == tuple(f"decoy of c{j}" for j in decoys.features)
     np.testing.assert_allclose(decoys.probabilities, selector.decoy_probabilities_[decoys.features])
     counts = [chain.arms for chain in selector._game.chains]
     a = counts[0].prior_a + sum(arms.successes for arms in counts)
@@ -82,7 +82,7 @@ def test_decoys_rank_among_the_variables_with_intervals_of_their_own(stream, set
 
 def test_decoys_that_do_not_rank_are_not_shown(stream):
     selector = stream(CHANCES, decoys="knockoffs")
-    assert set(top_arms(selector, 4).names) == {"c1", "c3", "knockoff of c1", "knockoff of c3"}
+    assert set(top_arms(selector, 4).names) == {"c1", "c3", "decoy of c1", "decoy of c3"}
     lone = top_arms(selector, 1)
     assert lone.probabilities[0] == max(
         selector.inclusion_probabilities_.max(), selector.decoy_probabilities_.max()
@@ -97,7 +97,7 @@ def test_decoys_are_red_diamonds_and_counted(stream):
     assert red.get_label() == f"decoys ({shown} of 6)"
     assert red.get_ydata().tolist() == np.flatnonzero(display.arms.decoys).tolist()
     names = [label.get_text() for label in display.ax_.get_yticklabels()]
-    assert sum(name.startswith("knockoff of ") for name in names) == shown
+    assert sum(name.startswith("decoy of ") for name in names) == shown
 
 
 def test_without_decoys_nothing_is_red(fit, stream):
@@ -115,7 +115,7 @@ def test_a_variable_never_played_comes_last_and_says_so(fit, stream):
         arms = top_arms(selector)
         assert set(arms.names[-2:]) == {"c0", "c2"}
         assert arms.played.tolist() == [True] * (len(arms.names) - 2) + [False] * 2
-        assert "knockoff of c0" not in arms.names
+        assert "decoy of c0" not in arms.names
         assert arms.probabilities[-1] > arms.probabilities[-3]
         display = InclusionProbabilityDisplay.from_estimator(selector)
         assert "not played (2)" in [line.get_label() for line in display.ax_.lines]

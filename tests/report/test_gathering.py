@@ -69,7 +69,7 @@ def test_stream_with_decoys_and_skipped_batches(stream):
     assert found.decoys.n == 3
     assert found.decoys.n_passed == selector.n_decoys_selected_
     names = [variable.name for variable in found.of_role("decoy")]
-    assert sorted(names) == ["knockoff of c0", "knockoff of c1", "knockoff of c2"]
+    assert sorted(names) == ["decoy of c0", "decoy of c1", "decoy of c2"]
     pi = dict(zip(selector.history_.decoy_names, selector.decoy_probabilities_, strict=True))
     for variable in found.of_role("decoy"):
         assert variable.path[-1] == pytest.approx(pi[variable.name], abs=1e-4)

@@ -23,7 +23,7 @@ Highlight = Sequence[str] | Sequence[int] | NDArray[Any]
 class FittedArms(NamedTuple):
     """Arms of a fit, of all chains together; columns that are always included are none."""
 
-    #: An arm of one column has its name, a group its label; a decoy is the knockoff of a column.
+    #: An arm of one column has its name, a group its label; a decoy says of which column.
     names: tuple[str, ...]
     probabilities: NDArray[np.float64]  #: Of an arm that was never played, its prior's mean
     intervals: NDArray[np.float64]  #: 95 %
@@ -69,7 +69,7 @@ def fitted_arms(history: History) -> FittedArms:
     ...     LassoReward(), batch_size=100, groups={"pair": [0, 1]}, decoys="knockoffs"
     ... )
     >>> fitted_arms(selector.fit(X, X[:, 1]).history_).names
-    ('pair', 'x2', 'knockoff of x0', 'knockoff of x1', 'knockoff of x2')
+    ('pair', 'x2', 'decoy of x0', 'decoy of x1', 'decoy of x2')
     """
     layout = history.layout
     arms, features = np.unique(layout.arm_of_feature, return_index=True)
