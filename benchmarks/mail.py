@@ -54,8 +54,8 @@ def main() -> None:
                 f"| {size:,} | {decoys or 'none'} | {selector.n_plays_} | {seconds:.0f} | "
                 f"{selector.support_.sum()} | "
                 + (
-                    f"{selector.n_decoys_selected_} of {selector.decoy_probabilities_.size} | "
-                    f"{selector.false_discovery_share_:.2f} |"
+                    f"{selector.history_.n_decoys_selected} of "
+                    f"{selector.decoy_probabilities_.size} | {selector.expected_false_:.2f} |"
                     if decoys
                     else "- | - |"
                 )

@@ -36,14 +36,13 @@ selector.fit(mail.data, mail.target)
 print(f"{selector.n_plays_} batches, ended by: {selector.stop_reason_}.")
 
 # %%
-# What was found, and how many decoys came through with it.
+# What was found, and how many of it are expected to be false.
 
 for j in np.flatnonzero(selector.support_):
     low, high = selector.inclusion_intervals_[j]
     name, pi = mail.feature_names[j], selector.inclusion_probabilities_[j]
     print(f"  {name:<24} {pi:.2f}  ({low:.2f} to {high:.2f})")
-n_decoys = selector.decoy_probabilities_.size
-print(f"Decoys let through: {selector.n_decoys_selected_} of {n_decoys}.")
+print(f"At most {selector.expected_false_:.2f} of them are expected to be false.")
 
 # %%
 # Decoys are red.

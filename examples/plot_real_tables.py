@@ -2,8 +2,8 @@
 Two real tables
 ===============
 
-Two tables that ship with scikit-learn, each next to its knockoffs as decoys. A decoy that
-passes the line is a warning: so much noise would have passed, too.
+Two tables that ship with scikit-learn, each next to its knockoffs as decoys. Selected is what
+beats its decoy often enough in the first round; later ones only move the probabilities.
 """
 
 import numpy as np
@@ -15,14 +15,13 @@ from tvselect.plotting import InclusionProbabilityDisplay
 
 
 def select(name, table):
-    """Play on batches of 200 rows, print and draw what was found."""
+    """Play on batches of 20 rows, print and draw what was found."""
     selector = StreamingThompsonSelector(
-        batch_size=200, n_rounds=40, decoys="knockoffs", random_state=0
+        batch_size=20, n_rounds=40, decoys="knockoffs", random_state=0
     ).fit(table.data, table.target)
-    n_decoys = selector.decoy_probabilities_.size
     print(
         f"{name}: {selector.support_.sum()} of {table.data.shape[1]} columns, "
-        f"{selector.n_decoys_selected_} of {n_decoys} decoys"
+        f"{selector.expected_false_:.2f} of them expected to be false"
     )
     pi = selector.inclusion_probabilities_
     for j in np.argsort(-pi)[: selector.support_.sum()]:

@@ -154,12 +154,13 @@ def test_a_stream_without_a_single_play_is_drawn(stream):
 @pytest.mark.parametrize("settings", [{}, {"discount": 0.8}, {"prior": (2.0, np.full(6, 3.0))}])
 def test_decoys_end_where_the_selector_says(stream, settings):
     selector = stream(CHANCES, decoys="knockoffs", **settings)
+    # A decoy is paid like its column: nothing is selected.
     found = inclusion_paths(selector)
-    assert found.names == ("c0", "c1")
+    assert found.names == ()
     assert found.decoys.shape == (41, 6)
     np.testing.assert_allclose(found.decoys[-1], selector.decoy_probabilities_)
     assert found.n_decoys == 6
-    assert found.n_decoys_above == selector.n_decoys_selected_ == 2
+    assert found.n_decoys_above == selector.history_.n_decoys_selected == 2
 
 
 def test_decoys_are_counted_in_the_chain_that_is_drawn(stream):
@@ -182,7 +183,9 @@ def test_too_many_decoys_are_thinned_and_the_highest_kept(stream):
 
 
 def test_decoys_are_red_thin_and_between_the_others_and_the_highlighted(stream):
-    display = InclusionPathDisplay.from_estimator(stream(CHANCES, decoys="knockoffs"))
+    display = InclusionPathDisplay.from_estimator(
+        stream(CHANCES, decoys="knockoffs"), highlight=["c0", "c1"]
+    )
     assert len(display.decoys_.get_segments()) == 6
     assert len(display.background_.get_segments()) == 4
     assert same_color(display.decoys_.get_color()[0][:3], RED)

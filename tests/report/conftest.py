@@ -65,6 +65,8 @@ def stream():
 
     def streamed(chances, *, n_batches=40, skipped=(), **settings):
         rng = np.random.default_rng(0)
+        if "decoys" not in settings:
+            settings["max_fdr"] = None
         selector = StreamingThompsonSelector(
             pay_height, random_state=0, family="probit", **settings
         )

@@ -96,5 +96,7 @@ def test_missing_entry(findings):
 
 
 def test_of_role(findings):
-    assert [variable.name for variable in findings.of_role("selected")] == ["c0"]
+    # A decoy is paid like its column: nothing is selected.
+    assert len(findings.of_role("selected")) == 0
+    assert {variable.name for variable in findings.of_role("unselected")} == {"c0", "c1", "c2"}
     assert len(findings.of_role("decoy")) == 3

@@ -67,7 +67,7 @@ def test_stream_with_decoys_and_skipped_batches(stream):
     assert (found.unit, found.n_plays, found.n_skipped) == ("batch", 40, 2)
     assert (found.asked.n_rows, found.asked.fingerprint) == (None, None)
     assert found.decoys.n == 3
-    assert found.decoys.n_passed == selector.n_decoys_selected_
+    assert found.decoys.n_passed == selector.history_.n_decoys_selected
     names = [variable.name for variable in found.of_role("decoy")]
     assert sorted(names) == ["decoy of c0", "decoy of c1", "decoy of c2"]
     pi = dict(zip(selector.history_.decoy_names, selector.decoy_probabilities_, strict=True))
