@@ -66,10 +66,10 @@ def fitted_arms(history: History) -> FittedArms:
     >>> from tvselect import LassoReward, StreamingThompsonSelector
     >>> X = np.random.default_rng(0).random((400, 3))
     >>> selector = StreamingThompsonSelector(
-    ...     LassoReward(), batch_size=100, groups={"pair": [0, 1]}, decoys="knockoffs"
+    ...     LassoReward(), batch_size=50, groups={"pair": [0, 1]}, decoys="knockoffs"
     ... )
     >>> fitted_arms(selector.fit(X, X[:, 1]).history_).names
-    ('pair', 'x2', 'decoy of x0', 'decoy of x1', 'decoy of x2')
+    ('pair', 'x2', 'decoy of pair', 'decoy of x2')
     """
     layout = history.layout
     arms, features = np.unique(layout.arm_of_feature, return_index=True)

@@ -82,7 +82,11 @@ class ArmLayout:
     @property
     def decoy_names(self) -> tuple[str, ...]:
         """Names of the decoys."""
-        return tuple(decoy_name(self.names[j]) for j in self.decoy_of)
+        arms = self.arm_of_feature[self.decoy_of].tolist()
+        names = (
+            self.labels.get(arm, self.names[j]) for arm, j in zip(arms, self.decoy_of, strict=True)
+        )
+        return tuple(decoy_name(name) for name in names)
 
     def by_feature(self, values: NDArray[Any], always: Any) -> NDArray[Any]:
         """Values by arm to values by feature; ``always`` for features always included."""
