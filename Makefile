@@ -10,7 +10,7 @@ INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compil
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-very-wide bench-rows bench-default bench-stream bench-online \
-	bench-importance bench-stability bench-cluster bench-imports bench-windows study-offline study-online study-online-table study-mail study-hiv battery battery-page choose-errors docs check-plays check-long check-mutations soak fuzz fuzz-million clean
+	bench-importance bench-stability bench-cluster bench-imports bench-windows study-offline study-online study-online-table study-streams study-mail study-hiv battery battery-page choose-errors docs check-plays check-long check-mutations soak fuzz fuzz-million clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -109,6 +109,9 @@ study-online: $(VENV)/.study  ## The same on streams, hours, resumable, recorded
 
 study-online-table: $(VENV)/.study  ## The paper's online table, recorded
 	$(RUN) -m benchmarks.online_table
+
+study-streams: $(VENV)/.study  ## Errors of streams at every batch, recorded; an hour. STREAMS=200
+	$(RUN) -m tvstudy.streams_battery docs/results/streams_errors.md --streams $(or $(STREAMS),200)
 
 study-mail: $(VENV)/.study  ## Direct mail with decoys, recorded; MAIL=charity_mail.csv.gz
 	$(RUN) -m benchmarks.mail $(MAIL)

@@ -59,12 +59,15 @@ def resumed() -> Any:
 def stream(**settings: Any) -> Any:
     X, y = table(2000, 20)
     settings = {"batch_size": 100, "n_rounds": 2, "random_state": 1} | settings
+    if "decoys" not in settings:
+        settings["max_fdr"] = None
     return StreamingThompsonSelector(small(), **settings).fit(X, y)
 
 
 def stream_of_classes() -> Any:
     X, y = table(2000, 20)
-    return StreamingThompsonSelector(small(), batch_size=100, random_state=4).fit(X, y > 1)
+    settings: dict[str, Any] = dict(batch_size=100, max_fdr=None, random_state=4)
+    return StreamingThompsonSelector(small(), **settings).fit(X, y > 1)
 
 
 RUNS: dict[str, Callable[[], Any]] = {
