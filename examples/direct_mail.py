@@ -29,9 +29,7 @@ mail = load_direct_mail(sys.argv[1])
 # %%
 # Batches of 500 households, one pass over the data.
 
-selector = StreamingThompsonSelector(
-    batch_size=500, random_state=0, verbose=1
-)
+selector = StreamingThompsonSelector(batch_size=500, random_state=0, verbose=1)
 selector.fit(mail.data, mail.target)
 print(f"{selector.n_plays_} batches, ended by: {selector.stop_reason_}.")
 

@@ -66,7 +66,7 @@ def test_number_of_plays_of_a_variable(fit):
 
 
 def test_stream_with_decoys_and_skipped_batches(stream):
-    selector = stream([0.9, 0.2, 0.1], decoys="knockoffs", skipped=(3, 4), discount=0.9)
+    selector = stream([0.9, 0.2, 0.1], max_fdr=0.1, skipped=(3, 4), discount=0.9)
     found = gather(selector)
     assert (found.unit, found.n_plays, found.n_skipped) == ("batch", 40, 2)
     assert (found.asked.n_rows, found.asked.fingerprint) == (None, None)

@@ -108,6 +108,6 @@ def too_few(n_batches: int, n_arms: int, max_fdr: float, n_likely: int) -> str |
     return (
         f"nothing can be selected: to prove {n_likely} of {n_arms} variables at "
         f"max_fdr={max_fdr:g} takes at least {needed} batches of new rows, and there are "
-        f"{n_batches}. Take a smaller batch_size, or max_fdr=None for the median rule; where "
-        "the table fits into memory, ThompsonSelector uses all rows for every play"
+        f"{n_batches}. Take smaller batches, or leave error control (max_fdr) off; a table that "
+        "fits into memory is better played as a whole, where every play sees all rows"
     )
