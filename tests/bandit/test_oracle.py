@@ -118,3 +118,23 @@ def test_decoys_are_played_but_are_never_part_of_the_model():
     np.testing.assert_array_equal(Oracle(n_candidates=2).model(arms), [0])
     np.testing.assert_array_equal(Oracle(1, n_candidates=3).model(arms), [0])
     assert 3 in Oracle(n_candidates=2).choose(arms, Scripted([0.5, 0.0, 0.5, 0.9]))
+
+
+def test_arms_in_pairs_bring_their_decoys_and_decoys_decide_nothing():
+    arms = Arms(8)
+    oracle = Oracle(n_candidates=4, in_pairs=True)
+    played = [oracle.choose(arms, np.random.default_rng(seed)) for seed in range(50)]
+    for chosen in played:
+        candidates, decoys = np.split(chosen, 2)
+        np.testing.assert_array_equal(decoys, candidates + 4)
+        assert candidates.max() < 4
+    assert np.unique(np.concatenate(played)).size == 8
+    two = Oracle(n_wanted=2, n_candidates=4, in_pairs=True)
+    assert max(two.choose(arms, np.random.default_rng(seed)).size for seed in range(50)) == 4
+
+
+def test_a_pair_is_played_when_no_draw_reaches():
+    """100 draws of arms that never reach; the largest draw of a candidate is played."""
+    arms = Arms(4, 1.0, 1e6)
+    chosen = Oracle(n_candidates=2, in_pairs=True).choose(arms, np.random.default_rng(0))
+    assert chosen.tolist() in ([0, 2], [1, 3])
