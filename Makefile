@@ -134,7 +134,7 @@ choose-errors: $(VENV)/.study  ## Variants of error control on data sets of thei
 docs: $(VENV)/.docs  ## The documentation as HTML in docs/_build
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build
 
-check-plays: $(VENV)/.dev  ## The plays of eleven small runs next to those on record
+check-plays: $(VENV)/.dev  ## The plays of twelve small runs next to those on record
 	$(RUN) -m tests.recorded_plays
 
 check-long: $(VENV)/.dev  ## All long checks; exactness is recorded in docs/results/exactness.md

@@ -28,13 +28,15 @@ from tvselect.inputs import OutcomeReader
 from tvselect.rewards import LassoReward
 from tvselect.selectors.batches import StreamState, known_batches
 from tvselect.selectors.encoding import StreamEncoder, store_encoder
-from tvselect.selectors.layout import lay_out_arms
+from tvselect.selectors.layout import DecoyKind, lay_out_arms
 from tvselect.sources import ArraySource
 
 N_ARMS = 5
 HEADER = Header("4f1c", 7, N_ARMS, 2, 1, "0.1.0")
 NAME = "run.journal"
-HEADS = ((True, False), (False, True), (True, True))
+HEADS: tuple[tuple[bool, DecoyKind | None], ...] = (
+    (True, None), (False, "knockoffs"), (True, "knockoffs"), (True, "shuffled"),
+)  # fmt: skip
 SQL_TOKENS = (
     b"SQLite format 3\0", b"TVSJ", b"CREATE TABLE ", b"CREATE VIEW ", b"CREATE TRIGGER ", b"plays",
     b"header", b"kept", b"INTEGER PRIMARY KEY", b"\x0d\x00", b"\x05\x00", b"\x0a\x00", b"\x02\x02",
@@ -168,7 +170,7 @@ def sound_heads() -> list[bytes]:
     for text, decoys in HEADS:
         source = _source(text)
         head = StreamEncoder(source.names, source.categorical, decoys=decoys)
-        head.see(next(source.batches(12, 0, np.random.default_rng(0))), 3)
+        head.see(next(source.batches(12, 0, np.random.default_rng(0))))
         made.append(store_encoder(head))
         head.n_rows = 1000
         head._numbers, head._labels = [], []
@@ -176,14 +178,14 @@ def sound_heads() -> list[bytes]:
     return made
 
 
-def _stream(text: bool, decoys: bool) -> StreamState:
+def _stream(text: bool, decoys: DecoyKind | None) -> StreamState:
     source = _source(text)
-    layout = lay_out_arms(source.names, decoyed=~source.categorical if decoys else None)
+    layout = lay_out_arms(source.names, n_copies=int(decoys is not None))
     encoder = StreamEncoder(source.names, source.categorical, decoys=decoys)
     return StreamState(LassoReward(), layout, encoder, OutcomeReader(), entropy=1)
 
 
-def restore(name: str, data: bytes, text: bool, decoys: bool) -> None:
+def restore(name: str, data: bytes, text: bool, decoys: DecoyKind | None) -> None:
     """Go on with a stream whose journal keeps these bytes, and read a batch by them."""
     stream = _stream(text, decoys)
     journal = MemoryJournal()
@@ -195,10 +197,10 @@ def restore(name: str, data: bytes, text: bool, decoys: bool) -> None:
     encoding = stream.encoder.encoding
     # The selector refuses other kinds of columns before it uses a head.
     if encoding is not None and (stream.encoder.categorical == source.categorical).all():
-        every = np.arange(encoding.n_columns + encoding.decoy_of.size)
+        every = np.arange(encoding.n_columns * (1 + (decoys is not None)))
         with np.errstate(all="ignore"):  # odd numbers are allowed to give odd numbers
-            encoding.values(batch, every, 3)
-        cuts = encoding.cuts.take(every, encoding.column_names(every))
+            encoding.values(batch, every, np.random.default_rng(3))
+        cuts = encoding.cuts.take(every % encoding.n_columns, encoding.column_names(every))
         for column in every:
             cuts.of(int(column))
 

@@ -41,10 +41,10 @@ class ShuffledColumns:
     Examples
     --------
     >>> X = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
-    >>> copies = ShuffledColumns.draw(X, n_copies=2, rng=np.random.default_rng(1))
+    >>> copies = ShuffledColumns.draw(X, n_copies=2, rng=np.random.default_rng(2))
     >>> copies.values(X, np.array([0, 1]))
-    array([[ 1., 10.],
-           [ 3., 30.],
+    array([[ 3., 30.],
+           [ 1., 10.],
            [ 2., 20.]])
     """
 

@@ -6,7 +6,7 @@ import warnings
 from dataclasses import replace
 from math import ceil
 from numbers import Real
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,8 @@ from tvselect.decoys.validity import SwapTest, swap_test
 from tvselect.inputs.ranks import centred_ranks
 from tvselect.inputs.scalars import check_scalar
 from tvselect.rewards import Data
-from tvselect.selectors.layout import ArmColumns
+from tvselect.selectors.layout import ArmColumns, DecoyKind
 
-DecoyKind = Literal["shuffled", "knockoffs"]
 FEWEST_COPIES = 10
 MOST_ARMS = 2**13
 VALUES_AT_ONCE = 2**20

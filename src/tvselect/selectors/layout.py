@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 Groups = Mapping[Hashable, Sequence[Any]] | Sequence[Hashable] | None
 PerArm = float | NDArray[np.float64]
+DecoyKind = Literal["shuffled", "knockoffs"]
 
 
 @dataclass(frozen=True)

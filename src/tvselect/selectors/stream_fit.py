@@ -18,10 +18,10 @@ from tvselect.inputs.scalars import check_scalar
 from tvselect.runners import Runner, opened
 from tvselect.selectors.base import BanditFit, as_reward, check_count, warn_of_interrupt
 from tvselect.selectors.batches import BatchCursor, StreamScorer, StreamState, known_batches
-from tvselect.selectors.encoding import DecoyKind, StreamEncoder
+from tvselect.selectors.encoding import StreamEncoder
 from tvselect.selectors.evidence import Ledger, too_few
 from tvselect.selectors.game import Game, progress_bar, set_up_game
-from tvselect.selectors.layout import Groups, lay_out_arms
+from tvselect.selectors.layout import DecoyKind, Groups, lay_out_arms
 from tvselect.sources import Batch, Source
 
 MOST_KNOCKOFFS = 2000

@@ -21,7 +21,6 @@ from tvselect.runners import Runner, opened
 from tvselect.selectors.base import BanditFit, as_reward, warn_of_interrupt
 from tvselect.selectors.claims import find_claims
 from tvselect.selectors.copies import (
-    DecoyKind,
     check_decoys,
     copies_for,
     draw_decoys,
@@ -31,7 +30,7 @@ from tvselect.selectors.copies import (
 from tvselect.selectors.features import Features, read_features
 from tvselect.selectors.fingerprint import identity_of
 from tvselect.selectors.game import progress_bar, seed_of_run, set_up_game
-from tvselect.selectors.layout import Groups, lay_out_arms
+from tvselect.selectors.layout import DecoyKind, Groups, lay_out_arms
 from tvselect.selectors.scoring import TableScorer, TableWork
 
 

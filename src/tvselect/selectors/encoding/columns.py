@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +12,6 @@ from tvselect.inputs.finite import refuse_nonfinite
 from tvselect.selectors.features import codes_of, one_hot
 from tvselect.sources import Batch
 from tvselect.trees import Cuts
-
-DecoyKind = Literal["knockoffs", "shuffled"]
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from tvselect.decoys import restore_knockoffs, store_knockoffs
 from tvselect.inputs import Numbered
 from tvselect.inputs.npz import check_types, read_arrays
-from tvselect.selectors.encoding.columns import ColumnEncoding, DecoyKind
+from tvselect.selectors.encoding.columns import ColumnEncoding
 from tvselect.selectors.encoding.stream import StreamEncoder
+from tvselect.selectors.layout import DecoyKind
 from tvselect.trees import Cuts
 from tvselect.trees.bins import MOST_CUTS
 

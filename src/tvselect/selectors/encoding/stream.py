@@ -19,8 +19,9 @@ from tvselect.decoys import Knockoffs
 from tvselect.inputs import Table
 from tvselect.inputs.finite import refuse_nonfinite
 from tvselect.inputs.text import encode_text
-from tvselect.selectors.encoding.columns import ColumnEncoding, DecoyKind
+from tvselect.selectors.encoding.columns import ColumnEncoding
 from tvselect.selectors.features import read_features
+from tvselect.selectors.layout import DecoyKind
 from tvselect.sources import Batch
 from tvselect.trees import bin_table
 
