@@ -181,7 +181,9 @@ class BartReward(Reward):
         n_candidates = data.n_candidates or table.n_columns
         evidence = np.zeros(table.n_columns)
         if self.screening and self.penalty > 0:
-            evidence = marginal_evidence(table, data.outcome.values, n_candidates, data.starts)
+            evidence = marginal_evidence(
+                table, data.outcome.values, n_candidates, data.starts, data.bulks
+            )
         return BartFeedback(
             table=table.design(np.empty(0, dtype=np.int64)),
             response=response.values,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import Outcome
+from tvselect.rewards.screening import Bulk
 from tvselect.trees import BinnedTable, Cuts, bin_table
 
 Feedback = Callable[[NDArray[np.int64], np.random.Generator], NDArray[np.float64]]
@@ -49,6 +50,9 @@ class Data:
         Columns that take part in the selection, where ``X`` holds some of them; None: all.
     decoys : DecoyColumns or None
         Columns behind those of ``X``.
+    bulks : sequence of Bulk
+        How most columns go with the outcome, in ``X`` and in every copy of it, where the
+        copies hold a choice of their columns.
     """
 
     X: NDArray[Any]
@@ -58,6 +62,7 @@ class Data:
     cuts: Cuts | None = None
     n_candidates: int | None = None
     decoys: DecoyColumns | None = None
+    bulks: Sequence[Bulk] = ()
 
     @property
     def n_rows(self) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +19,19 @@ MOST = 1.0 - 1e-12
 MAD_TO_SD = 1.4826
 
 
+class Bulk(NamedTuple):
+    """Where most z-values of a table's columns lie: median and deviation, at least 1."""
+
+    centre: float
+    spread: float
+
+
 def marginal_evidence(
     table: BinnedTable,
     y: NDArray[np.float64],
     n_candidates: int,
     starts: NDArray[np.int64] | None = None,
+    bulks: Sequence[Bulk] = (),
 ) -> NDArray[np.float64]:
     """Evidence for every column, in nats: minus the log of its corrected p-value.
 
@@ -39,6 +49,8 @@ def marginal_evidence(
     starts : int64 array, optional
         Where the table and every copy of it begin, and where the last ends; one table by
         default.
+    bulks : sequence of Bulk, optional
+        Of the table and every copy of it, where the columns at hand are a choice of them.
 
     Returns
     -------
@@ -52,12 +64,22 @@ def marginal_evidence(
         here = slice(first, first + len(codes))
         correlate(codes, y, r[here], n_present[here])
     z = np.arctanh(r) * np.sqrt(np.maximum(n_present - 3, 0))
-    for first, last in pairwise([0, z.size] if starts is None else starts):
+    spans = list(pairwise([0, z.size] if starts is None else starts))
+    for k, (first, last) in enumerate(spans):
         copy = z[first:last]
-        copy -= np.median(copy)
-        copy /= max(1.0, MAD_TO_SD * float(np.median(np.abs(copy))))
+        centre, spread = bulks[k] if bulks else bulk_of(copy)
+        copy -= centre
+        copy /= spread
     log_p = np.log(2.0) + log_ndtr(-np.abs(z))
     return np.maximum(0.0, -log_p - np.log(n_candidates))
+
+
+def bulk_of(z: NDArray[np.float64]) -> Bulk:
+    """The bulk of some z-values."""
+    if z.size == 0:
+        return Bulk(0.0, 1.0)
+    centre = float(np.median(z))
+    return Bulk(centre, max(1.0, MAD_TO_SD * float(np.median(np.abs(z - centre)))))
 
 
 @kernel

@@ -18,6 +18,7 @@ from tvselect.decoys.validity import SwapTest, swap_test
 from tvselect.inputs.ranks import centred_ranks
 from tvselect.inputs.scalars import check_scalar
 from tvselect.rewards import Data
+from tvselect.rewards.screening import bulk_of
 from tvselect.selectors.layout import ArmColumns, DecoyKind
 
 FEWEST_COPIES = 10
@@ -82,18 +83,18 @@ def let_play(
 
     Of very many arms, columns and decoys in one heap, those play that go best with the outcome by
     themselves (:func:`marginal_scores`): a game of hundreds of thousands of arms has not come to
-    its point after some hundred plays. The choice does not know which arms are decoys, so that
-    the order among these and columns of noise is as open as before.
+    its point after some hundred plays. Where all columns of a copy go with the outcome, those
+    count that stand out. The choice does not know which arms are decoys, so that the order
+    among these and columns of noise is as open as before.
     """
     n_columns, n_copies = data.X.shape[1], len(decoys.held)
-    own = np.arange(n_columns)
+    own, bulks = np.arange(n_columns), []
     n_arms = columns.starts.size - 1
     if n_arms * (1 + n_copies) > MOST_ARMS:
-        scores = np.maximum.reduceat(
-            marginal_scores(decoys, data.X, data.outcome.values)[:, columns.columns],
-            columns.starts[:-1],
-            axis=1,
-        )
+        slopes, bends = marginal_scores(decoys, data.X, data.outcome.values)
+        bulks = [bulk_of(np.arctanh(block) * np.sqrt(data.n_rows)) for block in slopes]
+        scores = (slopes - np.median(slopes, axis=1, keepdims=True)) ** 2 + bends**2
+        scores = np.maximum.reduceat(scores[:, columns.columns], columns.starts[:-1], axis=1)
         playing = np.zeros(scores.size, dtype=np.bool_)
         playing[np.argsort(-scores, axis=None, kind="stable")[:MOST_ARMS]] = True
         arm_of_column = np.full(n_columns, -1)
@@ -101,33 +102,32 @@ def let_play(
         plays = playing.reshape(scores.shape)[:, arm_of_column] & (arm_of_column >= 0)
         own, *held = (np.flatnonzero(block) for block in plays)
         decoys = decoys.holding(held)
-    data = replace(data, decoys=decoys, n_candidates=n_columns * (1 + n_copies))
+    data = replace(data, decoys=decoys, n_candidates=n_columns * (1 + n_copies), bulks=bulks)
     return data, columns.with_copies(n_columns, own, decoys.held)
 
 
 def marginal_scores(
     decoys: ShuffledColumns | DrawnColumns, X: NDArray[Any], y: NDArray[np.float64]
-) -> NDArray[np.float32]:
-    """How well columns, and each copy of them, go with the outcome (1 + copies, columns).
+) -> NDArray[np.float64]:
+    """How columns, and each copy of them, go with the outcome (2, 1 + copies, columns).
 
-    The share of the outcome's variance, in ranks, that a parabola in the ranks of the column
-    explains: a slope and a valley are seen, what shows in company only is not.
+    In ranks: the correlation with the column, and with what its square adds to it. A slope and
+    a valley are seen, what shows in company only is not.
     """
     (outcome,) = centred_ranks(y[None, :])
-    scores = np.empty((1 + len(decoys.held), X.shape[1]), dtype=np.float32)
+    scores = np.zeros((2, 1 + len(decoys.held), X.shape[1]))
     step = max(1, VALUES_AT_ONCE // len(y))
     for first in range(0, X.shape[1], step):
         here = np.arange(first, min(first + step, X.shape[1]))
-        for row, ranks in zip(scores, decoys.ranks(X, here), strict=True):
+        for k, ranks in enumerate(decoys.ranks(X, here)):
+            length = np.maximum(np.einsum("ij,ij->i", ranks, ranks), TINY)
             bends = ranks**2
             bends -= bends.mean(axis=1, keepdims=True)
-            length = np.einsum("ij,ij->i", ranks, ranks)
-            slope = np.einsum("ij,ij->i", bends, ranks) / np.maximum(length, TINY)
-            bends -= slope[:, None] * ranks
+            bends -= (np.einsum("ij,ij->i", bends, ranks) / length)[:, None] * ranks
             bent = np.einsum("ij,ij->i", bends, bends)
-            straight = (ranks @ outcome) ** 2 / np.maximum(length, TINY)
-            curved = (bends @ outcome) ** 2 / np.maximum(bent, TINY)
-            row[here] = straight + np.where(bent * len(y) > TWO_VALUED, curved, 0.0)
+            has_bend = bent * len(y) > TWO_VALUED
+            scores[0, k, here] = ranks @ outcome / np.sqrt(length)
+            scores[1, k, here[has_bend]] = bends[has_bend] @ outcome / np.sqrt(bent[has_bend])
     return scores
 
 
