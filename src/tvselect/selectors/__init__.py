@@ -4,13 +4,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tvselect.selectors.claims import Claim
     from tvselect.selectors.estimator import ThompsonSelector
     from tvselect.selectors.history import History
     from tvselect.selectors.streaming import StreamingThompsonSelector
 
-__all__ = ["History", "StreamingThompsonSelector", "ThompsonSelector"]
+__all__ = ["Claim", "History", "StreamingThompsonSelector", "ThompsonSelector"]
 
 _homes = {
+    "Claim": "claims",
     "History": "history",
     "StreamingThompsonSelector": "streaming",
     "ThompsonSelector": "estimator",
