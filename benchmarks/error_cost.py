@@ -42,7 +42,7 @@ def main() -> None:
     options = parser.parse_args()
     lines = [
         *heading("What error control costs", "make bench-errors"),
-        "300 rows, Friedman's function of five columns, uniform columns, default settings. Fits with "
+        "300 rows, Friedman's function of five of the columns, default settings. Fits with "
         "and without decoys take turns, each in a process of its own. Means over the data sets.",
         "",
         "| columns | data sets | rule | found | false | CPU seconds | ratio | memory, GB |",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tvselect.rewards.screening import marginal_evidence
+from tvselect.rewards.screening import bulk_of, marginal_evidence, z_values
 from tvselect.trees import bin_table
 
 
@@ -74,3 +74,16 @@ def test_constant_columns_have_none():
     X, y = make(50, 10)
     X[:, 3] = 4.0
     assert marginal_evidence(bin_table(X), y, 10)[3] == 0.0
+
+
+def test_chosen_columns_are_set_against_the_bulk_of_all():
+    rng = np.random.default_rng(12)
+    X, y = rng.normal(size=(200, 300)), rng.normal(size=200)
+    X += 0.3 * y[:, None]
+    r = np.array([np.corrcoef(column, y)[0, 1] for column in X.T])
+    bulk = bulk_of(z_values(r, 200))
+    chosen = np.argsort(-np.abs(r))[:20]
+    alone = marginal_evidence(bin_table(X[:, chosen]), y, 10, bulks=[bulk])
+    whole = marginal_evidence(bin_table(X), y, 10)
+    np.testing.assert_allclose(alone, whole[chosen], atol=0.2)
+    assert alone.max() > marginal_evidence(bin_table(X[:, chosen]), y, 10).max()

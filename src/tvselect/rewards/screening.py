@@ -63,7 +63,7 @@ def marginal_evidence(
     for first, codes in table.blocks():
         here = slice(first, first + len(codes))
         correlate(codes, y, r[here], n_present[here])
-    z = np.arctanh(r) * np.sqrt(np.maximum(n_present - 3, 0))
+    z = z_values(r, n_present)
     spans = list(pairwise([0, z.size] if starts is None else starts))
     for k, (first, last) in enumerate(spans):
         copy = z[first:last]
@@ -72,6 +72,11 @@ def marginal_evidence(
         copy /= spread
     log_p = np.log(2.0) + log_ndtr(-np.abs(z))
     return np.maximum(0.0, -log_p - np.log(n_candidates))
+
+
+def z_values(r: NDArray[np.float64], n_rows: int | NDArray[np.int64]) -> NDArray[np.float64]:
+    """Fisher's z of correlations, in standard errors."""
+    return np.arctanh(np.clip(r, -MOST, MOST)) * np.sqrt(np.maximum(n_rows - 3, 0))
 
 
 def bulk_of(z: NDArray[np.float64]) -> Bulk:
@@ -110,4 +115,4 @@ def correlate(
         y_spread = n * yy_sum - y_sum * y_sum
         if x_spread > 0 and y_spread > SMALL:
             r = (n * xy_sum - x_sum * y_sum) / np.sqrt(x_spread * y_spread)
-            correlations[j] = min(MOST, max(-MOST, r))
+            correlations[j] = r

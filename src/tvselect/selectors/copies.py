@@ -18,7 +18,7 @@ from tvselect.decoys.validity import SwapTest, swap_test
 from tvselect.inputs.ranks import centred_ranks
 from tvselect.inputs.scalars import check_scalar
 from tvselect.rewards import Data
-from tvselect.rewards.screening import bulk_of
+from tvselect.rewards.screening import bulk_of, z_values
 from tvselect.selectors.layout import ArmColumns, DecoyKind
 
 FEWEST_COPIES = 10
@@ -92,7 +92,7 @@ def let_play(
     n_arms = columns.starts.size - 1
     if n_arms * (1 + n_copies) > MOST_ARMS:
         slopes, bends = marginal_scores(decoys, data.X, data.outcome.values)
-        bulks = [bulk_of(np.arctanh(block) * np.sqrt(data.n_rows)) for block in slopes]
+        bulks = [bulk_of(z_values(block, data.n_rows)) for block in slopes]
         scores = (slopes - np.median(slopes, axis=1, keepdims=True)) ** 2 + bends**2
         scores = np.maximum.reduceat(scores[:, columns.columns], columns.starts[:-1], axis=1)
         playing = np.zeros(scores.size, dtype=np.bool_)

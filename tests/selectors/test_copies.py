@@ -1,0 +1,64 @@
+"""Which arms play, where there are very many: decoys and columns are chosen alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from tvselect.decoys.shuffled import ShuffledColumns
+from tvselect.inputs import read_outcome
+from tvselect.rewards import Data
+from tvselect.rewards.screening import bulk_of, z_values
+from tvselect.selectors import copies
+from tvselect.selectors.copies import let_play, marginal_scores
+from tvselect.selectors.layout import lay_out_arms
+
+N, P, COPIES = 80, 50, 10
+
+
+def make(seed=0, factor=0.0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, P)) + factor * rng.normal(size=(N, 1))
+    return X, rng.normal(size=N), ShuffledColumns.draw(X, COPIES, rng)
+
+
+def test_a_copy_is_scored_as_if_it_were_the_table():
+    X, y, decoys = make()
+    scores = marginal_scores(decoys, X, y)
+    for k, order in enumerate(decoys.orders):
+        assert_allclose(marginal_scores(decoys, X[order], y)[:, 0], scores[:, k + 1])
+
+
+def test_slopes_and_valleys_are_seen():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 3))
+    y = X[:, 0] + 2 * X[:, 1] ** 2 + 0.1 * rng.normal(size=400)
+    slopes, bends = np.abs(marginal_scores(ShuffledColumns.draw(X, 1, rng), X, y)[:, 0])
+    assert slopes[0] > 0.3 > slopes[1:].max()
+    assert bends[1] > 0.5 > bends[[0, 2]].max()
+
+
+def test_columns_of_two_values_have_no_bend():
+    rng = np.random.default_rng(2)
+    X = (rng.random((100, 4)) < 0.4).astype(float)
+    _, bends = marginal_scores(ShuffledColumns.draw(X, 2, rng), X, rng.normal(size=100))
+    assert_array_equal(bends, 0.0)
+
+
+@pytest.mark.parametrize("factor", [0.0, 2.0])
+def test_the_best_of_all_arms_play_and_the_bulk_is_that_of_all_columns(monkeypatch, factor):
+    monkeypatch.setattr(copies, "MOST_ARMS", 60)
+    X, y, decoys = make(3, factor)
+    layout = lay_out_arms([f"x{j}" for j in range(P)], n_copies=COPIES)
+    data = Data(X, read_outcome(y, N), layout.names)
+    played, columns = let_play(data, layout.columns(np.arange(P)), decoys)
+    is_playing = np.diff(columns.starts) == 1
+    assert np.count_nonzero(is_playing) == 60
+    slopes, bends = marginal_scores(decoys, X, y)
+    scores = (slopes - np.median(slopes, axis=1, keepdims=True)) ** 2 + bends**2
+    assert scores.ravel()[is_playing].min() >= scores.ravel()[~is_playing].max()
+    assert_array_equal(columns.idle, ~is_playing)
+    assert played.n_candidates == P * (1 + COPIES)
+    assert_allclose(played.bulks, [bulk_of(z_values(row, N)) for row in slopes])
+    assert played.binned().n_columns == P + sum(held.size for held in played.decoys.held)
