@@ -80,10 +80,11 @@ def test_chosen_columns_are_set_against_the_bulk_of_all():
     rng = np.random.default_rng(12)
     X, y = rng.normal(size=(200, 300)), rng.normal(size=200)
     X += 0.3 * y[:, None]
-    r = np.array([np.corrcoef(column, y)[0, 1] for column in X.T])
+    codes = bin_table(X).codes[:, :200]
+    r = np.array([np.corrcoef(column, y)[0, 1] for column in codes])
     bulk = bulk_of(z_values(r, 200))
     chosen = np.argsort(-np.abs(r))[:20]
     alone = marginal_evidence(bin_table(X[:, chosen]), y, 10, bulks=[bulk])
     whole = marginal_evidence(bin_table(X), y, 10)
-    np.testing.assert_allclose(alone, whole[chosen], atol=0.2)
+    np.testing.assert_allclose(alone, whole[chosen])
     assert alone.max() > marginal_evidence(bin_table(X[:, chosen]), y, 10).max()
