@@ -328,8 +328,11 @@ def test_an_error_stops_the_other_workers(patient_workers):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals to a thread")
-def test_an_interrupt_ends_the_threads_before_it_is_raised():
+def test_an_interrupt_ends_the_threads_before_it_is_raised(request):
     """The tasks in hand are ended, and none is begun behind the caller's back."""
+    # A process that a shell has started in the background ignores Ctrl-C.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(partial(signal.signal, signal.SIGINT, before))
     begun = []
 
     def work(task):
