@@ -82,6 +82,7 @@ def test_decoys_without_a_level_tell_and_do_not_decide():
     [
         ({"max_fdr": 0.0}, "max_fdr"),
         ({"max_fdr": 1.0}, "max_fdr"),
+        ({"max_fdr": float("nan")}, "max_fdr must be a number between 0 and 1"),
         ({"decoys": "other"}, "decoys must be 'auto'"),
         ({"decoys": None}, "cannot be kept without decoys"),
     ],

@@ -7,7 +7,7 @@ import warnings
 from abc import ABC
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -127,3 +127,10 @@ def check_count(value: Any, name: str) -> None:
     """Refuse what is neither None nor a whole number from 1 on."""
     if value is not None:
         check_scalar(value, name, Integral, min_val=1)
+
+
+def check_share(value: Any, name: str, boundaries: Literal["neither", "right"]) -> None:
+    """Refuse what is no number between 0 and 1, with 1 or without."""
+    check_scalar(value, name, Real, min_val=0.0, max_val=1.0, include_boundaries=boundaries)
+    if math.isnan(value):
+        raise ValueError(f"{name} must be a number between 0 and 1, got nan")

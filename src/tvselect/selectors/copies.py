@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from math import ceil
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,9 @@ from tvselect.decoys.knockoffs import Knockoffs
 from tvselect.decoys.shuffled import ShuffledColumns, common_factors
 from tvselect.decoys.validity import SwapTest, swap_test
 from tvselect.inputs.ranks import centred_ranks
-from tvselect.inputs.scalars import check_scalar
 from tvselect.rewards import Data
 from tvselect.rewards.screening import bulk_of, z_values
+from tvselect.selectors.base import check_share
 from tvselect.selectors.layout import ArmColumns, DecoyKind
 
 FEWEST_COPIES = 10
@@ -39,9 +38,7 @@ def kind_of_decoys(decoys: Any, max_fdr: float | None) -> DecoyKind | None:
         For an unknown kind, a level that is none, or a level without decoys.
     """
     if max_fdr is not None:
-        check_scalar(
-            max_fdr, "max_fdr", Real, min_val=0.0, max_val=1.0, include_boundaries="neither"
-        )
+        check_share(max_fdr, "max_fdr", "neither")
     if decoys == "auto":
         return None if max_fdr is None else "shuffled"
     if decoys is None and max_fdr is not None:

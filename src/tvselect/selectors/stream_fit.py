@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -16,7 +15,13 @@ from tvselect.bandit.stopping import StoppingRule, StopReason
 from tvselect.inputs import InputError, OutcomeReader
 from tvselect.inputs.scalars import check_scalar
 from tvselect.runners import Runner, opened
-from tvselect.selectors.base import BanditFit, as_reward, check_count, warn_of_interrupt
+from tvselect.selectors.base import (
+    BanditFit,
+    as_reward,
+    check_count,
+    check_share,
+    warn_of_interrupt,
+)
 from tvselect.selectors.batches import BatchCursor, StreamScorer, StreamState, known_batches
 from tvselect.selectors.encoding import StreamEncoder
 from tvselect.selectors.evidence import Ledger, too_few
@@ -223,16 +228,6 @@ class StreamFit(BanditFit):
                 f"decoys must be 'auto', 'knockoffs', 'shuffled' or None, got {self.decoys!r}"
             )
         if self.max_fdr is not None:
-            check_scalar(
-                self.max_fdr, "max_fdr", Real, min_val=0.0, max_val=1.0,
-                include_boundaries="neither",
-            )  # fmt: skip
-            if math.isnan(self.max_fdr):
-                raise ValueError("max_fdr must be a number between 0 and 1, got nan")
+            check_share(self.max_fdr, "max_fdr", "neither")
         if self.discount is not None:
-            check_scalar(
-                self.discount, "discount", Real, min_val=0.0, max_val=1.0,
-                include_boundaries="right",
-            )  # fmt: skip
-            if math.isnan(self.discount):
-                raise ValueError("discount must be a number in (0, 1], got nan")
+            check_share(self.discount, "discount", "right")
