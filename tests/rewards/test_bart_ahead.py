@@ -7,6 +7,7 @@ import pytest
 
 from tvselect import BartReward, ThompsonSelector
 from tvselect.bandit.arms import Arms
+from tvselect.bandit.burn_in import BurnIn
 from tvselect.bandit.chain import ThompsonChain
 from tvselect.bandit.oracle import Oracle
 from tvselect.inputs import read_outcome
@@ -75,6 +76,12 @@ def test_groups_and_columns_that_are_part_of_every_play():
     layout = lay_out_arms([f"x{j}" for j in range(N_COLUMNS)], {"a": ["x3", "x9", "x50"]}, ["x7"])
     work = TableWork(REWARDS["default"].start(data_of()), layout.columns(np.arange(N_COLUMNS)))
     assert_same(work, chain_of(layout.n_arms), chain_of(layout.n_arms), (25,))
+
+
+def test_across_the_end_of_burn_in():
+    plain = lay_out_arms(range(N_COLUMNS)).columns(np.arange(N_COLUMNS))
+    work, burn_in = TableWork(REWARDS["default"].start(data_of()), plain), BurnIn(10, 12)
+    assert_same(work, chain_of(burn_in=burn_in), chain_of(burn_in=burn_in), (4, 20))
 
 
 @pytest.mark.parametrize("n_seen", [200, 800])

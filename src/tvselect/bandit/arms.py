@@ -91,6 +91,8 @@ class Arms:
     Attributes
     ----------
     successes, failures : int32 arrays, float64 when discounted
+    resting : bool array or None
+        Arms that are not drawn: idle ones, and later those that are out of the game.
     passing : bool array
         Arms that were played and whose mean is above their threshold. A mean at the
         threshold tells no more than an arm never played, whose mean is there, too.
@@ -106,7 +108,7 @@ class Arms:
         idle: NDArray[np.bool_] | None = None,
     ) -> None:
         self.prior_a, self.prior_b, self.threshold = prior_a, prior_b, threshold
-        self.discount, self.idle = discount, idle
+        self.discount, self.idle, self.resting = discount, idle, idle
         kind = np.int32 if discount == 1.0 else np.float64
         self.successes: NDArray[Any] = np.zeros(n_arms, dtype=kind)
         self.failures: NDArray[Any] = np.zeros(n_arms, dtype=kind)
@@ -148,7 +150,7 @@ class Arms:
     def drawable(self) -> IntArray:
         """Arms that may be drawn."""
         arms = np.arange(len(self), dtype=np.int32)
-        return arms if self.idle is None else arms[~self.idle]
+        return arms if self.resting is None else arms[~self.resting]
 
     def reaching(self, quantiles: NDArray[np.float32]) -> IntArray:
         """Arms whose draw reaches its threshold."""
@@ -189,16 +191,26 @@ class Arms:
         self.successes[arms] += rewards
         self.failures[arms] += ~rewards
 
-    def clear(self) -> None:
-        """Forget all payoffs."""
+    def begin(self) -> None:
+        """Bring all arms back to their prior."""
         self.successes[:] = 0
         self.failures[:] = 0
+        self.resting = self.idle
+        self._refresh()
+
+    def begin_with(self, arms: IntArray) -> None:
+        """Bring some arms back to their prior; the others keep their counts, and rest."""
+        self.successes[arms] = 0
+        self.failures[arms] = 0
+        resting = np.ones(len(self), dtype=np.bool_)
+        resting[arms] = False
+        self.resting = resting if self.idle is None else resting | self.idle
         self._refresh()
 
     def _refresh(self) -> None:
         self._chance_below[:] = self._below(np.arange(len(self), dtype=np.int32))
-        if self.idle is not None:
-            self._chance_below[self.idle] = 1.0
+        if self.resting is not None:
+            self._chance_below[self.resting] = 1.0
         self.passing[:] = self.played() & (self.means() > self.threshold)
 
     def _below(self, arms: IntArray) -> FloatArray:

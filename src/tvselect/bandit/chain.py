@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.bandit.arms import Arms
+from tvselect.bandit.burn_in import BurnIn
 from tvselect.bandit.journal.base import Journal
 from tvselect.bandit.oracle import Oracle
 from tvselect.bandit.play import PendingPlay, Play, Score
@@ -37,13 +38,15 @@ class ThompsonChain:
         1 is the paper.
     has_patience : bool, default=True
         Whether someone asks for ``n_unchanged``; without, the model is not looked at.
+    burn_in : BurnIn, optional
+        After which the leading arms start anew.
 
     Attributes
     ----------
     n_plays : int
     n_unchanged : int
-        For how many plays in a row the estimated model has not changed; skipped ones do not
-        count.
+        For how many plays in a row the estimated model has not changed; skipped ones and
+        those of burn-in do not count.
     """
 
     def __init__(
@@ -55,6 +58,7 @@ class ThompsonChain:
         chain: int = 0,
         window: int = 1,
         has_patience: bool = True,
+        burn_in: BurnIn | None = None,
     ) -> None:
         self.arms = arms
         self.oracle = oracle
@@ -62,6 +66,7 @@ class ThompsonChain:
         self.chain = chain
         self.window = window
         self.has_patience = has_patience
+        self.burn_in = burn_in
         self.n_plays = 0
         self.n_unchanged = 0
         self._model: NDArray[np.int32] | None = None
@@ -92,6 +97,7 @@ class ThompsonChain:
             same = self._model is not None and np.array_equal(model, self._model)
             self.n_unchanged = self.n_unchanged + 1 if same else 0
             self._model = model
+        self._burn_in()
 
     def make_plays(self, score: Callable[[PendingPlay], Score | None], n: int) -> list[Play]:
         """Choose the next plays, score them and learn from them, one after the other."""
@@ -112,10 +118,11 @@ class ThompsonChain:
         self.n_plays += n_plays
         if self.has_patience:
             self.n_unchanged, self._model = n_unchanged, self.oracle.model(self.arms)
+        self._burn_in()
 
     def replay(self, plays: Iterable[Play]) -> None:
         """Bring the chain to where it stood after some plays."""
-        self.arms.clear()
+        self.arms.begin()
         self.n_plays = self.n_unchanged = 0
         self._model, self._pending = None, []
         window: list[Play] = []
@@ -132,8 +139,24 @@ class ThompsonChain:
         for play in plays:
             self.tell(play)
 
+    def n_until_fresh(self) -> int | None:
+        """Plays that are left of burn-in; None when it is over."""
+        if self.burn_in is None or self.n_plays >= self.burn_in.n_plays:
+            return None
+        return self.burn_in.n_plays - self.n_plays
+
+    def _burn_in(self) -> None:
+        if self.burn_in is None or self.n_plays > self.burn_in.n_plays:
+            return
+        self.n_unchanged = 0
+        if self.n_plays == self.burn_in.n_plays:
+            arms = self.arms
+            arms.begin_with(self.burn_in.leaders(arms.successes, arms.failures))
+            self._model = self.oracle.model(self.arms) if self.has_patience else None
+
     def _window(self) -> int:
-        return max(1, min(self.window, self.n_plays // PLAYS_PER_PENDING))
+        widest = min(self.window, self.n_plays // PLAYS_PER_PENDING)
+        return max(1, min(widest, self.n_until_fresh() or widest))
 
     def _seeds(self, number: int) -> np.random.SeedSequence:
         return np.random.SeedSequence(self.entropy, spawn_key=(self.chain, number))

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.bandit.play import Play
+
+
+class FreshArms(NamedTuple):
+    """Arms that start anew after so many plays."""
+
+    n_plays: int
+    arms: NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +49,10 @@ class Counts:
         return self.successes + self.failures if self.faded is None else self.faded
 
     def follow(
-        self, plays: Iterable[Play], places: NDArray[np.int64] | None = None
+        self,
+        plays: Iterable[Play],
+        places: NDArray[np.int64] | None = None,
+        fresh: FreshArms | None = None,
     ) -> Iterator[Play]:
         """Count plays one by one, in place; each is handed on as soon as it is counted.
 
@@ -52,6 +62,8 @@ class Counts:
         places : int array, optional
             By arm where it is counted, -1 for arms that are not; every arm at its own number
             by default.
+        fresh : FreshArms, optional
+            Arms that start anew, and when.
 
         Examples
         --------
@@ -62,6 +74,10 @@ class Counts:
         0 [0 0 1 0 0] [0 0 0 0 1]
         """
         for play in plays:
+            if fresh is not None and play.number == fresh.n_plays:
+                forgotten = fresh.arms if places is None else places[fresh.arms]
+                self.successes[forgotten[forgotten >= 0]] = 0
+                self.failures[forgotten[forgotten >= 0]] = 0
             arms, rewards = play.arms.astype(np.intp), play.rewards
             if places is not None:
                 arms = places[arms]

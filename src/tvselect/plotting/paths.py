@@ -42,6 +42,8 @@ class InclusionPaths(NamedTuple):
     n_decoys_above: int  #: Decoys that were played in this chain and end above their threshold
     #: What a row stands for; of a stream it is a batch, and a skipped one repeats a row.
     unit: Literal["play", "batch"]
+    #: Plays after which the leading arms started anew; 0 where they did not.
+    burn_in: int = 0
 
 
 def inclusion_paths(
@@ -106,6 +108,7 @@ def inclusion_paths(
         n_decoys=history.layout.n_decoys,
         n_decoys_above=int(history.passing(chain)[n_candidates:].sum()),
         unit="batch" if history.asked.is_stream else "play",
+        burn_in=history.asked.burn_in if history.asked.burn_in < history.n_plays else 0,
     )
 
 
@@ -122,7 +125,8 @@ class InclusionPathDisplay:
     """Figure of the inclusion probabilities over the plays, or the batches of a stream.
 
     Decoys are red, and a dashed line marks the highest of them. They can never be selected:
-    a variable that does not get above them cannot be told from noise.
+    a variable that does not get above them cannot be told from noise. A dotted upright marks the
+    end of burn-in, where the leading arms start anew.
 
     Parameters
     ----------
@@ -158,6 +162,10 @@ class InclusionPathDisplay:
         self._draw_background()
         self._draw_decoys()
         self._draw_paths()
+        if self.data.burn_in:
+            self.ax_.axvline(
+                self.data.burn_in, color=DARK, ls=(0, (1, 2)), lw=1, label="end of burn-in"
+            )
         self.ax_.set(
             xlim=(0, max(len(self.data.paths) - 1, 1)),
             ylim=(0, 1),

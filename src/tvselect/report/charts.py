@@ -91,6 +91,7 @@ def trajectories(findings: Findings) -> Chart:
         ],
         "thresholds": [{"pi": value} for value in thresholds] if len(thresholds) == 1 else [],
         "highest": _highest_decoy(findings),
+        "fresh": [{"play": findings.fresh_since}] if findings.fresh_since else [],
         "unit": findings.unit,
         "last": max(findings.steps[-1], 1),
         "height": HEIGHT,

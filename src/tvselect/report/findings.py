@@ -135,6 +135,11 @@ class Findings:
             raise ValueError("two labels go with two classes, and with nothing else")
 
     @property
+    def fresh_since(self) -> int:
+        """Plays of burn-in, after which the leading variables started anew; 0 for none."""
+        return self.asked.burn_in if self.asked.burn_in < self.n_plays else 0
+
+    @property
     def is_nothing(self) -> bool:
         """Whether error control was on, and found nothing."""
         is_on = self.control.max_fdr is not None and self.n_plays > 0

@@ -143,13 +143,14 @@ def _specific_ranks(
 
 
 def _count_together(history: History, claim_of: IntArray, n_claims: int) -> Counts:
-    """How often claims, and their decoys behind them, had an arm that was paid."""
-    n_copies = history.layout.n_copies
+    """How often claims, and their decoys behind them, had an arm that was paid since burn-in."""
+    n_copies, burn_in = history.layout.n_copies, history.burn_in
+    start = burn_in.n_plays if burn_in and history.n_plays > burn_in.n_plays else 0
     firsts = n_claims * np.arange(1 + n_copies)[:, None]
     places = np.where(claim_of >= 0, firsts + claim_of, -1).ravel()
     counts = Counts.zeros(n_claims * (1 + n_copies))
     for chain in range(history.n_chains):
-        for play in history.plays_of(chain):
+        for play in history.plays_of(chain, start):
             played = np.zeros(counts.successes.size, dtype=np.bool_)
             paid = np.zeros(counts.successes.size, dtype=np.bool_)
             where = places[play.arms]

@@ -31,6 +31,12 @@ class ThompsonSelector(ThompsonFit, BanditSelector):
         ``BartReward()`` in a game without decoys. A callable
         ``(X, y, rng) -> values in [0, 1]`` sees the played columns.
     n_plays : int, default=500
+    burn_in : int or "auto", default="auto"
+        After so many plays the 1,000 leading arms, decoys among them, start anew from their
+        prior and go on among themselves; what they were paid before counts no more. In the
+        first plays hundreds of arms share a forest, and a signal may lose there as often as
+        noise does. 0 is never, as in the paper; "auto" is 150 in a game of more than 1,000
+        arms with decoys, else 0.
     patience : int, optional
         Stop when the selected set has not changed for that many plays.
     time_limit : float, optional

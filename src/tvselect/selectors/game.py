@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.bandit.arms import Arms
+from tvselect.bandit.burn_in import BurnIn
 from tvselect.bandit.chain import Chains, ThompsonChain
 from tvselect.bandit.engine import Watcher
 from tvselect.bandit.journal import Header, JournalError, MemoryJournal, SqliteJournal
@@ -77,7 +78,13 @@ class Game:
         """What was done and found so far; goes on from an earlier history of the same run."""
         chain = self.chains[0]
         arms = chain.arms
-        wish = Asked(reward=repr(self.reward), seed=chain.entropy, window=chain.window, **asked)
+        wish = Asked(
+            reward=repr(self.reward),
+            seed=chain.entropy,
+            window=chain.window,
+            burn_in=chain.burn_in.n_plays if chain.burn_in else 0,
+            **asked,
+        )
         if before is not None and before.journal is self.journal:
             return before.extended(self.chains.n_plays, reason, wish, evidence)
         return History(
@@ -90,6 +97,7 @@ class Game:
             asked=wish,
             stop_reason=reason,
             discount=arms.discount,
+            burn_in=chain.burn_in,
             n_wanted=chain.oracle.n_wanted,
             max_fdr=self.max_fdr,
             evidence=evidence,
@@ -108,6 +116,7 @@ def set_up_game(
     journal: MemoryJournal | None = None,
     entropy: int | None = None,
     idle: NDArray[np.bool_] | None = None,
+    burn_in: BurnIn | None = None,
 ) -> Game:
     """Set up a new game, or one that goes on with the plays of a journal.
 
@@ -123,6 +132,7 @@ def set_up_game(
         The seed, where :func:`seed_of_run` was asked already.
     idle : bool array, optional
         Arms that do not take part.
+    burn_in : BurnIn, optional
 
     Raises
     ------
@@ -144,6 +154,7 @@ def set_up_game(
         "prior": [np.broadcast_to(value, layout.n_arms) for value in prior],
         "n_features_to_select": n_wanted,
         "discount": discount,
+        "burn_in": burn_in,
         "reward": reward,
         **identity,
     }
@@ -166,6 +177,7 @@ def set_up_game(
             chain=k,
             window=stored.window,
             has_patience=settings.patience is not None,
+            burn_in=burn_in,
         )
         for k in range(settings.n_chains)
     )

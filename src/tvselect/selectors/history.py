@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from tvselect.bandit.counts import Counts
+from tvselect.bandit.burn_in import BurnIn
+from tvselect.bandit.counts import Counts, FreshArms
 from tvselect.bandit.journal import MemoryJournal
 from tvselect.bandit.play import Play
 from tvselect.bandit.stopping import StopReason
@@ -43,6 +44,7 @@ class Asked:
     batch_size: int | None = None
     n_rows: int | None = None  #: None for a stream, which does not count them
     decoys: str | None = None  #: Their kind; None where none were played
+    burn_in: int = 0  #: Plays after which the leading arms start anew; 0 for never
 
 
 class ChainTotals(NamedTuple):
@@ -71,6 +73,7 @@ class History:
     asked: Asked
     stop_reason: StopReason
     discount: float = 1.0  #: What is left of an arm's earlier payoffs when it is played again
+    burn_in: BurnIn | None = None  #: Plays after which the leading arms start anew
     n_wanted: int | None = None  #: Known size of the model, in arms
     max_fdr: float | None = None  #: Largest share of false selections; None: the median model
     evidence: Evidence | None = None  #: Of a stream with decoys
@@ -118,6 +121,15 @@ class History:
         """What the user calls the arms of several features."""
         return self.layout.labels
 
+    def fresh_arms(self, chain: int) -> FreshArms | None:
+        """Arms of a chain that started anew after burn-in; None where it went on for no longer."""
+        if self.burn_in is None or self.n_plays <= self.burn_in.n_plays:
+            return None
+        counts, n_plays = Counts.zeros(self.layout.n_arms), self.burn_in.n_plays
+        for _ in counts.follow(islice(self.plays_of(chain), n_plays)):
+            pass
+        return FreshArms(n_plays, self.burn_in.leaders(counts.successes, counts.failures))
+
     @cached_property
     def totals(self) -> tuple[ChainTotals, ...]:
         """Every chain counted to its end, in one walk over its plays."""
@@ -135,7 +147,9 @@ class History:
         counts = counts.copy()
         rows = [
             (play.arms.size, np.count_nonzero(play.rewards), play.seconds)
-            for play in counts.follow(self.plays_of(chain, done[0].size))
+            for play in counts.follow(
+                self.plays_of(chain, done[0].size), fresh=self.fresh_arms(chain)
+            )
         ]
         new = np.array(rows, dtype=np.float64).reshape(-1, 3).T
         return ChainTotals(
@@ -145,7 +159,7 @@ class History:
 
     @cached_property
     def times_played(self) -> NDArray[np.int64]:
-        """By arm the plays that it was part of, in all chains."""
+        """By arm the plays that its counts know, in all chains: those since it started anew."""
         return np.sum([t.counts.times_played for t in self.totals], axis=0, dtype=np.int64)
 
     @property
@@ -327,7 +341,7 @@ class History:
         successes, failures = np.zeros((2, steps.size, chosen.size))
         for walked in range(self.n_chains) if chain is None else [chain]:
             counts, n_done = Counts.zeros(chosen.size, self.discount), 0
-            walk = counts.follow(self.plays_of(walked), places)
+            walk = counts.follow(self.plays_of(walked), places, self.fresh_arms(walked))
             for row, step in enumerate(steps):
                 n_done += sum(1 for _ in islice(walk, int(step) - n_done))
                 successes[row] += counts.successes

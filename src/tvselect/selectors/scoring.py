@@ -62,7 +62,8 @@ class TableWork:
         of_arms = ColumnsOfArms(columns.starts, columns.columns, columns.always)
         plays: list[Play] = []
         while len(plays) < n_plays:
-            made = play_ahead(self.feedback, of_arms, chain, n_plays - len(plays))
+            n_left = least(n_plays - len(plays), chain.n_until_fresh()) or 1
+            made = play_ahead(self.feedback, of_arms, chain, n_left)
             plays += made or chain.make_plays(self.score, 1)
         return plays
 

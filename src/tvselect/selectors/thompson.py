@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tvselect.bandit import engine
+from tvselect.bandit.burn_in import BurnIn
 from tvselect.bandit.oracle import MEDIAN_MODEL_COST
 from tvselect.bandit.stopping import StoppingRule
 from tvselect.inputs import read_outcome
@@ -33,6 +34,8 @@ from tvselect.selectors.game import progress_bar, seed_of_run, set_up_game
 from tvselect.selectors.layout import DecoyKind, Groups, lay_out_arms
 from tvselect.selectors.scoring import TableScorer, TableWork
 
+BURN_IN, LEADERS = 150, 1000
+
 
 class ThompsonFit(BanditFit):
     """The parameters of a :class:`ThompsonSelector`, and its fit to a Table."""
@@ -42,6 +45,7 @@ class ThompsonFit(BanditFit):
         reward: Reward | Callable[..., ArrayLike] | None = None,
         *,
         n_plays: int = 500,
+        burn_in: int | Literal["auto"] = "auto",
         patience: int | None = None,
         time_limit: float | None = None,
         max_fdr: float | None = 0.1,
@@ -63,6 +67,7 @@ class ThompsonFit(BanditFit):
     ) -> None:
         self.reward = reward
         self.n_plays = n_plays
+        self.burn_in = burn_in
         self.patience = patience
         self.time_limit = time_limit
         self.max_fdr = max_fdr
@@ -134,6 +139,8 @@ class ThompsonFit(BanditFit):
             decoys = draw_decoys(kind, data.X, layout.n_copies, seed)
             data, columns = let_play(data, columns, decoys)
             self.decoy_test_ = check_decoys(decoys, data.X, seed)
+        n_playing = layout.n_arms if columns.idle is None else np.count_nonzero(~columns.idle)
+        burn_in = plays_of_burn_in(self.burn_in, kind is not None and n_playing > LEADERS)
         feedback = reward.start(data)
         work = TableWork(feedback, columns)
         rule = StoppingRule(self.n_plays, self.patience, self.time_limit)
@@ -146,6 +153,7 @@ class ThompsonFit(BanditFit):
             journal=journal,
             entropy=seed,
             idle=columns.idle,
+            burn_in=burn_in,
         )
         with (
             game.journal,
@@ -199,3 +207,13 @@ class ThompsonFit(BanditFit):
         if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
             raise ValueError("sample_weight must be finite, not negative and not all zero")
         return weights
+
+
+def plays_of_burn_in(burn_in: int | Literal["auto"], is_wide: bool) -> BurnIn | None:
+    """The burn-in that the settings ask for: "auto" is one for wide games."""
+    if isinstance(burn_in, str):
+        if burn_in != "auto":
+            raise ValueError(f"burn_in must be 'auto' or a number of plays, got {burn_in!r}")
+        burn_in = BURN_IN if is_wide else 0
+    n_plays = int(check_scalar(burn_in, "burn_in", Integral, min_val=0))
+    return BurnIn(n_plays, LEADERS) if n_plays else None
