@@ -139,7 +139,7 @@ class ThompsonFit(BanditFit):
             decoys = draw_decoys(kind, data.X, layout.n_copies, seed)
             data, columns = let_play(data, columns, decoys)
             self.decoy_test_ = check_decoys(decoys, data.X, seed)
-        n_playing = layout.n_arms if columns.idle is None else np.count_nonzero(~columns.idle)
+        n_playing = layout.n_arms if columns.idle is None else int((~columns.idle).sum())
         burn_in = plays_of_burn_in(self.burn_in, kind is not None and n_playing > LEADERS)
         feedback = reward.start(data)
         work = TableWork(feedback, columns)
