@@ -37,6 +37,7 @@ def prior_of(setting: Setting, family: str = "gaussian") -> Prior:
         k=spread / (setting.leaf_sd * np.sqrt(setting.n_trees)),
         noise_df=setting.noise_df,
         sparse=setting.sparse,
+        pair_share=setting.pair_share,
     )
 
 
@@ -61,6 +62,7 @@ def start(setting, values, *, rng, n_iterations, sigma=None, family="gaussian", 
         response,
         prior,
         column_weights=setting.column_weights,
+        pairs=setting.pairs,
         n_iterations=n_iterations,
         n_burn=0,
         sigma=sigma,

@@ -25,7 +25,7 @@ CHOOSE_LARGE_LEAF = (
     + "            break\n"
     + "        node = nth_leaf(trees, tree, int(rng.random() * n_leaves))\n"
 )
-MOVES = "trees/moves.py"
+MOVES, PAIRS = "trees/moves.py", "trees/pair_moves.py"
 
 MUTATIONS = {
     "drop the proposal ratio": ((MOVES, PROPOSAL, "math.log(shrink)"),),
@@ -49,6 +49,25 @@ MUTATIONS = {
     ),
     "a death forgets the weight of the column": (
         (MOVES, "log_ratio -= prior.column_log_weights[column]", "log_ratio -= 0.0"),
+    ),
+    "a pair birth forgets the coin for the side": (
+        (
+            PAIRS,
+            "proposal = SIDES * proposal_ratio(n_leaves, ",
+            "proposal = proposal_ratio(n_leaves, ",
+        ),
+    ),
+    "a pair birth forgets a pair that it breaks": (
+        (PAIRS, "found -= split_child(trees, tree, parent) != 0", "found -= 0"),
+    ),
+    "a pair death forgets the weight of the second column": (
+        (PAIRS, "log_ratio -= prior.column_log_weights[second]", "log_ratio -= 0.0"),
+    ),
+    "the second split of a pair counts as deep as the first": (
+        (PAIRS, "precision, proposal, depth + 1,", "precision, proposal, depth,"),
+    ),
+    "a known pair is proposed at no charge": (
+        (PAIRS, "accepts(rng, first + second - extra)", "accepts(rng, first + second)"),
     ),
     "leaf means without their prior": (
         (

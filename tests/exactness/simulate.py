@@ -36,6 +36,8 @@ class Setting(NamedTuple):
     noise_df: float
     noise_sum: float
     column_weights: np.ndarray
+    pair_share: float
+    pairs: np.ndarray
 
     @property
     def codes(self):
@@ -57,6 +59,8 @@ def make_setting(
     noise_df=5.0,
     noise_sum=1.5,
     column_weights=1.0,
+    pair_share=0.0,
+    pairs=(),
     seed=0,
 ):
     """A table of small whole numbers, some of them missing."""
@@ -78,6 +82,8 @@ def make_setting(
         noise_df,
         noise_sum,
         np.broadcast_to(column_weights, n_columns).astype(float),
+        pair_share,
+        np.array(pairs, dtype=np.int64).reshape(-1, 2),
     )
 
 

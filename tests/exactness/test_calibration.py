@@ -30,6 +30,11 @@ CASES = {
         "gaussian",
         dict(sparse=True, missing=True, min_leaf=3),
     ),
+    "gaussian, sparse, pairs": ("gaussian", dict(sparse=True, min_leaf=2, pair_share=0.5)),
+    "gaussian, sparse, known pairs": (
+        "gaussian",
+        dict(sparse=True, min_leaf=2, pair_share=0.5, pairs=((0, 1), (1, 0))),
+    ),
     "probit, plain": ("probit", dict(sparse=False, min_leaf=2)),
     "probit, sparse": ("probit", dict(sparse=True, min_leaf=2)),
 }

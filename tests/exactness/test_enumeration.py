@@ -44,6 +44,45 @@ TABLES = {
         sparse=True,
         column_weights=(0.2, 0.5),
     ),
+    "one tree, p=1, pairs": dict(
+        n_rows=8, n_columns=1, n_values=3, n_trees=1, min_leaf=1, pair_share=0.6
+    ),
+    "one tree, p=2, min_leaf=2, pairs": dict(
+        n_rows=8, n_columns=2, n_values=3, n_trees=1, min_leaf=2, power=0.5, pair_share=0.6
+    ),
+    "one tree, p=2, missing, pairs": dict(
+        n_rows=8, n_columns=2, n_values=3, n_trees=1, min_leaf=2, missing=True, pair_share=0.6
+    ),
+    "two trees, p=2, binary, sparse, weighed columns, pairs": dict(
+        n_rows=6,
+        n_columns=2,
+        n_values=2,
+        n_trees=2,
+        min_leaf=1,
+        sparse=True,
+        column_weights=(0.2, 0.5),
+        pair_share=0.6,
+    ),
+    "one tree, p=3, known pairs": dict(
+        n_rows=8,
+        n_columns=3,
+        n_values=2,
+        n_trees=1,
+        min_leaf=1,
+        pair_share=0.6,
+        pairs=((0, 1), (1, 0), (2, 2)),
+    ),
+    "two trees, p=2, binary, sparse, weighed columns, known pairs": dict(
+        n_rows=6,
+        n_columns=2,
+        n_values=2,
+        n_trees=2,
+        min_leaf=1,
+        sparse=True,
+        column_weights=(0.2, 0.5),
+        pair_share=0.6,
+        pairs=((0, 1),),
+    ),
 }
 
 

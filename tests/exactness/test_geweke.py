@@ -17,8 +17,8 @@ from tvselect.trees.bits import overlaps, rows_at_most, sum_over, weighted_sum
 from tvselect.trees.dirichlet import count_split, draw_concentration
 from tvselect.trees.gibbs import run
 from tvselect.trees.leaves import draw_leaf_means, set_leaf_mean
-from tvselect.trees.moves import move
 from tvselect.trees.noise import draw_precision, use_response
+from tvselect.trees.pair_moves import move
 from tvselect.trees.probit import draw_latents, forest_at_rows
 from tvselect.trees.state import (
     CONCENTRATION,
@@ -35,6 +35,8 @@ from tvselect.trees.structure import merge_leaves, nth_prunable, split_leaf
 TREE, MEANS, NOISE, CONCENTRATION_DRAW, LATENTS, SWEEP = range(6)
 KERNELS = {
     "birth, death and leaf means": TREE,
+    "birth, death, pairs and leaf means": TREE,
+    "birth, death, known pairs and leaf means": TREE,
     "leaf means": MEANS,
     "noise": NOISE,
     "concentration": CONCENTRATION_DRAW,
@@ -180,6 +182,8 @@ def z_scores(kernel, family, n_replicates):
         missing=True,
         sparse=True,
         column_weights=(0.6, 1.0, 0.3),
+        pair_share=0.5 if "pairs" in kernel else 0.0,
+        pairs=((0, 2), (2, 0)) if "known" in kernel else (),
         seed=2,
     )
     rng = np.random.default_rng(11)

@@ -22,11 +22,15 @@ SETTINGS = {
         missing,
         sparse,
         1.0,
+        0.0,
     )
     for m, p, missing, sparse in itertools.product((1, 2, 5), (1, 3), (False, True), (False, True))
 } | {
-    "weighed columns plain": (2, 3, False, False, (0.4, 0.8, 0.2)),
-    "weighed columns sparse": (2, 3, True, True, (0.1, 1.0, 0.3)),
+    "weighed columns plain": (2, 3, False, False, (0.4, 0.8, 0.2), 0.0),
+    "weighed columns sparse": (2, 3, True, True, (0.1, 1.0, 0.3), 0.0),
+    "pairs plain": (1, 3, True, False, 1.0, 0.5),
+    "pairs, weighed columns sparse": (2, 3, False, True, (0.1, 1.0, 0.3), 0.5),
+    "pairs, half of them known, sparse": (1, 3, False, True, 1.0, 0.5),
 }
 
 
@@ -36,7 +40,7 @@ def mean_and_error(x, n_batches=200):
 
 
 def compare(name, n_draws, thin=10):
-    m, p, missing, sparse, column_weights = SETTINGS[name]
+    m, p, missing, sparse, column_weights, pair_share = SETTINGS[name]
     setting = make_setting(
         n_rows=6 * m + 6,
         n_columns=p,
@@ -46,6 +50,8 @@ def compare(name, n_draws, thin=10):
         min_leaf=m,
         sparse=sparse,
         column_weights=column_weights,
+        pair_share=pair_share,
+        pairs=((0, 1), (2, 0)) if "known" in name else (),
         seed=m + 10 * p,
     )
     seeds = np.random.SeedSequence([m, p, missing, sparse]).spawn(2)

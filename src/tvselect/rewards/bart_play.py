@@ -141,7 +141,9 @@ def schedule(rules: Rules, n_columns: int) -> tuple[int, int, int, float]:
 def for_play(prior: PriorParameters, burn: int, log_weights: FloatArray) -> PriorParameters:
     """The prior with what a play settles."""
     since = max(prior.sparse_from, burn // 2)
-    return PriorParameters(*prior[:8], burn, since, *prior[10:12], log_weights)
+    return PriorParameters(
+        *prior[:8], burn, since, *prior[10:12], log_weights, prior.pair_share, prior.pairs
+    )
 
 
 @kernel

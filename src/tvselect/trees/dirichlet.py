@@ -83,6 +83,17 @@ def draw_column(
 
 
 @part
+def chance_of_column(
+    tally: Tally, prior: PriorParameters, q: int, iteration: int, n_on_it: int, n_splits: int
+) -> float:
+    """Probability that :func:`draw_column` draws a column, given its splits and all splits."""
+    if iteration < prior.sparse_from:
+        return 1.0 / q
+    share = prior.shares[tally.whole[CONCENTRATION]]
+    return (share + n_on_it) / (q * share + n_splits)
+
+
+@part
 def column_of_split(trees: Trees, rank: int) -> int:
     """Column of one of the splits of the forest, counted through the trees."""
     tree = 0

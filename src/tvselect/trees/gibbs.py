@@ -7,8 +7,8 @@ import numpy as np
 from tvselect.jit import kernel, part
 from tvselect.trees.dirichlet import draw_concentration
 from tvselect.trees.leaves import draw_leaf_means
-from tvselect.trees.moves import move
 from tvselect.trees.noise import draw_precision, use_response
+from tvselect.trees.pair_moves import move
 from tvselect.trees.probit import draw_latents
 from tvselect.trees.state import (
     CONCENTRATION,
@@ -57,7 +57,7 @@ def iterate(
     if tally.whole[N_DONE] == 0:
         use_response(response, leaves, proposal)
     for iteration in range(tally.whole[N_DONE], stop):
-        if is_cramped(trees, leaves):
+        if is_cramped(trees, leaves, 1 if prior.pair_share == 0.0 else 2):
             return
         if prior.probit:
             draw_latents(rng, response, leaves, proposal, prior.offset)
@@ -77,12 +77,12 @@ def iterate(
 
 
 @part
-def is_cramped(trees: Trees, leaves: Leaves) -> bool:
-    """Whether one more split in every tree might not fit."""
+def is_cramped(trees: Trees, leaves: Leaves, n_more: int) -> bool:
+    """Whether so many more splits in every tree might not fit."""
     n_trees, n_nodes = trees.nodes.shape[0], trees.nodes.shape[1]
-    if leaves.size[0] + n_trees >= leaves.sums.shape[0]:
+    if leaves.size[0] + n_more * n_trees >= leaves.sums.shape[0]:
         return True
     for tree in range(n_trees):
-        if 2 * trees.splits[tree] + 3 > n_nodes:
+        if 2 * (trees.splits[tree] + n_more) + 1 > n_nodes:
             return True
     return False

@@ -6,6 +6,7 @@ those that the splits above leave open) and the side of missing values (a coin).
 A birth proposes column, cut and side from exactly this prior, given all other
 splits of the forest, so that they cancel and only the depth terms, the choice
 of the leaf or of the pair of leaves, and the likelihood remain in the ratio.
+Moves of one split are here, those of two in :mod:`tvselect.trees.pair_moves`.
 """
 
 from __future__ import annotations
@@ -43,52 +44,24 @@ from tvselect.trees.structure import (
 
 
 @part
-def move(
-    rng: np.random.Generator,
-    design: Design,
-    prior: PriorParameters,
-    chain: Chain,
-    tree: int,
-    iteration: int,
-) -> None:
-    """Propose a birth or a death: a coin decides, but a stump can only grow.
-
-    The coin and the choice of a leaf or split share one uniform number.
-    """
-    u = rng.random()
-    if chain.trees.splits[tree] > 0:
-        u *= 2.0
-    if u < 1.0:
-        birth(rng, design, prior, chain, tree, iteration, u)
-    else:
-        death(rng, prior, chain, tree, iteration, u - 1.0)
-
-
-@part
-def log_birth_ratio(
+def log_split_ratio(
     prior: PriorParameters,
     precision: float,
+    proposal: float,
     depth: int,
-    n_leaves: int,
-    n_prunable: int,
     n_left: float,
     s_left: float,
     n_right: float,
     s_right: float,
 ) -> float:
-    """Log of the Metropolis-Hastings ratio of a birth; that of the death is its negative.
+    """Log of the Metropolis-Hastings ratio of a split; that of its removal is the negative.
 
     Likelihood: a leaf of ``n`` rows with residual sum ``s`` has, its mean integrated
     out and up to what no split changes, ``(kappa / v)^(1/2) exp((phi s)^2 / (2 v))``
     with ``v = kappa + n phi``, ``kappa = 1 / tau^2`` and ``phi = 1 / sigma^2``.
     Prior: one split at ``depth`` more, its two children leaves.
-    Proposal: the birth chooses one of ``n_leaves`` leaves of the smaller tree, the death
-    that undoes it one of ``n_prunable`` splits of the larger one.
+    Proposal: ``proposal`` is the chance that the removal is proposed over that of the split.
     """
-    chance_birth = (1.0 if n_leaves == 1 else 0.5) / n_leaves
-    chance_death = 0.5 / n_prunable
-    proposal = chance_death / chance_birth
-
     v_left = prior.leaf_precision + n_left * precision
     v_right = prior.leaf_precision + n_right * precision
     v_both = prior.leaf_precision + (n_left + n_right) * precision
@@ -103,9 +76,65 @@ def log_birth_ratio(
 
 
 @part
+def proposal_ratio(n_leaves: int, n_removable: int) -> float:
+    """Chance of a death over that of the birth that it undoes.
+
+    The birth chooses one of ``n_leaves`` leaves of the smaller tree, the death one of
+    ``n_removable`` places of the larger one.
+    """
+    chance_birth = (1.0 if n_leaves == 1 else 0.5) / n_leaves
+    chance_death = 0.5 / n_removable
+    return chance_death / chance_birth
+
+
+@part
 def accepts(rng: np.random.Generator, log_ratio: float) -> bool:
     """Metropolis-Hastings: accept with probability ``min(1, exp(log_ratio))``."""
     return -rng.standard_exponential() < log_ratio
+
+
+@part
+def draw_split(
+    rng: np.random.Generator,
+    design: Design,
+    prior: PriorParameters,
+    chain: Chain,
+    tree: int,
+    node: int,
+    column: int,
+) -> tuple[int, int, float, float]:
+    """Draw a cut and a side for missing values, and look at the left child.
+
+    Returns
+    -------
+    cut : int
+        -1 where the leaf cannot be split so.
+    missing_left : int
+    n_left, sum_left : float
+        Rows of the left child, which the proposal then holds, and their response.
+    """
+    trees, leaves, proposal = chain.trees, chain.leaves, chain.proposal
+    leaf = trees.nodes[tree, node, LEAF]
+    where = design.columns[column]
+    low, high = open_cuts(trees, tree, node, column, int(design.n_cuts[where]))
+    if low >= high:
+        return -1, 0, 0.0, 0.0
+    cut = low + int(rng.random() * (high - low))
+    missing_left = int(design.has_missing[where] and rng.random() < 0.5)
+    n_left = rows_at_most(design.codes, where, leaves.masks, leaf, cut, missing_left, proposal.rows)
+    n_right = leaves.gram[leaf, leaf] - n_left
+    if n_left < prior.min_leaf or n_right < prior.min_leaf:
+        return -1, 0, 0.0, 0.0
+    overlaps(leaves.masks, leaves.size[0], proposal.rows, proposal.shared)
+    return cut, missing_left, n_left, sum_over(chain.response.subset_sums, proposal.rows)
+
+
+@part
+def can_split(prior: PriorParameters, chain: Chain, tree: int, node: int) -> bool:
+    """Whether a leaf has the rows and the depth for a split."""
+    leaf = chain.trees.nodes[tree, node, LEAF]
+    n_rows = chain.leaves.gram[leaf, leaf]
+    return n_rows >= 2 * prior.min_leaf and chain.trees.nodes[tree, node, DEPTH] < MAX_DEPTH
 
 
 @part
@@ -119,53 +148,38 @@ def birth(
     u: float,
 ) -> None:
     """Propose to split a leaf, chosen by the uniform number ``u``."""
-    trees, leaves, response, proposal = chain.trees, chain.leaves, chain.response, chain.proposal
+    trees, leaves = chain.trees, chain.leaves
     n_leaves = trees.splits[tree] + 1
     node = nth_leaf(trees, tree, int(u * n_leaves))
-    leaf = trees.nodes[tree, node, LEAF]
-    depth = trees.nodes[tree, node, DEPTH]
-    n_both = leaves.gram[leaf, leaf]
-    if n_both < 2 * prior.min_leaf or depth == MAX_DEPTH:
+    if not can_split(prior, chain, tree, node):
         return
-
     column = draw_column(rng, trees, chain.tally, design, prior, iteration)
-    where = design.columns[column]
-    low, high = open_cuts(trees, tree, node, column, int(design.n_cuts[where]))
-    if low >= high:
+    cut, missing_left, n_left, sum_left = draw_split(rng, design, prior, chain, tree, node, column)
+    if cut < 0:
         return
-    cut = low + int(rng.random() * (high - low))
-    missing_left = int(design.has_missing[where] and rng.random() < 0.5)
-    n_left = rows_at_most(design.codes, where, leaves.masks, leaf, cut, missing_left, proposal.rows)
-    n_right = n_both - n_left
-    if n_left < prior.min_leaf or n_right < prior.min_leaf:
-        return
-
-    overlaps(leaves.masks, leaves.size[0], proposal.rows, proposal.shared)
-    fitted_left = weighted_sum(proposal.shared, leaves.means, leaves.size[0])
-    sum_left = sum_over(response.subset_sums, proposal.rows)
+    leaf = trees.nodes[tree, node, LEAF]
+    fitted_left = weighted_sum(chain.proposal.shared, leaves.means, leaves.size[0])
     residual_left = sum_left - (fitted_left - n_left * leaves.means[leaf])
-    residual_right = residual_sum(leaves, leaf) - residual_left
 
     # The parent stops being prunable when this leaf splits.
     replaces = node != 0 and is_prunable(trees, tree, trees.nodes[tree, node, PARENT])
-    prunable = n_prunable(trees, tree) + 1 - replaces
-    log_ratio = log_birth_ratio(
+    log_ratio = log_split_ratio(
         prior,
-        response.real[PRECISION],
-        depth,
-        n_leaves,
-        prunable,
+        chain.response.real[PRECISION],
+        proposal_ratio(n_leaves, n_prunable(trees, tree) + 1 - replaces),
+        trees.nodes[tree, node, DEPTH],
         n_left,
         residual_left,
-        n_right,
-        residual_right,
+        leaves.gram[leaf, leaf] - n_left,
+        residual_sum(leaves, leaf) - residual_left,
     )
     if chain.tally.columns[column, COUNT] == 0:
         log_ratio += prior.column_log_weights[column]
     if accepts(rng, log_ratio):
         split_leaf(
-            trees, leaves, proposal, tree, node, column, cut, missing_left, sum_left, fitted_left
-        )
+            trees, leaves, chain.proposal, tree, node, column, cut, missing_left, sum_left,
+            fitted_left,
+        )  # fmt: skip
         count_split(chain.tally, column, iteration, prior.burn)
 
 
@@ -186,12 +200,11 @@ def death(
     child = trees.nodes[tree, node, LEFT]
     left = trees.nodes[tree, child, LEAF]
     right = trees.nodes[tree, child + 1, LEAF]
-    log_ratio = -log_birth_ratio(
+    log_ratio = -log_split_ratio(
         prior,
         chain.response.real[PRECISION],
+        proposal_ratio(n_leaves - 1, prunable),
         trees.nodes[tree, node, DEPTH],
-        n_leaves - 1,
-        prunable,
         leaves.gram[left, left],
         residual_sum(leaves, left),
         leaves.gram[right, right],

@@ -17,6 +17,7 @@ from tvselect.trees.response import Response
 from tvselect.trees.state import MAX_DEPTH, PriorParameters
 
 NEVER = np.iinfo(np.int64).max
+NO_PAIRS: NDArray[np.int64] = np.empty((0, 2), dtype=np.int64)
 
 
 @lru_cache(maxsize=32)
@@ -55,6 +56,10 @@ class Prior:
     theta_floor : float, default=0.001
         ``theta / (theta + rho)`` is never below this (R's grid ends there too). The
         higher it is, the more often a split tries a column that the forest does not use.
+    pair_share : float, default=0.0
+        Share, up to 0.9, of the proposals that add or remove two splits at once, one below the
+        other. It changes how the chain gets around, not what it samples from: columns that
+        matter only together are found sooner.
 
     Notes
     -----
@@ -73,6 +78,7 @@ class Prior:
     b: float = 1.0
     rho: float | None = None
     theta_floor: float = 0.001
+    pair_share: float = 0.0
 
     def __post_init__(self) -> None:
         check_scalar(self.n_trees, "n_trees", Integral, min_val=1, max_val=10**6)
@@ -82,6 +88,7 @@ class Prior:
             check_scalar(value, name, Real, min_val=0.0, max_val=high, include_boundaries="neither")
         check_scalar(self.power, "power", Real, min_val=0.0)
         check_scalar(self.theta_floor, "theta_floor", Real, min_val=0.0, max_val=0.5)
+        check_scalar(self.pair_share, "pair_share", Real, min_val=0.0, max_val=0.9)
         for name in ("k", "noise_df", "a", "b", "rho"):
             value = getattr(self, name)
             if value is not None:
@@ -96,6 +103,7 @@ class Prior:
             "b",
             "rho",
             "theta_floor",
+            "pair_share",
         ):
             value = getattr(self, name)
             if value is not None and not math.isfinite(value):
@@ -114,10 +122,12 @@ class Prior:
         burn: int = 0,
         sparse_from: int = 0,
         free_noise: bool = True,
+        pairs: NDArray[np.int64] = NO_PAIRS,
     ) -> PriorParameters:
         """The prior in the kernel's numbers, for a response and the columns in play.
 
-        A forest is weighed by the weight, in (0, 1], of every column it uses.
+        A forest is weighed by the weight, in (0, 1], of every column it uses. ``pairs``
+        (pairs, 2) are columns that proposals of two splits try together.
         """
         if column_weights is None:
             column_weights = np.empty(0)
@@ -139,4 +149,6 @@ class Prior:
             shares=shares,
             log_shares=log_shares,
             column_log_weights=np.log(column_weights),
+            pair_share=float(self.pair_share),
+            pairs=pairs,
         )

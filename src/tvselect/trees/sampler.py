@@ -9,7 +9,7 @@ from tvselect.trees.bins import BinnedTable
 from tvselect.trees.bits import in_row_order
 from tvselect.trees.forest import Forest, snapshot
 from tvselect.trees.gibbs import run
-from tvselect.trees.prior import Prior
+from tvselect.trees.prior import NO_PAIRS, Prior
 from tvselect.trees.response import Response
 from tvselect.trees.start import NO_DRAW, begin, copy_sample, design_of, draw_with, new_sample
 from tvselect.trees.state import (
@@ -133,6 +133,7 @@ def start_chain(
     n_iterations: int,
     n_burn: int,
     sigma: float | None = None,
+    pairs: NDArray[np.int64] = NO_PAIRS,
     rng: np.random.Generator,
 ) -> Sampler:
     """Start a chain on some columns of a table.
@@ -162,6 +163,8 @@ def start_chain(
     sigma : float, optional
         Fix the noise standard deviation (units of the outcome); ``inf`` switches the
         likelihood off. Probit has no noise to fix.
+    pairs : int64 array (pairs, 2), optional
+        Columns that proposals of two splits try together, counted as the forest counts them.
     rng : numpy.random.Generator
     """
     design = table.design(columns)
@@ -175,6 +178,7 @@ def start_chain(
         burn=n_burn,
         sparse_from=n_burn // 2,
         free_noise=sigma is None,
+        pairs=pairs,
     )
     precision = response.precision if sigma is None else (sigma / response.scale) ** -2
     values = response.values

@@ -78,6 +78,12 @@ class PriorParameters(NamedTuple):
         First iteration with the Dirichlet prior on the splitting probabilities.
     shares, log_shares : float64 arrays
         ``theta / q`` on the grid, and ``log(theta / q + m)`` for m = 0, 1, ...
+    column_log_weights : float64 array
+        What a forest weighs for every column that it uses.
+    pair_share : float
+        Share of the proposals that add or remove two splits at once.
+    pairs : int64 array (pairs, 2)
+        First and second column of pairs that half of these proposals are about.
     """
 
     split_log_odds: FloatArray
@@ -93,6 +99,8 @@ class PriorParameters(NamedTuple):
     shares: FloatArray
     log_shares: FloatArray
     column_log_weights: FloatArray
+    pair_share: float
+    pairs: IntArray
 
 
 class Trees(NamedTuple):

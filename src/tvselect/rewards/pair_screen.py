@@ -1,0 +1,124 @@
+"""Screening of pairs: columns that matter only together are looked for among all pairs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+from tvselect.inputs import Outcome
+
+FALSE_ALARM = 0.01
+FEWEST_ROWS, SMALLEST_HALF = 20, 0.25
+MOST_COLUMNS, MOST_PAIRS = 16_384, 32
+COLUMNS_AT_ONCE = 1024
+TOO_ALIKE = 0.5
+
+
+class Pairs(NamedTuple):
+    """Pairs of columns that go with the outcome together.
+
+    Attributes
+    ----------
+    columns : int64 array (pairs, 2)
+        The strongest first.
+    z : float64 array
+        Correlation of the product of both halves with the outcome, in standard errors.
+    """
+
+    columns: NDArray[np.int64]
+    z: NDArray[np.float64]
+
+
+def screen_pairs(X: NDArray[Any], outcome: Outcome) -> Pairs:
+    """Pairs of columns whose product goes with the outcome, beyond all chance.
+
+    Every column is cut into an upper and a lower half, and all products of two halves are
+    correlated with the normal scores of the outcome: a matrix product. The sum of random signs
+    exceeds ``z`` with a probability of at most ``2 exp(-z^2 / 2)`` (Hoeffding), so that a
+    table without signals has a pair among the found ones in at most one of a hundred cases.
+    Columns that cannot be halved, and tables of more than 16,384 columns, are left out; so are
+    pairs of columns that are much alike. A column is in one pair only, its strongest.
+
+    Examples
+    --------
+    >>> from tvselect.inputs import read_outcome
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((300, 50))
+    >>> y = np.sign(X[:, 7] - 0.5) * np.sign(X[:, 3] - 0.5) + rng.normal(size=300)
+    >>> screen_pairs(X, read_outcome(y, 300)).columns
+    array([[3, 7]])
+    """
+    n_rows, n_columns = X.shape
+    none = Pairs(np.empty((0, 2), dtype=np.int64), np.empty(0))
+    if n_rows < FEWEST_ROWS or not 2 <= n_columns <= MOST_COLUMNS:
+        return none
+    halves, kept = _halves(X)
+    if kept.size < 2:
+        return none
+    scores = _normal_scores(outcome.values)
+    n_pairs = kept.size * (kept.size - 1) // 2
+    needed = math.sqrt(2.0 * math.log(2.0 * n_pairs / FALSE_ALARM))
+    found: list[tuple[float, int, int]] = []
+    for first in range(0, kept.size, COLUMNS_AT_ONCE):
+        here = slice(first, first + COLUMNS_AT_ONCE)
+        z = (halves[here] * scores) @ halves[first:].T / np.float32(math.sqrt(n_rows))
+        for i, j in zip(*np.nonzero(np.abs(z) >= needed), strict=True):
+            if j > i:
+                found.append((float(z[i, j]), first + int(i), first + int(j)))
+    return _strongest(found, halves, kept)
+
+
+def _halves(X: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Columns (columns, rows) cut near their median, of mean 0 and variance 1; which they are."""
+    n_rows, n_columns = X.shape
+    halves, kept = [], []
+    for first in range(0, n_columns, COLUMNS_AT_ONCE):
+        block = np.ascontiguousarray(X[:, first : first + COLUMNS_AT_ONCE].T, dtype=np.float64)
+        is_there = ~np.isnan(block)
+        sorted_values = np.sort(block, axis=1)
+        n_there = is_there.sum(axis=1)
+        middle = sorted_values[np.arange(len(block)), np.maximum(n_there - 1, 0) // 2]
+        above, at_least = block > middle[:, None], block >= middle[:, None]
+        share, share_at_least = (
+            np.where(n_there > 0, half.sum(axis=1) / np.maximum(n_there, 1), 0.0)
+            for half in (above, at_least)
+        )
+        is_nearer = np.abs(share_at_least - 0.5) < np.abs(share - 0.5)
+        half = np.where(is_nearer[:, None], at_least, above)
+        share = np.where(is_nearer, share_at_least, share)
+        enough = (share >= SMALLEST_HALF) & (share <= 1.0 - SMALLEST_HALF)
+        enough &= n_there * 2 > n_rows
+        spread = np.sqrt(np.maximum(share * (1.0 - share), 1e-12))
+        values = np.where(is_there, (half - share[:, None]) / spread[:, None], 0.0)
+        halves.append(values[enough].astype(np.float32))
+        kept.append(first + np.flatnonzero(enough))
+    return np.concatenate(halves), np.concatenate(kept)
+
+
+def _normal_scores(y: NDArray[np.float64]) -> NDArray[np.float32]:
+    scores = ndtri((rankdata(y) - 0.5) / y.size)
+    scores -= scores.mean()
+    return (scores / max(float(scores.std()), 1e-12)).astype(np.float32)
+
+
+def _strongest(
+    found: list[tuple[float, int, int]], halves: NDArray[np.float32], kept: NDArray[np.int64]
+) -> Pairs:
+    """Of pairs that pass those that share no column, the strongest first."""
+    taken: set[int] = set()
+    columns, values = [], []
+    for z, i, j in sorted(found, key=lambda pair: -abs(pair[0])):
+        if len(columns) == MOST_PAIRS:
+            break
+        alike = abs(float(halves[i] @ halves[j])) / halves.shape[1]
+        if i in taken or j in taken or alike > TOO_ALIKE:
+            continue
+        taken |= {i, j}
+        columns.append((int(kept[i]), int(kept[j])))
+        values.append(z)
+    return Pairs(np.array(columns, dtype=np.int64).reshape(-1, 2), np.array(values))
