@@ -22,6 +22,7 @@ class BurnIn(NamedTuple):
 
     n_plays: int
     n_leaders: int
+    heard: tuple[int, ...] = ()  #: Arms that start anew in any case
 
     def leaders(self, successes: NDArray[Any], failures: NDArray[Any]) -> NDArray[np.int32]:
         """Arms that start anew, in rising order.
@@ -32,4 +33,5 @@ class BurnIn(NamedTuple):
         array([1, 3], dtype=int32)
         """
         rates = successes / (successes + failures + CAUTION)
-        return np.sort(np.argsort(-rates, kind="stable")[: self.n_leaders]).astype(np.int32)
+        best = np.argsort(-rates, kind="stable")[: self.n_leaders]
+        return np.union1d(best, np.array(self.heard, dtype=np.intp)).astype(np.int32)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.bandit.arms import MOST_REDRAWS, Arms
+from tvselect.jit import kernel
 
+NO_PAIRS: NDArray[np.int32] = np.empty((0, 2), dtype=np.int32)
 MEDIAN_MODEL_COST = (math.sqrt(5.0) - 1.0) / 2.0
 
 
@@ -40,11 +42,15 @@ class Oracle:
     in_pairs : bool
         Whether every arm is played together with its decoy, which stands as many places
         after the last candidate as the arm after the first; ``q*`` then counts pairs.
+    pairs : int32 array (pairs, 2)
+        Arms that are heard together: where one of a pair is drawn, the other joins. Without
+        effect where the size of the model is known.
     """
 
     n_wanted: int | None = None
     n_candidates: int | None = None
     in_pairs: bool = False
+    pairs: NDArray[np.int32] = field(default_factory=lambda: NO_PAIRS)
 
     def choose(self, arms: Arms, rng: np.random.Generator) -> NDArray[np.int32]:
         """Arms whose draw reaches the threshold; of these the ``q*`` largest draws.
@@ -63,7 +69,10 @@ class Oracle:
         else:
             chosen = arms.drawable()[:n_free]
             n_wanted = self.n_wanted or 1
-        if chosen.size > n_wanted:
+        if self.n_wanted is None and self.pairs.size:
+            joined = np.concatenate([chosen, np.empty(len(self.pairs), dtype=np.int32)])
+            chosen = joined[: join_partners(self.pairs, joined, chosen.size)]
+        elif chosen.size > n_wanted:
             chosen = _largest(chosen, arms.thetas(chosen, quantiles), n_wanted)
         return chosen if n_free is None else np.concatenate([chosen, chosen + np.int32(n_free)])
 
@@ -73,6 +82,26 @@ class Oracle:
         if self.n_wanted is not None and passing.size > self.n_wanted:
             return _largest(passing, arms.means(passing), self.n_wanted)
         return passing
+
+
+@kernel
+def join_partners(pairs: NDArray[np.int32], arms: NDArray[np.int32], n_arms: int) -> int:
+    """Let the missing partners of pairs join arms in rising order; how many there are then."""
+    for k in range(pairs.shape[0]):
+        first, second = pairs[k, 0], pairs[k, 1]
+        has_first = has_second = False
+        for place in range(n_arms):
+            has_first |= arms[place] == first
+            has_second |= arms[place] == second
+        if has_first != has_second:
+            partner = second if has_first else first
+            place = n_arms
+            while place > 0 and arms[place - 1] > partner:
+                arms[place] = arms[place - 1]
+                place -= 1
+            arms[place] = partner
+            n_arms += 1
+    return n_arms
 
 
 def _largest(

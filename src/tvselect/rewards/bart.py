@@ -53,6 +53,10 @@ class BartReward(Reward):
         columns, each with its rows shuffled. The average rule then pays only what is
         split on more often than nine in ten of them, so that a few columns of noise among
         themselves are not paid for want of anything better. 0 adds none.
+    pair_share : float, default=0.2
+        Where pairs of columns stand out by their product, see
+        :func:`tvselect.rewards.pair_screen.screen_pairs`, they are played together, and this
+        share of the proposals adds or removes two splits at once. 0 looks for no pairs.
     max_samples : "auto", int, float or None, default="auto"
         Rows that a play sees, drawn afresh without replacement: a number, a share, None
         for all. "auto" is all rows up to 1,000 and 500 beyond (more where one class is
@@ -93,6 +97,7 @@ class BartReward(Reward):
         penalty: float = 1.0,
         screening: bool = True,
         shadows: int = 30,
+        pair_share: float = 0.2,
         max_samples: Literal["auto"] | int | float | None = "auto",
         min_leaf: int = 5,
         max_cuts: int = 100,
@@ -108,6 +113,7 @@ class BartReward(Reward):
         self.penalty = penalty
         self.screening = screening
         self.shadows = shadows
+        self.pair_share = pair_share
         self.max_samples = max_samples
         self.min_leaf = min_leaf
         self.max_cuts = max_cuts
@@ -133,6 +139,7 @@ class BartReward(Reward):
             theta_floor=0.001,
             penalty=0.0,
             shadows=0,
+            pair_share=0.0,
             max_samples=None,
         )
 
@@ -169,6 +176,7 @@ class BartReward(Reward):
             sparse=bool(self.sparse),
             min_leaf=self.min_leaf,
             theta_floor=self.theta_floor,
+            pair_share=self.pair_share,
         )
         n_seen = rows_seen(self.max_samples, data)
         if n_seen < self.min_rows:
@@ -187,7 +195,7 @@ class BartReward(Reward):
         return BartFeedback(
             table=table.design(np.empty(0, dtype=np.int64)),
             response=response.values,
-            prior=prior.parameters(response),
+            prior=prior.parameters(response, pairs=data.pairs),
             precision=response.precision,
             evidence=evidence,
             rules=Rules(

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from tvselect.bandit.arms import Posteriors, count_rewards, draw_reaching
 from tvselect.bandit.chain import ThompsonChain
 from tvselect.bandit.numbers import WordArray, next_below, seed, shuffle, state_in_memory
+from tvselect.bandit.oracle import join_partners
 from tvselect.bandit.play import Play
 from tvselect.jit import kernel, part
-from tvselect.rewards.bart_play import BartFeedback, Rules, for_play, play, schedule
+from tvselect.rewards.bart_play import BartFeedback, Rules, find_pairs, for_play, play, schedule
 from tvselect.trees.start import Draw, Sample, design_of
 from tvselect.trees.state import (
     N_DONE,
@@ -91,10 +92,10 @@ def play_ahead(
         assert posteriors is not None
         assert words is not None
         reason = make_plays(
-            room.rng, words, seeds, posteriors, chain.oracle.n_candidates or n_arms, columns,
-            feedback.table, feedback.response, room.sample, design, feedback.prior,
-            feedback.precision, feedback.evidence, rules, room.rows, room.chain, room.trace,
-            room.scores, room.log_weights, scratch, log, at,
+            room.rng, words, seeds, posteriors, chain.oracle.n_candidates or n_arms,
+            chain.oracle.pairs, columns, feedback.table, feedback.response, room.sample, design,
+            feedback.prior, feedback.precision, feedback.evidence, rules, room.rows, room.chain,
+            room.trace, room.scores, room.log_weights, room.pairs, scratch, log, at,
         )  # fmt: skip
         n_made = int(at[N_MADE])
         if reason == TABLE_TOO_SMALL:
@@ -151,6 +152,7 @@ def make_plays(
     seeds: WordArray,
     posteriors: Posteriors,
     n_candidates: int,
+    arm_pairs: NDArray[np.int32],
     columns_of_arms: ColumnsOfArms,
     table: Design,
     response: FloatArray,
@@ -165,6 +167,7 @@ def make_plays(
     trace: Trace,
     scores: FloatArray,
     log_weights: FloatArray,
+    pairs: IntArray,
     scratch: Scratch,
     log: Log,
     at: IntArray,
@@ -181,6 +184,7 @@ def make_plays(
             n_chosen = draw_reaching(words, posteriors.chance_below, log.arms[first:])
             if n_chosen == 0:
                 return NO_ARM_DRAWN
+            n_chosen = join_partners(arm_pairs, log.arms[first:], n_chosen)
             log.ends[made + 1] = first + n_chosen
             at[N_COLUMNS] = list_columns(
                 columns_of_arms, log.arms[first : first + n_chosen], scratch.columns
@@ -214,9 +218,11 @@ def make_plays(
             if has_sample:
                 design = Design(*copies[:3], copies.columns[:n_in_play], copies.n_rows)
             payoffs = scratch.payoffs[:n_columns]
+            n_pairs = find_pairs(of_play.columns, prior.pairs, pairs)
             if not play(
-                rng, of_play, response, draw, sample, design, for_play(prior, burn, log_weights),
-                precision, evidence, log_penalty, rows, chain, trace, n_iterations, rules, scores,
+                rng, of_play, response, draw, sample, design,
+                for_play(prior, burn, log_weights, pairs[:n_pairs]), precision,
+                evidence, log_penalty, rows, chain, trace, n_iterations, rules, scores,
                 payoffs,
             ):  # fmt: skip
                 return FOREST_TOO_LARGE

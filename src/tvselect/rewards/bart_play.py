@@ -67,7 +67,8 @@ class BartFeedback:
     response : float64 array
         In working units (probit: +1 / -1), in the order of the bits.
     prior : PriorParameters
-        But for what a play settles: burn-in and the weights of the columns.
+        But for what a play settles: burn-in, the weights of the columns and which of the
+        pairs, of all columns here, are in play.
     precision : float
         ``1 / sigma^2`` to start from.
     evidence : float64 array
@@ -104,7 +105,8 @@ class BartFeedback:
         room = workspace(self.rules.n_trees, n_seen, n_in_play, n_copies, n_iterations)
         table = self.table._replace(columns=columns)
         design = design_of(room.sample, n_in_play, n_seen) if n_copies else table
-        prior = for_play(self.prior, burn, room.log_weights)
+        pairs = room.pairs[: find_pairs(columns, self.prior.pairs, room.pairs)]
+        prior = for_play(self.prior, burn, room.log_weights, pairs)
         rewards = np.empty(n_columns)
         room.chain.tally.whole[N_DONE] = 0
         with room.generator(rng) as numbers:
@@ -138,12 +140,31 @@ def schedule(rules: Rules, n_columns: int) -> tuple[int, int, int, float]:
 
 
 @kernel
-def for_play(prior: PriorParameters, burn: int, log_weights: FloatArray) -> PriorParameters:
-    """The prior with what a play settles."""
+def find_pairs(columns: IntArray, known: IntArray, found: IntArray) -> int:
+    """Write down the pairs of a play, as places among its columns; how many there are."""
+    n_found = 0
+    for k in range(known.shape[0]):
+        first = second = -1
+        for place in range(columns.shape[0]):
+            if columns[place] == known[k, 0]:
+                first = place
+            elif columns[place] == known[k, 1]:
+                second = place
+        if first >= 0 and second >= 0:
+            found[n_found, 0] = first
+            found[n_found, 1] = second
+            n_found += 1
+    return n_found
+
+
+@kernel
+def for_play(
+    prior: PriorParameters, burn: int, log_weights: FloatArray, pairs: IntArray
+) -> PriorParameters:
+    """The prior with what a play settles; two splits at once are proposed for its pairs."""
     since = max(prior.sparse_from, burn // 2)
-    return PriorParameters(
-        *prior[:8], burn, since, *prior[10:12], log_weights, prior.pair_share, prior.pairs
-    )
+    pair_share = prior.pair_share if pairs.shape[0] > 0 else 0.0
+    return PriorParameters(*prior[:8], burn, since, *prior[10:12], log_weights, pair_share, pairs)
 
 
 @kernel

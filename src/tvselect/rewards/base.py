@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any, Protocol, Self
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tvselect.inputs import Outcome
 from tvselect.rewards.screening import Bulk
 from tvselect.trees import BinnedTable, Cuts, bin_table
+from tvselect.trees.prior import NO_PAIRS
 
 Feedback = Callable[[NDArray[np.int64], np.random.Generator], NDArray[np.float64]]
 """``feedback(columns, rng)``: one payoff in [0, 1] for each of the played columns."""
@@ -53,6 +54,9 @@ class Data:
     bulks : sequence of Bulk
         How most columns go with the outcome, in ``X`` and in every copy of it, where the
         copies hold a choice of their columns.
+    pairs : int64 array (pairs, 2)
+        Columns of ``X`` that are worth a try together, see
+        :func:`tvselect.rewards.pair_screen.screen_pairs`.
     """
 
     X: NDArray[Any]
@@ -63,6 +67,7 @@ class Data:
     n_candidates: int | None = None
     decoys: DecoyColumns | None = None
     bulks: Sequence[Bulk] = ()
+    pairs: NDArray[np.int64] = field(default_factory=lambda: NO_PAIRS)
 
     @property
     def n_rows(self) -> int:

@@ -11,10 +11,12 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from tvselect.inputs import Outcome
+from tvselect.trees.prior import NO_PAIRS
+from tvselect.trees.workspace import MOST_PAIRS
 
 FALSE_ALARM = 0.01
 FEWEST_ROWS, SMALLEST_HALF = 20, 0.25
-MOST_COLUMNS, MOST_PAIRS = 16_384, 32
+MOST_COLUMNS = 16_384
 COLUMNS_AT_ONCE = 1024
 TOO_ALIKE = 0.5
 
@@ -54,7 +56,7 @@ def screen_pairs(X: NDArray[Any], outcome: Outcome) -> Pairs:
     array([[3, 7]])
     """
     n_rows, n_columns = X.shape
-    none = Pairs(np.empty((0, 2), dtype=np.int64), np.empty(0))
+    none = Pairs(NO_PAIRS, np.empty(0))
     if n_rows < FEWEST_ROWS or not 2 <= n_columns <= MOST_COLUMNS:
         return none
     halves, kept = _halves(X)
@@ -111,7 +113,8 @@ def _strongest(
 ) -> Pairs:
     """Of pairs that pass those that share no column, the strongest first."""
     taken: set[int] = set()
-    columns, values = [], []
+    columns: list[tuple[int, int]] = []
+    values: list[float] = []
     for z, i, j in sorted(found, key=lambda pair: -abs(pair[0])):
         if len(columns) == MOST_PAIRS:
             break

@@ -82,7 +82,8 @@ def let_play(
     themselves (:func:`marginal_scores`): a game of hundreds of thousands of arms has not come to
     its point after some hundred plays. Where all columns of a copy go with the outcome, those
     count that stand out. The choice does not know which arms are decoys, so that the order
-    among these and columns of noise is as open as before.
+    among these and columns of noise is as open as before. Pairs of columns that stand out
+    together play in any case: noise hardly ever does (:func:`screen_pairs`).
     """
     n_columns, n_copies = data.X.shape[1], len(decoys.held)
     own, bulks = np.arange(n_columns), []
@@ -97,6 +98,7 @@ def let_play(
         arm_of_column = np.full(n_columns, -1)
         arm_of_column[columns.columns] = np.repeat(np.arange(n_arms), np.diff(columns.starts))
         plays = playing.reshape(scores.shape)[:, arm_of_column] & (arm_of_column >= 0)
+        plays[0, data.pairs.ravel()] = arm_of_column[data.pairs.ravel()] >= 0
         own, *held = (np.flatnonzero(block) for block in plays)
         decoys = decoys.holding(held)
     data = replace(data, decoys=decoys, n_candidates=n_columns * (1 + n_copies), bulks=bulks)

@@ -20,7 +20,7 @@ from tvselect.bandit.burn_in import BurnIn
 from tvselect.bandit.chain import Chains, ThompsonChain
 from tvselect.bandit.engine import Watcher
 from tvselect.bandit.journal import Header, JournalError, MemoryJournal, SqliteJournal
-from tvselect.bandit.oracle import Oracle, threshold
+from tvselect.bandit.oracle import NO_PAIRS, Oracle, threshold
 from tvselect.bandit.play import Play
 from tvselect.bandit.stopping import StopReason
 from tvselect.inputs.scalars import check_scalar
@@ -117,6 +117,7 @@ def set_up_game(
     entropy: int | None = None,
     idle: NDArray[np.bool_] | None = None,
     burn_in: BurnIn | None = None,
+    pairs: NDArray[np.int32] = NO_PAIRS,
 ) -> Game:
     """Set up a new game, or one that goes on with the plays of a journal.
 
@@ -133,6 +134,8 @@ def set_up_game(
     idle : bool array, optional
         Arms that do not take part.
     burn_in : BurnIn, optional
+    pairs : int32 array (pairs, 2), optional
+        Arms that are heard together.
 
     Raises
     ------
@@ -168,7 +171,7 @@ def set_up_game(
     )
     journal = MemoryJournal() if journal is None else journal
     stored = _begin(journal, header, settings)
-    oracle = Oracle(n_wanted, layout.n_candidates, in_pairs)
+    oracle = Oracle(n_wanted, layout.n_candidates, in_pairs, pairs)
     chains = Chains(
         ThompsonChain(
             Arms(layout.n_arms, *prior, c, discount, idle),

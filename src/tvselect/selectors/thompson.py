@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -12,12 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from tvselect.bandit import engine
 from tvselect.bandit.burn_in import BurnIn
-from tvselect.bandit.oracle import MEDIAN_MODEL_COST
+from tvselect.bandit.oracle import MEDIAN_MODEL_COST, NO_PAIRS
 from tvselect.bandit.stopping import StoppingRule
 from tvselect.inputs import read_outcome
 from tvselect.inputs.finite import refuse_nonfinite
 from tvselect.inputs.scalars import check_scalar
 from tvselect.rewards import Data, Reward
+from tvselect.rewards.pair_screen import screen_pairs
 from tvselect.runners import Runner, opened
 from tvselect.selectors.base import BanditFit, as_reward, warn_of_interrupt
 from tvselect.selectors.claims import find_claims
@@ -31,7 +33,7 @@ from tvselect.selectors.copies import (
 from tvselect.selectors.features import Features, read_features
 from tvselect.selectors.fingerprint import identity_of
 from tvselect.selectors.game import progress_bar, seed_of_run, set_up_game
-from tvselect.selectors.layout import DecoyKind, Groups, lay_out_arms
+from tvselect.selectors.layout import ArmColumns, DecoyKind, Groups, lay_out_arms
 from tvselect.selectors.scoring import TableScorer, TableWork
 
 BURN_IN, LEADERS = 150, 1000
@@ -131,6 +133,7 @@ class ThompsonFit(BanditFit):
         )
         identity = {"data": identity_of(data), "family": data.outcome.family, "copies": kind}
         columns = layout.columns(features.feature_of)
+        data, arm_pairs = with_pairs(data, columns, reward)
         kept = getattr(self, "history_", None) if self.warm_start else None
         journal = None if kept is None else kept.journal
         seed = seed_of_run(self, journal)
@@ -140,7 +143,8 @@ class ThompsonFit(BanditFit):
             data, columns = let_play(data, columns, decoys)
             self.decoy_test_ = check_decoys(decoys, data.X, seed)
         n_playing = layout.n_arms if columns.idle is None else int((~columns.idle).sum())
-        burn_in = plays_of_burn_in(self.burn_in, kind is not None and n_playing > LEADERS)
+        is_wide = kind is not None and n_playing > LEADERS
+        burn_in = plays_of_burn_in(self.burn_in, is_wide, heard=arm_pairs.ravel().tolist())
         feedback = reward.start(data)
         work = TableWork(feedback, columns)
         rule = StoppingRule(self.n_plays, self.patience, self.time_limit)
@@ -154,6 +158,7 @@ class ThompsonFit(BanditFit):
             entropy=seed,
             idle=columns.idle,
             burn_in=burn_in,
+            pairs=arm_pairs,
         )
         with (
             game.journal,
@@ -209,11 +214,27 @@ class ThompsonFit(BanditFit):
         return weights
 
 
-def plays_of_burn_in(burn_in: int | Literal["auto"], is_wide: bool) -> BurnIn | None:
+def with_pairs(data: Data, columns: ArmColumns, reward: Reward) -> tuple[Data, NDArray[np.int32]]:
+    """The data with pairs of columns that stand out, and the pairs of their arms.
+
+    For rewards that know what to do with them (``pair_share``); columns that are part of a
+    larger arm, or always included, are in no pair.
+    """
+    if not getattr(reward, "pair_share", 0.0) > 0.0:
+        return data, NO_PAIRS
+    pairs = screen_pairs(data.X, data.outcome).columns
+    arms = columns.single_arm_of(pairs)
+    are_arms = (arms >= 0).all(axis=1)
+    return replace(data, pairs=pairs[are_arms]), arms[are_arms].astype(np.int32)
+
+
+def plays_of_burn_in(
+    burn_in: int | Literal["auto"], is_wide: bool, heard: Sequence[int] = ()
+) -> BurnIn | None:
     """The burn-in that the settings ask for: "auto" is one for wide games."""
     if isinstance(burn_in, str):
         if burn_in != "auto":
             raise ValueError(f"burn_in must be 'auto' or a number of plays, got {burn_in!r}")
         burn_in = BURN_IN if is_wide else 0
     n_plays = int(check_scalar(burn_in, "burn_in", Integral, min_val=0))
-    return BurnIn(n_plays, LEADERS) if n_plays else None
+    return BurnIn(n_plays, LEADERS, tuple(heard)) if n_plays else None

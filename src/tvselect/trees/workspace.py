@@ -14,6 +14,7 @@ from tvselect.trees.start import Sample, new_sample
 from tvselect.trees.state import (
     Chain,
     FloatArray,
+    IntArray,
     Trace,
     WordArray,
     allocate,
@@ -24,6 +25,7 @@ from tvselect.trees.state import (
 
 MOST_KEPT = 1 << 18
 """Words by column, in all, that a thread may keep."""
+MOST_PAIRS = 32
 
 
 class KernelGenerator(np.random.Generator):
@@ -45,6 +47,8 @@ class Workspace:
     trace : Trace
     log_weights, scores : float64 arrays
         By column: its weight in the prior, and its splits.
+    pairs : int64 array
+        Room for pairs of columns.
     sample : Sample
         Room for copies of the columns; none where they are read from the table.
     rng : KernelGenerator
@@ -57,6 +61,7 @@ class Workspace:
     trace: Trace
     log_weights: FloatArray
     scores: FloatArray
+    pairs: IntArray
     sample: Sample
     rng: KernelGenerator = field(default_factory=lambda: KernelGenerator(np.random.SFC64()))
 
@@ -112,6 +117,7 @@ def workspace(
         trace=new_trace(n_iterations),
         log_weights=np.zeros(n_columns),
         scores=np.zeros(n_columns),
+        pairs=np.zeros((MOST_PAIRS, 2), dtype=np.int64),
         sample=new_sample(n_copies, n_rows),
     )
     is_small = made.chain.tally.columns.size + made.sample.codes.size <= MOST_KEPT
