@@ -7,12 +7,14 @@ if TYPE_CHECKING:
     from tvselect.selectors.claims import Claim
     from tvselect.selectors.estimator import ThompsonSelector
     from tvselect.selectors.history import History
+    from tvselect.selectors.interactions import Interaction
     from tvselect.selectors.streaming import StreamingThompsonSelector
 
-__all__ = ["Claim", "History", "StreamingThompsonSelector", "ThompsonSelector"]
+__all__ = ["Claim", "History", "Interaction", "StreamingThompsonSelector", "ThompsonSelector"]
 
 _homes = {
     "Claim": "claims",
+    "Interaction": "interactions",
     "History": "history",
     "StreamingThompsonSelector": "streaming",
     "ThompsonSelector": "estimator",

@@ -96,6 +96,9 @@ class ThompsonSelector(ThompsonFit, BanditSelector):
     claims_ : tuple of Claim
         Variables that cannot be told apart on these rows, the surest first: at least one of
         each claim matters, at the claim's own q-value.
+    interactions_ : tuple of Interaction
+        Pairs of selected variables whose effects do not add up, the surest first, with
+        q-values of their own; found out when first asked for.
     ranking_ : int64 array (n_features,)
         1 for selected variables, then by inclusion probability.
     decoy_test_ : SwapTest or None

@@ -33,10 +33,19 @@ from tvselect.selectors.copies import (
 from tvselect.selectors.features import Features, read_features
 from tvselect.selectors.fingerprint import identity_of
 from tvselect.selectors.game import progress_bar, seed_of_run, set_up_game
+from tvselect.selectors.interactions import (
+    MOST_FEATURES,
+    MOST_ROWS,
+    Interaction,
+    SelectedData,
+    find_interactions,
+)
 from tvselect.selectors.layout import ArmColumns, DecoyKind, Groups, lay_out_arms
 from tvselect.selectors.scoring import TableScorer, TableWork
 
 BURN_IN, LEADERS = 150, 1000
+DEFAULT_LEVEL = 0.1
+INTERACTION_KEY = 2**32 - 5
 
 
 class ThompsonFit(BanditFit):
@@ -179,8 +188,29 @@ class ThompsonFit(BanditFit):
         self.claims_ = find_claims(
             self.history_, data.X, columns, None if decoys is None else decoys.factors
         )
+        self._selected_data = keep_selected(data, features, self.support_)
+        self._interactions: tuple[Interaction, ...] | None = None
         warn_of_interrupt(reason, stacklevel=3)
         return self
+
+    @property
+    def interactions_(self) -> tuple[Interaction, ...]:
+        """Pairs of selected features whose effects do not add up, the surest first.
+
+        Those with a q-value of at most ``max_fdr`` (0.1 without one). Found out when first asked
+        for, in a second or some, by forests on the selected columns alone; of more than 5,000 rows
+        as many are looked at. Empty for more than 40 selected features.
+        """
+        if not hasattr(self, "_selected_data"):
+            raise AttributeError("interactions_ is there after fit")
+        if self._interactions is None:
+            seed = np.random.SeedSequence(self.history_.asked.seed, spawn_key=(INTERACTION_KEY,))
+            found = find_interactions(
+                *self._selected_data, self.history_.names, np.random.default_rng(seed)
+            )
+            level = DEFAULT_LEVEL if self.max_fdr is None else self.max_fdr
+            self._interactions = tuple(pair for pair in found if pair.q_value <= level)
+        return self._interactions
 
     def _features(self, X: Any, reward: Reward) -> Features:
         features = self._as_numbers(X)
@@ -212,6 +242,19 @@ class ThompsonFit(BanditFit):
         if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
             raise ValueError("sample_weight must be finite, not negative and not all zero")
         return weights
+
+
+def keep_selected(data: Data, features: Features, support: NDArray[np.bool_]) -> SelectedData:
+    """The columns of selected features, which of these each belongs to, and the outcome."""
+    of_selected = np.flatnonzero(support[features.feature_of])
+    if np.count_nonzero(support) > MOST_FEATURES:
+        of_selected = of_selected[:0]
+    rows = np.unique(np.linspace(0, data.n_rows - 1, min(data.n_rows, MOST_ROWS), dtype=np.intp))
+    return SelectedData(
+        np.array(data.X[np.ix_(rows, of_selected)], dtype=np.float64),
+        features.feature_of[of_selected],
+        replace(data.outcome, values=data.outcome.values[rows]),
+    )
 
 
 def with_pairs(data: Data, columns: ArmColumns, reward: Reward) -> tuple[Data, NDArray[np.int32]]:

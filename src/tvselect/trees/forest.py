@@ -63,6 +63,22 @@ class Forest:
         """How many splits each column of the table has."""
         return np.bincount(self.column[self.left >= 0], minlength=n_columns)
 
+    def branch_pairs(self, n_columns: int) -> NDArray[np.int64]:
+        """How often two columns (columns, columns) are split on in one branch, one below the other.
+
+        Symmetric, with zeros on the diagonal.
+        """
+        pairs = np.zeros((n_columns, n_columns), dtype=np.int64)
+        above: dict[int, list[int]] = {}
+        for node in _parents_first(self):
+            column, path = int(self.column[node]), above.pop(node, [])
+            pairs[column, path] += 1
+            for child in (int(self.left[node]), int(self.left[node]) + 1):
+                above[child] = path if column in path else [*path, column]
+        pairs += pairs.T
+        np.fill_diagonal(pairs, 0)
+        return pairs
+
     def evaluate(self, codes: NDArray[np.uint8], n_rows: int) -> NDArray[np.float64]:
         """Sum of the trees at rows that are given as codes (columns, rows)."""
         out = np.zeros(n_rows)

@@ -1,0 +1,220 @@
+"""Interactions: pairs of selected features that forests use together, beyond what adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.control.decoy_fdr import q_values
+from tvselect.inputs import Outcome
+from tvselect.inputs.outcome import Family
+from tvselect.trees import BartRun, Prior, bin_table, run_bart
+
+MOST_FEATURES, MOST_PAIRS = 40, 20
+N_WITHOUT = 20
+N_TREES, N_ITERATIONS, N_FORESTS = 20, 600, 25
+N_VALUES, N_ROWS = 4, 50
+FEWEST_ROWS, MOST_ROWS = 20, 5000
+NO_DEPTH = 1e6
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """Two selected features whose effects do not add up.
+
+    Attributes
+    ----------
+    columns : (int, int)
+        Of the table.
+    names : (str, str)
+    strength : float
+        What their joint effect adds to the sum of both effects: its standard deviation, in
+        units of the outcome, or as a probability of the second class.
+    q_value : float
+        The smallest false discovery rate at which the pair is reported.
+    """
+
+    columns: tuple[int, int]
+    names: tuple[str, str]
+    strength: float
+    q_value: float
+
+    def __str__(self) -> str:
+        return " x ".join(self.names)
+
+
+class SelectedData(NamedTuple):
+    """What interactions are looked for in.
+
+    Attributes
+    ----------
+    X : float64 array (rows, columns)
+        Columns of the selected features.
+    feature_of : int64 array (columns,)
+        The feature of each.
+    outcome : Outcome
+    """
+
+    X: NDArray[np.float64]
+    feature_of: NDArray[np.int64]
+    outcome: Outcome
+
+
+def find_interactions(
+    X: NDArray[np.float64],
+    feature_of: NDArray[np.int64],
+    outcome: Outcome,
+    names: Sequence[str],
+    rng: np.random.Generator,
+) -> tuple[Interaction, ...]:
+    """Pairs of some features with their q-values, the surest first.
+
+    Forests are fitted to the outcome. Of the 20 pairs of features that they use most often in one
+    branch, the partial dependence on both, less those on each, is the strength of the pair: what
+    does not add up. How much it is by chance is learned from 20 outcomes without interactions:
+    the fit of an additive model (BART with single splits) and its residuals in another order, or
+    classes drawn from its probabilities. Their pairs are the decoys of
+    :func:`tvselect.control.decoy_fdr.q_values`.
+
+    Parameters
+    ----------
+    X : array (rows, columns)
+        Columns of the features alone; nothing is said of more than 40 features, or of fewer
+        than 20 rows.
+    feature_of : int64 array (columns,)
+        The feature of each column.
+    outcome : Outcome
+    names : sequence of str
+        Of all features.
+    rng : numpy.random.Generator
+
+    Examples
+    --------
+    >>> from tvselect.inputs import read_outcome
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((200, 3))
+    >>> y = 4 * (X[:, 0] > 0.5) * (X[:, 1] > 0.5) + X[:, 2] + 0.5 * rng.normal(size=200)
+    >>> found = find_interactions(X, np.arange(3), read_outcome(y, 200), ["a", "b", "c"], rng)
+    >>> str(found[0]), found[0].q_value
+    ('a x b', 0.05)
+    """
+    features = np.unique(feature_of)
+    is_enough = len(X) >= FEWEST_ROWS and np.ptp(outcome.values) > 0.0
+    if not (is_enough and 2 <= features.size <= MOST_FEATURES):
+        return ()
+    pairs = Pairs(X, np.searchsorted(features, feature_of), rng)
+    found = pairs.strengths(outcome.values, outcome.family)
+    additive = pairs.additive_fit(outcome)
+    without = [
+        pairs.strengths(_without_interactions(outcome, additive, rng), outcome.family)
+        for _ in range(N_WITHOUT)
+    ]
+    q = q_values(found, np.concatenate(without), N_WITHOUT, found > 0.0)
+    places = features[np.column_stack(np.triu_indices(features.size, 1))]
+    return tuple(
+        Interaction(
+            columns=(i, j),
+            names=(str(names[i]), str(names[j])),
+            strength=float(found[k]),
+            q_value=float(q[k]),
+        )
+        for k in np.lexsort([-found, q]).tolist()
+        if found[k] > 0.0
+        for i, j in [places[k].tolist()]
+    )
+
+
+class Pairs:
+    """Pairs of features of a table, and how strongly forests use them together.
+
+    Parameters
+    ----------
+    X : float64 array (rows, columns)
+    place : int64 array (columns,)
+        The feature of each column, counted from 0.
+    rng : numpy.random.Generator
+    """
+
+    def __init__(
+        self, X: NDArray[np.float64], place: NDArray[np.int64], rng: np.random.Generator
+    ) -> None:
+        self.table = bin_table(X)
+        self.rng = rng
+        self.columns = [np.flatnonzero(place == k) for k in range(int(place.max()) + 1)]
+        self.rows = X[rng.choice(len(X), min(len(X), N_ROWS), replace=False)]
+        self.values = [_typical_values(X[:, columns]) for columns in self.columns]
+
+    def strengths(self, values: NDArray[np.float64], family: Family) -> NDArray[np.float64]:
+        """Strength of all pairs, by rows of an upper triangle; 0 for those used less often."""
+        run = run_bart(
+            self.table,
+            values,
+            n_trees=N_TREES,
+            n_iterations=N_ITERATIONS,
+            family=family,
+            n_keep=N_FORESTS,
+            random_state=self.rng,
+        )
+        n_columns = self.table.n_columns
+        used = np.sum([forest.branch_pairs(n_columns) for forest in run.forests], axis=0)
+        pairs = np.column_stack(np.triu_indices(len(self.columns), 1))
+        often = np.array([used[np.ix_(self.columns[i], self.columns[j])].sum() for i, j in pairs])
+        strengths = np.zeros(len(pairs))
+        for k in np.argsort(-often, kind="stable")[:MOST_PAIRS]:
+            if often[k] > 0:
+                strengths[k] = _beyond_sums(self._joint_effect(run, *pairs[k])).std()
+        return strengths
+
+    def additive_fit(self, outcome: Outcome) -> NDArray[np.float64]:
+        """The fit of BART with single splits: means, or probabilities of the second class."""
+        return run_bart(
+            self.table,
+            outcome.values,
+            family=outcome.family,
+            prior=Prior(n_trees=N_TREES, power=NO_DEPTH),
+            n_iterations=N_ITERATIONS,
+            random_state=self.rng,
+        ).predict(self.table)
+
+    def _joint_effect(self, run: BartRun, i: int, j: int) -> NDArray[np.float64]:
+        """Partial dependence on two features at their typical values."""
+        first, second = self.values[i], self.values[j]
+        rows = np.tile(self.rows, (len(first) * len(second), 1, 1))
+        rows[:, :, self.columns[i]] = np.repeat(first, len(second), axis=0)[:, None, :]
+        rows[:, :, self.columns[j]] = np.tile(second, (len(first), 1))[:, None, :]
+        predicted = run.predict(rows.reshape(-1, self.rows.shape[1]))
+        return predicted.reshape(len(first), len(second), -1).mean(axis=2)
+
+
+def _typical_values(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Four values of a feature: quantiles of a column, the most frequent of several."""
+    if columns.shape[1] == 1:
+        at = (np.arange(N_VALUES) + 0.5) / N_VALUES
+        return np.unique(np.nanquantile(columns, at, method="inverted_cdf"))[:, None]
+    values, counts = np.unique(columns, axis=0, return_counts=True)
+    return values[np.argsort(-counts, kind="stable")[:N_VALUES]]
+
+
+def _beyond_sums(effect: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What is left of a table of means without those of its rows and columns."""
+    return (
+        effect
+        - effect.mean(axis=0, keepdims=True)
+        - effect.mean(axis=1, keepdims=True)
+        + effect.mean()
+    )
+
+
+def _without_interactions(
+    outcome: Outcome, additive: NDArray[np.float64], rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """An outcome that goes with the columns as an additive model says, and no further."""
+    if outcome.family == "probit":
+        drawn = rng.random(additive.size) < additive
+        drawn[rng.choice(additive.size, 2, replace=False)] = [False, True]
+        return drawn.astype(np.float64)
+    return additive + rng.permutation(outcome.values - additive)

@@ -1,0 +1,90 @@
+"""Interactions: named where effects do not add up, and hardly ever where they do."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from tvselect import BartReward, ThompsonSelector
+from tvselect.inputs import read_outcome
+from tvselect.selectors.interactions import find_interactions
+
+NAMES = [f"x{j}" for j in range(8)]
+
+
+def interactions(X, y, seed=0, feature_of=None, family="auto"):
+    feature_of = np.arange(X.shape[1]) if feature_of is None else feature_of
+    outcome = read_outcome(y, len(X), family=family)
+    return find_interactions(X, feature_of, outcome, NAMES, np.random.default_rng(seed))
+
+
+def crossed(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, 3))
+    signs = np.sign(X[:, 0] - 0.5) * np.sign(X[:, 1] - 0.5)
+    return X, 3 * signs + 2 * (X[:, 2] > 0.5) + rng.normal(size=n)
+
+
+def test_a_pair_without_main_effects_is_named_first():
+    first, *others = interactions(*crossed())
+    assert first.names == ("x0", "x1")
+    assert str(first) == "x0 x x1"
+    assert first.columns == (0, 1)
+    assert first.q_value == pytest.approx(0.05)
+    assert 2.0 < first.strength < 4.0
+    assert all(pair.q_value > 0.1 for pair in others)
+
+
+def test_two_classes_and_features_of_several_columns():
+    X, y = crossed(500)
+    levels = np.eye(4)[(2 * (X[:, 1] > 0.5) + (X[:, 2] > 0.5)).astype(int)]
+    design = np.column_stack([X[:, 0], levels])
+    first, *_ = interactions(design, y > 0, feature_of=np.array([4, 6, 6, 6, 6]))
+    assert first.columns == (4, 6)
+    assert first.q_value <= 0.1
+
+
+def test_where_effects_add_up_hardly_anything_is_named():
+    """Law: with a level of 0.1, runs with a false pair are at most about one in ten."""
+    n_runs, n_false = 20, 0
+    for seed in range(n_runs):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(150, 4))
+        y = X[:, 0] ** 2 + 2 * (X[:, 1] > 0) + X[:, 2] + rng.normal(size=150)
+        n_false += any(pair.q_value <= 0.1 for pair in interactions(X, y, seed))
+    assert n_false <= binom.ppf(0.999, n_runs, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        (np.arange(30.0)[:, None], np.arange(30.0)),
+        (np.random.default_rng(0).random((10, 2)), np.arange(10.0)),
+    ],
+    ids=["one feature", "few rows"],
+)
+def test_where_there_is_nothing_to_look_at(X, y):
+    assert interactions(X, y, family="gaussian") == ()
+
+
+def selector_of(**settings):
+    rng = np.random.default_rng(0)
+    X = rng.random((200, 10))
+    y = 8 * (X[:, 3] > 0.5) * (X[:, 7] > 0.5) + rng.normal(size=200)
+    reward = BartReward(n_trees=10, n_iterations=100)
+    return ThompsonSelector(reward, n_plays=40, random_state=1, **settings).fit(X, y)
+
+
+def test_a_fit_knows_its_interactions():
+    selector = selector_of()
+    (pair,) = selector.interactions_
+    assert pair.columns == (3, 7)
+    assert selector.interactions_ is selector.interactions_
+    assert pickle.loads(pickle.dumps(selector_of())).interactions_ == (pair,)
+
+
+def test_before_a_fit_there_are_none():
+    assert not hasattr(ThompsonSelector(), "interactions_")
