@@ -26,6 +26,26 @@ def test_leaders_are_paid_best_and_arms_never_played_lead_nothing():
     assert_array_equal(BurnIn(1, 2).leaders(successes, failures), [2, 3])
 
 
+@pytest.mark.parametrize(
+    ("heard", "wanted"), [((), [2, 3]), ((0,), [0, 2, 3]), ((3, 1), [1, 2, 3]), ((3, 2), [2, 3])]
+)
+def test_arms_to_be_heard_lead_in_any_case(heard, wanted):
+    successes, failures = np.array([0, 1, 9, 4]), np.array([50, 0, 1, 4])
+    leaders = BurnIn(1, 2, heard).leaders(successes, failures)
+    assert_array_equal(leaders, wanted)
+    assert leaders.dtype == np.int32
+
+
+def test_arms_to_be_heard_start_anew_with_the_leaders():
+    chain = chain_of(burn_in=BurnIn(10, 1, (0, 6)))
+    for _ in range(10):
+        step(chain)
+    assert not chain.arms.failures[[0, 6]].any()
+    played = np.unique(np.concatenate([step(chain).arms for _ in range(30)]))
+    assert np.isin([0, 6], played).all()
+    assert played.size <= 3
+
+
 def test_leaders_start_anew_and_the_others_rest():
     chain, plain = chain_of(), chain_of(burn_in=None)
     for _ in range(BURN_IN.n_plays):

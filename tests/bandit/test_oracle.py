@@ -7,7 +7,14 @@ import pytest
 from scipy.stats import binom
 
 from tvselect.bandit.arms import Arms
-from tvselect.bandit.oracle import MEDIAN_MODEL_COST, MOST_REDRAWS, Oracle, threshold
+from tvselect.bandit.oracle import (
+    MEDIAN_MODEL_COST,
+    MOST_REDRAWS,
+    NO_PAIRS,
+    Oracle,
+    join_partners,
+    threshold,
+)
 
 
 def update(arms, successes, failures):
@@ -138,3 +145,82 @@ def test_a_pair_is_played_when_no_draw_reaches():
     arms = Arms(4, 1.0, 1e6)
     chosen = Oracle(n_candidates=2, in_pairs=True).choose(arms, np.random.default_rng(0))
     assert chosen.tolist() in ([0, 2], [1, 3])
+
+
+def as_pairs(*pairs):
+    return np.array(pairs, dtype=np.int32).reshape(-1, 2)
+
+
+def joined(arms, *pairs):
+    room = np.r_[arms, np.full(len(pairs), -1)].astype(np.int32)
+    return room[: join_partners(as_pairs(*pairs), room, len(arms))].tolist()
+
+
+@pytest.mark.parametrize(
+    ("arms", "pairs", "wanted"),
+    [
+        ([3, 8], [(3, 5)], [3, 5, 8]),
+        ([5, 8], [(3, 5)], [3, 5, 8]),
+        ([3, 8], [(3, 9)], [3, 8, 9]),
+        ([3, 8], [(8, 0)], [0, 3, 8]),
+        ([3, 8], [(8, 3)], [3, 8]),
+        ([3, 8], [(4, 5)], [3, 8]),
+        ([3, 8], [], [3, 8]),
+        ([7], [(7, 0), (2, 9), (5, 4)], [0, 7]),
+        ([2, 4, 7], [(7, 0), (2, 9), (5, 4)], [0, 2, 4, 5, 7, 9]),
+    ],
+)
+def test_partners_join_in_rising_order(arms, pairs, wanted):
+    assert joined(arms, *pairs) == wanted
+
+
+def test_partners_of_random_arms_join():
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        pairs = rng.permutation(20)[:10].reshape(-1, 2)
+        arms = np.flatnonzero(rng.random(20) < 0.3)
+        partners = {int(k) for pair in pairs if np.isin(pair, arms).any() for k in pair}
+        assert joined(arms, *pairs) == sorted({*arms.tolist(), *partners})
+
+
+@pytest.mark.parametrize("draw", [[0.1, 0.2, 0.9, 0.0, 0.1], [0.9, 0.2, 0.1, 0.0, 0.1]])
+def test_where_one_of_a_pair_is_drawn_the_other_is_played_too(draw):
+    chosen = Oracle(pairs=as_pairs((2, 0))).choose(Arms(5), Scripted(draw))
+    assert chosen.tolist() == [0, 2]
+    assert chosen.dtype == np.int32
+
+
+def test_a_pair_of_which_none_is_drawn_is_not_played():
+    oracle = Oracle(pairs=as_pairs((2, 0), (3, 4)))
+    assert oracle.choose(Arms(5), Scripted([0.1, 0.9, 0.1, 0.2, 0.8])).tolist() == [1, 3, 4]
+
+
+def test_no_pairs_change_no_choice():
+    for seed in range(20):
+        plain, none = (
+            oracle.choose(Arms(9), np.random.default_rng(seed))
+            for oracle in (Oracle(), Oracle(pairs=NO_PAIRS))
+        )
+        np.testing.assert_array_equal(plain, none)
+
+
+@pytest.mark.parametrize(("pairs", "wanted"), [([(0, 1)], [2]), ([(2, 0)], [0, 2])])
+def test_a_partner_joins_the_largest_of_a_hundred_empty_draws(pairs, wanted):
+    rng = Scripted(*[[0.2, 0.1, 0.4]] * MOST_REDRAWS)
+    assert Oracle(pairs=as_pairs(*pairs)).choose(Arms(3), rng).tolist() == wanted
+
+
+@pytest.mark.parametrize("q", [1, 2, 4])
+def test_pairs_have_no_effect_where_the_size_of_the_model_is_known(q):
+    for seed in range(20):
+        plain, paired = (
+            Oracle(q, pairs=pairs).choose(Arms(9), np.random.default_rng(seed))
+            for pairs in (NO_PAIRS, as_pairs((0, 5), (7, 1)))
+        )
+        np.testing.assert_array_equal(plain, paired)
+
+
+def test_partners_bring_their_decoys():
+    oracle = Oracle(n_candidates=3, in_pairs=True, pairs=as_pairs((2, 0)))
+    chosen = oracle.choose(Arms(6), Scripted([0.1, 0.2, 0.9, 0.9, 0.9, 0.1]))
+    assert chosen.tolist() == [0, 2, 3, 5]

@@ -293,6 +293,8 @@ def test_a_play_sees_all_rows_of_a_batch():
         (dict(proposals_per_column=-1.0), ValueError),
         (dict(screening="no"), TypeError),
         (dict(shadows=-1), ValueError),
+        (dict(pair_share=1.0), ValueError),
+        (dict(pair_share="some"), TypeError),
         (dict(theta_floor=1.0), ValueError),
         (dict(min_splits=0.0), ValueError),
         (dict(penalty=-1.0), ValueError),

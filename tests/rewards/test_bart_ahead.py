@@ -13,6 +13,7 @@ from tvselect.bandit.oracle import Oracle
 from tvselect.inputs import read_outcome
 from tvselect.rewards import Data, bart_ahead
 from tvselect.rewards.bart_ahead import can_play_ahead
+from tvselect.rewards.bart_play import find_pairs
 from tvselect.runners import HereRunner
 from tvselect.selectors.layout import lay_out_arms
 from tvselect.selectors.scoring import TableWork, payoffs_of_arms
@@ -26,17 +27,19 @@ REWARDS = {
 }
 
 
-def data_of(n_rows=110, classes=False):
+def data_of(n_rows=110, classes=False, pairs=()):
     rng = np.random.default_rng(0)
     X = rng.random((n_rows, N_COLUMNS))
     y = 10 * X[:, 3] + 5 * X[:, 7] + rng.standard_normal(n_rows)
     names = tuple(f"x{j}" for j in range(N_COLUMNS))
-    return Data(X, read_outcome(y > 7 if classes else y, n_rows), names)
+    pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return Data(X, read_outcome(y > 7 if classes else y, n_rows), names, pairs=pairs)
 
 
-def chain_of(n_arms=N_COLUMNS, threshold=0.5, **settings):
+def chain_of(n_arms=N_COLUMNS, threshold=0.5, pairs=(), **settings):
     arms = Arms(n_arms, threshold=threshold)
-    return ThompsonChain(arms, Oracle(None, n_arms - 5), entropy=4, chain=1, **settings)
+    oracle = Oracle(None, n_arms - 5, pairs=np.array(pairs, dtype=np.int32).reshape(-1, 2))
+    return ThompsonChain(arms, oracle, entropy=4, chain=1, **settings)
 
 
 def by_hand(work, chain, n_plays):
@@ -70,6 +73,71 @@ def test_plays_ahead_are_the_same_plays(reward, classes):
         lay_out_arms(range(N_COLUMNS)).columns(np.arange(N_COLUMNS)),
     )
     assert_same(work, chain_of(), chain_of(), (1, 7, 20))
+
+
+PAIRS = [(7, 3), (12, 40), (50, 1)]
+
+
+@pytest.mark.parametrize("classes", [False, True])
+@pytest.mark.parametrize("reward", ["default", "some rows", "large forests"])
+def test_plays_ahead_are_the_same_plays_when_there_are_pairs(reward, classes):
+    work = TableWork(
+        REWARDS[reward].start(data_of(classes=classes, pairs=PAIRS)),
+        lay_out_arms(range(N_COLUMNS)).columns(np.arange(N_COLUMNS)),
+    )
+    assert_same(work, chain_of(pairs=PAIRS), chain_of(pairs=PAIRS), (1, 7, 20))
+
+
+def test_pairs_are_played_together():
+    work = TableWork(
+        REWARDS["default"].start(data_of(pairs=PAIRS)),
+        lay_out_arms(range(N_COLUMNS)).columns(np.arange(N_COLUMNS)),
+    )
+    plays = work.go_ahead(chain_of(pairs=PAIRS), 40)
+    for play in plays:
+        assert (np.diff(play.arms) > 0).all()
+        for pair in PAIRS:
+            assert np.isin(pair, play.arms).sum() != 1
+    assert not all(np.isin(PAIRS[1], play.arms).any() for play in plays)
+
+
+@pytest.mark.parametrize("pair_share", [0.0, 0.2])
+def test_a_share_of_the_proposals_is_of_pairs_in_play(pair_share):
+    """Another share is another chain, but only where both columns of a pair are in play."""
+    reward = BartReward(n_trees=5, n_iterations=40, pair_share=pair_share)
+    plain, paired = (reward.start(data_of(pairs=pairs)) for pairs in ((), PAIRS))
+
+    def goes_on_alike(columns):
+        numbers = [np.random.default_rng(1) for _ in range(2)]
+        for feedback, rng in zip((plain, paired), numbers, strict=True):
+            feedback(np.array(columns), rng)
+        return numbers[0].random() == numbers[1].random()
+
+    assert goes_on_alike([1, 2, 3, 12])
+    assert goes_on_alike([1, 2, 3, 7]) == (pair_share == 0.0)
+
+
+@pytest.mark.parametrize(
+    ("columns", "wanted"),
+    [
+        ([3, 7], [[1, 0]]),
+        ([40, 3, 7, 12], [[2, 1], [3, 0]]),
+        ([50, 2, 4, 1], [[0, 3]]),
+        ([3, 12, 50], []),
+        ([8], []),
+    ],
+)
+def test_pairs_of_a_play_are_places_among_its_columns(columns, wanted):
+    found = np.full((5, 2), -1)
+    n_found = find_pairs(np.array(columns), np.array(PAIRS), found)
+    assert found[:n_found].tolist() == wanted
+    assert (found[n_found:] == -1).all()
+
+
+def test_pairs_are_written_down_while_there_is_room():
+    found = np.full((4, 2), -1)
+    assert find_pairs(np.array([1, 3, 7, 12, 40, 50]), np.array(PAIRS), found[:2]) == 2
+    assert found.tolist() == [[2, 1], [3, 4], [-1, -1], [-1, -1]]
 
 
 def test_groups_and_columns_that_are_part_of_every_play():

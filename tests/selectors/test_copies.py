@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -61,4 +63,22 @@ def test_the_best_of_all_arms_play_and_the_bulk_is_that_of_all_columns(monkeypat
     assert_array_equal(columns.idle, ~is_playing)
     assert played.n_candidates == P * (1 + COPIES)
     assert_allclose(played.bulks, [bulk_of(z_values(row, N)) for row in slopes])
+    assert played.binned().n_columns == P + sum(held.size for held in played.decoys.held)
+
+
+def test_pairs_play_in_any_case_and_their_decoys_as_before(monkeypatch):
+    monkeypatch.setattr(copies, "MOST_ARMS", 60)
+    X, y, decoys = make(3)
+    layout = lay_out_arms([f"x{j}" for j in range(P)], n_copies=COPIES)
+    data, columns = Data(X, read_outcome(y, N), layout.names), layout.columns(np.arange(P))
+    _, plain = let_play(data, columns, decoys)
+    left_out, playing = np.flatnonzero(plain.idle[:P]), np.flatnonzero(~plain.idle[:P])
+    pairs = np.array([[left_out[0], left_out[-1]], [playing[0], left_out[1]]])
+    played, paired = let_play(replace(data, pairs=pairs), columns, decoys)
+    changed = np.flatnonzero(plain.idle != paired.idle)
+    assert_array_equal(changed, np.sort(left_out[[0, 1, -1]]))
+    assert not paired.idle[pairs].any()
+    for arm in pairs.ravel():
+        assert paired.columns[paired.starts[arm] : paired.starts[arm + 1]].tolist() == [arm]
+    assert_array_equal(played.pairs, pairs)
     assert played.binned().n_columns == P + sum(held.size for held in played.decoys.held)

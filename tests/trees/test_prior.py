@@ -77,6 +77,16 @@ def test_only_a_sparse_prior_ever_draws_the_concentration():
     assert parameters_of(Prior(), response).sparse_from == np.iinfo(np.int64).max
 
 
+@pytest.mark.parametrize("share", [0, 0.2, np.float32(0.5), 0.9])
+def test_the_share_and_the_pairs_come_through(share):
+    pairs = np.array([[0, 3], [5, 2]])
+    parameters = Prior(pair_share=share).parameters(response_of([1.0, 2.0, 4.0]), pairs=pairs)
+    assert type(parameters.pair_share) is float
+    assert parameters.pair_share == share
+    np.testing.assert_array_equal(parameters.pairs, pairs)
+    assert parameters_of(Prior(), response_of([1.0, 2.0, 4.0])).pairs.shape == (0, 2)
+
+
 def test_numbers_of_any_type_give_the_same_law():
     response = response_of([1.0, 2.0, 4.0])
     plain = parameters_of(Prior(n_trees=4, min_leaf=3, k=2.0, noise_df=4.0, sparse=True), response)
@@ -107,6 +117,11 @@ def test_numbers_of_any_type_give_the_same_law():
         ("rho", 0.0, ValueError),
         ("theta_floor", -0.1, ValueError),
         ("theta_floor", math.nan, ValueError),
+        ("pair_share", -0.1, ValueError),
+        ("pair_share", 0.91, ValueError),
+        ("pair_share", math.nan, ValueError),
+        ("pair_share", "some", TypeError),
+        ("pair_share", None, TypeError),
         ("rho", "p", TypeError),
         *((name, math.nan, ValueError) for name in ("base", "power", "k", "noise_df", "a", "rho")),
         *((name, math.inf, ValueError) for name in ("base", "power", "k", "noise_df", "b", "rho")),

@@ -69,11 +69,11 @@ class Oracle:
         else:
             chosen = arms.drawable()[:n_free]
             n_wanted = self.n_wanted or 1
+        if chosen.size > n_wanted:
+            chosen = _largest(chosen, arms.thetas(chosen, quantiles), n_wanted)
         if self.n_wanted is None and self.pairs.size:
             joined = np.concatenate([chosen, np.empty(len(self.pairs), dtype=np.int32)])
             chosen = joined[: join_partners(self.pairs, joined, chosen.size)]
-        elif chosen.size > n_wanted:
-            chosen = _largest(chosen, arms.thetas(chosen, quantiles), n_wanted)
         return chosen if n_free is None else np.concatenate([chosen, chosen + np.int32(n_free)])
 
     def model(self, arms: Arms) -> NDArray[np.int32]:

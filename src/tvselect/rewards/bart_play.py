@@ -141,9 +141,11 @@ def schedule(rules: Rules, n_columns: int) -> tuple[int, int, int, float]:
 
 @kernel
 def find_pairs(columns: IntArray, known: IntArray, found: IntArray) -> int:
-    """Write down the pairs of a play, as places among its columns; how many there are."""
+    """Write down the pairs of a play as places among its columns, while there is room; how many."""
     n_found = 0
     for k in range(known.shape[0]):
+        if n_found == found.shape[0]:
+            break
         first = second = -1
         for place in range(columns.shape[0]):
             if columns[place] == known[k, 0]:

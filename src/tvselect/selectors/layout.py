@@ -44,7 +44,8 @@ class ArmColumns:
     def single_arm_of(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
         """The arm of each column; -1 where it has several columns, or there is none."""
         single = np.flatnonzero(np.diff(self.starts) == 1)
-        arm_of = np.full(int(self.columns.max(initial=-1)) + 1, -1)
+        last = max(self.columns.max(initial=-1), columns.max(initial=-1))
+        arm_of = np.full(int(last) + 1, -1)
         arm_of[self.columns[self.starts[single]]] = single
         return arm_of[columns]
 

@@ -1,0 +1,149 @@
+"""Columns that matter only together are selected together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from tests.selectors.runs import assert_same, plays_of
+from tvselect import BartReward, PValueReward, ThompsonSelector
+from tvselect.bandit.burn_in import BurnIn
+from tvselect.inputs import read_outcome
+from tvselect.rewards import Data
+from tvselect.selectors import copies
+from tvselect.selectors.layout import lay_out_arms
+from tvselect.selectors.thompson import LEADERS, with_pairs
+
+N, P = 300, 60
+SIGNALS = [0, 1, 2]
+
+
+def make_data(n=N, p=P, seed=0, noise=1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, p))
+    together = np.sign(X[:, 0] - 0.5) * np.sign(X[:, 1] - 0.5)
+    return X, 3 * together + 2 * (X[:, 2] > 0.5) + noise * rng.standard_normal(n)
+
+
+def selector(reward=None, **settings):
+    return ThompsonSelector(reward, **{"n_plays": 20, "random_state": 0, **settings})
+
+
+def quick_bart(**settings):
+    return BartReward(n_trees=10, n_iterations=100, min_splits=0.5, **settings)
+
+
+def paired(layout, reward=None):
+    """Pairs of the columns and of the arms that a game on the data would have."""
+    X, y = make_data()
+    data = Data(X, read_outcome(y, N), layout.names)
+    data, arms = with_pairs(data, layout.columns(np.arange(P)), reward or BartReward())
+    assert arms.dtype == np.int32
+    return data.pairs.tolist(), arms.tolist()
+
+
+@pytest.mark.parametrize("max_fdr", [0.1, None])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_columns_that_matter_together_are_selected_by_default(seed, max_fdr):
+    fitted = selector(max_fdr=max_fdr).fit(*make_data(seed=seed))
+    assert fitted.support_[SIGNALS].all()
+
+
+def test_of_two_classes_as_well():
+    X, y = make_data(noise=0.3)
+    fitted = selector().fit(X, np.where(y > 1, "high", "low"))
+    assert fitted.support_[[0, 1]].all()
+
+
+def test_without_pairs_they_are_not_found():
+    reward = BartReward.with_decoys().set_params(pair_share=0.0)
+    fitted = selector(reward).fit(*make_data())
+    assert not fitted.support_[[0, 1]].any()
+    assert fitted.support_[2]
+
+
+def test_a_pair_is_heard_together_or_not_at_all():
+    n_played = set()
+    for seed in range(16):
+        fitted = selector(quick_bart(), n_plays=1, random_state=seed).fit(*make_data())
+        n_played |= {len({0, 1} & {*arms}) for _, _, arms, _ in plays_of(fitted)}
+    assert n_played == {0, 2}
+
+
+def test_rewards_that_know_no_pairs_have_none():
+    layout = lay_out_arms([f"x{j}" for j in range(P)])
+    assert paired(layout) == ([[0, 1]], [[0, 1]])
+    for reward in (PValueReward(), BartReward(pair_share=0.0), BartReward.paper(10)):
+        assert paired(layout, reward) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        dict(groups={"a": ["x0", "x9"]}),
+        dict(groups={"a": ["x0", "x1"]}),
+        dict(always_include=["x1"]),
+        dict(always_include=["x0", "x1"]),
+    ],
+)
+def test_columns_of_groups_and_those_always_included_are_in_no_pair(settings):
+    layout = lay_out_arms([f"x{j}" for j in range(P)], **settings)
+    assert paired(layout) == ([], [])
+
+
+def test_pairs_are_of_arms_whatever_stands_before_them():
+    names = [f"x{j}" for j in range(P)]
+    assert paired(lay_out_arms(names, {"a": ["x5", "x9"]})) == ([[0, 1]], [[0, 1]])
+    columns = lay_out_arms(names, {"a": ["x0", "x9"]}, ["x3"]).columns(np.arange(P))
+    wanted = [-1, 1, 2, -1, 3, -1, P - 3]
+    assert_array_equal(columns.single_arm_of(np.array([0, 1, 2, 3, 4, 9, P - 1])), wanted)
+
+
+def test_a_partner_that_is_the_last_column_may_be_always_included():
+    X, y = make_data()
+    fitted = selector(quick_bart(), n_plays=3, always_include=[P - 1]).fit(X[:, ::-1], y)
+    assert fitted.support_[P - 1]
+
+
+def test_in_a_wide_table_pairs_play_that_show_nothing_alone(monkeypatch):
+    monkeypatch.setattr(copies, "MOST_ARMS", 30)
+    X, y = make_data()
+    fitted = selector().fit(X, y)
+    assert fitted.support_[SIGNALS].all()
+    without = selector(BartReward.with_decoys().set_params(pair_share=0.0)).fit(X, y)
+    played = np.unique(np.concatenate([arms for _, _, arms, _ in plays_of(without)]))
+    assert not np.isin([0, 1], played).any()
+
+
+def test_pairs_are_heard_after_burn_in():
+    fitted = selector(quick_bart(), burn_in=5).fit(*make_data())
+    assert fitted.history_.burn_in == BurnIn(5, LEADERS, (0, 1))
+
+
+@pytest.mark.parametrize("settings", [dict(), dict(burn_in=6), dict(n_chains=2, n_jobs=2)])
+def test_a_journal_in_two_halves_is_the_whole_run(tmp_path, settings):
+    X, y = make_data()
+    path = tmp_path / "run.journal"
+    selector(quick_bart(), n_plays=8, journal=path, **settings).fit(X, y)
+    resumed = selector(quick_bart(), journal=path, **settings).fit(X, y)
+    assert resumed.n_plays_ == 20
+    assert_same(resumed, selector(quick_bart(), **settings).fit(X, y))
+
+
+def test_a_journal_of_another_share_is_refused(tmp_path):
+    X, y = make_data()
+    selector(quick_bart(), n_plays=2, journal=tmp_path / "run").fit(X, y)
+    with pytest.raises(ValueError, match="other settings"):
+        selector(quick_bart(pair_share=0.3), journal=tmp_path / "run").fit(X, y)
+
+
+@pytest.mark.parametrize("window", [1, 4])
+def test_two_workers_make_the_same_plays(window):
+    X, y = make_data()
+    one, two = (
+        selector(quick_bart(), window=window, n_chains=2, n_jobs=n_jobs).fit(X, y)
+        for n_jobs in (1, 2)
+    )
+    assert_same(one, two)
+    assert two.support_[[0, 1]].all()
