@@ -38,6 +38,7 @@ def prior_of(setting: Setting, family: str = "gaussian") -> Prior:
         noise_df=setting.noise_df,
         sparse=setting.sparse,
         pair_share=setting.pair_share,
+        latent_sweeps=setting.latent_sweeps,
     )
 
 

@@ -38,6 +38,7 @@ class Setting(NamedTuple):
     column_weights: np.ndarray
     pair_share: float
     pairs: np.ndarray
+    latent_sweeps: int
 
     @property
     def codes(self):
@@ -61,6 +62,7 @@ def make_setting(
     column_weights=1.0,
     pair_share=0.0,
     pairs=(),
+    latent_sweeps=1,
     seed=0,
 ):
     """A table of small whole numbers, some of them missing."""
@@ -84,6 +86,7 @@ def make_setting(
         np.broadcast_to(column_weights, n_columns).astype(float),
         pair_share,
         np.array(pairs, dtype=np.int64).reshape(-1, 2),
+        latent_sweeps,
     )
 
 

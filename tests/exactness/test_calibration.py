@@ -37,6 +37,10 @@ CASES = {
     ),
     "probit, plain": ("probit", dict(sparse=False, min_leaf=2)),
     "probit, sparse": ("probit", dict(sparse=True, min_leaf=2)),
+    "probit, sparse, latents every third iteration": (
+        "probit",
+        dict(sparse=True, min_leaf=2, latent_sweeps=3),
+    ),
 }
 OFFSET = 0.3
 

@@ -57,6 +57,9 @@ class BartReward(Reward):
         Where pairs of columns stand out by their product, see
         :func:`tvselect.rewards.pair_screen.screen_pairs`, they are played together, and this
         share of the proposals adds or removes two splits at once. 0 looks for no pairs.
+    latent_sweeps : int, default=5
+        Two classes: iterations from one draw of the latent normals to the next. The draws take
+        most of the time of a play, and the chain is as exact with fewer of them.
     max_samples : "auto", int, float or None, default="auto"
         Rows that a play sees, drawn afresh without replacement: a number, a share, None
         for all. "auto" is all rows up to 1,000 and 500 beyond (more where one class is
@@ -98,6 +101,7 @@ class BartReward(Reward):
         screening: bool = True,
         shadows: int = 30,
         pair_share: float = 0.2,
+        latent_sweeps: int = 5,
         max_samples: Literal["auto"] | int | float | None = "auto",
         min_leaf: int = 5,
         max_cuts: int = 100,
@@ -114,6 +118,7 @@ class BartReward(Reward):
         self.screening = screening
         self.shadows = shadows
         self.pair_share = pair_share
+        self.latent_sweeps = latent_sweeps
         self.max_samples = max_samples
         self.min_leaf = min_leaf
         self.max_cuts = max_cuts
@@ -140,6 +145,7 @@ class BartReward(Reward):
             penalty=0.0,
             shadows=0,
             pair_share=0.0,
+            latent_sweeps=1,
             max_samples=None,
         )
 
@@ -177,6 +183,7 @@ class BartReward(Reward):
             min_leaf=self.min_leaf,
             theta_floor=self.theta_floor,
             pair_share=self.pair_share,
+            latent_sweeps=self.latent_sweeps,
         )
         n_seen = rows_seen(self.max_samples, data)
         if n_seen < self.min_rows:

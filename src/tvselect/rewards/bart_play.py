@@ -166,7 +166,9 @@ def for_play(
     """The prior with what a play settles; two splits at once are proposed for its pairs."""
     since = max(prior.sparse_from, burn // 2)
     pair_share = prior.pair_share if pairs.shape[0] > 0 else 0.0
-    return PriorParameters(*prior[:8], burn, since, *prior[10:12], log_weights, pair_share, pairs)
+    return PriorParameters(
+        *prior[:8], burn, since, *prior[10:12], log_weights, pair_share, pairs, prior.latent_sweeps
+    )
 
 
 @kernel

@@ -59,7 +59,7 @@ def iterate(
     for iteration in range(tally.whole[N_DONE], stop):
         if is_cramped(trees, leaves, 1 if prior.pair_share == 0.0 else 2):
             return
-        if prior.probit:
+        if prior.probit and iteration % prior.latent_sweeps == 0:
             draw_latents(rng, response, leaves, proposal, prior.offset)
         for tree in range(trees.splits.shape[0]):
             move(rng, design, prior, chain, tree, iteration)

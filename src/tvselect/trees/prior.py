@@ -60,6 +60,9 @@ class Prior:
         Share, up to 0.9, of the proposals that add or remove two splits at once, one below the
         other. It changes how the chain gets around, not what it samples from: columns that
         matter only together are found sooner.
+    latent_sweeps : int, default=1
+        Two classes: iterations from one draw of the latent normals to the next. It changes how
+        the chain gets around, not what it samples from; the draw takes most of the time.
 
     Notes
     -----
@@ -79,6 +82,7 @@ class Prior:
     rho: float | None = None
     theta_floor: float = 0.001
     pair_share: float = 0.0
+    latent_sweeps: int = 1
 
     def __post_init__(self) -> None:
         check_scalar(self.n_trees, "n_trees", Integral, min_val=1, max_val=10**6)
@@ -88,6 +92,7 @@ class Prior:
             check_scalar(value, name, Real, min_val=0.0, max_val=high, include_boundaries="neither")
         check_scalar(self.power, "power", Real, min_val=0.0)
         check_scalar(self.theta_floor, "theta_floor", Real, min_val=0.0, max_val=0.5)
+        check_scalar(self.latent_sweeps, "latent_sweeps", Integral, min_val=1, max_val=10**6)
         check_scalar(self.pair_share, "pair_share", Real, min_val=0.0, max_val=0.9)
         for name in ("k", "noise_df", "a", "b", "rho"):
             value = getattr(self, name)
@@ -151,4 +156,5 @@ class Prior:
             column_log_weights=np.log(column_weights),
             pair_share=float(self.pair_share),
             pairs=pairs,
+            latent_sweeps=int(self.latent_sweeps),
         )

@@ -84,6 +84,8 @@ class PriorParameters(NamedTuple):
         Share of the proposals that add or remove two splits at once.
     pairs : int64 array (pairs, 2)
         First and second column of pairs that half of these proposals are about.
+    latent_sweeps : int
+        Probit: iterations from one draw of the latents to the next.
     """
 
     split_log_odds: FloatArray
@@ -101,6 +103,7 @@ class PriorParameters(NamedTuple):
     column_log_weights: FloatArray
     pair_share: float
     pairs: IntArray
+    latent_sweeps: int
 
 
 class Trees(NamedTuple):
