@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tvselect.files import write_text
+from tvselect.plotting.dependence import MODEL
 from tvselect.plotting.labels import level
 from tvselect.report import charts
 from tvselect.report.bundle import bundle, cache_folder, need
 from tvselect.report.control import NOTHING, OFF, describe_false, describe_nothing
 from tvselect.report.decisions import listed
-from tvselect.report.dependence import MODEL
 from tvselect.report.findings import Findings
 from tvselect.report.gathering import gather
 from tvselect.report.sentences import describe_sizes, in_words, percent, plural, why_stopped
