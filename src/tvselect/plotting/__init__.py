@@ -1,5 +1,6 @@
 """Figures of a selection. They need matplotlib (``tvselect[plot]``), importing them does not."""
 
+from tvselect.plotting.effects import JointEffect
 from tvselect.plotting.interactions import InteractionDisplay, joint_effect
 from tvselect.plotting.paths import InclusionPathDisplay, InclusionPaths, inclusion_paths
 from tvselect.plotting.probabilities import InclusionProbabilityDisplay, top_arms
@@ -10,6 +11,7 @@ __all__ = [
     "InclusionPaths",
     "InclusionProbabilityDisplay",
     "InteractionDisplay",
+    "JointEffect",
     "RegretBand",
     "inclusion_paths",
     "joint_effect",

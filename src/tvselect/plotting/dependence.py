@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from scipy.special import ndtr
 from tvselect.inputs import Table, TextColumn
 from tvselect.inputs.outcome import Outcome
 from tvselect.jit import kernel
+from tvselect.plotting.effects import Cells, JointEffect
 from tvselect.selectors.encoding import one_hot
 from tvselect.trees import BartRun, run_bart
 from tvselect.trees.cutting import MISSING
@@ -44,25 +44,6 @@ class Encoded:
     def at(self) -> NDArray[np.float64]:
         """Values of a curve, else the places of the points."""
         return np.arange(len(self.grid), dtype=np.float64) if self.labels else self.grid[:, 0]
-
-
-class Cells(NamedTuple):
-    """Values of a column that cells of a heat map stand for."""
-
-    at: NDArray[np.float64]  #: Values, or where each value has its label, its place
-    labels: tuple[str, ...]  #: Empty for values
-
-
-class JointEffect(NamedTuple):
-    """How the outcome depends on two columns, the others as they are in the rows."""
-
-    names: tuple[str, str]
-    first: Cells
-    second: Cells
-    #: The outcome, or the probability of the second class (cells of the first, of the second).
-    mean: NDArray[np.float64]
-    outcome: str = "y"  #: What the mean is of
-    q_value: float | None = None  #: Of their interaction; None if none was found
 
 
 class DependenceForest:

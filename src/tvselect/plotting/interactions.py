@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tvselect.inputs import read_outcome
 from tvselect.inputs.sample import sample_rows
 from tvselect.plotting.canvas import FONT_SIZE, axes_on, clean
+from tvselect.plotting.effects import JointEffect, cell_edges
 from tvselect.plotting.labels import level, shorten
 from tvselect.selectors.findings import fitted_history
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from tvselect.plotting.arms import Selector
-    from tvselect.plotting.dependence import JointEffect
     from tvselect.selectors.history import History
 
 MOST_ROWS = 1000
@@ -83,22 +83,6 @@ def joint_effect(
         outcome=name if outcome.classes is None else f"probability of {outcome.classes[1]}",
         q_value=found.get((min(columns), max(columns))),
     )
-
-
-def cell_edges(at: ArrayLike, labels: Sequence[str]) -> NDArray[np.float64]:
-    """Where the cells of values begin and end: halfway between them, or one wide each.
-
-    Examples
-    --------
-    >>> cell_edges([0.0, 1.0, 4.0], ())
-    array([0. , 0.5, 2.5, 4. ])
-    >>> cell_edges([0.0, 1.0], ("no", "yes"))
-    array([-0.5,  0.5,  1.5])
-    """
-    values = np.asarray(at, dtype=np.float64)
-    if labels or values.size == 1:
-        return np.append(values, values[-1] + 1.0) - 0.5
-    return np.concatenate([values[:1], (values[1:] + values[:-1]) / 2, values[-1:]])
 
 
 class InteractionDisplay:

@@ -22,12 +22,12 @@ from tvselect.report.control import best_unselected, control_of, joint_claims, v
 from tvselect.report.dependence import MOST_SHOWN, partial_dependence
 from tvselect.report.findings import (
     About,
-    Dependence,
     Findings,
     LookAlike,
     ReportedVariable,
     Resemblance,
 )
+from tvselect.report.interactions import report_interactions
 from tvselect.report.lookalikes import ALIKE, chance_level, find_lookalikes
 from tvselect.report.names import readable, shown
 from tvselect.selectors.findings import fitted_history
@@ -107,7 +107,8 @@ def gather(
         table, y = sample_rows(X, y, history.names, named=is_named, most=MOST_ROWS, rng=rng)
     outcome, note = _read_outcome(history, y)
     chosen = _chosen_columns(history, arms)
-    dependence, dependence_note = _shapes(history, table, outcome, note, chosen, rng)
+    forest, dependence_note = _forest(table, outcome, note, chosen, rng)
+    dependence = () if forest is None else partial_dependence(forest, _shown(history, chosen))
     resemblances, resemblance_note = _lookalikes(history, arms, table, chosen)
     classes = () if outcome is None or outcome.classes is None else outcome.classes
     agreement = history.chain_agreement
@@ -138,6 +139,7 @@ def gather(
         paid=tuple(paid.tolist()),
         dependence=dependence,
         dependence_note=dependence_note,
+        interactions=report_interactions(getattr(selector, "interactions_", ()), forest),
         resemblances=resemblances,
         resemblance_note=resemblance_note,
         notes=tuple(map(readable, notes)),
@@ -219,26 +221,24 @@ def _chosen_columns(history: History, arms: FittedArms) -> NDArray[np.int64]:
     return np.concatenate(places)[:MOST_CHOSEN]
 
 
-def _shapes(
-    history: History,
+def _forest(
     table: Table | None,
     outcome: Outcome | None,
     note: str,
     chosen: NDArray[np.int64],
     rng: np.random.Generator,
-) -> tuple[tuple[Dependence, ...], str]:
-    """How the outcome depends on the chosen columns, and how that was found, or why not."""
+) -> tuple[DependenceForest | None, str]:
+    """A forest on the chosen columns and what it was fitted to, or why there is none."""
     if chosen.size == 0:
-        return (), "There is no selected variable to look at."
+        return None, "There is no selected variable to look at."
     if table is None or outcome is None:
-        return (), note or NO_TABLE
+        return None, note or NO_TABLE
     try:
         forest = DependenceForest(table, outcome, chosen.tolist(), rng)
     except ValueError as error:
-        return (), f"No model could be fitted to the rows at hand: {readable(error)}."
+        return None, f"No model could be fitted to the rows at hand: {readable(error)}."
     more = f"; the first {MOST_SHOWN} are shown" if chosen.size > MOST_SHOWN else ""
-    found = partial_dependence(forest, _shown(history, chosen))
-    return found, f"By a model of the selected variables, on {table.n_rows:,} rows{more}."
+    return forest, f"By a model of the selected variables, on {table.n_rows:,} rows{more}."
 
 
 def _lookalikes(
