@@ -17,9 +17,12 @@ from tvselect.report.findings import (
     About,
     Dependence,
     Findings,
+    HeatMap,
     LookAlike,
+    ReportedInteraction,
     ReportedVariable,
     Resemblance,
+    Scale,
 )
 from tvselect.runs.compare import compare
 from tvselect.runs.data import open_planned
@@ -83,6 +86,8 @@ def sound_findings() -> Findings:
         "decoy 1 of x", "decoy", 0.1, 0.0, 0.2, 0.5, 9, 0, None, None, None, (), (0.5, 0.1)
     )
     curve = ((0.0, 1.0), (0.1, 0.2), (0.0, 0.1), (0.2, 0.3))
+    numbers, levels = Scale((), (0.0, 1.0, 3.0)), Scale(("a", "b"), (0.0, 1.0))
+    heat_map = HeatMap(numbers, levels, ((0.1, 0.2), (0.1, 0.4), (0.2, 0.9)))
     return Findings(
         title="What explains y?", target="y", outcome="two classes", classes=("no", "yes"),
         n_columns=3, n_variables=3, n_selected=2, n_unplayed=0,
@@ -94,6 +99,7 @@ def sound_findings() -> Findings:
         steps=(0, 500), played=(2.0, 2.0), paid=(1.0, 2.0),
         dependence=(Dependence("x", (), *curve), Dependence("text", ("a", "b"), *curve)),
         dependence_note="by trees",
+        interactions=(ReportedInteraction(("x", "text"), 0.2, 0.05, heat_map),),
         resemblances=(Resemblance("x", (LookAlike("n", 0.9, 0.1),)),), resemblance_note="Spearman",
         notes=("a note",), about=About("table.csv", "tvs", "run", {"seed": "3"}),
         settings="ThompsonSelector()", versions={"numpy": "2"},

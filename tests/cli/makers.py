@@ -51,6 +51,15 @@ def make_table(n_rows: int = 120, seed: int = 3) -> pa.Table:
     return pa.table([*X, y], names=["a", "b", "n1", "n2", "n3", "y"])
 
 
+def make_joint_table(n_rows: int = 200) -> pa.Table:
+    """As :func:`make_table`, but the signals count for more where both are high."""
+    table = make_table(n_rows)
+    a, b = table["a"].to_numpy(), table["b"].to_numpy()
+    rng = np.random.default_rng(0)
+    y = 2 * a + 2 * b + 8 * (a > 0) * (b > 0) + rng.normal(size=n_rows)
+    return table.set_column(5, "y", pa.array(y))
+
+
 def write(path: Path, table: pa.Table | None = None, sep: str = ",") -> Path:
     """Write a table in the format of the ending."""
     table = make_table() if table is None else table

@@ -9,7 +9,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.makers import QUICK, make_table, write
+from tests.cli.makers import QUICK, make_joint_table, make_table, write
 from tvselect.bandit.stopping import StopReason
 from tvselect.cli import main
 
@@ -138,6 +138,19 @@ class TestSelect:
         assert [v["q_value"] for v in found["selected"]] == [0.05, 0.05]
         claims = {tuple(claim["columns"]) for claim in found["claims"]}
         assert {("a",), ("b",)} <= claims
+
+    def test_interactions(self, answer, tvs, here, monkeypatch):
+        table = write(here / "joint.csv", make_joint_table())
+        found = answer("select", table, "-t", "y", *QUICK)
+        (pair,) = found["interactions"]
+        assert set(pair["columns"]) == {"a", "b"}
+        assert pair["q_value"] == 0.05
+        lines = (here / found["run"] / "interactions.csv").read_text().splitlines()
+        assert lines[0] == "first,second,strength,q_value"
+        assert lines[1].split(",") == ["a", "b", f"{pair['strength']:.6g}", "0.05"]
+        monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+        _, out, _ = tvs("resume", found["run"], "--plays", "61")
+        assert "\ninteractions: a x b (q 0.050)\n" in out
 
     def test_a_stricter_level_takes_more_decoys(self, answer, table):
         found = answer("select", table, "-t", "y", *QUICK, "--max-fdr", "0.05")

@@ -7,7 +7,8 @@ import pytest
 from scipy.special import ndtr
 
 from tvselect.inputs import read_outcome, read_table
-from tvselect.report.dependence import MOST_POINTS, _curves, partial_dependence
+from tvselect.plotting.dependence import MOST_POINTS, DependenceForest, curves
+from tvselect.report.dependence import partial_dependence
 from tvselect.trees import run_bart
 
 N, SIGMA = 1000, 0.5
@@ -17,9 +18,8 @@ def shapes_of(X, y, columns=None):
     rng = np.random.default_rng(1)
     names = tuple(f"x{j}" for j in range(X.shape[1]))
     columns = list(range(X.shape[1])) if columns is None else columns
-    found = partial_dependence(
-        read_table(X), read_outcome(y, len(y)), columns, [names[j] for j in columns], rng
-    )
+    forest = DependenceForest(read_table(X), read_outcome(y, len(y)), columns, rng)
+    found = partial_dependence(forest, [names[j] for j in columns])
     return {shape.variable: shape for shape in found}
 
 
@@ -90,8 +90,8 @@ def test_walking_some_trees_gives_what_all_trees_give():
     X = rng.random((100, 3))
     X[:10, 0] = np.nan
     run = run_bart(X, np.nan_to_num(X[:, 0]) + X[:, 1], n_iterations=200, random_state=0)
-    curves = _curves(run, X, 0, 1, np.array([[0.2], [0.7]]))
-    for value, means in zip((0.2, 0.7), curves.T, strict=True):
+    found = curves(run, X, 0, 1, np.array([[0.2], [0.7]]))
+    for value, means in zip((0.2, 0.7), found.T, strict=True):
         changed = X.copy()
         changed[:, 0] = value
         assert means.mean() == pytest.approx(run.predict(changed).mean())

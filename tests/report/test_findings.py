@@ -38,13 +38,19 @@ def test_json_of_hostile_names(hostile):
         ("[" * 100_000, "no file of findings"),
         ('{"format": "tvselect findings"}', "version None"),
         ('{"format": "tvselect findings", "version": 99}', "version 99, this program reads"),
-        ('{"format": "tvselect findings", "version": 2}', "findings is None, not an object"),
+        ('{"format": "tvselect findings", "version": 3}', "findings is None, not an object"),
         ('{"format": "tvselect findings", "version": NaN}', "NaN"),
     ],
 )
 def test_no_findings(text, message):
     with pytest.raises(ValueError, match=message):
         Findings.from_json(text)
+
+
+def pair(first, second, mean):
+    scales = [{"labels": [], "at": at} for at in (first, second)]
+    heat_map = {"first": scales[0], "second": scales[1], "mean": mean}
+    return {"names": ["x", "z"], "strength": 1, "q_value": 0.1, "heat_map": heat_map}
 
 
 @pytest.mark.parametrize(
@@ -76,6 +82,9 @@ def test_no_findings(text, message):
                            "high": [1]}], "uneven"),
         (["dependence"], [{"variable": "x", "labels": [], "at": [], "mean": [], "low": [],
                            "high": []}], "has no point"),
+        (["interactions"], [pair([0, 1], [0], [[1]])], "'x x z' has uneven lengths"),
+        (["interactions"], [pair([0], [0], [[]])], "'x x z' has uneven lengths"),
+        (["interactions"], [pair([], [0], [])], "no value"),
         (["resemblances"], [{"variable": "x", "alike": []}], "has no look-alike"),
         (["outcome"], "two classes", "two labels"),
         (["steps"], [], "one value per step"),

@@ -13,6 +13,7 @@ from tvselect.cli.terminal import Terminal
 if TYPE_CHECKING:
     from tvselect.runs.play import Result
     from tvselect.runs.results import VariableResult
+    from tvselect.selectors import Interaction
 
 RUNNERS_UP, MOST_ROWS = 3, 40
 BAR_WIDTH = 20
@@ -77,6 +78,8 @@ def _pretty_lines(result: Result) -> list[str]:
     if n_selected:
         lines.append(describe_false(n_selected, control))
     lines += ["", *variable_lines(selected, others), ""]
+    if result.interactions:
+        lines += [*interaction_lines(result.interactions), ""]
     if claims:
         is_off = control.max_fdr is None
         lines.append(
@@ -127,6 +130,10 @@ def to_json(result: Result) -> dict[str, Any]:
             {"columns": claim.names, "pi": claim.probability, "q_value": _known(claim.q_value)}
             for claim in getattr(result.fit, "claims_", ())
         ],
+        "interactions": [
+            {"columns": pair.names, "strength": pair.strength, "q_value": pair.q_value}
+            for pair in result.interactions
+        ],
         "report": None if result.no_report else str(folder.report),
     }
 
@@ -155,6 +162,26 @@ def variable_lines(
         lines.append(f"  ... and {len(selected) - MOST_ROWS:,} more in selected.csv")
     if others:
         lines += ["  not selected, the best of them:", *rows[len(shown) - len(others) :]]
+    return lines
+
+
+def interaction_lines(interactions: Sequence[Interaction]) -> list[str]:
+    """Pairs of variables that act together, one a line.
+
+    Examples
+    --------
+    >>> from tvselect.selectors import Interaction
+    >>> interaction_lines([Interaction((0, 2), ("age", "dose"), 1.5, 0.05)])
+    ['interactions: age x dose (q 0.050)']
+    """
+    from tvselect.plotting.labels import level
+
+    lines = [
+        f"interactions: {' x '.join(map(_short, pair.names))} (q {level(pair.q_value)})"
+        for pair in interactions[:MOST_ROWS]
+    ]
+    if len(interactions) > MOST_ROWS:
+        lines.append(f"... and {len(interactions) - MOST_ROWS:,} more in interactions.csv")
     return lines
 
 

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
+from tvselect.plotting.effects import cell_edges
 from tvselect.plotting.labels import level, nudge_apart, shorten
-from tvselect.report.findings import Dependence, Findings, ReportedVariable
+from tvselect.report.findings import (
+    Dependence,
+    Findings,
+    HeatMap,
+    ReportedInteraction,
+    ReportedVariable,
+    Scale,
+)
 from tvselect.report.sentences import (
+    describe_pair,
     describe_sizes,
     describe_trajectories,
     in_words,
@@ -120,6 +130,32 @@ def shape(dependence: Dependence, findings: Findings) -> Chart:
         "height": 170,
         "description": f"{shorten(dependence.variable, 40)}: {in_words(dependence)}",
     }  # fmt: skip
+
+
+def joint(pair: ReportedInteraction, heat_map: HeatMap) -> Chart:
+    """The outcome over two columns: the first from left to right, the second upwards."""
+    first, second = heat_map.first, heat_map.second
+    values = [mean for row in heat_map.mean for mean in row]
+    return {
+        "rows": [
+            {**across, **up, "mean": mean,
+             "tip": f"{mean:.4g} at {first.ticks[i]} and {second.ticks[j]}"}
+            for i, across in enumerate(_sides(first, "x"))
+            for j, (up, mean) in enumerate(zip(_sides(second, "y"), heat_map.mean[i], strict=True))
+        ],
+        "across": [shorten(label, 12) for label in first.labels],
+        "up": [shorten(label, 12) for label in second.labels],
+        "domain": [min(values), max(values)],
+        "height": 230,
+        "description": f"{' x '.join(shorten(name, 40) for name in pair.names)}: "
+        f"{describe_pair(pair, heat_map)}",
+    }  # fmt: skip
+
+
+def _sides(scale: Scale, axis: str) -> list[dict[str, float]]:
+    """Where the cells of a scale begin and end."""
+    edges = cell_edges(scale.at, scale.labels).tolist()
+    return [{axis: low, f"{axis}2": high} for low, high in pairwise(edges)]
 
 
 def _lines(findings: Findings) -> list[dict[str, Any]]:

@@ -1,71 +1,29 @@
-"""How the outcome depends on the selected columns, by the posterior of a forest.
-
-Partial dependence: the column is set to a value in every row, the others stay as they are,
-and the forest's predictions are averaged. One curve per draw of the forest makes the band.
-"""
+"""How the outcome depends on the selected columns; draws of a forest make the band."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
-from tvselect.inputs import Table, TextColumn
-from tvselect.inputs.outcome import Outcome
-from tvselect.jit import kernel
+from tvselect.plotting.dependence import DependenceForest, Encoded
 from tvselect.report.findings import Dependence
 from tvselect.report.names import readable
-from tvselect.selectors.encoding import one_hot
-from tvselect.trees import BartRun, run_bart
-from tvselect.trees.cutting import MISSING
 
-MOST_COLUMNS, MOST_SHOWN = 60, 12
-MOST_POINTS, MOST_LEVELS = 12, 50
-GRID = 25
+MOST_SHOWN = 12
 BAND = (0.05, 0.95)
-N_TREES, N_ITERATIONS, N_BURN, N_FORESTS = 50, 5000, 1000, 100
-MODEL = (
-    f"BART, {N_TREES} trees, {N_ITERATIONS} iterations with {N_BURN} of burn-in, {N_FORESTS} draws "
-    "kept"
-)
 
 
-@dataclass(frozen=True)
-class Encoded:
-    """A column as the forest sees it."""
-
-    values: NDArray[np.float64]  #: The column itself, or one 0/1 column per category
-    grid: NDArray[np.float64]  #: What it is set to
-    labels: tuple[str, ...]  #: Of the points, empty for a curve
-
-
-def partial_dependence(
-    table: Table,
-    outcome: Outcome,
-    columns: Sequence[int],
-    names: Sequence[str],
-    rng: np.random.Generator,
-) -> tuple[Dependence, ...]:
+def partial_dependence(forest: DependenceForest, names: Sequence[str]) -> tuple[Dependence, ...]:
     """Dependence of the outcome on columns, the strongest first.
 
     Parameters
     ----------
-    table : Table
-    outcome : Outcome
-        Of its rows.
-    columns : sequence of int
-        The forest is fitted on the first 60 of them; the first 12 are shown.
+    forest : DependenceForest
+        Its first 12 columns are shown.
     names : sequence of str
         Of the columns, as they are shown.
-    rng : numpy.random.Generator
-
-    Raises
-    ------
-    ValueError
-        When no forest can be fitted, as on too few rows.
 
     Examples
     --------
@@ -73,134 +31,22 @@ def partial_dependence(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.random((300, 2))
     >>> outcome = read_outcome(5 * X[:, 1] + rng.normal(0, 0.1, 300), 300)
-    >>> shapes = partial_dependence(read_table(X), outcome, [0, 1], ["x0", "x1"], rng)
+    >>> forest = DependenceForest(read_table(X), outcome, [0, 1], rng)
+    >>> shapes = partial_dependence(forest, ["x0", "x1"])
     >>> shapes[0].variable, round(shapes[0].mean[-1] - shapes[0].mean[0])
     ('x1', 5)
     """
-    encoded = [_encode(table, column) for column in columns[:MOST_COLUMNS]]
-    design = np.concatenate([column.values for column in encoded], axis=1)
-    run = run_bart(
-        design,
-        outcome.values,
-        family=outcome.family,
-        n_trees=N_TREES,
-        n_iterations=N_ITERATIONS,
-        n_burn=N_BURN,
-        n_keep=N_FORESTS,
-        random_state=rng,
-    )
-    shapes, first = [], 0
-    for column, name in list(zip(encoded, names, strict=False))[:MOST_SHOWN]:
-        last = first + column.values.shape[1]
-        shapes.append(_describe(name, column, _curves(run, design, first, last, column.grid)))
-        first = last
+    shown = zip(names[:MOST_SHOWN], forest.encoded, forest.columns, strict=False)
+    shapes = [_describe(name, encoded, forest.curves(column)) for name, encoded, column in shown]
     return tuple(sorted(shapes, key=lambda shape: min(shape.mean) - max(shape.mean)))
-
-
-def _encode(table: Table, column: int) -> Encoded:
-    if table.categorical[column]:
-        return _encode_text(table.text(column))
-    values = np.asarray(table.numbers(np.array([column])), dtype=np.float64)
-    distinct = np.unique(values[~np.isnan(values)])
-    if distinct.size <= MOST_POINTS:
-        return Encoded(values, distinct[:, None], tuple(f"{value:.6g}" for value in distinct))
-    grid = np.unique(np.nanquantile(values, np.linspace(0.01, 0.99, GRID)))
-    return Encoded(values, grid[:, None], ())
-
-
-def _encode_text(text: TextColumn) -> Encoded:
-    counts = np.bincount(text.codes[text.codes >= 0], minlength=len(text.levels))
-    frequent = np.argsort(-counts, kind="stable")[:MOST_LEVELS]
-    values = one_hot(text.codes, len(text.levels))[:, frequent]
-    shown = frequent[:MOST_POINTS]
-    return Encoded(
-        values,
-        np.eye(frequent.size)[: shown.size],
-        tuple(readable(text.levels[level], 40) for level in shown),
-    )
-
-
-def _curves(
-    run: BartRun, design: NDArray[np.float64], first: int, last: int, grid: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Averaged predictions (forests, points) with the columns first to last set to the grid."""
-    points = np.zeros((len(grid), design.shape[1]))
-    points[:, first:last] = grid
-    point_codes = run.cuts.encode(points)[first:last, None, : len(grid)]
-    below = (point_codes <= np.arange(MISSING)[:, None]) @ (1 << np.arange(len(grid)))
-    codes = run.cuts.encode(design)
-    curves = []
-    for f in run.forests:
-        values = np.full((len(design), len(grid)), run.center)
-        nodes, points_of = np.empty((2, f.left.size), dtype=np.int64)
-        add_forest(
-            f.starts, f.left, f.column, f.cut, f.missing_left, f.value, codes, first, below,
-            nodes, points_of, values,
-        )  # fmt: skip
-        curves.append((ndtr(values) if run.family == "probit" else values).mean(axis=0))
-    return np.array(curves)
-
-
-@kernel
-def add_forest(
-    starts: NDArray[np.int64],
-    left: NDArray[np.int64],
-    column: NDArray[np.int64],
-    cut: NDArray[np.uint8],
-    missing_left: NDArray[np.bool_],
-    value: NDArray[np.float64],
-    codes: NDArray[np.uint8],
-    first: int,
-    below: NDArray[np.int64],
-    nodes: NDArray[np.int64],
-    points_of: NDArray[np.int64],
-    out: NDArray[np.float64],
-) -> None:
-    """Add the value of a forest at rows (rows, points) with some columns set to points.
-
-    A row walks down a tree once for all points, which are bits: where the tree splits on a
-    column that is set, they part. ``below[j, c]`` are those of a code up to ``c`` in column
-    ``first + j``; ``nodes`` and ``points_of`` have room for where else there is to go.
-    """
-    every = (1 << out.shape[1]) - 1
-    for row in range(out.shape[0]):
-        of_all = 0.0
-        for tree in range(starts.shape[0] - 1):
-            nodes[0], points_of[0] = starts[tree], every
-            n_left = 1
-            while n_left > 0:
-                n_left -= 1
-                node, points = nodes[n_left], points_of[n_left]
-                while left[node] >= 0:
-                    child, j = left[node], column[node] - first
-                    if 0 <= j < below.shape[0]:
-                        lower = points & below[j, cut[node]]
-                        if lower != 0 and lower != points:
-                            nodes[n_left], points_of[n_left] = child + 1, points ^ lower
-                            n_left += 1
-                            points = lower
-                        goes_left = lower != 0
-                    else:
-                        code = codes[column[node], row]
-                        goes_left = code <= cut[node] or (code == MISSING and missing_left[node])
-                    node = child if goes_left else child + 1
-                if points == every:
-                    of_all += value[node]
-                else:
-                    for point in range(out.shape[1]):
-                        if points >> point & 1:
-                            out[row, point] += value[node]
-        for point in range(out.shape[1]):
-            out[row, point] += of_all
 
 
 def _describe(name: str, column: Encoded, curves: NDArray[np.float64]) -> Dependence:
     low, high = np.quantile(curves, BAND, axis=0)
-    at = np.arange(len(column.grid)) if column.labels else column.grid[:, 0]
     return Dependence(
         variable=name,
-        labels=column.labels,
-        at=tuple(map(float, at)),
+        labels=tuple(readable(label, 40) for label in column.labels),
+        at=tuple(map(float, column.at)),
         mean=tuple(map(float, curves.mean(axis=0))),
         low=tuple(map(float, low)),
         high=tuple(map(float, high)),

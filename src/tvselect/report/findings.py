@@ -10,7 +10,7 @@ from tvselect.records import RecordError, parse_json, read_record, to_json
 from tvselect.report.control import Best, Control, JointClaim
 from tvselect.selectors.history import Asked
 
-FORMAT, VERSION = "tvselect findings", 2
+FORMAT, VERSION = "tvselect findings", 3
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,40 @@ class Dependence:
 
 
 @dataclass(frozen=True)
+class Scale:
+    """Values of a column that cells of a heat map stand for."""
+
+    labels: tuple[str, ...]  #: What they stand for, where each value has its own
+    at: tuple[float, ...]  #: Values, or the places of the labels
+
+    @property
+    def ticks(self) -> tuple[str, ...]:
+        """The values as text."""
+        return self.labels or tuple(f"{value:.4g}" for value in self.at)
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """How the outcome depends on two columns, the others as they are in the rows."""
+
+    first: Scale
+    second: Scale
+    #: Posterior mean of the outcome, or of the probability of the second class: a tuple for each
+    #: value of the first column.
+    mean: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class ReportedInteraction:
+    """Two selected columns whose effects do not add up."""
+
+    names: tuple[str, str]
+    strength: float  #: What the pair adds to the sum of both effects, as a standard deviation
+    q_value: float
+    heat_map: HeatMap | None  #: Of the surest ones
+
+
+@dataclass(frozen=True)
 class LookAlike:
     """A column that was not selected, but resembles a selected one."""
 
@@ -111,6 +145,7 @@ class Findings:
     paid: tuple[float, ...]
     dependence: tuple[Dependence, ...]
     dependence_note: str  #: How they were made, or why they are not there
+    interactions: tuple[ReportedInteraction, ...]  #: The surest first; none of a stream
     resemblances: tuple[Resemblance, ...]
     resemblance_note: str  #: The same of these
     notes: tuple[str, ...]  #: Decisions about the table
@@ -128,6 +163,9 @@ class Findings:
                 raise ValueError(f"the dependence on {shape.variable!r} has uneven lengths")
             if not shape.at:
                 raise ValueError(f"the dependence on {shape.variable!r} has no point")
+        for pair in self.interactions:
+            if pair.heat_map is not None:
+                _check_heat_map(pair.heat_map, " x ".join(pair.names))
         for group in self.resemblances:
             if not group.alike:
                 raise ValueError(f"{group.variable!r} has no look-alike")
@@ -198,3 +236,11 @@ class Findings:
                 f"version {VERSION}"
             )
         return read_record(cls, content.get("findings"), "findings")
+
+
+def _check_heat_map(heat_map: HeatMap, name: str) -> None:
+    scales = heat_map.first, heat_map.second
+    if not all(scale.at and len(scale.labels) in (0, len(scale.at)) for scale in scales):
+        raise ValueError(f"a scale of the heat map of {name!r} has no value, or uneven lengths")
+    if [len(row) for row in heat_map.mean] != [len(scales[1].at)] * len(scales[0].at):
+        raise ValueError(f"the heat map of {name!r} has uneven lengths")

@@ -12,21 +12,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs import Table, as_generator, read_outcome, read_table
-from tvselect.inputs.outcome import Outcome, one_column
+from tvselect.inputs import Table, as_generator, read_outcome
+from tvselect.inputs.outcome import Outcome
+from tvselect.inputs.sample import sample_rows
 from tvselect.inputs.seeds import RandomState
-from tvselect.inputs.table import open_table
 from tvselect.plotting.arms import FittedArms, decoy_name, fitted_arms
+from tvselect.plotting.dependence import DependenceForest
 from tvselect.report.control import best_unselected, control_of, joint_claims, variable_name
 from tvselect.report.dependence import MOST_SHOWN, partial_dependence
 from tvselect.report.findings import (
     About,
-    Dependence,
     Findings,
     LookAlike,
     ReportedVariable,
     Resemblance,
 )
+from tvselect.report.interactions import report_interactions
 from tvselect.report.lookalikes import ALIKE, chance_level, find_lookalikes
 from tvselect.report.names import readable, shown
 from tvselect.selectors.findings import fitted_history
@@ -106,7 +107,8 @@ def gather(
         table, y = sample_rows(X, y, history.names, named=is_named, most=MOST_ROWS, rng=rng)
     outcome, note = _read_outcome(history, y)
     chosen = _chosen_columns(history, arms)
-    dependence, dependence_note = _shapes(history, table, outcome, note, chosen, rng)
+    forest, dependence_note = _forest(table, outcome, note, chosen, rng)
+    dependence = () if forest is None else partial_dependence(forest, _shown(history, chosen))
     resemblances, resemblance_note = _lookalikes(history, arms, table, chosen)
     classes = () if outcome is None or outcome.classes is None else outcome.classes
     agreement = history.chain_agreement
@@ -137,6 +139,7 @@ def gather(
         paid=tuple(paid.tolist()),
         dependence=dependence,
         dependence_note=dependence_note,
+        interactions=report_interactions(getattr(selector, "interactions_", ()), forest),
         resemblances=resemblances,
         resemblance_note=resemblance_note,
         notes=tuple(map(readable, notes)),
@@ -152,64 +155,6 @@ def gather(
             **{name: version(name) for name in PACKAGES},
         },
     )
-
-
-def sample_rows(
-    X: Any, y: Any, names: Sequence[str], *, named: bool, most: int, rng: np.random.Generator
-) -> tuple[Table, NDArray[Any] | None]:
-    """At most so many rows of a table and of an outcome, drawn at random, in their order.
-
-    Parameters
-    ----------
-    X : array-like, data frame or Table
-    y : array-like or None
-    names : sequence of str
-        Of the columns of the fit, which are those of the sample.
-    named : bool
-        Whether the fit knew columns by name; else they are taken by their place.
-    most : int
-    rng : numpy.random.Generator
-
-    Raises
-    ------
-    ValueError
-        When X has other columns than the fit, or y another length.
-
-    Examples
-    --------
-    >>> X = np.arange(12.0).reshape(4, 3)
-    >>> rng = np.random.default_rng(0)
-    >>> sample, _ = sample_rows(X, None, ("x0", "x1", "x2"), named=False, most=3, rng=rng)
-    >>> sample.numbers(np.array([2])).shape
-    (3, 1)
-    """
-    table, _ = open_table(X, "X")
-    if named and table.named and tuple(names) != table.names:
-        place_of = {name: place for place, name in enumerate(table.names)}
-        for name in names:
-            if name not in place_of:
-                raise ValueError(f"X lacks column {name!r}, which the selector was fitted on")
-        X = table.take(np.array([place_of[name] for name in names], dtype=np.int64))
-    table = read_table(X)
-    if table.n_columns != len(names):
-        raise ValueError(
-            f"X has {table.n_columns} columns, the selector was fitted on {len(names)}; pass the "
-            "same table"
-        )
-    target = None if y is None else one_column(y)
-    if target is not None and target.size != table.n_rows:
-        raise ValueError(f"y has {target.size} values but X has {table.n_rows} rows")
-    rows = np.sort(rng.choice(table.n_rows, min(most, table.n_rows), replace=False))
-    if rows.size == table.n_rows:
-        return table, target
-    sample = Table(
-        rows.size,
-        table.names,
-        lambda columns, _: table.numbers(columns, rows),
-        categorical=table.categorical,
-        text=lambda column: table.text(column).at(rows),
-    )
-    return sample, None if target is None else target[rows]
 
 
 def _worth_drawing(arms: FittedArms) -> FittedArms:
@@ -276,25 +221,24 @@ def _chosen_columns(history: History, arms: FittedArms) -> NDArray[np.int64]:
     return np.concatenate(places)[:MOST_CHOSEN]
 
 
-def _shapes(
-    history: History,
+def _forest(
     table: Table | None,
     outcome: Outcome | None,
     note: str,
     chosen: NDArray[np.int64],
     rng: np.random.Generator,
-) -> tuple[tuple[Dependence, ...], str]:
-    """How the outcome depends on the chosen columns, and how that was found, or why not."""
+) -> tuple[DependenceForest | None, str]:
+    """A forest on the chosen columns and what it was fitted to, or why there is none."""
     if chosen.size == 0:
-        return (), "There is no selected variable to look at."
+        return None, "There is no selected variable to look at."
     if table is None or outcome is None:
-        return (), note or NO_TABLE
+        return None, note or NO_TABLE
     try:
-        found = partial_dependence(table, outcome, chosen.tolist(), _shown(history, chosen), rng)
+        forest = DependenceForest(table, outcome, chosen.tolist(), rng)
     except ValueError as error:
-        return (), f"No model could be fitted to the rows at hand: {readable(error)}."
+        return None, f"No model could be fitted to the rows at hand: {readable(error)}."
     more = f"; the first {MOST_SHOWN} are shown" if chosen.size > MOST_SHOWN else ""
-    return found, f"By a model of the selected variables, on {table.n_rows:,} rows{more}."
+    return forest, f"By a model of the selected variables, on {table.n_rows:,} rows{more}."
 
 
 def _lookalikes(

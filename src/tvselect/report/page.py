@@ -14,15 +14,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tvselect.files import write_text
+from tvselect.plotting.dependence import MODEL
 from tvselect.plotting.labels import level
 from tvselect.report import charts
 from tvselect.report.bundle import bundle, cache_folder, need
 from tvselect.report.control import NOTHING, OFF, describe_false, describe_nothing
 from tvselect.report.decisions import listed
-from tvselect.report.dependence import MODEL
 from tvselect.report.findings import Findings
 from tvselect.report.gathering import gather
-from tvselect.report.sentences import describe_sizes, in_words, percent, plural, why_stopped
+from tvselect.report.sentences import (
+    describe_pair,
+    describe_sizes,
+    in_words,
+    percent,
+    plural,
+    why_stopped,
+)
 
 if TYPE_CHECKING:
     from tvselect.plotting.arms import Selector
@@ -69,6 +76,7 @@ def render(findings: Findings) -> str:
             ],
             places=[round(i * last / max(n_steps, 1)) for i in range(n_steps + 1)],
             charts=charts,
+            describe_pair=describe_pair,
             describe_sizes=describe_sizes,
             in_words=in_words,
             describe_false=describe_false,

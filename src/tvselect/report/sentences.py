@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tvselect.bandit.stopping import StopReason
 
 if TYPE_CHECKING:
-    from tvselect.report.findings import Dependence, Findings
+    from tvselect.report.findings import Dependence, Findings, HeatMap, ReportedInteraction
     from tvselect.selectors.history import Asked
 
 
@@ -77,6 +77,19 @@ def in_words(shape: Dependence) -> str:
     if min(first, last) - bottom > top - max(first, last):
         return f"Lowest in between ({bottom:.3g}); {ends} at the ends."
     return f"Highest in between ({top:.3g}); {ends} at the ends."
+
+
+def describe_pair(pair: ReportedInteraction, heat_map: HeatMap) -> str:
+    """What one variable of a pair does, where the other makes the greatest difference to it."""
+    first, second = pair.names
+    changes = [high - low for low, high in zip(heat_map.mean[0], heat_map.mean[-1], strict=True)]
+    least, most = (changes.index(change) for change in (min(changes), max(changes)))
+    start, end = heat_map.first.ticks[0], heat_map.first.ticks[-1]
+    ticks = heat_map.second.ticks
+    return (
+        f"From {first} = {start} to {end}, the outcome changes by {changes[least]:+.3g} where "
+        f"{second} = {ticks[least]}, and by {changes[most]:+.3g} where it is {ticks[most]}."
+    )
 
 
 def plural(word: str, n: float) -> str:

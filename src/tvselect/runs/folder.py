@@ -49,6 +49,7 @@ class RunFolder:
         self.record = path / "run.json"  #: What was run
         self.selected = path / "selected.csv"  #: The selected variables
         self.variables = path / "variables.csv"  #: All variables
+        self.interactions = path / "interactions.csv"  #: Pairs that act together, if there are any
         self.findings = path / "findings.json"  #: What the report shows
         self.report = path / "report.html"
 

@@ -21,8 +21,9 @@ from tvselect.runs.data import open_planned, open_stream, prepare, sample
 from tvselect.runs.errors import RunError
 from tvselect.runs.folder import INSTALL, SCHEMA, RunFolder, RunRecord, State
 from tvselect.runs.plan import Plan, Settings, describe_plan, make_reward
-from tvselect.runs.results import VariableResult, read_off, to_csv
+from tvselect.runs.results import VariableResult, pairs_to_csv, read_off, to_csv
 from tvselect.selectors.history import History
+from tvselect.selectors.interactions import Interaction
 from tvselect.selectors.thompson import ThompsonFit
 from tvselect.sources.files import hash_files
 from tvselect.sources.stored import TableFiles
@@ -42,6 +43,7 @@ class Result:
     folder: RunFolder
     fit: Any  #: The fitted selector
     variables: list[VariableResult]  #: Best first
+    interactions: tuple[Interaction, ...]  #: Surest first; none of a stream
     no_report: str  #: Why there is no report, or empty
 
     @property
@@ -180,12 +182,24 @@ def _go(run: RunRecord, folder: RunFolder, table: Any, verbose: int) -> Result:
     if history.stop_reason is StopReason.INTERRUPTED and history.n_plays == 0:
         raise KeyboardInterrupt
     run, variables = _write_results(run, folder, selector, said, started)
+    interactions: tuple[Interaction, ...] = ()
     try:
+        interactions = _write_interactions(folder, selector)
         rows = sample(plan) if plan.stream else (X, y)
         no_report = _write_report(run, folder, selector, *rows)
     except Exception as error:  # what was found is worth more than its page
         no_report = f"the report could not be made ({type(error).__name__}: {error})"
-    return Result(run, folder, selector, variables, no_report)
+    return Result(run, folder, selector, variables, interactions, no_report)
+
+
+def _write_interactions(folder: RunFolder, selector: Any) -> tuple[Interaction, ...]:
+    """Write interactions.csv; without any, there is none."""
+    found: tuple[Interaction, ...] = getattr(selector, "interactions_", ())
+    if found:
+        write_text(folder.interactions, pairs_to_csv(found))
+    else:
+        folder.interactions.unlink(missing_ok=True)
+    return found
 
 
 def _write_report(run: RunRecord, folder: RunFolder, selector: Any, X: Any, y: Any) -> str:

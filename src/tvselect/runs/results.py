@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from tvselect.runs.errors import RunError
 from tvselect.selectors.base import BanditFit
 from tvselect.selectors.findings import feature_findings
+from tvselect.selectors.interactions import Interaction
 
 HEADER = (
     "variable", "selected", "q_value", "pi", "low", "high", "times_played", "claim", "group",
 )  # fmt: skip
 OF_STREAMS = ("e_value", "selected_since")
+OF_PAIRS = ("first", "second", "strength", "q_value")
 
 
 class VariableResult(NamedTuple):
@@ -73,6 +75,23 @@ def to_csv(variables: Sequence[VariableResult], *, of_stream: bool = False) -> s
             [v.name, "yes" if v.selected else "no", _cell(v.q_value), f"{v.pi:.6f}",
              f"{v.low:.6f}", f"{v.high:.6f}", v.times_played, _cell(v.claim), v.group, *more]
         )  # fmt: skip
+    return out.getvalue()
+
+
+def pairs_to_csv(interactions: Sequence[Interaction]) -> str:
+    """Interactions as text.
+
+    Examples
+    --------
+    >>> print(pairs_to_csv([Interaction((0, 2), ("age", "dose"), 1.5, 0.05)]), end="")
+    first,second,strength,q_value
+    age,dose,1.5,0.05
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(OF_PAIRS)
+    for pair in interactions:
+        writer.writerow([*pair.names, _cell(pair.strength), _cell(pair.q_value)])
     return out.getvalue()
 
 

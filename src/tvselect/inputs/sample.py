@@ -1,0 +1,70 @@
+"""Some rows of a table, with the columns that a selector was fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.inputs.outcome import one_column
+from tvselect.inputs.table import Table, open_table, read_table
+
+
+def sample_rows(
+    X: Any, y: Any, names: Sequence[str], *, named: bool, most: int, rng: np.random.Generator
+) -> tuple[Table, NDArray[Any] | None]:
+    """At most so many rows of a table and of an outcome, drawn at random, in their order.
+
+    Parameters
+    ----------
+    X : array-like, data frame or Table
+    y : array-like or None
+    names : sequence of str
+        Of the columns of the fit, which are those of the sample.
+    named : bool
+        Whether the fit knew columns by name; else they are taken by their place.
+    most : int
+    rng : numpy.random.Generator
+
+    Raises
+    ------
+    ValueError
+        When X has other columns than the fit, or y another length.
+
+    Examples
+    --------
+    >>> X = np.arange(12.0).reshape(4, 3)
+    >>> rng = np.random.default_rng(0)
+    >>> sample, _ = sample_rows(X, None, ("x0", "x1", "x2"), named=False, most=3, rng=rng)
+    >>> sample.numbers(np.array([2])).shape
+    (3, 1)
+    """
+    table, _ = open_table(X, "X")
+    if named and table.named and tuple(names) != table.names:
+        place_of = {name: place for place, name in enumerate(table.names)}
+        for name in names:
+            if name not in place_of:
+                raise ValueError(f"X lacks column {name!r}, which the selector was fitted on")
+        X = table.take(np.array([place_of[name] for name in names], dtype=np.int64))
+    table = read_table(X)
+    if table.n_columns != len(names):
+        raise ValueError(
+            f"X has {table.n_columns} columns, the selector was fitted on {len(names)}; pass the "
+            "same table"
+        )
+    target = None if y is None else one_column(y)
+    if target is not None and target.size != table.n_rows:
+        raise ValueError(f"y has {target.size} values but X has {table.n_rows} rows")
+    rows = np.sort(rng.choice(table.n_rows, min(most, table.n_rows), replace=False))
+    if rows.size == table.n_rows:
+        return table, target
+    sample = Table(
+        rows.size,
+        table.names,
+        lambda columns, _: table.numbers(columns, rows),
+        categorical=table.categorical,
+        text=lambda column: table.text(column).at(rows),
+    )
+    return sample, None if target is None else target[rows]

@@ -1,0 +1,230 @@
+"""How the outcome depends on columns, by the posterior of a forest; figures and report draw it.
+
+Partial dependence: columns are set to values in every row, the others stay as they are, and the
+forest's predictions are averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from tvselect.inputs import Table, TextColumn
+from tvselect.inputs.outcome import Outcome
+from tvselect.jit import kernel
+from tvselect.plotting.effects import Cells, JointEffect
+from tvselect.selectors.encoding import one_hot
+from tvselect.trees import BartRun, run_bart
+from tvselect.trees.cutting import MISSING
+
+MOST_COLUMNS = 60
+MOST_POINTS, MOST_LEVELS = 12, 50
+GRID, MOST_CELLS = 25, 15
+JOINT_ROWS = 200
+N_TREES, N_ITERATIONS, N_BURN, N_FORESTS = 50, 5000, 1000, 100
+MODEL = (
+    f"BART, {N_TREES} trees, {N_ITERATIONS} iterations with {N_BURN} of burn-in, {N_FORESTS} draws "
+    "kept"
+)
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A column as the forest sees it."""
+
+    values: NDArray[np.float64]  #: The column itself, or one 0/1 column per category
+    grid: NDArray[np.float64]  #: What it is set to
+    labels: tuple[str, ...]  #: Of the points, empty for a curve
+
+    @property
+    def at(self) -> NDArray[np.float64]:
+        """Values of a curve, else the places of the points."""
+        return np.arange(len(self.grid), dtype=np.float64) if self.labels else self.grid[:, 0]
+
+
+class DependenceForest:
+    """A forest on some columns of a table, to be asked how the outcome depends on them.
+
+    Parameters
+    ----------
+    table : Table
+    outcome : Outcome
+        Of its rows.
+    columns : sequence of int
+        The first 60 of them are used.
+    rng : numpy.random.Generator
+
+    Raises
+    ------
+    ValueError
+        When no forest can be fitted, as on too few rows.
+
+    Examples
+    --------
+    >>> from tvselect.inputs import read_outcome, read_table
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.integers(0, 2, (300, 2)).astype(float)
+    >>> outcome = read_outcome(5 * X[:, 0] * X[:, 1] + rng.normal(0, 0.1, 300), 300)
+    >>> forest = DependenceForest(read_table(X), outcome, [0, 1], rng)
+    >>> forest.joint_effect(0, 1).mean.round() + 0
+    array([[0., 0.],
+           [0., 5.]])
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        outcome: Outcome,
+        columns: Sequence[int],
+        rng: np.random.Generator,
+    ) -> None:
+        self.columns = list(columns[:MOST_COLUMNS])
+        self.names = [str(table.names[column]) for column in self.columns]
+        self.encoded = [_encode(table, column) for column in self.columns]
+        self.design = np.concatenate([column.values for column in self.encoded], axis=1)
+        self.run = run_bart(
+            self.design,
+            outcome.values,
+            family=outcome.family,
+            n_trees=N_TREES,
+            n_iterations=N_ITERATIONS,
+            n_burn=N_BURN,
+            n_keep=N_FORESTS,
+            random_state=rng,
+        )
+
+    def curves(self, column: int) -> NDArray[np.float64]:
+        """Averaged predictions (forests, points) with a column set to its grid."""
+        place = self.columns.index(column)
+        return curves(self.run, self.design, *self._span(place), self.encoded[place].grid)
+
+    def joint_effect(self, first: int, second: int) -> JointEffect:
+        """Averaged predictions with two columns set to every pair of their values."""
+        i, j = self.columns.index(first), self.columns.index(second)
+        cells, others = _thinned(self.encoded[i]), _thinned(self.encoded[j])
+        start, end = self._span(i)
+        every = -(-len(self.design) // JOINT_ROWS)
+        rows = self.design[::every].copy()
+        means = []
+        for value in cells.grid:
+            rows[:, start:end] = value
+            means.append(curves(self.run, rows, *self._span(j), others.grid).mean(axis=0))
+        return JointEffect(
+            names=(self.names[i], self.names[j]),
+            first=Cells(cells.at, cells.labels),
+            second=Cells(others.at, others.labels),
+            mean=np.array(means),
+        )
+
+    def _span(self, place: int) -> tuple[int, int]:
+        """From and up to which column the design belongs to one of the table."""
+        widths = [column.values.shape[1] for column in self.encoded]
+        return sum(widths[:place]), sum(widths[: place + 1])
+
+
+def _thinned(column: Encoded) -> Encoded:
+    """With every second point of a long grid."""
+    if len(column.grid) <= MOST_CELLS:
+        return column
+    return Encoded(column.values, column.grid[::2], column.labels[::2])
+
+
+def _encode(table: Table, column: int) -> Encoded:
+    if table.categorical[column]:
+        return _encode_text(table.text(column))
+    values = np.asarray(table.numbers(np.array([column])), dtype=np.float64)
+    distinct = np.unique(values[~np.isnan(values)])
+    if distinct.size <= MOST_POINTS:
+        return Encoded(values, distinct[:, None], tuple(f"{value:.6g}" for value in distinct))
+    grid = np.unique(np.nanquantile(values, np.linspace(0.01, 0.99, GRID)))
+    return Encoded(values, grid[:, None], ())
+
+
+def _encode_text(text: TextColumn) -> Encoded:
+    counts = np.bincount(text.codes[text.codes >= 0], minlength=len(text.levels))
+    frequent = np.argsort(-counts, kind="stable")[:MOST_LEVELS]
+    values = one_hot(text.codes, len(text.levels))[:, frequent]
+    shown = frequent[:MOST_POINTS]
+    return Encoded(
+        values,
+        np.eye(frequent.size)[: shown.size],
+        tuple(str(text.levels[level]) for level in shown),
+    )
+
+
+def curves(
+    run: BartRun, design: NDArray[np.float64], first: int, last: int, grid: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Averaged predictions (forests, points) with the columns first to last set to the grid."""
+    points = np.zeros((len(grid), design.shape[1]))
+    points[:, first:last] = grid
+    point_codes = run.cuts.encode(points)[first:last, None, : len(grid)]
+    below = (point_codes <= np.arange(MISSING)[:, None]) @ (1 << np.arange(len(grid)))
+    codes = run.cuts.encode(design)
+    means = []
+    for f in run.forests:
+        values = np.full((len(design), len(grid)), run.center)
+        nodes, points_of = np.empty((2, f.left.size), dtype=np.int64)
+        add_forest(
+            f.starts, f.left, f.column, f.cut, f.missing_left, f.value, codes, first, below,
+            nodes, points_of, values,
+        )  # fmt: skip
+        means.append((ndtr(values) if run.family == "probit" else values).mean(axis=0))
+    return np.array(means)
+
+
+@kernel
+def add_forest(
+    starts: NDArray[np.int64],
+    left: NDArray[np.int64],
+    column: NDArray[np.int64],
+    cut: NDArray[np.uint8],
+    missing_left: NDArray[np.bool_],
+    value: NDArray[np.float64],
+    codes: NDArray[np.uint8],
+    first: int,
+    below: NDArray[np.int64],
+    nodes: NDArray[np.int64],
+    points_of: NDArray[np.int64],
+    out: NDArray[np.float64],
+) -> None:
+    """Add the value of a forest at rows (rows, points) with some columns set to points.
+
+    A row walks down a tree once for all points, which are bits: where the tree splits on a
+    column that is set, they part. ``below[j, c]`` are those of a code up to ``c`` in column
+    ``first + j``; ``nodes`` and ``points_of`` have room for where else there is to go.
+    """
+    every = (1 << out.shape[1]) - 1
+    for row in range(out.shape[0]):
+        of_all = 0.0
+        for tree in range(starts.shape[0] - 1):
+            nodes[0], points_of[0] = starts[tree], every
+            n_left = 1
+            while n_left > 0:
+                n_left -= 1
+                node, points = nodes[n_left], points_of[n_left]
+                while left[node] >= 0:
+                    child, j = left[node], column[node] - first
+                    if 0 <= j < below.shape[0]:
+                        lower = points & below[j, cut[node]]
+                        if lower != 0 and lower != points:
+                            nodes[n_left], points_of[n_left] = child + 1, points ^ lower
+                            n_left += 1
+                            points = lower
+                        goes_left = lower != 0
+                    else:
+                        code = codes[column[node], row]
+                        goes_left = code <= cut[node] or (code == MISSING and missing_left[node])
+                    node = child if goes_left else child + 1
+                if points == every:
+                    of_all += value[node]
+                else:
+                    for point in range(out.shape[1]):
+                        if points >> point & 1:
+                            out[row, point] += value[node]
+        for point in range(out.shape[1]):
+            out[row, point] += of_all
