@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from tvselect.inputs import Outcome
 from tvselect.trees.prior import NO_PAIRS
@@ -103,7 +102,8 @@ def _halves(X: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
 
 
 def _normal_scores(y: NDArray[np.float64]) -> NDArray[np.float32]:
-    scores = ndtri((rankdata(y) - 0.5) / y.size)
+    _, place, counts = np.unique(y, return_inverse=True, return_counts=True)
+    scores = ndtri((np.cumsum(counts) - 0.5 * counts) / y.size)[place]
     scores -= scores.mean()
     return (scores / max(float(scores.std()), 1e-12)).astype(np.float32)
 
