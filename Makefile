@@ -9,7 +9,7 @@ PYTEST := $(RUN) -m pytest -n auto --dist worksteal -m "not long"
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-very-wide bench-rows bench-default bench-stream bench-online \
+.PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-very-wide bench-rows bench-default bench-stream bench-online \
 	bench-importance bench-stability bench-cluster bench-imports bench-windows study-offline study-online study-online-table study-streams study-mail study-hiv battery battery-page choose-errors docs check-plays check-long check-mutations soak fuzz fuzz-million clean
 
 help:  ## List the targets
@@ -73,6 +73,9 @@ bench-wide: $(VENV)/.base  ## Time and memory up to 1,000,000 columns, recorded
 
 bench-errors: $(VENV)/.base  ## Time and memory with decoys and without, up to 1,000,000 columns, recorded
 	$(RUN) -m benchmarks.error_cost
+
+bench-pairs: $(VENV)/.base  ## Columns that matter only together, found and named, recorded; N=20
+	$(RUN) -m benchmarks.pairs -n $(or $(N),20)
 
 bench-very-wide: $(VENV)/.base  ## 10,000,000 columns of two values from a file, 20 minutes, recorded
 	$(RUN) -m benchmarks.very_wide

@@ -1,0 +1,96 @@
+"""Columns that matter only together: how often they are found, and their pair named.
+
+``make bench-pairs`` runs it and records the page; ``N=20`` data sets of each kind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm.auto import tqdm
+
+from benchmarks.records import heading, record
+from tvselect import ThompsonSelector
+
+FIRST_SEED = 700_000
+Floats = NDArray[np.float64]
+
+
+class Kind(NamedTuple):
+    """Data sets of one kind: the outcome without noise, its columns, and its pair."""
+
+    n_rows: int
+    n_columns: int
+    outcome: Callable[[Floats], Floats]
+    signals: tuple[int, ...]
+    pair: tuple[int, int] | None
+
+
+def crossed(X: Floats) -> Floats:
+    return 3 * np.sign(X[:, 0] - 0.5) * np.sign(X[:, 1] - 0.5) + 2.0 * (X[:, 2] > 0.5)
+
+
+def parity(X: Floats) -> Floats:
+    return 3 * np.prod(np.sign(X[:, :3] - 0.5), axis=1)
+
+
+KINDS = {
+    "two crossed, one by itself, n=500, p=500": Kind(500, 500, crossed, (0, 1, 2), (0, 1)),
+    "two crossed, one by itself, n=500, p=5,000": Kind(500, 5000, crossed, (0, 1, 2), (0, 1)),
+    "parity of three, n=1,000, p=100": Kind(1000, 100, parity, (0, 1, 2), None),
+}
+
+
+def run(kind: Kind, seed: int) -> tuple[int, int, bool, bool, float]:
+    """Signals found, false columns, whether the pair is named, whether another is, seconds."""
+    rng = np.random.default_rng(FIRST_SEED + seed)
+    X = rng.random((kind.n_rows, kind.n_columns))
+    y = kind.outcome(X) + rng.standard_normal(kind.n_rows)
+    started = time.process_time()
+    selector = ThompsonSelector(random_state=seed).fit(X, y)
+    seconds = time.process_time() - started
+    found = set(np.flatnonzero(selector.support_).tolist())
+    named = {pair.columns for pair in selector.interactions_}
+    return (
+        len(found & set(kind.signals)),
+        len(found - set(kind.signals)),
+        kind.pair in named,
+        bool(named - {kind.pair}),
+        seconds,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-n", type=int, default=20, help="data sets of each kind")
+    n = parser.parse_args().n
+    lines = [
+        *heading("Columns that matter only together", "make bench-pairs"),
+        f"{n} data sets of each kind, `ThompsonSelector()` as it comes, noise of standard deviation "
+        "1. All found: all signals and no other column. Crossed: `3 sign(x0 - 1/2) sign(x1 - 1/2) "
+        "+ 2 (x2 > 1/2)`; parity: `3 sign(x0 - 1/2) sign(x1 - 1/2) sign(x2 - 1/2)`.",
+        "",
+        "| data | all found | and the pair named | signals found | false columns | another pair "
+        "named | seconds (CPU) |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, kind in KINDS.items():
+        rows = np.array([run(kind, seed) for seed in tqdm(range(n), desc=name)], dtype=np.float64)
+        exact = (rows[:, 0] == len(kind.signals)) & (rows[:, 1] == 0)
+        named = f"{(exact & (rows[:, 2] > 0)).sum()} of {n}" if kind.pair else "-"
+        lines.append(
+            f"| {name} | {exact.sum()} of {n} | {named} | {rows[:, 0].mean():.2f} of "
+            f"{len(kind.signals)} | {rows[:, 1].mean():.2f} | {rows[:, 3].mean():.2f} | "
+            f"{rows[:, 4].mean():.1f} |"
+        )
+        print(lines[-1], flush=True)
+    record("pairs.md", lines)
+
+
+if __name__ == "__main__":
+    main()
