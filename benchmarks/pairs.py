@@ -71,7 +71,7 @@ def main() -> None:
     n = parser.parse_args().n
     lines = [
         *heading("Columns that matter only together", "make bench-pairs"),
-        f"{n} data sets of each kind, `ThompsonSelector()` as it comes, noise of standard deviation "
+        f"{n} data sets of each kind, `ThompsonSelector()` as it comes, noise of sd "
         "1. All found: all signals and no other column. Crossed: `3 sign(x0 - 1/2) sign(x1 - 1/2) "
         "+ 2 (x2 > 1/2)`; parity: `3 sign(x0 - 1/2) sign(x1 - 1/2) sign(x2 - 1/2)`.",
         "",
