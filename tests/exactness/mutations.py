@@ -77,7 +77,13 @@ MUTATIONS = {
         ),
     ),
 }
-TESTS = ("test_prior_recovery.py", "test_enumeration.py", "test_geweke.py", "test_calibration.py")
+TESTS = (
+    "trees/test_pair_moves.py",
+    "exactness/test_prior_recovery.py",
+    "exactness/test_enumeration.py",
+    "exactness/test_geweke.py",
+    "exactness/test_calibration.py",
+)
 
 
 def verdict(changes: tuple[tuple[str, str, str], ...]) -> str:
@@ -86,9 +92,9 @@ def verdict(changes: tuple[tuple[str, str, str], ...]) -> str:
         patched_copy(Path(folder), *changes)
         done = run_with(
             Path(folder), "-m", "pytest", "-x", "-q", "-m", "not long", "-p", "no:cacheprovider",
-            *(f"tests/exactness/{name}" for name in TESTS),
+            *(f"tests/{name}" for name in TESTS),
         )  # fmt: skip
-    failed = re.search(r"^FAILED tests/exactness/(\S.*?)(?: - |$)", done.stdout, re.MULTILINE)
+    failed = re.search(r"^FAILED tests/(\S.*?)(?: - |$)", done.stdout, re.MULTILINE)
     if done.returncode == 1 and failed and "AssertionError" in done.stdout:
         return failed.group(1)
     if done.returncode == 0:

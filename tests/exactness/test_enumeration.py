@@ -47,6 +47,9 @@ TABLES = {
     "one tree, p=1, pairs": dict(
         n_rows=8, n_columns=1, n_values=3, n_trees=1, min_leaf=1, pair_share=0.6
     ),
+    "one tree, p=1, pairs below pairs": dict(
+        n_rows=12, n_columns=1, n_values=6, n_trees=1, min_leaf=1, power=0.3, pair_share=0.6
+    ),
     "one tree, p=2, min_leaf=2, pairs": dict(
         n_rows=8, n_columns=2, n_values=3, n_trees=1, min_leaf=2, power=0.5, pair_share=0.6
     ),
