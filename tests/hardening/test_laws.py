@@ -156,7 +156,7 @@ def test_arms_count_like_a_list_of_arms(game):
     arms, model = Arms(n, *setting), CountedArms(n, *setting)
     for step in steps:
         if step == "clear":
-            arms.clear()
+            arms.begin()
             model = CountedArms(n, *setting)
         else:
             played = np.array(sorted(step), dtype=np.int32)

@@ -141,7 +141,12 @@ def by_sampler(reward, data, columns, rng):
     chain = start_chain(
         table,
         working_response(data.outcome),
-        Prior(n_trees=reward.n_trees, sparse=reward.sparse, theta_floor=reward.theta_floor),
+        Prior(
+            n_trees=reward.n_trees,
+            sparse=reward.sparse,
+            theta_floor=reward.theta_floor,
+            latent_sweeps=reward.latent_sweeps,
+        ),
         columns=columns,
         rows=rows,
         shadows=shadows,

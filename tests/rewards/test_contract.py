@@ -32,7 +32,9 @@ def small_p(X, y, rng):
 
 REWARDS = {
     "bart": BartReward(n_iterations=400),
-    "bart, last forest": BartReward(n_trees=10, n_iterations=200, rule="last", shadows=0),
+    "bart, last forest": BartReward(
+        n_trees=10, n_iterations=200, rule="last", shadows=0, latent_sweeps=1
+    ),
     "lasso": LassoReward(),
     "lasso, cv": LassoReward(alpha="cv"),
     "lasso, fixed": LassoReward(alpha=0.25),
