@@ -263,7 +263,7 @@ def with_pairs(data: Data, columns: ArmColumns, reward: Reward) -> tuple[Data, N
     For rewards that know what to do with them (``pair_share``); columns that are part of a
     larger arm, or always included, are in no pair.
     """
-    if not getattr(reward, "pair_share", 0.0) > 0.0:
+    if not getattr(reward, "pair_share", 0.0):
         return data, NO_PAIRS
     pairs = screen_pairs(data.X, data.outcome).columns
     arms = columns.single_arm_of(pairs)
