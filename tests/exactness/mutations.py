@@ -19,9 +19,8 @@ CHOOSE_LEAF = "    node = nth_leaf(trees, tree, int(u * n_leaves))\n"
 CHOOSE_LARGE_LEAF = (
     CHOOSE_LEAF
     + "    for _ in range(100):\n"
-    + "        if leaves.gram[trees.nodes[tree, node, LEAF], trees.nodes[tree, node, LEAF]] >= (\n"
-    + "            2 * prior.min_leaf\n"
-    + "        ):\n"
+    + "        leaf = trees.nodes[tree, node, LEAF]\n"
+    + "        if chain.leaves.gram[leaf, leaf] >= 2 * prior.min_leaf:\n"
     + "            break\n"
     + "        node = nth_leaf(trees, tree, int(rng.random() * n_leaves))\n"
 )
@@ -36,7 +35,7 @@ MUTATIONS = {
     "the right child may be too small": (
         (
             MOVES,
-            "if n_left < prior.min_leaf or n_right < prior.min_leaf:",
+            "if n_left < prior.min_leaf or n_both - n_left < prior.min_leaf:",
             "if n_left < prior.min_leaf:",
         ),
     ),
@@ -67,7 +66,7 @@ MUTATIONS = {
         (PAIRS, "precision, proposal, depth + 1,", "precision, proposal, depth,"),
     ),
     "a known pair is proposed at no charge": (
-        (PAIRS, "accepts(rng, first + second - extra)", "accepts(rng, first + second)"),
+        (PAIRS, "log_ratio -= log_chance_of_pair(", "log_ratio -= 0.0 * log_chance_of_pair("),
     ),
     "leaf means without their prior": (
         (

@@ -180,3 +180,11 @@ def test_noise_has_a_pair_as_rarely_as_is_said(outcome):
         for _ in range(n_tables)
     )
     assert n_false <= binom(n_tables, FALSE_ALARM).ppf(0.999)
+
+
+def test_where_a_common_factor_makes_all_pairs_alike_none_stands_out():
+    rng = np.random.default_rng(0)
+    factor = rng.normal(size=(300, 1))
+    X = factor + rng.normal(size=(300, 200))
+    y = factor[:, 0] ** 2 + 0.3 * rng.normal(size=300)
+    assert screen_pairs(X, read_outcome(y, 300)).columns.size == 0

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from tvselect.inputs import Outcome
+from tvselect.rewards.screening import Bulk, bulk_of
 from tvselect.trees.prior import NO_PAIRS
 from tvselect.trees.workspace import MOST_PAIRS
 
@@ -17,6 +18,7 @@ FALSE_ALARM = 0.01
 FEWEST_ROWS, SMALLEST_HALF = 20, 0.25
 MOST_COLUMNS = 16_384
 COLUMNS_AT_ONCE = 1024
+FEWEST_IN_BULK, MOST_IN_BULK = 20, 512
 TOO_ALIKE = 0.5
 
 
@@ -39,11 +41,14 @@ def screen_pairs(X: NDArray[Any], outcome: Outcome) -> Pairs:
     """Pairs of columns whose product goes with the outcome, beyond all chance.
 
     Every column is cut into an upper and a lower half, and all products of two halves are
-    correlated with the normal scores of the outcome: a matrix product. The sum of random signs
-    exceeds ``z`` with a probability of at most ``2 exp(-z^2 / 2)`` (Hoeffding), so that a
-    table without signals has a pair among the found ones in at most one of a hundred cases.
-    Columns that cannot be halved, and tables of more than 16,384 columns, are left out; so are
-    pairs of columns that are much alike. A column is in one pair only, its strongest.
+    correlated with the normal scores of the outcome: a matrix product. They are set against the
+    bulk of the pairs, as :func:`tvselect.rewards.screening.marginal_evidence` sets columns: where
+    all pairs go with the outcome, by a common factor, none of them stands out. The sum of random
+    signs exceeds ``z`` with a probability of at most ``2 exp(-z^2 / 2)`` (Hoeffding): a table
+    of noise, its columns cut into equal halves, has a pair among the found ones in at most one of
+    a hundred cases. Columns with less than a quarter of the rows in one half, and tables of more
+    than 16,384 columns, are left out; so are pairs of columns that are much alike. A column is in
+    one pair only.
 
     Examples
     --------
@@ -65,13 +70,31 @@ def screen_pairs(X: NDArray[Any], outcome: Outcome) -> Pairs:
     n_pairs = kept.size * (kept.size - 1) // 2
     needed = math.sqrt(2.0 * math.log(2.0 * n_pairs / FALSE_ALARM))
     found: list[tuple[float, int, int]] = []
+    bulk = _bulk_of_pairs(halves, scores)
     for first in range(0, kept.size, COLUMNS_AT_ONCE):
-        here = slice(first, first + COLUMNS_AT_ONCE)
-        z = (halves[here] * scores) @ halves[first:].T / np.float32(math.sqrt(n_rows))
-        for i, j in zip(*np.nonzero(np.abs(z) >= needed), strict=True):
-            if j > i:
-                found.append((float(z[i, j]), first + int(i), first + int(j)))
+        z = _z_values(halves[first : first + COLUMNS_AT_ONCE], halves[first:], scores)
+        away = np.triu(np.abs(z - bulk.centre) / bulk.spread, 1)
+        best = away.argmax(axis=1)
+        for i in np.flatnonzero(away[np.arange(len(z)), best] >= needed).tolist():
+            found.append((float(z[i, best[i]]), first + i, first + int(best[i])))
     return _strongest(found, halves, kept)
+
+
+def _z_values(
+    first: NDArray[np.float32], second: NDArray[np.float32], scores: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Correlation of the products of halves with the outcome, in standard errors."""
+    z = np.matmul(first * scores, second.T, dtype=np.float32)
+    z /= np.float32(math.sqrt(scores.size))
+    return z
+
+
+def _bulk_of_pairs(halves: NDArray[np.float32], scores: NDArray[np.float32]) -> Bulk:
+    """The bulk of all pairs, by those of the first columns; of few columns that of noise."""
+    if len(halves) < FEWEST_IN_BULK:
+        return Bulk(0.0, 1.0)
+    some = halves[:MOST_IN_BULK]
+    return bulk_of(_z_values(some, some, scores)[np.triu_indices(len(some), 1)])
 
 
 def _halves(X: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:

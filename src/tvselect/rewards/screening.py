@@ -79,7 +79,7 @@ def z_values(r: NDArray[np.float64], n_rows: int | NDArray[np.int64]) -> NDArray
     return np.arctanh(np.clip(r, -MOST, MOST)) * np.sqrt(np.maximum(n_rows - 3, 0))
 
 
-def bulk_of(z: NDArray[np.float64]) -> Bulk:
+def bulk_of(z: NDArray[np.floating]) -> Bulk:
     """The bulk of some z-values."""
     if z.size == 0:
         return Bulk(0.0, 1.0)

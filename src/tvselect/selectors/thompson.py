@@ -208,7 +208,7 @@ class ThompsonFit(BanditFit):
             found = find_interactions(
                 *self._selected_data, self.history_.names, np.random.default_rng(seed)
             )
-            level = DEFAULT_LEVEL if self.max_fdr is None else self.max_fdr
+            level = DEFAULT_LEVEL if self.history_.max_fdr is None else self.history_.max_fdr
             self._interactions = tuple(pair for pair in found if pair.q_value <= level)
         return self._interactions
 

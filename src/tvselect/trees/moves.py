@@ -12,6 +12,7 @@ Moves of one split are here, those of two in :mod:`tvselect.trees.pair_moves`.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,6 +42,25 @@ from tvselect.trees.structure import (
     open_cuts,
     split_leaf,
 )
+
+
+class Split(NamedTuple):
+    """A split of a leaf as it is proposed: column, cut, side of missing values, left child.
+
+    Attributes
+    ----------
+    cut : int
+        -1 where the leaf cannot be split so.
+    n_left, sum_left, fitted_left : float
+        Rows of the left child, their response and the forest there.
+    """
+
+    column: int
+    cut: int
+    missing_left: int
+    n_left: float
+    sum_left: float
+    fitted_left: float
 
 
 @part
@@ -102,39 +122,67 @@ def draw_split(
     tree: int,
     node: int,
     column: int,
-) -> tuple[int, int, float, float]:
-    """Draw a cut and a side for missing values, and look at the left child.
+    iteration: int,
+) -> Split:
+    """Draw how to split a leaf, on a column or, for -1, on one drawn from the prior.
 
-    Returns
-    -------
-    cut : int
-        -1 where the leaf cannot be split so.
-    missing_left : int
-    n_left, sum_left : float
-        Rows of the left child, which the proposal then holds, and their response.
+    The proposal then holds the rows of the left child.
     """
     trees, leaves, proposal = chain.trees, chain.leaves, chain.proposal
     leaf = trees.nodes[tree, node, LEAF]
+    n_both = leaves.gram[leaf, leaf]
+    if n_both < 2 * prior.min_leaf or trees.nodes[tree, node, DEPTH] == MAX_DEPTH:
+        return Split(-1, -1, 0, 0.0, 0.0, 0.0)
+    if column < 0:
+        column = draw_column(rng, trees, chain.tally, design, prior, iteration)
     where = design.columns[column]
     low, high = open_cuts(trees, tree, node, column, int(design.n_cuts[where]))
     if low >= high:
-        return -1, 0, 0.0, 0.0
+        return Split(column, -1, 0, 0.0, 0.0, 0.0)
     cut = low + int(rng.random() * (high - low))
     missing_left = int(design.has_missing[where] and rng.random() < 0.5)
     n_left = rows_at_most(design.codes, where, leaves.masks, leaf, cut, missing_left, proposal.rows)
-    n_right = leaves.gram[leaf, leaf] - n_left
-    if n_left < prior.min_leaf or n_right < prior.min_leaf:
-        return -1, 0, 0.0, 0.0
+    if n_left < prior.min_leaf or n_both - n_left < prior.min_leaf:
+        return Split(column, -1, 0, 0.0, 0.0, 0.0)
     overlaps(leaves.masks, leaves.size[0], proposal.rows, proposal.shared)
-    return cut, missing_left, n_left, sum_over(chain.response.subset_sums, proposal.rows)
+    fitted_left = weighted_sum(proposal.shared, leaves.means, leaves.size[0])
+    sum_left = sum_over(chain.response.subset_sums, proposal.rows)
+    return Split(column, cut, missing_left, float(n_left), sum_left, fitted_left)
 
 
 @part
-def can_split(prior: PriorParameters, chain: Chain, tree: int, node: int) -> bool:
-    """Whether a leaf has the rows and the depth for a split."""
+def log_ratio_of(
+    prior: PriorParameters, chain: Chain, tree: int, node: int, split: Split, proposal: float
+) -> float:
+    """Log of the Metropolis-Hastings ratio of a drawn split, the weight of its column included."""
+    leaves = chain.leaves
     leaf = chain.trees.nodes[tree, node, LEAF]
-    n_rows = chain.leaves.gram[leaf, leaf]
-    return n_rows >= 2 * prior.min_leaf and chain.trees.nodes[tree, node, DEPTH] < MAX_DEPTH
+    residual_left = split.sum_left - (split.fitted_left - split.n_left * leaves.means[leaf])
+    log_ratio = log_split_ratio(
+        prior,
+        chain.response.real[PRECISION],
+        proposal,
+        chain.trees.nodes[tree, node, DEPTH],
+        split.n_left,
+        residual_left,
+        leaves.gram[leaf, leaf] - split.n_left,
+        residual_sum(leaves, leaf) - residual_left,
+    )
+    if chain.tally.columns[split.column, COUNT] == 0:
+        log_ratio += prior.column_log_weights[split.column]
+    return log_ratio
+
+
+@part
+def make_split(
+    prior: PriorParameters, chain: Chain, tree: int, node: int, split: Split, iteration: int
+) -> None:
+    """Split a leaf as drawn, and count it."""
+    split_leaf(
+        chain.trees, chain.leaves, chain.proposal, tree, node, split.column, split.cut,
+        split.missing_left, split.sum_left, split.fitted_left,
+    )  # fmt: skip
+    count_split(chain.tally, split.column, iteration, prior.burn)
 
 
 @part
@@ -148,39 +196,17 @@ def birth(
     u: float,
 ) -> None:
     """Propose to split a leaf, chosen by the uniform number ``u``."""
-    trees, leaves = chain.trees, chain.leaves
+    trees = chain.trees
     n_leaves = trees.splits[tree] + 1
     node = nth_leaf(trees, tree, int(u * n_leaves))
-    if not can_split(prior, chain, tree, node):
+    split = draw_split(rng, design, prior, chain, tree, node, -1, iteration)
+    if split.cut < 0:
         return
-    column = draw_column(rng, trees, chain.tally, design, prior, iteration)
-    cut, missing_left, n_left, sum_left = draw_split(rng, design, prior, chain, tree, node, column)
-    if cut < 0:
-        return
-    leaf = trees.nodes[tree, node, LEAF]
-    fitted_left = weighted_sum(chain.proposal.shared, leaves.means, leaves.size[0])
-    residual_left = sum_left - (fitted_left - n_left * leaves.means[leaf])
-
     # The parent stops being prunable when this leaf splits.
     replaces = node != 0 and is_prunable(trees, tree, trees.nodes[tree, node, PARENT])
-    log_ratio = log_split_ratio(
-        prior,
-        chain.response.real[PRECISION],
-        proposal_ratio(n_leaves, n_prunable(trees, tree) + 1 - replaces),
-        trees.nodes[tree, node, DEPTH],
-        n_left,
-        residual_left,
-        leaves.gram[leaf, leaf] - n_left,
-        residual_sum(leaves, leaf) - residual_left,
-    )
-    if chain.tally.columns[column, COUNT] == 0:
-        log_ratio += prior.column_log_weights[column]
-    if accepts(rng, log_ratio):
-        split_leaf(
-            trees, leaves, chain.proposal, tree, node, column, cut, missing_left, sum_left,
-            fitted_left,
-        )  # fmt: skip
-        count_split(chain.tally, column, iteration, prior.burn)
+    proposal = proposal_ratio(n_leaves, n_prunable(trees, tree) + 1 - replaces)
+    if accepts(rng, log_ratio_of(prior, chain, tree, node, split, proposal)):
+        make_split(prior, chain, tree, node, split, iteration)
 
 
 @part

@@ -16,21 +16,19 @@ import math
 import numpy as np
 
 from tvselect.jit import part
-from tvselect.trees.bits import weighted_sum
 from tvselect.trees.dirichlet import (
     chance_of_column,
-    count_split,
-    draw_column,
     uncount_split,
 )
 from tvselect.trees.leaves import residual_sum
 from tvselect.trees.moves import (
     accepts,
     birth,
-    can_split,
     death,
     draw_split,
+    log_ratio_of,
     log_split_ratio,
+    make_split,
     proposal_ratio,
 )
 from tvselect.trees.state import (
@@ -48,7 +46,7 @@ from tvselect.trees.state import (
     PriorParameters,
     Trees,
 )
-from tvselect.trees.structure import is_prunable, merge_leaves, nth_leaf, split_leaf
+from tvselect.trees.structure import is_prunable, merge_leaves, nth_leaf
 
 SIDES = 2.0
 
@@ -144,55 +142,6 @@ def pairs_after(trees: Trees, tree: int, node: int) -> int:
 
 
 @part
-def propose_split(
-    rng: np.random.Generator,
-    design: Design,
-    prior: PriorParameters,
-    chain: Chain,
-    tree: int,
-    node: int,
-    column: int,
-    proposal: float,
-    iteration: int,
-) -> float:
-    """Split a leaf on a column, or on one drawn from the prior for -1.
-
-    Returns
-    -------
-    float
-        The log ratio of the split, ``-inf`` where nothing was done.
-    """
-    trees, leaves, tally = chain.trees, chain.leaves, chain.tally
-    if not can_split(prior, chain, tree, node):
-        return -np.inf
-    if column < 0:
-        column = draw_column(rng, trees, tally, design, prior, iteration)
-    cut, missing_left, n_left, sum_left = draw_split(rng, design, prior, chain, tree, node, column)
-    if cut < 0:
-        return -np.inf
-    leaf = trees.nodes[tree, node, LEAF]
-    fitted_left = weighted_sum(chain.proposal.shared, leaves.means, leaves.size[0])
-    residual_left = sum_left - (fitted_left - n_left * leaves.means[leaf])
-    log_ratio = log_split_ratio(
-        prior,
-        chain.response.real[PRECISION],
-        proposal,
-        trees.nodes[tree, node, DEPTH],
-        n_left,
-        residual_left,
-        leaves.gram[leaf, leaf] - n_left,
-        residual_sum(leaves, leaf) - residual_left,
-    )
-    if tally.columns[column, COUNT] == 0:
-        log_ratio += prior.column_log_weights[column]
-    split_leaf(
-        trees, leaves, chain.proposal, tree, node, column, cut, missing_left, sum_left, fitted_left
-    )
-    count_split(tally, column, iteration, prior.burn)
-    return log_ratio
-
-
-@part
 def draw_pair(rng: np.random.Generator, prior: PriorParameters) -> tuple[int, int]:
     """One of the known pairs, or (-1, -1) for columns drawn from the prior: a coin decides."""
     n_known = prior.pairs.shape[0]
@@ -261,15 +210,20 @@ def pair_birth(
     node = nth_leaf(trees, tree, int(u * n_leaves))
     proposal = SIDES * proposal_ratio(n_leaves, pairs_after(trees, tree, node))
     column, below = draw_pair(rng, prior)
-    first = propose_split(rng, design, prior, chain, tree, node, column, 1.0, iteration)
-    if first == -np.inf:
+    first = draw_split(rng, design, prior, chain, tree, node, column, iteration)
+    if first.cut < 0:
         return
+    log_ratio = log_ratio_of(prior, chain, tree, node, first, 1.0)
+    make_split(prior, chain, tree, node, first, iteration)
     child = trees.nodes[tree, node, LEFT] + int(rng.random() * SIDES)
-    second = propose_split(rng, design, prior, chain, tree, child, below, proposal, iteration)
-    if second > -np.inf:
-        column, below = trees.nodes[tree, node, COLUMN], trees.nodes[tree, child, COLUMN]
-        extra = log_chance_of_pair(design, prior, chain, column, below, iteration)
-        if accepts(rng, first + second - extra):
+    second = draw_split(rng, design, prior, chain, tree, child, below, iteration)
+    if second.cut >= 0:
+        log_ratio += log_ratio_of(prior, chain, tree, child, second, proposal)
+        make_split(prior, chain, tree, child, second, iteration)
+        log_ratio -= log_chance_of_pair(
+            design, prior, chain, first.column, second.column, iteration
+        )
+        if accepts(rng, log_ratio):
             chain.tally.whole[ACCEPTED] -= 1
             return
         take_back(prior, chain, tree, child, iteration)
