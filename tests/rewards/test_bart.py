@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import inspect
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import cloudpickle
 import numpy as np
@@ -11,8 +12,9 @@ from scipy import stats
 from tvselect import BartReward
 from tvselect.inputs import read_outcome
 from tvselect.rewards import Data, bart_play
-from tvselect.rewards.bart import rows_seen
+from tvselect.rewards.bart_settings import rows_seen
 from tvselect.rewards.screening import marginal_evidence
+from tvselect.selectors.copies import draw_decoys
 from tvselect.trees import Prior, start_chain, working_response
 from tvselect.trees.state import COUNT
 from tvselect.trees.workspace import Workspace
@@ -263,8 +265,8 @@ def test_noise_alone_is_rarely_paid(n_columns):
     ("max_samples", "n_rows", "wanted"),
     [
         (None, 4000, 4000),
-        ("auto", 1000, 1000),
-        ("auto", 1001, 500),
+        ("auto", 2000, 2000),
+        ("auto", 2001, 2000),
         (300, 200, 200),
         (300, 400, 300),
         (0.5, 301, 150),
@@ -280,13 +282,64 @@ def test_a_rare_class_keeps_a_hundred_rows():
     rare = Data(X, read_outcome(np.arange(10_000) < 200, 10_000), ("x0",))
     assert rows_seen("auto", rare) == 5000
     even = Data(X, read_outcome(np.arange(10_000) < 5000, 10_000), ("x0",))
-    assert rows_seen("auto", even) == 500
+    assert rows_seen("auto", even) == 2000
 
 
 def test_a_play_sees_all_rows_of_a_batch():
-    data = data_of(2000, 4)
+    data = data_of(3000, 4)
     batch = Data(data.X, data.outcome, data.names, cuts=data.binned().cuts)
-    assert rows_seen("auto", batch) == 2000
+    assert rows_seen("auto", batch) == 3000
+
+
+def test_trees_grow_with_the_rows_of_a_batch():
+    data = data_of(3000, 4)
+    batch = Data(data.X, data.outcome, data.names, cuts=data.binned().cuts)
+    settled = BartReward(n_trees=20, min_splits=1.0).settled(batch)
+    assert (settled.n_trees, settled.min_splits, settled.max_samples) == (30, 1.5, 3000)
+    asked = BartReward(n_trees=20, max_samples=3000).settled(batch)
+    assert (asked.n_trees, asked.min_splits) == (20, 1.0)
+
+
+def test_beside_decoys_a_play_sees_more_rows_with_as_many_trees():
+    data = data_of(6000, 4)
+    decoys = draw_decoys("shuffled", data.X, 2, 0)
+    settled = BartReward.with_decoys().settled(replace(data, decoys=decoys))
+    assert (settled.n_trees, settled.max_samples) == (30, 5000)
+
+
+def test_settling_twice_changes_nothing():
+    data = data_of(3000, 4)
+    once = BartReward().settled(data)
+    assert repr(once.settled(data)) == repr(once)
+
+
+@pytest.mark.parametrize(
+    ("y", "wanted"),
+    [
+        (np.random.default_rng(0).normal(size=5000), "normal"),
+        (np.random.default_rng(0).standard_t(2, 300), "scores"),
+        (np.random.default_rng(0).poisson(0.2, 300), "scores"),
+        (np.arange(300) % 2, "normal"),
+    ],
+    ids=["normal", "t(2)", "counts", "classes"],
+)
+def test_noise_by_the_data(y, wanted):
+    data = Data(np.zeros((y.size, 1)), read_outcome(y, y.size), ("x0",))
+    assert BartReward().settled(data).noise == wanted
+    assert BartReward(noise="normal").settled(data).noise == "normal"
+
+
+def test_an_outlier_does_not_decide():
+    data = data_of()
+    y = data.outcome.values.copy()
+    y[y.argmax()] += 1e12
+    plays = [
+        BartReward(noise=noise).start(Data(data.X, read_outcome(values, y.size), data.names))
+        for noise, values in (("scores", data.outcome.values), ("auto", y))
+    ]
+    columns = np.arange(data.X.shape[1])
+    first, second = (play(columns, np.random.default_rng(1)) for play in plays)
+    np.testing.assert_array_equal(first, second)
 
 
 @pytest.mark.parametrize(
@@ -305,6 +358,7 @@ def test_a_play_sees_all_rows_of_a_batch():
         (dict(penalty=-1.0), ValueError),
         (dict(penalty="much"), TypeError),
         (dict(rule="first"), ValueError),
+        (dict(noise="t"), ValueError),
         (dict(max_samples="some"), ValueError),
         (dict(max_samples=8), ValueError),
         (dict(min_leaf=31), ValueError),

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from math import ceil
+from copy import copy
 from numbers import Integral, Real
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
 from tvselect.inputs.scalars import check_scalar
 from tvselect.rewards.bart_play import BartFeedback, Rules
+from tvselect.rewards.bart_settings import (
+    Noise,
+    growth_of_forest,
+    outcome_for,
+    rows_seen,
+    settle_noise,
+)
 from tvselect.rewards.base import Data, Reward
 from tvselect.rewards.screening import marginal_evidence
 from tvselect.trees import Prior, working_response
-
-ALL_ROWS, SOME_ROWS, RARE_ROWS = 1000, 500, 100
 
 
 class BartReward(Reward):
@@ -23,6 +28,7 @@ class BartReward(Reward):
     Parameters
     ----------
     n_trees : int, default=20
+        More for many rows, see ``max_samples``.
     n_iterations : int, default=1000
         Iterations of a play, M in the paper; more where ``proposals_per_column`` asks for it.
     n_burn : int, optional
@@ -33,7 +39,7 @@ class BartReward(Reward):
         "average" pays 1 for at least ``min_splits`` splits per forest on average after
         burn-in; "last" pays 1 when the last forest splits on the column.
     min_splits : float, default=1.0
-        Splits per forest from which on the average rule pays.
+        Splits per forest of ``n_trees`` trees from which on the average rule pays.
     proposals_per_column : float, default=12.0
         At least ``2 proposals_per_column q / n_trees`` iterations when ``q`` columns are
         played, so that each is proposed about that many times. 0 keeps ``n_iterations``,
@@ -60,12 +66,17 @@ class BartReward(Reward):
     latent_sweeps : int, default=5
         Two classes: iterations from one draw of the latent normals to the next. The draws take
         most of the time of a play, and the chain is as exact with fewer of them.
+    noise : {"auto", "normal", "scores"}, default="auto"
+        "normal" noise, or the outcome on normal "scores": quantiles of the normal law at its
+        ranks, of which no outlier can decide. "auto" takes the scores for a continuous outcome
+        with a value more than five robust standard deviations away from its median.
     max_samples : "auto", int, float or None, default="auto"
         Rows that a play sees, drawn afresh without replacement: a number, a share, None
-        for all. "auto" is all rows up to 1,000 and 500 beyond (more where one class is
-        rare, so that it has about 100 rows), and all rows of a batch of a stream. With
-        many more rows than that the trees fit too coarsely, and noise is paid for what
-        they leave over: take more trees when you take more rows.
+        for all. "auto" is all rows of a batch of a stream; of a table at most 5,000 rows in a
+        game with decoys and 2,000 without (more where one class is rare, so that it has about
+        100 rows). Without decoys it also takes more trees, in proportion to the rows beyond
+        2,000: too few trees fit many rows too coarsely, and noise is paid for what they
+        leave over.
     min_leaf, max_cuts : int, default=5, 100
 
     Examples
@@ -102,6 +113,7 @@ class BartReward(Reward):
         shadows: int = 30,
         pair_share: float = 0.2,
         latent_sweeps: int = 5,
+        noise: Noise = "auto",
         max_samples: Literal["auto"] | int | float | None = "auto",
         min_leaf: int = 5,
         max_cuts: int = 100,
@@ -119,6 +131,7 @@ class BartReward(Reward):
         self.shadows = shadows
         self.pair_share = pair_share
         self.latent_sweeps = latent_sweeps
+        self.noise = noise
         self.max_samples = max_samples
         self.min_leaf = min_leaf
         self.max_cuts = max_cuts
@@ -146,6 +159,7 @@ class BartReward(Reward):
             shadows=0,
             pair_share=0.0,
             latent_sweeps=1,
+            noise="normal",
             max_samples=None,
         )
 
@@ -163,8 +177,70 @@ class BartReward(Reward):
         """Rows of two smallest leaves."""
         return 2 * self.min_leaf
 
+    def settled(self, data: Data) -> Self:
+        """Itself with the rows, trees and noise that suit the data, in place of "auto"."""
+        self._check()
+        n_seen = rows_seen(self.max_samples, data)
+        if n_seen < self.min_rows:
+            raise ValueError(
+                f"a play sees {n_seen} rows, but a split needs two leaves of at least "
+                f"min_leaf={self.min_leaf} rows each"
+            )
+        growth = growth_of_forest(n_seen, data) if self.max_samples == "auto" else 1.0
+        noise = settle_noise(self.noise, data.outcome)
+        return copy(self).set_params(
+            n_trees=round(growth * self.n_trees),
+            min_splits=growth * self.min_splits,
+            noise=noise,
+            max_samples=n_seen,
+        )
+
     def start(self, data: Data) -> BartFeedback:
         """Bin the table once; every play then runs on column indices."""
+        return self.settled(data)._start(data)
+
+    def _start(self, data: Data) -> BartFeedback:
+        outcome = outcome_for(self.noise, data.outcome)
+        table = data.binned(self.max_cuts)
+        response = working_response(outcome)
+        n_candidates = data.n_candidates or table.n_columns
+        evidence = np.zeros(table.n_columns)
+        if self.screening and self.penalty > 0:
+            evidence = marginal_evidence(
+                table, outcome.values, n_candidates, data.starts, data.bulks
+            )
+        return BartFeedback(
+            table=table.design(np.empty(0, dtype=np.int64)),
+            response=response.values,
+            prior=self._prior.parameters(response, pairs=data.pairs),
+            precision=response.precision,
+            evidence=evidence,
+            rules=Rules(
+                n_candidates=n_candidates,
+                n_seen=rows_seen(self.max_samples, data),
+                last_forest=self.rule == "last",
+                n_trees=int(self.n_trees),
+                n_iterations=int(self.n_iterations),
+                n_burn=-1 if self.n_burn is None else int(self.n_burn),
+                proposals_per_column=float(self.proposals_per_column),
+                penalty=float(self.penalty),
+                shadows=int(self.shadows),
+                min_splits=float(self.min_splits),
+            ),
+        )
+
+    @property
+    def _prior(self) -> Prior:
+        return Prior(
+            n_trees=self.n_trees,
+            sparse=bool(self.sparse),
+            min_leaf=self.min_leaf,
+            theta_floor=self.theta_floor,
+            pair_share=self.pair_share,
+            latent_sweeps=self.latent_sweeps,
+        )
+
+    def _check(self) -> None:
         check_scalar(self.n_iterations, "n_iterations", Integral, min_val=1)
         if self.n_burn is not None:
             check_scalar(self.n_burn, "n_burn", Integral, min_val=0, max_val=self.n_iterations - 1)
@@ -177,65 +253,4 @@ class BartReward(Reward):
         check_scalar(self.min_splits, "min_splits", Real, min_val=0.0, include_boundaries="neither")
         if self.rule not in ("average", "last"):
             raise ValueError(f"rule must be 'average' or 'last', got {self.rule!r}")
-        prior = Prior(
-            n_trees=self.n_trees,
-            sparse=bool(self.sparse),
-            min_leaf=self.min_leaf,
-            theta_floor=self.theta_floor,
-            pair_share=self.pair_share,
-            latent_sweeps=self.latent_sweeps,
-        )
-        n_seen = rows_seen(self.max_samples, data)
-        if n_seen < self.min_rows:
-            raise ValueError(
-                f"a play sees {n_seen} rows, but a split needs two leaves of at least "
-                f"min_leaf={self.min_leaf} rows each"
-            )
-        table = data.binned(self.max_cuts)
-        response = working_response(data.outcome)
-        n_candidates = data.n_candidates or table.n_columns
-        evidence = np.zeros(table.n_columns)
-        if self.screening and self.penalty > 0:
-            evidence = marginal_evidence(
-                table, data.outcome.values, n_candidates, data.starts, data.bulks
-            )
-        return BartFeedback(
-            table=table.design(np.empty(0, dtype=np.int64)),
-            response=response.values,
-            prior=prior.parameters(response, pairs=data.pairs),
-            precision=response.precision,
-            evidence=evidence,
-            rules=Rules(
-                n_candidates=n_candidates,
-                n_seen=n_seen,
-                last_forest=self.rule == "last",
-                n_trees=int(self.n_trees),
-                n_iterations=int(self.n_iterations),
-                n_burn=-1 if self.n_burn is None else int(self.n_burn),
-                proposals_per_column=float(self.proposals_per_column),
-                penalty=float(self.penalty),
-                shadows=int(self.shadows),
-                min_splits=float(self.min_splits),
-            ),
-        )
-
-
-def rows_seen(max_samples: Literal["auto"] | int | float | None, data: Data) -> int:
-    """How many rows a play sees."""
-    n_rows = data.n_rows
-    if max_samples is None:
-        return n_rows
-    if isinstance(max_samples, str):
-        if max_samples != "auto":
-            raise ValueError(f"max_samples must be 'auto', a number or None, got {max_samples!r}")
-        if n_rows <= ALL_ROWS or data.is_batch:
-            return n_rows
-        share = data.outcome.values.mean() if data.outcome.family == "probit" else 0.5
-        return min(n_rows, max(SOME_ROWS, ceil(RARE_ROWS / min(share, 1.0 - share))))
-    if isinstance(max_samples, Integral):
-        check_scalar(max_samples, "max_samples", Integral, min_val=2)
-        return min(int(max_samples), n_rows)
-    check_scalar(
-        max_samples, "max_samples", Real, min_val=0.0, max_val=1.0, include_boundaries="right"
-    )
-    return max(2, round(float(max_samples) * n_rows))
+        _ = self._prior

@@ -152,6 +152,10 @@ class Reward(ABC):
         """Fewer rows are too few for a play."""
         return 2
 
+    def settled(self, data: Data) -> Self:
+        """Itself with settings that suit the data in place of "auto"."""
+        return self
+
     @abstractmethod
     def start(self, data: Data) -> Feedback:
         """Check the settings against the data and return the feedback of a play.

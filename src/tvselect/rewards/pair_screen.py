@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from tvselect.inputs import Outcome
+from tvselect.inputs.ranks import normal_scores
 from tvselect.rewards.screening import Bulk, bulk_of
 from tvselect.trees.prior import NO_PAIRS
 from tvselect.trees.workspace import MOST_PAIRS
@@ -66,7 +66,7 @@ def screen_pairs(X: NDArray[Any], outcome: Outcome) -> Pairs:
     halves, kept = _halves(X)
     if kept.size < 2:
         return none
-    scores = _normal_scores(outcome.values)
+    scores = _standard_scores(outcome.values)
     n_pairs = kept.size * (kept.size - 1) // 2
     needed = math.sqrt(2.0 * math.log(2.0 * n_pairs / FALSE_ALARM))
     found: list[tuple[float, int, int]] = []
@@ -124,9 +124,8 @@ def _halves(X: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     return np.concatenate(halves), np.concatenate(kept)
 
 
-def _normal_scores(y: NDArray[np.float64]) -> NDArray[np.float32]:
-    _, place, counts = np.unique(y, return_inverse=True, return_counts=True)
-    scores = ndtri((np.cumsum(counts) - 0.5 * counts) / y.size)[place]
+def _standard_scores(y: NDArray[np.float64]) -> NDArray[np.float32]:
+    scores = normal_scores(y)
     scores -= scores.mean()
     return (scores / max(float(scores.std()), 1e-12)).astype(np.float32)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tvselect.control.decoy_fdr import q_values
 from tvselect.inputs import Outcome
 from tvselect.inputs.outcome import Family
+from tvselect.rewards.bart_settings import outcome_for
 from tvselect.trees import BartRun, Prior, bin_table, run_bart
 
 MOST_FEATURES, MOST_PAIRS = 40, 20
@@ -33,7 +34,8 @@ class Interaction:
     names : (str, str)
     strength : float
         What their joint effect adds to the sum of both effects: its standard deviation, in
-        units of the outcome, or as a probability of the second class.
+        units of the outcome (of its normal scores where it has outliers), or as a probability
+        of the second class.
     q_value : float
         The smallest false discovery rate at which the pair is reported.
     """
@@ -107,6 +109,7 @@ def find_interactions(
     if not (is_enough and 2 <= features.size <= MOST_FEATURES):
         return ()
     pairs = Pairs(X, np.searchsorted(features, feature_of), rng)
+    outcome = outcome_for("auto", outcome)
     found = pairs.strengths(outcome.values, outcome.family)
     additive = pairs.additive_fit(outcome)
     without = [

@@ -154,6 +154,7 @@ class ThompsonFit(BanditFit):
         n_playing = layout.n_arms if columns.idle is None else int((~columns.idle).sum())
         is_wide = kind is not None and n_playing > LEADERS
         burn_in = plays_of_burn_in(self.burn_in, is_wide, heard=arm_pairs.ravel().tolist())
+        reward = reward.settled(data)
         feedback = reward.start(data)
         work = TableWork(feedback, columns)
         rule = StoppingRule(self.n_plays, self.patience, self.time_limit)

@@ -1,0 +1,84 @@
+"""What the BART reward settles by the data: the rows and trees of a play, and the noise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil
+from numbers import Integral, Real
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.inputs import Outcome
+from tvselect.inputs.ranks import normal_scores
+from tvselect.inputs.scalars import check_scalar
+from tvselect.rewards.base import Data
+from tvselect.rewards.screening import MAD_TO_SD
+
+MOST_ROWS, MOST_BESIDE_DECOYS, RARE_ROWS = 2000, 5000, 100
+FARTHEST = 5.0
+
+Noise = Literal["auto", "normal", "scores"]
+
+
+def rows_seen(max_samples: Literal["auto"] | int | float | None, data: Data) -> int:
+    """How many rows a play sees."""
+    n_rows = data.n_rows
+    if max_samples is None:
+        return n_rows
+    if isinstance(max_samples, str):
+        if max_samples != "auto":
+            raise ValueError(f"max_samples must be 'auto', a number or None, got {max_samples!r}")
+        if data.is_batch:
+            return n_rows
+        most = MOST_ROWS if data.decoys is None else MOST_BESIDE_DECOYS
+        share = data.outcome.values.mean() if data.outcome.family == "probit" else 0.5
+        return min(n_rows, max(most, ceil(RARE_ROWS / min(share, 1.0 - share))))
+    if isinstance(max_samples, Integral):
+        check_scalar(max_samples, "max_samples", Integral, min_val=2)
+        return min(int(max_samples), n_rows)
+    check_scalar(
+        max_samples, "max_samples", Real, min_val=0.0, max_val=1.0, include_boundaries="right"
+    )
+    return max(2, round(float(max_samples) * n_rows))
+
+
+def growth_of_forest(n_seen: int, data: Data) -> float:
+    """How many times the trees of a small play are needed for so many rows.
+
+    What trees leave over for want of leaves is paid to columns of noise, the sooner the more
+    rows there are, unless decoys are there to take it.
+    """
+    return 1.0 if data.decoys is not None else max(1.0, n_seen / MOST_ROWS)
+
+
+def settle_noise(noise: Noise, outcome: Outcome) -> Literal["normal", "scores"]:
+    """Normal noise, or normal scores for a continuous outcome with values far out."""
+    if noise not in ("auto", "normal", "scores"):
+        raise ValueError(f"noise must be 'auto', 'normal' or 'scores', got {noise!r}")
+    if outcome.family == "probit":
+        return "normal"
+    if noise == "auto":
+        return "scores" if has_outliers(outcome.values) else "normal"
+    return noise
+
+
+def outcome_for(noise: Noise, outcome: Outcome) -> Outcome:
+    """The outcome, on normal scores where the noise asks for them."""
+    if settle_noise(noise, outcome) == "normal":
+        return outcome
+    return replace(outcome, values=normal_scores(outcome.values))
+
+
+def has_outliers(y: NDArray[np.float64]) -> bool:
+    """Whether a value is more than five deviations, by the median ones, from the median.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> has_outliers(rng.normal(size=10_000)), has_outliers(rng.standard_t(2, 300))
+    (False, True)
+    """
+    away = np.abs(y - np.median(y))
+    return bool(away.max() > FARTHEST * MAD_TO_SD * np.median(away))
