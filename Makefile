@@ -9,8 +9,8 @@ PYTEST := $(RUN) -m pytest -n auto --dist worksteal -m "not long"
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-very-wide bench-rows bench-default bench-stream bench-online \
-	bench-importance bench-stability bench-cluster bench-imports bench-windows study-offline study-online study-online-table study-streams study-mail study-hiv battery battery-page choose-errors docs check-plays check-long check-mutations soak fuzz fuzz-million clean
+.PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-very-wide bench-rows bench-default bench-stream bench-online \
+	bench-importance bench-stability bench-cluster bench-imports bench-windows study-offline study-online study-online-table study-streams study-mail study-hiv study-madelon battery battery-page choose-errors docs check-plays check-long check-mutations soak fuzz fuzz-million clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -77,13 +77,16 @@ bench-errors: $(VENV)/.base  ## Time and memory with decoys and without, up to 1
 bench-pairs: $(VENV)/.base  ## Columns that matter only together, found and named, recorded; N=20
 	$(RUN) -m benchmarks.pairs -n $(or $(N),20)
 
+bench-classes: $(VENV)/.ipss  ## Two classes: errors next to DART and ipss, time, a rare class, an hour, recorded
+	$(RUN) -m benchmarks.two_classes
+
 bench-very-wide: $(VENV)/.base  ## 10,000,000 columns of two values from a file, 20 minutes, recorded
 	$(RUN) -m benchmarks.very_wide
 
-bench-rows: $(VENV)/.study  ## Many rows: plays that see a part of them, recorded
+bench-rows: $(VENV)/.study  ## Many rows: errors and time from 2,000 to 100,000, half an hour, recorded
 	$(RUN) -m benchmarks.many_rows
 
-bench-default: $(VENV)/.study  ## The experiment behind the default reward, 20 minutes, recorded
+bench-default: $(VENV)/.study  ## The experiment behind the default reward, half an hour, recorded
 	$(RUN) -m benchmarks.default_reward
 
 bench-stream: $(VENV)/.stream  ## 2,000,000 x 500 Parquet: memory, bytes, rows per second, recorded
@@ -124,6 +127,9 @@ study-mail: $(VENV)/.study  ## Direct mail with decoys, recorded; MAIL=charity_m
 
 study-hiv: $(VENV)/.study  ## HIV-1 resistance, positions found and validated, recorded; HIV=folder
 	$(RUN) -m benchmarks.hiv $(HIV)
+
+study-madelon: $(VENV)/.study  ## Madelon next to Boruta, 15 minutes, recorded; TVSELECT_DATA=folder
+	$(RUN) -m benchmarks.madelon
 
 # Real tables are looked for in TVSELECT_DATA, and left out where they are not.
 BATTERY := $(RUN) -m benchmarks.battery --rows $(or $(ROWS),rows/battery)

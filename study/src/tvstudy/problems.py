@@ -55,7 +55,10 @@ def _mutations() -> Any:
     return fetch_hiv("PI", download_if_missing=False).problem("APV").X
 
 
-REAL: dict[str, Callable[[], Any]] = {"planted: HIV": _mutations, "planted: Madelon": load_madelon}
+REAL: dict[str, Callable[[], Any]] = {
+    "planted: HIV": _mutations,
+    "planted: Madelon": lambda: load_madelon().X,
+}
 PROBLEMS: dict[str, Callable[..., Simulated]] = {
     **{
         f"null: {columns}, {outcome}": partial(simulate_null, columns, outcome)

@@ -1,0 +1,141 @@
+"""Two classes: errors next to DART and ipss, time next to a continuous outcome, a rare class.
+
+``make bench-classes`` prints the tables and records them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from functools import partial
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from benchmarks.records import heading, record
+from tvselect import StreamingThompsonSelector, ThompsonSelector
+from tvstudy.methods import ALL_METHODS
+from tvstudy.simulation import Simulated, simulate
+
+SETUPS = ("linear", "friedman-correlated", "forest", "liang")
+RIVALS = ("DART, 50 trees", "IPSS")
+FIRST_SEED = 800_000
+RARE = 0.01
+
+
+def cut(d: Simulated, share: float) -> Simulated:
+    """The same data set with two classes: whether the outcome is among the largest."""
+    return d._replace(y=(d.y > np.quantile(d.y, 1.0 - share)).astype(np.float64))
+
+
+def judge(selector: Any, d: Simulated) -> tuple[float, float, float]:
+    """Signals found, false columns, CPU seconds."""
+    with threadpool_limits(1):
+        started = time.process_time()
+        selector.fit(d.X, d.y)
+        seconds = time.process_time() - started
+    found = selector.get_support()
+    return (found & d.support).sum(), (found & ~d.support).sum(), seconds
+
+
+def compare(setup: str, seed: int, rivals: list[str]) -> list[tuple[float, float, float]]:
+    """The default on classes and on the outcome that was cut, then the rivals on classes."""
+    d = simulate(setup, 500, 1_000, random_state=FIRST_SEED + seed)
+    classes = cut(d, 0.5)
+    return [
+        judge(ThompsonSelector(n_jobs=1, random_state=seed), classes),
+        judge(ThompsonSelector(n_jobs=1, random_state=seed), d),
+        *(judge(ALL_METHODS[name](seed), classes) for name in rivals),
+    ]
+
+
+def rare(setup: str, seed: int) -> list[tuple[float, float, float]]:
+    """A class of 1 % of 20,000 rows: a table, a stream in ten rounds, and a longer stream."""
+    short, long = (
+        cut(simulate(setup, n, 50, random_state=FIRST_SEED + seed), RARE) for n in (20_000, 200_000)
+    )
+    stream = partial(StreamingThompsonSelector, batch_size=5_000, random_state=seed)
+    return [
+        judge(ThompsonSelector(n_jobs=1, random_state=seed), short),
+        judge(stream(n_rounds=10), short),
+        judge(stream(n_rounds=10, max_fdr=None), short),
+        judge(stream(n_rounds=1), long),
+    ]
+
+
+RARE_NAMES = [
+    "table of 20,000 rows",
+    "stream of 20,000 rows",
+    "the same, median rule",
+    "stream of 200,000 rows",
+]
+
+
+def lines_of(setup: str, names: list[str], results: Any) -> list[str]:
+    """Lines of a table: one for each method."""
+    lines = []
+    for name, (found, false, seconds) in zip(
+        names, np.array(results).transpose(1, 2, 0), strict=True
+    ):
+        hamming = false + 5 - found
+        error = hamming.std(ddof=1) / np.sqrt(hamming.size)
+        lines.append(
+            f"| {setup} | {name} | {hamming.mean():.2f} ± {error:.2f} | {found.mean():.2f} | "
+            f"{false.mean():.2f} | {seconds.mean():.1f} |"
+        )
+        print(lines[-1], flush=True)
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-n", type=int, default=10, help="data sets a row")
+    parser.add_argument("--rare", type=int, default=2, help="data sets with a rare class a row")
+    parser.add_argument("--rivals", nargs="*", choices=RIVALS, default=list(RIVALS))
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    head = [
+        "| set-up | method | Hamming distance | found of 5 | false | CPU seconds |",
+        "|---|---|---|---|---|---|",
+    ]
+    names = ["TVS (default)", "TVS, outcome not cut", *options.rivals]
+    lines = [
+        *heading("Two classes", "make bench-classes"),
+        "`ThompsonSelector()` as it comes (FDR 0.1). ± is a standard error.",
+        "",
+        f"## Cut at the median, n=500, p=1,000, {options.n} data sets a row",
+        "",
+        *head,
+    ]
+    ratios = []
+    with Parallel(n_jobs=options.jobs) as parallel:
+        for setup in SETUPS:
+            results = parallel(
+                delayed(compare)(setup, seed, options.rivals) for seed in range(options.n)
+            )
+            lines += lines_of(setup, names, results)
+            ratios.append([both[0][2] / both[1][2] for both in results])
+        lines += [
+            "",
+            "Time of two classes over that of the outcome not cut, same columns and seed: "
+            + ", ".join(
+                f"{setup} {np.mean(r):.2f}" for setup, r in zip(SETUPS, ratios, strict=True)
+            )
+            + f"; mean {np.mean(ratios):.2f}.",
+            "",
+            f"## A class of 1 % of the rows, p=50, {options.rare} data sets a row",
+            "",
+            "Streams in batches of 5,000 rows; 20,000 rows in ten rounds, 200,000 in one.",
+            "",
+            *head,
+        ]
+        for setup in SETUPS:
+            results = parallel(delayed(rare)(setup, seed) for seed in range(options.rare))
+            lines += lines_of(setup, RARE_NAMES, results)
+    record("two_classes.md", lines)
+
+
+if __name__ == "__main__":
+    main()
