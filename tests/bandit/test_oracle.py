@@ -129,21 +129,21 @@ def test_decoys_are_played_but_are_never_part_of_the_model():
 
 def test_arms_in_pairs_bring_their_decoys_and_decoys_decide_nothing():
     arms = Arms(8)
-    oracle = Oracle(n_candidates=4, in_pairs=True)
+    oracle = Oracle(n_candidates=4, with_decoys=True)
     played = [oracle.choose(arms, np.random.default_rng(seed)) for seed in range(50)]
     for chosen in played:
         candidates, decoys = np.split(chosen, 2)
         np.testing.assert_array_equal(decoys, candidates + 4)
         assert candidates.max() < 4
     assert np.unique(np.concatenate(played)).size == 8
-    two = Oracle(n_wanted=2, n_candidates=4, in_pairs=True)
+    two = Oracle(n_wanted=2, n_candidates=4, with_decoys=True)
     assert max(two.choose(arms, np.random.default_rng(seed)).size for seed in range(50)) == 4
 
 
 def test_a_pair_is_played_when_no_draw_reaches():
     """100 draws of arms that never reach; the largest draw of a candidate is played."""
     arms = Arms(4, 1.0, 1e6)
-    chosen = Oracle(n_candidates=2, in_pairs=True).choose(arms, np.random.default_rng(0))
+    chosen = Oracle(n_candidates=2, with_decoys=True).choose(arms, np.random.default_rng(0))
     assert chosen.tolist() in ([0, 2], [1, 3])
 
 
@@ -221,6 +221,6 @@ def test_pairs_have_no_effect_where_the_size_of_the_model_is_known(q):
 
 
 def test_partners_bring_their_decoys():
-    oracle = Oracle(n_candidates=3, in_pairs=True, pairs=as_pairs((2, 0)))
+    oracle = Oracle(n_candidates=3, with_decoys=True, pairs=as_pairs((2, 0)))
     chosen = oracle.choose(Arms(6), Scripted([0.1, 0.2, 0.9, 0.9, 0.9, 0.1]))
     assert chosen.tolist() == [0, 2, 3, 5]

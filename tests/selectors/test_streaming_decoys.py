@@ -106,11 +106,15 @@ def test_signals_are_proven_and_the_default_has_decoys():
     assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
     assert fitted.history_.evidence.max_fdr == 0.1
     assert fitted._stream.encoder.decoys == "knockoffs"
-    for settings in ({"max_fdr": None}, {"decoys": None}):
-        plain = StreamingThompsonSelector(PValueReward(), batch_size=100, **settings).fit(X, y)
-        assert plain.history_.evidence is None
-        assert plain.decoy_probabilities_.size == 0
-        assert_array_equal(plain.support_, plain.history_.passing())
+    plain = StreamingThompsonSelector(PValueReward(), batch_size=100, max_fdr=None).fit(X, y)
+    assert plain.history_.evidence is None
+    assert plain.decoy_probabilities_.size == 0
+    assert_array_equal(plain.support_, plain.history_.passing())
+
+
+def test_a_level_is_not_kept_without_decoys():
+    with pytest.raises(ValueError, match=r"max_fdr=0.1 cannot be kept without decoys"):
+        selector(decoys=None, max_fdr=0.1).fit(*make_data())
 
 
 def test_decoys_have_the_cost_and_the_prior_of_their_columns():

@@ -39,9 +39,9 @@ class Oracle:
         Known model size ``q*``: at most that many arms are played and selected.
     n_candidates : int or None
         Arms from this number on are decoys: played, but never part of the model.
-    in_pairs : bool
+    with_decoys : bool
         Whether every arm is played together with its decoy, which stands as many places
-        after the last candidate as the arm after the first; ``q*`` then counts pairs.
+        after the last candidate as the arm after the first; ``q*`` then counts it once.
     pairs : int32 array (pairs, 2)
         Arms that are heard together: where one of a pair is drawn, the other joins. Without
         effect where the size of the model is known.
@@ -49,16 +49,16 @@ class Oracle:
 
     n_wanted: int | None = None
     n_candidates: int | None = None
-    in_pairs: bool = False
+    with_decoys: bool = False
     pairs: NDArray[np.int32] = field(default_factory=lambda: NO_PAIRS)
 
     def choose(self, arms: Arms, rng: np.random.Generator) -> NDArray[np.int32]:
         """Arms whose draw reaches the threshold; of these the ``q*`` largest draws.
 
-        An empty choice is drawn again; after 100 of them the largest draws are played. In
-        pairs, the draws of decoys decide nothing.
+        An empty choice is drawn again; after 100 of them the largest draws are played. The
+        draws of decoys that come along decide nothing.
         """
-        n_free = self.n_candidates if self.in_pairs else None
+        n_free = self.n_candidates if self.with_decoys else None
         for _ in range(MOST_REDRAWS):
             quantiles = arms.draw(rng)
             chosen = arms.reaching(quantiles)

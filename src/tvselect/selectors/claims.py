@@ -44,7 +44,7 @@ class Claim:
     q_value: float
 
     def __str__(self) -> str:
-        return self.names[0] if len(self.names) == 1 else f"one of {', '.join(self.names)}"
+        return self.names[0] if len(self.names) == 1 else f"at least one of {', '.join(self.names)}"
 
 
 def find_claims(

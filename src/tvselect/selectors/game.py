@@ -112,7 +112,7 @@ def set_up_game(
     identity: Mapping[str, Any],
     n_workers: int = 1,
     discount: float = 1.0,
-    in_pairs: bool = False,
+    with_decoys: bool = False,
     journal: MemoryJournal | None = None,
     entropy: int | None = None,
     idle: NDArray[np.bool_] | None = None,
@@ -125,7 +125,7 @@ def set_up_game(
     ----------
     identity : mapping
         What else the plays depend on, the data above all.
-    in_pairs : bool, default=False
+    with_decoys : bool, default=False
         Whether every arm is played together with its decoy.
     journal : MemoryJournal, optional
         To go on with; a new one by default.
@@ -171,7 +171,7 @@ def set_up_game(
     )
     journal = MemoryJournal() if journal is None else journal
     stored = _begin(journal, header, settings)
-    oracle = Oracle(n_wanted, layout.n_candidates, in_pairs, pairs)
+    oracle = Oracle(n_wanted, layout.n_candidates, with_decoys, pairs)
     chains = Chains(
         ThompsonChain(
             Arms(layout.n_arms, *prior, c, discount, idle),

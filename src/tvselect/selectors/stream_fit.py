@@ -23,6 +23,7 @@ from tvselect.selectors.base import (
     warn_of_interrupt,
 )
 from tvselect.selectors.batches import BatchCursor, StreamScorer, StreamState, known_batches
+from tvselect.selectors.copies import kind_of_decoys
 from tvselect.selectors.encoding import StreamEncoder
 from tvselect.selectors.evidence import Ledger, too_few
 from tvselect.selectors.game import Game, progress_bar, set_up_game
@@ -133,7 +134,7 @@ class StreamFit(BanditFit):
             identity=identity,
             n_workers=n_workers,
             discount=1.0 if self.discount is None else float(self.discount),
-            in_pairs=kind is not None,
+            with_decoys=kind is not None,
         )
         encoder = StreamEncoder(names, source.categorical, decoys=kind, max_cuts=reward.max_cuts)
         stream = StreamState(reward, layout, encoder, outcomes, game.header.entropy)
@@ -150,7 +151,7 @@ class StreamFit(BanditFit):
 
     def _decoy_kind(self, source: Source) -> DecoyKind | None:
         """What decoys are made of."""
-        if self.max_fdr is None or self.decoys is None:
+        if self.max_fdr is None:
             return None
         if self.decoys != "auto":
             return self.decoys
@@ -223,11 +224,6 @@ class StreamFit(BanditFit):
         self._check_shared()
         if self.n_rounds is None and self.patience is None and self.time_limit is None:
             raise ValueError("n_rounds=None never ends: set patience or time_limit")
-        if self.decoys not in (None, "auto", "knockoffs", "shuffled"):
-            raise ValueError(
-                f"decoys must be 'auto', 'knockoffs', 'shuffled' or None, got {self.decoys!r}"
-            )
-        if self.max_fdr is not None:
-            check_share(self.max_fdr, "max_fdr", "neither")
+        kind_of_decoys(self.decoys, self.max_fdr)
         if self.discount is not None:
             check_share(self.discount, "discount", "right")

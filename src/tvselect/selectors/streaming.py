@@ -64,7 +64,7 @@ class StreamingThompsonSelector(StreamFit, BanditSelector):
         reads all numeric columns. "shuffled" are the columns with the rows of the batch
         shuffled: they are fair to columns that are independent of the signals, and see
         nothing of stand-ins. Text columns have shuffled decoys either way. "auto" is
-        knockoffs up to 2,000 numeric columns. None is ``max_fdr=None``.
+        knockoffs up to 2,000 numeric columns. None goes with ``max_fdr=None``.
     discount : float, optional
         In (0, 1]: what is left of an arm's earlier payoffs when it is played again. Below 1
         a variable whose role ends is dropped, and one that gains a role is found; the
