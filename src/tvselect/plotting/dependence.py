@@ -15,6 +15,7 @@ from scipy.special import ndtr
 
 from tvselect.inputs import Table, TextColumn
 from tvselect.inputs.outcome import Outcome
+from tvselect.inputs.outliers import pull_in
 from tvselect.jit import kernel
 from tvselect.plotting.effects import Cells, JointEffect
 from tvselect.selectors.encoding import one_hot
@@ -53,10 +54,15 @@ class DependenceForest:
     ----------
     table : Table
     outcome : Outcome
-        Of its rows.
+        Of its rows; outliers are pulled in.
     columns : sequence of int
         The first 60 of them are used.
     rng : numpy.random.Generator
+
+    Attributes
+    ----------
+    n_pulled_in : int
+        Outliers among the outcomes.
 
     Raises
     ------
@@ -86,9 +92,12 @@ class DependenceForest:
         self.names = [str(table.names[column]) for column in self.columns]
         self.encoded = [_encode(table, column) for column in self.columns]
         self.design = np.concatenate([column.values for column in self.encoded], axis=1)
+        values, self.n_pulled_in = outcome.values, 0
+        if outcome.family == "gaussian":
+            values, self.n_pulled_in = pull_in(values)
         self.run = run_bart(
             self.design,
-            outcome.values,
+            values,
             family=outcome.family,
             n_trees=N_TREES,
             n_iterations=N_ITERATIONS,

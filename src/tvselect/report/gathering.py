@@ -238,7 +238,10 @@ def _forest(
     except ValueError as error:
         return None, f"No model could be fitted to the rows at hand: {readable(error)}."
     more = f"; the first {MOST_SHOWN} are shown" if chosen.size > MOST_SHOWN else ""
-    return forest, f"By a model of the selected variables, on {table.n_rows:,} rows{more}."
+    note = f"By a model of the selected variables, on {table.n_rows:,} rows{more}."
+    if n := forest.n_pulled_in:
+        note += f" {n:,} outlier(s) count as five robust standard deviations from the median."
+    return forest, note
 
 
 def _lookalikes(

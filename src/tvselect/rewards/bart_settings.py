@@ -7,17 +7,13 @@ from math import ceil
 from numbers import Integral, Real
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tvselect.inputs import Outcome
+from tvselect.inputs.outliers import has_outliers
 from tvselect.inputs.ranks import normal_scores
 from tvselect.inputs.scalars import check_scalar
 from tvselect.rewards.base import Data
-from tvselect.rewards.screening import MAD_TO_SD
 
 MOST_ROWS, MOST_BESIDE_DECOYS, RARE_ROWS = 2000, 5000, 100
-FARTHEST = 5.0
 
 Noise = Literal["auto", "normal", "scores"]
 
@@ -69,16 +65,3 @@ def outcome_for(noise: Noise, outcome: Outcome) -> Outcome:
     if settle_noise(noise, outcome) == "normal":
         return outcome
     return replace(outcome, values=normal_scores(outcome.values))
-
-
-def has_outliers(y: NDArray[np.float64]) -> bool:
-    """Whether a value is more than five deviations, by the median ones, from the median.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> has_outliers(rng.normal(size=10_000)), has_outliers(rng.standard_t(2, 300))
-    (False, True)
-    """
-    away = np.abs(y - np.median(y))
-    return bool(away.max() > FARTHEST * MAD_TO_SD * np.median(away))

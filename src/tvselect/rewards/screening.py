@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
+from tvselect.inputs.outliers import MAD_TO_SD
 from tvselect.jit import kernel
 from tvselect.trees.bins import BinnedTable
 from tvselect.trees.cutting import MISSING
 
 SMALL = 1e-9
 MOST = 1.0 - 1e-12
-MAD_TO_SD = 1.4826
 
 
 class Bulk(NamedTuple):
