@@ -9,7 +9,7 @@ PYTEST := $(RUN) -m pytest -n auto --dist worksteal -m "not long"
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-very-wide bench-rows bench-default bench-stream bench-online \
+.PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-tails bench-very-wide bench-rows bench-default bench-stream bench-online \
 	bench-importance bench-stability bench-cluster bench-imports bench-windows study-offline study-online study-online-table study-streams study-mail study-hiv study-madelon battery battery-page choose-errors docs check-plays check-long check-mutations soak fuzz fuzz-million clean
 
 help:  ## List the targets
@@ -79,6 +79,9 @@ bench-pairs: $(VENV)/.base  ## Columns that matter only together, found and name
 
 bench-classes: $(VENV)/.ipss  ## Two classes: errors next to DART and ipss, time, a rare class, an hour, recorded
 	$(RUN) -m benchmarks.two_classes
+
+bench-tails: $(VENV)/.study  ## Heavy tails and an outlier, 10 minutes, recorded
+	$(RUN) -m benchmarks.heavy_tails
 
 bench-very-wide: $(VENV)/.base  ## 10,000,000 columns of two values from a file, 20 minutes, recorded
 	$(RUN) -m benchmarks.very_wide

@@ -1,8 +1,9 @@
-"""Which settings of the BART reward select best: the experiment behind the default.
+"""Which settings of the BART reward select best: the experiment behind the defaults.
 
-``make bench-default`` prints the table and records it. Every candidate differs from the reward of
-a game with decoys in what its name says. The data sets (seeds from 12,000 on) serve for this
-choice alone; what the documentation reports of the default comes from other seeds.
+``make bench-default`` prints two tables and records them: of games with decoys, and of games
+without, by the median rule. Every candidate differs from the default in what its name says. The
+data sets (seeds from 12,000 on) serve for this choice alone; what the documentation reports of
+the defaults comes from other seeds.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -21,25 +23,8 @@ from tvselect import BartReward, ThompsonSelector
 from tvstudy.problems import draw
 from tvstudy.simulation import Simulated
 
-CANDIDATES: dict[str, dict[str, object]] = {
-    "default": {},
-    "D=20": {"n_trees": 20},
-    "D=50": {"n_trees": 50},
-    "D=40, min_splits=2.5, penalty=1": {"n_trees": 40, "min_splits": 2.5, "penalty": 1.0},
-    "M=1,000": {"n_iterations": 1000},
-    "min_splits=1": {"min_splits": 1.0},
-    "min_splits=2.5": {"min_splits": 2.5},
-    "penalty=0.25": {"penalty": 0.25},
-    "penalty=1": {"penalty": 1.0},
-    "no screening": {"screening": False},
-    "no pairs": {"pair_share": 0.0},
-    "plain prior": {"sparse": False},
-    "24 proposals a column": {"proposals_per_column": 24.0},
-    "normal noise": {"noise": "normal"},
-    "normal scores": {"noise": "scores"},
-    "latents every iteration": {"latent_sweeps": 1},
-}
 FIRST_SEED = 12_000
+Settings = dict[str, object]
 
 
 def with_heavy_tails(setup: str, n_rows: int, n_columns: int, random_state: int) -> Simulated:
@@ -49,61 +34,138 @@ def with_heavy_tails(setup: str, n_rows: int, n_columns: int, random_state: int)
     return d._replace(y=d.f + (d.y - d.f).std() * noise)
 
 
-CELLS: dict[str, Callable[[int], Simulated]] = {
-    "linear, p=10,000": partial(draw, "linear", 300, 10_000),
-    "forest, p=1,000": partial(draw, "forest", 300, 1_000),
-    "liang, p=1,000": partial(draw, "liang", 300, 1_000),
-    "20 signals, p=1,000": partial(draw, "AR(0.5): 20 signals", 300, 1_000),
-    "bumps, n=250": partial(draw, "bumps", 250, 500),
-    "bumps, n=500": partial(draw, "bumps", 500, 500),
-    "bumps: classes, n=500": partial(draw, "bumps: classes", 500, 500),
-    "forest, t(2) noise": partial(with_heavy_tails, "forest", 300, 1_000),
+@dataclass(frozen=True)
+class Game:
+    """Candidates, the data sets they are compared on, and by what."""
+
+    title: str
+    page: str
+    measure: str
+    by_hamming: bool
+    reward: Callable[[], BartReward]
+    settings: Settings
+    candidates: dict[str, Settings]
+    cells: dict[str, Callable[[int], Simulated]]
+
+
+GAMES = {
+    "decoys": Game(
+        title="The default reward: what was compared",
+        page="default_reward.md",
+        measure="Share of the signals found (FDR 0.1)",
+        by_hamming=False,
+        reward=BartReward.with_decoys,
+        settings={},
+        candidates={
+            "default": {},
+            "D=20": {"n_trees": 20},
+            "D=50": {"n_trees": 50},
+            "D=40, min_splits=2.5, penalty=1": {"n_trees": 40, "min_splits": 2.5, "penalty": 1.0},
+            "M=1,000": {"n_iterations": 1000},
+            "min_splits=1": {"min_splits": 1.0},
+            "min_splits=2.5": {"min_splits": 2.5},
+            "penalty=0.25": {"penalty": 0.25},
+            "penalty=1": {"penalty": 1.0},
+            "no screening": {"screening": False},
+            "no pairs": {"pair_share": 0.0},
+            "plain prior": {"sparse": False},
+            "24 proposals a column": {"proposals_per_column": 24.0},
+            "normal noise": {"noise": "normal"},
+            "normal scores": {"noise": "scores"},
+            "latents every iteration": {"latent_sweeps": 1},
+        },
+        cells={
+            "linear, p=10,000": partial(draw, "linear", 300, 10_000),
+            "forest, p=1,000": partial(draw, "forest", 300, 1_000),
+            "liang, p=1,000": partial(draw, "liang", 300, 1_000),
+            "20 signals, p=1,000": partial(draw, "AR(0.5): 20 signals", 300, 1_000),
+            "bumps, n=250": partial(draw, "bumps", 250, 500),
+            "bumps, n=500": partial(draw, "bumps", 500, 500),
+            "bumps: classes, n=500": partial(draw, "bumps: classes", 500, 500),
+            "forest, t(2) noise": partial(with_heavy_tails, "forest", 300, 1_000),
+        },
+    ),
+    "median": Game(
+        title="The default reward without decoys: what was compared",
+        page="default_reward_median.md",
+        measure="Hamming distance (median rule, 300 plays)",
+        by_hamming=True,
+        reward=BartReward,
+        settings={"max_fdr": None, "n_plays": 300},
+        candidates={
+            "default": {},
+            "D=20, M=1,000, min_splits=1": {"n_trees": 20, "n_iterations": 1000, "min_splits": 1.0},
+            "D=40, M=500, min_splits=2": {"n_trees": 40, "n_iterations": 500, "min_splits": 2.0},
+            "D=40, M=500, min_splits=3": {"n_trees": 40, "n_iterations": 500, "min_splits": 3.0},
+            "D=30, M=500, min_splits=2": {"n_trees": 30, "n_iterations": 500, "min_splits": 2.0},
+            "no screening": {"screening": False},
+            "no penalty": {"penalty": 0.0},
+            "no shadows": {"shadows": 0},
+            "plain prior": {"sparse": False},
+        },
+        cells={
+            f"{setup}, p={p:,}": partial(draw, setup, 300, p)
+            for p in (1_000, 10_000)
+            for setup in ("linear", "friedman-correlated", "forest", "liang")
+        },
+    ),
 }
 
 
-def run(name: str, cell: str, seed: int) -> tuple[float, float, float]:
-    """Share of signals found, share of false ones among the selected, seconds."""
-    d = CELLS[cell](seed)
-    reward = BartReward.with_decoys().set_params(**CANDIDATES[name])
+def run(game: Game, name: str, cell: str, seed: int) -> tuple[float, float, float]:
+    """The measure, the share of false columns among the selected, CPU seconds."""
+    d = game.cells[cell](seed)
+    reward = game.reward().set_params(**game.candidates[name])
+    selector = ThompsonSelector(reward, n_jobs=1, random_state=seed, **game.settings)
     started = time.process_time()
-    selected = ThompsonSelector(reward, n_jobs=1, random_state=seed).fit(d.X, d.y).support_
+    selected = selector.fit(d.X, d.y).support_
     seconds = time.process_time() - started
     n_found, n_selected = (selected & d.support).sum(), selected.sum()
-    return n_found / d.support.sum(), 1.0 - n_found / n_selected if n_selected else 0.0, seconds
+    false = 1.0 - n_found / n_selected if n_selected else 0.0
+    share_found, hamming = n_found / d.support.sum(), (selected ^ d.support).sum()
+    return hamming if game.by_hamming else share_found, false, seconds
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("games", nargs="*", default=list(GAMES), help="decoys, median, or both")
     parser.add_argument("-n", type=int, default=4, help="data sets a cell")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--only", nargs="*", default=list(CANDIDATES))
     options = parser.parse_args()
-    seeds = range(FIRST_SEED, FIRST_SEED + options.n)
+    for name in options.games:
+        compare(GAMES[name], options.n, options.jobs)
+
+
+def compare(game: Game, n_sets: int, n_jobs: int) -> None:
+    """Run all candidates and record the table."""
+    seeds = range(FIRST_SEED, FIRST_SEED + n_sets)
     lines = [
-        *heading("The default reward: what was compared", "make bench-default"),
-        f"Share of the signals found (FDR 0.1), mean over {options.n} data sets a cell; n=300 "
-        "unless said. False: share of the selected columns, over all cells; s.e.: of the mean "
+        *heading(game.title, "make bench-default"),
+        f"{game.measure}, mean over {n_sets} data sets a cell; n=300 unless said. "
+        "False: share of the selected columns, over all cells; s.e.: of the mean "
         "over all cells; difference: from the default on the same data sets, with its s.e.",
         "",
-        f"| reward | {' | '.join(CELLS)} | mean | s.e. | difference | false | CPU seconds |",
-        "|---|" + "---|" * (len(CELLS) + 5),
+        f"| reward | {' | '.join(game.cells)} | mean | s.e. | difference | false | CPU seconds |",
+        "|---|" + "---|" * (len(game.cells) + 5),
     ]
     usual = None
-    with Parallel(n_jobs=options.jobs) as parallel:
-        for name in tqdm(options.only, unit=" rewards"):
-            results = parallel(delayed(run)(name, cell, seed) for cell in CELLS for seed in seeds)
-            found, false, seconds = np.moveaxis(
-                np.array(results).reshape(len(CELLS), options.n, 3), 2, 0
+    with Parallel(n_jobs=n_jobs) as parallel:
+        for name in tqdm(game.candidates, unit=" rewards"):
+            results = parallel(
+                delayed(run)(game, name, cell, seed) for cell in game.cells for seed in seeds
             )
-            usual = found if usual is None else usual
+            values, false, seconds = np.moveaxis(
+                np.array(results).reshape(len(game.cells), n_sets, 3), 2, 0
+            )
+            usual = values if usual is None else usual
             lines.append(
-                f"| {name} | {' | '.join(f'{share:.2f}' for share in found.mean(axis=1))} | "
-                f"{found.mean():.3f} | {error_of_mean(found):.3f} | "
-                f"{(found - usual).mean():+.3f} ± {error_of_mean(found - usual):.3f} | "
+                f"| {name} | {' | '.join(f'{mean:.2f}' for mean in values.mean(axis=1))} | "
+                f"{values.mean():.3f} | {error_of_mean(values):.3f} | "
+                f"{(values - usual).mean():+.3f} ± {error_of_mean(values - usual):.3f} | "
                 f"{false.mean():.2f} | {seconds.mean():.1f} |"
             )
             tqdm.write(lines[-1])
-    record("default_reward.md", lines)
+    record(game.page, lines)
 
 
 def error_of_mean(values: np.ndarray) -> float:

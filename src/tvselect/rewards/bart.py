@@ -27,9 +27,9 @@ class BartReward(Reward):
 
     Parameters
     ----------
-    n_trees : int, default=20
+    n_trees : int, default=40
         More for many rows, see ``max_samples``.
-    n_iterations : int, default=1000
+    n_iterations : int, default=500
         Iterations of a play, M in the paper; more where ``proposals_per_column`` asks for it.
     n_burn : int, optional
         Iterations that the average rule leaves out; half of all by default.
@@ -38,7 +38,7 @@ class BartReward(Reward):
     rule : {"average", "last"}, default="average"
         "average" pays 1 for at least ``min_splits`` splits per forest on average after
         burn-in; "last" pays 1 when the last forest splits on the column.
-    min_splits : float, default=1.0
+    min_splits : float, default=2.5
         Splits per forest of ``n_trees`` trees from which on the average rule pays.
     proposals_per_column : float, default=12.0
         At least ``2 proposals_per_column q / n_trees`` iterations when ``q`` columns are
@@ -100,12 +100,12 @@ class BartReward(Reward):
 
     def __init__(
         self,
-        n_trees: int = 20,
-        n_iterations: int = 1000,
+        n_trees: int = 40,
+        n_iterations: int = 500,
         n_burn: int | None = None,
         sparse: bool = True,
         rule: Literal["average", "last"] = "average",
-        min_splits: float = 1.0,
+        min_splits: float = 2.5,
         proposals_per_column: float = 12.0,
         theta_floor: float = 0.01,
         penalty: float = 1.0,
@@ -170,7 +170,7 @@ class BartReward(Reward):
         These keep noise out and count what comes through, so that the penalty can be half of
         what it has to be without them, and weaker signals are paid.
         """
-        return cls(n_trees=30, n_iterations=500, min_splits=1.5, penalty=0.5)
+        return cls(n_trees=30, min_splits=1.5, penalty=0.5)
 
     @property
     def min_rows(self) -> int:
