@@ -21,7 +21,7 @@ from tvstudy.runner import run_study
 VARIANTS: dict[str, dict[str, Any]] = {
     "default: 30 trees, penalty 0.5": {},
     "default, no burn-in": {"burn_in": 0},
-    "20 trees, penalty 1": {"reward": BartReward()},
+    "40 trees, penalty 1": {"reward": BartReward()},
     "50 trees, penalty 0.5": {
         "reward": BartReward(n_trees=50, n_iterations=500, penalty=0.5, min_splits=2.0)
     },

@@ -41,9 +41,9 @@ def main() -> None:
     ]
     rewards = {
         "sparse prior, average rule, M=1,000 (the paper's)": BartReward(
-            10, proposals_per_column=0.0, penalty=0.0, shadows=0
+            10, 1000, min_splits=1.0, proposals_per_column=0.0, penalty=0.0, shadows=0
         ),
-        "default: M at least 1,000": None,
+        "default: 40 trees, M at least 500": None,
     }
     for name, reward in rewards.items():
         for n_rounds, r_seconds in R_SECONDS.items():

@@ -20,11 +20,11 @@ class Counting(Reward):
         return feedback
 
 
-@pytest.mark.parametrize(("decoys", "n_candidates"), [(None, 12), ("knockoffs", 24)])
-def test_a_reward_of_a_batch_knows_how_many_columns_compete(decoys, n_candidates):
+@pytest.mark.parametrize(("max_fdr", "n_candidates"), [(None, 12), (0.1, 24)])
+def test_a_reward_of_a_batch_knows_how_many_columns_compete(max_fdr, n_candidates):
     X = np.random.default_rng(0).standard_normal((2000, 12))
     Counting.seen.clear()
-    StreamingThompsonSelector(Counting(), batch_size=200, decoys=decoys, random_state=0).fit(
+    StreamingThompsonSelector(Counting(), batch_size=200, max_fdr=max_fdr, random_state=0).fit(
         X, X[:, 0]
     )
     shown = {n for n, _ in Counting.seen}

@@ -21,6 +21,8 @@ from tvselect.rewards.base import Data, Reward
 from tvselect.rewards.screening import marginal_evidence
 from tvselect.trees import Prior, working_response
 
+TREES_A_SPLIT = 16
+
 
 class BartReward(Reward):
     """Pay 1 to a column on which the forest splits.
@@ -38,8 +40,9 @@ class BartReward(Reward):
     rule : {"average", "last"}, default="average"
         "average" pays 1 for at least ``min_splits`` splits per forest on average after
         burn-in; "last" pays 1 when the last forest splits on the column.
-    min_splits : float, default=2.5
-        Splits per forest of ``n_trees`` trees from which on the average rule pays.
+    min_splits : float, optional
+        Splits per forest of ``n_trees`` trees from which on the average rule pays; by default
+        one for every 16 trees.
     proposals_per_column : float, default=12.0
         At least ``2 proposals_per_column q / n_trees`` iterations when ``q`` columns are
         played, so that each is proposed about that many times. 0 keeps ``n_iterations``,
@@ -105,7 +108,7 @@ class BartReward(Reward):
         n_burn: int | None = None,
         sparse: bool = True,
         rule: Literal["average", "last"] = "average",
-        min_splits: float = 2.5,
+        min_splits: float | None = None,
         proposals_per_column: float = 12.0,
         theta_floor: float = 0.01,
         penalty: float = 1.0,
@@ -188,12 +191,11 @@ class BartReward(Reward):
             )
         growth = growth_of_forest(n_seen, data) if self.max_samples == "auto" else 1.0
         noise = settle_noise(self.noise, data.outcome)
-        return copy(self).set_params(
-            n_trees=round(growth * self.n_trees),
-            min_splits=growth * self.min_splits,
-            noise=noise,
-            max_samples=n_seen,
-        )
+        settled = copy(self)
+        settled.n_trees = round(growth * self.n_trees)
+        settled.min_splits = growth * self._enough_splits
+        settled.noise, settled.max_samples = noise, n_seen
+        return settled
 
     def start(self, data: Data) -> BartFeedback:
         """Bin the table once; every play then runs on column indices."""
@@ -225,9 +227,13 @@ class BartReward(Reward):
                 proposals_per_column=float(self.proposals_per_column),
                 penalty=float(self.penalty),
                 shadows=int(self.shadows),
-                min_splits=float(self.min_splits),
+                min_splits=float(self._enough_splits),
             ),
         )
+
+    @property
+    def _enough_splits(self) -> float:
+        return self.n_trees / TREES_A_SPLIT if self.min_splits is None else self.min_splits
 
     @property
     def _prior(self) -> Prior:
@@ -241,6 +247,7 @@ class BartReward(Reward):
         )
 
     def _check(self) -> None:
+        _ = self._prior
         check_scalar(self.n_iterations, "n_iterations", Integral, min_val=1)
         if self.n_burn is not None:
             check_scalar(self.n_burn, "n_burn", Integral, min_val=0, max_val=self.n_iterations - 1)
@@ -250,7 +257,8 @@ class BartReward(Reward):
         check_scalar(self.penalty, "penalty", Real, min_val=0.0, max_val=10.0)
         check_scalar(self.screening, "screening", (bool, np.bool_))
         check_scalar(self.shadows, "shadows", Integral, min_val=0, max_val=10_000)
-        check_scalar(self.min_splits, "min_splits", Real, min_val=0.0, include_boundaries="neither")
+        check_scalar(
+            self._enough_splits, "min_splits", Real, min_val=0.0, include_boundaries="neither"
+        )
         if self.rule not in ("average", "last"):
             raise ValueError(f"rule must be 'average' or 'last', got {self.rule!r}")
-        _ = self._prior
