@@ -292,11 +292,11 @@ def test_a_play_sees_all_rows_of_a_batch():
 
 
 def test_trees_grow_with_the_rows_of_a_batch():
-    data = data_of(3000, 4)
+    data = data_of(7500, 4)
     batch = Data(data.X, data.outcome, data.names, cuts=data.binned().cuts)
     settled = BartReward(n_trees=20, min_splits=1.0).settled(batch)
-    assert (settled.n_trees, settled.min_splits, settled.max_samples) == (30, 1.5, 3000)
-    asked = BartReward(n_trees=20, max_samples=3000).settled(batch)
+    assert (settled.n_trees, settled.min_splits, settled.max_samples) == (30, 1.5, 7500)
+    asked = BartReward(n_trees=20, max_samples=7500).settled(batch)
     assert (asked.n_trees, asked.min_splits) == (20, 1.25)
 
 

@@ -14,6 +14,7 @@ from tvselect.inputs.scalars import check_scalar
 from tvselect.rewards.base import Data
 
 MOST_ROWS, MOST_BESIDE_DECOYS, RARE_ROWS = 2000, 5000, 100
+ROWS_OF_A_FOREST = 5000
 
 Noise = Literal["auto", "normal", "scores"]
 
@@ -46,7 +47,7 @@ def growth_of_forest(n_seen: int, data: Data) -> float:
     What trees leave over for want of leaves is paid to columns of noise, the sooner the more
     rows there are, unless decoys are there to take it.
     """
-    return 1.0 if data.decoys is not None else max(1.0, n_seen / MOST_ROWS)
+    return 1.0 if data.decoys is not None else max(1.0, n_seen / ROWS_OF_A_FOREST)
 
 
 def settle_noise(noise: Noise, outcome: Outcome) -> Literal["normal", "scores"]:
