@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs.ranks import centred_ranks
+from tvselect.inputs.ranks import centred_ranks, centred_ranks_of_codes
 from tvselect.trees.bins import BinnedTable
 from tvselect.trees.cutting import MISSING
+
+Value = TypeVar("Value", np.uint8, np.float64)
 
 FEWEST_COLUMNS, MOST_COLUMNS = 20, 2000
 COMMON_SHARE = 0.05
@@ -84,15 +86,15 @@ class ShuffledColumns:
 
         Those of copies up to their exact spacing, where factors are mixed with shuffled rests.
         """
-        common, rest = self._parts(np.ascontiguousarray(X[:, columns].T, dtype=np.float64))
+        ranks = centred_ranks(np.ascontiguousarray(X[:, columns].T, dtype=np.float64))
+        common, rest = self._parts(ranks)
         yield common + rest
         yield from (common + rest[:, order] for order in self.orders)
 
     def _parts(
-        self, values: NDArray[np.float64]
+        self, ranks: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64] | float, NDArray[np.float64]]:
-        """What the ranks of columns owe to the factors, and the rest."""
-        ranks = centred_ranks(values)
+        """What ranks of columns owe to the factors, and the rest."""
         if self.factors.shape[1] == 0:
             return 0.0, ranks
         common = (ranks @ self.factors) @ self.factors.T
@@ -103,18 +105,26 @@ class ShuffledColumns:
     ) -> NDArray[np.uint8]:
         if self.factors.shape[1] == 0:
             return codes[:, order]
-        values = np.where(codes == MISSING, np.nan, codes.astype(np.float64))
-        return np.nan_to_num(self._shuffled(values, order), nan=MISSING).astype(np.uint8)
+        return self._reordered(codes, centred_ranks_of_codes(codes), codes == MISSING, order)
 
     def _shuffled(
         self, values: NDArray[np.float64], order: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Columns (columns, rows) of the same values, put in order by factors and shuffled rest."""
         if self.factors.shape[1] == 0:
             return values[:, order]
-        common, rest = self._parts(values)
-        rest[np.isnan(values)] = np.inf
-        shuffled = np.empty(values.shape)
+        return self._reordered(values, centred_ranks(values), np.isnan(values), order)
+
+    def _reordered(
+        self,
+        values: NDArray[Value],
+        ranks: NDArray[np.float64],
+        is_missing: NDArray[np.bool_],
+        order: NDArray[np.int64],
+    ) -> NDArray[Value]:
+        """Columns (columns, rows) of the same values, put in order by factors and shuffled rest."""
+        common, rest = self._parts(ranks)
+        rest[is_missing] = np.inf
+        shuffled = np.empty_like(values)
         places = np.argsort(common + rest[:, order], axis=1)
         np.put_along_axis(shuffled, places, np.sort(values, axis=1), axis=1)
         return shuffled

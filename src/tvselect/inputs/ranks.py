@@ -10,6 +10,8 @@ from scipy.special import ndtri
 
 from tvselect.jit import kernel
 
+N_CODES = 256
+
 
 def normal_scores(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Quantiles of the normal law at the ranks of some numbers; equal ones share theirs.
@@ -39,6 +41,51 @@ def centred_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     ranks = np.empty(values.shape)
     rank_columns(values, order, ranks)
     return ranks
+
+
+def centred_ranks_of_codes(codes: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """:func:`centred_ranks` of columns of codes, of which the largest byte is missing.
+
+    Counting takes the place of sorting.
+
+    Examples
+    --------
+    >>> centred_ranks_of_codes(np.array([[3, 9, 9, 255]], dtype=np.uint8)).round(2)
+    array([[-0.82,  0.41,  0.41,  0.  ]])
+    """
+    ranks = np.empty(codes.shape)
+    rank_codes(
+        np.ascontiguousarray(codes), np.empty(N_CODES, dtype=np.int64), np.empty(N_CODES), ranks
+    )
+    return ranks
+
+
+@kernel
+def rank_codes(
+    codes: NDArray[np.uint8],
+    counts: NDArray[np.int64],
+    rank_of: NDArray[np.float64],
+    ranks: NDArray[np.float64],
+) -> None:
+    """Ranks of columns of codes; equal ones share the mean of their ranks."""
+    missing = counts.shape[0] - 1
+    for j in range(codes.shape[0]):
+        counts[:] = 0
+        for i in range(codes.shape[1]):
+            counts[codes[j, i]] += 1
+        n_present = codes.shape[1] - counts[missing]
+        squares = 0.0
+        first = 0
+        for code in range(missing):
+            last = first + counts[code]
+            rank_of[code] = 0.5 * (first + last - n_present)
+            squares += counts[code] * rank_of[code] * rank_of[code]
+            first = last
+        rank_of[missing] = 0.0
+        for i in range(codes.shape[1]):
+            ranks[j, i] = rank_of[codes[j, i]]
+            if squares > 0.0:
+                ranks[j, i] /= math.sqrt(squares)
 
 
 @kernel
