@@ -2,9 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tvselect.inputs import read_outcome, read_table
 from tvselect.inputs.outliers import has_outliers, pull_in
-from tvselect.plotting.dependence import DependenceForest
 
 
 def test_values_far_out_are_pulled_in_where_they_are_few():
@@ -26,13 +24,3 @@ def test_a_mass_at_one_value_is_no_reason_to_flatten_the_rest():
     y = np.zeros(200)
     y[:20] = np.arange(20.0)
     assert pull_in(y)[0] is y
-
-
-def test_curves_are_of_the_size_of_most_values():
-    rng = np.random.default_rng(0)
-    X = rng.random((300, 2))
-    y = 5 * X[:, 1] + rng.normal(0, 0.1, 300)
-    y[7] = 1e12
-    forest = DependenceForest(read_table(X), read_outcome(y, 300), [0, 1], rng)
-    assert forest.n_pulled_in == 1
-    assert np.ptp(forest.curves(1).mean(axis=0)) < 10
