@@ -10,7 +10,7 @@ INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compil
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-tails bench-very-wide bench-rows bench-default bench-stream bench-online \
-	bench-importance bench-stability bench-cluster bench-imports bench-windows study-offline study-online study-online-table study-streams study-mail study-hiv study-madelon battery battery-page choose-errors docs check-plays check-long check-mutations soak fuzz fuzz-million clean
+	bench-importance bench-stability bench-cluster bench-imports bench-windows study-offline study-online study-online-table study-cells study-streams study-mail study-hiv study-madelon battery battery-page choose-errors docs check-plays check-long check-mutations soak fuzz fuzz-million clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -122,6 +122,9 @@ study-online: $(VENV)/.study  ## The same on streams, hours, resumable, recorded
 study-online-table: $(VENV)/.study  ## The paper's online table, recorded
 	$(RUN) -m benchmarks.online_table
 
+study-cells: $(VENV)/.study  ## TVS alone on the cells of both studies, an hour, resumable, recorded; ROWS=folder
+	$(RUN) -m benchmarks.cells --rows $(or $(ROWS),rows/cells)
+
 study-streams: $(VENV)/.study  ## Errors of streams at every batch, recorded; an hour. STREAMS=200
 	$(RUN) -m tvstudy.streams_battery docs/results/streams_errors.md --streams $(or $(STREAMS),200)
 
@@ -138,7 +141,7 @@ study-madelon: $(VENV)/.study  ## Madelon next to Boruta, 15 minutes, recorded; 
 BATTERY := $(RUN) -m benchmarks.battery --rows $(or $(ROWS),rows/battery)
 
 battery: $(VENV)/.ipss  ## False selections, with ipss, days, resumable, recorded; PART=nulls METHODS=TVS-FDR N=20
-	$(BATTERY) $(if $(PART),--part $(PART)) --method $(METHODS) -n $(N) --jobs $(or $(JOBS),2)
+	$(BATTERY) $(if $(PART),--part $(PART)) $(if $(SETUP),--setup "$(SETUP)") --method $(METHODS) -n $(N) --jobs $(or $(JOBS),2)
 
 battery-page: $(VENV)/.ipss  ## Its page from the rows that are there; ROWS=folder
 	$(BATTERY) --only-page

@@ -108,6 +108,7 @@ def main() -> None:
     parser.add_argument("--part", choices=("nulls", "signals"), help="both by default")
     parser.add_argument("--method", nargs="*", choices=tuple(CONTROLLED), default=[])
     parser.add_argument("-n", nargs="*", default=[], help="data sets: 20, or IPSS=5 TVS-FDR=20")
+    parser.add_argument("--setup", default="", help="only those that begin with this: bumps")
     parser.add_argument("--columns", type=int, nargs="*", default=[], help="only these widths")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--time-limit", type=float, help="seconds per selection")
@@ -121,6 +122,7 @@ def main() -> None:
         for cell in BATTERY
         if cell.setup not in absent
         and options.part in (None, cell.part)
+        and cell.setup.startswith(options.setup)
         and (not options.columns or cell.n_columns in options.columns)
     ]
     methods = options.method or list(CONTROLLED)
