@@ -220,14 +220,11 @@ def _order_of(y: Any) -> NDArray[Any] | None:
     """The labels of an ordered category that are there, in their order; None for anything else."""
     if isinstance(y, np.ndarray) or not nw.dependencies.is_into_series(y):
         return None
-    series = nw.from_native(y, series_only=True)
-    is_ordered = isinstance(series.dtype, nw.Enum) or bool(
-        getattr(getattr(y, "dtype", None), "ordered", False)
-    )
-    if not is_ordered:
+    dtype, series = getattr(y, "dtype", None), nw.from_native(y, series_only=True)
+    if not (isinstance(series.dtype, nw.Enum) or getattr(dtype, "ordered", False)):
         return None
     there = set(series.unique().to_list())
-    return np.array([label for label in series.cat.get_categories().to_list() if label in there])
+    return np.array([label for label in dtype.categories if label in there])
 
 
 def _listed(levels: NDArray[Any]) -> str:

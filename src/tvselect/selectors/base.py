@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -13,15 +13,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tvselect.bandit.stopping import InterruptWarning, StopReason
+from tvselect.inputs import Outcome
 from tvselect.inputs.scalars import check_scalar
+from tvselect.inputs.weights import check_weights, repeated_rows, take_rows
 from tvselect.rewards import BartReward, FunctionReward, Reward
 from tvselect.selectors.findings import to_frame
 from tvselect.selectors.game import Game
+
+REWARDS = {"lasso": "LassoReward", "importance": "ImportanceReward", "pvalue": "PValueReward"}
+WEIGHT_KEY = 2**32 - 6
 
 
 class BanditFit(ABC):
     """A fit whose answer is read off chains of Thompson sampling; does without scikit-learn."""
 
+    is_stream = False
     reward: Any
     n_chains: int
     family: Any
@@ -108,11 +114,55 @@ class BanditFit(ABC):
             )
 
 
-def as_reward(reward: Reward | Callable[..., ArrayLike] | None, has_decoys: bool = False) -> Reward:
-    """The reward that a setting stands for."""
-    if reward is None:
+def as_reward(
+    reward: Reward | Callable[..., ArrayLike] | str | None, has_decoys: bool = False
+) -> Reward:
+    """The reward that a setting stands for: a rule, its name, or a function; None is "bart"."""
+    if reward is None or reward == "bart":
         return BartReward.with_decoys() if has_decoys else BartReward()
+    if isinstance(reward, str):
+        from tvselect import rewards
+
+        if reward not in REWARDS:
+            known = ", ".join(map(repr, ("bart", *REWARDS)))
+            raise ValueError(
+                f"reward must be a Reward, a function or one of {known}; got {reward!r}"
+            )
+        found: Reward = getattr(rewards, REWARDS[reward])()
+        return found
     return reward if isinstance(reward, Reward) else FunctionReward(reward)
+
+
+def weighted(
+    X: Any, y: Any, fit_params: Mapping[str, ArrayLike | None], reward: Reward, seed: int
+) -> tuple[Any, Any, ArrayLike | None]:
+    """Rows repeated by their weights; the weights themselves, where the reward uses these."""
+    if unknown := set(fit_params) - {"sample_weight"}:
+        raise TypeError(f"fit got an unexpected argument {min(unknown)!r}")
+    weights = fit_params.get("sample_weight")
+    if weights is None or reward.takes_weights:
+        return X, y, weights
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(WEIGHT_KEY,)))
+    rows = repeated_rows(check_weights(weights, len(y)), rng)
+    if rows.size < 2:
+        raise ValueError("sample_weight leaves fewer than two rows")
+    return take_rows(X, rows), take_rows(y, rows), None
+
+
+def warn_of_guess(outcome: Outcome, stacklevel: int) -> None:
+    """Say which family was taken, where the numbers do not tell."""
+    if outcome.is_guess:
+        taken, other = (
+            (f"codes of {len(outcome.classes)} classes", "'ordinal' or 'gaussian'")
+            if outcome.classes is not None
+            else ("counts", "'gaussian'")
+        )
+        warnings.warn(
+            f"y holds whole numbers, taken for {taken}: family={outcome.family!r}. Say so to "
+            f"silence this warning, or family={other} for numbers of another kind",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )
 
 
 def warn_of_interrupt(reason: StopReason | None, stacklevel: int) -> None:

@@ -26,8 +26,8 @@ class ThompsonSelector(ThompsonFit, BanditSelector):
 
     Parameters
     ----------
-    reward : Reward, callable or None
-        What a played variable is paid; None is ``BartReward.with_decoys()``, and
+    reward : Reward, callable, "bart", "lasso", "importance", "pvalue" or None
+        What a played variable is paid; None is "bart", ``BartReward.with_decoys()``, and
         ``BartReward()`` in a game without decoys. A callable
         ``(X, y, rng) -> values in [0, 1]`` sees the played columns.
     n_plays : int, default=500

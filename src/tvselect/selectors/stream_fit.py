@@ -37,6 +37,7 @@ MOST_KNOCKOFFS = 2000
 class StreamFit(BanditFit):
     """A fit to the batches of a stream; see :class:`tvselect.StreamingThompsonSelector`."""
 
+    is_stream = True
     batch_size: int
     n_rounds: int | None
     cost: Any

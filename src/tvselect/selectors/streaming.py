@@ -17,7 +17,7 @@ from tvselect.inputs import OutcomeReader
 from tvselect.inputs.outcome import AskedFamily
 from tvselect.rewards import Reward
 from tvselect.runners import open_runner
-from tvselect.selectors.base import as_reward
+from tvselect.selectors.base import as_reward, warn_of_guess, weighted
 from tvselect.selectors.features import is_frame
 from tvselect.selectors.layout import Groups
 from tvselect.selectors.stream_fit import StreamFit
@@ -37,8 +37,8 @@ class StreamingThompsonSelector(StreamFit, BanditSelector):
 
     Parameters
     ----------
-    reward : Reward, callable or None
-        What a played variable is paid; None is ``BartReward()``. A callable
+    reward : Reward, callable, "bart", "lasso", "importance", "pvalue" or None
+        What a played variable is paid; None is "bart", ``BartReward()``. A callable
         ``(X, y, rng) -> values in [0, 1]`` sees the played columns of the batch.
     batch_size : int, default=1000
         Rows of a batch.
@@ -148,7 +148,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
 
     def __init__(
         self,
-        reward: Reward | Callable[..., ArrayLike] | None = None,
+        reward: Reward | Callable[..., ArrayLike] | str | None = None,
         *,
         batch_size: int = 1000,
         n_rounds: int | None = 1,
@@ -193,24 +193,29 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         self.journal = journal
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> StreamingThompsonSelector:
+    def fit(self, X: Any, y: Any, **fit_params: ArrayLike | None) -> StreamingThompsonSelector:
         """Play the game on a table in memory, batch after batch.
 
         Parameters
         ----------
         X : array-like or data frame (rows, columns)
         y : array-like
+        **fit_params
+            ``sample_weight`` (array-like): a row of weight 2 counts as two rows.
 
         Returns
         -------
         StreamingThompsonSelector
             Itself, fitted.
         """
+        X, y = self._weighted(X, y, fit_params)
         source = self._array_source(X, y, reset=True)
         outcomes = OutcomeReader(self.family)
         # All of y is here to decide with: its first batch may have fewer values than the whole.
         whole = source.whole()
-        outcomes.read(whole.target(), whole.n_rows)
+        outcome = outcomes.read(whole.target(), whole.n_rows)
+        if outcome is not None:
+            warn_of_guess(outcome, stacklevel=3)
         return self._play_source(source, outcomes)
 
     def fit_source(
@@ -238,7 +243,9 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         self.feature_names_in_ = np.array(opened.names, dtype=object)
         return self._play_source(opened, OutcomeReader(self.family))
 
-    def partial_fit(self, X: Any, y: Any) -> StreamingThompsonSelector:
+    def partial_fit(
+        self, X: Any, y: Any, **fit_params: ArrayLike | None
+    ) -> StreamingThompsonSelector:
         """Play once on a batch of any size, and go on from all earlier ones.
 
         With a journal that holds plays already, the first call goes on from these: hand in
@@ -248,12 +255,15 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         ----------
         X : array-like or data frame (rows, columns)
         y : array-like
+        **fit_params
+            ``sample_weight`` (array-like): a row of weight 2 counts as two rows.
 
         Returns
         -------
         StreamingThompsonSelector
             Itself, fitted.
         """
+        X, y = self._weighted(X, y, fit_params)
         is_new = not hasattr(self, "_game")
         source = self._array_source(X, y, reset=is_new)
         batch, reward = source.whole(), as_reward(self.reward)
@@ -285,6 +295,19 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
             raise
         self._read_off(StopReason.BATCHES, None)
         return self
+
+    def _weighted(self, X: Any, y: Any, fit_params: dict[str, ArrayLike | None]) -> tuple[Any, Any]:
+        """Rows repeated by their weights; batches of equal weights are rounded differently."""
+        if not fit_params:
+            return X, y
+        seed = getattr(self, "n_plays_", 0)
+        X, y, left = weighted(X, y, fit_params, as_reward(self.reward), seed)
+        if left is not None:
+            raise ValueError(
+                f"{type(as_reward(self.reward)).__name__} takes no sample_weight on a stream; "
+                "take BartReward"
+            )
+        return X, y
 
     def _array_source(self, X: Any, y: Any, *, reset: bool) -> ArraySource:
         self._refuse_no_target(y)

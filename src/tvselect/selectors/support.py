@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,22 @@ class SupportSelector(TransformerMixin):  # type: ignore[misc]
 
 class BanditSelector(BanditFit, SupportSelector, BaseEstimator):  # type: ignore[misc]
     """A fit as a scikit-learn selector."""
+
+    def set_params(self, **params: Any) -> Self:
+        """Change settings, also those of the reward that is played by default.
+
+        Examples
+        --------
+        >>> from tvselect import ThompsonSelector
+        >>> ThompsonSelector().set_params(reward__n_trees=50).reward.n_trees
+        50
+        """
+        of_reward = any(name.startswith("reward__") for name in params)
+        reward = params.get("reward", self.reward)
+        if of_reward and (reward is None or isinstance(reward, str)):
+            has_decoys = params.get("max_fdr", self.max_fdr) is not None and not self.is_stream
+            params = {"reward": as_reward(reward, has_decoys), **params}
+        return super().set_params(**params)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -16,15 +15,22 @@ from tvselect.bandit import engine
 from tvselect.bandit.burn_in import BurnIn
 from tvselect.bandit.oracle import MEDIAN_MODEL_COST, NO_PAIRS
 from tvselect.bandit.stopping import StoppingRule
-from tvselect.inputs import Outcome, read_outcome
+from tvselect.inputs import read_outcome
 from tvselect.inputs.finite import refuse_nonfinite
 from tvselect.inputs.outcome import AskedFamily
 from tvselect.inputs.scalars import check_scalar
+from tvselect.inputs.weights import check_weights
 from tvselect.rewards import Data, Reward
 from tvselect.rewards.base import start_reward
 from tvselect.rewards.pair_screen import screen_pairs
 from tvselect.runners import Runner, opened
-from tvselect.selectors.base import BanditFit, as_reward, warn_of_interrupt
+from tvselect.selectors.base import (
+    BanditFit,
+    as_reward,
+    warn_of_guess,
+    warn_of_interrupt,
+    weighted,
+)
 from tvselect.selectors.claims import find_claims
 from tvselect.selectors.copies import (
     check_decoys,
@@ -56,7 +62,7 @@ class ThompsonFit(BanditFit):
 
     def __init__(
         self,
-        reward: Reward | Callable[..., ArrayLike] | None = None,
+        reward: Reward | Callable[..., ArrayLike] | str | None = None,
         *,
         n_plays: int = 500,
         burn_in: int | Literal["auto"] = "auto",
@@ -113,8 +119,9 @@ class ThompsonFit(BanditFit):
             Numbers, labels of classes, grades, counts, or survival times as a structured array
             of event and time.
         **fit_params
-            ``sample_weight`` (array-like), only for rewards that use weights: a keyword
-            of its own would promise scikit-learn that every reward does.
+            ``sample_weight`` (array-like): a row of weight 2 counts as two rows. Where a reward
+            has no use for weights the rows are repeated, see
+            :func:`tvselect.inputs.weights.repeated_rows`.
 
         Returns
         -------
@@ -130,15 +137,19 @@ class ThompsonFit(BanditFit):
     def _fit(self, X: Any, y: Any, fit_params: dict[str, ArrayLike | None], runner: Runner) -> Self:
         kind = kind_of_decoys(self.decoys, self.max_fdr)
         reward = as_reward(self.reward, kind is not None)
+        kept = getattr(self, "history_", None) if self.warm_start else None
+        journal = None if kept is None else kept.journal
+        seed = seed_of_run(self, journal)
+        X, y, weights = weighted(X, y, fit_params, reward, seed)
         features = self._features(X, reward)
         n_rows = features.X.shape[0]
         outcome = read_outcome(y, n_rows, family=self.family)
-        warn_of_guess(outcome)
+        warn_of_guess(outcome, stacklevel=3)
         data = Data(
             features.X,
             outcome,
             features.column_names,
-            self._weights(fit_params, reward, n_rows),
+            None if weights is None else check_weights(weights, n_rows),
         )
         layout = lay_out_arms(
             features.names,
@@ -149,9 +160,6 @@ class ThompsonFit(BanditFit):
         identity = {"data": identity_of(data), "family": data.outcome.family, "copies": kind}
         columns = layout.columns(features.feature_of)
         data, arm_pairs = with_pairs(data, columns, reward)
-        kept = getattr(self, "history_", None) if self.warm_start else None
-        journal = None if kept is None else kept.journal
-        seed = seed_of_run(self, journal)
         self.decoy_test_, decoys = None, None
         if kind is not None:
             decoys = draw_decoys(kind, data.X, layout.n_copies, seed)
@@ -230,42 +238,6 @@ class ThompsonFit(BanditFit):
         self.n_features_in_ = X.n_columns
         self.feature_names_in_ = np.array(X.names, dtype=object)
         return read_features(X)
-
-    def _weights(
-        self, fit_params: dict[str, ArrayLike | None], reward: Reward, n_rows: int
-    ) -> NDArray[np.float64] | None:
-        if unknown := set(fit_params) - {"sample_weight"}:
-            raise TypeError(f"fit got an unexpected argument {min(unknown)!r}")
-        sample_weight = fit_params.get("sample_weight")
-        if sample_weight is None:
-            return None
-        if not reward.takes_weights:
-            raise ValueError(
-                f"{type(reward).__name__} does not use sample_weight; leave it out or take a "
-                "reward that does, such as LassoReward"
-            )
-        weights = np.asarray(sample_weight, dtype=np.float64)
-        if weights.shape != (n_rows,):
-            raise ValueError(f"sample_weight has shape {weights.shape}, X has {n_rows} rows")
-        if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
-            raise ValueError("sample_weight must be finite, not negative and not all zero")
-        return weights
-
-
-def warn_of_guess(outcome: Outcome) -> None:
-    """Say which family was taken, where the numbers do not tell."""
-    if outcome.is_guess:
-        taken, other = (
-            (f"codes of {len(outcome.classes)} classes", "'ordinal' or 'gaussian'")
-            if outcome.classes is not None
-            else ("counts", "'gaussian'")
-        )
-        warnings.warn(
-            f"y holds whole numbers, taken for {taken}: family={outcome.family!r}. Say so to "
-            f"silence this warning, or family={other} for numbers of another kind",
-            UserWarning,
-            stacklevel=4,
-        )
 
 
 def keep_selected(data: Data, features: Features, support: NDArray[np.bool_]) -> SelectedData:

@@ -1,0 +1,58 @@
+"""Weights of rows: a row of weight 2 counts as two rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def check_weights(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+    """Weights as floats, one for each row.
+
+    Raises
+    ------
+    ValueError
+        For another number of them, and for negative, missing or infinite ones.
+    """
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_rows,):
+        raise ValueError(f"sample_weight has shape {weights.shape}, X has {n_rows} rows")
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+        raise ValueError("sample_weight must be finite, not negative and not all zero")
+    return weights
+
+
+def repeated_rows(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
+    """The rows that weights stand for, each as often as its weight says.
+
+    Whole numbers are taken at their word. Others are scaled so that as many rows come out as
+    have a positive weight, and rounded up or down at random, such that each is right on average.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tvselect.inputs.weights import repeated_rows
+    >>> repeated_rows(np.array([2.0, 0.0, 1.0]), np.random.default_rng(0))
+    array([0, 0, 2])
+    """
+    counts = weights
+    if not np.array_equal(weights, np.floor(weights)):
+        scaled = weights * (np.count_nonzero(weights) / weights.sum())
+        order = rng.permutation(weights.size)
+        ends = np.floor(np.cumsum(scaled[order]) + rng.random())
+        counts = np.empty(weights.size)
+        counts[order] = np.diff(ends, prepend=0.0)
+    return np.repeat(np.arange(weights.size), counts.astype(np.int64))
+
+
+def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
+    """Some rows of a table or outcome of any kind."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if hasattr(X, "take") and type(X).__module__.startswith("pyarrow"):
+        return X.take(rows)
+    if hasattr(X, "shape") or type(X).__module__.startswith("polars"):
+        return X[rows]
+    return [X[row] for row in rows.tolist()]
