@@ -220,7 +220,8 @@ def _order_of(y: Any) -> NDArray[Any] | None:
     """The labels of an ordered category that are there, in their order; None for anything else."""
     if isinstance(y, np.ndarray) or not nw.dependencies.is_into_series(y):
         return None
-    dtype, series = getattr(y, "dtype", None), nw.from_native(y, series_only=True)
+    dtype: Any = getattr(y, "dtype", None)
+    series = nw.from_native(y, series_only=True)
     if not (isinstance(series.dtype, nw.Enum) or getattr(dtype, "ordered", False)):
         return None
     there = set(series.unique().to_list())
