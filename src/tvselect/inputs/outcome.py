@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tvselect.inputs.errors import InputError
 from tvselect.inputs.frames import labels_of
 from tvselect.inputs.kinds import kind_of
-from tvselect.inputs.values import as_array, is_null, is_text
+from tvselect.inputs.values import as_array, is_null, is_text, not_one_column
 
 Family = Literal["gaussian", "probit"]
 FAMILIES = ("auto", "gaussian", "probit")
@@ -210,7 +210,7 @@ def one_column(y: Any, what: str = "y") -> NDArray[Any]:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
-        raise ValueError(f"{what} must be a single column, got shape {values.shape}")
+        raise not_one_column(what, y, values.shape)
     if values.dtype.kind in "cmM":
         raise TypeError(f"{what} holds {values.dtype}; it must hold numbers or two labels")
     return values

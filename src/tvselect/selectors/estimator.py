@@ -9,6 +9,8 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from tvselect.inputs import Numbered, Table
+from tvselect.inputs.sparse import SparseColumns, is_sparse
+from tvselect.inputs.table import as_given
 from tvselect.selectors.features import Features, is_frame, read_features
 from tvselect.selectors.support import BanditSelector
 from tvselect.selectors.thompson import ThompsonFit
@@ -137,6 +139,7 @@ class ThompsonSelector(ThompsonFit, BanditSelector):
 
     def _as_numbers(self, X: Any) -> Features:
         checks: dict[str, Any] = {"ensure_all_finite": False, "ensure_min_samples": 2}
+        X = as_given(X)
         if is_frame(X):
             if isinstance(X, Table):
                 features = super()._as_numbers(X)
@@ -145,7 +148,9 @@ class ThompsonSelector(ThompsonFit, BanditSelector):
                 features = read_features(X)
             check_array(features.X, input_name="X", **checks)
             return features
-        X = validate_data(self, X, **checks)
+        X = validate_data(self, X, accept_sparse="csc", **checks)
+        if is_sparse(X):
+            X = SparseColumns(X)
         names = getattr(self, "feature_names_in_", None)
         return Features(
             X,

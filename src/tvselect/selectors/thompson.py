@@ -150,7 +150,7 @@ class ThompsonFit(BanditFit):
         if kind is not None:
             decoys = draw_decoys(kind, data.X, layout.n_copies, seed)
             data, columns = let_play(data, columns, decoys)
-            self.decoy_test_ = check_decoys(decoys, data.X, seed)
+            self.decoy_test_ = check_decoys(decoys, features.X, seed)
         n_playing = layout.n_arms if columns.idle is None else int((~columns.idle).sum())
         is_wide = kind is not None and n_playing > LEADERS
         burn_in = plays_of_burn_in(self.burn_in, is_wide, heard=arm_pairs.ravel().tolist())
@@ -252,7 +252,7 @@ def keep_selected(data: Data, features: Features, support: NDArray[np.bool_]) ->
         of_selected = of_selected[:0]
     rows = np.unique(np.linspace(0, data.n_rows - 1, min(data.n_rows, MOST_ROWS), dtype=np.intp))
     return SelectedData(
-        np.array(data.X[np.ix_(rows, of_selected)], dtype=np.float64),
+        np.array(features.X[np.ix_(rows, of_selected)], dtype=np.float64),
         features.feature_of[of_selected],
         replace(data.outcome, values=data.outcome.values[rows]),
     )
