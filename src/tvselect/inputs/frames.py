@@ -25,7 +25,6 @@ class Frame:
     Attributes
     ----------
     fields : tuple of Field
-        Dates are numbers: days since 1970-01-01.
     n_rows : int
     """
 
@@ -34,17 +33,14 @@ class Frame:
         self._is_pandas = frame.implementation.is_pandas()
         self._is_arrow = frame.implementation.is_pyarrow()
         self.n_rows = frame.shape[0]
-        fields = fields_of(map(str, frame.columns), self._dtypes())
-        types = np.array([field.type for field in fields], dtype=object)
+        self.fields = fields_of(map(str, frame.columns), self._dtypes())
+        types = np.array([field.type for field in self.fields], dtype=object)
         self._single = types == "Float32"
-        self._dates = np.array([field.kind == "date" for field in fields], dtype=np.bool_)
+        self._dates = np.array([field.kind == "date" for field in self.fields], dtype=np.bool_)
         self._one_by_one = np.isin(types, OBJECTS) | self._dates
-        self.fields = tuple(
-            field._replace(kind="number") if field.kind == "date" else field for field in fields
-        )
 
     def numbers(self, columns: Columns, rows: Rows) -> NDArray[np.floating[Any]]:
-        """Columns of numbers at some rows: float32 if all are, else float64."""
+        """Columns of numbers or dates at some rows: float32 if all are, else float64."""
         singly = self._one_by_one[columns]
         if not singly.any():
             with np.errstate(invalid="ignore"):  # a signalling NaN is a missing value

@@ -134,6 +134,7 @@ class ThompsonFit(BanditFit):
             features.column_names,
             self._weights(fit_params, reward, n_rows),
         )
+        self._warn_of_doubts(data)
         layout = lay_out_arms(
             features.names,
             self.groups,
@@ -223,6 +224,9 @@ class ThompsonFit(BanditFit):
         self.n_features_in_ = X.n_columns
         self.feature_names_in_ = np.array(X.names, dtype=object)
         return read_features(X)
+
+    def _warn_of_doubts(self, data: Data) -> None:
+        """What may spoil the selection; the command line has said so before."""
 
     def _weights(
         self, fit_params: dict[str, ArrayLike | None], reward: Reward, n_rows: int
