@@ -196,7 +196,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
 
         Parameters
         ----------
-        X : array-like or data frame (rows, columns)
+        X : array-like, sparse matrix or data frame (rows, columns)
         y : array-like
 
         Returns
@@ -244,7 +244,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
 
         Parameters
         ----------
-        X : array-like or data frame (rows, columns)
+        X : array-like, sparse matrix or data frame (rows, columns)
         y : array-like
 
         Returns

@@ -103,8 +103,8 @@ class ThompsonFit(BanditFit):
 
         Parameters
         ----------
-        X : array-like or data frame (rows, columns)
-            Numbers, and in data frames text or categories; missing values where the
+        X : array-like, sparse matrix or data frame (rows, columns)
+            Numbers, and in data frames text, categories or dates; missing values where the
             reward can take them.
         y : array-like
             Continuous outcome or two classes of any label type.
