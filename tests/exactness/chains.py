@@ -6,6 +6,7 @@ import numba
 import numpy as np
 from scipy import stats
 
+from tests.exactness.outcomes import has_noise, n_forests, start_cuts
 from tests.exactness.simulate import Setting
 from tvselect.trees import Prior, Response, Sampler, start_chain
 from tvselect.trees.bits import in_bit_order
@@ -28,13 +29,13 @@ without_counts = numba.njit(nogil=True, error_model="numpy", _nrt=False)
 
 
 def prior_of(setting: Setting, family: str = "gaussian") -> Prior:
-    spread = 3.0 if family == "probit" else 0.5
+    spread = 0.5 if has_noise(family) else 3.0
     return Prior(
         n_trees=setting.n_trees,
         min_leaf=setting.min_leaf,
         base=setting.base,
         power=setting.power,
-        k=spread / (setting.leaf_sd * np.sqrt(setting.n_trees)),
+        k=spread / (setting.leaf_sd * np.sqrt(setting.n_trees / n_forests(family))),
         noise_df=setting.noise_df,
         sparse=setting.sparse,
         pair_share=setting.pair_share,
@@ -42,21 +43,24 @@ def prior_of(setting: Setting, family: str = "gaussian") -> Prior:
     )
 
 
-def start(setting, values, *, rng, n_iterations, sigma=None, family="gaussian", offset=0.0):
+def start(setting, observed, *, rng, n_iterations, sigma=None, family="gaussian"):
     """A chain whose first iteration is already under the full prior, with ample room.
 
-    ``values`` are the outcomes (probit: +1 / -1), taken as they are.
+    ``observed`` are the outcomes, taken as they are, or what is known of them (2, rows).
     """
+    cuts = start_cuts(family)
     prior = prior_of(setting, family)
+    n_rows = setting.table.n_rows
     quantile = stats.chi2.ppf(1 - prior.noise_quantile, prior.noise_df)
     response = Response(
         family=family,
-        values=in_bit_order(np.asarray(values, dtype=float)),
-        n_rows=setting.table.n_rows,
+        observed=np.stack([in_bit_order(row) for row in np.broadcast_to(observed, (2, n_rows))]),
+        n_rows=n_rows,
         center=0.0,
         scale=1.0,
         noise_scale=float(np.sqrt(setting.noise_sum / quantile)),
-        offset=offset,
+        cuts=cuts,
+        cut_steps=np.full(cuts.size, 0.6),
     )
     chain = start_chain(
         setting.table,

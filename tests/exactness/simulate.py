@@ -266,6 +266,18 @@ def forest_at(codes, forest):
     )
 
 
+def forests_at(codes, forest, n_forests):
+    """The sum of the trees, or (classes, rows) where tree ``t`` is one of class ``t % n``."""
+    if n_forests == 1:
+        return forest_at(codes, forest)
+    return np.array(
+        [
+            forest_at(codes, Forest(0, *(part[k::n_forests] for part in forest[1:])))
+            for k in range(n_forests)
+        ]
+    )
+
+
 def prior_statistics(rng, setting, n_draws):
     """Splits, greatest depth, place of theta, splits by column: one row per draw."""
     n_columns = setting.table.n_columns

@@ -10,13 +10,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import log_ndtr
 
 from tests.exactness.chains import start
+from tests.exactness.outcomes import (
+    draw_cuts,
+    has_noise,
+    log_likelihood,
+    n_forests,
+    observe,
+)
 from tests.exactness.simulate import (
     Forest,
     draw_sigma,
-    forest_at,
+    forests_at,
     make_setting,
     simulate_forests,
     theta_grid,
@@ -41,22 +47,32 @@ CASES = {
         "probit",
         dict(sparse=True, min_leaf=2, latent_sweeps=3),
     ),
+    "bounds, plain": ("survival", dict(sparse=False, min_leaf=2)),
+    "bounds, sparse, latents every third iteration": (
+        "survival",
+        dict(sparse=True, min_leaf=2, latent_sweeps=3),
+    ),
+    "grades, plain": ("ordinal", dict(sparse=False, min_leaf=2)),
+    "grades, sparse, latents every third iteration": (
+        "ordinal",
+        dict(sparse=True, min_leaf=2, latent_sweeps=3),
+    ),
+    "classes, plain": ("classes", dict(sparse=False, min_leaf=2, n_trees=3)),
+    "classes, sparse, latents every third iteration": (
+        "classes",
+        dict(sparse=True, min_leaf=2, n_trees=6, latent_sweeps=3),
+    ),
 }
-OFFSET = 0.3
 
 
-def log_likelihood(family, y, fit, sigma):
-    """Up to a constant."""
-    if family == "probit":
-        return log_ndtr(y * (OFFSET + fit)).sum()
-    return -0.5 * np.sum(((y - fit) / sigma) ** 2) - y.size * np.log(sigma)
-
-
-def quantities(family, sparse, y, fit, sigma, theta_index, n_splits):
-    """f(x0), splits, log-likelihood, then sigma and theta where they are random."""
-    values = [fit[0], n_splits, log_likelihood(family, y, fit, sigma)]
-    if family == "gaussian":
+def quantities(family, sparse, observed, fit, sigma, cuts, theta_index, n_splits):
+    """f(x0), splits, log-likelihood, then sigma, cut points and theta where they are random."""
+    likelihood = log_likelihood(family, observed, fit, sigma, cuts)
+    values = [fit.flat[0], n_splits, likelihood]
+    if has_noise(family):
         values.append(sigma)
+    if family == "ordinal":
+        values += cuts.tolist()
     if sparse:
         values.append(theta_index)
     return values
@@ -66,21 +82,15 @@ def one_replicate(setting, family, seed, thin):
     """Ranks of the true quantities, ties broken at random."""
     rng = np.random.default_rng(seed)
     forest = Forest(*(array[0] for array in simulate_forests(rng, setting, 1)))
-    truth = forest_at(setting.codes, forest)
+    truth = forests_at(setting.codes, forest, n_forests(family))
     n_splits = int(
         sum(np.sum(c[:n] >= 0) for c, n in zip(forest.columns, forest.sizes, strict=True))
     )
-    n_rows, sparse = setting.table.n_rows, setting.sparse
-    if family == "probit":
-        sigma = 1.0
-        y = np.where(OFFSET + truth + rng.standard_normal(n_rows) > 0, 1.0, -1.0)
-    else:
-        sigma = draw_sigma(rng, setting)
-        y = truth + sigma * rng.standard_normal(n_rows)
-    true = quantities(family, sparse, y, truth, sigma, forest.theta_index, n_splits)
-    chain = start(
-        setting, y, rng=rng, n_iterations=(N_RANKS + 10) * thin, family=family, offset=OFFSET
-    )
+    sparse = setting.sparse
+    sigma, cuts = draw_sigma(rng, setting), draw_cuts(rng, family)
+    observed = observe(rng, family, truth, sigma, cuts)
+    true = quantities(family, sparse, observed, truth, sigma, cuts, forest.theta_index, n_splits)
+    chain = start(setting, observed, rng=rng, n_iterations=(N_RANKS + 10) * thin, family=family)
     chain.advance(10 * thin)
     draws = []
     grid = theta_grid(setting.table.n_columns)
@@ -91,9 +101,10 @@ def one_replicate(setting, family, seed, thin):
             quantities(
                 family,
                 sparse,
-                y,
-                chain.fitted(),
+                observed,
+                chain.fitted().reshape(truth.shape),
                 chain.trace.precision[last] ** -0.5,
+                chain.chain.response.cuts[: cuts.size].copy(),
                 np.searchsorted(grid, 0.999999 * chain.trace.theta[last]),
                 chain.trace.n_splits[last],
             )
@@ -107,7 +118,7 @@ def one_replicate(setting, family, seed, thin):
 def p_values(case, n_replicates, thin):
     sizes = dict(n_rows=24, n_columns=3, n_values=4, n_trees=2, seed=1)
     family, settings = CASES[case]
-    setting = make_setting(**sizes, **settings)
+    setting = make_setting(**{**sizes, **settings})
     seeds = np.random.SeedSequence(20).spawn(n_replicates)
     ranks = np.array([one_replicate(setting, family, seed, thin) for seed in seeds])
     bins = [np.bincount(r // 4, minlength=16) for r in ranks.T]

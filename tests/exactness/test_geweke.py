@@ -12,23 +12,37 @@ import numpy as np
 import pytest
 
 from tests.exactness.chains import start, without_counts
+from tests.exactness.outcomes import CENSORED_AT, FAMILIES, OFFSET, has_noise, n_forests
 from tests.exactness.simulate import make_setting, simulate_forests
-from tvselect.trees.bits import overlaps, rows_at_most, sum_over, weighted_sum
+from tvselect.trees.bits import (
+    bit_place,
+    in_bit_order,
+    overlaps,
+    rows_at_most,
+    sum_over,
+    weighted_sum,
+)
 from tvselect.trees.dirichlet import count_split, draw_concentration
 from tvselect.trees.gibbs import run
+from tvselect.trees.latents import draw_latents, forest_at_rows
 from tvselect.trees.leaves import draw_leaf_means, set_leaf_mean
 from tvselect.trees.noise import draw_precision, use_response
 from tvselect.trees.pair_moves import move
-from tvselect.trees.probit import draw_latents, forest_at_rows
 from tvselect.trees.state import (
+    BOUNDS,
+    CLASSES,
     CONCENTRATION,
     COUNT,
     DEPTH,
+    GRADES,
     LEAF,
     LEFT,
+    LEVEL,
+    LOWER,
     N_DONE,
     N_SPLITS,
     PRECISION,
+    UPPER,
 )
 from tvselect.trees.structure import merge_leaves, nth_prunable, split_leaf
 
@@ -43,7 +57,7 @@ KERNELS = {
     "latents": LATENTS,
     "whole iteration": SWEEP,
 }
-N_FUNCTIONS = 9
+N_FUNCTIONS = 10
 
 
 @without_counts
@@ -90,17 +104,54 @@ def plant(design, prior, chain, tree, columns, cuts, missing_left, means, size, 
 
 
 @without_counts
-def fresh_data(rng, prior, chain, mask, fit):
-    """Data given the parameters: outcomes, or latents and their classes."""
+def fresh_data(rng, design, prior, chain, mask, fit):
+    """Data given the parameters: outcomes, or latents and what is seen of them."""
     _, leaves, _, response, proposal = chain
     forest_at_rows(leaves, fit)
-    sd = 1.0 if prior.probit else response.real[PRECISION] ** -0.5
+    sd = response.real[PRECISION] ** -0.5
     for i in range(fit.shape[0]):
         if mask[i]:
-            response.values[i] = fit[i] + sd * rng.standard_normal()
-            if prior.probit:
-                response.classes[i] = 1.0 if prior.offset + response.values[i] > 0.0 else -1.0
+            value = fit[i] + sd * rng.standard_normal()
+            response.values[i] = value
+            if prior.latent == BOUNDS and prior.free_noise:
+                see_times(response.observed, i, value)
+            elif prior.latent == BOUNDS:
+                response.observed[LOWER, i] = -OFFSET if value > -OFFSET else -np.inf
+                response.observed[UPPER, i] = np.inf if value > -OFFSET else -OFFSET
+            elif prior.latent == GRADES:
+                level = 0
+                while level < prior.cuts.shape[0] and value > response.cuts[level]:
+                    level += 1
+                response.observed[LEVEL, i] = level
+    if prior.latent == CLASSES:
+        see_classes(response, prior.cuts, design.n_rows)
     use_response(response, leaves, proposal)
+
+
+@without_counts
+def see_times(observed, i, value):
+    """A third is known, a third censored, a third rounded."""
+    lower = upper = value
+    if i % 3 == 1 and value > CENSORED_AT:
+        lower, upper = CENSORED_AT, np.inf
+    elif i % 3 == 2:
+        lower = np.floor(value)
+        upper = lower + 1.0
+    observed[LOWER, i], observed[UPPER, i] = lower, upper
+
+
+@without_counts
+def see_classes(response, offsets, n_rows):
+    n_classes = offsets.shape[0]
+    block = n_rows // n_classes
+    for i in range(block):
+        best, largest = 0, -np.inf
+        for k in range(n_classes):
+            latent = offsets[k] + response.values[bit_place(k * block + i)]
+            if latent > largest:
+                best, largest = k, latent
+        for k in range(n_classes):
+            response.observed[LEVEL, bit_place(k * block + i)] = best
 
 
 @without_counts
@@ -127,6 +178,7 @@ def functions(chain, fit, mask, out):
     out[6] = np.arctan(cross)
     out[7] = np.arctan(values / 30.0)
     out[8] = fit[0]
+    out[9] = np.arctan(response.cuts[0])
 
 
 @without_counts
@@ -139,13 +191,18 @@ def replicates(
     for r in range(theta_index.shape[0]):
         clear(chain)
         tally.whole[CONCENTRATION] = theta_index[r]
-        response.real[PRECISION] = 1.0 if prior.probit else rng.chisquare(noise_df) / noise_sum
+        response.real[PRECISION] = 1.0
+        if prior.free_noise:
+            response.real[PRECISION] = rng.chisquare(noise_df) / noise_sum
+        if prior.latent == GRADES:
+            one, two = rng.standard_normal(), rng.standard_normal()
+            response.cuts[0], response.cuts[1] = min(one, two), max(one, two)
         for t in range(n_trees):
             plant(
                 design, prior, chain, t, columns[r, t], cuts[r, t], missing_left[r, t],
                 means[r, t], sizes[r, t], stack,
             )  # fmt: skip
-        fresh_data(rng, prior, chain, mask, fit)
+        fresh_data(rng, design, prior, chain, mask, fit)
         functions(chain, fit, mask, before[r])
         for _ in range(n_rounds):
             if kernel in (TREE, MEANS):
@@ -162,12 +219,12 @@ def replicates(
             elif kernel == CONCENTRATION_DRAW:
                 draw_concentration(rng, tally, prior, design.columns.shape[0])
             elif kernel == LATENTS:
-                draw_latents(rng, response, leaves, proposal, prior.offset)
+                draw_latents(rng, prior, response, leaves, proposal, design.n_rows)
                 functions(chain, fit, mask, after[r])
             else:
                 tally.whole[N_DONE] = 0
                 run(rng, design, prior, chain, trace, 1)
-            fresh_data(rng, prior, chain, mask, fit)
+            fresh_data(rng, design, prior, chain, mask, fit)
         if kernel != LATENTS:
             functions(chain, fit, mask, after[r])
 
@@ -177,7 +234,7 @@ def z_scores(kernel, family, n_replicates):
         n_rows=20,
         n_columns=3,
         n_values=4,
-        n_trees=2,
+        n_trees=max(2, n_forests(family)),
         min_leaf=2,
         missing=True,
         sparse=True,
@@ -188,12 +245,11 @@ def z_scores(kernel, family, n_replicates):
     )
     rng = np.random.default_rng(11)
     n_rows = setting.table.n_rows
-    chain = start(setting, np.ones(n_rows), rng=rng, n_iterations=1, family=family, offset=0.3)
-    mask = (
-        chain.chain.response.classes != 0
-        if family == "probit"
-        else chain.chain.response.values != 0
-    )
+    observed = np.ones(n_rows)
+    if family in ("probit", "survival"):
+        observed = np.stack([observed, 2.0 * observed])
+    chain = start(setting, observed, rng=rng, n_iterations=1, family=family)
+    mask = in_bit_order(np.ones(chain.design.n_rows)) == 1.0
     before = np.zeros((n_replicates, N_FUNCTIONS))
     after = np.zeros((n_replicates, N_FUNCTIONS))
     stack, fit = np.zeros(128, dtype=np.int64), np.zeros(chain.chain.response.values.size)
@@ -211,12 +267,14 @@ def z_scores(kernel, family, n_replicates):
     return np.abs(gap.mean(axis=0)[moved] / error[moved]), int(moved.sum())
 
 
+# Moves of trees see the values, not how they came about: two families are enough for them.
 CASES = [
     (kernel, family)
     for kernel in KERNELS
-    for family in ("gaussian", "probit")
+    for family in FAMILIES
     if not (family == "gaussian" and kernel == "latents")
-    and not (family == "probit" and kernel == "noise")
+    and not (not has_noise(family) and kernel == "noise")
+    and (family in ("gaussian", "probit") or kernel in ("latents", "whole iteration"))
 ]
 
 

@@ -56,7 +56,7 @@ def chain_means(X, y, golden, n_chains, n_burn, n_draws, every=10):
         for _ in range(n_draws // every):
             chain.advance(every)
             fit += chain.fitted()
-        fit = fit / (n_draws // every) * response.scale + response.center + response.offset
+        fit = fit / (n_draws // every) * response.scale + response.center
         sigma = response.scale * np.mean(chain.trace.precision[n_burn:] ** -0.5)
         splits = chain.trace.n_splits[n_burn:].mean()
         rows.append(np.concatenate([[sigma, splits], chain.averages()[0][:20], fit[:20]]))

@@ -147,3 +147,11 @@ def test_a_class_of_few_rows_is_named():
 def test_of_few_rows_nothing_is_said():
     few = FEWEST_ROWS - 1
     assert look({"x": NORMAL[:few]}, NORMAL[:few]) == ()
+
+
+def test_codes_of_classes_and_grades_of_a_number_are_leaks():
+    label = np.array(["a", "b", "c"])[np.digitize(NORMAL, [-0.5, 0.5])]
+    (doubt,) = look({"x": noise(), "leak": np.digitize(NORMAL, [-0.5, 0.5])}, label)
+    assert (doubt.kind, doubt.names) == ("leak", ("leak",))
+    rare = np.where(np.arange(N) < 4, "rare", label)
+    assert [doubt.names for doubt in look({"x": noise()}, rare)] == [("rare",)]

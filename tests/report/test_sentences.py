@@ -15,7 +15,7 @@ def shape(mean, *, labels=(), width=0.1):
     mean = np.asarray(mean, dtype=float)
     at = tuple(map(float, range(mean.size)))
     return Dependence(
-        "x", labels, at, tuple(mean), tuple(mean - width / 2), tuple(mean + width / 2)
+        "x", labels, at, "", tuple(mean), tuple(mean - width / 2), tuple(mean + width / 2)
     )
 
 

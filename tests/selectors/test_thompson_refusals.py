@@ -77,7 +77,7 @@ BAD_DATA = {
     "short y": (X0, Y0[:-1], ValueError, "29 values but X has 30 rows"),
     "no y": (X0, None, ValueError, "y"),
     "two outcomes": (X0, np.c_[Y0, Y0], ValueError, "single column"),
-    "three labels": (X0, np.array(["a", "b", "c"] * 10), TypeError, "3 distinct"),
+    "all labels differ": (X0, [f"a{k}" for k in range(30)], TypeError, "30 distinct"),
     "text array": (np.full((30, 2), "a"), Y0, ValueError, "(?i)numeric"),
     "text among objects": (np.array([["a", 1.0]] * 30, dtype=object), Y0, ValueError, "float"),
     "one row": (X0[:1], Y0[:1], ValueError, "minimum of 2"),

@@ -113,6 +113,8 @@ def test_bits_and_bytes_show_the_same_rows_and_shadows(rows, shadows):
 def test_marginal_evidence_is_the_same():
     X = two_values(150, 30)
     y = X[:, 3] + np.random.default_rng(2).standard_normal(150)
-    packed = bin_table(X)
-    assert marginal_evidence(packed, y, 30)[3] > 1
-    assert_array_equal(marginal_evidence(packed, y, 30), marginal_evidence(as_bytes(packed), y, 30))
+    packed, outcome = bin_table(X), read_outcome(y, 150)
+    assert marginal_evidence(packed, outcome, 30)[3] > 1
+    assert_array_equal(
+        marginal_evidence(packed, outcome, 30), marginal_evidence(as_bytes(packed), outcome, 30)
+    )

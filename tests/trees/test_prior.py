@@ -142,28 +142,31 @@ def test_a_prior_cannot_be_changed_but_copied():
 def test_a_continuous_response_is_centred_and_of_range_one():
     y = np.array([3.0, 1.0, 9.0, 4.0])
     response = response_of(y)
-    values = in_row_order(response.values, 4)
+    values = in_row_order(response.observed[0], 4)
     assert np.ptp(values) == pytest.approx(1.0)
     assert values.mean() == pytest.approx(0.0)
     np.testing.assert_allclose(response.center + response.scale * values, y)
     assert response.noise_scale == pytest.approx(y.std(ddof=1) / 8)
     assert response_of(y, 2.0).noise_scale == 0.25
-    assert response.values.size == 64
-    assert np.count_nonzero(response.values) <= 4
+    assert response.observed.shape == (2, 64)
+    assert np.count_nonzero(response.observed[0]) <= 4
+    np.testing.assert_array_equal(*response.observed)
 
 
 @pytest.mark.parametrize("unit", [1e-250, 1e-150, 1e-3, 1e150, 1e300])
 def test_the_unit_of_the_outcome_does_not_matter(unit):
     y = np.array([3.0, 1.0, 9.0, 4.0])
     one, other = response_of(y), response_of(unit * y)
-    np.testing.assert_allclose(other.values, one.values, rtol=1e-12)
+    np.testing.assert_allclose(other.observed, one.observed, rtol=1e-12)
     assert other.noise_scale == pytest.approx(one.noise_scale)
     assert other.scale == pytest.approx(unit * one.scale, rel=1e-12, abs=0)
 
 
-def test_two_classes_are_plus_and_minus_one_with_the_offset_of_their_share():
+def test_two_classes_are_bounds_at_the_quantile_of_their_share():
     response = response_of(["b", "a", "b", "b"])
-    np.testing.assert_array_equal(in_row_order(response.values, 4), [1, -1, 1, 1])
-    assert response.values.sum() == 2
-    assert stats.norm.cdf(response.offset) == pytest.approx(0.75)
-    assert (response.family, response.center, response.scale) == ("probit", 0.0, 1.0)
+    lower, upper = (in_row_order(bound, 4) for bound in response.observed)
+    assert stats.norm.cdf(response.center) == pytest.approx(0.75)
+    np.testing.assert_array_equal(lower, [-response.center, -np.inf] + 2 * [-response.center])
+    np.testing.assert_array_equal(upper, [np.inf, -response.center, np.inf, np.inf])
+    assert (response.family, response.scale) == ("probit", 1.0)
+    assert not response.observed[:, 4:][:, response.observed[0, 4:] == 0].any()

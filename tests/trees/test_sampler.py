@@ -30,10 +30,10 @@ def cut(table, response, rows):
     codes = np.zeros((table.n_columns, 64 * -(-rows.size // 64)), dtype=np.uint8)
     codes[:, : rows.size] = table.codes[:, rows]
     codes.flags.writeable = False
-    values = in_bit_order(in_row_order(response.values, response.n_rows)[rows])
+    observed = [in_bit_order(in_row_order(v, response.n_rows)[rows]) for v in response.observed]
     return (
         replace(table, words=codes.view(np.uint64), n_rows=rows.size),
-        replace(response, values=values, n_rows=rows.size),
+        replace(response, observed=np.stack(observed), n_rows=rows.size),
     )
 
 
@@ -96,11 +96,11 @@ def test_rows_that_are_left_out_do_not_matter(family):
     codes = table.codes.copy()
     codes[:, ::3] = 0
     codes.flags.writeable = False
-    values = in_row_order(response.values, 150)
-    values[::3] = values[0]
+    observed = np.stack([in_row_order(bound, 150) for bound in response.observed])
+    observed[:, ::3] = observed[:, :1]
     changed = (
         replace(table, words=codes.view(np.uint64)),
-        replace(response, values=in_bit_order(values)),
+        replace(response, observed=np.stack([in_bit_order(bound) for bound in observed])),
     )
     assert_same_chain(before, advance(*changed, columns=columns, rows=rows))
 
@@ -121,7 +121,7 @@ def test_shadows_are_shuffled_copies_behind_the_columns(family, rows):
     assert chain.counts.size == 5
     if family == "gaussian":  # probit replaces its values by latent ones
         values = in_row_order(chain.chain.response.values, seen.size)
-        assert_array_equal(values, in_row_order(response.values, 150)[seen])
+        assert_array_equal(values, in_row_order(response.observed[0], 150)[seen])
 
 
 def test_no_shadows_are_the_default():

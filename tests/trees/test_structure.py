@@ -36,6 +36,7 @@ CASES = {
     "large leaves": {"n_rows": 200, "min_leaf": 40},
     "no room to split": {"n_rows": 30, "min_leaf": 16},
     "probit": {"n_rows": 100, "family": "probit", "missing": 0.1},
+    "classes": {"n_rows": 100, "family": "classes", "missing": 0.1, "n_trees": 6},
     "sparse": {"n_rows": 100, "sparse": True, "missing": 0.1},
     "some columns": {"n_rows": 100, "columns": [6, 1, 3], "missing": 0.1, "sparse": True},
     "few cuts": {"n_rows": 100, "max_cuts": 2, "power": 0.5, "min_leaf": 1},
@@ -88,6 +89,8 @@ def chain_on(
     X[rng.random(X.shape) < missing] = np.nan
     if family == "probit":
         y = y > np.median(y)
+    if family == "classes":
+        y = np.digitize(y, np.quantile(y, [0.3, 0.6])).astype(str)
     return start_chain(
         bin_table(X, max_cuts=max_cuts),
         working_response(read_outcome(y, n_rows)),
@@ -117,9 +120,11 @@ def check_trees(sampler, rows):
     codes = design.codes.view(np.uint8)[:, : design.n_rows]
     counts = np.zeros(design.columns.size, dtype=int)
     seen_leaves = []
+    n_forests = max(1, sampler.prior.cuts.size)
+    forest_of_row = np.arange(design.n_rows) // (design.n_rows // n_forests)
     for tree, nodes in enumerate(trees.nodes):
         seen_nodes = []
-        stack = [(0, 0, np.ones(design.n_rows, dtype=bool), {})]
+        stack = [(0, 0, forest_of_row == tree % n_forests, {})]
         while stack:
             node, depth, here, open_cuts = stack.pop()
             seen_nodes.append(node)

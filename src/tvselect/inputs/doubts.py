@@ -13,7 +13,7 @@ from tvselect.inputs.outcome import Outcome
 from tvselect.inputs.profile import profile_numbers, scan_block
 from tvselect.inputs.ranks import centred_ranks
 
-FEWEST_ROWS, FEW_OF_CLASS = 20, 10
+FEWEST_ROWS, FEW_OF_CLASS, MOST_CLASSES = 20, 10, 3
 TOO_GOOD, NEARLY, SAMPLED = 0.99, 0.6, 40
 FAR, FEWEST_VALUES = 20.0, 10
 Block = NDArray[np.float64]
@@ -65,13 +65,14 @@ def find_doubts(
     """
     if outcome.values.size < FEWEST_ROWS:
         return ()
-    closeness = _Closeness(outcome)
+    closenesses = [_Closeness(simple) for simple in outcome.in_simple_terms()[:MOST_CLASSES]]
     found: list[Found] = []
     firsts: dict[int, str] = {}
     copies: dict[str, list[str]] = {}
     for first, block in blocks:
         inside = names[first : first + len(block)]
-        found += closeness.leaks(inside, block)
+        for closeness in closenesses:
+            found += closeness.leaks(inside, block)
         found += far_values(inside, block)
         if with_structure:
             found += _identifiers(inside, block)

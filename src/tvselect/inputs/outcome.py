@@ -1,10 +1,9 @@
-"""The outcome to explain: continuous, or two classes."""
+"""The outcome to explain: a number, a class, a grade, a count or a survival time."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 import narwhals as nw
 import numpy as np
@@ -13,10 +12,15 @@ from numpy.typing import NDArray
 from tvselect.inputs.errors import InputError
 from tvselect.inputs.frames import labels_of
 from tvselect.inputs.kinds import kind_of
+from tvselect.inputs.ranks import normal_scores
+from tvselect.inputs.survival import Times, is_survival, log_rank_scores, read_times
 from tvselect.inputs.values import as_array, is_null, is_text, not_one_column
 
-Family = Literal["gaussian", "probit"]
-FAMILIES = ("auto", "gaussian", "probit")
+Family = Literal["gaussian", "probit", "classes", "ordinal", "counts", "survival"]
+AskedFamily = Literal["auto", Family]
+FAMILIES: tuple[str, ...] = get_args(Family)
+FEW_VALUES, ROWS_A_VALUE, LARGEST_CODE = 10, 5, 1e6
+MOST_CLASSES = 100
 
 
 @dataclass(frozen=True)
@@ -26,38 +30,73 @@ class Outcome:
     Attributes
     ----------
     values : float64 array
-        The numbers, or 0 / 1 for the first and second class.
-    family : {"gaussian", "probit"}
+        The numbers or counts; the place of the class or grade among ``classes``; the log of a
+        survival time, or of the earliest one.
+    family : {"gaussian", "probit", "classes", "ordinal", "counts", "survival"}
     classes : array or None
-        The two labels in sorted order (probit).
+        The labels in sorted order: two (probit), or more (classes, ordinal).
+    upper : float64 array or None
+        Log of the latest time (survival): that of the event, inf where it is censored.
+    is_guess : bool
+        Whether other families are as likely for such numbers.
     """
 
     values: NDArray[np.float64]
     family: Family
     classes: NDArray[Any] | None
+    upper: NDArray[np.float64] | None = None
+    is_guess: bool = False
+
+    @property
+    def times(self) -> Times:
+        """Bounds of the survival times, on the log scale."""
+        assert self.upper is not None
+        return Times(self.values, self.upper)
+
+    def rows(self, chosen: NDArray[np.intp]) -> Outcome:
+        """The outcome of some rows."""
+        upper = None if self.upper is None else self.upper[chosen]
+        return replace(self, values=self.values[chosen], upper=upper)
+
+    def in_simple_terms(self) -> list[Outcome]:
+        """Numbers or two classes that stand for it where only these can be dealt with.
+
+        Normal scores of counts and grades, log-rank scores of survival times, each class against
+        the rest.
+        """
+        if self.family in ("ordinal", "counts"):
+            return [Outcome(normal_scores(self.values), "gaussian", None)]
+        if self.family == "survival":
+            return [Outcome(log_rank_scores(self.times), "gaussian", None)]
+        if self.family == "classes":
+            assert self.classes is not None
+            return [
+                Outcome((self.values == k).astype(np.float64), "probit", np.array([False, True]))
+                for k in range(len(self.classes))
+            ]
+        return [self]
 
 
 class TextOutcomeError(InputError, TypeError):
-    """An outcome of text that is not two classes."""
+    """An outcome of text that is no class."""
 
 
-def read_outcome(
-    y: Any,
-    n_rows: int,
-    *,
-    family: Literal["auto", "gaussian", "probit"] = "auto",
-    what: str = "y",
-) -> Outcome:
+def read_outcome(y: Any, n_rows: int, *, family: AskedFamily = "auto", what: str = "y") -> Outcome:
     """Check ``y`` against a table of ``n_rows`` rows and decide the family.
 
-    With ``family="auto"`` two distinct values of any type are two classes, more
-    distinct numbers are a continuous outcome.
+    With ``family="auto"``: two distinct values of any type are two classes ("probit"); three or
+    more labels "classes", or "ordinal" where they are an ordered category; a structured array of
+    events and times is "survival". Whole numbers with three to ten values, each in five rows on
+    average, are taken for codes of "classes", whole numbers from 0 on that repeat (half as many
+    values as rows, or fewer) for "counts": both are guesses. Other numbers, and those beyond a
+    million, are "gaussian".
 
     Parameters
     ----------
     y : array-like
+        An :class:`Outcome` is taken as it is.
     n_rows : int
-    family : {"auto", "gaussian", "probit"}
+    family : {"auto", "gaussian", "probit", "classes", "ordinal", "counts", "survival"}
     what : str
         Its name in error messages.
 
@@ -69,123 +108,131 @@ def read_outcome(
         For other lengths, missing or infinite values, a constant, or more than two
         classes for probit.
     """
-    if family not in FAMILIES:
-        raise ValueError(f"family must be 'auto', 'gaussian' or 'probit', got {family!r}")
+    if isinstance(y, Outcome):
+        return y
+    check_family(family)
     if n_rows < 2:
         raise ValueError(f"X and {what} have one row; at least two are needed")
-    values = _checked(y, n_rows, what)
-    levels = _levels(values, what)
+    if family == "survival" or (family == "auto" and is_survival(y)):
+        return _survival(y, n_rows, what)
+    values = checked_values(y, n_rows, what)
+    grades = _order_of(y)
+    levels = levels_of(values, what) if grades is None else grades
     if len(levels) == 1:
         raise ValueError(
             f"{what} is constant ({levels.item(0)!r} in every row): there is nothing to explain"
         )
-    if family == "probit" or (family == "auto" and len(levels) == 2):
+    is_guess = False
+    if family == "auto":
+        family, is_guess = _guess(values, levels, grades is not None)
+    if family == "probit" or (family == "classes" and len(levels) == 2):
         if len(levels) > 2:
-            shown = ", ".join(repr(level) for level in levels[:5].tolist())
             raise ValueError(
-                f"{what} has {len(levels):,} classes ({shown}{', ...' if len(levels) > 5 else ''})"
-                f"; probit takes two. Compare one class with the rest, for instance y == "
+                f"{what} has {len(levels):,} classes ({_listed(levels)}); probit takes two. Say "
+                f"family='classes', or compare one class with the rest, for instance y == "
                 f"{levels.item(0)!r}"
             )
         return Outcome((values == levels[1]).astype(np.float64), "probit", levels)
+    if family in ("classes", "ordinal"):
+        return _labelled(values, levels, family, is_guess, what)
+    numbers = _numbers(values, levels, what)
+    if family == "counts":
+        bad = (numbers < 0) | (numbers != np.floor(numbers))
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            raise ValueError(
+                f"{what} has {numbers[row]:g} in row {row}; counts are whole numbers from 0 on. "
+                "Say family='gaussian'"
+            )
+    return Outcome(numbers, family, None, is_guess=is_guess)
+
+
+def check_family(family: str) -> None:
+    """Refuse what is no family."""
+    if family not in ("auto", *FAMILIES):
+        listed = ", ".join(map(repr, FAMILIES))
+        raise ValueError(f"family must be 'auto' or one of {listed}, got {family!r}")
+
+
+def _guess(values: NDArray[Any], levels: NDArray[Any], has_order: bool) -> tuple[Family, bool]:
+    """The family that an outcome seems to be of, and whether others are as likely."""
+    if len(levels) == 2:
+        return "probit", False
+    if has_order:
+        return "ordinal", False
+    try:
+        numbers = _as_numbers(levels)
+    except (TypeError, ValueError):
+        return "classes", False
+    if np.abs(numbers).max() > LARGEST_CODE or not np.array_equal(numbers, np.floor(numbers)):
+        return "gaussian", False
+    if len(levels) <= FEW_VALUES and values.size >= ROWS_A_VALUE * len(levels):
+        return "classes", True
+    is_count = numbers.min() >= 0 and 2 * len(levels) <= values.size
+    return ("counts", True) if is_count else ("gaussian", False)
+
+
+def _survival(y: Any, n_rows: int, what: str) -> Outcome:
+    times = read_times(y, what)
+    if times.lower.size != n_rows:
+        raise ValueError(f"{what} has {times.lower.size} values but X has {n_rows} rows")
+    if not np.isfinite(times.upper).any():
+        raise ValueError(f"{what} has no event: all times are censored, nothing can be explained")
+    if np.unique(times.lower).size == 1:
+        raise ValueError(f"{what} has the same time in every row: there is nothing to explain")
+    return Outcome(times.lower, "survival", None, upper=times.upper)
+
+
+def _labelled(
+    values: NDArray[Any], levels: NDArray[Any], family: Family, is_guess: bool, what: str
+) -> Outcome:
+    """Classes or grades as their places among the labels."""
+    most = min(MOST_CLASSES, max(2, values.size // 2))
+    if len(levels) > most:
+        if values.dtype.kind in "USO":
+            raise TextOutcomeError(
+                f"{what} holds text or mixed values with {len(levels)} distinct levels",
+                f"a continuous outcome needs numbers; classes are at most {most}",
+            )
+        raise ValueError(
+            f"{what} has {len(levels):,} distinct values ({_listed(levels)}); {family} takes at "
+            f"most {most} of them here. Say family='gaussian'"
+        )
+    place = {level: k for k, level in enumerate(levels.tolist())}
+    codes = np.array([place[value] for value in values.tolist()], dtype=np.float64)
+    return Outcome(codes, family, levels, is_guess=is_guess)
+
+
+def _numbers(values: NDArray[Any], levels: NDArray[Any], what: str) -> NDArray[np.float64]:
     try:
         numbers = _as_numbers(values)
     except (TypeError, ValueError):
         raise TextOutcomeError(
             f"{what} holds text or mixed values with {len(levels)} distinct levels",
-            "a continuous outcome needs numbers, a two-class one two labels",
+            "a continuous outcome needs numbers",
         ) from None
     if not np.isfinite(numbers.max() - numbers.min()):
         raise ValueError(f"{what} spans more than a double can hold; rescale it")
-    return Outcome(numbers, "gaussian", None)
+    return numbers
 
 
-class OutcomeReader:
-    """Reads the outcome of a stream batch by batch, all of one family.
-
-    Parameters
-    ----------
-    family : {"auto", "gaussian", "probit"}
-        "auto" decides with the first batch that has more than one value.
-    classes : array of two labels, optional
-        For probit, where they are known already.
-    """
-
-    def __init__(
-        self,
-        family: Literal["auto", "gaussian", "probit"] = "auto",
-        classes: NDArray[Any] | None = None,
-    ) -> None:
-        if family not in FAMILIES:
-            raise ValueError(f"family must be 'auto', 'gaussian' or 'probit', got {family!r}")
-        self.family: Literal["auto", "gaussian", "probit"] = family
-        self.classes = classes
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether no batch to come can change the family or the classes."""
-        return self.family == "gaussian" or self.classes is not None
-
-    def to_bytes(self) -> bytes:
-        """What is known so far, as JSON."""
-        classes = None if self.classes is None else self.classes.tolist()
-        return json.dumps([self.family, classes]).encode()
-
-    @classmethod
-    def from_bytes(cls, blob: bytes) -> OutcomeReader:
-        """The reader that :meth:`to_bytes` wrote down.
-
-        Raises
-        ------
-        ValueError
-            For anything else.
-        """
-        try:
-            known = json.loads(blob)
-        except (ValueError, RecursionError) as error:
-            raise ValueError("these bytes are no stored outcome") from error
-        if not isinstance(known, list) or len(known) != 2 or not _are_classes(known[1]):
-            raise ValueError("these bytes are no stored outcome")
-        family, classes = known
-        return cls(family, None if classes is None else np.array(classes))
-
-    def read(self, y: Any, n_rows: int) -> Outcome | None:
-        """The outcome of a batch; None where it is constant: there is nothing to explain.
-
-        Raises
-        ------
-        TypeError, ValueError
-            As :func:`read_outcome`, and for a third class.
-        """
-        values = _checked(y, n_rows, "y")
-        levels = _levels(values, "y")
-        if self.classes is not None:
-            known = self.classes.tolist()  # NumPy would take the number 1 for the text "1"
-            for level in (level for level in levels.tolist() if level not in known):
-                raise InputError(
-                    f"y has the value {level!r} where the stream so far has the two classes "
-                    f"{known}",
-                    "for a continuous outcome say {family}",
-                )
-        if len(levels) == 1:
-            return None
-        if self.classes is not None:
-            return Outcome((values == self.classes[1]).astype(np.float64), "probit", self.classes)
-        outcome = read_outcome(values, n_rows, family=self.family)
-        self.family, self.classes = outcome.family, outcome.classes
-        return outcome
+def _order_of(y: Any) -> NDArray[Any] | None:
+    """The labels of an ordered category that are there, in their order; None for anything else."""
+    if isinstance(y, np.ndarray) or not nw.dependencies.is_into_series(y):
+        return None
+    series = nw.from_native(y, series_only=True)
+    is_ordered = isinstance(series.dtype, nw.Enum) or bool(
+        getattr(getattr(y, "dtype", None), "ordered", False)
+    )
+    if not is_ordered:
+        return None
+    there = set(series.unique().to_list())
+    return np.array([label for label in series.cat.get_categories().to_list() if label in there])
 
 
-def _are_classes(value: Any) -> bool:
-    """Whether a JSON value is no class or two."""
-    if value is None:
-        return True
-    if not isinstance(value, list) or len(value) != 2 or value[0] == value[1]:
-        return False
-    kinds = {type(label) for label in value}
-    if kinds == {str} or kinds == {bool}:
-        return True
-    return kinds <= {int, float} and all(abs(label) < 2**63 for label in value)
+def _listed(levels: NDArray[Any]) -> str:
+    shown = ", ".join(repr(level) for level in levels[:5].tolist())
+    return shown + (", ..." if len(levels) > 5 else "")
 
 
 def one_column(y: Any, what: str = "y") -> NDArray[Any]:
@@ -212,7 +259,7 @@ def one_column(y: Any, what: str = "y") -> NDArray[Any]:
     if values.ndim != 1:
         raise not_one_column(what, y, values.shape)
     if values.dtype.kind in "cmM":
-        raise TypeError(f"{what} holds {values.dtype}; it must hold numbers or two labels")
+        raise TypeError(f"{what} holds {values.dtype}; it must hold numbers or labels")
     return values
 
 
@@ -223,7 +270,8 @@ def missing_mask(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.size, dtype=np.bool_)
 
 
-def _checked(y: Any, n_rows: int, what: str) -> NDArray[Any]:
+def checked_values(y: Any, n_rows: int, what: str) -> NDArray[Any]:
+    """The values of an outcome, as many as there are rows and none of them missing."""
     values = one_column(y, what)
     if values.size != n_rows:
         raise ValueError(f"{what} has {values.size} values but X has {n_rows} rows")
@@ -251,7 +299,8 @@ def _as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
     return values.astype(np.float64)
 
 
-def _levels(values: NDArray[Any], what: str) -> NDArray[Any]:
+def levels_of(values: NDArray[Any], what: str) -> NDArray[Any]:
+    """The distinct values in their order."""
     try:
         return np.unique(values)
     except TypeError:

@@ -7,11 +7,12 @@ forest's predictions are averaged.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from tvselect.inputs import Table, TextColumn
 from tvselect.inputs.outcome import Outcome
@@ -19,7 +20,7 @@ from tvselect.inputs.outliers import pull_in
 from tvselect.jit import kernel
 from tvselect.plotting.effects import Cells, JointEffect
 from tvselect.selectors.encoding import one_hot
-from tvselect.trees import BartRun, run_bart
+from tvselect.trees import BartRun, Forest, run_bart
 from tvselect.trees.cutting import MISSING
 
 MOST_COLUMNS = 60
@@ -45,6 +46,13 @@ class Encoded:
     def at(self) -> NDArray[np.float64]:
         """Values of a curve, else the places of the points."""
         return np.arange(len(self.grid), dtype=np.float64) if self.labels else self.grid[:, 0]
+
+
+class Curves(NamedTuple):
+    """Predictions (forests, points), and of which class they are the probability, if of any."""
+
+    values: NDArray[np.float64]
+    of_class: str
 
 
 class DependenceForest:
@@ -92,13 +100,13 @@ class DependenceForest:
         self.names = [str(table.names[column]) for column in self.columns]
         self.encoded = [_encode(table, column) for column in self.columns]
         self.design = np.concatenate([column.values for column in self.encoded], axis=1)
-        values, self.n_pulled_in = outcome.values, 0
+        self.n_pulled_in = 0
         if outcome.family == "gaussian":
-            values, self.n_pulled_in = pull_in(values)
+            values, self.n_pulled_in = pull_in(outcome.values)
+            outcome = replace(outcome, values=values)
         self.run = run_bart(
             self.design,
-            values,
-            family=outcome.family,
+            outcome,
             n_trees=N_TREES,
             n_iterations=N_ITERATIONS,
             n_burn=N_BURN,
@@ -106,10 +114,23 @@ class DependenceForest:
             random_state=rng,
         )
 
-    def curves(self, column: int) -> NDArray[np.float64]:
-        """Averaged predictions (forests, points) with a column set to its grid."""
+    def curves(self, column: int) -> Curves:
+        """Averaged predictions with a column set to its grid."""
         place = self.columns.index(column)
-        return curves(self.run, self.design, *self._span(place), self.encoded[place].grid)
+        return self._of_one_class(
+            curves(self.run, self.design, *self._span(place), self.encoded[place].grid)
+        )
+
+    def _of_one_class(self, values: NDArray[np.float64]) -> Curves:
+        """Of several classes the one whose probability changes most."""
+        classes = self.run.classes
+        if classes is None or self.run.family == "ordinal":
+            return Curves(values, "")
+        if self.run.family == "probit":
+            return Curves(values, str(classes[1]))
+        means = values.mean(axis=0).reshape(-1, len(classes))
+        chosen = int(np.ptp(means, axis=0).argmax())
+        return Curves(values[..., chosen], str(classes[chosen]))
 
     def joint_effect(self, first: int, second: int) -> JointEffect:
         """Averaged predictions with two columns set to every pair of their values."""
@@ -122,11 +143,13 @@ class DependenceForest:
         for value in cells.grid:
             rows[:, start:end] = value
             means.append(curves(self.run, rows, *self._span(j), others.grid).mean(axis=0))
+        shown = self._of_one_class(np.array(means)[None])
         return JointEffect(
             names=(self.names[i], self.names[j]),
             first=Cells(cells.at, cells.labels),
             second=Cells(others.at, others.labels),
-            mean=np.array(means),
+            mean=shown.values[0],
+            outcome=f"probability of {shown.of_class}" if shown.of_class else "y",
         )
 
     def _span(self, place: int) -> tuple[int, int]:
@@ -168,22 +191,35 @@ def _encode_text(text: TextColumn) -> Encoded:
 def curves(
     run: BartRun, design: NDArray[np.float64], first: int, last: int, grid: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Averaged predictions (forests, points) with the columns first to last set to the grid."""
+    """Averaged predictions (forests, points) with the columns first to last set to the grid.
+
+    With three or more classes: (forests, points, classes).
+    """
     points = np.zeros((len(grid), design.shape[1]))
     points[:, first:last] = grid
     point_codes = run.cuts.encode(points)[first:last, None, : len(grid)]
     below = (point_codes <= np.arange(MISSING)[:, None]) @ (1 << np.arange(len(grid)))
     codes = run.cuts.encode(design)
-    means = []
-    for f in run.forests:
-        values = np.full((len(design), len(grid)), run.center)
-        nodes, points_of = np.empty((2, f.left.size), dtype=np.int64)
-        add_forest(
-            f.starts, f.left, f.column, f.cut, f.missing_left, f.value, codes, first, below,
-            nodes, points_of, values,
-        )  # fmt: skip
-        means.append((ndtr(values) if run.family == "probit" else values).mean(axis=0))
-    return np.array(means)
+    at_points = partial(
+        _at_points, codes=codes, first=first, below=below, shape=(len(design), len(grid))
+    )
+    return np.array([run.expected(draw, at_points).mean(axis=0) for draw in run.draws])
+
+
+def _at_points(
+    f: Forest,
+    codes: NDArray[np.uint8],
+    first: int,
+    below: NDArray[np.int64],
+    shape: tuple[int, int],
+) -> NDArray[np.float64]:
+    values = np.zeros(shape)
+    nodes, points_of = np.empty((2, f.left.size), dtype=np.int64)
+    add_forest(
+        f.starts, f.left, f.column, f.cut, f.missing_left, f.value, codes, first, below,
+        nodes, points_of, values,
+    )  # fmt: skip
+    return values
 
 
 @kernel

@@ -78,11 +78,9 @@ def joint_effect(
     outcome = read_outcome(target, table.n_rows, family=history.asked.family)
     others = np.setdiff1d(np.flatnonzero(history.support), columns).tolist()
     forest = DependenceForest(table, outcome, [*columns, *others], rng)
-    name = str(getattr(y, "name", None) or "y")
-    return forest.joint_effect(*columns)._replace(
-        outcome=name if outcome.classes is None else f"probability of {outcome.classes[1]}",
-        q_value=found.get((min(columns), max(columns))),
-    )
+    effect = forest.joint_effect(*columns)
+    name = str(getattr(y, "name", None) or "y") if effect.outcome == "y" else effect.outcome
+    return effect._replace(outcome=name, q_value=found.get((min(columns), max(columns))))
 
 
 class InteractionDisplay:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tvselect.plotting.dependence import DependenceForest, Encoded
+from tvselect.plotting.dependence import Curves, DependenceForest, Encoded
 from tvselect.report.findings import Dependence
 from tvselect.report.names import readable
 
@@ -41,13 +40,14 @@ def partial_dependence(forest: DependenceForest, names: Sequence[str]) -> tuple[
     return tuple(sorted(shapes, key=lambda shape: min(shape.mean) - max(shape.mean)))
 
 
-def _describe(name: str, column: Encoded, curves: NDArray[np.float64]) -> Dependence:
-    low, high = np.quantile(curves, BAND, axis=0)
+def _describe(name: str, column: Encoded, curves: Curves) -> Dependence:
+    low, high = np.quantile(curves.values, BAND, axis=0)
     return Dependence(
         variable=name,
         labels=tuple(readable(label, 40) for label in column.labels),
         at=tuple(map(float, column.at)),
-        mean=tuple(map(float, curves.mean(axis=0))),
+        of_class=readable(curves.of_class, 40),
+        mean=tuple(map(float, curves.values.mean(axis=0))),
         low=tuple(map(float, low)),
         high=tuple(map(float, high)),
     )

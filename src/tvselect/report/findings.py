@@ -13,6 +13,11 @@ from tvselect.selectors.history import Asked
 FORMAT, VERSION = "tvselect findings", 3
 
 
+OutcomeKind = Literal[
+    "continuous", "two classes", "classes", "grades", "counts", "survival times", "unknown"
+]
+
+
 @dataclass(frozen=True)
 class About:
     """Where a run comes from, as far as whoever ran it says."""
@@ -56,7 +61,8 @@ class Dependence:
     #: What the points stand for, where each value has its own; empty for a curve.
     labels: tuple[str, ...]
     at: tuple[float, ...]  #: Values of a curve, else the places of the points
-    #: Posterior mean and 90 % band of the outcome, or of the probability of the second class.
+    of_class: str  #: The class whose probability is shown; empty where it is the outcome itself
+    #: Posterior mean and 90 % band of the outcome, or of the probability of the class.
     mean: tuple[float, ...]
     low: tuple[float, ...]
     high: tuple[float, ...]
@@ -81,7 +87,7 @@ class HeatMap:
 
     first: Scale
     second: Scale
-    #: Posterior mean of the outcome, or of the probability of the second class: a tuple for each
+    #: Posterior mean of the outcome, or of the probability of a class: a tuple for each
     #: value of the first column.
     mean: tuple[tuple[float, ...], ...]
 
@@ -119,8 +125,8 @@ class Findings:
 
     title: str
     target: str
-    outcome: Literal["continuous", "two classes", "unknown"]
-    classes: tuple[str, ...]  #: The two labels; empty unless there are two classes
+    outcome: OutcomeKind
+    classes: tuple[str, ...]  #: The labels of classes and grades; empty for other outcomes
     n_columns: int
     n_variables: int  #: A group of columns is one, those always included are none
     n_selected: int
@@ -169,8 +175,11 @@ class Findings:
         for group in self.resemblances:
             if not group.alike:
                 raise ValueError(f"{group.variable!r} has no look-alike")
-        if len(self.classes) != (2 if self.outcome == "two classes" else 0):
-            raise ValueError("two labels go with two classes, and with nothing else")
+        has_labels = self.outcome in ("two classes", "classes", "grades")
+        if has_labels != bool(self.classes) or (self.outcome == "two classes") != (
+            len(self.classes) == 2 and self.outcome != "grades"
+        ):
+            raise ValueError("labels go with classes and grades, two with two classes")
 
     @property
     def fresh_since(self) -> int:

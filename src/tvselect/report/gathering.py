@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import Table, as_generator, read_outcome
-from tvselect.inputs.outcome import Outcome
+from tvselect.inputs.outcome import Family, Outcome
 from tvselect.inputs.sample import sample_rows
 from tvselect.inputs.seeds import RandomState
 from tvselect.plotting.arms import FittedArms, decoy_name, fitted_arms
@@ -24,6 +24,7 @@ from tvselect.report.findings import (
     About,
     Findings,
     LookAlike,
+    OutcomeKind,
     ReportedVariable,
     Resemblance,
 )
@@ -39,7 +40,14 @@ if TYPE_CHECKING:
 MOST_DRAWN, MOST_DECOYS, MOST_MEMBERS = 100, 5, 20
 MOST_ROWS, MOST_STEPS = 1000, 200
 MOST_CHOSEN, MOST_COMPARED = 100, 30
-KINDS: Mapping[str, Any] = {"gaussian": "continuous", "probit": "two classes"}
+KINDS: Mapping[Family, OutcomeKind] = {
+    "gaussian": "continuous",
+    "probit": "two classes",
+    "classes": "classes",
+    "ordinal": "grades",
+    "counts": "counts",
+    "survival": "survival times",
+}
 PACKAGES = ("tvselect", "numpy", "scipy", "numba", "scikit-learn")
 NO_TABLE = "The table was not at hand when this report was written."
 

@@ -27,6 +27,8 @@ from tvselect.report.sentences import (
     in_words,
     percent,
     plural,
+    values_of,
+    what_is_shown,
     why_stopped,
 )
 from tvselect.words import listed
@@ -79,6 +81,8 @@ def render(findings: Findings) -> str:
             describe_pair=describe_pair,
             describe_sizes=describe_sizes,
             in_words=in_words,
+            what_is_shown=what_is_shown,
+            values_of=values_of,
             describe_false=describe_false,
             describe_nothing=describe_nothing,
             nothing=NOTHING,

@@ -79,6 +79,33 @@ def in_words(shape: Dependence) -> str:
     return f"Highest in between ({top:.3g}); {ends} at the ends."
 
 
+def what_is_shown(findings: Findings) -> str:
+    """What the pictures of the outcome show, as a noun."""
+    target = findings.target
+    if findings.outcome == "two classes":
+        return f"chance that {target} is “{findings.classes[-1]}”"
+    return {
+        "classes": f"chance of one class of {target}, the one that changes most",
+        "grades": f"mean grade of {target}, counted from 0 for “{(*findings.classes, '')[0]}”",
+        "counts": f"mean number of {target}",
+        "survival times": f"median {target}",
+    }.get(findings.outcome, f"expected {target}")
+
+
+def values_of(findings: Findings) -> str:
+    """What the outcome holds, in a few words."""
+    labels = findings.classes
+    listed = ", ".join(labels[:-1]) + f" or {labels[-1]}" if labels else ""
+    return {
+        "continuous": "a number",
+        "two classes": listed,
+        "classes": f"{len(labels)} classes: {listed}",
+        "grades": f"{len(labels)} grades: {listed}",
+        "counts": "a count",
+        "survival times": "a time until an event, some censored",
+    }.get(findings.outcome, "not recorded")
+
+
 def describe_pair(pair: ReportedInteraction, heat_map: HeatMap) -> str:
     """What one variable of a pair does, where the other makes the greatest difference to it."""
     first, second = pair.names

@@ -12,6 +12,7 @@ from tvselect.inputs.scalars import check_scalar
 from tvselect.rewards.bart_play import BartFeedback, Rules
 from tvselect.rewards.bart_settings import (
     Noise,
+    fewest_trees,
     growth_of_forest,
     outcome_for,
     rows_seen,
@@ -30,7 +31,7 @@ class BartReward(Reward):
     Parameters
     ----------
     n_trees : int, default=40
-        More for many rows, see ``max_samples``.
+        More for many rows, see ``max_samples``, and at least ten for each of several classes.
     n_iterations : int, default=500
         Iterations of a play, M in the paper; more where ``proposals_per_column`` asks for it.
     n_burn : int, optional
@@ -67,12 +68,14 @@ class BartReward(Reward):
         :func:`tvselect.rewards.pair_screen.screen_pairs`, they are played together, and this
         share of the proposals adds or removes two splits at once. 0 looks for no pairs.
     latent_sweeps : int, default=5
-        Two classes: iterations from one draw of the latent normals to the next. The draws take
-        most of the time of a play, and the chain is as exact with fewer of them.
+        Iterations from one draw of the latent normals to the next, for outcomes that have some:
+        classes, grades, counts, censored times. The draws take time, and the chain is as exact
+        with fewer of them.
     noise : {"auto", "normal", "scores"}, default="auto"
         "normal" noise, or the outcome on normal "scores": quantiles of the normal law at its
-        ranks, of which no outlier can decide. "auto" takes the scores for a continuous outcome
-        with a value more than five robust standard deviations away from its median.
+        ranks, of which no outlier can decide. "auto" takes the scores for a continuous outcome,
+        or the log of survival times, with a value more than five robust standard deviations
+        away from its median.
     max_samples : "auto", int, float or None, default="auto"
         Rows that a play sees, drawn afresh without replacement: a number, a share, None
         for all. "auto" is all rows of a batch of a stream; of a table at most 5,000 rows in a
@@ -100,6 +103,7 @@ class BartReward(Reward):
 
     takes_missing = True
     takes_weights = False
+    families = ("gaussian", "probit", "classes", "ordinal", "counts", "survival")
 
     def __init__(
         self,
@@ -189,7 +193,9 @@ class BartReward(Reward):
                 f"a play sees {n_seen} rows, but a split needs two leaves of at least "
                 f"min_leaf={self.min_leaf} rows each"
             )
-        growth = growth_of_forest(n_seen, data) if self.max_samples == "auto" else 1.0
+        growth = max(1.0, fewest_trees(data.outcome) / self.n_trees)
+        if self.max_samples == "auto":
+            growth = max(growth, growth_of_forest(n_seen, data))
         noise = settle_noise(self.noise, data.outcome)
         settled = copy(self)
         settled.n_trees = round(growth * self.n_trees)
@@ -208,18 +214,17 @@ class BartReward(Reward):
         n_candidates = data.n_candidates or table.n_columns
         evidence = np.zeros(table.n_columns)
         if self.screening and self.penalty > 0:
-            evidence = marginal_evidence(
-                table, outcome.values, n_candidates, data.starts, data.bulks
-            )
+            evidence = marginal_evidence(table, outcome, n_candidates, data.starts, data.bulks)
         return BartFeedback(
             table=table.design(np.empty(0, dtype=np.int64)),
-            response=response.values,
+            observed=response.observed,
             prior=self._prior.parameters(response, pairs=data.pairs),
             precision=response.precision,
             evidence=evidence,
             rules=Rules(
                 n_candidates=n_candidates,
                 n_seen=rows_seen(self.max_samples, data),
+                n_forests=response.n_forests,
                 last_forest=self.rule == "last",
                 n_trees=int(self.n_trees),
                 n_iterations=int(self.n_iterations),

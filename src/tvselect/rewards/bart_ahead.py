@@ -93,7 +93,7 @@ def play_ahead(
         assert words is not None
         reason = make_plays(
             room.rng, words, seeds, posteriors, chain.oracle.n_candidates or n_arms,
-            chain.oracle.pairs, columns, feedback.table, feedback.response, room.sample, design,
+            chain.oracle.pairs, columns, feedback.table, feedback.observed, room.sample, design,
             feedback.prior, feedback.precision, feedback.evidence, rules, room.rows, room.chain,
             room.trace, room.scores, room.log_weights, room.pairs, scratch, log, at,
         )  # fmt: skip
@@ -128,10 +128,10 @@ def _room(
     """Room for plays of so many columns, its copies as a design, and its generator's state."""
     rules, n_rows = feedback.rules, feedback.table.n_rows
     n_iterations, _, n_shadows, _ = schedule(rules, n_columns)
-    n_in_play, has_sample = n_columns + n_shadows, n_shadows > 0 or rules.n_seen < n_rows
-    n_copies = n_in_play if has_sample else 0
-    room = workspace(rules.n_trees, rules.n_seen, n_in_play, n_copies, n_iterations)
-    n_drawn = rules.n_seen if rules.shadows > 0 or rules.n_seen < n_rows else 0
+    n_in_play, n_in_chain = n_columns + n_shadows, rules.n_forests * rules.n_seen
+    n_copies = n_in_play if needs_copies(rules, n_shadows, n_rows) else 0
+    room = workspace(rules.n_trees, n_in_chain, n_in_play, n_copies, n_iterations)
+    n_drawn = n_in_chain if needs_copies(rules, rules.shadows, n_rows) else 0
     draw = Draw(
         np.empty(n_drawn, dtype=np.int64),
         np.empty(rules.shadows, dtype=np.int64),
@@ -142,7 +142,13 @@ def _room(
     scratch = Scratch(np.empty(size, dtype=np.int64), np.empty(size), draw, order)
     bits = room.rng.bit_generator
     assert isinstance(bits, np.random.SFC64)
-    return room, design_of(room.sample, size, rules.n_seen), state_in_memory(bits), scratch
+    return room, design_of(room.sample, size, n_in_chain), state_in_memory(bits), scratch
+
+
+@kernel
+def needs_copies(rules: Rules, n_shadows: int, n_rows: int) -> bool:
+    """Whether the columns of a play have to be copied, not read from the table."""
+    return n_shadows > 0 or rules.n_seen < n_rows or rules.n_forests > 1
 
 
 @kernel
@@ -155,7 +161,7 @@ def make_plays(
     arm_pairs: NDArray[np.int32],
     columns_of_arms: ColumnsOfArms,
     table: Design,
-    response: FloatArray,
+    observed: FloatArray,
     sample: Sample,
     copies: Design,
     prior: PriorParameters,
@@ -194,7 +200,7 @@ def make_plays(
         n_columns = at[N_COLUMNS]
         n_iterations, burn, n_shadows, log_penalty = schedule(rules, n_columns)
         n_in_play = n_columns + n_shadows
-        has_sample = n_shadows > 0 or rules.n_seen < table.n_rows
+        has_sample = needs_copies(rules, n_shadows, table.n_rows)
         if at[STAGE] == TO_CHOOSE:
             if (
                 n_in_play > scores.shape[0]
@@ -203,12 +209,12 @@ def make_plays(
             ):
                 return ROOM_TOO_SMALL
             if has_sample:
-                draw_sample(words, scratch, n_columns, n_shadows, table.n_rows)
+                draw_sample(words, scratch, n_columns, n_shadows, table.n_rows, rules.n_seen)
             chain.tally.whole[N_DONE] = 0
             at[STAGE] = TO_RUN
         if at[STAGE] == TO_RUN:
             of_play = Design(*table[:3], scratch.columns[:n_columns], table.n_rows)
-            n_drawn = rules.n_seen if has_sample else 0
+            n_drawn = rules.n_forests * rules.n_seen if has_sample else 0
             draw = Draw(
                 scratch.draw.rows[:n_drawn],
                 scratch.draw.shadows[:n_shadows],
@@ -220,7 +226,7 @@ def make_plays(
             payoffs = scratch.payoffs[:n_columns]
             n_pairs = find_pairs(of_play.columns, prior.pairs, pairs)
             if not play(
-                rng, of_play, response, draw, sample, design,
+                rng, of_play, observed, draw, sample, design,
                 for_play(prior, burn, log_weights, pairs[:n_pairs]), precision,
                 evidence, log_penalty, rows, chain, trace, n_iterations, rules, scores,
                 payoffs,
@@ -268,17 +274,21 @@ def pay_arms(
 
 @part
 def draw_sample(
-    words: WordArray, scratch: Scratch, n_columns: int, n_shadows: int, n_rows: int
+    words: WordArray, scratch: Scratch, n_columns: int, n_shadows: int, n_rows: int, n_seen: int
 ) -> None:
     """The rows and the shadows of a play, as :meth:`BartFeedback.draw` draws them."""
     rows, shadows, shuffled = scratch.draw
     for k in range(n_shadows):
         shadows[k] = scratch.columns[next_below(words, n_columns)]
-    draw_rows(words, n_rows, rows, scratch.order)
+    draw_rows(words, n_rows, rows[:n_seen], scratch.order)
     for k in range(n_shadows):
-        for i in range(rows.shape[0]):
+        for i in range(n_seen):
             shuffled[k, i] = rows[i]
-        shuffle(words, shuffled[k])
+        shuffle(words, shuffled[k, :n_seen])
+    for i in range(n_seen, rows.shape[0]):
+        rows[i] = rows[i - n_seen]
+        for k in range(n_shadows):
+            shuffled[k, i] = shuffled[k, i - n_seen]
 
 
 @part

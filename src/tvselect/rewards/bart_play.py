@@ -11,7 +11,16 @@ import numpy as np
 from tvselect.jit import kernel, part
 from tvselect.trees.dirichlet import mean_splits
 from tvselect.trees.gibbs import iterate
-from tvselect.trees.start import NO_DRAW, Draw, Sample, begin, copy_sample, design_of, draw_with
+from tvselect.trees.start import (
+    NO_DRAW,
+    Draw,
+    Sample,
+    begin,
+    copy_sample,
+    design_of,
+    draw_with,
+    once_for_every_forest,
+)
 from tvselect.trees.state import (
     COUNT,
     N_DONE,
@@ -38,6 +47,8 @@ class Rules(NamedTuple):
         Columns that take part in the selection.
     n_seen : int
         Rows that a play sees.
+    n_forests : int
+        One, or one for every class, each of which sees them.
     last_forest : bool
         Whether the last forest decides, not the average.
     n_burn : int
@@ -46,6 +57,7 @@ class Rules(NamedTuple):
 
     n_candidates: int
     n_seen: int
+    n_forests: int
     last_forest: bool
     n_trees: int
     n_iterations: int
@@ -64,8 +76,8 @@ class BartFeedback:
     ----------
     table : Design
         All columns; those of a play come with it.
-    response : float64 array
-        In working units (probit: +1 / -1), in the order of the bits.
+    observed : float64 array (2, rows)
+        What is known of the response, see :class:`tvselect.trees.Response`.
     prior : PriorParameters
         But for what a play settles: burn-in, the weights of the columns and which of the
         pairs, of all columns here, are in play.
@@ -77,7 +89,7 @@ class BartFeedback:
     """
 
     table: Design
-    response: FloatArray
+    observed: FloatArray
     prior: PriorParameters
     precision: float
     evidence: FloatArray
@@ -91,13 +103,15 @@ class BartFeedback:
             shadows = rng.choice(columns, n_shadows)
         if self.rules.n_seen < n_rows:
             rows = rng.choice(n_rows, self.rules.n_seen, replace=False, shuffle=False)
-        elif n_shadows:
+        elif n_shadows or self.rules.n_forests > 1:
             rows = np.arange(n_rows)
-        return NO_DRAW if rows is None else draw_with(rng, rows, shadows)
+        if rows is None:
+            return NO_DRAW
+        return once_for_every_forest(draw_with(rng, rows, shadows), self.rules.n_forests)
 
     def __call__(self, columns: IntArray, rng: np.random.Generator) -> FloatArray:
         """Reward 1 or 0 for each of the columns."""
-        n_columns, n_seen = columns.size, self.rules.n_seen
+        n_columns, n_seen = columns.size, self.rules.n_forests * self.rules.n_seen
         n_iterations, burn, n_shadows, log_penalty = schedule(self.rules, n_columns)
         draw = self.draw(columns, n_shadows, rng)
         n_in_play = n_columns + n_shadows
@@ -111,7 +125,7 @@ class BartFeedback:
         room.chain.tally.whole[N_DONE] = 0
         with room.generator(rng) as numbers:
             while not play(
-                numbers, table, self.response, draw, room.sample, design, prior, self.precision,
+                numbers, table, self.observed, draw, room.sample, design, prior, self.precision,
                 self.evidence, log_penalty, room.rows, room.chain, room.trace, n_iterations,
                 self.rules, room.scores, rewards,
             ):  # fmt: skip
@@ -167,7 +181,7 @@ def for_play(
     since = max(prior.sparse_from, burn // 2)
     pair_share = prior.pair_share if pairs.shape[0] > 0 else 0.0
     return PriorParameters(
-        *prior[:8], burn, since, *prior[10:12], log_weights, pair_share, pairs, prior.latent_sweeps
+        *prior[:8], burn, since, *prior[10:12], log_weights, pair_share, pairs, *prior[15:]
     )
 
 
@@ -175,7 +189,7 @@ def for_play(
 def play(
     rng: np.random.Generator,
     table: Design,
-    response: FloatArray,
+    observed: FloatArray,
     draw: Draw,
     sample: Sample,
     design: Design,
@@ -197,9 +211,9 @@ def play(
         for k in range(table.columns.shape[0], design.columns.shape[0]):
             prior.column_log_weights[k] = -log_penalty
         if draw.rows.shape[0] > 0:
-            copy_sample(table, response, draw, sample)
-            response = sample.values
-        begin(chain, design, prior, rows, response, precision)
+            copy_sample(table, observed, draw, sample)
+            observed = sample.observed
+        begin(chain, design, prior, rows, observed, precision)
     iterate(rng, design, prior, chain, trace, n_iterations)
     if chain.tally.whole[N_DONE] < n_iterations:
         return False

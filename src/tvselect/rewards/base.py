@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import Any, Protocol, Self
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import Outcome
+from tvselect.inputs.outcome import Family
 from tvselect.inputs.sparse import Matrix
 from tvselect.rewards.screening import Bulk
 from tvselect.trees import BinnedTable, Cuts, bin_table
@@ -111,6 +112,9 @@ class Reward(ABC):
         Whether missing values in ``X`` are legal.
     takes_weights : bool
         Whether sample weights are used.
+    families : tuple of str
+        Outcomes that it can deal with as they are; others are put in simple terms
+        (:meth:`tvselect.inputs.Outcome.in_simple_terms`), see :func:`start_reward`.
     max_cuts : int
         Cut points per column that the reward asks for.
     min_rows : int
@@ -119,6 +123,7 @@ class Reward(ABC):
 
     takes_missing: bool = False
     takes_weights: bool = False
+    families: tuple[Family, ...] = ("gaussian", "probit", "ordinal", "counts")
     max_cuts: int = 100
 
     @classmethod
@@ -163,3 +168,23 @@ class Reward(ABC):
 
         The feedback must be a pure function of the columns and the generator.
         """
+
+
+@dataclass(frozen=True)
+class BestOfTerms:
+    """The feedback on an outcome in several simple terms: a column gets its best payoff."""
+
+    feedbacks: tuple[Feedback, ...]
+
+    def __call__(self, columns: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
+        """One payoff for each of the columns."""
+        payoffs = [feedback(columns, rng) for feedback in self.feedbacks]
+        return np.max(payoffs, axis=0) if len(payoffs) > 1 else payoffs[0]
+
+
+def start_reward(reward: Reward, data: Data) -> Feedback:
+    """Bind a reward to data, whose outcome is put in simple terms where the reward needs it."""
+    if data.outcome.family in reward.families:
+        return reward.start(data)
+    terms = data.outcome.in_simple_terms()
+    return BestOfTerms(tuple(reward.start(replace(data, outcome=term)) for term in terms))

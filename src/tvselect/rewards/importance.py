@@ -48,6 +48,8 @@ class ImportanceReward(Reward):
     array([0. , 1. , 0.5])
     """
 
+    families = (*Reward.families, "classes")
+
     def __init__(self, estimator: Any = None, bootstrap: bool = True) -> None:
         self.estimator = estimator
         self.bootstrap = bootstrap
@@ -71,11 +73,11 @@ class ImportanceReward(Reward):
         """Check the settings and return the feedback of a play."""
         bootstrap = self.bootstrap
         check_scalar(bootstrap, "bootstrap", (bool, np.bool_))
-        binary = data.outcome.family == "probit"
-        estimator = _small_forest(binary) if self.estimator is None else self.estimator
-        check_estimator(estimator, binary)
+        has_classes = data.outcome.family in ("probit", "classes")
+        estimator = _small_forest(has_classes) if self.estimator is None else self.estimator
+        check_estimator(estimator, has_classes)
         template = clone(estimator)
-        y = data.outcome.values.astype(np.int64) if binary else data.outcome.values
+        y = data.outcome.values.astype(np.int64) if has_classes else data.outcome.values
 
         def feedback(columns: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
             rows = draw_rows(data, bootstrap, rng)
@@ -99,22 +101,22 @@ def _is_estimator(candidate: Any) -> bool:
     return not isinstance(candidate, type) and all(hasattr(candidate, name) for name in wanted)
 
 
-def check_estimator(estimator: Any, binary: bool) -> None:
+def check_estimator(estimator: Any, has_classes: bool) -> None:
     """Refuse what is no estimator, or a classifier for a continuous outcome."""
     if not _is_estimator(estimator):
         raise TypeError(
             f"estimator must be an instance of a scikit-learn estimator, got {estimator!r}"
         )
-    if is_classifier(estimator) and not binary:
+    if is_classifier(estimator) and not has_classes:
         raise ValueError(
             f"estimator {estimator!r} is a classifier but y is continuous; pass a regressor"
         )
 
 
-def _small_forest(binary: bool) -> Any:
+def _small_forest(has_classes: bool) -> Any:
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-    kind = RandomForestClassifier if binary else RandomForestRegressor
+    kind = RandomForestClassifier if has_classes else RandomForestRegressor
     return kind(n_estimators=N_TREES, max_features="sqrt", min_samples_leaf=5)
 
 

@@ -67,18 +67,28 @@ def screen_pairs(X: Matrix, outcome: Outcome) -> Pairs:
     halves, kept = _halves(X)
     if kept.size < 2:
         return none
-    scores = _standard_scores(outcome.values)
-    n_pairs = kept.size * (kept.size - 1) // 2
-    needed = math.sqrt(2.0 * math.log(2.0 * n_pairs / FALSE_ALARM))
+    terms = outcome.in_simple_terms()
+    n_tests = len(terms) * kept.size * (kept.size - 1) // 2
+    needed = math.sqrt(2.0 * math.log(2.0 * n_tests / FALSE_ALARM))
+    found = [
+        pair for term in terms for pair in _passing(halves, _standard_scores(term.values), needed)
+    ]
+    return _strongest(found, halves, kept)
+
+
+def _passing(
+    halves: NDArray[np.float32], scores: NDArray[np.float32], needed: float
+) -> list[tuple[float, int, int]]:
+    """The best partner of every column, where its z-value is as far out as needed."""
     found: list[tuple[float, int, int]] = []
     bulk = _bulk_of_pairs(halves, scores)
-    for first in range(0, kept.size, COLUMNS_AT_ONCE):
+    for first in range(0, len(halves), COLUMNS_AT_ONCE):
         z = _z_values(halves[first : first + COLUMNS_AT_ONCE], halves[first:], scores)
         away = np.triu(np.abs(z - bulk.centre) / bulk.spread, 1)
         best = away.argmax(axis=1)
         for i in np.flatnonzero(away[np.arange(len(z)), best] >= needed).tolist():
             found.append((float(z[i, best[i]]), first + i, first + int(best[i])))
-    return _strongest(found, halves, kept)
+    return found
 
 
 def _z_values(

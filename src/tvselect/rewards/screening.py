@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
+from tvselect.inputs import Outcome
 from tvselect.inputs.outliers import MAD_TO_SD
 from tvselect.jit import kernel
 from tvselect.trees.bins import BinnedTable
@@ -28,7 +29,7 @@ class Bulk(NamedTuple):
 
 def marginal_evidence(
     table: BinnedTable,
-    y: NDArray[np.float64],
+    outcome: Outcome,
     n_candidates: int,
     starts: NDArray[np.int64] | None = None,
     bulks: Sequence[Bulk] = (),
@@ -44,7 +45,8 @@ def marginal_evidence(
     Parameters
     ----------
     table : BinnedTable
-    y : float64 array (rows,)
+    outcome : Outcome
+        Other than a number or two classes: in simple terms, the strongest of which counts.
     n_candidates : int
     starts : int64 array, optional
         Where the table and every copy of it begin, and where the last ends; one table by
@@ -56,6 +58,23 @@ def marginal_evidence(
     -------
     float64 array (columns,), not negative
     """
+    spans = list(pairwise([0, table.n_columns] if starts is None else starts))
+    terms = outcome.in_simple_terms()
+    evidence = np.zeros(table.n_columns)
+    for term in terms:
+        z = _correlations(table, term.values)
+        for k, (first, last) in enumerate(spans):
+            copy = z[first:last]
+            centre, spread = bulks[k] if bulks else bulk_of(copy)
+            copy -= centre
+            copy /= spread
+        log_p = np.log(2.0) + log_ndtr(-np.abs(z))
+        np.maximum(evidence, -log_p - np.log(n_candidates * len(terms)), out=evidence)
+    return evidence
+
+
+def _correlations(table: BinnedTable, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Correlation of every column with some numbers, in standard errors."""
     y = y - y.mean()
     y /= np.abs(y).max() or 1.0
     r = np.empty(table.n_columns)
@@ -63,15 +82,7 @@ def marginal_evidence(
     for first, codes in table.blocks():
         here = slice(first, first + len(codes))
         correlate(codes, y, r[here], n_present[here])
-    z = z_values(r, n_present)
-    spans = list(pairwise([0, z.size] if starts is None else starts))
-    for k, (first, last) in enumerate(spans):
-        copy = z[first:last]
-        centre, spread = bulks[k] if bulks else bulk_of(copy)
-        copy -= centre
-        copy /= spread
-    log_p = np.log(2.0) + log_ndtr(-np.abs(z))
-    return np.maximum(0.0, -log_p - np.log(n_candidates))
+    return z_values(r, n_present)
 
 
 def z_values(r: NDArray[np.float64], n_rows: int | NDArray[np.int64]) -> NDArray[np.float64]:

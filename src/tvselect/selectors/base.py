@@ -36,7 +36,6 @@ class BanditFit(ABC):
         self.history_ = history = game.history(
             reason,
             before,
-            family=self.family,
             patience=self.patience,
             time_limit=self.time_limit,
             **asked,

@@ -23,6 +23,7 @@ from tvselect.inputs import OutcomeReader
 from tvselect.inputs.errors import located
 from tvselect.inputs.finite import refuse_nonfinite
 from tvselect.rewards import Data, Reward
+from tvselect.rewards.base import start_reward
 from tvselect.runners import HereRunner, Runner, TaskMap, ThreadRunner
 from tvselect.runners.base import call
 from tvselect.selectors.encoding import (
@@ -76,7 +77,7 @@ class BatchScorer:
             cuts = encoding.cuts.take(played % encoding.n_columns, names)
             n_columns = encoding.n_columns * (2 if has_decoys else 1)
             payoffs = np.empty(columns.size)
-            payoffs[order] = reward.start(Data(X, outcome, names, None, cuts, n_columns))(
+            payoffs[order] = start_reward(reward, Data(X, outcome, names, None, cuts, n_columns))(
                 np.arange(columns.size), rng
             )
             return payoffs

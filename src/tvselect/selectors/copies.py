@@ -88,9 +88,12 @@ def let_play(
     own, bulks = np.arange(n_columns), []
     n_arms = columns.starts.size - 1
     if n_arms * (1 + n_copies) > MOST_ARMS:
-        slopes, bends = marginal_scores(decoys, data.X, data.outcome.values)
-        bulks = [bulk_of(z_values(block, data.n_rows)) for block in slopes]
-        scores = (slopes - np.median(slopes, axis=1, keepdims=True)) ** 2 + bends**2
+        terms = data.outcome.in_simple_terms()
+        found = np.array([marginal_scores(decoys, data.X, term.values) for term in terms])
+        slopes, bends = found[:, 0], found[:, 1]
+        bulks = [bulk_of(z_values(slopes[:, k], data.n_rows)) for k in range(1 + n_copies)]
+        scores = (slopes - np.median(slopes, axis=2, keepdims=True)) ** 2 + bends**2
+        scores = scores.max(axis=0)
         scores = np.maximum.reduceat(scores[:, columns.columns], columns.starts[:-1], axis=1)
         playing = np.zeros(scores.size, dtype=np.bool_)
         playing[np.argsort(-scores, axis=None, kind="stable")[:MOST_ARMS]] = True

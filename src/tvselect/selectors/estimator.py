@@ -69,8 +69,10 @@ class ThompsonSelector(ThompsonFit, BanditSelector):
         Text and categorical columns of a data frame are one arm each.
     always_include : sequence, optional
         Columns that are part of every play and always selected.
-    family : {"auto", "gaussian", "probit"}, default="auto"
-        Continuous or two-class outcome; "auto" takes two distinct values for two classes.
+    family : {"auto", "gaussian", "probit", "classes", "ordinal", "counts", "survival"}
+        What the outcome is: a number, two classes, three or more, ordered grades, counts, or
+        times until an event, some of them censored. "auto" finds out, see
+        :func:`tvselect.inputs.read_outcome`, and warns where it has to guess.
     n_chains : int, default=1
         Independent runs, pooled by adding counts.
     n_jobs : int, optional

@@ -36,6 +36,8 @@ def identity_of(data: Data) -> str:
         for block in np.array_split(X, max(1, X.nbytes >> 26)):
             digest.update(np.ascontiguousarray(block).data)
     digest.update(describe([data.outcome.values, data.sample_weight]).encode())
+    if data.outcome.upper is not None:
+        digest.update(describe(data.outcome.upper).encode())
     return digest.hexdigest()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from tvselect.bandit.journal import MemoryJournal
 from tvselect.bandit.play import Play
 from tvselect.bandit.stopping import StopReason
 from tvselect.control.decoy_fdr import false_ones, q_values
+from tvselect.inputs.outcome import AskedFamily
 from tvselect.selectors.evidence import Evidence
 from tvselect.selectors.layout import ArmLayout, PerArm
 
@@ -31,7 +32,7 @@ class Asked:
 
     is_stream: bool  #: Whether a play is a batch of rows
     reward: str  #: Its ``repr``
-    family: Literal["auto", "gaussian", "probit"]
+    family: AskedFamily
     seed: int
     window: int  #: Most plays that are chosen together
     #: Hash of data and settings; None for a stream without a journal, whose data is not hashed.

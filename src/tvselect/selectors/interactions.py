@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from tvselect.control.decoy_fdr import q_values
 from tvselect.inputs import Outcome
-from tvselect.inputs.outcome import Family
 from tvselect.rewards.bart_settings import outcome_for
 from tvselect.trees import BartRun, Prior, bin_table, run_bart
 
@@ -34,8 +33,8 @@ class Interaction:
     names : (str, str)
     strength : float
         What their joint effect adds to the sum of both effects: its standard deviation, in
-        units of the outcome (of its normal scores where it has outliers), or as a probability
-        of the second class.
+        units of the outcome (of its normal scores where it has outliers, of counts and of
+        grades; of log-rank scores for survival), or as a probability of a class.
     q_value : float
         The smallest false discovery rate at which the pair is reported.
     """
@@ -109,11 +108,17 @@ def find_interactions(
     if not (is_enough and 2 <= features.size <= MOST_FEATURES):
         return ()
     pairs = Pairs(X, np.searchsorted(features, feature_of), rng)
-    outcome = outcome_for("auto", outcome)
-    found = pairs.strengths(outcome.values, outcome.family)
-    additive = pairs.additive_fit(outcome)
+    terms = [outcome_for("auto", term) for term in outcome.in_simple_terms()]
+    found = np.max([pairs.strengths(term) for term in terms], axis=0)
+    additive = [pairs.additive_fit(term) for term in terms]
     without = [
-        pairs.strengths(_without_interactions(outcome, additive, rng), outcome.family)
+        np.max(
+            [
+                pairs.strengths(_without_interactions(term, fit, rng))
+                for term, fit in zip(terms, additive, strict=True)
+            ],
+            axis=0,
+        )
         for _ in range(N_WITHOUT)
     ]
     q = q_values(found, np.concatenate(without), N_WITHOUT, found > 0.0)
@@ -151,14 +156,13 @@ class Pairs:
         self.rows = X[rng.choice(len(X), min(len(X), N_ROWS), replace=False)]
         self.values = [_typical_values(X[:, columns]) for columns in self.columns]
 
-    def strengths(self, values: NDArray[np.float64], family: Family) -> NDArray[np.float64]:
+    def strengths(self, outcome: Outcome) -> NDArray[np.float64]:
         """Strength of all pairs, by rows of an upper triangle; 0 for those used less often."""
         run = run_bart(
             self.table,
-            values,
+            outcome,
             n_trees=N_TREES,
             n_iterations=N_ITERATIONS,
-            family=family,
             n_keep=N_FORESTS,
             random_state=self.rng,
         )
@@ -176,8 +180,7 @@ class Pairs:
         """The fit of BART with single splits: means, or probabilities of the second class."""
         return run_bart(
             self.table,
-            outcome.values,
-            family=outcome.family,
+            outcome,
             prior=Prior(n_trees=N_TREES, power=NO_DEPTH),
             n_iterations=N_ITERATIONS,
             random_state=self.rng,
@@ -214,10 +217,10 @@ def _beyond_sums(effect: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _without_interactions(
     outcome: Outcome, additive: NDArray[np.float64], rng: np.random.Generator
-) -> NDArray[np.float64]:
+) -> Outcome:
     """An outcome that goes with the columns as an additive model says, and no further."""
     if outcome.family == "probit":
         drawn = rng.random(additive.size) < additive
         drawn[rng.choice(additive.size, 2, replace=False)] = [False, True]
-        return drawn.astype(np.float64)
-    return additive + rng.permutation(outcome.values - additive)
+        return replace(outcome, values=drawn.astype(np.float64))
+    return replace(outcome, values=additive + rng.permutation(outcome.values - additive))

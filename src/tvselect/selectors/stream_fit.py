@@ -194,6 +194,7 @@ class StreamFit(BanditFit):
             evidence=evidence,
             decoys=self._stream.encoder.decoys,
             is_stream=True,
+            family=self._stream.outcomes.family,
             # Without a journal the data of a stream is not hashed.
             fingerprint=None if self.journal is None else self._game.header.fingerprint,
             n_rounds=None if self._by_parts else self.n_rounds,

@@ -14,6 +14,7 @@ from tvselect.bandit.journal import SqliteJournal
 from tvselect.bandit.oracle import MEDIAN_MODEL_COST
 from tvselect.bandit.stopping import StoppingRule, StopReason
 from tvselect.inputs import OutcomeReader
+from tvselect.inputs.outcome import AskedFamily
 from tvselect.inputs.table import as_given
 from tvselect.rewards import Reward
 from tvselect.runners import open_runner
@@ -71,9 +72,11 @@ class StreamingThompsonSelector(StreamFit, BanditSelector):
         a variable whose role ends is dropped, and one that gains a role is found; the
         memory is about ``1 / (1 - discount)`` plays. None forgets nothing. Evidence does not
         fade: selected is what was proven to have had a role, and is above its threshold now.
-    family : {"auto", "gaussian", "probit"}, default="auto"
-        Continuous or two-class outcome; "auto" decides with the whole of ``y`` in ``fit``,
-        else with the first batch that has more than one value.
+    family : {"auto", "gaussian", "probit", "classes", "ordinal", "counts", "survival"}
+        What the outcome is: a number, two classes, three or more, ordered grades, counts, or
+        times until an event, some of them censored. "auto" finds out, see
+        :func:`tvselect.inputs.read_outcome`, with the whole of ``y`` in ``fit``, with the
+        first batch that varies elsewhere.
     n_chains : int, default=1
         Independent games on the same batches, pooled by adding counts.
     n_jobs : int, optional
@@ -160,7 +163,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         max_fdr: float | None = 0.1,
         decoys: Literal["auto", "knockoffs", "shuffled"] | None = "auto",
         discount: float | None = None,
-        family: Literal["auto", "gaussian", "probit"] = "auto",
+        family: AskedFamily = "auto",
         n_chains: int = 1,
         n_jobs: int | None = None,
         runner: Any = None,

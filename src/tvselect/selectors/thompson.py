@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -15,10 +16,12 @@ from tvselect.bandit import engine
 from tvselect.bandit.burn_in import BurnIn
 from tvselect.bandit.oracle import MEDIAN_MODEL_COST, NO_PAIRS
 from tvselect.bandit.stopping import StoppingRule
-from tvselect.inputs import read_outcome
+from tvselect.inputs import Outcome, read_outcome
 from tvselect.inputs.finite import refuse_nonfinite
+from tvselect.inputs.outcome import AskedFamily
 from tvselect.inputs.scalars import check_scalar
 from tvselect.rewards import Data, Reward
+from tvselect.rewards.base import start_reward
 from tvselect.rewards.pair_screen import screen_pairs
 from tvselect.runners import Runner, opened
 from tvselect.selectors.base import BanditFit, as_reward, warn_of_interrupt
@@ -66,7 +69,7 @@ class ThompsonFit(BanditFit):
         prior: tuple[float | ArrayLike, float | ArrayLike] = (1.0, 1.0),
         groups: Groups = None,
         always_include: Sequence[Any] | None = None,
-        family: Literal["auto", "gaussian", "probit"] = "auto",
+        family: AskedFamily = "auto",
         n_chains: int = 1,
         n_jobs: int | None = None,
         runner: Any = None,
@@ -107,7 +110,8 @@ class ThompsonFit(BanditFit):
             Numbers, and in data frames text, categories or dates; missing values where the
             reward can take them.
         y : array-like
-            Continuous outcome or two classes of any label type.
+            Numbers, labels of classes, grades, counts, or survival times as a structured array
+            of event and time.
         **fit_params
             ``sample_weight`` (array-like), only for rewards that use weights: a keyword
             of its own would promise scikit-learn that every reward does.
@@ -128,9 +132,11 @@ class ThompsonFit(BanditFit):
         reward = as_reward(self.reward, kind is not None)
         features = self._features(X, reward)
         n_rows = features.X.shape[0]
+        outcome = read_outcome(y, n_rows, family=self.family)
+        warn_of_guess(outcome)
         data = Data(
             features.X,
-            read_outcome(y, n_rows, family=self.family),
+            outcome,
             features.column_names,
             self._weights(fit_params, reward, n_rows),
         )
@@ -156,7 +162,7 @@ class ThompsonFit(BanditFit):
         is_wide = kind is not None and n_playing > LEADERS
         burn_in = plays_of_burn_in(self.burn_in, is_wide, heard=arm_pairs.ravel().tolist())
         reward = reward.settled(data)
-        feedback = reward.start(data)
+        feedback = start_reward(reward, data)
         work = TableWork(feedback, columns)
         rule = StoppingRule(self.n_plays, self.patience, self.time_limit)
         game = set_up_game(
@@ -182,6 +188,7 @@ class ThompsonFit(BanditFit):
             game,
             reason,
             is_stream=False,
+            family=outcome.family,
             fingerprint=game.header.fingerprint,
             n_plays=self.n_plays,
             n_rows=n_rows,
@@ -249,6 +256,22 @@ class ThompsonFit(BanditFit):
         return weights
 
 
+def warn_of_guess(outcome: Outcome) -> None:
+    """Say which family was taken, where the numbers do not tell."""
+    if outcome.is_guess:
+        taken, other = (
+            (f"codes of {len(outcome.classes)} classes", "'ordinal' or 'gaussian'")
+            if outcome.classes is not None
+            else ("counts", "'gaussian'")
+        )
+        warnings.warn(
+            f"y holds whole numbers, taken for {taken}: family={outcome.family!r}. Say so to "
+            f"silence this warning, or family={other} for numbers of another kind",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
 def keep_selected(data: Data, features: Features, support: NDArray[np.bool_]) -> SelectedData:
     """The columns of selected features, which of these each belongs to, and the outcome."""
     of_selected = np.flatnonzero(support[features.feature_of])
@@ -258,7 +281,7 @@ def keep_selected(data: Data, features: Features, support: NDArray[np.bool_]) ->
     return SelectedData(
         np.array(features.X[np.ix_(rows, of_selected)], dtype=np.float64),
         features.feature_of[of_selected],
-        replace(data.outcome, values=data.outcome.values[rows]),
+        data.outcome.rows(rows),
     )
 
 

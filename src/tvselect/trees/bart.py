@@ -6,6 +6,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -13,14 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import Outcome, as_generator, read_outcome, read_table
+from tvselect.inputs.outcome import AskedFamily
 from tvselect.inputs.scalars import check_scalar
 from tvselect.inputs.seeds import RandomState
 from tvselect.trees.bins import BinnedTable, bin_table
-from tvselect.trees.forest import Forest
 from tvselect.trees.prior import Prior
-from tvselect.trees.response import Response, working_response
-from tvselect.trees.result import BartRun
+from tvselect.trees.response import ON_LATENT_SCALE, Response, working_response
+from tvselect.trees.result import BartRun, Draw
 from tvselect.trees.sampler import Sampler, start_chain
+from tvselect.trees.state import PRECISION
 
 GLANCE_SECONDS = 0.2
 
@@ -33,7 +35,7 @@ def run_bart(
     n_iterations: int = 1000,
     n_burn: int | None = None,
     sparse: bool = False,
-    family: Literal["auto", "gaussian", "probit"] = "auto",
+    family: AskedFamily = "auto",
     columns: Sequence[int] | Sequence[str] | None = None,
     prior: Prior | None = None,
     max_cuts: int = 100,
@@ -51,16 +53,17 @@ def run_bart(
         Rows and columns of numbers; missing values are legal. A table that was
         binned before (:func:`bin_table`) is used as it is.
     y : array-like
-        Continuous outcome, or two classes of any label type (probit).
+        Numbers, labels of classes, grades, counts or survival times, see ``family``.
     n_trees : int, default=10
+        With three or more classes: of each class.
     n_iterations : int, default=1000
         Iterations in all, burn-in included.
     n_burn : int, optional
         Iterations that averages leave out; half of them by default.
     sparse : bool, default=False
         Dirichlet prior on the splitting probabilities.
-    family : {"auto", "gaussian", "probit"}, default="auto"
-        "auto" takes two distinct values as two classes.
+    family : {"auto", "gaussian", "probit", "classes", "ordinal", "counts", "survival"}
+        What the outcome is; "auto" decides as :func:`tvselect.inputs.read_outcome` says.
     columns : sequence of int or str, optional
         Only these columns may be split on.
     prior : Prior, optional
@@ -119,10 +122,11 @@ def run_bart(
             f"X has {table.n_rows} rows, but a split needs two leaves of at least "
             f"{prior.min_leaf} rows each; pass prior=Prior(min_leaf=...) to allow smaller ones"
         )
-    if sigma is not None and outcome.family == "probit":
-        raise ValueError("sigma cannot be fixed for two classes: probit has no noise to draw")
+    if sigma is not None and outcome.family in ON_LATENT_SCALE:
+        raise ValueError(f"sigma cannot be fixed: {outcome.family!r} has no noise to draw")
     chosen = _column_indices(columns, table.names)
     response = working_response(outcome, _noise_guess(noise_scale, X, outcome, chosen))
+    prior = replace(prior, n_trees=prior.n_trees * response.n_forests)
     chain = start_chain(
         table,
         response,
@@ -135,47 +139,57 @@ def run_bart(
     )
     chain.advance(0)  # compiles at the very first use: not part of the time reported
     started = time.perf_counter()
-    forests = _advance(chain, response, n_burn, n_keep, verbose)
+    draws = _advance(chain, response, n_burn, n_keep, verbose)
     seconds = time.perf_counter() - started
-    return _result(chain, response, outcome, table, forests, n_burn, seconds)
+    return _result(chain, response, outcome, table, draws, n_burn, seconds)
 
 
 def _advance(
     chain: Sampler, response: Response, n_burn: int, n_keep: int, verbose: int
-) -> list[Forest]:
-    """Advance a chain to its end, keeping forests at even distances after burn-in."""
+) -> list[Draw]:
+    """Advance a chain to its end, keeping draws at even distances after burn-in."""
     from tqdm.auto import tqdm
 
     n_draws = chain.n_iterations - n_burn
     kept_at = n_burn + np.ceil(np.arange(1, n_keep + 1) * n_draws / n_keep).astype(int)
     kept_at = np.unique(kept_at)
-    forests: list[Forest] = []
+    draws: list[Draw] = []
     stride = 10
     with tqdm(
         total=chain.n_iterations, desc="BART", unit=" iterations", disable=verbose < 1
     ) as bar:
         try:
             while chain.n_done < chain.n_iterations:
-                goal = int(kept_at[len(forests)])
+                goal = int(kept_at[len(draws)])
                 began, before = time.perf_counter(), chain.n_done
                 chain.advance(min(stride, goal - chain.n_done))
                 if time.perf_counter() - began < GLANCE_SECONDS / 2:
                     stride *= 2
                 bar.update(chain.n_done - before)
                 if chain.n_done == goal:
-                    forests.append(chain.forest(response.scale))
+                    draws.append(_draw(chain, response))
         except KeyboardInterrupt:
             if chain.n_done <= n_burn:
                 raise
-            if not forests:
-                forests.append(chain.forest(response.scale))
+            if not draws:
+                draws.append(_draw(chain, response))
             warnings.warn(
                 f"interrupted after {chain.n_done} of {chain.n_iterations} iterations; "
                 "the result covers these",
                 RuntimeWarning,
                 stacklevel=3,
             )
-    return forests
+    return draws
+
+
+def _draw(chain: Sampler, response: Response) -> Draw:
+    """The present forest, noise and cut points, in units of the outcome or of its latent."""
+    cuts = response.cuts
+    if response.family == "ordinal":
+        cuts = chain.chain.response.cuts[: cuts.size].copy()
+    precision = float(chain.chain.response.real[PRECISION])
+    sigma = response.scale / precision**0.5 if precision > 0.0 else np.inf
+    return Draw(chain.forest(response.scale), sigma, cuts)
 
 
 def _result(
@@ -183,7 +197,7 @@ def _result(
     response: Response,
     outcome: Outcome,
     table: BinnedTable,
-    forests: list[Forest],
+    draws: list[Draw],
     n_burn: int,
     seconds: float,
 ) -> BartRun:
@@ -193,7 +207,7 @@ def _result(
         sigma = response.scale / np.sqrt(chain.trace.precision[done])
     return BartRun(
         family=response.family,
-        names=tuple(table.names[j] for j in chain.design.columns),
+        names=tuple(table.names[j] for j in chain.columns),
         mean_splits=mean_splits,
         inclusion=inclusion,
         last_splits=chain.counts,
@@ -201,13 +215,13 @@ def _result(
         theta=chain.trace.theta[done],
         n_splits=chain.trace.n_splits[done],
         forest=chain.forest(response.scale),
-        forests=tuple(forests),
+        draws=tuple(draws),
         n_burn=n_burn,
         acceptance_rate=chain.acceptance_rate,
         seconds=seconds,
-        classes=outcome.classes,
+        outcome=outcome,
         cuts=table.cuts,
-        center=response.center + response.offset,
+        center=response.center,
     )
 
 
@@ -256,7 +270,7 @@ def _noise_guess(
         raise ValueError(
             f"noise_scale must be a positive number, 'sd' or 'linear', got {noise_scale!r}"
         )
-    if noise_scale == "sd" or outcome.family == "probit":
+    if noise_scale == "sd" or outcome.family not in ("gaussian", "survival"):
         return "sd"
     if noise_scale == "linear":
         return _linear_residual_sd(X, outcome, columns)

@@ -66,6 +66,12 @@ def unpack(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
 
 
 @part
+def bit_place(row: int) -> int:
+    """Place of a row in the order of the bits."""
+    return (row & ~63) + 8 * (row & 7) + ((row >> 3) & 7)
+
+
+@part
 def popcount(word: np.uint64) -> np.uint64:
     """Number of ones (LLVM knows this form and emits the machine's instruction)."""
     word = word - ((word >> S1) & PAIRS)

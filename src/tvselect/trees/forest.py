@@ -47,6 +47,21 @@ class Forest:
         """Number of trees."""
         return self.starts.size - 1
 
+    def every(self, step: int, first: int) -> Forest:
+        """The forest of tree ``first`` and every ``step``-th after it."""
+        spans = [slice(*self.starts[t : t + 2]) for t in range(first, self.n_trees, step)]
+        chosen = np.concatenate([np.arange(self.left.size)[span] for span in spans])
+        moved = np.full(self.left.size + 1, -1, dtype=np.int64)
+        moved[chosen] = np.arange(chosen.size)
+        return Forest(
+            starts=np.cumsum([0, *(span.stop - span.start for span in spans)]),
+            left=moved[self.left[chosen]],
+            column=self.column[chosen],
+            cut=self.cut[chosen],
+            missing_left=self.missing_left[chosen],
+            value=self.value[chosen],
+        )
+
     @property
     def n_splits(self) -> int:
         """Number of splits of all trees."""

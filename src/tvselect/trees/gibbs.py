@@ -6,14 +6,15 @@ import numpy as np
 
 from tvselect.jit import kernel, part
 from tvselect.trees.dirichlet import draw_concentration
+from tvselect.trees.latents import draw_latents
 from tvselect.trees.leaves import draw_leaf_means
 from tvselect.trees.noise import draw_precision, use_response
 from tvselect.trees.pair_moves import move
-from tvselect.trees.probit import draw_latents
 from tvselect.trees.state import (
     CONCENTRATION,
     N_DONE,
     N_SPLITS,
+    OBSERVED,
     PRECISION,
     Chain,
     Design,
@@ -59,8 +60,8 @@ def iterate(
     for iteration in range(tally.whole[N_DONE], stop):
         if is_cramped(trees, leaves, 1 if prior.pair_share == 0.0 else 2):
             return
-        if prior.probit and iteration % prior.latent_sweeps == 0:
-            draw_latents(rng, response, leaves, proposal, prior.offset)
+        if prior.latent != OBSERVED and iteration % prior.latent_sweeps == 0:
+            draw_latents(rng, prior, response, leaves, proposal, design.n_rows)
         for tree in range(trees.splits.shape[0]):
             move(rng, design, prior, chain, tree, iteration)
             draw_leaf_means(

@@ -42,7 +42,8 @@ class Prior:
         A node at depth ``d`` splits with probability ``base * (1 + d) ** -power``.
     k : float, default=2.0
         Leaf means have standard deviation ``range(y) / (2 k sqrt(n_trees))``, and
-        ``3 / (k sqrt(n_trees))`` for probit.
+        ``3 / (k sqrt(n_trees))`` for two classes and grades; with more classes
+        ``n_trees`` is the number of trees of a class.
     noise_df : float, default=3.0
     noise_quantile : float, default=0.9
         ``sigma^2 ~ nu lambda / chi^2_nu`` with ``nu = noise_df`` and ``lambda`` such
@@ -61,8 +62,8 @@ class Prior:
         other. It changes how the chain gets around, not what it samples from: columns that
         matter only together are found sooner.
     latent_sweeps : int, default=1
-        Two classes: iterations from one draw of the latent normals to the next. It changes how
-        the chain gets around, not what it samples from; the draw takes most of the time.
+        Iterations from one draw of the latent normals to the next, for outcomes that have some.
+        It changes how the chain gets around, not what it samples from; the draw takes time.
 
     Notes
     -----
@@ -116,8 +117,8 @@ class Prior:
 
     def leaf_sd(self, response: Response) -> float:
         """Prior standard deviation of a leaf mean, in working units."""
-        spread = 3.0 if response.family == "probit" else 0.5
-        return spread / (float(self.k) * math.sqrt(self.n_trees))
+        spread = 3.0 if response.has_unit_noise else 0.5
+        return spread / (float(self.k) * math.sqrt(self.n_trees / response.n_forests))
 
     def parameters(
         self,
@@ -139,16 +140,15 @@ class Prior:
         quantile = 2.0 * float(gammaincinv(self.noise_df / 2.0, 1.0 - self.noise_quantile))
         rho_share = 1.0 if self.rho is None else self.rho / column_weights.size
         shares, log_shares = concentration_grid(self.a, self.b, rho_share, self.theta_floor)
-        probit = response.family == "probit"
         return PriorParameters(
             split_log_odds=split_log_odds(self.base, self.power),
             min_leaf=int(self.min_leaf),
             leaf_precision=self.leaf_sd(response) ** -2,
             noise_df=float(self.noise_df),
             noise_sum=response.noise_scale**2 * quantile,
-            free_noise=free_noise and not probit,
-            probit=probit,
-            offset=response.offset,
+            free_noise=free_noise and not response.has_unit_noise,
+            latent=response.latent,
+            cuts=response.cuts,
             burn=burn,
             sparse_from=sparse_from if self.sparse else NEVER,
             shares=shares,
@@ -157,4 +157,5 @@ class Prior:
             pair_share=float(self.pair_share),
             pairs=pairs,
             latent_sweeps=int(self.latent_sweeps),
+            cut_steps=response.cut_steps,
         )

@@ -1,19 +1,26 @@
-"""The outcome in working units: centred and of range one, or two classes."""
+"""The outcome in working units: what the forest models, or what is known of it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from tvselect.inputs import Outcome
 from tvselect.inputs.outcome import Family
+from tvselect.inputs.ranks import normal_scores
 from tvselect.trees.bits import in_bit_order
+from tvselect.trees.state import BOUNDS, CLASSES, GRADES, OBSERVED
 
 SMALLEST_SCALE = 1e-50
+ON_LATENT_SCALE = ("probit", "ordinal", "classes")
+"""Families whose latent normals have variance 1."""
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
+BEST_STEP = 2.4
+"""Of a Metropolis step in one dimension, in standard deviations (Gelman et al. 1996)."""
 
 
 @dataclass(frozen=True)
@@ -22,30 +29,54 @@ class Response:
 
     Attributes
     ----------
-    family : {"gaussian", "probit"}
-    values : float64 array
-        Centred outcome over its range, or +1 / -1, in the order of the bits.
+    family : str
+    observed : float64 array (2, rows)
+        In the order of the bits: the bounds of each value, which are the value where it is known;
+        or its grade or class, counted from 1.
     n_rows : int
     center, scale : float
-        Outcome = ``center + scale * working value`` (probit: latent = offset + value).
+        Outcome = ``center + scale * working value``, or that of the latent normal.
     noise_scale : float
         Rough guess of the noise standard deviation, in working units.
-    offset : float
-        ``Phi^-1`` of the share of the second class (probit).
+    cuts : float64 array
+        Cut points between the grades that a chain starts from, or offsets of the classes.
+    cut_steps : float64 array
+        How far a step takes the cut points.
     """
 
     family: Family
-    values: NDArray[np.float64]
+    observed: NDArray[np.float64]
     n_rows: int
     center: float
     scale: float
     noise_scale: float
-    offset: float
+    cuts: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    cut_steps: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
     @property
     def precision(self) -> float:
         """``1 / sigma^2`` that a chain starts from."""
-        return 1.0 if self.family == "probit" else self.noise_scale**-2
+        return 1.0 if self.has_unit_noise else self.noise_scale**-2
+
+    @property
+    def has_unit_noise(self) -> bool:
+        """Whether the noise variance is 1 by definition, not drawn."""
+        return self.family in ON_LATENT_SCALE
+
+    @property
+    def latent(self) -> int:
+        """What is known of the values, as kernels read it."""
+        if self.family == "ordinal":
+            return GRADES
+        if self.family == "classes":
+            return CLASSES
+        is_known = np.array_equal(self.observed[0], self.observed[1])
+        return OBSERVED if is_known else BOUNDS
+
+    @property
+    def n_forests(self) -> int:
+        """One, or one for every class."""
+        return self.cuts.size if self.family == "classes" else 1
 
 
 def working_response(outcome: Outcome, noise_scale: float | Literal["sd"] = "sd") -> Response:
@@ -59,21 +90,97 @@ def working_response(outcome: Outcome, noise_scale: float | Literal["sd"] = "sd"
         the standard deviation of the outcome itself, the same for every set of
         columns.
     """
-    y = outcome.values
+    y, n_rows = outcome.values, outcome.values.size
     if outcome.family == "probit":
         offset = float(ndtri(y.mean()))
-        return Response("probit", in_bit_order(2.0 * y - 1.0), y.size, 0.0, 1.0, 1.0, offset)
-    center, scale = float(y.mean()), float(y.max() - y.min())
-    values = (y - center) / scale
+        bounds = np.where(y > 0, -offset, -np.inf), np.where(y > 0, np.inf, -offset)
+        return Response("probit", _in_bit_order(*bounds), n_rows, offset, 1.0, 1.0)
+    if outcome.family in ("ordinal", "classes"):
+        _, place, numbers = np.unique(y, return_inverse=True, return_counts=True)
+        shares = numbers / n_rows
+        levels = (place + 1).astype(np.float64)
+        observed = _in_bit_order(levels, levels)
+        if outcome.family == "classes":
+            return Response("classes", observed, n_rows, 0.0, 1.0, 1.0, class_offsets(shares))
+        below = np.cumsum(shares)[:-1]
+        cuts = ndtri(below)
+        density = np.exp(-0.5 * cuts**2) / np.sqrt(2.0 * np.pi)
+        steps = BEST_STEP * np.sqrt(below * (1.0 - below) / n_rows) / density
+        return Response("ordinal", observed, n_rows, 0.0, 1.0, 1.0, cuts, steps)
+    if outcome.family == "counts":
+        return _on_range_one(outcome, *rounding_bounds(y), normal_scores(y), noise_scale)
+    upper = y if outcome.upper is None else outcome.upper
+    known = np.where(np.isfinite(y), y, upper)
+    return _on_range_one(outcome, y, upper, known[np.isfinite(known)], noise_scale)
+
+
+def _on_range_one(
+    outcome: Outcome,
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    typical: NDArray[np.float64],
+    noise_scale: float | Literal["sd"],
+) -> Response:
+    """Bounds centred at the typical values and over their range."""
+    center, scale = float(typical.mean()), float(typical.max() - typical.min())
+    values = (typical - center) / scale
     guess = float(values.std(ddof=1)) if noise_scale == "sd" else noise_scale / scale
     if not SMALLEST_SCALE < guess < 1.0 / SMALLEST_SCALE:
         raise ValueError(f"noise_scale={noise_scale!r} is out of all proportion to y")
     return Response(
-        family="gaussian",
-        values=in_bit_order(values),
-        n_rows=y.size,
+        family=outcome.family,
+        observed=_in_bit_order((lower - center) / scale, (upper - center) / scale),
+        n_rows=outcome.values.size,
         center=center,
         scale=scale,
         noise_scale=guess,
-        offset=0.0,
     )
+
+
+def rounding_bounds(
+    counts: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Between which normal quantiles a count lies, by the shares of smaller and larger ones.
+
+    The count is a normal number, transformed and rounded (Kowal and Canale 2020), with the
+    transformation that the distribution of all counts asks for.
+
+    Examples
+    --------
+    >>> lower, upper = rounding_bounds(np.array([0.0, 3.0, 0.0, 1.0]))
+    >>> lower.round(2), upper.round(2)
+    (array([-inf, 0.67, -inf, 0.  ]), array([0.  ,  inf, 0.  , 0.67]))
+    """
+    _, place, numbers = np.unique(counts, return_inverse=True, return_counts=True)
+    cuts = ndtri(np.concatenate([[0], np.cumsum(numbers)]) / counts.size)
+    return cuts[place], cuts[place + 1]
+
+
+def class_offsets(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Means of independent normals of which each is the largest with its share, of mean zero.
+
+    Examples
+    --------
+    >>> class_offsets(np.array([0.2, 0.2, 0.6])).round(2)
+    array([-0.3 , -0.3 ,  0.59])
+    """
+    offsets = np.zeros(shares.size)
+    for _ in range(200):
+        step = np.log(shares / chances_of_classes(offsets))
+        offsets += 0.5 * (step - step.mean())
+    return offsets
+
+
+def chances_of_classes(means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Chance (..., classes) of independent normals with these means to be the largest."""
+    gaps = means[..., :, None, None] + NODES - means[..., None, :, None]
+    below = ndtr(gaps)
+    k = np.arange(means.shape[-1])
+    below[..., k, k, :] = 1.0
+    chances = (below.prod(axis=-2) * WEIGHTS).sum(axis=-1)
+    result: NDArray[np.float64] = chances / chances.sum(axis=-1, keepdims=True)
+    return result
+
+
+def _in_bit_order(lower: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.stack([in_bit_order(lower), in_bit_order(upper)])

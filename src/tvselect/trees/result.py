@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
+from tvselect.inputs import Outcome
 from tvselect.inputs.outcome import Family
 from tvselect.trees.bins import BinnedTable, Cuts
 from tvselect.trees.forest import Forest
+from tvselect.trees.response import ON_LATENT_SCALE, chances_of_classes
+
+
+class Draw(NamedTuple):
+    """One draw: a forest, the noise standard deviation and the cut points or class offsets."""
+
+    forest: Forest
+    sigma: float
+    cuts: NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)
@@ -20,7 +31,7 @@ class BartRun:
 
     Attributes
     ----------
-    family : {"gaussian", "probit"}
+    family : str
     names : tuple of str
         Names of the columns that could be split on; all arrays by column follow them.
     mean_splits : float64 array
@@ -34,15 +45,15 @@ class BartRun:
         concentration (constant under the plain prior) and splits of the forest.
     forest : Forest
         The last forest.
-    forests : tuple of Forest
-        Forests kept after burn-in, evenly spaced, for prediction.
+    draws : tuple of Draw
+        Forests and what goes with them, kept after burn-in, evenly spaced, for prediction.
     n_burn : int
     acceptance_rate : float
         Share of the proposed births and deaths that were accepted.
     seconds : float
         Time in the sampler.
-    classes : array or None
-        The two labels (probit); :meth:`predict` gives the probability of the second.
+    outcome : Outcome
+        What the forests were fitted to.
     """
 
     family: Family
@@ -54,13 +65,23 @@ class BartRun:
     theta: NDArray[np.float64]
     n_splits: NDArray[np.int64]
     forest: Forest
-    forests: tuple[Forest, ...]
+    draws: tuple[Draw, ...]
     n_burn: int
     acceptance_rate: float
     seconds: float
-    classes: NDArray[Any] | None
+    outcome: Outcome
     cuts: Cuts
     center: float
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """The labels of classes or grades, in their order."""
+        return self.outcome.classes
+
+    @property
+    def forests(self) -> tuple[Forest, ...]:
+        """The forests of the draws that were kept."""
+        return tuple(draw.forest for draw in self.draws)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Posterior mean of the outcome at new rows, over the kept forests.
@@ -74,19 +95,48 @@ class BartRun:
         Returns
         -------
         float64 array
-            Means, or probabilities of the second class (probit).
+            Means ("gaussian"), probabilities of the second class ("probit") or of every class
+            (rows, classes), mean counts, mean grades counted from 0 ("ordinal"), median times
+            ("survival").
         """
+        codes, n_rows = self._codes(X)
+        return self.mean_of(lambda forest: forest.evaluate(codes, n_rows))
+
+    def mean_of(self, evaluate: Callable[[Forest], NDArray[np.float64]]) -> NDArray[np.float64]:
+        """What :meth:`predict` gives, where forests are evaluated in some way."""
+        total = sum((self.expected(draw, evaluate) for draw in self.draws), np.float64(0.0))
+        return np.asarray(total / len(self.draws))
+
+    def expected(
+        self, draw: Draw, evaluate: Callable[[Forest], NDArray[np.float64]]
+    ) -> NDArray[np.float64]:
+        """The outcome that one draw expects."""
+        if self.family == "classes":
+            n_classes = draw.cuts.size
+            values = [evaluate(draw.forest.every(n_classes, k)) for k in range(n_classes)]
+            return chances_of_classes(np.stack(values, axis=-1) + draw.cuts)
+        value = self.center + evaluate(draw.forest)
+        if self.family == "probit":
+            return np.asarray(ndtr(value))
+        if self.family == "survival":
+            return np.exp(value)
+        if self.family == "gaussian":
+            return value
+        levels, cuts = np.unique(self.outcome.values), draw.cuts
+        if self.family == "counts":
+            shares = np.searchsorted(np.sort(self.outcome.values), levels[1:])
+            cuts = ndtri(shares / self.outcome.values.size)
+        expected = np.full(value.shape, levels[0])
+        for step, cut in zip(np.diff(levels), cuts, strict=True):
+            expected += step * ndtr((value - cut) / draw.sigma)
+        return expected
+
+    def _codes(self, X: Any) -> tuple[NDArray[np.uint8], int]:
         if isinstance(X, BinnedTable):
             if X.cuts is not self.cuts:
                 raise ValueError("X was binned with other cut points; pass the table itself")
-            codes, n_rows = X.codes, X.n_rows
-        else:
-            codes, n_rows = self.cuts.encode(X), np.shape(X)[0]
-        total = np.zeros(n_rows)
-        for forest in self.forests:
-            value = self.center + forest.evaluate(codes, n_rows)
-            total += ndtr(value) if self.family == "probit" else value
-        return total / len(self.forests)
+            return X.codes, X.n_rows
+        return self.cuts.encode(X), np.shape(X)[0]
 
     def table(self, top: int | None = None) -> dict[str, NDArray[Any]]:
         """Columns by mean number of splits, ready for a pandas or polars data frame.
@@ -115,7 +165,7 @@ class BartRun:
             f"acceptance rate {self.acceptance_rate:.2f}"
             + (
                 f", sigma {self.sigma[self.n_burn :].mean():.4g}"
-                if self.family == "gaussian"
+                if self.family not in ON_LATENT_SCALE
                 else ""
             ),
         ]

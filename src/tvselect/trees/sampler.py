@@ -11,7 +11,15 @@ from tvselect.trees.forest import Forest, snapshot
 from tvselect.trees.gibbs import run
 from tvselect.trees.prior import NO_PAIRS, Prior
 from tvselect.trees.response import Response
-from tvselect.trees.start import NO_DRAW, begin, copy_sample, design_of, draw_with, new_sample
+from tvselect.trees.start import (
+    NO_DRAW,
+    begin,
+    copy_sample,
+    design_of,
+    draw_with,
+    new_sample,
+    once_for_every_forest,
+)
 from tvselect.trees.state import (
     ACCEPTED,
     COUNT,
@@ -38,33 +46,38 @@ class Sampler:
     ----------
     design : Design
     prior : PriorParameters
-    values : float64 array
-        The response in working units (probit: +1 / -1), in the order of the bits.
+    observed : float64 array (2, rows)
+        What is known of the response, in the order of the bits, see
+        :class:`tvselect.trees.Response`.
     n_trees, n_iterations : int
     precision : float
         ``1 / sigma^2`` to start from, or to stay at when the noise is not drawn; 0
         switches the likelihood off, so that the chain draws from the prior.
     rng : numpy.random.Generator
+    columns : int64 array, optional
+        What the columns of the design are in the table, where they are copies.
     """
 
     def __init__(
         self,
         design: Design,
         prior: PriorParameters,
-        values: NDArray[np.float64],
+        observed: NDArray[np.float64],
         *,
         n_trees: int,
         n_iterations: int,
         precision: float,
         rng: np.random.Generator,
+        columns: NDArray[np.int64] | None = None,
     ) -> None:
         self.design = design
+        self.columns = design.columns if columns is None else columns
         self.prior = prior
         self.rng = rng
         self.n_iterations = n_iterations
         self.chain = allocate(n_trees, design.n_rows, design.columns.size)
         self.trace = new_trace(n_iterations)
-        begin(self.chain, design, prior, row_mask(design.n_rows), values, precision)
+        begin(self.chain, design, prior, row_mask(design.n_rows), observed, precision)
 
     def advance(self, n_iterations: int | None = None) -> None:
         """Run some more iterations, or all that are left."""
@@ -110,7 +123,7 @@ class Sampler:
 
     def forest(self, scale: float = 1.0) -> Forest:
         """The present forest, leaf means multiplied by ``scale``."""
-        return snapshot(self.chain, self.design.columns, scale)
+        return snapshot(self.chain, self.columns, scale)
 
     def fitted(self) -> NDArray[np.float64]:
         """The present forest at the rows of the table, in working units."""
@@ -181,19 +194,22 @@ def start_chain(
         pairs=pairs,
     )
     precision = response.precision if sigma is None else (sigma / response.scale) ** -2
-    values = response.values
-    if rows is not None or n_shadows:
+    observed, of_table = response.observed, design.columns if rows is None else None
+    if rows is not None or n_shadows or response.n_forests > 1:
         rows = np.arange(table.n_rows) if rows is None else rows
         draw = draw_with(rng, rows, NO_DRAW.shadows if shadows is None else shadows)
-        sample = new_sample(n_columns + n_shadows, rows.size)
-        copy_sample(design, values, draw, sample)
-        design, values = design_of(sample, n_columns + n_shadows, rows.size), sample.values
+        draw = once_for_every_forest(draw, response.n_forests)
+        sample = new_sample(n_columns + n_shadows, draw.rows.size)
+        copy_sample(design, observed, draw, sample)
+        observed = sample.observed
+        design = design_of(sample, n_columns + n_shadows, draw.rows.size)
     return Sampler(
         design,
         parameters,
-        values,
+        observed,
         n_trees=prior.n_trees,
         n_iterations=n_iterations,
         precision=precision,
         rng=rng,
+        columns=of_table if n_shadows == 0 else None,
     )

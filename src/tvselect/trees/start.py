@@ -8,11 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.jit import kernel, part
-from tvselect.trees.bits import EIGHT, ONE, n_words
+from tvselect.trees.bits import EIGHT, ONE, bit_place, n_words
+from tvselect.trees.classes import plant_in_blocks
 from tvselect.trees.state import (
+    CLASSES,
     CONCENTRATION,
+    GRADES,
     LEAF,
+    LEVEL,
+    LOWER,
     PRECISION,
+    UPPER,
     Chain,
     Design,
     FloatArray,
@@ -49,14 +55,14 @@ class Sample(NamedTuple):
     codes : uint64 array (columns, words)
         Eight rows to a word.
     n_cuts, has_missing : arrays over the columns
-    values : float64 array
-        The response, in the order of the bits.
+    observed : float64 array (2, rows)
+        What is known of the response, in the order of the bits.
     """
 
     codes: WordArray
     n_cuts: NDArray[np.uint8]
     has_missing: NDArray[np.bool_]
-    values: FloatArray
+    observed: FloatArray
 
 
 NO_DRAW = Draw(
@@ -70,13 +76,20 @@ def draw_with(rng: np.random.Generator, rows: IntArray, shadows: IntArray) -> Dr
     return Draw(rows, shadows, rng.permuted(np.tile(rows, (shadows.size, 1)), axis=1))
 
 
+def once_for_every_forest(draw: Draw, n_forests: int) -> Draw:
+    """The same rows once for each of the forests, one block after the other."""
+    return draw._replace(
+        rows=np.tile(draw.rows, n_forests), shuffled=np.tile(draw.shuffled, n_forests)
+    )
+
+
 def new_sample(n_columns: int, n_rows: int) -> Sample:
     """Room for a sample."""
     return Sample(
         codes=np.zeros((n_columns, 8 * n_words(n_rows)), dtype=np.uint64),
         n_cuts=np.zeros(n_columns, dtype=np.uint8),
         has_missing=np.zeros(n_columns, dtype=np.bool_),
-        values=np.zeros(64 * n_words(n_rows)),
+        observed=np.zeros((2, 64 * n_words(n_rows))),
     )
 
 
@@ -89,16 +102,17 @@ def design_of(sample: Sample, n_columns: int, n_rows: int) -> Design:
 
 
 @kernel
-def copy_sample(table: Design, values: FloatArray, draw: Draw, sample: Sample) -> None:
+def copy_sample(table: Design, observed: FloatArray, draw: Draw, sample: Sample) -> None:
     """Copy the columns of a design at the drawn rows, and the shadows behind them."""
     n_columns = table.columns.shape[0]
     for k in range(n_columns):
         copy_column(table, table.columns[k], draw.rows, sample, k)
     for k in range(draw.shadows.shape[0]):
         copy_column(table, draw.shadows[k], draw.shuffled[k], sample, n_columns + k)
-    sample.values[:] = 0.0
+    sample.observed[:] = 0.0
     for i in range(draw.rows.shape[0]):
-        sample.values[bit_place(i)] = values[bit_place(draw.rows[i])]
+        for side in range(2):
+            sample.observed[side, bit_place(i)] = observed[side, bit_place(draw.rows[i])]
 
 
 @part
@@ -120,20 +134,15 @@ def copy_column(table: Design, column: int, rows: IntArray, sample: Sample, plac
     sample.has_missing[place] = table.has_missing[column]
 
 
-@part
-def bit_place(row: int) -> int:
-    """Place of a row in the order of the bits."""
-    return (row & ~63) + 8 * (row & 7) + ((row >> 3) & 7)
-
-
 @kernel
 def begin(
-    chain: Chain, design: Design, prior: PriorParameters, rows: WordArray, values: FloatArray,
+    chain: Chain, design: Design, prior: PriorParameters, rows: WordArray, observed: FloatArray,
     precision: float,
 ) -> None:  # fmt: skip
     """Make the chain a forest of stumps with means zero, whatever its arrays held before.
 
-    ``rows`` are all rows as bits; ``values`` the response, or the classes, in their order.
+    ``rows`` are all rows as bits; ``observed`` what is known of the response, in their order: its
+    bounds, or its grade or class counted from 1.
     """
     trees, leaves, tally, response, _ = chain
     n_trees = trees.splits.shape[0]
@@ -150,13 +159,21 @@ def begin(
             leaves.gram[tree, k] = design.n_rows
         for w in range(rows.shape[0]):
             leaves.masks[w, tree] = rows[w]
+    if prior.latent == CLASSES:
+        plant_in_blocks(leaves, n_trees, prior.cuts.shape[0], design.n_rows)
     tally.columns[: design.columns.shape[0]] = 0
     tally.ladder[:] = 0
     tally.whole[:] = 0
     tally.whole[CONCENTRATION] = first_at_least(prior.shares, 1.0 / design.columns.shape[0])
-    for i in range(values.shape[0]):
-        response.values[i] = 0.0 if prior.probit else values[i]
-        response.classes[i] = values[i] if prior.probit else 0.0
+    has_levels = prior.latent in (GRADES, CLASSES)
+    for i in range(observed.shape[1]):
+        low, high = observed[0, i], observed[1, i]
+        response.values[i] = low if low == high and not has_levels else 0.0
+        response.observed[LOWER, i] = 0.0 if has_levels else low
+        response.observed[UPPER, i] = 0.0 if has_levels else high
+        response.observed[LEVEL, i] = low - 1.0 if has_levels else -1.0
+    for k in range(prior.cuts.shape[0]):
+        response.cuts[k] = prior.cuts[k]
     response.real[PRECISION] = precision
 
 

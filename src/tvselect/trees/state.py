@@ -32,6 +32,10 @@ COUNT, SINCE, TOTAL, PRESENT = range(4)
 N_SPLITS, CONCENTRATION, ACCEPTED, N_DONE = range(4)
 # Real numbers of the response.
 PRECISION, SQUARES = range(2)
+# What is known of the response: nothing is latent, or bounds, a grade, a class.
+OBSERVED, BOUNDS, GRADES, CLASSES = range(4)
+LOWER, UPPER, LEVEL = range(3)
+MOST_LEVELS = 100
 
 MAX_DEPTH = 63
 
@@ -68,10 +72,12 @@ class PriorParameters(NamedTuple):
         ``1 / tau^2``.
     noise_df, noise_sum : float
         ``nu`` and ``nu lambda``.
-    free_noise, probit : bool
-        Whether the noise variance is drawn; whether the response is latent.
-    offset : float
-        Added to the forest on the probit scale.
+    free_noise : bool
+        Whether the noise variance is drawn.
+    latent : int
+        What is known of the response: ``OBSERVED``, ``BOUNDS``, ``GRADES`` or ``CLASSES``.
+    cuts : float64 array
+        Cut points between the grades that a chain starts from, or the offsets of the classes.
     burn : int
         Iterations before the averages start.
     sparse_from : int
@@ -85,7 +91,9 @@ class PriorParameters(NamedTuple):
     pairs : int64 array (pairs, 2)
         First and second column of pairs that half of these proposals are about.
     latent_sweeps : int
-        Probit: iterations from one draw of the latents to the next.
+        Iterations from one draw of the latents to the next.
+    cut_steps : float64 array
+        Standard deviations of the steps of the cut points.
     """
 
     split_log_odds: FloatArray
@@ -94,8 +102,8 @@ class PriorParameters(NamedTuple):
     noise_df: float
     noise_sum: float
     free_noise: bool
-    probit: bool
-    offset: float
+    latent: int
+    cuts: FloatArray
     burn: int
     sparse_from: int
     shares: FloatArray
@@ -104,6 +112,7 @@ class PriorParameters(NamedTuple):
     pair_share: float
     pairs: IntArray
     latent_sweeps: int
+    cut_steps: FloatArray
 
 
 class Trees(NamedTuple):
@@ -166,8 +175,13 @@ class ResponseState(NamedTuple):
     ----------
     values : float64 array
         What the forest models now.
-    classes : float64 array
-        Observed class (+1 / -1, 0 for the padding), probit only.
+    observed : float64 array (3, rows)
+        The bounds of the values, equal where these are known, and the grade or class (-1: the
+        padding).
+    fit : float64 array
+        The forest, when latents were drawn last.
+    cuts : float64 array
+        Cut points between the grades.
     subset_sums : float64 array
         See :func:`tvselect.trees.bits.tabulate_sums`.
     real : float64 array
@@ -175,7 +189,9 @@ class ResponseState(NamedTuple):
     """
 
     values: FloatArray
-    classes: FloatArray
+    observed: FloatArray
+    fit: FloatArray
+    cuts: FloatArray
     subset_sums: FloatArray
     real: FloatArray
 
@@ -240,7 +256,9 @@ def allocate(n_trees: int, n_rows: int, n_columns: int) -> Chain:
         ),
         response=ResponseState(
             values=np.zeros(64 * words),
-            classes=np.zeros(64 * words),
+            observed=np.zeros((3, 64 * words)),
+            fit=np.zeros(64 * words),
+            cuts=np.zeros(MOST_LEVELS),
             subset_sums=np.zeros((16 * words, 16)),
             real=np.zeros(2),
         ),
