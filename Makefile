@@ -9,7 +9,7 @@ PYTEST := $(RUN) -m pytest -n auto --dist worksteal -m "not long"
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-tails bench-very-wide bench-rows bench-default bench-stream bench-online \
+.PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-tails bench-very-wide bench-sparse bench-rows bench-default bench-stream bench-online \
 	bench-importance bench-stability bench-cluster bench-imports bench-windows study-offline study-online study-online-table study-cells study-streams study-mail study-hiv study-madelon battery battery-page choose-errors docs check-plays check-long check-mutations soak fuzz fuzz-million clean
 
 help:  ## List the targets
@@ -85,6 +85,9 @@ bench-tails: $(VENV)/.study  ## Heavy tails and an outlier, 10 minutes, recorded
 
 bench-very-wide: $(VENV)/.base  ## 10,000,000 columns of two values from a file, 20 minutes, recorded
 	$(RUN) -m benchmarks.very_wide
+
+bench-sparse: $(VENV)/.base  ## 20,000 x 100,000 of a sparse matrix, 5 minutes, recorded
+	$(RUN) -m benchmarks.sparse
 
 bench-rows: $(VENV)/.study  ## Many rows: errors and time from 2,000 to 100,000, half an hour, recorded
 	$(RUN) -m benchmarks.many_rows

@@ -180,7 +180,7 @@ def test_useless_columns(answer, here):
         }
         or "notes" not in found["left_out"]
     )
-    assert "The same values, all kept: 'a', 'copy'." in found["decisions"]
+    assert any("The same values, all kept: 'a', 'copy'; they" in d for d in found["decisions"])
 
 
 def test_infinite_values(answer, here):
@@ -302,3 +302,21 @@ def test_missing_values_for_a_reward_that_takes_none(failure, here):
     path = write(here / "t.csv", make_table().set_column(0, "a", [a]))
     line = failure("select", path, "-t", "y", "--reward", "lasso")
     assert "--reward lasso cannot take missing values, but 'a' has some" in line
+
+
+def test_what_may_spoil_the_selection(answer, here):
+    y = np.array(make_table()["y"].to_pylist())
+    code = np.array(make_table()["n1"].to_pylist())
+    code[7:11] = -9999.0
+    table = with_column("score", np.exp(y / 10))
+    table = with_column("level", np.where(y > np.median(y), "high", "low"), table)
+    table = with_column("coded", code, table)
+    path = write(here / "t.csv", table)
+    decisions = "\n".join(answer("select", path, "-t", "y", *QUICK)["decisions"])
+    assert "Too good to be true? 'score':" in decisions
+    assert "-9999 is far from all other values of 'coded'." in decisions
+    assert "'score'" not in "\n".join(
+        answer("select", path, "-t", "y", "--exclude", "score", *QUICK)["decisions"][3:]
+    ).replace("Excluded, as you asked: 'score'.", "")
+    decisions = "\n".join(answer("select", path, "-t", "level", *QUICK)["decisions"])
+    assert "Too good to be true? 'y', 'score':" in decisions

@@ -13,8 +13,9 @@ from tvselect.inputs import read_outcome
 from tvselect.rewards import Data
 from tvselect.rewards.screening import bulk_of, z_values
 from tvselect.selectors import copies
-from tvselect.selectors.copies import let_play, marginal_scores
+from tvselect.selectors.copies import let_play
 from tvselect.selectors.layout import lay_out_arms
+from tvselect.selectors.marginal import marginal_scores
 
 N, P, COPIES = 80, 50, 10
 
@@ -63,7 +64,26 @@ def test_the_best_of_all_arms_play_and_the_bulk_is_that_of_all_columns(monkeypat
     assert_array_equal(columns.idle, ~is_playing)
     assert played.n_candidates == P * (1 + COPIES)
     assert_allclose(played.bulks, [bulk_of(z_values(row, N)) for row in slopes])
-    assert played.binned().n_columns == P + sum(held.size for held in played.decoys.held)
+    n_decoys = sum(held.size for held in played.decoys.held)
+    assert played.binned().n_columns == played.X.shape[1] + n_decoys
+    own = is_playing[:P]
+    of_decoys = np.flatnonzero(is_playing[P:]) % P
+    assert_array_equal(played.X.places, np.union1d(np.flatnonzero(own), of_decoys))
+    assert_array_equal(played.X.places[columns.columns[: own.sum()]], np.flatnonzero(own))
+    codes = played.binned().codes[:, :N]
+    whole = replace(data, decoys=decoys).binned().codes[:, :N]
+    assert_array_equal(codes[columns.columns], whole[is_playing])
+    values = played.values(columns.columns)
+    assert_array_equal(values, replace(data, decoys=decoys).values(np.flatnonzero(is_playing)))
+
+
+def test_columns_that_are_always_played_are_kept(monkeypatch):
+    monkeypatch.setattr(copies, "MOST_ARMS", 60)
+    X, y, decoys = make(3)
+    layout = lay_out_arms([f"x{j}" for j in range(P)], None, [7, 30], n_copies=COPIES)
+    data = Data(X, read_outcome(y, N), layout.names)
+    played, columns = let_play(data, layout.columns(np.arange(P)), decoys)
+    assert_array_equal(played.values(columns.always), X[:, [7, 30]])
 
 
 def test_pairs_play_in_any_case_and_their_decoys_as_before(monkeypatch):
@@ -79,6 +99,6 @@ def test_pairs_play_in_any_case_and_their_decoys_as_before(monkeypatch):
     assert_array_equal(changed, np.sort(left_out[[0, 1, -1]]))
     assert not paired.idle[pairs].any()
     for arm in pairs.ravel():
-        assert paired.columns[paired.starts[arm] : paired.starts[arm + 1]].tolist() == [arm]
-    assert_array_equal(played.pairs, pairs)
-    assert played.binned().n_columns == P + sum(held.size for held in played.decoys.held)
+        (place,) = paired.columns[paired.starts[arm] : paired.starts[arm + 1]]
+        assert played.X.places[place] == arm
+    assert_array_equal(played.X.places[played.pairs], pairs)

@@ -104,18 +104,25 @@ def test_empty_text_is_a_category_of_its_own():
 
 
 @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
-@pytest.mark.parametrize("kind", ["dates", "mixed"])
-def test_columns_that_are_neither_numbers_nor_text_are_refused_by_name(library, kind):
+def test_columns_that_are_neither_numbers_nor_text_are_refused_by_name(library):
     _, y = numbers()
-    when = np.arange(N).astype("datetime64[ms]") if kind == "dates" else [1, "one"] * (N // 2)
-    if library is pl:
-        when = pl.Series(when, dtype=pl.Object if kind == "mixed" else None)
-    frame = library.DataFrame({"town": ["u", "v"] * (N // 2), "when": when})
-    with pytest.raises(TypeError, match="column 'when' of X holds"):
+    what = [1, "one"] * (N // 2)
+    mixed = pl.Series(what, dtype=pl.Object) if library is pl else what
+    frame = library.DataFrame({"town": ["u", "v"] * (N // 2), "what": mixed})
+    with pytest.raises(TypeError, match="column 'what' of X holds"):
         fit(frame, y)
-    if kind == "dates":
-        with pytest.raises(TypeError, match="column 'when' of X holds"):
-            fit(frame[["when"]], y)
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_dates_are_played_as_days(library):
+    X, y = numbers()
+    moments = (X[:, 0] * 86_400_000).astype("datetime64[ms]")
+    days = moments.astype(np.int64) / 86_400_000
+    plain, dated = (
+        fit(library.DataFrame({"town": ["u", "v"] * (N // 2), "when": when, "b": X[:, 1]}), y)
+        for when in (days, moments)
+    )
+    assert_array_equal(plain.inclusion_probabilities_, dated.inclusion_probabilities_)
 
 
 def test_columns_without_any_value_are_refused_by_name():

@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from tests.bandit.journal.plays import fold_counts
 from tvselect import BartReward, LassoReward, PValueReward, ThompsonSelector
 from tvselect.bandit.oracle import threshold
+from tvselect.inputs.doubts import DoubtWarning
 
 N, P = 100, 12
 NAMES = [f"v{j}" for j in range(P)]
@@ -398,3 +399,14 @@ def test_a_progress_bar_shows_on_request_only(capsys):
     assert capsys.readouterr().err == ""
     selector(n_plays=3, verbose=1).fit(X, y)
     assert "TVS" in capsys.readouterr().err
+
+
+def test_what_may_spoil_a_selection_is_said_as_a_warning():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 5))
+    y = X[:, 2] + rng.normal(size=100)
+    X[:, 4] = np.exp(y)
+    selector = ThompsonSelector(BartReward(n_trees=5, n_iterations=50), n_plays=5, random_state=0)
+    with pytest.warns(DoubtWarning, match=r"Too good to be true\? 'x4'") as caught:
+        selector.fit(X, y)
+    assert caught[0].filename == __file__

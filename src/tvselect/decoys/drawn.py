@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs.ranks import centred_ranks
+from tvselect.inputs.sparse import Matrix, ranks_of
 from tvselect.trees.bins import BinnedTable
 
 
@@ -34,7 +34,7 @@ class DrawnColumns:
         """The same copies of fewer columns."""
         return replace(self, held=held)
 
-    def values(self, X: NDArray[Any], decoys: NDArray[np.int64]) -> NDArray[np.float64]:
+    def values(self, X: Matrix, decoys: NDArray[np.int64]) -> NDArray[np.float64]:
         """Some decoys as floats (rows, decoys), counted from the first one."""
         return self._side_by_side()[:, decoys]
 
@@ -42,10 +42,10 @@ class DrawnColumns:
         """A binned table with all decoys behind its columns."""
         return table.with_values(np.concatenate(list(self.held)), self._side_by_side())
 
-    def ranks(self, X: NDArray[Any], columns: NDArray[np.int64]) -> Iterator[NDArray[np.float64]]:
+    def ranks(self, X: Matrix, columns: NDArray[np.int64]) -> Iterator[NDArray[np.float64]]:
         """Ranks (columns, rows) of some columns, then of each copy of them."""
         for table in (X, *self.copies):
-            yield centred_ranks(np.ascontiguousarray(table[:, columns].T, dtype=np.float64))
+            yield ranks_of(table, columns)
 
     def _side_by_side(self) -> NDArray[np.float64]:
         some = [copy[:, held] for copy, held in zip(self.copies, self.held, strict=True)]

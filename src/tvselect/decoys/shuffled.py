@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs.ranks import centred_ranks, centred_ranks_of_codes
+from tvselect.inputs.sparse import Matrix, ranks_of
 from tvselect.trees.bins import BinnedTable
 from tvselect.trees.cutting import MISSING
 
@@ -55,7 +56,7 @@ class ShuffledColumns:
     factors: NDArray[np.float64]
 
     @classmethod
-    def draw(cls, X: NDArray[Any], n_copies: int, rng: np.random.Generator) -> Self:
+    def draw(cls, X: Matrix, n_copies: int, rng: np.random.Generator) -> Self:
         """Copies of all columns of a table."""
         n_rows, n_columns = X.shape
         orders = rng.permuted(np.tile(np.arange(n_rows), (n_copies, 1)), axis=1)
@@ -65,7 +66,7 @@ class ShuffledColumns:
         """The same copies of fewer columns."""
         return replace(self, held=held)
 
-    def values(self, X: NDArray[Any], decoys: NDArray[np.int64]) -> NDArray[np.float64]:
+    def values(self, X: Matrix, decoys: NDArray[np.int64]) -> NDArray[np.float64]:
         """Some decoys as floats (rows, decoys), counted from the first one."""
         values = np.empty((len(X), decoys.size))
         first = 0
@@ -81,12 +82,12 @@ class ShuffledColumns:
         copies = [partial(self._shuffled_codes, order=order) for order in self.orders]
         return table.with_copies(list(zip(self.held, copies, strict=True)))
 
-    def ranks(self, X: NDArray[Any], columns: NDArray[np.int64]) -> Iterator[NDArray[np.float64]]:
+    def ranks(self, X: Matrix, columns: NDArray[np.int64]) -> Iterator[NDArray[np.float64]]:
         """Ranks (columns, rows) of some columns, then of each copy of them.
 
         Those of copies up to their exact spacing, where factors are mixed with shuffled rests.
         """
-        ranks = centred_ranks(np.ascontiguousarray(X[:, columns].T, dtype=np.float64))
+        ranks = ranks_of(X, columns)
         common, rest = self._parts(ranks)
         yield common + rest
         yield from (common + rest[:, order] for order in self.orders)
@@ -130,7 +131,7 @@ class ShuffledColumns:
         return shuffled
 
 
-def common_factors(X: NDArray[Any], rng: np.random.Generator) -> NDArray[np.float64]:
+def common_factors(X: Matrix, rng: np.random.Generator) -> NDArray[np.float64]:
     """Factors that drive many columns: principal components of the ranks, of length 1.
 
     Those that explain 5 % of the columns' variance or more, and twice as much as any would by
@@ -153,7 +154,7 @@ def common_factors(X: NDArray[Any], rng: np.random.Generator) -> NDArray[np.floa
         return np.empty((n_rows, 0))
     columns = rng.choice(n_columns, min(n_columns, MOST_COLUMNS), replace=False)
     columns.sort()
-    ranks = centred_ranks(np.ascontiguousarray(X[:, columns].T, dtype=np.float64))
+    ranks = ranks_of(X, columns)
     basis = rng.standard_normal((n_rows, MOST_FACTORS))
     for _ in range(POWER_STEPS):
         basis = np.linalg.qr(ranks.T @ (ranks @ basis))[0]

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.days import DAY
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.kinds import kind_of
 from tvselect.inputs.text import TextColumn
-
-DAY = 86_400e6
 
 
 def load(module: str) -> Any:

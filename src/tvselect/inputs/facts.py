@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tvselect.inputs.outcome import Family
+from tvselect.words import listed
 
 Reason = Literal[
     "excluded",
@@ -94,6 +95,34 @@ class ColumnFacts:
 
 
 @dataclass(frozen=True)
+class Doubt:
+    """What may spoil a selection without being an error; for the user to judge."""
+
+    kind: Literal["leak", "code", "wild cell", "few rows", "identifier", "copies"]
+    names: tuple[str, ...]  #: Of columns; of a class, where it has few rows
+    value: float = 0.0  #: The least rank correlation with the outcome, the code, the cell
+    n: int = 0  #: Rows of the class, sets of copies
+
+    @property
+    def sentence(self) -> str:
+        """The doubt and what to do about it."""
+        return DOUBTS[self.kind].format(names=listed(self.names), value=self.value, n=self.n)
+
+
+DOUBTS = {
+    "leak": "Too good to be true? {names}: alone as good as the outcome itself (rank correlation "
+    "{value:.3f}). Leave out what is made from the outcome, or known only with it.",
+    "code": "Missing values in disguise? {value:g} is far from all other values of {names}. If it "
+    "stands for a missing value, make it one.",
+    "wild cell": "A slip? One cell with {value:g} is far from all other values of {names}.",
+    "few rows": "Only {n:,} row(s) of class {names}: what sets it apart is hard to find.",
+    "identifier": "An identifier or a row number? {names}. Leave it out.",
+    "copies": "The same values in {n:,} set(s) of columns, such as {names}: they compete, and any "
+    "of them may be selected in place of the others.",
+}
+
+
+@dataclass(frozen=True)
 class TableFacts(ColumnFacts):
     """How a table was understood."""
 
@@ -101,3 +130,4 @@ class TableFacts(ColumnFacts):
     n_columns: int  #: Besides the target
     mode: ReadingMode
     outcome: OutcomeProfile
+    doubts: tuple[Doubt, ...] = ()

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from tvselect.inputs.sparse import WholeMatrix
 
 VALUES_AT_ONCE = 2**22
 
 
 def refuse_nonfinite(
-    X: NDArray[Any], names: Sequence[str], takes_missing: bool, *, takes_empty: bool = False
+    X: WholeMatrix, names: Sequence[str], takes_missing: bool, *, takes_empty: bool = False
 ) -> None:
     """Raise a ValueError that names the first column with values that cannot be used.
 

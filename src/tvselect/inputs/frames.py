@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import arrow
+from tvselect.inputs.days import days_of_series
 from tvselect.inputs.kinds import fields_of
 from tvselect.inputs.text import Rows, TextColumn, encode_text
 from tvselect.inputs.values import floats_of_objects
@@ -34,21 +35,22 @@ class Frame:
         self.n_rows = frame.shape[0]
         self.fields = fields_of(map(str, frame.columns), self._dtypes())
         types = np.array([field.type for field in self.fields], dtype=object)
-        self._single, self._objects = types == "Float32", np.isin(types, OBJECTS)
+        self._single = types == "Float32"
+        self._dates = np.array([field.kind == "date" for field in self.fields], dtype=np.bool_)
+        self._one_by_one = np.isin(types, OBJECTS) | self._dates
 
     def numbers(self, columns: Columns, rows: Rows) -> NDArray[np.floating[Any]]:
-        """Columns of numbers at some rows: float32 if all are, else float64."""
-        objects = self._objects[columns]
-        if not objects.any():
+        """Columns of numbers or dates at some rows: float32 if all are, else float64."""
+        singly = self._one_by_one[columns]
+        if not singly.any():
             with np.errstate(invalid="ignore"):  # a signalling NaN is a missing value
                 return self._plain(columns, rows)
         places = np.arange(len(self.fields))[columns]
         out = np.empty((np.arange(self.n_rows)[rows].size, places.size), order="F")
-        if not objects.all():
-            out[:, ~objects] = self.numbers(places[~objects], rows)
-        for place in np.flatnonzero(objects):
-            values = self._frame[:, int(places[place])].to_numpy()[rows]
-            out[:, place] = floats_of_objects(values, self._what, self.fields[places[place]].name)
+        if not singly.all():
+            out[:, ~singly] = self.numbers(places[~singly], rows)
+        for place in np.flatnonzero(singly):
+            out[:, place] = self._floats(int(places[place]))[rows]
         return out
 
     def text(self, column: int) -> TextColumn:
@@ -56,6 +58,15 @@ class Frame:
         if self._is_arrow:
             return arrow.as_text(self._native.column(column))
         return encode_text(labels_of(self._frame[:, column]))
+
+    def _floats(self, column: int) -> NDArray[np.float64]:
+        """A column of objects or dates."""
+        if self._dates[column]:
+            if self._is_arrow:
+                return arrow.as_days(self._native.column(column))
+            return days_of_series(self._frame[:, column])
+        values = self._frame[:, column].to_numpy()
+        return floats_of_objects(values, self._what, self.fields[column].name)
 
     def _plain(self, columns: Columns, rows: Rows) -> NDArray[np.floating[Any]]:
         if self._is_arrow:

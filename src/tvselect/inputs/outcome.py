@@ -14,7 +14,7 @@ from tvselect.inputs.frames import labels_of
 from tvselect.inputs.kinds import kind_of
 from tvselect.inputs.ranks import normal_scores
 from tvselect.inputs.survival import Times, is_survival, log_rank_scores, read_times
-from tvselect.inputs.values import as_array, is_null, is_text
+from tvselect.inputs.values import as_array, is_null, is_text, not_one_column
 
 Family = Literal["gaussian", "probit", "classes", "ordinal", "counts", "survival"]
 AskedFamily = Literal["auto", Family]
@@ -255,10 +255,7 @@ def one_column(y: Any, what: str = "y") -> NDArray[Any]:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
-        raise ValueError(
-            f"{what} must be a single column, got shape {values.shape}: several outcomes are "
-            "selected for one by one"
-        )
+        raise not_one_column(what, y, values.shape)
     if values.dtype.kind in "cmM":
         raise TypeError(f"{what} holds {values.dtype}; it must hold numbers or labels")
     return values

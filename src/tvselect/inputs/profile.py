@@ -80,7 +80,7 @@ def profile_numbers(
             left_out[names[j]] = LeftOut("constant", f"{found.low[j]:g}")
     if n_rows < FEW_ROWS:
         return left_out
-    counts_rows = np.isin(found.low, (0.0, 1.0)) & (found.high - found.low == n_rows - 1)
+    counts_rows = np.isin(found.low, (0.0, 1.0)) & (found.high == found.low + (n_rows - 1))
     for j in np.flatnonzero(is_whole & (found.low < found.high)).tolist():
         named = is_id(names[j])
         if not counts_rows[j] and not named:

@@ -11,6 +11,7 @@ from scipy.special import ndtri
 from tvselect.jit import kernel
 
 N_CODES = 256
+TINY = 1e-12
 
 
 def normal_scores(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -41,6 +42,36 @@ def centred_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     ranks = np.empty(values.shape)
     rank_columns(values, order, ranks)
     return ranks
+
+
+def ranks_beside_zeros(
+    values: NDArray[np.float64], n_rows: int
+) -> tuple[NDArray[np.float64], float]:
+    """:func:`centred_ranks` of a column of which some values are at hand, the others zero.
+
+    Returns
+    -------
+    ranks : float64 array
+        Of the values at hand.
+    of_zero : float
+        The rank of a zero.
+
+    Examples
+    --------
+    >>> ranks, of_zero = ranks_beside_zeros(np.array([3.0, np.nan, -1.0]), 5)
+    >>> ranks.round(2), round(of_zero, 2)
+    (array([ 0.71,  0.  , -0.71]), 0.0)
+    """
+    levels, place, counts = np.unique(
+        np.append(values, 0.0), return_inverse=True, return_counts=True
+    )
+    counts[place[-1]] += n_rows - values.size - 1
+    is_missing = np.isnan(levels)
+    counts[is_missing] = 0
+    ends = np.cumsum(counts)
+    ranks = np.where(is_missing, 0.0, ends - 0.5 * counts - 0.5 * counts.sum())
+    ranks /= math.sqrt(max(float(counts @ ranks**2), TINY))
+    return ranks[place[:-1]], float(ranks[place[-1]])
 
 
 def centred_ranks_of_codes(codes: NDArray[np.uint8]) -> NDArray[np.float64]:

@@ -10,10 +10,12 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.days import days_of_array
 from tvselect.inputs.errors import ColumnTypeError, SourceError
 from tvselect.inputs.frames import Columns, Frame
 from tvselect.inputs.kinds import Field
 from tvselect.inputs.names import Numbered
+from tvselect.inputs.sparse import ChosenColumns, Matrix, SparseColumns, is_sparse
 from tvselect.inputs.text import ALL, Rows, TextColumn
 from tvselect.inputs.values import as_array, floats_of_objects, no_numbers
 
@@ -67,7 +69,7 @@ class Table:
     @classmethod
     def of_matrix(
         cls,
-        matrix: NDArray[Any],
+        matrix: Matrix,
         names: Sequence[str],
         texts: Sequence[TextColumn] = (),
         categorical: NDArray[np.bool_] | None = None,
@@ -152,29 +154,46 @@ def read_table(X: Any, *, what: str = "X") -> Table:
     Parameters
     ----------
     X : array-like (rows, columns), a pandas, polars or Arrow data frame, or a Table
-        Numbers or booleans, in data frames also text and categories. Missing values may be
-        NaN, None or null.
+        Numbers or booleans, also in SciPy's sparse matrices; in data frames also text,
+        categories and dates, which become days since 1970-01-01. Missing values may be NaN,
+        None, null or masked. A lazy frame is collected.
     what : str
         Its name in error messages.
 
     Raises
     ------
     TypeError
-        For columns that hold neither numbers nor text, sparse matrices and the like.
+        For columns that hold neither numbers nor text.
     ValueError
         For empty tables, wrong dimensions and repeated names.
     """
     table, fields = open_table(X, what)
     if table.n_rows == 0 or table.n_columns == 0:
         raise ValueError(f"{what} is empty: {table.n_rows} rows, {table.n_columns} columns")
-    refuse_other_kinds(fields, what, "leave it out")
+    refuse_other_kinds((field for field in fields if field.kind != "date"), what, "leave it out")
     return table
+
+
+def as_given(X: Any, what: str = "X") -> Any:
+    """A table whose missing values, dates and rows others can see: what scikit-learn checks.
+
+    Masked values become NaN, dates of an array days since 1970-01-01; lazy frames are collected.
+    """
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        days = days_of_array(np.asarray(X))
+        return np.where(np.ma.getmaskarray(X), np.nan, days)
+    if isinstance(X, np.ma.MaskedArray):
+        return as_array(X, what)
+    if type(X).__name__ == "LazyFrame" and hasattr(X, "collect"):
+        return X.collect()
+    return X
 
 
 def open_table(X: Any, what: str) -> tuple[Table, Sequence[Field]]:
     """A table as it is, and what its columns hold where there may be more than numbers."""
     if isinstance(X, Table):
         return X, ()
+    X = as_given(X, what)
     native = _as_frame(X, what)
     if native is None:
         return _from_array(X, what), ()
@@ -221,14 +240,14 @@ def _as_frame(X: Any, what: str) -> nw.DataFrame[Any] | None:
         names = X.column_names if hasattr(X, "column_names") else X.columns
         refuse_repeated(map(str, names), what, "rename them")
         raise
-    if isinstance(frame, nw.LazyFrame):
-        raise TypeError(f"{what} is a lazy frame; collect it first")
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
 def _from_array(X: Any, what: str) -> Table:
-    if hasattr(X, "toarray"):
-        raise TypeError(f"{what} is a sparse matrix; pass a dense one ({what}.toarray())")
+    if is_sparse(X):
+        X = SparseColumns(X)
+    if isinstance(X, SparseColumns | ChosenColumns):
+        return Table.of_matrix(X, Numbered(X.shape[1]), named=False)
     array = as_array(X, what)
     if array.ndim != 2:
         raise ValueError(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.days import days_of_array
 from tvselect.inputs.errors import ColumnTypeError
 
 
@@ -47,6 +49,10 @@ def floats_of_objects(values: NDArray[Any], what: str, name: str) -> NDArray[np.
         if values.dtype.kind in "USmMc" or (values.dtype.kind == "O" and any(map(is_text, values))):
             raise TypeError
         if values.dtype.kind == "O":
+            present = [v for v in values if not is_null(v) and v == v]
+            if present and all(isinstance(v, date) for v in present):
+                times = [v if isinstance(v, date) and not is_null(v) else None for v in values]
+                return days_of_array(np.array(times, dtype="datetime64[us]"))
             values = np.array([np.nan if is_null(v) else v for v in values], dtype=np.float64)
         return values.astype(np.float64, copy=False)
     except (TypeError, ValueError):
@@ -58,4 +64,17 @@ def no_numbers(what: str, name: str, kind: str) -> ColumnTypeError:
     return ColumnTypeError(
         f"column {name!r} of {what} holds no numbers ({kind})",
         "encode it as numbers (for instance one column per category) or leave it out",
+    )
+
+
+def not_one_column(what: str, y: Any, shape: tuple[int, ...]) -> ValueError:
+    """The error of an outcome of several columns."""
+    if len(shape) != 2:
+        return ValueError(f"{what} must be a single column, got shape {shape}")
+    names = list(map(repr, getattr(y, "columns", ())))
+    listed = f" ({', '.join(names[:5])}{', ...' if len(names) > 5 else ''})" if names else ""
+    one = f"{what}[{names[0]}]" if names else f"{what}[:, 0]"
+    return ValueError(
+        f"{what} must be a single column, but has {shape[1]}{listed}; fit one selector to each "
+        f"of them, for instance to {one}"
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
+
+from tvselect.words import listed
 
 if TYPE_CHECKING:
     from tvselect.inputs.facts import LeftOut, OutcomeProfile, ReadingMode, TableFacts
 
-MOST_NAMES, MOST_COPIES = 5, 5
+MOST_COPIES = 5
 GB = 2**30
 REASONS = {
     "excluded": "excluded",
@@ -75,19 +77,6 @@ def why_left_out(why: LeftOut) -> str:
     )
 
 
-def listed(names: Collection[str], most: int = MOST_NAMES, *, quoted: bool = True) -> str:
-    """The first few names, and how many more.
-
-    Examples
-    --------
-    >>> listed(["a", "b", "c"], 2)
-    "'a', 'b' and 1 more"
-    """
-    shown = [repr(name) if quoted else name for name in list(names)[:most]]
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(shown) + more
-
-
 def _mode(mode: ReadingMode) -> str:
     if mode.why == "asked":
         return "Streamed, as you asked." if mode.stream else "Read into memory, as you asked."
@@ -140,8 +129,12 @@ def _columns(facts: TableFacts) -> list[str]:
     if facts.missing:
         said.append(f"Missing values are kept as missing: {listed(facts.missing)}.")
     shown = facts.copies[:MOST_COPIES]
-    said += [f"The same values, all kept: {listed(names)}." for names in shown]
+    said += [
+        f"The same values, all kept: {listed(names)}; they compete, and any of them may be "
+        f"selected in place of {names[0]!r}."
+        for names in shown
+    ]
     if len(facts.copies) > MOST_COPIES:
         more = len(facts.copies) - MOST_COPIES
         said.append(f"{more:,} more sets of columns hold the same values.")
-    return said
+    return said + [doubt.sentence for doubt in facts.doubts]

@@ -19,7 +19,6 @@ from tvselect.plotting.labels import level
 from tvselect.report import charts
 from tvselect.report.bundle import bundle, cache_folder, need
 from tvselect.report.control import NOTHING, OFF, describe_false, describe_nothing
-from tvselect.report.decisions import listed
 from tvselect.report.findings import Findings
 from tvselect.report.gathering import gather
 from tvselect.report.sentences import (
@@ -32,6 +31,7 @@ from tvselect.report.sentences import (
     what_is_shown,
     why_stopped,
 )
+from tvselect.words import listed
 
 if TYPE_CHECKING:
     from tvselect.plotting.arms import Selector

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tvselect.inputs import Outcome
 from tvselect.inputs.outcome import Family
+from tvselect.inputs.sparse import Matrix
 from tvselect.rewards.screening import Bulk
 from tvselect.trees import BinnedTable, Cuts, bin_table
 from tvselect.trees.prior import NO_PAIRS
@@ -28,7 +29,7 @@ class DecoyColumns(Protocol):
     def held(self) -> Sequence[NDArray[np.int64]]:
         """Columns that each copy holds, in rising order."""
 
-    def values(self, X: NDArray[Any], decoys: NDArray[np.int64]) -> NDArray[np.float64]:
+    def values(self, X: Matrix, decoys: NDArray[np.int64]) -> NDArray[np.float64]:
         """Some of them as floats (rows, decoys), counted from the first decoy."""
 
     def binned(self, table: BinnedTable) -> BinnedTable:
@@ -41,7 +42,7 @@ class Data:
 
     Attributes
     ----------
-    X : array (rows, columns)
+    X : array, SparseColumns or ChosenColumns (rows, columns)
         Numbers, in the dtype and order they came in; NaN is missing.
     outcome : Outcome
     names : sequence of str
@@ -60,7 +61,7 @@ class Data:
         :func:`tvselect.rewards.pair_screen.screen_pairs`.
     """
 
-    X: NDArray[Any]
+    X: Matrix
     outcome: Outcome
     names: Sequence[str]
     sample_weight: NDArray[np.float64] | None = None

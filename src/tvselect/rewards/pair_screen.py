@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import Outcome
 from tvselect.inputs.ranks import normal_scores
+from tvselect.inputs.sparse import Matrix
 from tvselect.rewards.screening import Bulk, bulk_of
 from tvselect.trees.prior import NO_PAIRS
 from tvselect.trees.workspace import MOST_PAIRS
@@ -37,7 +38,7 @@ class Pairs(NamedTuple):
     z: NDArray[np.float64]
 
 
-def screen_pairs(X: NDArray[Any], outcome: Outcome) -> Pairs:
+def screen_pairs(X: Matrix, outcome: Outcome) -> Pairs:
     """Pairs of columns whose product goes with the outcome, beyond all chance.
 
     Every column is cut into an upper and a lower half, and all products of two halves are
@@ -107,7 +108,7 @@ def _bulk_of_pairs(halves: NDArray[np.float32], scores: NDArray[np.float32]) -> 
     return bulk_of(_z_values(some, some, scores)[np.triu_indices(len(some), 1)])
 
 
-def _halves(X: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def _halves(X: Matrix) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Columns (columns, rows) cut near their median, of mean 0 and variance 1; which they are."""
     n_rows, n_columns = X.shape
     halves, kept = [], []

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
-from tvselect.report.decisions import listed
 from tvselect.runs.folder import RunFolder, RunRecord
 from tvselect.runs.results import from_csv
+from tvselect.words import listed
 
 NOT_THE_GAME = ("seed", "time_limit", "jobs")
 STREAM_ONLY, MEMORY_ONLY = ("batch_size", "rounds"), ("plays",)

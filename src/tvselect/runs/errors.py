@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from difflib import get_close_matches
 
-from tvselect.report.decisions import listed
+from tvselect.words import listed
 
 
 class RunError(ValueError):

@@ -24,8 +24,9 @@ from tvselect.inputs.profile import (
     text_to_numbers,
 )
 from tvselect.inputs.table import refuse_repeated
-from tvselect.report.decisions import listed, why_left_out
+from tvselect.report.decisions import why_left_out
 from tvselect.runs.data import RawTable, split
+from tvselect.runs.doubts import look_for_doubts
 from tvselect.runs.errors import RunError, hint
 from tvselect.runs.names import expand, read_groups
 from tvselect.runs.outcome import profile_outcome
@@ -33,6 +34,7 @@ from tvselect.runs.plan import Plan
 from tvselect.sources import open_files
 from tvselect.sources.csv import CsvFiles
 from tvselect.sources.stored import TableFiles
+from tvselect.words import listed
 
 ROWS_IN_MEMORY = 200_000
 ROWS_TO_LOOK_AT = 10_000
@@ -103,6 +105,7 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
         n_columns=len(others),
         mode=mode,
         outcome=outcome,
+        doubts=look_for_doubts(raw, chosen, options.family),
     )
     dialect = files.dialect if isinstance(files, CsvFiles) else None
     groups = read_groups(options.groups, others) if options.groups else {}

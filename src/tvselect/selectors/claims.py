@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.bandit.counts import Counts
 from tvselect.control.decoy_fdr import q_values
-from tvselect.inputs.ranks import centred_ranks
+from tvselect.inputs.sparse import Matrix, ranks_of
 from tvselect.selectors.history import History
 from tvselect.selectors.layout import ArmColumns
 
@@ -49,7 +48,7 @@ class Claim:
 
 def find_claims(
     history: History,
-    X: NDArray[Any],
+    X: Matrix,
     arm_columns: ArmColumns,
     factors: NDArray[np.float64] | None = None,
 ) -> tuple[Claim, ...]:
@@ -134,10 +133,10 @@ def _gather(
 
 
 def _specific_ranks(
-    X: NDArray[Any], factors: NDArray[np.float64], columns: IntArray
+    X: Matrix, factors: NDArray[np.float64], columns: IntArray
 ) -> NDArray[np.float64]:
     """Ranks of some columns without what they owe to common factors, of length 1 again."""
-    ranks = centred_ranks(np.ascontiguousarray(X[:, columns].T, dtype=np.float64))
+    ranks = ranks_of(X, columns)
     ranks -= (ranks @ factors) @ factors.T
     return ranks / np.maximum(np.linalg.norm(ranks, axis=1, keepdims=True), TINY)
 

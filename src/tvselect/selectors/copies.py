@@ -8,22 +8,20 @@ from math import ceil
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tvselect.decoys.drawn import DrawnColumns
 from tvselect.decoys.knockoffs import Knockoffs
 from tvselect.decoys.shuffled import ShuffledColumns, common_factors
 from tvselect.decoys.validity import SwapTest, swap_test
-from tvselect.inputs.ranks import centred_ranks
+from tvselect.inputs.sparse import ChosenColumns, Matrix
 from tvselect.rewards import Data
 from tvselect.rewards.screening import bulk_of, z_values
 from tvselect.selectors.base import check_share
 from tvselect.selectors.layout import ArmColumns, DecoyKind
+from tvselect.selectors.marginal import marginal_scores
 
 FEWEST_COPIES = 10
 MOST_ARMS = 2**13
-VALUES_AT_ONCE = 2**20
-TINY, TWO_VALUED = 1e-12, 0.01
 MOST_KNOCKOFFS = 10_000
 DOUBTFUL = 0.01
 DECOY_KEY, TEST_KEY = 2**32 - 3, 2**32 - 4
@@ -57,7 +55,7 @@ def copies_for(max_fdr: float | None) -> int:
 
 
 def draw_decoys(
-    kind: DecoyKind, X: NDArray[Any], n_copies: int, entropy: int
+    kind: DecoyKind, X: Matrix, n_copies: int, entropy: int
 ) -> ShuffledColumns | DrawnColumns:
     """Copies of all columns of a table, from the seed of the run."""
     rng = _generator(entropy, DECOY_KEY)
@@ -69,14 +67,15 @@ def draw_decoys(
             f"{X.shape[1]:,}; use decoys='shuffled', or fewer columns"
         )
     factors = common_factors(X, rng)
-    drawn = Knockoffs.estimate(X, n_copies).draw(X, rng)
+    values = X[:, :]
+    drawn = Knockoffs.estimate(values, n_copies).draw(values, rng)
     return DrawnColumns(drawn, [np.arange(X.shape[1])] * n_copies, factors)
 
 
 def let_play(
     data: Data, columns: ArmColumns, decoys: ShuffledColumns | DrawnColumns
 ) -> tuple[Data, ArmColumns]:
-    """The data with decoys behind it, and the columns of all arms, decoys among them.
+    """The columns that play with their decoys behind them, and the columns of all arms.
 
     Of very many arms, columns and decoys in one heap, those play that go best with the outcome by
     themselves (:func:`marginal_scores`): a game of hundreds of thousands of arms has not come to
@@ -105,41 +104,40 @@ def let_play(
         own, *held = (np.flatnonzero(block) for block in plays)
         decoys = decoys.holding(held)
     data = replace(data, decoys=decoys, n_candidates=n_columns * (1 + n_copies), bulks=bulks)
-    return data, columns.with_copies(n_columns, own, decoys.held)
+    columns = columns.with_copies(n_columns, own, decoys.held)
+    return (data, columns) if isinstance(decoys, DrawnColumns) else without_rest(data, columns)
 
 
-def marginal_scores(
-    decoys: ShuffledColumns | DrawnColumns, X: NDArray[Any], y: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """How columns, and each copy of them, go with the outcome (2, 1 + copies, columns).
-
-    In ranks: the correlation with the column, and with what its square adds to it. A slope and
-    a valley are seen, what shows in company only is not.
-    """
-    (outcome,) = centred_ranks(y[None, :])
-    scores = np.zeros((2, 1 + len(decoys.held), X.shape[1]))
-    step = max(1, VALUES_AT_ONCE // len(y))
-    for first in range(0, X.shape[1], step):
-        here = np.arange(first, min(first + step, X.shape[1]))
-        for k, ranks in enumerate(decoys.ranks(X, here)):
-            length = np.maximum(np.einsum("ij,ij->i", ranks, ranks), TINY)
-            bends = ranks**2
-            bends -= bends.mean(axis=1, keepdims=True)
-            bends -= (np.einsum("ij,ij->i", bends, ranks) / length)[:, None] * ranks
-            bent = np.einsum("ij,ij->i", bends, bends)
-            has_bend = bent * len(y) > TWO_VALUED
-            scores[0, k, here] = ranks @ outcome / np.sqrt(length)
-            scores[1, k, here[has_bend]] = bends[has_bend] @ outcome / np.sqrt(bent[has_bend])
-    return scores
+def without_rest(data: Data, columns: ArmColumns) -> tuple[Data, ArmColumns]:
+    """The same game without columns that do not play, and of which no shuffled copy does."""
+    X, decoys, n_columns = data.X, data.decoys, data.X.shape[1]
+    assert isinstance(decoys, ShuffledColumns)
+    assert not isinstance(X, ChosenColumns)
+    playing = columns.columns[columns.columns < n_columns]
+    needed = np.unique(np.concatenate([playing, columns.always, *decoys.held]))
+    if needed.size == n_columns:
+        return data, columns
+    n_decoys = sum(held.size for held in decoys.held)
+    place = np.full(n_columns + n_decoys, -1)
+    place[needed] = np.arange(needed.size)
+    place[n_columns:] = needed.size + np.arange(n_decoys)
+    data = replace(
+        data,
+        X=ChosenColumns(X, needed),
+        names=[data.names[j] for j in needed],
+        decoys=decoys.holding([place[held] for held in decoys.held]),
+        pairs=place[data.pairs],
+    )
+    return data, replace(columns, columns=place[columns.columns], always=place[columns.always])
 
 
 def check_decoys(
-    decoys: ShuffledColumns | DrawnColumns, X: NDArray[Any], entropy: int
+    decoys: ShuffledColumns | DrawnColumns, X: Matrix, entropy: int
 ) -> SwapTest | None:
     """Whether knockoffs can be told from the columns; None for shuffled decoys, which can be."""
     if not isinstance(decoys, DrawnColumns):
         return None
-    found = swap_test(X, decoys.copies, _generator(entropy, TEST_KEY))
+    found = swap_test(X[:, :], decoys.copies, _generator(entropy, TEST_KEY))
     if found.p_value < DOUBTFUL:
         warnings.warn(
             f"the knockoffs can be told from the columns (a classifier is right for "

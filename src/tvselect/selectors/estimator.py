@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,15 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from tvselect.inputs import Numbered, Table
+from tvselect.inputs.doubts import DoubtWarning, find_doubts
+from tvselect.inputs.sparse import SparseColumns, is_sparse
+from tvselect.inputs.table import as_given
+from tvselect.rewards import Data
 from tvselect.selectors.features import Features, is_frame, read_features
 from tvselect.selectors.support import BanditSelector
 from tvselect.selectors.thompson import ThompsonFit
+
+VALUES_AT_ONCE, MOST_VALUES = 2**18, 2**28
 
 
 class ThompsonSelector(ThompsonFit, BanditSelector):
@@ -137,8 +144,21 @@ class ThompsonSelector(ThompsonFit, BanditSelector):
     (200, 2)
     """
 
+    def _warn_of_doubts(self, data: Data) -> None:
+        X = data.X
+        if not isinstance(X, np.ndarray) or X.size > MOST_VALUES:
+            return
+        step = max(1, VALUES_AT_ONCE // len(X))
+        blocks = (
+            (first, np.ascontiguousarray(X[:, first : first + step].T, dtype=np.float64))
+            for first in range(0, X.shape[1], step)
+        )
+        for doubt in find_doubts(data.names, blocks, data.outcome):
+            warnings.warn(doubt.sentence, DoubtWarning, stacklevel=4)
+
     def _as_numbers(self, X: Any) -> Features:
         checks: dict[str, Any] = {"ensure_all_finite": False, "ensure_min_samples": 2}
+        X = as_given(X)
         if is_frame(X):
             if isinstance(X, Table):
                 features = super()._as_numbers(X)
@@ -147,7 +167,9 @@ class ThompsonSelector(ThompsonFit, BanditSelector):
                 features = read_features(X)
             check_array(features.X, input_name="X", **checks)
             return features
-        X = validate_data(self, X, **checks)
+        X = validate_data(self, X, accept_sparse="csc", **checks)
+        if is_sparse(X):
+            X = SparseColumns(X)
         names = getattr(self, "feature_names_in_", None)
         return Features(
             X,

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import Table, read_table
+from tvselect.inputs.sparse import WholeMatrix
 
 UNKNOWN = -2
 
@@ -25,14 +26,14 @@ class Features:
 
     Attributes
     ----------
-    X : array (rows, columns)
+    X : array or SparseColumns (rows, columns)
     names : sequence of str
         Of the features.
     feature_of : int64 array
         The feature that each column comes from.
     """
 
-    X: NDArray[Any]
+    X: WholeMatrix
     names: Sequence[str]
     feature_of: NDArray[np.int64]
 

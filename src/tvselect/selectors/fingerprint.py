@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.sparse import ChosenColumns, SparseColumns
 from tvselect.rewards import Data
 
 NAMES_AT_A_TIME = 100_000
@@ -28,11 +29,12 @@ def identity_of(data: Data) -> str:
     for first in range(0, len(data.names), NAMES_AT_A_TIME):  # there may be millions of names
         names = "".join(f"\0{name}" for name in data.names[first : first + NAMES_AT_A_TIME])
         digest.update(names.encode("utf-8", "surrogatepass"))
-    X = data.X
-    if X.nbytes >= LARGE and X.flags.f_contiguous and not X.flags.c_contiguous:
-        X = X.T  # in a file, rows of such a table would be read from one end to the other
-    for block in np.array_split(X, max(1, X.nbytes >> 26)):
-        digest.update(np.ascontiguousarray(block).data)
+    assert not isinstance(data.X, ChosenColumns)
+    for X in data.X.stored if isinstance(data.X, SparseColumns) else [data.X]:
+        if X.nbytes >= LARGE and X.flags.f_contiguous and not X.flags.c_contiguous:
+            X = X.T  # in a file, rows of such a table would be read from one end to the other
+        for block in np.array_split(X, max(1, X.nbytes >> 26)):
+            digest.update(np.ascontiguousarray(block).data)
     digest.update(describe([data.outcome.values, data.sample_weight]).encode())
     if data.outcome.upper is not None:
         digest.update(describe(data.outcome.upper).encode())

@@ -15,6 +15,7 @@ from tvselect.bandit.oracle import MEDIAN_MODEL_COST
 from tvselect.bandit.stopping import StoppingRule, StopReason
 from tvselect.inputs import OutcomeReader
 from tvselect.inputs.outcome import AskedFamily
+from tvselect.inputs.table import as_given
 from tvselect.rewards import Reward
 from tvselect.runners import open_runner
 from tvselect.selectors.base import as_reward, warn_of_guess, weighted
@@ -198,7 +199,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
 
         Parameters
         ----------
-        X : array-like or data frame (rows, columns)
+        X : array-like, sparse matrix or data frame (rows, columns)
         y : array-like
         **fit_params
             ``sample_weight`` (array-like): a row of weight 2 counts as two rows.
@@ -253,7 +254,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
 
         Parameters
         ----------
-        X : array-like or data frame (rows, columns)
+        X : array-like, sparse matrix or data frame (rows, columns)
         y : array-like
         **fit_params
             ``sample_weight`` (array-like): a row of weight 2 counts as two rows.
@@ -311,7 +312,9 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
 
     def _array_source(self, X: Any, y: Any, *, reset: bool) -> ArraySource:
         self._refuse_no_target(y)
+        X = as_given(X)
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             return ArraySource(X, y)
-        return ArraySource(validate_data(self, X, reset=reset, ensure_all_finite=False), y)
+        checks: dict[str, Any] = {"ensure_all_finite": False, "accept_sparse": ["csc", "csr"]}
+        return ArraySource(validate_data(self, X, reset=reset, **checks), y)

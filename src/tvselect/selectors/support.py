@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from tvselect.inputs.table import as_given
 from tvselect.selectors.base import BanditFit, as_reward
 
 
@@ -29,7 +30,7 @@ class SupportSelector(TransformerMixin):  # type: ignore[misc]
     def transform(self, X: Any) -> Any:
         """The selected columns of a table."""
         # Undecorated: set_output works on this method already.
-        return _mixin().transform.__wrapped__(self, X)
+        return _mixin().transform.__wrapped__(self, as_given(X))
 
     def inverse_transform(self, X: Any) -> Any:
         """A table of selected columns with zeros in place of the others."""
@@ -69,6 +70,7 @@ class BanditSelector(BanditFit, SupportSelector, BaseEstimator):  # type: ignore
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.input_tags.sparse = True
         tags.input_tags.allow_nan = as_reward(self.reward).takes_missing
         return tags
 

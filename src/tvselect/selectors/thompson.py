@@ -112,8 +112,8 @@ class ThompsonFit(BanditFit):
 
         Parameters
         ----------
-        X : array-like or data frame (rows, columns)
-            Numbers, and in data frames text or categories; missing values where the
+        X : array-like, sparse matrix or data frame (rows, columns)
+            Numbers, and in data frames text, categories or dates; missing values where the
             reward can take them.
         y : array-like
             Numbers, labels of classes, grades, counts, or survival times as a structured array
@@ -151,6 +151,7 @@ class ThompsonFit(BanditFit):
             features.column_names,
             None if weights is None else check_weights(weights, n_rows),
         )
+        self._warn_of_doubts(data)
         layout = lay_out_arms(
             features.names,
             self.groups,
@@ -164,7 +165,7 @@ class ThompsonFit(BanditFit):
         if kind is not None:
             decoys = draw_decoys(kind, data.X, layout.n_copies, seed)
             data, columns = let_play(data, columns, decoys)
-            self.decoy_test_ = check_decoys(decoys, data.X, seed)
+            self.decoy_test_ = check_decoys(decoys, features.X, seed)
         n_playing = layout.n_arms if columns.idle is None else int((~columns.idle).sum())
         is_wide = kind is not None and n_playing > LEADERS
         burn_in = plays_of_burn_in(self.burn_in, is_wide, heard=arm_pairs.ravel().tolist())
@@ -239,6 +240,9 @@ class ThompsonFit(BanditFit):
         self.feature_names_in_ = np.array(X.names, dtype=object)
         return read_features(X)
 
+    def _warn_of_doubts(self, data: Data) -> None:
+        """What may spoil the selection; the command line has said so before."""
+
 
 def keep_selected(data: Data, features: Features, support: NDArray[np.bool_]) -> SelectedData:
     """The columns of selected features, which of these each belongs to, and the outcome."""
@@ -247,7 +251,7 @@ def keep_selected(data: Data, features: Features, support: NDArray[np.bool_]) ->
         of_selected = of_selected[:0]
     rows = np.unique(np.linspace(0, data.n_rows - 1, min(data.n_rows, MOST_ROWS), dtype=np.intp))
     return SelectedData(
-        np.array(data.X[np.ix_(rows, of_selected)], dtype=np.float64),
+        np.array(features.X[np.ix_(rows, of_selected)], dtype=np.float64),
         features.feature_of[of_selected],
         data.outcome.rows(rows),
     )

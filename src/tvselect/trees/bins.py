@@ -2,9 +2,10 @@
 
 A column with fewer than ``max_cuts`` distinct values is cut halfway between
 neighbours, any other on an even grid of ``max_cuts`` points between its smallest
-and largest value. The code of a value is the number of cuts at or below it, so
-that ``code <= c`` means ``value < cut c``. Code 255 is a missing value. A table of
-nothing but columns with two values is kept as bits.
+and largest value. Where a few values are so far out that the grid would have the
+others in a few bins, a column is cut by rank instead. The code of a value is the number
+of cuts at or below it, so that ``code <= c`` means ``value < cut c``. Code 255 is a
+missing value. A table of nothing but columns with two values is kept as bits.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tvselect.inputs import Numbered, Table, read_table
 from tvselect.inputs.scalars import check_scalar
 from tvselect.trees.bits import n_words, pack, unpack
 from tvselect.trees.cutting import HASH_SIZE, MISSING, encode_columns, find_cuts
+from tvselect.trees.far_values import cut_crowded_by_rank
 from tvselect.trees.state import Design
 
 Copying = Callable[[NDArray[np.uint8]], NDArray[np.uint8]]
@@ -250,10 +252,10 @@ def bin_table(X: Any, *, max_cuts: int = 100) -> BinnedTable:
         )  # fmt: skip
         _refuse_infinite(infinite, table.names, first)
         _refuse_all_missing(n_missing[here] == table.n_rows, table.names, first)
-        flat = halfway[np.arange(max_cuts) < sizes[here, None]]
-        starts = np.concatenate([[0], np.cumsum(sizes[here])])
         coded = codes.room(len(block))
-        encode_columns(block, n_cuts[here], low[here], step[here], starts, flat, coded)
+        flat = _encode(block, n_cuts[here], low[here], step[here], sizes[here], halfway, coded)
+        if cut_crowded_by_rank(block, coded, n_cuts[here], step[here], sizes[here], halfway):
+            flat = _encode(block, n_cuts[here], low[here], step[here], sizes[here], halfway, coded)
         codes.take(first, coded, two_values=not (n_cuts[here].max() > 1 or n_missing[here].any()))
         pieces.append(flat)
     cuts = Cuts(
@@ -265,6 +267,22 @@ def bin_table(X: Any, *, max_cuts: int = 100) -> BinnedTable:
         names=table.names,
     )
     return BinnedTable(codes.words(), table.n_rows, n_missing > 0, cuts)
+
+
+def _encode(
+    block: NDArray[np.float64],
+    n_cuts: NDArray[np.uint8],
+    low: NDArray[np.float64],
+    step: NDArray[np.float64],
+    sizes: NDArray[np.int64],
+    halfway: NDArray[np.float64],
+    coded: NDArray[np.uint8],
+) -> NDArray[np.float64]:
+    """Encode a block; returns the cuts that are listed, one column after the other."""
+    flat = halfway[np.arange(halfway.shape[1]) < sizes[:, None]]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    encode_columns(block, n_cuts, low, step, starts, flat, coded)
+    return flat
 
 
 class _Codes:

@@ -101,7 +101,7 @@ class StreamEncoder:
         self._refuse_infinite(numbers)
         texts = [encode_text(np.concatenate(pieces)) for pieces in self.held_labels]
         features = read_features(Table.of_matrix(numbers, self.names, texts, self.categorical))
-        X, feature_of = features.X, features.feature_of
+        X, feature_of = features.X[:, :], features.feature_of
         levels_of = iter([text.levels or ("",) for text in texts])
         levels = [next(levels_of) if is_text else ("",) for is_text in self.categorical]
         self._warn_of_empty(X, feature_of)
@@ -129,7 +129,7 @@ class StreamEncoder:
                 f"X contains values further apart than a double can say in column {names[j]!r}"
             )
 
-    def _warn_of_empty(self, X: NDArray[np.float64], feature_of: NDArray[np.int64]) -> None:
+    def _warn_of_empty(self, X: NDArray[Any], feature_of: NDArray[np.int64]) -> None:
         empty = np.flatnonzero(np.isnan(X).all(axis=0)) if self.is_full else np.empty(0)
         if empty.size:
             name = self.names[feature_of[int(empty[0])]]

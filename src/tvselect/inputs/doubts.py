@@ -1,0 +1,200 @@
+"""What may spoil a selection without being an error: leaks, codes for missing values, slips."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.inputs.facts import Doubt
+from tvselect.inputs.outcome import Outcome
+from tvselect.inputs.profile import profile_numbers, scan_block
+from tvselect.inputs.ranks import centred_ranks
+
+FEWEST_ROWS, FEW_OF_CLASS, MOST_CLASSES = 20, 10, 3
+TOO_GOOD, NEARLY, SAMPLED = 0.99, 0.6, 40
+FAR, FEWEST_VALUES = 20.0, 10
+Block = NDArray[np.float64]
+Kind = Literal["leak", "code", "wild cell", "identifier"]
+EXTREMES = ((np.fmin.reduce, np.inf), (np.fmax.reduce, -np.inf))
+
+
+class DoubtWarning(UserWarning):
+    """A doubt about a table, said by ``fit``."""
+
+
+class Found(NamedTuple):
+    """A doubt about one column."""
+
+    kind: Kind
+    name: str
+    value: float
+
+
+def find_doubts(
+    names: Sequence[str],
+    blocks: Iterable[tuple[int, Block]],
+    outcome: Outcome,
+    *,
+    with_structure: bool = True,
+) -> tuple[Doubt, ...]:
+    """Look at all columns of a table, in blocks.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of all columns; several may be of one feature.
+    blocks : iterable of (int, float64 array (columns, rows))
+        The place of the first column, and the values; NaN is missing.
+    outcome : Outcome
+    with_structure : bool, default=True
+        Whether to look for copies and identifiers, too.
+
+    Examples
+    --------
+    >>> from tvselect.inputs import read_outcome
+    >>> X = np.random.default_rng(0).random((3, 50))
+    >>> X[1, :5] = -9999.0
+    >>> outcome = read_outcome(np.exp(X[2]), 50)
+    >>> for doubt in find_doubts(["a", "b", "c"], [(0, X)], outcome):
+    ...     print(doubt.kind, doubt.names, doubt.value)
+    leak ('c',) 1.0
+    code ('b',) -9999.0
+    """
+    if outcome.values.size < FEWEST_ROWS:
+        return ()
+    closenesses = [_Closeness(simple) for simple in outcome.in_simple_terms()[:MOST_CLASSES]]
+    found: list[Found] = []
+    firsts: dict[int, str] = {}
+    copies: dict[str, list[str]] = {}
+    for first, block in blocks:
+        inside = names[first : first + len(block)]
+        for closeness in closenesses:
+            found += closeness.leaks(inside, block)
+        found += far_values(inside, block)
+        if with_structure:
+            found += _identifiers(inside, block)
+            for name, values in zip(inside, block, strict=True):
+                original = firsts.setdefault(hash(values.tobytes()), name)
+                if original != name and np.fmin.reduce(values) < np.fmax.reduce(values):
+                    copies.setdefault(original, [original]).append(name)
+    doubts = list(_gathered(found))
+    if copies:
+        doubts.append(Doubt("copies", tuple(next(iter(copies.values()))), n=len(copies)))
+    return (*doubts, *_rare_class(outcome))
+
+
+class _Closeness:
+    """How well columns alone tell the outcome: rank correlation, 1 if two classes are split."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self._y, self._has_classes = outcome.values, outcome.family == "probit"
+        order = np.argsort(self._y, kind="stable")
+        parts = [order]
+        if self._has_classes:
+            n_first = int(np.count_nonzero(self._y == 0.0))
+            parts = [order[:n_first], order[n_first:]]
+        self._some = [_spaced(part, SAMPLED // len(parts)) for part in parts]
+
+    def leaks(self, names: Sequence[str], block: Block) -> Iterator[Found]:
+        """Columns that are too good, looked for on some rows first."""
+        for j in np.flatnonzero(self._on_some_rows(block) > NEARLY).tolist():
+            if (closeness := self._on_all_rows(block[j])) > TOO_GOOD:
+                yield Found("leak", names[j], closeness)
+
+    def _on_some_rows(self, block: Block) -> NDArray[np.float64]:
+        if self._has_classes:
+            first, second = (block[:, rows] for rows in self._some)
+            n_pairs = (~np.isnan(first)).sum(axis=1) * (~np.isnan(second)).sum(axis=1)
+            above = np.count_nonzero(second[:, None] > first[:, :, None], axis=(1, 2))
+            below = np.count_nonzero(second[:, None] < first[:, :, None], axis=(1, 2))
+            return np.abs(above - below) / np.maximum(n_pairs, 1)
+        (rows,) = self._some
+        (y,) = centred_ranks(self._y[None, rows])
+        return np.abs(centred_ranks(block[:, rows]) @ y)
+
+    def _on_all_rows(self, x: NDArray[np.float64]) -> float:
+        is_there = ~np.isnan(x)
+        x, y = x[is_there], self._y[is_there]
+        if 2 * x.size < self._y.size or y.min() == y.max():
+            return 0.0
+        if not self._has_classes:
+            ranks, of_outcome = centred_ranks(np.stack([x, y]))
+            return abs(float(ranks @ of_outcome))
+        first, second = np.sort(x[y == 0.0]), x[y == 1.0]
+        below, up_to = (np.searchsorted(first, second, side) for side in ("left", "right"))
+        return abs(float((below + up_to).mean() / first.size - 1.0))
+
+
+def far_values(names: Sequence[str], block: Block) -> list[Found]:
+    """Columns (columns, rows) with a value far from all others: a code, or a single wild cell.
+
+    Such as 99, -999 and 8888 are codes where they are farther from the other values than these
+    from each other; so is any value in several rows that is twenty times as far.
+    """
+    low, high = (reduce(block, axis=1, initial=start) for reduce, start in EXTREMES)
+    inside = (block > low[:, None]) & (block < high[:, None])
+    inner_low = np.min(block, axis=1, initial=np.inf, where=inside)
+    inner_high = np.max(block, axis=1, initial=-np.inf, where=inside)
+    found = []
+    with np.errstate(invalid="ignore", over="ignore"):
+        reach = inner_high - inner_low
+        gaps = (
+            (low, inner_low - low, np.where(reach > 0.0, reach, high - inner_low)),
+            (high, high - inner_high, np.where(reach > 0.0, reach, inner_high - low)),
+        )
+        for values, gap, others in gaps:
+            for j in np.flatnonzero((gap > others) & (reach >= 0.0)).tolist():
+                value = float(values[j])
+                kind: Kind = "code"
+                if not _is_code(value):
+                    if not gap[j] / FAR > others[j] or np.unique(block[j]).size < FEWEST_VALUES:
+                        continue
+                    if np.count_nonzero(block[j] == value) == 1:
+                        kind = "wild cell"
+                found.append(Found(kind, names[j], value))
+    return found
+
+
+def _is_code(value: float) -> bool:
+    """Whether a number is two or more times the digit 7, 8 or 9."""
+    digits = f"{abs(value):.0f}" if float(value).is_integer() else ""
+    return len(digits) > 1 and digits == digits[0] * len(digits) and digits[0] in "789"
+
+
+def _identifiers(names: Sequence[str], block: Block) -> Iterator[Found]:
+    is_whole = (block == np.floor(block)).all(axis=1)
+    if is_whole.any():
+        some = [name for name, whole in zip(names, is_whole, strict=True) if whole]
+        values = block[is_whole]
+        useless = profile_numbers(some, values, scan_block(values), np.ones(len(some), np.bool_))
+        for name, why in useless.items():
+            if why.reason in ("row numbers", "identifier"):
+                yield Found("identifier", name, 0.0)
+
+
+def _gathered(found: Iterable[Found]) -> Iterator[Doubt]:
+    """Doubts of one kind, and of one value where it is a value of the table, in one."""
+    together: dict[tuple[str, float], list[Found]] = {}
+    for one in found:
+        key = one.kind, 0.0 if one.kind == "leak" else one.value
+        together.setdefault(key, []).append(one)
+    for alike in together.values():
+        names = tuple(dict.fromkeys(one.name for one in alike))
+        yield Doubt(alike[0].kind, names, min(one.value for one in alike))
+
+
+def _rare_class(outcome: Outcome) -> Iterator[Doubt]:
+    if outcome.classes is not None:
+        labels = outcome.classes.tolist()
+        counts = np.bincount(outcome.values.astype(np.int64), minlength=len(labels))
+        for label, n in zip(labels, counts.tolist(), strict=True):
+            if n < FEW_OF_CLASS:
+                yield Doubt("few rows", (str(label),), n=n)
+
+
+def _spaced(order: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    places = np.linspace(0, order.size - 1, min(n, order.size)).astype(np.int64)
+    return np.sort(order[places])

@@ -1,0 +1,157 @@
+"""What may spoil a selection is named: leaks, codes, slips, identifiers, copies, rare classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tvselect.inputs import read_outcome
+from tvselect.inputs.doubts import FEWEST_ROWS, find_doubts
+
+N = 200
+RNG = np.random.default_rng(0)
+NORMAL = RNG.normal(size=N)
+TWO = np.quantile(NORMAL, 0.7) < NORMAL
+
+
+def look(columns, y, **settings):
+    blocks = [
+        (j, np.asarray(values, dtype=np.float64)[None]) for j, values in enumerate(columns.values())
+    ]
+    return find_doubts(list(columns), blocks, read_outcome(y, len(y)), **settings)
+
+
+def noise(seed=1):
+    return np.random.default_rng(seed).normal(size=N)
+
+
+def with_cells(value, n, x=None):
+    x = noise() if x is None else np.array(x, dtype=np.float64)
+    x[5 : 5 + n] = value
+    return x
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        (NORMAL, NORMAL),
+        (-np.exp(NORMAL), NORMAL),
+        (np.round(NORMAL, 1), NORMAL),
+        (np.where(np.arange(N) % 3 == 0, np.nan, NORMAL), NORMAL),
+        (TWO * 2.0 - 1.0, TWO),
+        (NORMAL, TWO),
+        (-NORMAL, np.where(TWO, "a", "b")),
+        (np.where(np.arange(N) % 3 == 0, np.nan, NORMAL), TWO),
+    ],
+)
+def test_a_column_that_is_the_outcome_in_other_words_is_named(x, y):
+    (doubt,) = look({"a": noise(), "leak": x, "b": noise(2)}, y)
+    assert (doubt.kind, doubt.names) == ("leak", ("leak",))
+    assert doubt.value > 0.99
+    assert "Too good to be true? 'leak'" in doubt.sentence
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        (NORMAL + 0.3 * noise(), NORMAL),
+        (np.abs(NORMAL), NORMAL),
+        (NORMAL + noise(), TWO),
+        (TWO & (np.arange(N) % 10 == 0), TWO),
+        (np.where(np.arange(N) % 3 > 0, np.nan, NORMAL), NORMAL),
+        (np.zeros(N), TWO),
+    ],
+)
+def test_a_strong_column_is_no_leak(x, y):
+    assert look({"x": x}, y) == ()
+
+
+COUNTS = np.random.default_rng(3).poisson(1.0, N)
+
+
+@pytest.mark.parametrize(
+    ("x", "kind", "value"),
+    [
+        (with_cells(-9999.0, 12), "code", -9999.0),
+        (with_cells(999.0, 1), "code", 999.0),
+        (with_cells(99.0, 3, COUNTS), "code", 99.0),
+        (with_cells(88.0, 3, np.arange(N) % 2), "code", 88.0),
+        (with_cells(-77.0, 3, np.arange(N) % 2), "code", -77.0),
+        (with_cells(-1234.0, 7), "code", -1234.0),
+        (with_cells(-1234.0, 1), "wild cell", -1234.0),
+        (with_cells(1e300, 1), "wild cell", 1e300),
+    ],
+)
+def test_values_far_from_all_others_are_named(x, kind, value):
+    (doubt,) = look({"a": noise(4), "x": x}, NORMAL)
+    assert (doubt.kind, doubt.names, doubt.value) == (kind, ("x",), value)
+    assert f"{value:g}" in doubt.sentence
+
+
+def test_both_ends_of_a_column_may_be_codes():
+    x = with_cells(9999.0, 3)
+    x[20:25] = -9999.0
+    doubts = look({"x": x}, NORMAL)
+    assert sorted(doubt.value for doubt in doubts) == [-9999.0, 9999.0]
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        noise(),
+        np.exp(noise()),
+        np.random.default_rng(5).standard_t(2, N),
+        COUNTS,
+        np.arange(N) % 3,
+        99.0 * (np.arange(N) % 2),
+        np.round(100 * np.random.default_rng(6).random(N)) % 100,
+        with_cells(50.0, 1, np.arange(N) % 3),
+        np.full(N, np.nan),
+        [1e308, -1e308] * (N // 2),
+    ],
+)
+def test_plain_columns_raise_no_doubt(x):
+    assert look({"x": x}, NORMAL) == ()
+
+
+def test_a_row_of_codes_is_one_doubt():
+    columns = {name: with_cells(-999.0, 1, noise(seed)) for seed, name in enumerate("abcdefg")}
+    (doubt,) = look(columns, NORMAL)
+    assert doubt.names == tuple("abcdefg")
+    assert "'e' and 2 more" in doubt.sentence
+
+
+def test_identifiers_and_copies_are_named_unless_told_not_to():
+    order = np.random.default_rng(7).permutation(N)
+    columns = {
+        "a": noise(),
+        "n": order,
+        "customer_id": 1000 + order[::-1] ** 2,
+        "b": with_cells(np.nan, 3, noise(2)),
+        "again": noise(),
+        "b2": with_cells(np.nan, 3, noise(2)),
+        "zero": np.zeros(N),
+        "nought": np.zeros(N),
+    }
+    identifier, copies = look(columns, NORMAL)
+    assert (identifier.kind, identifier.names) == ("identifier", ("n", "customer_id"))
+    assert (copies.kind, copies.names, copies.n) == ("copies", ("a", "again"), 2)
+    assert look(columns, NORMAL, with_structure=False) == ()
+
+
+def test_a_class_of_few_rows_is_named():
+    (doubt,) = look({"x": noise()}, np.where(np.arange(N) < 4, "rare", "other"))
+    assert (doubt.kind, doubt.names, doubt.n) == ("few rows", ("rare",), 4)
+
+
+def test_of_few_rows_nothing_is_said():
+    few = FEWEST_ROWS - 1
+    assert look({"x": NORMAL[:few]}, NORMAL[:few]) == ()
+
+
+def test_codes_of_classes_and_grades_of_a_number_are_leaks():
+    label = np.array(["a", "b", "c"])[np.digitize(NORMAL, [-0.5, 0.5])]
+    (doubt,) = look({"x": noise(), "leak": np.digitize(NORMAL, [-0.5, 0.5])}, label)
+    assert (doubt.kind, doubt.names) == ("leak", ("leak",))
+    rare = np.where(np.arange(N) < 4, "rare", label)
+    assert [doubt.names for doubt in look({"x": noise()}, rare)] == [("rare",)]
