@@ -15,7 +15,8 @@ HIDDEN = "***"
 S3_OPTIONS = ("region", "scheme", "endpoint_override")
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 IN_TEXT = re.compile(rf"{ADDRESS.pattern}[^\s'\"]*")
-OPTION = re.compile(r"([?&;])([^=&;?]*)=([^&;]*)")
+HOST, PATH = re.compile(r"[^/?#]*"), re.compile(r"[^?#]*")
+OPTION = re.compile(r"([?&#])([^=&#?]+)(?:=([^&#]*))?")
 
 
 def without_secrets(text: str) -> str:
@@ -51,21 +52,22 @@ def argument_without_secrets(argument: str) -> str:
 
 def _without_secrets(address: str) -> str:
     scheme, _, rest = address.partition("://")
-    rest, mark, options = rest.partition("?")
-    host = rest.partition("/")[0]
-    # A secret with a bare slash in it is no lawful address, and all the more a secret.
-    is_broken = ":" in host and "@" not in host and not host.rpartition(":")[2].isdigit()
-    if "@" in host or (is_broken and "@" in rest):
-        rest = f"{HIDDEN}@{(rest if is_broken else host).rpartition('@')[2]}" + (
-            "" if is_broken else rest[len(host) :]
-        )
-    elif is_broken:
-        rest = HIDDEN
-    return f"{scheme}://{rest}{OPTION.sub(_hide, mark + options)}"
+    host = HOST.match(rest)[0]  # type: ignore[index]
+    is_port = scheme.lower() not in BUCKETS and host.rpartition(":")[2].isdigit()
+    if "@" in host:
+        rest = f"{HIDDEN}@{host.rpartition('@')[2]}{rest[len(host) :]}"
+    elif ":" in host and not is_port:
+        # A secret with a bare slash in it is no lawful address, and all the more a secret.
+        _, mark, tail = rest.rpartition("@")
+        rest = f"{HIDDEN}{mark}{tail if mark else ''}"
+    path = PATH.match(rest)[0]  # type: ignore[index]
+    return f"{scheme}://{path}{OPTION.sub(_hide, rest[len(path) :])}"
 
 
 def _hide(option: re.Match[str]) -> str:
     mark, name, value = option.groups()
+    if value is None:
+        return f"{mark}{HIDDEN}"
     return f"{mark}{name}={value if name == 'region' else HIDDEN}"
 
 
