@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import threading
 from functools import partial
 from types import SimpleNamespace
 
+import cloudpickle
 import numba
 import numpy as np
 import pytest
@@ -177,6 +179,17 @@ def test_values_that_refer_to_themselves():
         return n and countdown(n - 1)
 
     assert describe(countdown) == describe(countdown)
+
+
+@pytest.mark.parametrize("kind", ["object", "slots", "reward", "local class"])
+def test_use_changes_nothing(kind):
+    """Python notes things down in classes, when an object is copied for the first time."""
+    made = KINDS[kind](0.5)
+    before = describe(made)
+    copy.deepcopy(made)
+    cloudpickle.dumps(made)
+    repr(made), hash(made)
+    assert describe(made) == before
 
 
 SCRIPT = """

@@ -25,11 +25,7 @@ from numpy.typing import NDArray
 PLAIN = (NoneType, bool, int, float, complex, str, bytes, EllipsisType, range, np.generic, np.dtype)
 LOADS = ("LOAD_GLOBAL", "LOAD_NAME")
 INSTALLED = {"site-packages", "dist-packages"}
-ABOUT_CLASSES = {
-    "__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__annotations__",
-    "__abstractmethods__", "_abc_impl", "__firstlineno__", "__static_attributes__", "__slots__",
-    "__orig_bases__", "__parameters__", "__hash__", "__annotate_func__", "__annotations_cache__",
-}  # fmt: skip
+CODE = (FunctionType, staticmethod, classmethod, property, cached_property)
 PROTOCOL = 4
 
 
@@ -151,7 +147,7 @@ class _Describer:
         name = f"{kind.__module__}.{kind.__qualname__}"
         if is_installed(kind.__module__):
             return name
-        own = {n: v for n, v in sorted(vars(kind).items()) if n not in ABOUT_CLASSES}
+        own = {n: v for n, v in sorted(vars(kind).items()) if _is_written(n, v)}
         return name + self.text([list(kind.__bases__), own])
 
     def _object(self, value: Any) -> str:
@@ -187,6 +183,11 @@ def _is_importable(function: FunctionType) -> bool:
     for name in function.__qualname__.split("."):
         found = getattr(found, name, None)
     return found is function
+
+
+def _is_written(name: str, value: Any) -> bool:
+    """Whether an attribute of a class is the author's, and not what Python notes down there."""
+    return isinstance(value, CODE) or not (name.startswith("__") or name == "_abc_impl")
 
 
 def _is_filled(cell: Any) -> bool:
