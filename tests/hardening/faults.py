@@ -472,6 +472,8 @@ def main() -> int:
     """Try all of them; returns how many are still there."""
     lines = [
         *heading("Faults of version 0.1.0, tried again", "make check-faults"),
+        '"Before" is what the review reported of version 0.1.0, "now" is what this command saw.',
+        "",
         "| | fault | before | now |",
         "|---|---|---|---|",
     ]
