@@ -29,7 +29,7 @@ from tvselect.runs.data import open_planned
 from tvselect.runs.folder import RunFolder, RunRecord
 from tvselect.runs.names import read_groups
 from tvselect.runs.plan import Plan, Settings
-from tvselect.runs.play import _make_selector, hash_table, plays_done
+from tvselect.runs.play import Place, _make_selector, hash_table, plays_done
 from tvselect.runs.results import VariableResult, to_csv
 from tvselect.runs.transform import transform
 from tvselect.selectors.history import Asked
@@ -66,9 +66,9 @@ def sound_run() -> RunRecord:
         groups={"words": ("text",)}, facts=facts,
     )  # fmt: skip
     return RunRecord(
-        schema=2, version="0.1.0", versions={"python": "3.11.0"}, command="tvs select table.csv",
+        schema=3, version="0.1.0", versions={"python": "3.11.0"}, command="tvs select table.csv",
         created="2026-01-01T00:00:00+00:00", state="done", stop_reason=StopReason.PLAYS,
-        n_plays=500, seconds=1.5, table_hash="00", fingerprint="01",
+        n_plays=500, seconds=1.5, table_hash="00", table_stamp="02", fingerprint="01",
         settings=Settings(seed=3, iterations=50, patience=10), plan=plan, warnings=("one",),
     )  # fmt: skip
 
@@ -128,7 +128,7 @@ def read_record(data: bytes, folder: Path) -> None:
     files = open_planned(run.plan)
     hash_table(files, run.plan)
     plays_done(run_folder)
-    _make_selector(run, run_folder, 0)
+    _make_selector(run, run_folder, Place())
 
 
 def read_journal(data: bytes, folder: Path) -> None:
@@ -173,7 +173,7 @@ def write_page(data: bytes, folder: Path) -> None:
     """findings.json, and the page that is made of it."""
     run_folder = RunFolder(folder / "run")
     run_folder.findings.write_bytes(data)
-    run_folder.render_again()
+    run_folder.render(run_folder.read_findings())
 
 
 def read_grouping(data: bytes, folder: Path) -> None:

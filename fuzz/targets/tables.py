@@ -90,12 +90,12 @@ def read_csv(data: bytes, folder: Path) -> None:
 
 def look_at(path: Path, stream: bool | None) -> None:
     """As ``tvs select`` does before the first play."""
-    plan, _, table = inspect_table(str(path), TableOptions(target="y", stream=stream))
+    plan, files, table = inspect_table(str(path), TableOptions(target="y", stream=stream))
     if plan.stream:
-        read_all(open_stream(plan))
-        sample(plan)
+        read_all(open_stream(plan, files))
+        sample(plan, files)
     else:
-        prepare(plan, table)
+        prepare(plan, files, table)
 
 
 def look_at_csv(data: bytes, folder: Path) -> None:

@@ -34,7 +34,7 @@ class TestSelect:
         assert (found["state"], found["n_plays"], found["seed"]) == ("done", 60, 1)
         assert {path.name for path in (here / found["run"]).iterdir()} == {
             "run.json", "journal.sqlite", "selected.csv", "variables.csv", "findings.json",
-            "report.html",
+            "report.html", "run.lock",
         }  # fmt: skip
         lines = (here / "tvs-t-1" / "selected.csv").read_text().splitlines()
         assert lines[0] == "variable,selected,q_value,pi,low,high,times_played,claim,group"
@@ -43,7 +43,7 @@ class TestSelect:
         assert {line.split(",")[2] for line in lines[1:]} == {"0.05"}  # (1 + 0) / (10 * 2)
         assert len((here / "tvs-t-1" / "variables.csv").read_text().splitlines()) == 6
         kept = json.loads((here / "tvs-t-1" / "run.json").read_text())
-        assert (kept["schema"], kept["settings"]["max_fdr"]) == (2, 0.1)
+        assert (kept["schema"], kept["settings"]["max_fdr"]) == (3, 0.1)
         assert kept["command"].startswith("tvs select ")
         assert kept["plan"]["columns"] == ["a", "b", "n1", "n2", "n3"]
         assert "What explains y?" in (here / "tvs-t-1" / "report.html").read_text()
@@ -182,8 +182,13 @@ class TestSelect:
     def test_patience_and_time(self, answer, table):
         found = answer("select", table, "-t", "y", *QUICK, "--patience", "5")
         assert found["stop_reason"] == StopReason.PATIENCE == "patience"
-        found = answer("select", table, "-t", "y", *QUICK, "--time-limit", "1e-9")
-        assert found["stop_reason"] == StopReason.TIME_LIMIT == "time limit"
+
+    def test_no_time_for_a_play(self, tvs, table):
+        code, out, err = tvs("select", table, "-t", "y", *QUICK, "--time-limit", "1e-9", "--json")
+        assert (code, json.loads(out)["stop_reason"]) == (0, StopReason.TIME_LIMIT)
+        assert json.loads(out)["selected"] == []
+        assert "the time limit of 1e-09 s was over before the first play" in err
+        assert json.loads(out)["warnings"] == [err.removeprefix("tvs: warning: ").rstrip()]
 
     def test_a_traceback_only_when_asked_for(self, table, capsys):
         assert main(["select", "none.csv", "-t", "y", "--debug"]) == 1
@@ -304,8 +309,8 @@ class TestResume:
             (None, "run.json does not exist"),
             ("{", "no JSON or was cut off"),
             ("[]", "not written by this version of tvs"),
-            ('{"schema": 2}', "not written by this version of tvs (at 'version')"),
-            ('{"schema": 99}', "has schema 99, this tvs reads 2"),
+            ('{"schema": 3}', "not written by this version of tvs (at 'version')"),
+            ('{"schema": 99}', "has schema 99, this tvs reads 3"),
         ],
     )
     def test_no_run(self, command, content, expected, failure, here):

@@ -279,7 +279,7 @@ def test_findings_with_half_a_character(run):
     content = json.loads(sound_findings().to_json())
     content["findings"]["notes"] = ["half \ud800 a pair"]
     run.findings.write_text(json.dumps(content))
-    run.render_again()
+    run.render(run.read_findings())
     assert "half ? a pair" in run.report.read_text(encoding="utf-8")
 
 

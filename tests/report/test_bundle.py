@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from tests.cli.makers import write
 from tvselect.report import bundle as module
-from tvselect.report.bundle import bundle, prepare
+from tvselect.report.bundle import ChartError, bundle, prepare
 
 
 @pytest.fixture
@@ -20,7 +25,7 @@ def made(monkeypatch, tmp_path):
         return "var vega = 1;\nvar lite = 2;"
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(module, "need", lambda _: SimpleNamespace(javascript_bundle=make))
+    monkeypatch.setattr(module, "_ask_engine", make)
     monkeypatch.setattr(module, "_making", None)
     bundle.cache_clear()
     yield calls
@@ -56,8 +61,7 @@ def test_without_room_it_is_made_every_time(made, monkeypatch, tmp_path):
 
 
 def test_what_cannot_be_put_into_a_page_is_refused(made, monkeypatch):
-    bad = SimpleNamespace(javascript_bundle=lambda: "a </SCRIPT> b")
-    monkeypatch.setattr(module, "need", lambda _: bad)
+    monkeypatch.setattr(module, "_ask_engine", lambda: "a </SCRIPT> b")
     with pytest.raises(ValueError, match="cannot be put into a page"):
         bundle()
     assert module._kept() is None
@@ -78,3 +82,40 @@ def test_another_process_makes_it_only_if_it_is_not_kept(made, monkeypatch):
     monkeypatch.setattr(module, "_making", None)
     prepare()
     assert len(started) == 1
+
+
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2)
+from tests.cli.makers import QUICK
+from tvselect.cli import main
+sys.exit(main(["select", sys.argv[2], "-t", "y", *QUICK, "--out", sys.argv[3]]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such limits")
+def test_a_limit_of_the_address_space_costs_the_charts_only(tmp_path):
+    """The engine reserves many gigabytes at its start, and aborts its process without them."""
+    arguments = [6 * 2**30, write(tmp_path / "t.csv"), tmp_path / "run"]
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, *map(str, arguments)],
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
+        cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("variable\t")
+    assert "tvs: warning: the report has no charts" in done.stderr
+    assert done.stderr.count("\n") == 1
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "The pictures could not be made where this page was written" in page
+    assert "variables were selected" in page
+
+
+@pytest.mark.parametrize(
+    "code", ["import os; os.abort()", "raise SystemExit(1)", "print(chr(233))"]
+)
+def test_an_engine_that_fails_is_one_error(code, monkeypatch):
+    monkeypatch.setattr(module, "ENGINE", code)
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    with pytest.raises(ChartError, match="could not run here"):
+        module._ask_engine()

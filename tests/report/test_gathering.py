@@ -275,3 +275,14 @@ def test_gathering_needs_no_extra(fit, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without_extra)
     selector, X = fit([0.9, 0.1])
     gather(selector, X, X["c0"])
+
+
+def test_no_secret_is_told(fit):
+    selector, _ = fit([0.9, 0.1])
+    selector.runner = "tls://me:s3cr3t@node:8786"
+    table = "s3://KEY:s3cr3t@bucket/t.csv"
+    about = About(table, f"tvs select '{table}'", "run", {"Source": f"from {table}"})
+    text = gather(selector, about=about).to_json()
+    assert "s3cr3t" not in text
+    assert "s3://***@bucket/t.csv" in text
+    assert "tls://***@node:8786" in text

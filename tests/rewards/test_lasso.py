@@ -195,3 +195,25 @@ def test_a_penalty_above_all_pays_nothing():
 def test_bad_settings_are_named_at_the_start(settings, error, name):
     with pytest.raises(error, match=name):
         LassoReward(**settings).start(make_data())
+
+
+def test_a_rare_class_takes_no_hundred_times_as_long(monkeypatch):
+    """Counted in penalties that ran out of sweeps: the clock of a busy machine says little."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 30))
+    limits = []
+
+    def descend(*arguments):
+        *problem, max_iter, places, coef, eta, curvature, pull = arguments
+        before = coef.copy(), eta.copy()
+        original(*problem, max_iter, places, coef, eta, curvature, pull)
+        other, at = before
+        original(*problem, 200, places, other, at, curvature, pull)
+        limits.append(bool(np.abs(other - coef).max() > 1e-12))
+
+    original = lasso_path.descend
+    monkeypatch.setattr(lasso_path, "descend", descend)
+    for n_positive in (3, 20):
+        data = Data(X, read_outcome(np.arange(2000) < n_positive, 2000), tuple(map(str, range(30))))
+        play(data)
+    assert np.mean(limits) < 0.2

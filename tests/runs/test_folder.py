@@ -33,9 +33,9 @@ def make_run():
         groups={"g": ("a", "b")}, facts=facts,
     )  # fmt: skip
     return RunRecord(
-        schema=2, version="1", versions={"numpy": "2"}, command="tvs", created="now", state="done",
-        stop_reason=StopReason.PLAYS, n_plays=3, seconds=1.5, table_hash="t", fingerprint="f",
-        settings=Settings(seed=7), plan=plan, warnings=(),
+        schema=3, version="1", versions={"numpy": "2"}, command="tvs", created="now", state="done",
+        stop_reason=StopReason.PLAYS, n_plays=3, seconds=1.5, table_hash="t",
+        table_stamp="s", fingerprint="f", settings=Settings(seed=7), plan=plan, warnings=(),
     )  # fmt: skip
 
 

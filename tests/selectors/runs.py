@@ -38,15 +38,14 @@ class Interrupted:
             raise self.by("no luck")
         return rng.random(X.shape[1])
 
+    def __dask_tokenize__(self):
+        """What is paid is always the same."""
 
-class Undisturbed(Interrupted):
+
+def Undisturbed():  # noqa: N802
     """The same reward, without the interrupt."""
+    return Interrupted(at=0)
 
-    def __init__(self):
-        super().__init__(at=0)
-
-
-Undisturbed.__qualname__, Undisturbed.__module__ = Interrupted.__qualname__, Interrupted.__module__
 
 KILLER = """
 import os, signal, sys

@@ -197,6 +197,15 @@ def test_how_rewards_are_printed_does_not_matter(tmp_path):
         assert selector(n_plays=2, journal=path).fit(X, y).n_plays_ == 2
 
 
+def test_another_version_of_tvselect_is_warned_of(tmp_path, monkeypatch):
+    X, y = make_data()
+    path = tmp_path / "run.journal"
+    selector(n_plays=2, journal=path).fit(X, y)
+    monkeypatch.setattr("tvselect.selectors.game.version", lambda _: "99")
+    with pytest.warns(RuntimeWarning, match=r"begun by tvselect .*; this is 99"):
+        selector(n_plays=3, journal=path).fit(X, y)
+
+
 def test_descriptions_have_no_addresses_and_tell_settings_apart():
     rewards = [
         my_reward,

@@ -56,7 +56,8 @@ def test_the_time_limit_stops_between_plays(n, monkeypatch):
 
 def test_no_time_at_all_selects_nothing():
     X, y = make_data()
-    fitted = selector(time_limit=1e-9).fit(X, y)
+    with pytest.warns(RuntimeWarning, match="was over before the first play"):
+        fitted = selector(time_limit=1e-9).fit(X, y)
     assert fitted.n_plays_ == 0
     assert fitted.stop_reason_ == "time limit"
     assert not fitted.support_.any()

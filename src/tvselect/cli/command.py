@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable, Sequence
 
 from tvselect.cli import commands
 from tvselect.cli.compare import compare
+from tvselect.cli.interrupts import INTERRUPTED, interrupts
 from tvselect.cli.parser import Options, make_parser
 from tvselect.cli.select import select
-from tvselect.cli.terminal import Terminal
+from tvselect.cli.terminal import Terminal, open_streams
 
-DONE, FAILED, INTERRUPTED = 0, 1, 130
+DONE, FAILED = 0, 1
 COMMANDS: dict[str, Callable[[Options, Terminal], int]] = {
     "select": select,
     "resume": commands.resume,
@@ -43,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0 done, 1 an error (one line says what to do), 2 wrong usage, 130 interrupted.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    open_streams()
     try:
         options = make_parser().parse_args(arguments, Options())
     except SystemExit as leaving:
@@ -51,11 +50,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     terminal = Terminal(
         quiet=options.quiet, json=options.json, for_people=options.command == "demo"
     )
-    with _second_interrupt_ends():
+    with interrupts():
         try:
-            return COMMANDS[options.command](options, terminal)
-        except KeyboardInterrupt:
-            terminal.note("interrupted; nothing new was written")
+            code = COMMANDS[options.command](options, terminal)
+            sys.stdout.flush()
+            return code
+        except KeyboardInterrupt as interrupt:
+            terminal.note(f"interrupted{''.join(f'; {text}' for text in interrupt.args)}")
             return INTERRUPTED
         except BrokenPipeError:
             # The reader of a pipe has gone: nothing is wrong. Python would complain at exit.
@@ -63,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return DONE
         except Exception as error:
             if options.debug:
-                traceback.print_exc()
+                terminal.trace(traceback.format_exc())
             terminal.error(explain(error))
             return FAILED
 
@@ -83,26 +84,3 @@ def explain(error: Exception) -> str:
         return text
     kind = type(error).__name__
     return f"this should not happen ({kind}: {text}); run again with --debug and tell us"
-
-
-@contextmanager
-def _second_interrupt_ends() -> Iterator[None]:
-    """The first Ctrl-C ends a run in good order, the second one at once."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, end)
-        raise KeyboardInterrupt
-
-    def end(number: int, frame: FrameType | None) -> None:
-        os.write(2, b"\nstopped at once; plays that were made are kept in the journal\n")
-        os._exit(INTERRUPTED)
-
-    try:
-        before = signal.signal(signal.SIGINT, interrupt)
-    except ValueError:  # not in the main thread
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -30,6 +30,7 @@ def resume(options: Options, terminal: Terminal) -> int:
         table=options.table,
         jobs=options.jobs,
         cluster=options.cluster,
+        with_page=not options.no_report,
         verbose=int(terminal.is_live),
     )
     if before.state == "done" and result.run.n_plays == before.n_plays:
@@ -40,15 +41,20 @@ def resume(options: Options, terminal: Terminal) -> int:
 
 def report(options: Options, terminal: Terminal) -> int:
     """Render report.html from findings.json, and show it where that is asked for."""
+    from tvselect.runs.errors import collected_warnings
     from tvselect.runs.folder import RunFolder
 
     folder = RunFolder(Path(options.run))
     folder.read_run()
-    folder.render_again()
+    findings = folder.read_findings()
+    with folder.held(), collected_warnings() as said:
+        folder.render(findings)
+    for warning in said:
+        terminal.warn(warning)
     if terminal.is_json:
         terminal.print_json({"report": str(folder.report)})
     else:
-        print(folder.report)
+        terminal.print_lines([str(folder.report)])
     if options.open:
         import webbrowser
 
@@ -69,7 +75,7 @@ def transform(options: Options, terminal: Terminal) -> int:
     if terminal.is_json:
         terminal.print_json({"out": out, "n_rows": n_rows, "columns": columns})
     elif terminal.is_pretty:
-        print(f"Written: {out}, {n_rows:,} rows, columns {', '.join(columns)}")
+        terminal.print_lines([f"Written: {out}, {n_rows:,} rows, columns {', '.join(columns)}"])
     return 0
 
 

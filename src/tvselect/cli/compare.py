@@ -21,40 +21,39 @@ def compare(options: Options, terminal: Terminal) -> int:
     if terminal.is_json:
         terminal.print_json(_as_json(found))
     elif terminal.is_pretty:
-        _show(found)
+        terminal.print_lines(_lines(found))
     else:
-        print("variable\tselected_1\tselected_2\tpi_1\tpi_2\tq_value_1\tq_value_2")
-        for pair in found.pairs:
-            numbers = map(_number, (*pair.pi, *pair.q_value))
-            cells = [*("yes" if s else "no" for s in pair.selected), *numbers]
-            print("\t".join([pair.name, *cells]))
+        header = ["variable", "selected_1", "selected_2", "pi_1", "pi_2", "q_value_1", "q_value_2"]
+        terminal.print_rows([header, *map(_cells, found.pairs)])
     return 0
 
 
-def _show(found: Comparison) -> None:
+def _cells(pair: Pair) -> list[str]:
+    numbers = map(_number, (*pair.pi, *pair.q_value))
+    return [pair.name, *("yes" if s else "no" for s in pair.selected), *numbers]
+
+
+def _lines(found: Comparison) -> list[str]:
     from tvselect.plotting.labels import level
 
     both = sum(all(pair.selected) for pair in found.pairs)
-    print(f"1: {found.folders[0]}")
-    print(f"2: {found.folders[1]}")
-    for sentence in found.differences or ["Same data, same settings."]:
-        print(f"  {sentence}")
-    print()
+    lines = [f"1: {found.folders[0]}", f"2: {found.folders[1]}"]
+    lines += [f"  {sentence}" for sentence in found.differences or ["Same data, same settings."]]
     width = max([len(pair.name) for pair in found.pairs] + [len("variable")])
-    print(f"  {'variable':<{width}}  {'selected':<9}  pi 1  pi 2  change     q 1    q 2")
+    lines += ["", f"  {'variable':<{width}}  {'selected':<9}  pi 1  pi 2  change     q 1    q 2"]
     for pair in found.pairs:
         who = {(True, True): "by both", (True, False): "by 1", (False, True): "by 2"}[pair.selected]
         change = " " * 7 if pair.difference is None else f"{pair.difference:+7.2f}"
         q = " ".join(f"{'-' if q is None else level(q):>6}" for q in pair.q_value)
         pi = " ".join("    -" if value is None else f"{value:5.2f}" for value in pair.pi)
-        print(f"  {pair.name:<{width}}  {who:<9} {pi} {change}  {q}")
-    print()
+        lines.append(f"  {pair.name:<{width}}  {who:<9} {pi} {change}  {q}")
     n_either = len(found.pairs)
-    print(f"{both} of {n_either} variables by both (Jaccard index {found.jaccard:.2f}).")
+    lines += ["", f"{both} of {n_either} variables by both (Jaccard index {found.jaccard:.2f})."]
     largest = found.largest_difference
     if largest is not None and largest.difference:
         first, second = largest.pi
-        print(f"Largest change of pi: {largest.name}, from {first:.2f} to {second:.2f}.")
+        lines.append(f"Largest change of pi: {largest.name}, from {first:.2f} to {second:.2f}.")
+    return lines
 
 
 def _as_json(found: Comparison) -> dict[str, Any]:

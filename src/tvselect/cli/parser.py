@@ -140,6 +140,7 @@ def _add_select(commands: Any) -> None:
     select.add_argument(
         "--out", metavar="FOLDER", help="folder of the run; tvs-<table>-<number> if not given"
     )
+    select.add_argument("--no-report", **NO_REPORT)
 
 
 def _add_resume(commands: Any) -> None:
@@ -150,6 +151,7 @@ def _add_resume(commands: Any) -> None:
     resume.add_argument("--time-limit", **SECONDS)
     _add_places(resume)
     resume.add_argument("--table", metavar="TABLE", help="where the table is now, if it has moved")
+    resume.add_argument("--no-report", **NO_REPORT)
 
 
 def _add_places(command: Any) -> None:
@@ -220,4 +222,7 @@ _level.__name__ = "share"
 COUNT: dict[str, Any] = dict(type=_whole("whole number", 1, "must be at least 1"), metavar="N")
 SEED: dict[str, Any] = dict(type=_whole("seed", 0, "must not be negative"), metavar="N")
 SECONDS: dict[str, Any] = dict(type=_seconds, metavar="SECONDS", help="stop after that")
+NO_REPORT: dict[str, Any] = dict(
+    action="store_true", help="write no report.html; 'tvs report' can do so later"
+)
 RUN: dict[str, Any] = dict(metavar="RUN", help="folder of a run")

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tvselect.cli.interrupts import INTERRUPTED
 from tvselect.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 RUNNERS_UP, MOST_ROWS = 3, 40
 BAR_WIDTH = 20
 EIGHTHS = " ▏▎▍▌▋▊▉█"
-DONE, INTERRUPTED = 0, 130
+DONE = 0
 
 
 def show(result: Result, terminal: Terminal) -> int:
@@ -29,22 +30,32 @@ def show(result: Result, terminal: Terminal) -> int:
     if terminal.is_json:
         terminal.print_json(to_json(result))
     elif terminal.is_pretty:
-        print("\n".join(_pretty_lines(result)))
+        terminal.print_lines(_pretty_lines(result))
     else:
-        print("variable", "q_value", "pi", "low", "high", sep="\t")
-        for v in result.variables:
-            if v.selected:
-                q = "" if v.q_value is None else f"{v.q_value:.6g}"
-                print(f"{v.name}\t{q}\t{v.pi:.6f}\t{v.low:.6f}\t{v.high:.6f}")
-    if result.no_report:
-        terminal.warn(result.no_report)
+        header = ["variable", "q_value", "pi", "low", "high"]
+        selected = [_cells(v) for v in result.variables if v.selected]
+        terminal.print_rows([header, *selected])
+    here = shlex.quote(str(folder.path))
+    for warning in result.about_report:
+        terminal.warn(warning)
+    if result.was_interrupted:
+        terminal.note(
+            "interrupted while the report was made; the run is kept, and the report is made by: "
+            f"tvs resume {here}"
+        )
+        return INTERRUPTED
     if run.state == "interrupted":
         terminal.note(
             f"interrupted after {run.n_plays:,} plays, which are kept; go on with: "
-            f"tvs resume {shlex.quote(str(folder.path))}"
+            f"tvs resume {here}"
         )
         return INTERRUPTED
     return DONE
+
+
+def _cells(v: VariableResult) -> list[str]:
+    q = "" if v.q_value is None else f"{v.q_value:.6g}"
+    return [v.name, q, f"{v.pi:.6f}", f"{v.low:.6f}", f"{v.high:.6f}"]
 
 
 def _pretty_lines(result: Result) -> list[str]:
@@ -91,7 +102,7 @@ def _pretty_lines(result: Result) -> list[str]:
             q = "" if claim.q_value is None else f" (q-value {level(claim.q_value)})"
             lines.append(f"  {'' if is_off else 'one of: '}{claim}{q}")
         lines.append("")
-    lines.append(f"Report: {folder.selected if result.no_report else folder.report}")
+    lines.append(f"Report: {result.page or folder.selected}")
     if selected:
         lines.append(f"Next:   tvs transform {folder.path} TABLE -o OUT keeps these columns")
     return lines
@@ -134,7 +145,7 @@ def to_json(result: Result) -> dict[str, Any]:
             {"columns": pair.names, "strength": pair.strength, "q_value": pair.q_value}
             for pair in result.interactions
         ],
-        "report": None if result.no_report else str(folder.report),
+        "report": result.page and str(result.page),
     }
 
 

@@ -30,6 +30,7 @@ def select(options: Options, terminal: Terminal) -> int:
         refuse_what_the_reward_cannot_take,
     )
     from tvselect.runs.plan import Settings, describe_plan, make_reward
+    from tvselect.sources.addresses import argument_without_secrets
 
     wants_stream = bool(options.batch_size or options.rounds)
     if options.iterations is not None and options.reward != "bart":
@@ -49,11 +50,12 @@ def select(options: Options, terminal: Terminal) -> int:
             "max_fdr": options.max_fdr,
         }
     )
-    if settings.cluster is not None:
+    if options.cluster is not None:
         from tvselect.runners import open_runner
 
-        open_runner(settings.cluster).close()  # a wrong address shows before a table is read
-    prepare()
+        open_runner(options.cluster).close()  # a wrong address shows before a table is read
+    if not options.no_report:
+        prepare()
     with ThreadPoolExecutor(1) as aside:  # libraries are loaded while the table is read
         loading = aside.submit(import_module, "tvselect.runs.play")
         plan, files, table = inspect_table(
@@ -85,7 +87,7 @@ def select(options: Options, terminal: Terminal) -> int:
         terminal.say(f"  {sentence}")
     if plan.facts.left_out:
         terminal.say("  (--include NAME keeps a column, --exclude NAME leaves one out)")
-    terminal.say(f"  {_the_game(plan, settings)}")
+    terminal.say(f"  {_the_game(plan, settings, options.cluster)}")
     folder = new_folder(options.out, options.table)
     result = start(
         plan,
@@ -93,20 +95,22 @@ def select(options: Options, terminal: Terminal) -> int:
         folder,
         files=files,
         table=table,
-        command=shlex.join(["tvs", *options.arguments]),
+        command=shlex.join(["tvs", *map(argument_without_secrets, options.arguments)]),
+        cluster=options.cluster,
+        with_page=not options.no_report,
         verbose=int(terminal.is_live),
     )
     return show(result, terminal)
 
 
-def _the_game(plan: Plan, settings: Settings) -> str:
+def _the_game(plan: Plan, settings: Settings, cluster: str | None) -> str:
     chains = f"{settings.chains} chains of " if settings.chains > 1 else ""
     if plan.stream:
         n_batches = -(-plan.n_rows // settings.batch_size) * settings.rounds
         what = f"{n_batches:,} plays of {settings.batch_size:,} rows, {settings.rounds} round(s)"
     else:
         what = f"{settings.plays:,} plays"
-    place = f" on {settings.cluster}" if settings.cluster else ""
+    place = f" on {cluster}" if cluster else ""
     game = f"The game: {chains}{what}{place}, paid by {settings.reward}; seed {settings.seed}."
     if settings.max_fdr is None:
         return f"{game} Error control is off (--max-fdr none)."

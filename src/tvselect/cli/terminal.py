@@ -8,10 +8,32 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import shutil
 import sys
 import textwrap
+from collections.abc import Iterable
 from typing import Any
+
+from tvselect.report.characters import escaped, printable
+
+
+def open_streams() -> None:
+    """Make standard output and error fit to be written to, whatever the caller has left of them.
+
+    Where one is closed, nothing is written: its number would else go to the next file that is
+    opened. What an encoding cannot say is written by its number, as in Python.
+    """
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        stream = getattr(sys, name)
+        if stream is None:
+            handle = os.open(os.devnull, os.O_WRONLY)
+            if handle != number:
+                os.dup2(handle, number)
+                os.close(handle)
+            setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 class Terminal:
@@ -41,19 +63,32 @@ class Terminal:
     def say(self, text: str = "") -> None:
         """A line for someone who watches."""
         if self.speaks:
-            print(self._wrapped(text), file=sys.stderr, flush=True)
+            print(self._wrapped(printable(text)), file=sys.stderr, flush=True)
 
     def warn(self, text: str) -> None:
         """A line that should not be missed."""
-        print(f"tvs: warning: {text}", file=sys.stderr, flush=True)
+        self.note(f"warning: {text}")
 
     def note(self, text: str) -> None:
         """A line about how it ended."""
-        print(f"tvs: {text}", file=sys.stderr, flush=True)
+        print(f"tvs: {printable(' '.join(text.split()))}", file=sys.stderr, flush=True)
 
     def error(self, text: str) -> None:
         """Why there is no answer."""
-        print(f"tvs: error: {text}", file=sys.stderr, flush=True)
+        self.note(f"error: {text}")
+
+    def trace(self, text: str) -> None:
+        """Where an error comes from."""
+        print(*map(printable, text.splitlines()), sep="\n", file=sys.stderr, flush=True)
+
+    def print_lines(self, lines: Iterable[str]) -> None:
+        """Findings for the eye; nothing in them steers the terminal."""
+        print("\n".join(map(printable, lines)))
+
+    def print_rows(self, rows: Iterable[Iterable[str]]) -> None:
+        """Findings for scripts: cells with tabs between them, see :func:`escaped`."""
+        for row in rows:
+            print("\t".join(map(escaped, row)))
 
     def print_json(self, value: Any) -> None:
         """The findings as JSON."""

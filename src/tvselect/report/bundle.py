@@ -15,7 +15,14 @@ from typing import Any
 
 from tvselect.files import write_text
 
+#: In a process of its own: where memory is limited, the engine does not raise but aborts.
+ENGINE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
+SECONDS_TO_MAKE = 300.0
 _making: subprocess.Popen[bytes] | None = None
+
+
+class ChartError(RuntimeError):
+    """The library of charts could not be made; says why and what to do."""
 
 
 def need(module: str) -> Any:
@@ -59,6 +66,8 @@ def bundle() -> str:
 
     Raises
     ------
+    ChartError
+        When its engine fails, as it does where the address space is limited.
     ModuleNotFoundError
         Without the extra: ``pip install 'tvselect[report]'``.
     """
@@ -66,7 +75,8 @@ def bundle() -> str:
         _making.wait()
     if (script := _kept()) is not None:
         return script
-    script = str(need("vl_convert").javascript_bundle())
+    need("vl_convert")
+    script = _ask_engine()
     if "</script" in script.lower() or "<!--" in script:
         raise ValueError("the chart library of vl-convert cannot be put into a page")
     with suppress(OSError):  # no room to keep it
@@ -74,6 +84,23 @@ def bundle() -> str:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, f"{_digest(script)}\n{script}")
     return script
+
+
+def _ask_engine() -> str:
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", ENGINE],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=SECONDS_TO_MAKE,
+            check=True,
+        )
+        return done.stdout.decode()
+    except (OSError, UnicodeDecodeError, subprocess.SubprocessError) as error:
+        raise ChartError(
+            "the engine of the charts, vl-convert, could not run here; if the address space is "
+            "limited (ulimit -v), lift the limit once: what it makes is kept"
+        ) from error
 
 
 def _kept() -> str | None:

@@ -33,6 +33,7 @@ from tvselect.report.lookalikes import ALIKE, chance_level, find_lookalikes
 from tvselect.report.names import readable, shown
 from tvselect.selectors.findings import fitted_history
 from tvselect.selectors.history import History
+from tvselect.sources.addresses import without_secrets
 
 if TYPE_CHECKING:
     from tvselect.plotting.arms import Fit
@@ -152,10 +153,10 @@ def gather(
         resemblance_note=resemblance_note,
         notes=tuple(map(readable, notes)),
         about=About(
-            readable(about.table),
-            readable(about.command),
+            _fit_to_tell(about.table),
+            _fit_to_tell(about.command),
             readable(about.folder),
-            {readable(label): readable(text) for label, text in about.more.items()},
+            {readable(label): _fit_to_tell(text) for label, text in about.more.items()},
         ),
         settings="" if "Settings" in about.more else _without_addresses(str(selector)),
         versions={
@@ -289,4 +290,9 @@ def _shown(history: History, columns: NDArray[np.int64]) -> tuple[str, ...]:
 
 def _without_addresses(text: str) -> str:
     """Without the addresses of functions in memory, which help nobody."""
-    return readable(re.sub(r" at 0x[0-9a-fA-F]+", "", text))
+    return _fit_to_tell(re.sub(r" at 0x[0-9a-fA-F]+", "", text))
+
+
+def _fit_to_tell(text: str) -> str:
+    """Without the secrets of the addresses of tables and clusters in it."""
+    return readable(without_secrets(text))

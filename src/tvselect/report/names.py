@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tvselect.plotting.labels import shorten
+from tvselect.report.characters import printable
 
 LONGEST_NAME, LONGEST_TEXT = 120, 2000
-JOINER = "\u200d"  # makes one emoji of several
 
 
 def readable(text: object, longest: int = LONGEST_TEXT) -> str:
@@ -21,8 +21,7 @@ def readable(text: object, longest: int = LONGEST_TEXT) -> str:
     >>> readable("safe" + chr(0x202E) + "gnp.exe") == "safe" + chr(0xFFFD) + "gnp.exe"
     True
     """
-    line = shorten(str(text), longest)
-    return "".join(c if c.isprintable() or c == JOINER else "\ufffd" for c in line)
+    return printable(shorten(str(text), longest))
 
 
 def shown(name: str, column: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -17,7 +18,7 @@ from tvselect.files import write_text
 from tvselect.plotting.dependence import MODEL
 from tvselect.plotting.labels import level
 from tvselect.report import charts
-from tvselect.report.bundle import bundle, cache_folder, need
+from tvselect.report.bundle import ChartError, bundle, cache_folder, need
 from tvselect.report.control import NOTHING, OFF, describe_false, describe_nothing
 from tvselect.report.findings import Findings
 from tvselect.report.gathering import gather
@@ -44,7 +45,8 @@ def render(findings: Findings) -> str:
     """The page of findings, as text.
 
     It loads nothing from anywhere: scripts, styles and data are in it, and its security policy
-    forbids the browser to fetch or to run anything else.
+    forbids the browser to fetch or to run anything else. Where the library of charts cannot be
+    made, a warning says so, and the page has its tables only.
 
     Raises
     ------
@@ -62,7 +64,12 @@ def render(findings: Findings) -> str:
     >>> "<title>A first look</title>" in page, "1 of 5 variables" in page
     (True, True)
     """
-    library, script, style = bundle(), _template("report.js"), _template("report.css")
+    script, style = _template("report.js"), _template("report.css")
+    try:
+        library = bundle()
+    except ChartError as error:
+        warnings.warn(f"the report has no charts: {error}", RuntimeWarning, stacklevel=2)
+        library = ""
     last = len(findings.steps) - 1
     n_steps = min(last, MOST_STEPS - 1)
     page: str = (

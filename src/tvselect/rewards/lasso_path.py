@@ -93,17 +93,20 @@ def descend(
     """Sweep over some coefficients until none moves.
 
     A sweep looks at a parabola through the loss. For two classes it has the curvature at
-    hand or, once moves grow, the largest there is, with which every sweep goes downhill.
-    Coefficients at zero are looked at again when the others have come to rest.
+    hand and, whenever moves grow, twice as much as before, up to the largest there is: with that
+    every sweep goes downhill, but where a class is rare it is hundreds of times the one at hand.
+    Coefficients at zero are looked at again when the others have come to rest. Moves are
+    measured by what they are worth: along a flat parabola even a long one changes little.
     """
-    everything, careful, before = True, False, math.inf
+    everything, care, before = True, 1.0, math.inf
+    most = 0.25 if binary else 1.0
     for _ in range(max_iter):
         total, gain = 0.0, 0.0
         for i in range(y.size):
             mean = 1.0 / (1.0 + math.exp(-eta[i])) if binary else eta[i]
             curvature[i] = weight[i]
             if binary:
-                curvature[i] *= 0.25 if careful else max(mean * (1.0 - mean), FLATTEST)
+                curvature[i] *= min(most, care * max(mean * (1.0 - mean), FLATTEST))
             pull[i] = weight[i] * (y[i] - mean)
             total += curvature[i]
             gain += pull[i]
@@ -111,7 +114,7 @@ def descend(
         for i in range(y.size):
             pull[i] -= move * curvature[i]
             eta[i] += move
-        largest = abs(move)
+        largest = math.sqrt(total / most) * abs(move)
         for k in range(places.size):
             j = places[k]
             if coef[j] == 0.0 and not everything:
@@ -129,8 +132,9 @@ def descend(
                 for i in range(y.size):
                     pull[i] -= move * curvature[i] * x[j, i]
                     eta[i] += move * x[j, i]
-                largest = max(largest, abs(move))
+                largest = max(largest, math.sqrt(size / most) * abs(move))
         if largest < TOLERANCE and everything:
             break
-        careful |= largest > before
+        if largest > before:
+            care *= 2.0
         everything, before = largest < TOLERANCE, largest

@@ -23,6 +23,7 @@ from tvselect.runners.base import (
     do_share,
     run_shares,
 )
+from tvselect.runners.build import difference, this_build
 
 SECONDS_FOR_WORKERS = 60
 SECONDS_TO_CONNECT = 10
@@ -39,7 +40,8 @@ class DaskRunner(Runner):
     Parameters
     ----------
     client : distributed.Client or str
-        A client, or the address of a scheduler such as ``tcp://head-node:8786``.
+        A client, or the address of a scheduler such as ``tcp://head-node:8786``. Scheduler and
+        workers run code of this process and it unpickles what they say: both must be trusted.
     """
 
     def __init__(self, client: Any) -> None:
@@ -85,6 +87,28 @@ class DaskRunner(Runner):
         """Leave the cluster, if this runner has gone there by itself."""
         if self._own:
             self._client.close()
+
+    def require_same_build(self, places: Iterable[str]) -> None:
+        """Refuse workers with another tvselect, or other libraries behind it: other numbers.
+
+        Raises
+        ------
+        WorkerError
+            Names the worker and what is different there.
+        """
+        said = self._client.run(this_build, workers=list(places), on_error="return")
+        for place, build in said.items():
+            if isinstance(build, OSError):  # lost, as it will be found out
+                continue
+            if isinstance(build, Exception):
+                what = f"no tvselect like this one ({type(build).__name__}: {build})"
+            else:
+                what = difference(this_build(), build)
+            if what:
+                raise WorkerError(
+                    f"the worker {place} has {what}; its numbers would be others: install the "
+                    "same there, and start it again"
+                )
 
     def wait_for_workers(self) -> list[str]:
         """Wait until there is one, for a minute at most; returns :meth:`places`."""
@@ -250,6 +274,7 @@ class _ActorPool:
         """Put an actor on every one of these places that has none."""
         if places <= self._actors.keys():
             return
+        self._runner.require_same_build(places - self._actors.keys())
         if self._held is None or self._held.status != "finished":
             self._held = self._scatter()
         asked = {

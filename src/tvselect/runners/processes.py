@@ -14,12 +14,21 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
 import cloudpickle
 
-from tvselect.runners.base import CountedRunner, TaskMap, Work, do_share, run_shares
+from tvselect.runners.base import (
+    CountedRunner,
+    TaskMap,
+    Work,
+    WorkerError,
+    do_share,
+    run_shares,
+)
+from tvselect.runners.build import difference, this_build
 
 _ALIGNED = 64
 _SECONDS_TO_LOOK = 1.0
@@ -93,7 +102,7 @@ class _Pool:
         return ProcessPoolExecutor(
             self._n_workers,
             initializer=_receive,
-            initargs=(self._parcel, os.getpid()),
+            initargs=(self._parcel, os.getpid(), this_build()),
             context=get_context("loky"),
         )
 
@@ -127,7 +136,7 @@ class MappedPickle:
         return pickle.loads(self.head, buffers=buffers)
 
 
-def _receive(packed: MappedPickle, driver: int) -> None:
+def _receive(packed: MappedPickle, driver: int, build: dict[str, str]) -> None:
     from threadpoolctl import threadpool_limits
 
     global _work
@@ -135,7 +144,14 @@ def _receive(packed: MappedPickle, driver: int) -> None:
     # Ctrl-C is the driver's: it lets the plays in hand end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)
-    _work = packed.unpack()
+    what = difference(build, this_build())
+    _work = partial(_refuse, what) if what else packed.unpack()
+
+
+def _refuse(what: str, task: Any) -> Any:
+    raise WorkerError(
+        f"a process has {what}: it was installed anew or edited while this one ran; start again"
+    )
 
 
 def _do_mine(tasks: Sequence[Any]) -> list[Any]:

@@ -34,33 +34,34 @@ def open_planned(plan: Plan) -> TableFiles:
     for name in (plan.target, *plan.columns):
         if name not in names:
             raise RunError(
-                f"{plan.table} has no column {name!r} any more, but the run chose from it; "
+                f"{files.where} has no column {name!r} any more, but the run chose from it; "
                 f"{hint(name, names)}"
             )
     return files
 
 
-def prepare(plan: Plan, raw: RawTable | None = None) -> tuple[Table, NDArray[Any]]:
+def prepare(
+    plan: Plan, files: TableFiles, raw: RawTable | None = None
+) -> tuple[Table, NDArray[Any]]:
     """The table in memory: numbers and text, rows without a target left out.
 
     ``raw`` is what was read already.
     """
     if raw is None:
-        files = open_planned(plan)
         is_all = len(files.names) == len(plan.columns) + 1
         raw = split(files.read(None if is_all else [*plan.columns, plan.target]), plan.target)
+    files.require_unchanged()
     return _convert(plan, raw)
 
 
-def open_stream(plan: Plan) -> Source:
+def open_stream(plan: Plan, files: TableFiles) -> Source:
     """The table as a stream of complete rows."""
-    source = FileSource(open_planned(plan), plan.target, plan.columns)
-    return CompleteSource(source, n_rows=plan.n_rows)
+    return CompleteSource(FileSource(files, plan.target, plan.columns), n_rows=plan.n_rows)
 
 
-def sample(plan: Plan) -> tuple[Table, NDArray[Any]]:
+def sample(plan: Plan, files: TableFiles) -> tuple[Table, NDArray[Any]]:
     """Some rows of a stream, as they would be in memory."""
-    return _convert(plan, split(open_planned(plan).head(ROWS_OF_SAMPLE), plan.target))
+    return _convert(plan, split(files.head(ROWS_OF_SAMPLE), plan.target))
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,13 @@
-"""The error of a run, and names that were misspelt."""
+"""The error of a run, its warnings, and names that were misspelt."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import warnings
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
+from tvselect.bandit.stopping import InterruptWarning
 from tvselect.words import listed
 
 
@@ -25,3 +28,16 @@ def hint(name: str, known: Collection[str]) -> str:
     by_lower = {other.strip().lower(): other for other in known}
     close = get_close_matches(name.strip().lower(), by_lower, n=1)
     return f"did you mean {by_lower[close[0]]!r}?" if close else f"it has {listed(known)}"
+
+
+@contextmanager
+def collected_warnings() -> Iterator[list[str]]:
+    """Warnings as sentences, instead of on the screen."""
+    said: list[str] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for category in (RuntimeWarning, UserWarning):
+            warnings.filterwarnings("always", category=category)
+        warnings.filterwarnings("ignore", category=InterruptWarning)
+        warnings.showwarning = lambda message, *_, **__: said.append(str(message))
+        yield said

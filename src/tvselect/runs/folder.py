@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -12,9 +13,11 @@ from tvselect.bandit.stopping import StopReason
 from tvselect.files import write_text
 from tvselect.records import RecordError, parse_json, read_record, to_json
 from tvselect.runs.errors import RunError
+from tvselect.runs.owning import claim, locked, make_folders, require_plain
 from tvselect.runs.plan import Plan, Settings
+from tvselect.sources.addresses import without_secrets
 
-SCHEMA = 2
+SCHEMA = 3
 INSTALL = "pip install 'tvselect[cli]'"
 State = Literal["running", "done", "interrupted", "failed"]
 
@@ -33,6 +36,7 @@ class RunRecord:
     n_plays: int
     seconds: float  #: Of the last start or resume
     table_hash: str  #: Of the table's files
+    table_stamp: str  #: Hash of their sizes and times
     #: Hash of data and settings, as in journal and report; None before the first results.
     fingerprint: str | None
     settings: Settings
@@ -41,10 +45,18 @@ class RunRecord:
 
 
 class RunFolder:
-    """Where a run is kept."""
+    """Where a run is kept.
 
-    def __init__(self, path: Path) -> None:
+    Parameters
+    ----------
+    path : Path
+    made : tuple of Path
+        Folders that were made for this run, innermost first: it may remove them.
+    """
+
+    def __init__(self, path: Path, made: tuple[Path, ...] = ()) -> None:
         self.path = path
+        self._made = made
         self.journal = path / "journal.sqlite"  #: Every play
         self.record = path / "run.json"  #: What was run
         self.selected = path / "selected.csv"  #: The selected variables
@@ -52,6 +64,29 @@ class RunFolder:
         self.interactions = path / "interactions.csv"  #: Pairs that act together, if there are any
         self.findings = path / "findings.json"  #: What the report shows
         self.report = path / "report.html"
+        self.lock = path / "run.lock"  #: Held by the one who writes
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All files that a run writes."""
+        beside = (self.journal.with_name(self.journal.name + end) for end in ("-wal", "-shm"))
+        return (
+            self.record, self.selected, self.variables, self.interactions, self.findings,
+            self.report, self.journal, *beside, self.lock,
+        )  # fmt: skip
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep others from writing here.
+
+        Raises
+        ------
+        RunError
+            When somebody else is writing, or a file is a link or a pipe.
+        """
+        require_plain(self.files)
+        with locked(self.lock):
+            yield
 
     def write_run(self, run: RunRecord) -> None:
         """Write run.json, one line for each entry."""
@@ -68,6 +103,7 @@ class RunFolder:
         """
         if not self.path.is_dir():
             raise RunError(f"there is no folder {self.path}; look at the path of the run")
+        require_plain(self.files)
         remedy = "is this the folder of a run?"
         try:
             values = parse_json(self.record.read_text(encoding="utf-8"))
@@ -109,28 +145,32 @@ class RunFolder:
         except ValueError:
             raise RunError(f"{self.findings} is not as tvs wrote it; {remedy}") from None
 
-    def render_again(self) -> None:
-        """Write report.html from findings.json.
+    def render(self, findings: report.Findings) -> None:
+        """Write report.html.
 
         Raises
         ------
         RunError
-            When the report is not installed, or the run has no findings.
+            When the report is not installed.
         """
-        findings = self.read_findings()
         try:
             page = report.render(findings)
         except ModuleNotFoundError:
-            raise RunError(f"the report needs more packages: {INSTALL}") from None
+            raise RunError(f"the report as a page needs more packages: {INSTALL}") from None
         write_text(self.report, page)
 
     def remove(self) -> None:
-        """Remove a folder in which nothing was learned."""
-        shutil.rmtree(self.path)
+        """Remove what this run has made, as nothing was learned; what was there before stays."""
+        for file in self.files:
+            with suppress(OSError):
+                file.unlink()
+        with suppress(OSError):
+            for folder in self._made:
+                folder.rmdir()
 
 
 def new_folder(out: str | Path | None, table: str) -> RunFolder:
-    """Make a folder that did not exist before, or take an empty one.
+    """Make a folder that did not exist before, or take an empty one: for this run alone.
 
     Raises
     ------
@@ -140,17 +180,24 @@ def new_folder(out: str | Path | None, table: str) -> RunFolder:
     try:
         if out is not None:
             path = Path(out).expanduser()
-            path.mkdir(parents=True, exist_ok=path.is_dir() and not any(path.iterdir()))
-            return RunFolder(path)
-        stem = Path(table.rstrip("/")).name.split(".")[0].strip("*?[] ") or "table"
+            folder = RunFolder(path, make_folders(path))
+            if not path.is_dir():
+                raise FileExistsError
+            claim(path, folder.lock)
+            return folder
+        name = Path(without_secrets(table).rstrip("/")).name
+        stem = name.split(".")[0].split("@")[-1].strip("*?[] ") or "table"
         number = 1
         while True:
+            path = Path(f"tvs-{stem}-{number}")
             try:
-                Path(f"tvs-{stem}-{number}").mkdir()
+                path.mkdir()
             except FileExistsError:
                 number += 1
                 continue
-            return RunFolder(Path(f"tvs-{stem}-{number}"))
+            folder = RunFolder(path, (path,))
+            claim(path, folder.lock)
+            return folder
     except FileExistsError:
         raise RunError(
             f"{out} exists already and is never overwritten; go on with it by 'tvs resume {out}', "

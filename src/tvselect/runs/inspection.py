@@ -74,6 +74,7 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
         When it cannot be read or holds nothing to select from; says what to do.
     """
     files = open_files(path, delimiter=options.delimiter)
+    path = files.where  # without the secrets of an address
     names, target = files.names, options.target
     refuse_repeated(names, path, "rename them")
     if target not in names:

@@ -29,8 +29,6 @@ class Settings:
     rounds: int = 1  #: Of a stream
     max_fdr: float | None = 0.1  #: Largest share of false selections; None: the median model
     decoys: DecoyName = "auto"
-    #: Address of the scheduler of a Dask cluster, instead of ``jobs`` on this machine.
-    cluster: str | None = None
     window: int | None = None  #: Most plays that are chosen together; by the workers if not given
 
     @property

@@ -5,33 +5,29 @@ from __future__ import annotations
 import os
 import platform
 import time
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
-from tvselect import report
 from tvselect.bandit.journal import JournalError, SqliteJournal
-from tvselect.bandit.stopping import InterruptWarning, StopReason
-from tvselect.files import write_text
+from tvselect.bandit.stopping import StopReason
 from tvselect.runs.data import open_planned, open_stream, prepare, sample
-from tvselect.runs.errors import RunError
-from tvselect.runs.folder import INSTALL, SCHEMA, RunFolder, RunRecord, State
-from tvselect.runs.plan import Plan, Settings, describe_plan, make_reward
-from tvselect.runs.results import VariableResult, pairs_to_csv, read_off, to_csv
+from tvselect.runs.errors import RunError, collected_warnings
+from tvselect.runs.folder import SCHEMA, RunFolder, RunRecord
+from tvselect.runs.owning import require_plain
+from tvselect.runs.plan import Plan, Settings, make_reward
+from tvselect.runs.results import VariableResult
+from tvselect.runs.writing import write_interactions, write_report, write_results
 from tvselect.selectors.history import History
 from tvselect.selectors.interactions import Interaction
 from tvselect.selectors.thompson import ThompsonFit
-from tvselect.sources.files import hash_files
+from tvselect.sources.addresses import may_come_from_a_file, without_secrets
+from tvselect.sources.files import hash_files, hash_stamps
 from tvselect.sources.stored import TableFiles
 
-STATES: dict[StopReason, State] = {
-    StopReason.INTERRUPTED: "interrupted",
-    StopReason.ERROR: "failed",
-}
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow")
 
 
@@ -44,7 +40,9 @@ class Result:
     fit: Any  #: The fitted selector
     variables: list[VariableResult]  #: Best first
     interactions: tuple[Interaction, ...]  #: Surest first; none of a stream
-    no_report: str  #: Why there is no report, or empty
+    page: Path | None  #: The report
+    about_report: tuple[str, ...]  #: What is wrong with it, or why there is none
+    was_interrupted: bool = False  #: While the report was made, after all else was written
 
     @property
     def history(self) -> History:
@@ -61,9 +59,11 @@ def start(
     files: TableFiles | None = None,
     table: Any = None,
     command: str = "",
+    cluster: str | None = None,
+    with_page: bool = True,
     verbose: int = 0,
 ) -> Result:
-    """Play a new run in a folder; the folder goes again if not one play was made."""
+    """Play a new run in a folder; what it has made goes again if not one play was made."""
     run = RunRecord(
         schema=SCHEMA,
         version=version("tvselect"),
@@ -78,20 +78,27 @@ def start(
         n_plays=0,
         seconds=0.0,
         table_hash="",
+        table_stamp="",
         fingerprint=None,
         settings=settings,
         plan=plan,
         warnings=(),
     )
-    try:
-        run = replace(run, table_hash=hash_table(files or open_planned(plan), plan))
-        folder.write_run(run)
-        return _go(run, folder, table, verbose)
-    except BaseException:
-        with suppress(JournalError):  # not ours to throw away
-            if plays_done(folder) == 0:
-                folder.remove()
-        raise
+    with folder.held():
+        try:
+            files = files or open_planned(plan)
+            run = replace(
+                run, table_hash=hash_table(files, plan), table_stamp=hash_stamps(files.files)
+            )
+            folder.write_run(run)
+            return _go(run, folder, files, table, Place(cluster, with_page, verbose))
+        except BaseException as error:
+            with suppress(JournalError):  # not ours to throw away
+                n_plays = plays_done(folder)
+                if n_plays == 0:
+                    folder.remove()
+                _say_what_is_kept(error, folder, n_plays)
+            raise
 
 
 def resume(
@@ -103,18 +110,45 @@ def resume(
     table: str | None = None,
     jobs: int | None = None,
     cluster: str | None = None,
+    with_page: bool = True,
     verbose: int = 0,
 ) -> Result:
     """Go on with a run, to the planned number of plays or to more.
 
-    A run that was begun on a cluster goes on there, unless ``jobs`` calls it back.
+    The folder may come from anywhere: it does not say on which cluster to play, nor which host
+    to ask for the table. These are the caller's to name.
 
     Raises
     ------
     RunError
-        When the folder holds no run or the table has changed.
+        When the folder holds no run, somebody else is at work in it or the table has changed.
     """
-    run = folder.read_run()
+    folder.read_run()  # a folder that is none is not written to
+    with folder.held():
+        return _resume(
+            folder, plays, rounds, time_limit, table, jobs, Place(cluster, with_page, verbose)
+        )
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a call decides for itself, whatever the folder says."""
+
+    cluster: str | None = None  #: Address of a Dask scheduler
+    with_page: bool = True  #: Whether to write report.html
+    verbose: int = 0
+
+
+def _resume(
+    folder: RunFolder,
+    plays: int | None,
+    rounds: int | None,
+    time_limit: float | None,
+    table: str | None,
+    jobs: int | None,
+    place: Place,
+) -> Result:
+    run = before = folder.read_run()
     plan, settings = run.plan, run.settings
     if plays is not None and plan.stream:
         raise RunError(f"{folder.path} is a run on a stream; for more plays say --rounds")
@@ -126,21 +160,52 @@ def resume(
         raise RunError(f"{folder.path} has {settings.rounds} rounds; --rounds is counted in all")
     if table is not None:
         plan = replace(plan, table=table if "://" in table else os.path.abspath(table))
-    if hash_table(open_planned(plan), plan) != run.table_hash:
+    elif not may_come_from_a_file(plan.table):
         raise RunError(
-            f"{plan.table} is not the table that the run was begun with; go back to that one "
+            f"{folder.path} does not keep keys, hosts and endpoints; say --table with the whole "
+            f"address of {without_secrets(plan.table)}"
+        )
+    files = open_planned(plan)
+    if hash_table(files, plan) != run.table_hash:
+        raise RunError(
+            f"{files.where} is not the table that the run was begun with; go back to that one "
             "(--table says where it is now), or start a new run"
         )
-    if jobs is not None or cluster is not None:
-        settings = replace(settings, jobs=jobs or settings.jobs, cluster=cluster)
+    if table is None and plan.stream and hash_stamps(files.files) != run.table_stamp:
+        raise RunError(
+            f"{files.where} was written again since the run was begun; if it is the same table, "
+            "say so with --table, else start a new run"
+        )
     settings = replace(
         settings,
+        jobs=min(settings.jobs, os.cpu_count() or 1) if jobs is None else jobs,
         plays=settings.plays if plays is None else plays,
         rounds=settings.rounds if rounds is None else rounds,
         time_limit=time_limit,
     )
-    run = replace(run, plan=plan, settings=settings, state="running", warnings=())
-    return _go(run, folder, None, verbose)
+    run = replace(
+        run,
+        plan=replace(plan, table=without_secrets(plan.table)),
+        settings=settings,
+        state="running",
+        warnings=(),
+        table_stamp=hash_stamps(files.files),
+    )
+    folder.write_run(run)
+    try:
+        return _go(run, folder, files, None, place)
+    except BaseException as error:
+        with suppress(RunError, JournalError):
+            if folder.read_run().state == "running":  # nothing came of it
+                folder.write_run(before)
+            _say_what_is_kept(error, folder, plays_done(folder))
+        raise
+
+
+def _say_what_is_kept(error: BaseException, folder: RunFolder, n_plays: int) -> None:
+    if isinstance(error, KeyboardInterrupt):
+        kept = f"{n_plays:,} plays are kept; go on with: tvs resume {folder.path}"
+        error.args = (kept if n_plays else "no play was made",)
 
 
 def plays_done(folder: RunFolder) -> int:
@@ -151,6 +216,7 @@ def plays_done(folder: RunFolder) -> int:
     JournalError
         When it is no journal or damaged.
     """
+    require_plain(folder.files)
     if not folder.journal.exists():
         return 0
     with SqliteJournal(folder.journal) as journal:
@@ -158,95 +224,57 @@ def plays_done(folder: RunFolder) -> int:
 
 
 def hash_table(files: TableFiles, plan: Plan) -> str:
-    """A hash of the files: of all bytes, or of the names, sizes and ends of a stream's."""
+    """A hash of the files: of all bytes, or of the names, sizes, footers and samples of a stream's.
+
+    Raises
+    ------
+    SourceError
+        When a file has changed since it was opened.
+    """
     return hash_files(files.files, "") if plan.stream else files.fingerprint()
 
 
-def _go(run: RunRecord, folder: RunFolder, table: Any, verbose: int) -> Result:
+def _go(run: RunRecord, folder: RunFolder, files: TableFiles, table: Any, place: Place) -> Result:
     started = time.perf_counter()
     plan = run.plan
-    selector = _make_selector(run, folder, verbose)
-    with _collected_warnings() as said:
+    selector = _make_selector(run, folder, place)
+    with collected_warnings() as said:
         try:
             if plan.stream:
                 X, y = None, None
-                selector.fit_source(open_stream(plan))
+                selector.fit_source(open_stream(plan, files))
             else:
-                X, y = prepare(plan, table)
+                X, y = prepare(plan, files, table)
                 selector.fit(X, y)
+        except JournalError:  # somebody else's, or damaged: what is known is not the last word
+            raise
         except BaseException:
             if hasattr(selector, "history_"):
-                _write_results(run, folder, selector, said, started)
+                write_results(run, folder, selector, said, started)
             raise
     history: History = selector.history_
     if history.stop_reason is StopReason.INTERRUPTED and history.n_plays == 0:
         raise KeyboardInterrupt
-    run, variables = _write_results(run, folder, selector, said, started)
+    run, variables = write_results(run, folder, selector, said, started)
     interactions: tuple[Interaction, ...] = ()
-    try:
-        interactions = _write_interactions(folder, selector)
-        rows = sample(plan) if plan.stream else (X, y)
-        no_report = _write_report(run, folder, selector, *rows)
-    except Exception as error:  # what was found is worth more than its page
-        no_report = f"the report could not be made ({type(error).__name__}: {error})"
-    return Result(run, folder, selector, variables, interactions, no_report)
-
-
-def _write_interactions(folder: RunFolder, selector: Any) -> tuple[Interaction, ...]:
-    """Write interactions.csv; without any, there is none."""
-    found: tuple[Interaction, ...] = getattr(selector, "interactions_", ())
-    if found:
-        write_text(folder.interactions, pairs_to_csv(found))
-    else:
-        folder.interactions.unlink(missing_ok=True)
-    return found
-
-
-def _write_report(run: RunRecord, folder: RunFolder, selector: Any, X: Any, y: Any) -> str:
-    """Write findings.json and report.html; returns why there is no page, or nothing."""
-    settings = ", ".join(f"{name}={value!r}" for name, value in asdict(run.settings).items())
-    findings = report.gather(
-        selector,
-        X,
-        y,
-        title=f"What explains {run.plan.target}?",
-        target=run.plan.target,
-        about=report.About(run.plan.table, run.command, str(folder.path), {"Settings": settings}),
-        notes=[*describe_plan(run.plan), *run.warnings],
-        random_state=run.settings.seed,
+    page, was_interrupted = None, False
+    with collected_warnings() as about_report:
+        try:
+            interactions = write_interactions(folder, selector)
+            rows = sample(plan, files) if plan.stream else (X, y)
+            page = write_report(run, folder, selector, *rows, with_page=place.with_page)
+        except RunError as error:
+            about_report.append(str(error))
+        except Exception as error:  # what was found is worth more than its page
+            about_report.append(f"the report could not be made ({type(error).__name__}: {error})")
+        except KeyboardInterrupt:
+            was_interrupted = True
+    return Result(
+        run, folder, selector, variables, interactions, page, tuple(about_report), was_interrupted
     )
-    write_text(folder.findings, findings.to_json())
-    try:
-        page = report.render(findings)
-    except ModuleNotFoundError:
-        return f"the report as a page needs: {INSTALL}"
-    write_text(folder.report, page)
-    return ""
 
 
-def _write_results(
-    run: RunRecord, folder: RunFolder, selector: Any, said: list[str], started: float
-) -> tuple[RunRecord, list[VariableResult]]:
-    history: History = selector.history_
-    variables = read_off(selector)
-    of_stream = hasattr(selector, "e_values_")
-    write_text(folder.variables, to_csv(variables, of_stream=of_stream))
-    selected = [variable for variable in variables if variable.selected]
-    write_text(folder.selected, to_csv(selected, of_stream=of_stream))
-    run = replace(
-        run,
-        state=STATES.get(history.stop_reason, "done"),
-        stop_reason=history.stop_reason,
-        n_plays=history.n_plays,
-        seconds=round(time.perf_counter() - started, 3),
-        fingerprint=history.asked.fingerprint,
-        warnings=tuple(dict.fromkeys(said)),
-    )
-    folder.write_run(run)
-    return run, variables
-
-
-def _make_selector(run: RunRecord, folder: RunFolder, verbose: int) -> Any:
+def _make_selector(run: RunRecord, folder: RunFolder, place: Place) -> Any:
     plan, settings = run.plan, run.settings
     shared: dict[str, Any] = dict(
         max_fdr=settings.max_fdr,
@@ -258,11 +286,11 @@ def _make_selector(run: RunRecord, folder: RunFolder, verbose: int) -> Any:
         family=plan.family,
         n_chains=settings.chains,
         n_jobs=settings.jobs,
-        runner=settings.cluster,
+        runner=place.cluster,
         window="auto" if settings.window is None else settings.window,
         random_state=settings.seed,
         journal=folder.journal,
-        verbose=verbose,
+        verbose=place.verbose,
     )
     reward = make_reward(settings, plan.stream)
     if not plan.stream:
@@ -275,16 +303,3 @@ def _make_selector(run: RunRecord, folder: RunFolder, verbose: int) -> Any:
         n_rounds=settings.rounds,
         **shared,
     )
-
-
-@contextmanager
-def _collected_warnings() -> Iterator[list[str]]:
-    """Warnings as sentences, instead of on the screen."""
-    said: list[str] = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for category in (RuntimeWarning, UserWarning):
-            warnings.filterwarnings("always", category=category)
-        warnings.filterwarnings("ignore", category=InterruptWarning)
-        warnings.showwarning = lambda message, *_, **__: said.append(str(message))
-        yield said

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.report.characters import as_cell, from_cell
 from tvselect.runs.errors import RunError
 from tvselect.selectors.base import BanditFit
 from tvselect.selectors.findings import feature_findings
@@ -65,15 +66,20 @@ def read_off(fit: BanditFit) -> list[VariableResult]:
 
 
 def to_csv(variables: Sequence[VariableResult], *, of_stream: bool = False) -> str:
-    """Variables as text; those of a stream with error control have two columns more."""
+    """Variables as text; those of a stream with error control have two columns more.
+
+    Names that a spreadsheet would compute have an apostrophe in front, see
+    :func:`tvselect.report.characters.as_cell`.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(HEADER + OF_STREAMS if of_stream else HEADER)
     for v in variables:
         more = [_cell(v.e_value), _cell(v.selected_since)] if of_stream else []
         writer.writerow(
-            [v.name, "yes" if v.selected else "no", _cell(v.q_value), f"{v.pi:.6f}",
-             f"{v.low:.6f}", f"{v.high:.6f}", v.times_played, _cell(v.claim), v.group, *more]
+            [as_cell(v.name), "yes" if v.selected else "no", _cell(v.q_value), f"{v.pi:.6f}",
+             f"{v.low:.6f}", f"{v.high:.6f}", v.times_played, _cell(v.claim),
+             as_cell(v.group), *more]
         )  # fmt: skip
     return out.getvalue()
 
@@ -91,7 +97,7 @@ def pairs_to_csv(interactions: Sequence[Interaction]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(OF_PAIRS)
     for pair in interactions:
-        writer.writerow([*pair.names, _cell(pair.strength), _cell(pair.q_value)])
+        writer.writerow([*map(as_cell, pair.names), _cell(pair.strength), _cell(pair.q_value)])
     return out.getvalue()
 
 
@@ -125,7 +131,7 @@ def _variable(cells: dict[str, str]) -> VariableResult:
         return kind(cells[name]) if cells.get(name) else None
 
     return VariableResult(
-        cells["variable"],
+        from_cell(cells["variable"]),
         cells["selected"] == "yes",
         known("q_value", float),
         float(cells["pi"]),
@@ -133,7 +139,7 @@ def _variable(cells: dict[str, str]) -> VariableResult:
         float(cells["high"]),
         int(cells["times_played"]),
         known("claim", int),
-        cells["group"],
+        from_cell(cells["group"]),
         known("e_value", float),
         known("selected_since", int),
     )

@@ -46,6 +46,13 @@ class BanditFit(ABC):
             time_limit=self.time_limit,
             **asked,
         )
+        if reason is StopReason.TIME_LIMIT and history.n_plays == 0:
+            warnings.warn(
+                f"the time limit of {self.time_limit:g} s was over before the first play: nothing "
+                "was learned, so nothing is selected; give it more time",
+                RuntimeWarning,
+                stacklevel=4,
+            )
         layout = history.layout
         self.stop_reason_ = reason
         self.n_plays_ = history.n_plays

@@ -4,22 +4,36 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from types import CodeType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tvselect.bandit.journal import JournalError
 from tvselect.inputs.sparse import ChosenColumns, SparseColumns
 from tvselect.rewards import Data
+from tvselect.selectors.describing import UnknowableError, describe
 
 NAMES_AT_A_TIME = 100_000
 LARGE = 2**31
 
 
-def fingerprint(known: Mapping[str, Any]) -> str:
-    """Hash of all that the plays depend on; the same in every process."""
-    return hashlib.sha256(describe(dict(known)).encode()).hexdigest()
+def fingerprint(known: Mapping[str, Any], *, strict: bool) -> str:
+    """Hash of all that the plays depend on; the same in every process.
+
+    Raises
+    ------
+    JournalError
+        With ``strict``, when something cannot be told from another of its kind.
+    """
+    try:
+        text = describe(dict(known), strict=strict)
+    except UnknowableError as error:
+        raise JournalError(
+            f"the reward holds {error}, which cannot be told from another one: a journal could go "
+            "on with another reward; give the reward numbers, text, arrays and functions only, "
+            "or a method __dask_tokenize__ that says what it is, or leave the journal out"
+        ) from None
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def identity_of(data: Data) -> str:
@@ -39,35 +53,3 @@ def identity_of(data: Data) -> str:
     if data.outcome.upper is not None:
         digest.update(describe(data.outcome.upper).encode())
     return digest.hexdigest()
-
-
-def describe(value: Any) -> str:
-    """Text that stands for a setting, without memory addresses and without omissions.
-
-    A function is known by its name and its code, not by values that it remembers; any other
-    callable by its type.
-    """
-    if isinstance(value, np.ndarray):
-        return _describe_array(value)
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{key!r}: {describe(item)}' for key, item in value.items())}}}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(describe, value))}]"
-    if isinstance(value, frozenset):
-        return f"{{{', '.join(sorted(map(describe, value)))}}}"
-    if isinstance(value, CodeType):
-        return describe([value.co_code, value.co_names, value.co_consts])
-    if isinstance(value, type):
-        return f"{value.__module__}.{value.__qualname__}"
-    if hasattr(value, "get_params"):
-        return describe(type(value)) + describe(value.get_params(deep=False))
-    if hasattr(value, "__code__"):
-        return f"{value.__module__}.{value.__qualname__}{describe(value.__code__)}"
-    return describe(type(value)) if callable(value) else repr(value)
-
-
-def _describe_array(array: NDArray[Any]) -> str:
-    if array.dtype.hasobject:
-        return describe(array.tolist())
-    content = hashlib.sha256(np.ascontiguousarray(array).data).hexdigest()
-    return f"array({array.dtype.str}, {array.shape}, {content})"

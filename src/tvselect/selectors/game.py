@@ -162,7 +162,7 @@ def set_up_game(
         **identity,
     }
     header = Header(
-        fingerprint=fingerprint(known),
+        fingerprint=fingerprint(known, strict=settings.journal is not None or journal is not None),
         entropy=entropy_of(settings.random_state) if entropy is None else entropy,
         n_arms=layout.n_arms,
         n_chains=settings.n_chains,
@@ -201,6 +201,13 @@ def _begin(journal: MemoryJournal, header: Header, settings: GameSettings) -> He
         raise JournalError(
             f"{name}: the run was begun with window={stored.window}, which its numbers depend on, "
             f"not {header.window}; go on with window={stored.window} or 'auto', or start anew"
+        )
+    if stored.version != header.version:
+        warnings.warn(
+            f"{name} was begun by tvselect {stored.version}; this is {header.version}, whose "
+            "numbers may be others from here on",
+            RuntimeWarning,
+            stacklevel=5,
         )
     if (
         settings.journal is not None

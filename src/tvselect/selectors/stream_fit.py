@@ -89,6 +89,7 @@ class StreamFit(BanditFit):
                 )
                 try:
                     reason = self._play_batches(source, cursor, runner, rule)
+                    source.require_unchanged()
                 except BaseException:
                     if game.chains.n_plays:
                         self._read_off(StopReason.ERROR, cursor.n_batches)

@@ -84,3 +84,6 @@ class Source(ABC):
     @abstractmethod
     def identity(self) -> str:
         """A hash that says whether two sources hold the same data."""
+
+    def require_unchanged(self) -> None:  # noqa: B027
+        """Raise a SourceError if the data is not what it was when the source was opened."""

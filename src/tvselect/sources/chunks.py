@@ -128,6 +128,10 @@ class CompleteSource(ChunkedSource):
         """A hash of the other source's identity."""
         return sha256(f"complete rows of {self._source.identity()}".encode()).hexdigest()
 
+    def require_unchanged(self) -> None:
+        """Ask the other source."""
+        self._source.require_unchanged()
+
     def _chunks(self, size: int, rng: np.random.Generator | None) -> Iterator[Chunk]:
         for chunk in self._source._chunks(size, rng):
             complete = np.flatnonzero(~missing_mask(chunk.target()))

@@ -132,9 +132,10 @@ class CsvFiles(TableFiles):
     ) -> Iterator[Chunk]:
         """The blocks of the files; with ``rng`` at least ten batches together."""
         least = 1 if rng is None else BATCHES_TO_RESAMPLE * size
-        for file in self.files:
+        for number, file in enumerate(self.files):
             with self._blocks(file, self._types(fields)) as blocks:
                 for table in pooled(blocks, least):
+                    self.require_unchanged(number)
                     yield lazy_chunk(table.column, fields, table.num_rows, file.path, Lock())
 
     def _look(self, file: DataFile) -> tuple[Field, ...]:

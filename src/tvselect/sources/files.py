@@ -12,8 +12,11 @@ from typing import Any
 
 from tvselect.inputs.arrow import arrow_errors, load
 from tvselect.inputs.errors import SourceError
+from tvselect.sources.addresses import open_remote, without_secrets
 
 ENDS = 64 * 1024
+SAMPLES = 16
+FOOTERS = (b"PAR1", b"ARROW1")  # how Parquet and Arrow files end, behind the size of the footer
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
@@ -28,6 +31,14 @@ class DataFile:
     def size(self) -> int:
         """Bytes on disk."""
         return int(self.filesystem.get_file_info(self.path).size)
+
+    def stamp(self) -> tuple[int, ...]:
+        """What changes with the file: its size and its time, and of a local one its number."""
+        if self.is_local:
+            found = os.stat(self.path)
+            return found.st_size, found.st_mtime_ns, found.st_ino
+        info = self.filesystem.get_file_info(self.path)
+        return int(info.size or 0), int(info.mtime_ns or 0)
 
     @property
     def is_packed(self) -> bool:
@@ -73,15 +84,18 @@ def find_files(paths: Paths, suffixes: tuple[str, ...]) -> list[DataFile]:
 
 
 def shown(paths: Paths) -> str:
-    """Paths in an error message."""
+    """Paths in an error message; addresses without their secrets."""
     if isinstance(paths, str | os.PathLike):
-        return os.fspath(paths)
-    first = os.fspath(next(iter(paths), ""))
+        return without_secrets(os.fspath(paths))
+    first = without_secrets(os.fspath(next(iter(paths), "")))
     return first if len(paths) < 2 else f"{first} and {len(paths) - 1} more"
 
 
 def hash_files(files: Iterable[DataFile], start: str) -> str:
-    """A hash of ``start`` and of names, sizes and both ends of files, wherever they lie."""
+    """A hash of ``start`` and of files, wherever they lie, without reading all of them.
+
+    Of a file it holds the name, the size, both ends, the footer, and samples from in between.
+    """
     total = sha256(start.encode())
     for file in files:
         with (
@@ -90,10 +104,32 @@ def hash_files(files: Iterable[DataFile], start: str) -> str:
         ):
             size = stream.size()
             total.update(f"{PurePosixPath(file.path).name}\0{size}\0".encode())
-            total.update(stream.read(ENDS))
-            stream.seek(max(0, size - ENDS))
-            total.update(stream.read(ENDS))
+            for place in _places(size):
+                stream.seek(place)
+                part = stream.read(ENDS)
+                total.update(part)
+            stream.seek(max(0, size - _size_of_footer(part)))
+            total.update(stream.read(_size_of_footer(part)))
     return total.hexdigest()
+
+
+def hash_stamps(files: Iterable[DataFile]) -> str:
+    """A hash of the sizes and times of files: with others, they were written again."""
+    return sha256(repr([file.stamp()[:2] for file in files]).encode()).hexdigest()
+
+
+def _places(size: int) -> list[int]:
+    """Where to look into a file: at its start, its end, and evenly in between."""
+    last = max(0, size - ENDS)
+    return sorted({last * k // (SAMPLES + 1) for k in range(SAMPLES + 2)})
+
+
+def _size_of_footer(end: bytes) -> int:
+    """Bytes of the part that says where everything lies in a file with such an end."""
+    for magic in FOOTERS:
+        if end.endswith(magic):
+            return int.from_bytes(end[-len(magic) - 4 : -len(magic)], "little")
+    return 0
 
 
 def _expand(item: str, suffixes: tuple[str, ...]) -> list[DataFile]:
@@ -123,13 +159,14 @@ def _expand(item: str, suffixes: tuple[str, ...]) -> list[DataFile]:
 
 def _remote(url: str, suffixes: tuple[str, ...]) -> list[DataFile]:
     fs = load("pyarrow.fs")
-    with arrow_errors(f"{url} cannot be reached", "look at the address and the access rights"):
-        filesystem, path = fs.FileSystem.from_uri(url)
+    seen = without_secrets(url)
+    with arrow_errors(f"{seen} cannot be reached", "look at the address and the access rights"):
+        filesystem, path = open_remote(url)
         info = filesystem.get_file_info(path)
         listed = fs.FileSelector(path, recursive=True) if info.type == fs.FileType.Directory else []
         inside = filesystem.get_file_info(listed)
     if info.type == fs.FileType.NotFound:
-        raise FileNotFoundError(f"{url} does not exist; look at the address")
+        raise FileNotFoundError(f"{seen} does not exist; look at the address")
     if info.is_file:
         return [DataFile(path, filesystem)]
     files = sorted(
@@ -138,7 +175,7 @@ def _remote(url: str, suffixes: tuple[str, ...]) -> list[DataFile]:
         if each.is_file and _is_meant(PurePosixPath(each.path).relative_to(path), suffixes)
     )
     if not files:
-        raise _empty_folder(url, suffixes)
+        raise _empty_folder(seen, suffixes)
     return [DataFile(file, filesystem) for file in files]
 
 
@@ -153,6 +190,8 @@ def _readable(file: Path) -> str:
         raise FileNotFoundError(f"{file} does not exist; look at the path")
     if file.is_dir():
         raise SourceError(f"{file} is a folder; a glob must match files only")
+    if not file.is_file():  # a pipe without a writer would be waited for
+        raise SourceError(f"{file} is no file but a pipe or a device", "save it as a file first")
     if not os.access(file, os.R_OK):
         raise PermissionError(f"{file} may not be read; ask for the right, or copy it")
     return str(file.absolute())

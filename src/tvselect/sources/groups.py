@@ -112,7 +112,7 @@ class GroupedFiles(TableFiles):
         self.n_rows = sum(size for _, _, size in self._groups)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_reader": _Reader(self.files, self.format)}
+        return {**super().__getstate__(), "_reader": _Reader(self.files, self.format)}
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
@@ -161,8 +161,13 @@ class GroupedFiles(TableFiles):
         n_groups = len(self._groups)
         for place in range(n_groups) if rng is None else rng.permutation(n_groups):
             number, group, n_rows = self._groups[place]
-            read = partial(reader.read, number, group)
+            read = partial(self._read_group, reader, number, group)
             yield lazy_chunk(read, fields, n_rows, self.files[number].path, lock)
+
+    def _read_group(self, reader: _Reader, number: int, group: int, name: str) -> Any:
+        values = reader.read(number, group, name)
+        self.require_unchanged(number)
+        return values
 
 
 def refuse_bomb(n_rows: int, n_bytes: int, path: str) -> None:

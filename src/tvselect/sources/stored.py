@@ -46,6 +46,40 @@ class TableFiles(ABC):
 
     def __init__(self, where: str, files: Sequence[DataFile], format: str) -> None:
         self.where, self.files, self.format = where, tuple(files), format
+        self._stamps = self._take_stamps()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_stamps": ()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # A worker may have copies of the files: those must stay as it finds them.
+        self.__dict__.update(state)
+        self._stamps = self._take_stamps()
+
+    def _take_stamps(self) -> tuple[tuple[int, ...], ...]:
+        with arrow_errors(f"{self.where} cannot be read", "look whether it is still there"):
+            return tuple(file.stamp() for file in self.files)
+
+    def require_unchanged(self, number: int | None = None) -> None:
+        """Raise if a file is another one than when it was opened.
+
+        With a number only that file is looked at, and only if it lies on this machine: to ask
+        elsewhere takes as long as to read.
+        """
+        numbers = range(len(self.files)) if number is None else [number]
+        for k in numbers:
+            file = self.files[k]
+            if number is not None and not file.is_local:
+                continue
+            try:
+                is_same = file.stamp() == self._stamps[k]
+            except OSError:
+                is_same = False
+            if not is_same:
+                raise SourceError(
+                    f"{file.path} was changed or replaced while it was read",
+                    "start a new run, on a table that stays as it is",
+                )
 
     @property
     def n_bytes(self) -> int:
@@ -84,11 +118,12 @@ class TableFiles(ABC):
         """The rows in chunks, the last of the fields as the target; with ``rng`` in any order."""
 
     def fingerprint(self) -> str:
-        """A hash of all bytes of the files."""
+        """A hash of all bytes of the files; raises if these are not what was opened."""
         total = sha256()
         for file in self.files:
             with open(file.path, "rb") if file.is_local else file.open() as stream:
                 total.update(file_digest(stream, "sha256").digest())
+        self.require_unchanged()
         return total.hexdigest()
 
     def _errors(self, where: str = "") -> AbstractContextManager[None]:
@@ -153,8 +188,12 @@ class FileSource(ChunkedSource):
             raise SourceError(f"{where} has no rows")
 
     def identity(self) -> str:
-        """A hash of names, types, and of the files' names, sizes and ends."""
+        """A hash of names, types, and of the files' names, sizes, footers and samples."""
         return hash_files(self._table.files, hash_fields(self._fields, self._target))
+
+    def require_unchanged(self) -> None:
+        """Raise if a file is another one than when it was opened."""
+        self._table.require_unchanged()
 
     def _chunks(self, size: int, rng: np.random.Generator | None) -> Iterator[Chunk]:
         return self._table.chunks(self._fields, size, rng)

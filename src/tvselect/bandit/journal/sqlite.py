@@ -97,6 +97,11 @@ class SqliteJournal(Journal):
 
     def _look(self) -> bool:
         """Whether there is a journal; what is not an intact one is refused, by reading only."""
+        for suffix in ("-wal", "-shm"):
+            beside = self._beside(suffix)
+            # SQLite would write through a link, and wait for a pipe.
+            if beside.is_symlink() or (beside.exists() and not beside.is_file()):
+                raise self._error(f"has a {suffix} file that is none", "remove that one")
         if not self._path.exists():
             return False
         if not self._path.is_file():

@@ -1,5 +1,6 @@
 "use strict";
 (() => {
+  if (typeof vegaEmbed === "undefined") return; // the page was made without charts
   const tip = document.createElement("div");
   tip.className = "tip";
   tip.hidden = true;

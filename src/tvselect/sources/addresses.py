@@ -1,0 +1,152 @@
+"""Addresses of tables elsewhere: without their secrets, and with an end to waiting."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from tvselect.inputs.arrow import load
+from tvselect.inputs.errors import SourceError
+
+CONNECT_SECONDS, REQUEST_SECONDS, ATTEMPTS = 10.0, 30.0, 3
+BUCKETS = ("s3", "gs", "gcs")  # what stands where others have a host is the name of a bucket
+HIDDEN = "***"
+S3_OPTIONS = ("region", "scheme", "endpoint_override")
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+IN_TEXT = re.compile(rf"{ADDRESS.pattern}[^\s'\"]*")
+HOST, PATH = re.compile(r"[^/?#]*"), re.compile(r"[^?#]*")
+OPTION = re.compile(r"([?&#])([^=&#?]+)(?:=([^&#]*))?")
+
+
+def without_secrets(text: str) -> str:
+    """A text with the addresses in it freed of keys, passwords and options.
+
+    A text that begins with an address is one, to its end. Of options the region is kept: it is no
+    secret, and says nothing about where to go.
+
+    Examples
+    --------
+    >>> without_secrets("tvs select 's3://KEY:SECRET@bucket/t.csv?region=eu&scheme=http'")
+    "tvs select 's3://***@bucket/t.csv?region=eu&scheme=***'"
+    >>> without_secrets("s3://bucket/me@home.csv")
+    's3://bucket/me@home.csv'
+    """
+    if ADDRESS.match(text):
+        return _without_secrets(text)
+    return IN_TEXT.sub(lambda found: _without_secrets(found[0]), text)
+
+
+def argument_without_secrets(argument: str) -> str:
+    """An argument of a command, with the address at its end freed as well.
+
+    Examples
+    --------
+    >>> argument_without_secrets("--table=s3://KEY:SECRET 'quoted'@bucket/t.csv")
+    '--table=s3://***@bucket/t.csv'
+    """
+    found = ADDRESS.search(argument)
+    start = found.start() if found else len(argument)
+    return argument[:start] + without_secrets(argument[start:])
+
+
+def _without_secrets(address: str) -> str:
+    scheme, _, rest = address.partition("://")
+    host = HOST.match(rest)[0]  # type: ignore[index]
+    is_port = scheme.lower() not in BUCKETS and host.rpartition(":")[2].isdigit()
+    if "@" in host:
+        rest = f"{HIDDEN}@{host.rpartition('@')[2]}{rest[len(host) :]}"
+    elif ":" in host and not is_port:
+        # A secret with a bare slash in it is no lawful address, and all the more a secret.
+        _, mark, tail = rest.rpartition("@")
+        rest = f"{HIDDEN}{mark}{tail if mark else ''}"
+    path = PATH.match(rest)[0]  # type: ignore[index]
+    return f"{scheme}://{path}{OPTION.sub(_hide, rest[len(path) :])}"
+
+
+def _hide(option: re.Match[str]) -> str:
+    mark, name, value = option.groups()
+    if value is None:
+        return f"{mark}{HIDDEN}"
+    return f"{mark}{name}={value if name == 'region' else HIDDEN}"
+
+
+def may_come_from_a_file(table: str) -> bool:
+    """Whether a table may be read because a file says so: it lies here, or in a named bucket.
+
+    Keys, hosts and endpoints are said by whoever runs a command. A file that could name them would
+    send the caller's own keys wherever it likes.
+
+    Examples
+    --------
+    >>> may_come_from_a_file("/data/t.csv"), may_come_from_a_file("s3://bucket/t.csv")
+    (True, True)
+    >>> may_come_from_a_file("s3://bucket/t.csv?endpoint_override=evil.example")
+    False
+    >>> may_come_from_a_file("hdfs://evil.example/t.csv")
+    False
+    """
+    if "://" not in table:
+        return True
+    try:
+        parts = urlsplit(table)
+    except ValueError:
+        return False
+    names = {name for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
+    return (
+        parts.scheme.lower() in BUCKETS
+        and not {"@", ":"} & set(parts.netloc)
+        and names <= {"region"}
+    )
+
+
+def open_remote(url: str) -> tuple[Any, str]:
+    """The Arrow file system of an address, and the path there. Requests have time limits.
+
+    Raises
+    ------
+    SourceError
+        For an address that cannot be understood; without its secrets.
+    """
+    fs = load("pyarrow.fs")
+    try:
+        parts = urlsplit(url)
+        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        if parts.scheme.lower() == "s3":
+            return _open_s3(fs, parts, options)
+        if parts.scheme.lower() in BUCKETS and "retry_limit_seconds" not in options:
+            limit = f"retry_limit_seconds={ATTEMPTS * REQUEST_SECONDS:g}"
+            url = f"{url}{'&' if parts.query else '?'}{limit}"
+        filesystem, path = fs.FileSystem.from_uri(url)
+        return filesystem, path
+    except SourceError:
+        raise
+    except ValueError as error:
+        raise SourceError(
+            f"{without_secrets(url)} cannot be reached: {without_secrets(str(error))}",
+            "look at the address; in a key, signs such as / are written as %2F",
+        ) from None
+
+
+def _open_s3(fs: Any, parts: Any, options: dict[str, str]) -> tuple[Any, str]:
+    for name in options:
+        if name not in S3_OPTIONS:
+            raise SourceError(
+                f"the address of a bucket has the option {name!r}", f"use {', '.join(S3_OPTIONS)}"
+            )
+    _, _, bucket = parts.netloc.rpartition("@")
+    user, password = parts.username, parts.password
+    if not bucket or ":" in bucket or (user is None) != (password is None):
+        raise ValueError("no bucket, or half a key")
+    given = {name: value for name, value in options.items() if value}
+    if not {"region", "endpoint_override"} & given.keys():
+        given["region"] = fs.resolve_s3_region(bucket)
+    filesystem = fs.S3FileSystem(
+        access_key=None if user is None else unquote(user),
+        secret_key=None if password is None else unquote(password),
+        connect_timeout=CONNECT_SECONDS,
+        request_timeout=REQUEST_SECONDS,
+        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS),
+        **given,
+    )
+    return filesystem, f"{bucket}/{unquote(parts.path).lstrip('/')}".rstrip("/")

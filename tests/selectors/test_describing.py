@@ -1,0 +1,234 @@
+"""What a reward is made of: no two that pay differently look the same."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import subprocess
+import sys
+import threading
+from functools import partial
+from types import SimpleNamespace
+
+import cloudpickle
+import numba
+import numpy as np
+import pytest
+
+from tvselect import ThompsonSelector
+from tvselect.bandit.journal import JournalError
+from tvselect.rewards import FunctionReward
+from tvselect.selectors.describing import UnknowableError, describe
+
+
+def above(X, y, rng, limit=0.5):
+    return [abs(np.corrcoef(x, y)[0, 1]) > limit for x in X.T]
+
+
+def closed_over(limit):
+    return lambda X, y, rng: above(X, y, rng, limit)
+
+
+def with_default(limit):
+    def pay(X, y, rng, limit=limit):
+        return above(X, y, rng, limit)
+
+    return pay
+
+
+def with_keyword(limit):
+    def pay(X, y, rng, *, limit=limit):
+        return above(X, y, rng, limit)
+
+    return pay
+
+
+def with_global(limit):
+    names = {"above": above, "LIMIT": limit}
+    exec("def pay(X, y, rng):\n    return above(X, y, rng, LIMIT)", names)
+    names["pay"].__module__ = "__main__"
+    return names["pay"]
+
+
+class Payer:
+    def __init__(self, limit):
+        self.limit = limit
+
+    def __call__(self, X, y, rng):
+        return above(X, y, rng, self.limit)
+
+    def pay(self, X, y, rng):
+        return above(X, y, rng, self.limit)
+
+
+class SlottedPayer:
+    __slots__ = ("limit",)
+    __call__ = Payer.__call__
+
+    def __init__(self, limit):
+        self.limit = limit
+
+
+def make_class(limit):
+    class Local:
+        def __call__(self, X, y, rng):
+            return above(X, y, rng, limit)
+
+    return Local()
+
+
+def wrapped(limit):
+    @functools.wraps(above)
+    def pay(X, y, rng):
+        return above(X, y, rng, limit)
+
+    return pay
+
+
+def compiled(limit):
+    return numba.njit(lambda X, y, rng: X[0] > limit)
+
+
+KINDS = {
+    "partial": lambda limit: partial(above, limit=limit),
+    "partial of a partial": lambda limit: partial(partial(above, limit=limit)),
+    "closure": closed_over,
+    "default": with_default,
+    "keyword default": with_keyword,
+    "global": with_global,
+    "object": Payer,
+    "slots": SlottedPayer,
+    "method": lambda limit: Payer(limit).pay,
+    "array": lambda limit: partial(above, limit=np.full(3, limit)),
+    "namespace": lambda limit: partial(above, limit=SimpleNamespace(value=limit)),
+    "local class": make_class,
+    "wrapper": wrapped,
+    "compiled": compiled,
+    "reward": lambda limit: FunctionReward(closed_over(limit)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_made_of_something_else_is_something_else(kind):
+    make = KINDS[kind]
+    assert describe(make(0.5)) == describe(make(0.5))
+    assert describe(make(0.5)) != describe(make(0.9))
+
+
+@pytest.mark.parametrize("kind", ["partial", "closure", "object", "local class"])
+def test_a_journal_goes_on_with_the_same_reward_only(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 4))
+    y = X[:, 1] + rng.normal(size=50)
+
+    def fit(limit, n_plays):
+        made = ThompsonSelector(
+            KINDS[kind](limit), n_plays=n_plays, random_state=1, journal=tmp_path / "journal"
+        )
+        return made.fit(X, y)
+
+    fit(0.5, 5)
+    assert fit(0.5, 8).n_plays_ == 8
+    with pytest.raises(JournalError, match="another data set or other settings"):
+        fit(0.9, 10)
+
+
+def test_what_cannot_be_known_is_refused_with_a_journal_only(tmp_path):
+    rng = np.random.default_rng(0)
+    X, lock = rng.normal(size=(50, 4)), threading.Lock()
+
+    def pay(X, y, rng):
+        with lock:
+            return np.ones(X.shape[1])
+
+    with pytest.raises(UnknowableError, match="lock"):
+        describe(pay)
+    ThompsonSelector(pay, n_plays=3, random_state=1).fit(X, X[:, 0])
+    with pytest.raises(JournalError, match=r"the reward holds a _thread\.lock.*leave the journal"):
+        ThompsonSelector(pay, n_plays=3, journal=tmp_path / "j").fit(X, X[:, 0])
+    assert not (tmp_path / "j").exists()
+
+
+class Counter:
+    """Pays the same whatever it has counted, and says so."""
+
+    def __init__(self, lock=None):
+        self.n, self.lock = 0, lock
+
+    def __call__(self, X, y, rng):
+        self.n += 1
+        return np.ones(X.shape[1])
+
+    def __dask_tokenize__(self):
+        return "ones"
+
+
+def test_an_object_may_say_what_it_is(tmp_path):
+    X = np.random.default_rng(0).normal(size=(50, 4))
+    assert describe(Counter()) == describe(Counter(threading.Lock()))
+    made = ThompsonSelector(Counter(), n_plays=3, warm_start=True).fit(X, X[:, 0])
+    assert made.set_params(n_plays=5).fit(X, X[:, 0]).n_plays_ == 5
+
+
+def test_values_that_refer_to_themselves():
+    ring = [1]
+    ring.append(ring)
+    assert describe(ring) == describe(ring)
+
+    def countdown(n):
+        return n and countdown(n - 1)
+
+    assert describe(countdown) == describe(countdown)
+
+
+@pytest.mark.parametrize("kind", ["object", "slots", "reward", "local class"])
+def test_use_changes_nothing(kind):
+    """Python notes things down in classes, when an object is copied for the first time."""
+    made = KINDS[kind](0.5)
+    before = describe(made)
+    copy.deepcopy(made)
+    cloudpickle.dumps(made)
+    repr(made), hash(made)
+    assert describe(made) == before
+
+
+SCRIPT = """
+import numpy as np
+from functools import partial
+from tvselect.selectors.describing import describe
+GLOBAL = {"b", "a", "c"}
+class Payer:
+    def __init__(self): self.names = {"x", "y", "z"}
+    def __call__(self, X, y, rng): return len(GLOBAL | self.names), np.sum(X)
+def made(k): return lambda X, y, rng: (k, Payer(), partial(int, base=k))
+print(describe([made(3), Payer()]))
+"""
+
+
+def test_it_is_the_same_in_every_process():
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert len(texts) == 1
+    assert "0x" not in texts.pop()
+
+
+def test_code_of_ones_own_counts(tmp_path, monkeypatch):
+    """A helper module that is edited is another one; an installed package goes by its name."""
+    monkeypatch.syspath_prepend(tmp_path)
+    texts = set()
+    for factor in (1, 2):
+        (tmp_path / "helper_of_mine.py").write_text(f"def scale(x):\n    return {factor} * x\n")
+        sys.modules.pop("helper_of_mine", None)
+        import helper_of_mine
+
+        names = {"helper": helper_of_mine, "np": np}
+        exec("def pay(X, y, rng):\n    return helper.scale(np.ones(3))", names)
+        names["pay"].__module__ = "__main__"
+        texts.add(describe(names["pay"]))
+    assert len(texts) == 2
+    assert describe(np) == "numpy"

@@ -1,0 +1,89 @@
+"""Addresses of tables: no secret is shown or kept, no wait is without end."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+import pytest
+
+from tvselect.inputs.errors import SourceError
+from tvselect.sources import addresses, open_files
+from tvselect.sources.addresses import may_come_from_a_file, open_remote, without_secrets
+
+SECRET = "s3cr3t"
+
+
+@pytest.mark.parametrize(
+    ("address", "seen"),
+    [
+        ("s3://KEY:s3cr3t@bucket/t.csv", "s3://***@bucket/t.csv"),
+        ("s3://KEY:s3cr3t%2Fx@bucket", "s3://***@bucket"),
+        ("s3://KEY:s3cr3t/x@bucket/t.csv", "s3://***@bucket/t.csv"),
+        ("s3://KEY:s3cr3t?x@bucket/t.csv", "s3://***@bucket/t.csv"),
+        ("s3://KEY:1234/s3cr3t@bucket/t.csv", "s3://***@bucket/t.csv"),
+        ("s3://KEY:s3cr3t", "s3://***"),
+        ("gs://bucket/t.csv?s3cr3t&region=eu#s3cr3t", "gs://bucket/t.csv?***&region=eu#***"),
+        ("abfs://box@s3cr3t.dfs.core/t.csv?sig=s3cr3t", "abfs://***@s3cr3t.dfs.core/t.csv?sig=***"),
+        ("gs://bucket/t.csv?access_token=s3cr3t&region=eu", None),
+        ("tcp://me:s3cr3t@head-node:8786", "tcp://***@head-node:8786"),
+        ("tcp://head-node:8786", "tcp://head-node:8786"),
+        ("s3://bucket/a@b&c/t.csv?region=eu-1", "s3://bucket/a@b&c/t.csv?region=eu-1"),
+        ("/data/a@b.csv", "/data/a@b.csv"),
+    ],
+)
+def test_secrets_are_taken_out(address, seen):
+    found = without_secrets(f"tvs select '{address}' --target y")
+    if seen is None:
+        assert SECRET not in found + without_secrets(address)
+    else:
+        assert found == f"tvs select '{seen}' --target y"
+        assert without_secrets(address) == seen
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "s3://bucket/t.csv?endpoint_override=evil.example",
+        "s3://bucket/t.csv?region=eu&scheme=http",
+        "s3://KEY:SECRET@bucket/t.csv",
+        "s3://***@bucket/t.csv",
+        "s3://bucket:80/t.csv",
+        "hdfs://evil.example/t.csv",
+        "abfs://evil.example/t.csv",
+        "http://evil.example/t.csv",
+        "s3://[::1/t.csv",
+    ],
+)
+def test_hosts_and_keys_do_not_come_from_files(address):
+    assert not may_come_from_a_file(address)
+
+
+@pytest.mark.parametrize("address", ["s3://b/t.csv?region=eu", "gs://b/t.csv", "C:/t.csv", "t.csv"])
+def test_buckets_and_paths_may(address):
+    assert may_come_from_a_file(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["s3://KEY:s3cr3t/x@bucket/t.csv", "s3://KEY:s3cr3t@/t.csv", "s3://s3cr3t@bucket/t.csv",
+     "s3://KEY:s3cr3t@bucket/t.csv?colour=red", "s3cr3t://KEY:s3cr3t@bucket/t.csv"],
+)  # fmt: skip
+def test_an_address_that_is_none_is_not_repeated_in_full(address):
+    with pytest.raises(SourceError) as error:
+        open_remote(address)
+    assert SECRET not in str(error.value).replace("s3cr3t://", "")
+
+
+def test_a_host_that_never_answers_is_given_up(monkeypatch):
+    monkeypatch.setattr(addresses, "REQUEST_SECONDS", 1.0)
+    monkeypatch.setattr(addresses, "ATTEMPTS", 1)
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen()
+        host = f"127.0.0.1:{mute.getsockname()[1]}"
+        started = time.monotonic()
+        with pytest.raises(SourceError, match="cannot be reached") as error:
+            open_files(f"s3://KEY:{SECRET}@bucket/t.csv?scheme=http&endpoint_override={host}")
+    assert time.monotonic() - started < 30
+    assert SECRET not in str(error.value)
