@@ -43,7 +43,7 @@ class TestSelect:
         assert {line.split(",")[2] for line in lines[1:]} == {"0.05"}  # (1 + 0) / (10 * 2)
         assert len((here / "tvs-t-1" / "variables.csv").read_text().splitlines()) == 6
         kept = json.loads((here / "tvs-t-1" / "run.json").read_text())
-        assert (kept["schema"], kept["settings"]["max_fdr"]) == (2, 0.1)
+        assert (kept["schema"], kept["settings"]["max_fdr"]) == (3, 0.1)
         assert kept["command"].startswith("tvs select ")
         assert kept["plan"]["columns"] == ["a", "b", "n1", "n2", "n3"]
         assert "What explains y?" in (here / "tvs-t-1" / "report.html").read_text()
@@ -67,8 +67,8 @@ class TestSelect:
         (here / "mine").mkdir()
         assert answer("select", table, "-t", "y", *QUICK, "--out", "mine")["run"] == "mine"
 
-    def test_piped_is_quiet(self, tvs, table):
-        code, out, err = tvs("select", table, "-t", "y", *QUICK)
+    def test_piped_and_quiet(self, tvs, table):
+        code, out, err = tvs("select", table, "-t", "y", *QUICK, "--quiet")
         assert (code, err) == (0, "")
         assert out.splitlines()[0] == "variable\tq_value\tpi\tlow\thigh"
         assert sorted(line.split("\t")[0] for line in out.splitlines()[1:]) == ["a", "b"]
@@ -304,8 +304,8 @@ class TestResume:
             (None, "run.json does not exist"),
             ("{", "no JSON or was cut off"),
             ("[]", "not written by this version of tvs"),
-            ('{"schema": 2}', "not written by this version of tvs (at 'version')"),
-            ('{"schema": 99}', "has schema 99, this tvs reads 2"),
+            ('{"schema": 3}', "not written by this version of tvs (at 'version')"),
+            ('{"schema": 99}', "has schema 99, this tvs reads 3"),
         ],
     )
     def test_no_run(self, command, content, expected, failure, here):

@@ -14,7 +14,7 @@ from tvselect.records import RecordError, parse_json, read_record, to_json
 from tvselect.runs.errors import RunError
 from tvselect.runs.plan import Plan, Settings
 
-SCHEMA = 2
+SCHEMA = 3
 INSTALL = "pip install 'tvselect[cli]'"
 State = Literal["running", "done", "interrupted", "failed"]
 
@@ -142,7 +142,7 @@ def new_folder(out: str | Path | None, table: str) -> RunFolder:
             path = Path(out).expanduser()
             path.mkdir(parents=True, exist_ok=path.is_dir() and not any(path.iterdir()))
             return RunFolder(path)
-        stem = Path(table.rstrip("/")).name.split(".")[0].strip("*?[] ") or "table"
+        stem = Path(table.rstrip("/")).name.split(".")[0].strip("*?[] -") or "table"
         number = 1
         while True:
             try:

@@ -20,7 +20,7 @@ from tvselect.files import write_text
 from tvselect.runs.data import open_planned, open_stream, prepare, sample
 from tvselect.runs.errors import RunError
 from tvselect.runs.folder import INSTALL, SCHEMA, RunFolder, RunRecord, State
-from tvselect.runs.plan import Plan, Settings, describe_plan, make_reward
+from tvselect.runs.plan import Plan, Settings, describe_plan, doubts_of, make_reward
 from tvselect.runs.results import VariableResult, pairs_to_csv, read_off, to_csv
 from tvselect.selectors.history import History
 from tvselect.selectors.interactions import Interaction
@@ -212,7 +212,7 @@ def _write_report(run: RunRecord, folder: RunFolder, selector: Any, X: Any, y: A
         title=f"What explains {run.plan.target}?",
         target=run.plan.target,
         about=report.About(run.plan.table, run.command, str(folder.path), {"Settings": settings}),
-        notes=[*describe_plan(run.plan), *run.warnings],
+        notes=[*describe_plan(run.plan), *doubts_of(run.plan), *run.warnings],
         random_state=run.settings.seed,
     )
     write_text(folder.findings, findings.to_json())

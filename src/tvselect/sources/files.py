@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from glob import glob, has_magic
 from hashlib import sha256
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Any
+from typing import Any, final
 
 from tvselect.inputs.arrow import arrow_errors, load
 from tvselect.inputs.errors import SourceError
+from tvselect.sources.zipped import ZipMember
 
 ENDS = 64 * 1024
+PACKED = (".gz", ".bz2", ".zst", ".zip")
+STANDARD_INPUT = "-"
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
@@ -23,6 +28,7 @@ class DataFile:
 
     path: str
     filesystem: Any
+    root: str = ""  #: The folder that was named, if it was found in one
 
     @property
     def size(self) -> int:
@@ -32,7 +38,7 @@ class DataFile:
     @property
     def is_packed(self) -> bool:
         """Whether it is compressed, by its extension."""
-        return self.path.lower().endswith(".gz")
+        return self.path.lower().endswith(PACKED)
 
     @property
     def is_local(self) -> bool:
@@ -47,7 +53,36 @@ class DataFile:
 
     def open_stream(self) -> Any:
         """The file from its start, decompressed if its extension says so."""
+        if self.path.lower().endswith(".zip"):
+            archive: Any = self.path if self.is_local else io.BytesIO(self.open().read())
+            return load("pyarrow").PythonFile(ZipMember(archive, self.path), mode="r")
         return self.filesystem.open_input_stream(self.path, compression="detect")
+
+
+@final
+@dataclass(frozen=True)
+class StandardInput(DataFile):
+    """What came through standard input, all of it in memory."""
+
+    data: bytes = b""
+
+    @property
+    def size(self) -> int:
+        """Bytes that came."""
+        return len(self.data)
+
+    @property
+    def is_local(self) -> bool:
+        """There is no file to be opened by others."""
+        return False
+
+    def open(self, *, mapped: bool = False) -> Any:
+        """The bytes, for reading anywhere in them."""
+        return load("pyarrow").BufferReader(self.data)
+
+    def open_stream(self) -> Any:
+        """The bytes from their start."""
+        return self.open()
 
 
 def find_files(paths: Paths, suffixes: tuple[str, ...]) -> list[DataFile]:
@@ -55,7 +90,7 @@ def find_files(paths: Paths, suffixes: tuple[str, ...]) -> list[DataFile]:
 
     Parameters
     ----------
-    paths : path, folder, glob or URL, or a list of these
+    paths : path, folder, glob or URL, or a list of these; or "-" for standard input
     suffixes : tuple of str
         Which files of a folder are meant, subfolders included.
 
@@ -66,6 +101,8 @@ def find_files(paths: Paths, suffixes: tuple[str, ...]) -> list[DataFile]:
     SourceError
         For a folder without such files and an empty list.
     """
+    if paths == STANDARD_INPUT:
+        return [_read_standard_input()]
     items = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not items:
         raise SourceError("the list of files is empty")
@@ -74,6 +111,8 @@ def find_files(paths: Paths, suffixes: tuple[str, ...]) -> list[DataFile]:
 
 def shown(paths: Paths) -> str:
     """Paths in an error message."""
+    if paths == STANDARD_INPUT:
+        return "standard input"
     if isinstance(paths, str | os.PathLike):
         return os.fspath(paths)
     first = os.fspath(next(iter(paths), ""))
@@ -94,6 +133,12 @@ def hash_files(files: Iterable[DataFile], start: str) -> str:
             stream.seek(max(0, size - ENDS))
             total.update(stream.read(ENDS))
     return total.hexdigest()
+
+
+def _read_standard_input() -> StandardInput:
+    if sys.stdin is None or sys.stdin.isatty():
+        raise SourceError("nothing comes through standard input; pipe a table into it")
+    return StandardInput("standard input", None, data=sys.stdin.buffer.read())
 
 
 def _expand(item: str, suffixes: tuple[str, ...]) -> list[DataFile]:
@@ -118,7 +163,13 @@ def _expand(item: str, suffixes: tuple[str, ...]) -> list[DataFile]:
         if not found:
             raise FileNotFoundError(f"no file matches {item!r}; look at the path")
     local = load("pyarrow.fs").LocalFileSystem()
-    return [DataFile(_readable(file), local) for file in found]
+    root = "" if found == [path] else str(_fixed_part(path).absolute())
+    return [DataFile(_readable(file), local, root) for file in found]
+
+
+def _fixed_part(path: Path) -> Path:
+    """A folder, or the one in which a glob begins to search."""
+    return next(part for part in (path, *path.parents) if not has_magic(str(part)))
 
 
 def _remote(url: str, suffixes: tuple[str, ...]) -> list[DataFile]:
@@ -139,7 +190,7 @@ def _remote(url: str, suffixes: tuple[str, ...]) -> list[DataFile]:
     )
     if not files:
         raise _empty_folder(url, suffixes)
-    return [DataFile(file, filesystem) for file in files]
+    return [DataFile(file, filesystem, path) for file in files]
 
 
 def _is_meant(file: PurePath, suffixes: tuple[str, ...]) -> bool:
