@@ -68,8 +68,9 @@ def transform(options: Options, terminal: Terminal) -> int:
     )
     if terminal.is_json:
         terminal.print_json({"out": out, "n_rows": n_rows, "columns": columns})
-    elif terminal.is_pretty:
-        print(f"Written: {out}, {n_rows:,} rows, columns {', '.join(columns)}")
+    else:
+        written = f"Written: {out}, {n_rows:,} rows, columns {', '.join(columns)}"
+        print(written) if terminal.is_pretty else terminal.say(written)
     return 0
 
 
