@@ -10,7 +10,8 @@ from fuzz.targets.base import Target
 from fuzz.targets.journals import sound_journal
 from fuzz.targets.tables import CSV_TOKENS, csv_seeds
 from tvselect.bandit.stopping import StopReason
-from tvselect.inputs.facts import LeftOut, OutcomeProfile, ReadingMode, TableFacts
+from tvselect.inputs.facts import FileFacts, LeftOut, OutcomeProfile, ReadingMode, TableFacts
+from tvselect.inputs.written import Writing
 from tvselect.records import to_json
 from tvselect.report.control import Best, Control, JointClaim
 from tvselect.report.findings import (
@@ -59,10 +60,14 @@ def sound_run() -> RunRecord:
         where="table.csv", n_columns=4, mode=ReadingMode(False, "small", 12, True),
         outcome=OutcomeProfile("y", "probit", False, False, 12, 0, 2, ("0", "1")),
         left_out={"id": LeftOut("identifier"), "one": LeftOut("constant", "1")}, dates=(),
-        numbers={"n": "?"}, infinite={"x": 1}, missing=("x",), copies=(("n", "x"),),
+        numbers={"n": "?"},
+        written={"n": Writing(".", "$1,234", 1234.0, "column")}, mixed={"b": ("$", "€")},
+        files=FileFacts("UTF-8", ",", (), False, False),
+        infinite={"x": 1}, missing=("x",), copies=(("n", "x"),),
     )  # fmt: skip
     plan = Plan(
-        table="table.csv", delimiter=",", decimal=".", columns=COLUMNS, always=("n",),
+        table="table.csv", delimiter=",", decimal=".", sheet=None, transpose=False,
+        columns=COLUMNS, always=("n",),
         groups={"words": ("text",)}, facts=facts,
     )  # fmt: skip
     return RunRecord(

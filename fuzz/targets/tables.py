@@ -1,4 +1,4 @@
-"""Tables: CSV, Parquet and Feather, as sources and as the command line reads them.
+"""Tables: text, CSV, Parquet and Feather, as sources and as the command line reads them.
 
 The first byte of a case says how the rest is read.
 """
@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import gzip
 import io
+import warnings
+import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -82,10 +85,11 @@ def put_csv(data: bytes, folder: Path) -> tuple[Path, int]:
 def read_csv(data: bytes, folder: Path) -> None:
     """As a source, with found and with given marks."""
     path, mode = put_csv(data, folder)
-    if mode == 5:
-        read_all(open_source(path, "y", delimiter=";", decimal=","))
-    else:
-        read_all(open_source(path, "y"))
+    marks: dict[str, Any] = dict(delimiter=";", decimal=",") if mode == 5 else {}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*no UTF-8 text.*", UserWarning)
+        source = open_source(path, "y", **marks)
+    read_all(source)
 
 
 def look_at(path: Path, stream: bool | None) -> None:
@@ -102,6 +106,32 @@ def look_at_csv(data: bytes, folder: Path) -> None:
     """In memory, or as a stream for one mode in two."""
     path, mode = put_csv(data, folder)
     look_at(path, bool(mode % 2) if len(data) % 3 else None)
+
+
+def text_seeds() -> list[bytes]:
+    """Blanks between cells, numbers with signs, genes in rows, archives."""
+    rows = [f"{i} {i / 7:.4f} {'abc'[i % 3]} ${i * 1000:,} {i % 2}" for i in range(12)]
+    blanks = ("n x text price y\n" + "\n".join(rows) + "\n").encode()
+    turned = b'gene,s1,s2,s3\ny,1,2,3\na,"1,5",2,x\nb,,NA,3\n'
+    archives = []
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        with zipfile.ZipFile(sink := io.BytesIO(), "w", method) as archive:
+            archive.writestr(zipfile.ZipInfo("t.csv"), csv_seeds()[0][1:])
+        archives.append(b"\1" + sink.getvalue())
+    wide = blanks.decode().encode("utf-16")
+    return [b"\0" + blanks, b"\0" + wide, *archives, b"\2" + turned]
+
+
+def look_at_text(data: bytes, folder: Path) -> None:
+    """As text, unpacked from an archive, or transposed."""
+    mode = data[0] % 3 if data else 0
+    path = folder / ("t.txt", "t.zip", "t.csv")[mode]
+    path.write_bytes(data[1:])
+    if mode < 2:
+        look_at(path, bool(len(data) % 2))
+    else:
+        plan, _, table = inspect_table(str(path), TableOptions(target="y", transpose=True))
+        prepare(plan, table)
 
 
 def tables() -> list[pa.Table]:
@@ -202,6 +232,8 @@ TARGETS = (
            tokens=CSV_TOKENS, changes=TABLE, share=500),
     Target("csv-look", "CSV as `tvs select` looks at it", csv_seeds, look_at_csv,
            tokens=CSV_TOKENS, changes=TABLE, share=300),
+    Target("text-look", "text, archives and transposed tables", text_seeds, look_at_text,
+           tokens=CSV_TOKENS, changes=TABLE, share=100),
     Target("parquet", "Parquet as a stream", parquet_seeds, read_parquet,
            tokens=ARROW_TOKENS, share=1000),
     Target("parquet-look", "Parquet as `tvs select` looks at it", parquet_seeds, look_at_parquet,

@@ -11,7 +11,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 Record = TypeVar("Record")
 NAMES = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
@@ -78,7 +78,7 @@ def _read(kind: Any, value: Any, where: str) -> Any:
         if not isinstance(value, dict):
             raise _wrong(where, value, "an object")
         return {key: _read(inner[1], item, _join(where, key)) for key, item in value.items()}
-    if origin is UnionType:
+    if origin in (Union, UnionType):
         plain = next(part for part in inner if part is not NoneType)
         return None if value is None else _read(plain, value, where)
     if origin is Literal or issubclass(kind, Enum):

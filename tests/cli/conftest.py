@@ -41,7 +41,7 @@ def answer(tvs):
     """Run a command with --json that must succeed; returns what it prints."""
 
     def run(*arguments):
-        code, out, err = tvs(*arguments, "--json")
+        code, out, err = tvs(*arguments, "--json", "--quiet")
         assert (code, err) == (0, "")
         return json.loads(out)
 
@@ -54,7 +54,7 @@ def failure(tvs, here):
 
     def run(*arguments):
         before = sorted(here.rglob("*"))
-        code, out, err = tvs(*arguments)
+        code, out, err = tvs(*arguments, "--quiet")
         assert (code, out) == (1, "")
         assert err.startswith("tvs: error: ")
         assert err.count("\n") == 1

@@ -249,21 +249,14 @@ def test_a_header_alone(failure, here):
 def test_no_header(failure, here):
     text = write(here / "t.csv").read_text().split("\n", 1)[1]
     (here / "t.csv").write_text(text)
-    assert "is its first line one of names?" in failure("select", "t.csv", "-t", "y")
+    line = failure("select", "t.csv", "-t", "y")
+    assert "the first line of t.csv holds numbers ('" in line
+    assert "write a line of names above it" in line
 
 
 def test_a_binary_file(failure, here):
     (here / "t.csv").write_bytes(bytes(range(256)) * 100)
-    assert "t.csv is no UTF-8 text" in failure("select", "t.csv", "-t", "y")
-
-
-@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
-def test_other_encodings(encoding, failure, here):
-    rows = "".join(f"{i % 7};Köln;{i % 5}\n" for i in range(60))
-    (here / "t.csv").write_bytes(f"größe;ort;y\n{rows}".encode(encoding))
-    assert "t.csv is no UTF-8 text; save it as CSV in UTF-8" in failure(
-        "select", "t.csv", "-t", "y"
-    )
+    assert "t.csv is no text; save it as CSV in UTF-8" in failure("select", "t.csv", "-t", "y")
 
 
 def test_a_picture_named_parquet(failure, here):
@@ -281,9 +274,9 @@ def test_columns_of_the_same_name(failure, here):
     assert "2 columns named 'a'; rename them" in failure("select", "t.csv", "-t", "y")
 
 
-def test_a_spreadsheet(failure, here):
-    (here / "t.xlsx").write_bytes(b"PK")
-    assert "'.xlsx' cannot be read; save it as .csv" in failure("select", "t.xlsx", "-t", "y")
+def test_a_document(failure, here):
+    (here / "t.docx").write_bytes(b"PK")
+    assert "'.docx' cannot be read; save it as .csv" in failure("select", "t.docx", "-t", "y")
 
 
 def test_no_such_file(failure):

@@ -67,8 +67,8 @@ class TestSelect:
         (here / "mine").mkdir()
         assert answer("select", table, "-t", "y", *QUICK, "--out", "mine")["run"] == "mine"
 
-    def test_piped_is_quiet(self, tvs, table):
-        code, out, err = tvs("select", table, "-t", "y", *QUICK)
+    def test_piped_and_quiet(self, tvs, table):
+        code, out, err = tvs("select", table, "-t", "y", *QUICK, "--quiet")
         assert (code, err) == (0, "")
         assert out.splitlines()[0] == "variable\tq_value\tpi\tlow\thigh"
         assert sorted(line.split("\t")[0] for line in out.splitlines()[1:]) == ["a", "b"]

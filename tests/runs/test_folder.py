@@ -13,7 +13,8 @@ from tvselect.bandit.journal import SqliteJournal
 from tvselect.bandit.stopping import StopReason
 from tvselect.cli import main
 from tvselect.files import write_text
-from tvselect.inputs.facts import LeftOut, OutcomeProfile, ReadingMode, TableFacts
+from tvselect.inputs.facts import FileFacts, LeftOut, OutcomeProfile, ReadingMode, TableFacts
+from tvselect.inputs.written import Writing
 from tvselect.records import to_json
 from tvselect.report import Findings, render
 from tvselect.runs.errors import RunError
@@ -26,10 +27,13 @@ def make_run():
         where="t.csv", n_columns=3, mode=ReadingMode(False, "small", 10),
         outcome=OutcomeProfile("y", "gaussian", False, False, 10, 0, 10, ()),
         left_out={"id": LeftOut("identifier")}, dates=("b",), numbers={"a": "?"},
+        written={"a": Writing(".", "$1,234", 1234.0, "column")}, mixed={"b": ("$", "€")},
+        files=FileFacts("UTF-8", ",", (), False, False),
         infinite={"a": 2}, missing=("a", "b"), copies=(("a", "b"),),
     )  # fmt: skip
     plan = Plan(
-        table="/data/t.csv", delimiter=",", decimal=".", columns=("a", "b"), always=(),
+        table="/data/t.csv", delimiter=",", decimal=".", sheet=None, transpose=False,
+        columns=("a", "b"), always=(),
         groups={"g": ("a", "b")}, facts=facts,
     )  # fmt: skip
     return RunRecord(

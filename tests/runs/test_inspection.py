@@ -35,6 +35,8 @@ NUMBERS = np.random.default_rng(0).normal(size=50)
         ("x", [np.inf, None] * 25, "no value in any row"),
         ("x", range(50), "numbers the rows from 0 to 49"),
         ("x", range(50, 0, -1), "numbers the rows from 1 to 50"),
+        ("rank", np.random.default_rng(0).permutation(50) + 1, ""),
+        ("row_id", np.random.default_rng(0).permutation(50) + 1, "an identifier by its name"),
         ("year", range(1950, 2000), ""),
         ("x", [float(i) for i in range(50)], ""),
         ("x", range(5), ""),

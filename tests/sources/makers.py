@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -76,9 +77,16 @@ def parquet_folder(folder: Path) -> Path:
 def csv_file(folder: Path, suffix: str = ".csv") -> Path:
     path = folder / f"table{suffix}"
     marks = pa.csv.WriteOptions(delimiter="\t" if ".tsv" in suffix else ",")
-    kind = "gzip" if suffix.endswith("gz") else None
+    kind = {"gz": "gzip", "bz2": "bz2", "zst": "zstd"}.get(suffix.split(".")[-1])
     with pa.output_stream(path, compression=kind) as stream:
         pa.csv.write_csv(make_table(), stream, marks)
+    return path
+
+
+def zip_file(folder: Path) -> Path:
+    path = folder / "table.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(csv_file(folder), "table.csv")
     return path
 
 
@@ -141,6 +149,9 @@ MAKERS: dict[str, Maker] = {
     "parquet url": lambda folder: open_source(parquet_file(folder).as_uri(), "y"),
     "csv": lambda folder: open_source(csv_file(folder), "y"),
     "csv.gz": lambda folder: open_source(csv_file(folder, ".csv.gz"), "y"),
+    "csv.bz2": lambda folder: open_source(csv_file(folder, ".csv.bz2"), "y"),
+    "csv as txt.zst": lambda folder: open_source(csv_file(folder, ".txt.zst"), "y"),
+    "csv.zip": lambda folder: open_source(zip_file(folder), "y"),
     "tsv": lambda folder: open_source(csv_file(folder, ".tsv"), "y"),
     "feather": lambda folder: open_source(feather_file(folder), "y"),
     "pairs": lambda folder: open_source(pairs()),

@@ -150,11 +150,11 @@ class TestPaths:
                 open_source(folder, "y")
 
     def test_unknown_extension(self, tmp_path):
-        (tmp_path / "table.xlsx").touch()
-        with pytest.raises(SourceError, match=r"'\.xlsx' cannot be read"):
-            open_source(tmp_path / "table.xlsx", "y")
-        with pytest.raises(SourceError, match="format must be one of Parquet, CSV, Feather"):
-            open_source(tmp_path / "table.xlsx", "y", format="Excel")
+        (tmp_path / "table.docx").touch()
+        with pytest.raises(SourceError, match=r"'\.docx' cannot be read"):
+            open_source(tmp_path / "table.docx", "y")
+        with pytest.raises(SourceError, match="format must be one of Parquet, CSV, Feather, Excel"):
+            open_source(tmp_path / "table.docx", "y", format="Word")
         with pytest.raises(SourceError, match="are for files"):
             open_source(make_table(), "y", delimiter=";")
 
@@ -248,25 +248,25 @@ class TestCsv:
         with pytest.raises(SourceError, match=r"bad.csv"):
             open_source(self.write(tmp_path, text), "y")
 
-    @pytest.mark.parametrize("content", [b"PAR1\0\0\1\2", "a,y\n1,2\n".encode("utf-16")])
+    @pytest.mark.parametrize("content", [b"PAR1\0\0\1\2", bytes(range(256))])
     def test_no_text(self, content, tmp_path):
-        with pytest.raises(SourceError, match=r"bad.csv is no UTF-8 text"):
+        with pytest.raises(SourceError, match=r"bad.csv is no text"):
             open_source(self.write(tmp_path, content), "y")
 
-    def test_another_encoding(self, tmp_path):
-        path = self.write(tmp_path, "name,y\nJosé,1\n".encode("latin-1"))
+    def test_a_damaged_letter(self, tmp_path):
+        path = self.write(tmp_path, "name,y\nJosé,1\nJos\xe9,2\n".encode() + b"Jos\xe9,1\n")
         with pytest.raises(SourceError, match=r"column 'name' of .* holds text that is not UTF-8"):
             open_source(path, "y")
 
     def test_a_value_that_does_not_fit(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.csv.BLOCK", 1000)
+        monkeypatch.setattr("tvselect.sources.dialect.BLOCK", 1000)
         path = self.write(tmp_path, "t,a,b,y\n" + "u,5,1,2\n" * 500 + "u,1,oops,3\n")
         source = open_source(path, "y", columns=["b", "t"])
         with pytest.raises(SourceError, match=r"column 'b' of .*bad.csv: Row #502.*'oops'"):
             read_all(source)
 
     def test_a_line_of_another_length(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.csv.BLOCK", 1000)
+        monkeypatch.setattr("tvselect.sources.dialect.BLOCK", 1000)
         source = open_source(self.write(tmp_path, "a,y\n" + "1,2\n" * 500 + "3\n"), "y")
         with pytest.raises(SourceError, match=r"bad.csv cannot be read as CSV.*Row #502"):
             read_all(source)
@@ -280,8 +280,8 @@ class TestCsv:
             open_source([tmp_path / "2.csv", tmp_path / "1.csv"], "y")
 
     def test_gzip_that_is_none_or_cut(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.csv.BLOCK", 10_000)
-        monkeypatch.setattr("tvselect.sources.csv.HEAD", 1000)
+        monkeypatch.setattr("tvselect.sources.dialect.BLOCK", 10_000)
+        monkeypatch.setattr("tvselect.sources.texts.HEAD", 1000)
         with pytest.raises(SourceError, match=r"no.csv.gz cannot be read"):
             open_source(self.write(tmp_path, "a,y\n1,2\n", "no.csv.gz"), "y")
         rows = np.random.default_rng(0).normal(size=(20_000, 2))

@@ -189,6 +189,21 @@ def test_partition_columns(tmp_path):
     assert batch.labels(5).tolist() == ["p"] * 3 + ["q"] * 3
 
 
+def test_keys_of_folders(tmp_path):
+    for number, value in enumerate(("a%20b", "__HIVE_DEFAULT_PARTITION__")):
+        inside = tmp_path / "t" / f"year={2020 + number}" / f"kind={value}"
+        inside.mkdir(parents=True)
+        pq.write_table(make_table(4), inside / "part.parquet")
+    for data in (tmp_path / "t", (tmp_path / "t").as_uri(), f"{tmp_path}/t/*/*/*.parquet"):
+        source = open_source(data, "y")
+        assert source.names == ("a", "b", "n", "f", "t", "year", "kind")
+        (batch,) = source.batches(10, 0, rng())
+        assert batch.numbers(np.array([5])).ravel().tolist() == [2020] * 4 + [2021] * 4
+        assert batch.labels(6).tolist() == ["a b"] * 4 + [None] * 4
+    part = open_source(tmp_path / "t" / "year=2020" / "kind=a%20b" / "part.parquet", "y")
+    assert part.names == ("a", "b", "n", "f", "t")
+
+
 def test_feather_reads_no_more_than_is_asked_for(tmp_path):
     path = tmp_path / "wide.feather"
     X = rng().normal(size=(N_COLUMNS, N_ROWS))
@@ -250,7 +265,7 @@ class TestCsv:
         assert batch.numbers(np.array([0, 1])).tolist() == [[1.0, 2.0]]
 
     def test_long_lines(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.csv.BLOCK", 1000)
+        monkeypatch.setattr("tvselect.sources.dialect.BLOCK", 1000)
         text = ",".join([*(f"v{j}" for j in range(500)), "y"]) + "\n"
         _, batch = self.read(tmp_path, text + ",".join(["0.12345678"] * 501) + "\n")
         assert batch.numbers(np.arange(500)).shape == (1, 500)
@@ -286,7 +301,7 @@ class TestCsv:
         assert source.names == ("a",)
 
     def test_whole_numbers_may_go_on_as_fractions(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.csv.BLOCK", 1000)
+        monkeypatch.setattr("tvselect.sources.dialect.BLOCK", 1000)
         _, batch = self.read(tmp_path, "a,y\n" + "1,2\n" * 1000 + "0.5,2\n")
         assert batch.numbers(np.array([0]))[-1] == 0.5
 
@@ -309,8 +324,25 @@ class TestCsv:
         (batch,) = source.batches(10, 0, rng())
         assert batch.numbers(np.array([0, 1])).tolist() == [[1, 2], [1, 2.5]]
 
+    @pytest.mark.parametrize("codec", ["cp1252", "utf-16"])
+    def test_other_encodings_are_told(self, codec, tmp_path):
+        (tmp_path / "t.csv").write_bytes("größe,t,y\n1,ä,2\n3,ö,4\n".encode(codec))
+        with pytest.warns(UserWarning, match=r"t.csv is no UTF-8 text; its letters are read as"):
+            source = open_source(tmp_path / "t.csv", "y")
+        (batch,) = source.batches(10, 0, rng())
+        assert (source.names, batch.labels(1).tolist()) == (("größe", "t"), ["ä", "ö"])
+
+    def test_numbers_that_may_be_read_in_two_ways(self, tmp_path):
+        rows = "51,067\t1\n12,345\t2\n"
+        with pytest.raises(SourceError, match=r"column 'a' .*or say decimal="):
+            self.read(tmp_path, f"a\ty\n{rows}", suffix=".tsv")
+        _, batch = self.read(tmp_path, f"a\ty\n{rows}", suffix=".tsv", decimal=",")
+        assert batch.numbers(np.array([0])).ravel().tolist() == [51.067, 12.345]
+        _, batch = self.read(tmp_path, f"a\ty\n{rows}0,5\t3\n", suffix=".tsv")
+        assert batch.numbers(np.array([0])).ravel().tolist() == [51.067, 12.345, 0.5]
+
     def test_rows_are_resampled_in_large_blocks(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.csv.BLOCK", 1000)
+        monkeypatch.setattr("tvselect.sources.dialect.BLOCK", 1000)
         source = open_source(csv_file(tmp_path), "y", columns=["a"])
         rows = [batch.numbers(np.array([0])).ravel() * 8 for batch in source.batches(20, 1, rng())]
         first = np.concatenate(rows[:10]).astype(int)

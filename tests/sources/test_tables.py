@@ -186,5 +186,14 @@ def test_no_more_is_read_than_a_batch_needs():
     assert taken == [0, 1, 2]
 
 
+def test_dictionaries_hold_what_their_values_are():
+    numbers = pa.array([7, 5, 7, None]).dictionary_encode()
+    table = pa.table({"n": numbers, "t": pa.array(list("abab")).dictionary_encode(), "y": numbers})
+    source = open_source(table, "y")
+    assert source.categorical.tolist() == [False, True]
+    np.testing.assert_array_equal(whole(source).numbers(np.array([0])).ravel(), [7, 5, 7, np.nan])
+    np.testing.assert_array_equal(whole(source).target(), [7, 5, 7, np.nan])
+
+
 def test_a_record_batch():
     assert open_source(make_table().to_batches()[0], "y").n_rows == 1003

@@ -30,7 +30,9 @@ OPTIONS = {
     "family": "--family gaussian",
     "batch_size": "--batch-size",
     "delimiter": "--sep",
-    "format": "save it as .csv, .tsv, .parquet, .feather or .arrow",
+    "decimal": "--decimal",
+    "sheet": "--sheet",
+    "format": "save it as .csv, .tsv, .xlsx, .parquet, .feather or .arrow",
     "stream": "say --stream",
 }
 

@@ -74,8 +74,12 @@ def transform(options: Options, terminal: Terminal) -> int:
     )
     if terminal.is_json:
         terminal.print_json({"out": out, "n_rows": n_rows, "columns": columns})
-    elif terminal.is_pretty:
-        terminal.print_lines([f"Written: {out}, {n_rows:,} rows, columns {', '.join(columns)}"])
+    else:
+        written = f"Written: {out}, {n_rows:,} rows, columns {', '.join(columns)}"
+        if terminal.is_pretty:
+            terminal.print_lines([written])
+        else:
+            terminal.say(written)
     return 0
 
 

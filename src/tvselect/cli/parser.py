@@ -22,7 +22,8 @@ SELECT_EXAMPLES = """examples:
   tvs select sales/ --target bought --stream --rounds 3
   tvs select genes.parquet --target survived --max-fdr 0.2 --decoys knockoffs
   tvs select genes.parquet --target survived --cluster tcp://head-node:8786
-  tvs select prices.csv --target price --json --quiet > result.json
+  tvs select genes.tsv --target survived --transpose
+  zcat prices.csv.gz | tvs select - --target price --json --quiet > result.json
 
 A column counts as found when it does better than decoys, artificial columns without a signal:
 so much better that on average at most one in ten that are found is false (--max-fdr 0.1).
@@ -83,7 +84,8 @@ def _add_select(commands: Any) -> None:
     )
     select.add_argument(
         "table", metavar="TABLE",
-        help="CSV or TSV (also .gz), Parquet, Arrow/Feather, or a folder of Parquet files",
+        help="CSV, TSV or .txt (also .gz, .bz2, .zst, .zip), .xlsx, Parquet, Arrow/Feather, a "
+        "folder of Parquet files, or - for standard input",
     )  # fmt: skip
     select.add_argument("-t", "--target", required=True, metavar="NAME", help="column to explain")
     columns = select.add_argument_group("columns (names and patterns such as 'gene_*')")
@@ -106,6 +108,14 @@ def _add_select(commands: Any) -> None:
         help="read it batch by batch, or all into memory; found out by its size",
     )  # fmt: skip
     table.add_argument("--sep", metavar="MARK", help="between the cells of a CSV; found out")
+    table.add_argument(
+        "--decimal", choices=(".", ","), help="before the fraction of a number; found out"
+    )
+    table.add_argument("--sheet", metavar="NAME", help="of a spreadsheet; the first")
+    table.add_argument(
+        "--transpose", action="store_true",
+        help="its rows are the columns, named by its first column, as with genes in rows",
+    )  # fmt: skip
     game = select.add_argument_group("the game")
     game.add_argument("--plays", **COUNT, help="how many plays; 500")
     game.add_argument(

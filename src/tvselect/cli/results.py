@@ -27,11 +27,17 @@ def show(result: Result, terminal: Terminal) -> int:
     run, folder = result.run, result.folder
     for warning in run.warnings:
         terminal.warn(warning)
+    before, after = _what_it_means(result)
+    if terminal.is_pretty:
+        others = [v for v in result.variables if not v.selected][:RUNNERS_UP]
+        table = variable_lines([v for v in result.variables if v.selected], others)
+        terminal.print_lines(["", *before, "", *table, "", *after])
+    else:
+        for line in filter(None, (*before, *after)):
+            terminal.say(line)
     if terminal.is_json:
         terminal.print_json(to_json(result))
-    elif terminal.is_pretty:
-        terminal.print_lines(_pretty_lines(result))
-    else:
+    elif not terminal.is_pretty:
         header = ["variable", "q_value", "pi", "low", "high"]
         selected = [_cells(v) for v in result.variables if v.selected]
         terminal.print_rows([header, *selected])
@@ -58,7 +64,8 @@ def _cells(v: VariableResult) -> list[str]:
     return [v.name, q, f"{v.pi:.6f}", f"{v.low:.6f}", f"{v.high:.6f}"]
 
 
-def _pretty_lines(result: Result) -> list[str]:
+def _what_it_means(result: Result) -> tuple[list[str], list[str]]:
+    """What is to be said before and after the variables."""
     from tvselect.plotting.labels import level
     from tvselect.report.control import (
         NOTHING,
@@ -72,23 +79,22 @@ def _pretty_lines(result: Result) -> list[str]:
 
     run, folder, history = result.run, result.folder, result.history
     selected = [v for v in result.variables if v.selected]
-    others = [v for v in result.variables if not v.selected][:RUNNERS_UP]
     batches = "batches" if run.plan.stream else "plays"
     because = why_stopped(history.stop_reason, history.asked)
     control, claims = control_of(result.fit), joint_claims(result.fit)
     n_selected = int(history.selected().sum())
     is_nothing = control.max_fdr is not None and not n_selected and not claims
-    lines = [""]
+    before: list[str] = []
     if is_nothing and run.n_plays:
         best = best_unselected(result.fit)
-        lines += [NOTHING, *describe_nothing(control, best, run.plan.n_rows), ""]
-    lines.append(
+        before += [NOTHING, *describe_nothing(control, best, run.plan.n_rows), ""]
+    before.append(
         f"{len(selected):,} of {len(result.variables):,} variables selected "
         f"for {run.plan.target!r} ({run.n_plays:,} {batches}, {run.seconds:.1f} s: {because})"
     )
     if n_selected:
-        lines.append(describe_false(n_selected, control))
-    lines += ["", *variable_lines(selected, others), ""]
+        before.append(describe_false(n_selected, control))
+    lines: list[str] = []
     if result.interactions:
         lines += [*interaction_lines(result.interactions), ""]
     if claims:
@@ -105,14 +111,14 @@ def _pretty_lines(result: Result) -> list[str]:
     lines.append(f"Report: {result.page or folder.selected}")
     if selected:
         lines.append(f"Next:   tvs transform {folder.path} TABLE -o OUT keeps these columns")
-    return lines
+    return before, lines
 
 
 def to_json(result: Result) -> dict[str, Any]:
     """The result as JSON."""
     from tvselect.report.control import control_of
     from tvselect.report.decisions import why_left_out
-    from tvselect.runs.plan import describe_plan
+    from tvselect.runs.plan import describe_plan, doubts_of
 
     run, folder, control = result.run, result.folder, control_of(result.fit)
     return {
@@ -132,7 +138,7 @@ def to_json(result: Result) -> dict[str, Any]:
         ],
         "left_out": {n: why_left_out(why) for n, why in run.plan.facts.left_out.items()},
         "decisions": describe_plan(run.plan),
-        "warnings": list(run.warnings),
+        "warnings": [*doubts_of(run.plan), *run.warnings],
         "max_fdr": control.max_fdr,
         "expected_false": control.expected_false,
         "n_decoys": control.n_decoys,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tvselect.runs.plan import Plan, Settings
 
 SEED_BITS = 32
+MARKS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "blank": " ", "space": " "}
 
 
 def select(options: Options, terminal: Terminal) -> int:
@@ -29,7 +30,7 @@ def select(options: Options, terminal: Terminal) -> int:
         inspect_table,
         refuse_what_the_reward_cannot_take,
     )
-    from tvselect.runs.plan import Settings, describe_plan, make_reward
+    from tvselect.runs.plan import Settings, describe_plan, doubts_of, make_reward
     from tvselect.sources.addresses import argument_without_secrets
 
     wants_stream = bool(options.batch_size or options.rounds)
@@ -69,6 +70,9 @@ def select(options: Options, terminal: Terminal) -> int:
                 always=tuple(options.always),
                 groups=options.groups,
                 delimiter=mark(options.sep),
+                decimal=options.decimal,
+                sheet=options.sheet,
+                transpose=options.transpose,
             ),
         )
     start = loading.result().start
@@ -87,6 +91,8 @@ def select(options: Options, terminal: Terminal) -> int:
         terminal.say(f"  {sentence}")
     if plan.facts.left_out:
         terminal.say("  (--include NAME keeps a column, --exclude NAME leaves one out)")
+    for doubt in doubts_of(plan):
+        terminal.warn(doubt)
     terminal.say(f"  {_the_game(plan, settings, options.cluster)}")
     folder = new_folder(options.out, options.table)
     result = start(
@@ -119,4 +125,4 @@ def _the_game(plan: Plan, settings: Settings, cluster: str | None) -> str:
 
 def mark(sep: str | None) -> str | None:
     """The delimiter that a word or an escaped letter stands for."""
-    return {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}.get(sep or "", sep)
+    return MARKS.get(sep or "", sep)

@@ -1,7 +1,8 @@
 """What is printed, and where: findings on stdout, everything else on stderr.
 
-On a terminal findings are a table for the eye, in a pipe lines with tabs or JSON. Decisions
-and the progress bar are for a terminal only.
+On a terminal findings are a table for the eye, in a pipe lines with tabs or JSON. Decisions and
+what is to be said about the findings go to stderr, into a log as well; the progress bar is for a
+terminal only.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Terminal:
     json : bool
         Findings as JSON.
     for_people : bool
-        Decisions and findings for the eye in a pipe, too.
+        Findings for the eye in a pipe, too.
     """
 
     def __init__(
@@ -55,15 +56,17 @@ class Terminal:
         self.is_json = json
         self.is_live = sys.stderr.isatty() and not quiet
         self.is_pretty = (sys.stdout.isatty() or for_people) and not json
-        self.speaks = self.is_live or (for_people and not quiet and not json)
-        if not self.is_live:
+        self._speaks = not quiet
+        if quiet:
             # The notice that kernels are compiled.
             logging.getLogger("tvselect").setLevel(logging.ERROR)
 
     def say(self, text: str = "") -> None:
-        """A line for someone who watches."""
-        if self.speaks:
-            print(self._wrapped(printable(text)), file=sys.stderr, flush=True)
+        """A line for someone who watches, or reads the log."""
+        if self._speaks:
+            text = printable(text)
+            shown = _wrapped(text) if self.is_live else text  # a line each for other programs
+            print(shown, file=sys.stderr, flush=True)
 
     def warn(self, text: str) -> None:
         """A line that should not be missed."""
@@ -94,9 +97,10 @@ class Terminal:
         """The findings as JSON."""
         print(json.dumps(value, indent=1, allow_nan=False))
 
-    def _wrapped(self, text: str) -> str:
-        width = max(40, shutil.get_terminal_size().columns - 1)
-        inside = "    " if text.startswith("  ") else ""
-        return textwrap.fill(
-            text, width, subsequent_indent=inside, break_long_words=False, break_on_hyphens=False
-        )
+
+def _wrapped(text: str) -> str:
+    width = max(40, shutil.get_terminal_size().columns - 1)
+    inside = "    " if text.startswith("  ") else ""
+    return textwrap.fill(
+        text, width, subsequent_indent=inside, break_long_words=False, break_on_hyphens=False
+    )

@@ -44,6 +44,8 @@ def as_matrix(table: Any) -> NDArray[np.floating[Any]]:
     """
     types = table.schema.types
     kinds = np.array([type.id for type in types])  # quicker to compare than the types
+    if (kinds == load("pyarrow").lib.Type_DICTIONARY).any():
+        return as_matrix(_decoded(table))
     if (kinds == kinds[:1]).all() and types:
         return _one_type(table, types[0])
     out = np.empty((table.num_rows, table.num_columns), order="F")
@@ -54,6 +56,13 @@ def as_matrix(table: Any) -> NDArray[np.floating[Any]]:
     return out
 
 
+def decoded(column: Any) -> Any:
+    """A column whose values stand in a dictionary, as these values."""
+    if not load("pyarrow").types.is_dictionary(column.type):
+        return column
+    return column.cast(column.type.value_type)
+
+
 def as_numbers(column: Any) -> NDArray[np.floating[Any]]:
     """A column of numbers, NaN where null."""
     return as_matrix(load("pyarrow").table([column], [""]))[:, 0]
@@ -62,8 +71,7 @@ def as_numbers(column: Any) -> NDArray[np.floating[Any]]:
 def as_text(column: Any) -> TextColumn:
     """A column of text or categories."""
     pa = load("pyarrow")
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = decoded(column)
     coded = _one_array(load("pyarrow.compute").dictionary_encode(column.cast(pa.string())))
     texts = coded.dictionary.to_pylist()
     order = sorted(range(len(texts)), key=texts.__getitem__)
@@ -77,6 +85,7 @@ def as_text(column: Any) -> TextColumn:
 def as_target(column: Any) -> NDArray[Any]:
     """Numbers, booleans or text as they are; NaN or None where null."""
     pa = load("pyarrow")
+    column = decoded(column)
     if pa.types.is_boolean(column.type):
         return np.array(column.to_pylist(), dtype=object if column.null_count else np.bool_)
     if pa.types.is_integer(column.type) and not column.null_count:
@@ -87,6 +96,7 @@ def as_target(column: Any) -> NDArray[Any]:
 def as_days(column: Any) -> NDArray[np.float64]:
     """Dates as days since 1970-01-01, times and durations as days; NaN where null."""
     pa = load("pyarrow")
+    column = decoded(column)
     kind = column.type
     if pa.types.is_date32(kind):
         return as_numbers(column.cast(pa.int32())).astype(np.float64)
@@ -115,6 +125,11 @@ def _one_type(table: Any, kind: Any) -> NDArray[np.floating[Any]]:
     values = batches[0].to_tensor(null_to_nan=True, row_major=False).to_numpy()
     keeps = values.dtype == np.float64 or pa.types.is_float32(kind)
     return values if keeps else values.astype(np.float64)
+
+
+def _decoded(table: Any) -> Any:
+    columns = [decoded(column) for column in table.columns]
+    return load("pyarrow").table(columns, names=table.column_names)
 
 
 def _one_array(column: Any) -> Any:

@@ -10,6 +10,8 @@ IN_PYTHON = {
     "family": "family='gaussian'",
     "batch_size": "batch_size=",
     "delimiter": "delimiter=",
+    "decimal": "decimal=",
+    "sheet": "sheet=",
     "format": "save it as .parquet, .csv or .feather; if only its name is wrong, say format=",
     "stream": "read it as a stream",
 }

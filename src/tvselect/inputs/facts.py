@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tvselect.inputs.outcome import Family
+from tvselect.inputs.written import Writing
 from tvselect.words import listed
 
 Reason = Literal[
@@ -19,6 +20,7 @@ Reason = Literal[
     "all different",
     "many texts",
     "other type",
+    "some files",
     "date on a stream",
     "mixed on a stream",
     "infinite on a stream",
@@ -36,11 +38,14 @@ class LeftOut:
     n_distinct: int = 0  #: Of texts
     n_rows: int = 0
     n_seen: int | None = None  #: How many of the first rows were looked at; None for all of them
+    n_files: int = 0  #: That have the column
+    n_all_files: int = 0
 
     @property
     def is_usable(self) -> bool:
         """Whether the column can be kept all the same."""
-        return self.reason not in ("no value", "other type") and "on a stream" not in self.reason
+        unusable = ("no value", "other type", "some files")
+        return self.reason not in unusable and "on a stream" not in self.reason
 
 
 @dataclass(frozen=True)
@@ -48,12 +53,23 @@ class ReadingMode:
     """Whether a table is read batch by batch, and why."""
 
     stream: bool
-    why: Literal["asked", "rows", "memory", "small"]
+    why: Literal["asked", "rows", "memory", "small", "whole"]
     n_rows: int  #: An estimate if ``is_estimate``
     is_estimate: bool = False
     most_rows: int = 0  #: That are read into memory unasked
     bytes_needed: int = 0
     bytes_free: int = 0
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """How files were read."""
+
+    encoding: str  #: How letters are written
+    delimiter: str | None  #: Between cells of a CSV
+    sheets: tuple[str, ...]  #: Of a spreadsheet: the one that is read, and others
+    is_transposed: bool  #: Whether rows of the file are columns of the table
+    numeric_names: bool  #: Whether the first line may be no names but numbers
 
 
 @dataclass(frozen=True)
@@ -77,6 +93,8 @@ class ColumnFacts:
     left_out: dict[str, LeftOut]  #: Columns that are not used
     dates: tuple[str, ...]  #: Read as days since 1970-01-01
     numbers: dict[str, str]  #: Text read as numbers, and a cell that counts as missing (or "")
+    written: dict[str, Writing]  #: How numbers with marks and signs are written
+    mixed: dict[str, tuple[str, ...]]  #: Columns of numbers in several units
     infinite: dict[str, int]  #: How many infinite values there are, which count as missing
     missing: tuple[str, ...]  #: Columns with missing values
     copies: tuple[tuple[str, ...], ...]  #: Columns that hold the same values
@@ -88,6 +106,8 @@ class ColumnFacts:
             left_out=self.left_out,
             dates=tuple(name for name in self.dates if name in chosen),
             numbers={name: cell for name, cell in self.numbers.items() if name in chosen},
+            written={name: how for name, how in self.written.items() if name in chosen},
+            mixed={name: units for name, units in self.mixed.items() if name in chosen},
             infinite={name: n for name, n in self.infinite.items() if name in chosen},
             missing=tuple(name for name in self.missing if name in chosen),
             copies=tuple(names for names in copies if len(names) > 1),
@@ -129,5 +149,6 @@ class TableFacts(ColumnFacts):
     where: str  #: The table, as the user gave it
     n_columns: int  #: Besides the target
     mode: ReadingMode
+    files: FileFacts
     outcome: OutcomeProfile
     doubts: tuple[Doubt, ...] = ()

@@ -24,9 +24,15 @@ def fields_of(names: Iterable[str], dtypes: Sequence[Any]) -> tuple[Field, ...]:
     """Columns by their narwhals or Arrow types; neighbours of one type are looked at once."""
     fields: list[Field] = []
     for dtype, alike in groupby(zip(names, dtypes, strict=True), key=itemgetter(1)):
-        kind, type = kind_of(dtype), str(dtype)
+        kind, type = kind_of(dtype), str(_without_dictionary(dtype))
         fields += [Field(name, kind, type) for name, _ in alike]
     return tuple(fields)
+
+
+def _without_dictionary(dtype: Any) -> Any:
+    """The Arrow type of the values, where these stand in a dictionary; others as they are."""
+    is_coded = str(dtype).startswith("dictionary<")
+    return dtype.value_type if is_coded else dtype
 
 
 def kind_of(dtype: Any) -> Kind:
@@ -51,8 +57,7 @@ def kind_of(dtype: Any) -> Kind:
 def _arrow_kind(type: Any) -> Kind:
     from pyarrow import types
 
-    if types.is_dictionary(type):
-        return "text" if _arrow_kind(type.value_type) in ("number", "text") else "other"
+    type = _without_dictionary(type)
     if types.is_string(type) or types.is_large_string(type) or types.is_string_view(type):
         return "text"
     if types.is_integer(type) or types.is_floating(type) or types.is_decimal(type):

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from tvselect.inputs.facts import LeftOut
 from tvselect.inputs.text import TextColumn
+from tvselect.inputs.written import SHARE_OF_NUMBERS, Writing, read_numbers
 
 FEW_ROWS = 10
 MOST_CATEGORIES = 100
-SHARE_OF_NUMBERS = 0.9
 LONG_TEXT = 25
 ID_NAME = re.compile(
     r"(?i:|id|index|idx|uuid|guid|row_?(names?|id|number|num|nr|no)|unnamed: ?\d+"
@@ -86,7 +86,9 @@ def profile_numbers(
         if not counts_rows[j] and not named:
             continue
         n_distinct = np.unique(block[j]).size
-        if counts_rows[j] and n_distinct == n_rows:
+        steps = np.diff(block[j])
+        in_order = (steps == 1.0).all() or (steps == -1.0).all()
+        if counts_rows[j] and in_order:
             low, high = float(found.low[j]), float(found.high[j])
             left_out[names[j]] = LeftOut("row numbers", low=low, high=high)
         elif named and _is_many(n_distinct, n_rows):
@@ -94,14 +96,16 @@ def profile_numbers(
     return left_out
 
 
-def profile_text(name: str, column: TextColumn) -> tuple[LeftOut | None, str | None]:
+def profile_text(
+    name: str, column: TextColumn, writing: Writing | None = None
+) -> tuple[LeftOut | None, str | None]:
     """Why a column of text is of no use; and where nearly all are numbers, a text that is none."""
     texts = column.levels
     times = np.bincount(column.codes[column.codes >= 0], minlength=len(texts))
     n = int(times.sum())
     if n == 0:
         return LeftOut("no value"), None
-    numbers = np.array([number_of(text) for text in texts])
+    numbers = read_numbers(texts, writing)
     is_number = ~np.isnan(numbers)
     if times[is_number].sum() >= SHARE_OF_NUMBERS * n:
         odd = next((text for text, good in zip(texts, is_number, strict=True) if not good), "")
@@ -124,9 +128,9 @@ def profile_days(name: str, values: NDArray[np.float64]) -> LeftOut | None:
     return profile_numbers([name], block, scan_block(block), np.zeros(1, np.bool_)).get(name)
 
 
-def text_to_numbers(column: TextColumn) -> NDArray[np.float64]:
+def text_to_numbers(column: TextColumn, writing: Writing | None = None) -> NDArray[np.float64]:
     """Text as finite numbers, NaN where it is none."""
-    numbers = np.array([*map(number_of, column.levels), np.nan])
+    numbers = np.append(read_numbers(column.levels, writing), np.nan)
     return np.where(np.isinf(numbers), np.nan, numbers)[column.codes]
 
 
@@ -138,14 +142,6 @@ def is_id(name: str) -> bool:
 def _is_many(n_distinct: int, n_rows: int) -> bool:
     """Too many values for the codes of a few kinds."""
     return n_distinct > max(2 * FEW_ROWS, n_rows // 20) or n_distinct == n_rows
-
-
-def number_of(text: str) -> float:
-    """The number that a text reads as; NaN where it is none."""
-    try:
-        return float(text.replace("_", "x"))
-    except ValueError:
-        return float("nan")
 
 
 def _short(text: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tvselect.words import listed
+from tvselect.words import MOST_NAMES, listed
 
 if TYPE_CHECKING:
-    from tvselect.inputs.facts import LeftOut, OutcomeProfile, ReadingMode, TableFacts
+    from tvselect.inputs.facts import FileFacts, LeftOut, OutcomeProfile, ReadingMode, TableFacts
 
 MOST_COPIES = 5
 GB = 2**30
@@ -21,9 +21,10 @@ REASONS = {
     "free text": "free text",
     "all different": "a different text in {every_row}, as identifiers have",
     "many texts": "free text or names: {n_distinct:,} different texts in {n_rows:,} rows",
+    "some files": "in {n_files:,} of {n_all_files:,} files only",
     "other type": "neither numbers nor text but {value}",
     "date on a stream": "dates, which a stream cannot read as numbers (--no-stream can)",
-    "mixed on a stream": "numbers mixed with text, which a stream cannot read (--no-stream can)",
+    "mixed on a stream": "numbers with text or signs, which a stream cannot read (--no-stream can)",
     "infinite on a stream": "infinite values, which a stream cannot read (--no-stream can)",
 }
 
@@ -50,6 +51,7 @@ def describe_table(
     said = [
         f"{facts.where}: {n_rows:,} rows, {facts.n_columns:,} columns besides the target; "
         f"{n_kept:,} to choose from.",
+        *_files(facts.files),
         _mode(facts.mode),
         *_outcome(facts.outcome),
         *_columns(facts),
@@ -59,6 +61,31 @@ def describe_table(
         said.append(f"{len(groups):,} group(s) of {n_columns:,} columns are one variable each.")
     if always:
         said.append(f"Part of every play: {listed(always)}.")
+    return said
+
+
+def describe_doubts(facts: TableFacts) -> list[str]:
+    """What was assumed about a table and may be wrong."""
+    said = []
+    if facts.files.numeric_names:
+        said.append(
+            f"all names of columns are numbers; if the first line of {facts.where} is no line of "
+            "names, write one above it"
+        )
+    for name, how in facts.written.items():
+        if how.known_by == "guess":
+            other = "," if how.decimal == "." else "."
+            said.append(
+                f"column {name!r}: {how.cell!r} is read as {how.value:.15g}, with {how.decimal!r} "
+                f"before fractions, which nothing in the table tells; say --decimal {other} if "
+                f"that is wrong, --decimal {how.decimal} if it is right"
+            )
+    for name, units in facts.mixed.items():
+        shown = ", ".join(unit or "none" for unit in units)
+        said.append(
+            f"column {name!r} holds numbers of several units ({shown}), which are not converted; "
+            "write them in one"
+        )
     return said
 
 
@@ -72,9 +99,25 @@ def why_left_out(why: LeftOut) -> str:
         high=why.high,
         n_distinct=why.n_distinct,
         n_rows=why.n_rows,
+        n_files=why.n_files,
+        n_all_files=why.n_all_files,
         any_row=first or "any row",
         every_row=first or "every row",
     )
+
+
+def _files(files: FileFacts) -> list[str]:
+    said = []
+    if files.encoding != "UTF-8":
+        said.append(f"Not UTF-8: its letters are read as {files.encoding}.")
+    if files.delimiter == " ":
+        said.append("Cells have blanks between them (--sep says another mark).")
+    if len(files.sheets) > 1:
+        first, *others = files.sheets
+        said.append(f"Sheet {first!r} is read; --sheet reads another: {listed(others)}.")
+    if files.is_transposed:
+        said.append("Transposed, as you asked: rows of the file are columns here.")
+    return said
 
 
 def _mode(mode: ReadingMode) -> str:
@@ -91,6 +134,8 @@ def _mode(mode: ReadingMode) -> str:
             f"Streamed batch by batch: it would take some {mode.bytes_needed / GB:.1f} GB of the "
             f"{mode.bytes_free / GB:.1f} GB that are free (--no-stream tries all the same)."
         )
+    if mode.why == "whole":
+        return "Read into memory."
     return "Read into memory (--stream reads batch by batch)."
 
 
@@ -122,9 +167,7 @@ def _columns(facts: TableFacts) -> list[str]:
     said += [f"Left out: {listed(names)}, {reason}." for reason, names in by_reason.items()]
     if facts.dates:
         said.append(f"Dates become numbers (days since 1970-01-01): {listed(facts.dates)}.")
-    for name, cell in facts.numbers.items():
-        note = f"; cells such as {cell!r} count as missing" if cell else ""
-        said.append(f"Read as numbers: {name!r}{note}.")
+    said += _numbers(facts)
     said += [f"In {n!r} {k} infinite value(s) count as missing." for n, k in facts.infinite.items()]
     if facts.missing:
         said.append(f"Missing values are kept as missing: {listed(facts.missing)}.")
@@ -138,3 +181,20 @@ def _columns(facts: TableFacts) -> list[str]:
         more = len(facts.copies) - MOST_COPIES
         said.append(f"{more:,} more sets of columns hold the same values.")
     return said + [doubt.sentence for doubt in facts.doubts]
+
+
+def _numbers(facts: TableFacts) -> list[str]:
+    said: list[str] = []
+    alike: list[str] = []
+    for name in {**facts.numbers, **facts.written}:
+        cell, how = facts.numbers.get(name, ""), facts.written.get(name)
+        note = f"; cells such as {cell!r} count as missing" if cell else ""
+        if how is not None and len(said) >= MOST_NAMES and not note:
+            alike.append(name)
+            continue
+        shown = "" if how is None else f" ({how.cell!r} as {how.value:.15g})"
+        elsewhere = ", as elsewhere in the table" if how and how.known_by == "table" else ""
+        said.append(f"Read as numbers: {name!r}{shown}{elsewhere}{note}.")
+    if alike:
+        said.append(f"Read as numbers, too: {listed(alike)}.")
+    return said

@@ -13,9 +13,11 @@ from tvselect.inputs.arrow import as_days, as_matrix, as_target, as_text
 from tvselect.inputs.kinds import Field, fields_of
 from tvselect.inputs.outcome import missing_mask
 from tvselect.inputs.profile import text_to_numbers
+from tvselect.inputs.written import Writing
 from tvselect.runs.errors import RunError, hint
 from tvselect.runs.plan import Plan
 from tvselect.sources import CompleteSource, FileSource, Source, open_files
+from tvselect.sources.files import STANDARD_INPUT
 from tvselect.sources.stored import TableFiles
 
 ROWS_OF_SAMPLE = 2000
@@ -29,7 +31,18 @@ def open_planned(plan: Plan) -> TableFiles:
     OSError, RunError, SourceError
         When they cannot be read or have changed.
     """
-    files = open_files(plan.table, delimiter=plan.delimiter, decimal=plan.decimal)
+    if plan.table == STANDARD_INPUT:
+        raise RunError(
+            "the table came through standard input and is gone; save it as a file, and say where "
+            "with --table"
+        )
+    files = open_files(
+        plan.table,
+        delimiter=plan.delimiter,
+        decimal=plan.decimal,
+        sheet=plan.sheet,
+        transpose=plan.transpose,
+    )
     names = set(files.names)
     for name in (plan.target, *plan.columns):
         if name not in names:
@@ -48,7 +61,7 @@ def prepare(
     ``raw`` is what was read already.
     """
     if raw is None:
-        is_all = len(files.names) == len(plan.columns) + 1
+        is_all = len(files.names) == len(plan.columns) + 1 and not files.in_some
         raw = split(files.read(None if is_all else [*plan.columns, plan.target]), plan.target)
     files.require_unchanged()
     return _convert(plan, raw)
@@ -104,8 +117,8 @@ def split(table: Any, target: str) -> RawTable:
 
 
 def _convert(plan: Plan, raw: RawTable) -> tuple[Table, NDArray[Any]]:
-    y = as_target(raw.target)
     chosen, facts = set(plan.columns), plan.facts
+    y = _read_target(raw.target, facts.written.get(plan.target))
     used = np.array([f.name in chosen for f in raw.fields if f.kind == "number"], dtype=np.bool_)
     plain = raw.matrix if used.all() else raw.matrix[:, used]
     categorical = np.array(
@@ -122,6 +135,10 @@ def _convert(plan: Plan, raw: RawTable) -> tuple[Table, NDArray[Any]]:
     return Table.of_matrix(matrix, plan.columns, texts, categorical), y
 
 
+def _read_target(column: Any, writing: Writing | None) -> NDArray[Any]:
+    return as_target(column) if writing is None else text_to_numbers(as_text(column), writing)
+
+
 def _with_converted(
     plan: Plan, raw: RawTable, plain: NDArray[np.float64], categorical: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
@@ -130,7 +147,10 @@ def _with_converted(
     if plain.shape[1] == len(names):
         return plain
     out = np.empty((len(plain), len(names)), order="F")
-    converted = raw.days | {n: text_to_numbers(raw.texts[n]) for n in plan.facts.numbers}
+    facts = plan.facts
+    converted = raw.days | {
+        name: text_to_numbers(raw.texts[name], facts.written.get(name)) for name in facts.numbers
+    }
     is_converted = np.array([name in converted for name in names], dtype=np.bool_)
     out[:, ~is_converted] = plain
     for place in np.flatnonzero(is_converted):

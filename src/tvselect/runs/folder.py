@@ -186,7 +186,7 @@ def new_folder(out: str | Path | None, table: str) -> RunFolder:
             claim(path, folder.lock)
             return folder
         name = Path(without_secrets(table).rstrip("/")).name
-        stem = name.split(".")[0].split("@")[-1].strip("*?[] ") or "table"
+        stem = name.split(".")[0].split("@")[-1].strip("*?[] -") or "table"
         number = 1
         while True:
             path = Path(f"tvs-{stem}-{number}")

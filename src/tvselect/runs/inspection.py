@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,23 +15,24 @@ from tvselect.inputs.arrow import arrow_errors
 from tvselect.inputs.facts import ColumnFacts, LeftOut, ReadingMode, TableFacts
 from tvselect.inputs.outcome import Family
 from tvselect.inputs.profile import (
-    number_of,
     profile_days,
     profile_numbers,
     profile_text,
     scan_block,
     text_to_numbers,
 )
-from tvselect.inputs.table import refuse_repeated
+from tvselect.inputs.written import Mark, Writing
 from tvselect.report.decisions import why_left_out
 from tvselect.runs.data import RawTable, split
 from tvselect.runs.doubts import look_for_doubts
-from tvselect.runs.errors import RunError, hint
+from tvselect.runs.errors import RunError
+from tvselect.runs.header import check_names, facts_of
 from tvselect.runs.names import expand, read_groups
+from tvselect.runs.numbers import find_writing, target_as_numbers
 from tvselect.runs.outcome import profile_outcome
 from tvselect.runs.plan import Plan
 from tvselect.sources import open_files
-from tvselect.sources.csv import CsvFiles
+from tvselect.sources.files import STANDARD_INPUT
 from tvselect.sources.stored import TableFiles
 from tvselect.words import listed
 
@@ -56,6 +56,9 @@ class TableOptions:
     always: tuple[str, ...] = ()
     groups: str | Path | None = None  #: A file
     delimiter: str | None = None
+    decimal: Mark | None = None
+    sheet: str | None = None
+    transpose: bool = False
 
 
 def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, RawTable | None]:
@@ -73,47 +76,68 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
     OSError, RunError, SourceError
         When it cannot be read or holds nothing to select from; says what to do.
     """
-    files = open_files(path, delimiter=options.delimiter)
-    path = files.where  # without the secrets of an address
-    names, target = files.names, options.target
-    refuse_repeated(names, path, "rename them")
-    if target not in names:
-        raise RunError(_no_target(target, names, path))
+    files = open_files(
+        path,
+        delimiter=options.delimiter,
+        decimal=options.decimal,
+        sheet=options.sheet,
+        transpose=options.transpose,
+    )
+    where, target = files.where, options.target
+    check_names(files, target)
+    names = [name for name in files.names if name not in files.in_some]
     mode = decide_mode(files, options.stream)
-    with arrow_errors(f"{path} cannot be read", "mend it, or leave columns out with {columns}"):
-        raw = split(files.head(ROWS_TO_LOOK_AT) if mode.stream else files.read(), target)
+    with arrow_errors(f"{where} cannot be read", "mend it, or leave columns out with {columns}"):
+        if mode.stream:
+            table = files.head(ROWS_TO_LOOK_AT).select(names)
+        else:
+            table = files.read(names if files.in_some else None)
+        raw = split(table, target)
+    written, mixed = find_writing(raw, target, files)
+    what = f"the target {target!r} of {where}"
+    if mode.stream and target in written:
+        raise RunError(
+            f"{what} holds numbers such as {written[target].cell!r}, which a stream cannot read; "
+            "say --no-stream, or write plain numbers"
+        )
     values = files.column(target) if mode.stream else raw.target
-    outcome = profile_outcome(target, values, path, options.family)
+    values = target_as_numbers(values, written.get(target), what)
+    outcome = profile_outcome(target, values, where, options.family)
     others = [name for name in names if name != target]
-    always = expand(options.always, others, "--always", path)
-    wanted = {*expand(options.include, others, "--include", path), *always}
-    unwanted = set(expand(options.exclude, others, "--exclude", path))
+    always = expand(options.always, others, "--always", where)
+    wanted = {*expand(options.include, others, "--include", where), *always}
+    unwanted = set(expand(options.exclude, others, "--exclude", where))
     if both := sorted(wanted & unwanted):
         raise RunError(f"column {both[0]!r} is excluded and included; choose one")
-    found = profile_columns(raw, unwanted)
+    found = replace(profile_columns(raw, unwanted, written), mixed=mixed)
+    found = _with_files(found, files)
     if mode.stream:
         found = _on_a_stream(found, len(raw.matrix))
     left_out = _without_wanted(found.left_out, wanted)
     kept = [name for name in others if name not in left_out and name not in unwanted]
     if not kept:
         why = "; ".join(f"{n!r}: {why_left_out(left_out[n])}" for n in list(left_out)[:3])
-        raise RunError(f"no column of {path} is left to choose from: {why or 'it has no other'}")
+        raise RunError(f"no column of {where} is left to choose from: {why or 'it has no other'}")
     chosen = set(kept)
     left_out = {**dict.fromkeys(sorted(unwanted), LeftOut("excluded")), **left_out}
     facts = TableFacts(
-        **vars(replace(found, left_out=left_out).among(chosen)),
-        where=path,
-        n_columns=len(others),
+        **vars(replace(found, left_out=left_out).among({*chosen, target})),
+        where=where,
+        n_columns=len(others) + len(files.in_some),
         mode=mode,
+        files=facts_of(files),
         outcome=outcome,
         doubts=look_for_doubts(raw, chosen, options.family),
     )
-    dialect = files.dialect if isinstance(files, CsvFiles) else None
+    address = where if "://" in path else path  # without its secrets
+    is_fixed = "://" in path or path == STANDARD_INPUT
     groups = read_groups(options.groups, others) if options.groups else {}
     plan = Plan(
-        table=path if "://" in path else os.path.abspath(os.path.expanduser(path)),
-        delimiter=dialect.delimiter if dialect else None,
-        decimal=dialect.decimal if dialect else None,
+        table=address if is_fixed else os.path.abspath(os.path.expanduser(path)),
+        delimiter=options.delimiter,
+        decimal=options.decimal,
+        sheet=options.sheet,
+        transpose=options.transpose,
         columns=tuple(kept),
         always=tuple(always),
         groups={
@@ -129,8 +153,12 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
 def decide_mode(files: TableFiles, asked: bool | None) -> ReadingMode:
     """Whether to read a table batch by batch."""
     n_rows, is_estimate = files.estimate_rows(), files.n_rows is None
+    if asked:
+        files.refuse_stream()
     if asked is not None:
         return ReadingMode(asked, "asked", n_rows, is_estimate)
+    if files.only_whole:
+        return ReadingMode(False, "whole", n_rows, is_estimate)
     if n_rows > ROWS_IN_MEMORY:
         return ReadingMode(True, "rows", n_rows, is_estimate, ROWS_IN_MEMORY)
     need, free = n_rows * len(files.names) * 8 * COPIES, available_memory()
@@ -154,11 +182,14 @@ def available_memory() -> int:
     return int(psutil.virtual_memory().available)
 
 
-def profile_columns(raw: RawTable, unwanted: Collection[str] = ()) -> ColumnFacts:
+def profile_columns(
+    raw: RawTable, unwanted: Collection[str] = (), written: Mapping[str, Writing] | None = None
+) -> ColumnFacts:
     """Look at the columns of a table: numbers in blocks, others one by one.
 
     Infinite numbers become missing ones.
     """
+    written = written or {}
     left_out: dict[str, LeftOut] = {}
     infinite: dict[str, int] = {}
     missing: set[str] = set()
@@ -187,11 +218,11 @@ def profile_columns(raw: RawTable, unwanted: Collection[str] = ()) -> ColumnFact
             why = profile_days(name, raw.days[name])
             lacks = np.isnan(raw.days[name])
         elif kind == "text":
-            why, odd_cell = profile_text(name, text := raw.texts[name])
+            why, odd_cell = profile_text(name, text := raw.texts[name], written.get(name))
             lacks = text.codes < 0
             if odd_cell is not None:
                 numbers[name] = odd_cell
-                lacks = np.isnan(text_to_numbers(text))
+                lacks = np.isnan(text_to_numbers(text, written.get(name)))
         if why is not None:
             left_out[name] = why
         if lacks.any():
@@ -201,6 +232,8 @@ def profile_columns(raw: RawTable, unwanted: Collection[str] = ()) -> ColumnFact
         left_out={n: left_out[n] for n in order if n in left_out and n not in unwanted},
         dates=tuple(dates),
         numbers=numbers,
+        written=dict(written),
+        mixed={},
         infinite=infinite,
         missing=tuple(name for name in order if name in missing),
         copies=_find_copies(names, columns, digests),
@@ -241,10 +274,14 @@ def _without_wanted(left_out: Mapping[str, LeftOut], wanted: set[str]) -> dict[s
     return {name: why for name, why in left_out.items() if name not in wanted}
 
 
-def _no_target(target: str, names: Sequence[str], path: str) -> str:
-    without_header = len(names) > 1 and not any(math.isnan(number_of(name)) for name in names)
-    remedy = "is its first line one of names? Add one" if without_header else hint(target, names)
-    return f"no column named {target!r} in {path}; {remedy}"
+def _with_files(found: ColumnFacts, files: TableFiles) -> ColumnFacts:
+    """Columns that not all files have are left out."""
+    n_all = len(files.files)
+    partial = {
+        name: LeftOut("some files", n_files=n, n_all_files=n_all)
+        for name, n in files.in_some.items()
+    }
+    return replace(found, left_out={**found.left_out, **partial})
 
 
 def refuse_what_the_reward_cannot_take(plan: Plan, name: str, reward: Any) -> None:

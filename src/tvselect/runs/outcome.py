@@ -11,7 +11,7 @@ from tvselect.inputs.arrow import as_target
 from tvselect.inputs.facts import OutcomeProfile
 from tvselect.inputs.kinds import kind_of
 from tvselect.inputs.outcome import Family, TextOutcomeError, missing_mask
-from tvselect.inputs.profile import number_of
+from tvselect.inputs.written import number_of
 from tvselect.runs.errors import RunError
 from tvselect.words import listed
 

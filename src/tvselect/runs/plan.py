@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from tvselect.inputs.facts import TableFacts
 from tvselect.inputs.outcome import Family
-from tvselect.report.decisions import describe_table
+from tvselect.inputs.written import Mark
+from tvselect.report.decisions import describe_doubts, describe_table
 
 RewardName = Literal["bart", "lasso", "importance", "pvalue"]
 DecoyName = Literal["auto", "shuffled", "knockoffs", "none"]
@@ -42,9 +43,11 @@ class Settings:
 class Plan:
     """How a table is read."""
 
-    table: str  #: Path, folder, glob or URL
-    delimiter: str | None  #: Of a CSV
-    decimal: str | None  #: Of a CSV
+    table: str  #: Path, folder, glob or URL, or "-" for standard input
+    delimiter: str | None  #: Of a CSV, as this and the next two if the user has said it
+    decimal: Mark | None
+    sheet: str | None  #: Of a spreadsheet
+    transpose: bool  #: Whether rows of the file are columns of the table
     columns: tuple[str, ...]  #: Those to choose from
     always: tuple[str, ...]  #: Columns that are part of every play
     groups: dict[str, tuple[str, ...]]  #: Columns that are one arm, by label
@@ -74,6 +77,11 @@ class Plan:
 def describe_plan(plan: Plan) -> list[str]:
     """All decisions about a table in sentences."""
     return describe_table(plan.facts, len(plan.columns), plan.groups, plan.always)
+
+
+def doubts_of(plan: Plan) -> list[str]:
+    """What was assumed about a table and may be wrong."""
+    return describe_doubts(plan.facts)
 
 
 def make_reward(settings: Settings, stream: bool) -> Any:

@@ -17,6 +17,8 @@ from tvselect.runs.folder import RunFolder
 from tvselect.runs.results import from_csv
 from tvselect.sources import open_files
 from tvselect.sources.csv import CsvFiles
+from tvselect.sources.dialect import BLANKS
+from tvselect.sources.opening import SUFFIXES as FORMATS
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".feather", ".arrow")
 ROWS_AT_ONCE = 10_000
@@ -46,7 +48,13 @@ def transform(
     wanted = {variable.name for variable in from_csv(folder.selected)}
     if not wanted:
         raise RunError(f"{folder.path} has selected no variable: there is nothing to keep")
-    files = open_files(table, delimiter=delimiter)
+    is_workbook = table.lower().endswith(FORMATS["Excel"])
+    files = open_files(
+        table,
+        delimiter=delimiter,
+        sheet=run.plan.sheet if is_workbook else None,
+        transpose=run.plan.transpose,
+    )
     names = files.names
     for name in sorted(wanted - set(names)):
         raise RunError(f"no column named {name!r} in {table}; {hint(name, names)}")
@@ -59,7 +67,7 @@ def transform(
     columns = [name for name in names if name in wanted or name == run.plan.target]
     is_text = ".csv" in suffix or ".tsv" in suffix
     if is_text and isinstance(files, CsvFiles):
-        kept, delimiter = files.read_cells(columns), files.dialect.delimiter
+        kept, delimiter = files.read_cells(columns), files.dialect.delimiter.strip(BLANKS)
     else:
         kept, delimiter = files.read(columns), None
     _write(kept, path, suffix, delimiter)

@@ -11,7 +11,7 @@ from tvselect import report
 from tvselect.bandit.stopping import StopReason
 from tvselect.files import write_text
 from tvselect.runs.folder import RunFolder, RunRecord, State
-from tvselect.runs.plan import describe_plan
+from tvselect.runs.plan import describe_plan, doubts_of
 from tvselect.runs.results import VariableResult, pairs_to_csv, read_off, to_csv
 from tvselect.selectors.history import History
 from tvselect.selectors.interactions import Interaction
@@ -46,7 +46,7 @@ def write_report(
         title=f"What explains {run.plan.target}?",
         target=run.plan.target,
         about=report.About(run.plan.table, run.command, str(folder.path), {"Settings": settings}),
-        notes=[*describe_plan(run.plan), *run.warnings],
+        notes=[*describe_plan(run.plan), *doubts_of(run.plan), *run.warnings],
         random_state=run.settings.seed,
     )
     write_text(folder.findings, findings.to_json())

@@ -4,86 +4,111 @@ from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from csv import Error, reader
 from functools import cached_property
 from itertools import islice
 from threading import Lock
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
 from tvselect.inputs.arrow import load
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.kinds import Field, fields_of
+from tvselect.inputs.written import Mark
 from tvselect.sources.chunks import Chunk, lazy_chunk
 from tvselect.sources.columns import compare_columns
-from tvselect.sources.files import DataFile
+from tvselect.sources.dialect import BLANKS, find_dialect
+from tvselect.sources.files import DataFile, StandardInput
 from tvselect.sources.stored import TableFiles, pooled
+from tvselect.sources.texts import UTF_8, Text, open_text
 
-HEAD = 2**20
-BLOCK = 2**20
 LARGEST_BLOCK = 2**31 - 1
-LEAST_LINES = 100
-LINES_TO_LOOK_AT = 100
 BATCHES_TO_RESAMPLE = 10
-TYPICAL_COMPRESSION = 4
-MOST_PACKED, LEAST_UNPACKED = 200, 2**24
-DELIMITERS = ",;\t|"
 BAD_VALUE = re.compile(r"In CSV column #(\d+): (.*)", re.DOTALL)
-WITH_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
-WITH_POINT = re.compile(r"\s*[+-]?\d*\.\d+\s*")
 FRACTION = re.compile(r"[+-]?\d+[.,]\d+(e[+-]?\d+)?", re.IGNORECASE)
-
-
-class Dialect(NamedTuple):
-    """Marks between cells and before fractions, and how many bytes to read at once."""
-
-    delimiter: str
-    decimal: str
-    block: int
 
 
 @final
 class CsvFiles(TableFiles):
-    """The table in some CSV files, also compressed ones.
+    """The table in some CSV files, also compressed ones, or in text made of other files.
 
     The first line has the names. The first rows tell numbers from text; empty cells and "NA"
     are missing values.
+
+    Parameters
+    ----------
+    where : str
+    files : sequence of DataFile
+    delimiter, decimal : str or None
+        Found out if not given.
+    texts : sequence of Text, optional
+        Made of the files, where these are no CSV.
+    format : str
+        Of the files.
 
     Attributes
     ----------
     dialect : Dialect
         By the first lines, unless it is given.
+    encoding : str
+        How the letters are written, by what was read so far.
     """
 
     n_rows = None
 
     def __init__(
-        self, where: str, files: Sequence[DataFile], delimiter: str | None, decimal: str | None
+        self,
+        where: str,
+        files: Sequence[DataFile],
+        delimiter: str | None,
+        decimal: Mark | None,
+        *,
+        texts: Sequence[Text] = (),
+        format: str = "CSV",
     ) -> None:
-        super().__init__(where, files, "CSV")
+        super().__init__(where, files, format)
+        self._texts = tuple(texts) or tuple(map(self._open, self.files))
+        self.encoding = next((t.encoding for t in self._texts if t.encoding != UTF_8), UTF_8)
         with self._errors(self.files[0].path):
-            self.dialect = _find_dialect(self.files[0], delimiter, decimal)
-        self.names = self._first_lines(self.files[0])[0]
+            self.dialect = find_dialect(self._texts[0], delimiter, decimal)
+            if self.dialect.delimiter == BLANKS:
+                self._texts = tuple(text.aligned() for text in self._texts)
+        self.names = self._first_lines(self._texts[0])[0]
+
+    @property
+    def only_whole(self) -> str:
+        """Why it can be read only as a whole, or empty."""
+        if self.is_transposed:
+            return "it is transposed"
+        if isinstance(self.files[0], StandardInput):
+            return "what came is gone"
+        return "it is a spreadsheet" if self.format == "Excel" else ""
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
         """The columns of the first file, by its first rows."""
-        return self._look(self.files[0])
+        return self._look(self._texts[0])
+
+    @cached_property
+    def in_some(self) -> dict[str, int]:
+        """Columns that not all of the files have, and how many have them."""
+        counts = Counter(name for text in self._texts for name in self._first_lines(text)[0])
+        return {name: n for name, n in counts.items() if n < len(self._texts)}
 
     def estimate_rows(self) -> int:
         """About how many rows there are, by the length of the first lines."""
-        first = self.files[0]
-        with self._errors(first.path), first.open_stream() as stream:
+        with self._errors(self._texts[0].path), self._texts[0].open_stream() as stream:
             head = stream.read(self.dialect.block)
-        packed = TYPICAL_COMPRESSION if first.is_packed else 1
-        return round(self.n_bytes * packed / len(head) * max(1, head.count(b"\n")))
+        n_bytes = sum(text.n_bytes for text in self._texts)
+        return round(n_bytes / len(head) * max(1, head.count(b"\n")))
 
     def read(self, columns: Sequence[str] | None = None) -> Any:
         """All rows of some columns; the types are those of all rows."""
-        parts = [self._read(file, columns) for file in self.files]
+        parts = [self._read(text, columns) for text in self._texts]
         with self._errors():
             return load("pyarrow").concat_tables(parts, promote_options="permissive")
 
@@ -95,15 +120,15 @@ class CsvFiles(TableFiles):
             column_types=types, include_columns=list(columns), null_values=[]
         )
         blocks: list[Any] = []
-        for file in self.files:
+        for text in self._texts:
             how = csv.ReadOptions(block_size=self.dialect.block)
-            with self._bad_values(file):
-                blocks += csv.open_csv(self._whole(file), how, self._parse_options(), as_is)
+            with self._bad_values(text):
+                blocks += csv.open_csv(self._whole(text), how, self._parse_options(), as_is)
         return pa.Table.from_batches(blocks, pa.schema(types))
 
     def head(self, n_rows: int) -> Any:
         """The first rows, with the types that a stream takes them for."""
-        with self._blocks(self.files[0]) as blocks:
+        with self._blocks(self._texts[0]) as blocks:
             table = next(pooled(blocks, n_rows), None) or blocks.schema.empty_table()
             return table.slice(0, n_rows)
 
@@ -115,31 +140,42 @@ class CsvFiles(TableFiles):
         if field.kind not in ("number", "text"):
             return pa.chunked_array([pa.nulls(1, types[name])])
         chunks: list[Any] = []
-        for file in self.files:
-            with self._blocks(file, types) as blocks:
+        for text in self._texts:
+            with self._blocks(text, types) as blocks:
                 chunks += [block.column(0) for block in blocks]
         return pa.chunked_array(chunks, types[name])
 
     def compare(self, fields: Sequence[Field], *, extra: bool) -> None:
         """Raise unless every file has these columns; values are checked as they come."""
         known = {field.name: field for field in self.fields}
-        for file in self.files:
-            alike = [known.get(field.name, field) for field in self._look(file)]
-            compare_columns(fields, alike, file.path, extra=extra)
+        for field in fields:
+            if field.name in self.dialect.doubtful:
+                raise SourceError(
+                    f"column {field.name!r} of {self.where} holds numbers such as 51,067, which "
+                    "nothing tells whether they have fractions",
+                    "write them without marks of thousands, or say {decimal}",
+                )
+        for text in self._texts:
+            alike = [known.get(field.name, field) for field in self._look(text)]
+            compare_columns(fields, alike, text.path, extra=extra)
 
     def chunks(
         self, fields: Sequence[Field], size: int, rng: np.random.Generator | None
     ) -> Iterator[Chunk]:
         """The blocks of the files; with ``rng`` at least ten batches together."""
         least = 1 if rng is None else BATCHES_TO_RESAMPLE * size
-        for number, file in enumerate(self.files):
-            with self._blocks(file, self._types(fields)) as blocks:
+        for number, text in enumerate(self._texts):
+            with self._blocks(text, self._types(fields)) as blocks:
                 for table in pooled(blocks, least):
                     self.require_unchanged(number)
-                    yield lazy_chunk(table.column, fields, table.num_rows, file.path, Lock())
+                    yield lazy_chunk(table.column, fields, table.num_rows, text.path, Lock())
 
-    def _look(self, file: DataFile) -> tuple[Field, ...]:
-        with self._blocks(file) as blocks:
+    def _open(self, file: DataFile) -> Text:
+        with self._errors(file.path):
+            return open_text(file)
+
+    def _look(self, text: Text) -> tuple[Field, ...]:
+        with self._blocks(text) as blocks:
             fields = fields_of(blocks.schema.names, blocks.schema.types)
         return tuple(
             field._replace(type="text that is not UTF-8") if field.type == "binary" else field
@@ -152,74 +188,71 @@ class CsvFiles(TableFiles):
         known = {"string": pa.string(), "bool": pa.bool_()}
         return {field.name: known.get(field.type, pa.float64()) for field in fields}
 
-    def _read(self, file: DataFile, columns: Sequence[str] | None) -> Any:
+    def _read(self, text: Text, columns: Sequence[str] | None) -> Any:
         """A file in one block, so that every row has its say in the types."""
         pa, csv = load("pyarrow"), load("pyarrow.csv")
-        data = self._whole(file)
-        is_wide = self.dialect.block > BLOCK
+        data = self._whole(text)
+        is_wide = self.dialect.is_wide
         options = self._convert_options()
         options.include_columns = columns or []
         # Threads cost more than they save where columns are many and short.
         block_size = min(LARGEST_BLOCK, data.size() + 1)
         how = csv.ReadOptions(use_threads=not is_wide, block_size=block_size)
-        with self._errors(file.path):
+        with self._errors(text.path):
             if is_wide:
                 # To find out the types takes longer than to read: those of fractions are guessed.
-                header, *rows = self._first_lines(file)
+                header, *rows = self._first_lines(text)
                 cells = zip(header, rows[0], strict=False) if rows else ()
-                options.column_types = {
-                    name: pa.float64() for name, cell in cells if FRACTION.fullmatch(cell)
-                }
+                guessed = {name: pa.float64() for name, cell in cells if FRACTION.fullmatch(cell)}
+                options.column_types = guessed | self._doubtful()
                 with suppress(pa.ArrowInvalid):
                     return csv.read_csv(data, how, self._parse_options(), options)
-                options.column_types = {}
+                options.column_types = self._doubtful()
                 data.seek(0)
             return csv.read_csv(data, how, self._parse_options(), options)
 
-    def _whole(self, file: DataFile) -> Any:
+    def _whole(self, text: Text) -> Any:
         """All bytes of a file, unpacked; raises when these are far more than tables have."""
-        pa = load("pyarrow")
-        with self._errors(file.path), file.open_stream() as stream:
-            if not file.is_packed:
-                return pa.BufferReader(stream.read_buffer())
-            limit = max(LEAST_UNPACKED, MOST_PACKED * file.size)
-            data = io.BytesIO()
-            while block := stream.read(BLOCK):
-                if data.tell() + len(block) > limit:
-                    raise SourceError(
-                        f"{file.path} unpacks to more than {limit:,} bytes",
-                        "unpack it yourself, or {stream}",
-                    )
-                data.write(block)
-        return pa.BufferReader(data.getbuffer())
+        with self._errors(text.path):
+            data, encoding = text.whole()
+        if encoding != UTF_8:
+            self.encoding = encoding
+        return data
 
-    def _first_lines(self, file: DataFile) -> list[list[str]]:
+    def _first_lines(self, text: Text) -> list[list[str]]:
         """The cells of the first two lines."""
-        with self._errors(file.path), file.open_stream() as stream:
+        with self._errors(text.path), text.open_stream() as stream:
             lines = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="")
             try:
                 rows = reader(lines, delimiter=self.dialect.delimiter)
                 found = list(islice(filter(None, rows), 2))
             except Error as error:
                 raise SourceError(
-                    f"{file.path} cannot be read as CSV: {error}", "mend the file"
+                    f"{text.path} cannot be read as CSV: {error}", "mend the file"
                 ) from None
         if not found:
             raise SourceError(
-                f"{file.path} is empty", "it needs a line of column names and rows below it"
+                f"{text.path} is empty", "it needs a line of column names and rows below it"
             )
         if any("\ud800" <= letter <= "\udfff" for letter in "".join(found[0])):
-            raise SourceError(f"{file.path} is no UTF-8 text", "save it as CSV in UTF-8")
+            raise SourceError(
+                f"{text.path} is damaged: its first line is no UTF-8 text",
+                "save it as CSV in UTF-8",
+            )
         return found
 
     @contextmanager
-    def _blocks(self, file: DataFile, types: Mapping[str, Any] | None = None) -> Iterator[Any]:
+    def _blocks(self, text: Text, types: Mapping[str, Any] | None = None) -> Iterator[Any]:
         """A stream of blocks of the columns with types, or of all; types are those of the first."""
         csv = load("pyarrow.csv")
         how = csv.ReadOptions(use_threads=False, block_size=self.dialect.block)
-        with self._bad_values(file), file.open_stream() as stream:
+        with self._bad_values(text), text.open_stream() as stream:
             options = self._convert_options(types)
             yield csv.open_csv(stream, how, self._parse_options(), options)
+
+    def _doubtful(self) -> dict[str, Any]:
+        """Columns that may be read in two ways come as text, so that none is chosen unseen."""
+        return dict.fromkeys(self.dialect.doubtful, load("pyarrow").string())
 
     def _parse_options(self) -> Any:
         csv = load("pyarrow.csv")
@@ -228,54 +261,24 @@ class CsvFiles(TableFiles):
     def _convert_options(self, types: Mapping[str, Any] | None = None) -> Any:
         """Empty cells and "NA" are missing."""
         return load("pyarrow.csv").ConvertOptions(
-            column_types=dict(types or {}),
+            column_types=self._doubtful() if types is None else dict(types),
             include_columns=list(types or {}),
             strings_can_be_null=True,
             decimal_point=self.dialect.decimal,
         )
 
     @contextmanager
-    def _bad_values(self, file: DataFile) -> Iterator[None]:
+    def _bad_values(self, text: Text) -> Iterator[None]:
         """Turn pyarrow's errors into a SourceError that names the file and the column."""
-        with self._errors(file.path):
+        with self._errors(text.path):
             try:
                 yield
             except load("pyarrow").ArrowInvalid as error:
                 found = BAD_VALUE.match(str(error))
                 if found is None:
                     raise
-                name = self._first_lines(file)[0][int(found[1])]
+                name = self._first_lines(text)[0][int(found[1])]
                 raise SourceError(
-                    f"column {name!r} of {file.path}: {found[2]}",
+                    f"column {name!r} of {text.path}: {found[2]}",
                     "mend the value, or leave the column out with {columns}",
                 ) from error
-
-
-def _find_dialect(file: DataFile, delimiter: str | None, decimal: str | None) -> Dialect:
-    """The dialect of a file, by its first lines; what is given is taken as it is."""
-    with file.open_stream() as stream:
-        head = bytes(stream.read(HEAD))
-    if b"\0" in head:
-        raise SourceError(f"{file.path} is no UTF-8 text", "save it as CSV in UTF-8")
-    # The header, without what is in quotes.
-    line = re.sub(rb'"[^"]*"', b"", head).split(b"\n", 1)[0]
-    if delimiter is None:
-        is_tabbed = file.path.lower().endswith((".tsv", ".tsv.gz"))
-        delimiter = "\t" if is_tabbed else max(DELIMITERS, key=lambda m: line.count(m.encode()))
-    if len(delimiter) != 1 or not delimiter.isascii():
-        raise SourceError(f"the delimiter must be a single character, got {delimiter!r}")
-    if decimal is None:
-        decimal = "." if delimiter == "," else _find_decimal(head, delimiter)
-    # pyarrow reads some thirty blocks ahead, and a block must hold some lines.
-    return Dialect(delimiter, decimal, max(BLOCK, LEAST_LINES * len(line)))
-
-
-def _find_decimal(head: bytes, delimiter: str) -> str:
-    lines = head.decode("utf-8", "replace").splitlines()[1:LINES_TO_LOOK_AT]
-    try:
-        cells = [cell for row in reader(lines, delimiter=delimiter) for cell in row]
-    except Error:  # cut off inside quotes, or longer than a cell may be
-        return "."
-    commas = sum(WITH_COMMA.fullmatch(cell) is not None for cell in cells)
-    points = sum(WITH_POINT.fullmatch(cell) is not None for cell in cells)
-    return "," if commas > points else "."

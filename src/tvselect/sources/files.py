@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from glob import glob, has_magic
 from hashlib import sha256
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Any
+from typing import Any, final
 
 from tvselect.inputs.arrow import arrow_errors, load
 from tvselect.inputs.errors import SourceError
 from tvselect.sources.addresses import open_remote, without_secrets
+from tvselect.sources.zipped import ZipMember
 
 ENDS = 64 * 1024
 SAMPLES = 16
 FOOTERS = (b"PAR1", b"ARROW1")  # how Parquet and Arrow files end, behind the size of the footer
+PACKED = (".gz", ".bz2", ".zst", ".zip")
+STANDARD_INPUT = "-"
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
@@ -26,6 +31,7 @@ class DataFile:
 
     path: str
     filesystem: Any
+    root: str = ""  #: The folder that was named, if it was found in one
 
     @property
     def size(self) -> int:
@@ -43,7 +49,7 @@ class DataFile:
     @property
     def is_packed(self) -> bool:
         """Whether it is compressed, by its extension."""
-        return self.path.lower().endswith(".gz")
+        return self.path.lower().endswith(PACKED)
 
     @property
     def is_local(self) -> bool:
@@ -58,7 +64,40 @@ class DataFile:
 
     def open_stream(self) -> Any:
         """The file from its start, decompressed if its extension says so."""
+        if self.path.lower().endswith(".zip"):
+            archive: Any = self.path if self.is_local else io.BytesIO(self.open().read())
+            return load("pyarrow").PythonFile(ZipMember(archive, self.path), mode="r")
         return self.filesystem.open_input_stream(self.path, compression="detect")
+
+
+@final
+@dataclass(frozen=True)
+class StandardInput(DataFile):
+    """What came through standard input, all of it in memory."""
+
+    data: bytes = b""
+
+    @property
+    def size(self) -> int:
+        """Bytes that came."""
+        return len(self.data)
+
+    def stamp(self) -> tuple[int, ...]:
+        """Nothing changes that is in memory."""
+        return len(self.data), 0
+
+    @property
+    def is_local(self) -> bool:
+        """There is no file to be opened by others."""
+        return False
+
+    def open(self, *, mapped: bool = False) -> Any:
+        """The bytes, for reading anywhere in them."""
+        return load("pyarrow").BufferReader(self.data)
+
+    def open_stream(self) -> Any:
+        """The bytes from their start."""
+        return self.open()
 
 
 def find_files(paths: Paths, suffixes: tuple[str, ...]) -> list[DataFile]:
@@ -66,7 +105,7 @@ def find_files(paths: Paths, suffixes: tuple[str, ...]) -> list[DataFile]:
 
     Parameters
     ----------
-    paths : path, folder, glob or URL, or a list of these
+    paths : path, folder, glob or URL, or a list of these; or "-" for standard input
     suffixes : tuple of str
         Which files of a folder are meant, subfolders included.
 
@@ -77,6 +116,8 @@ def find_files(paths: Paths, suffixes: tuple[str, ...]) -> list[DataFile]:
     SourceError
         For a folder without such files and an empty list.
     """
+    if paths == STANDARD_INPUT:
+        return [_read_standard_input()]
     items = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not items:
         raise SourceError("the list of files is empty")
@@ -85,6 +126,8 @@ def find_files(paths: Paths, suffixes: tuple[str, ...]) -> list[DataFile]:
 
 def shown(paths: Paths) -> str:
     """Paths in an error message; addresses without their secrets."""
+    if paths == STANDARD_INPUT:
+        return "standard input"
     if isinstance(paths, str | os.PathLike):
         return without_secrets(os.fspath(paths))
     first = without_secrets(os.fspath(next(iter(paths), "")))
@@ -132,6 +175,12 @@ def _size_of_footer(end: bytes) -> int:
     return 0
 
 
+def _read_standard_input() -> StandardInput:
+    if sys.stdin is None or sys.stdin.isatty():
+        raise SourceError("nothing comes through standard input; pipe a table into it")
+    return StandardInput("standard input", None, data=sys.stdin.buffer.read())
+
+
 def _expand(item: str, suffixes: tuple[str, ...]) -> list[DataFile]:
     if "://" in item:
         return _remote(item, suffixes)
@@ -154,7 +203,13 @@ def _expand(item: str, suffixes: tuple[str, ...]) -> list[DataFile]:
         if not found:
             raise FileNotFoundError(f"no file matches {item!r}; look at the path")
     local = load("pyarrow.fs").LocalFileSystem()
-    return [DataFile(_readable(file), local) for file in found]
+    root = "" if found == [path] else str(_fixed_part(path).absolute())
+    return [DataFile(_readable(file), local, root) for file in found]
+
+
+def _fixed_part(path: Path) -> Path:
+    """A folder, or the one in which a glob begins to search."""
+    return next(part for part in (path, *path.parents) if not has_magic(str(part)))
 
 
 def _remote(url: str, suffixes: tuple[str, ...]) -> list[DataFile]:
@@ -176,7 +231,7 @@ def _remote(url: str, suffixes: tuple[str, ...]) -> list[DataFile]:
     )
     if not files:
         raise _empty_folder(seen, suffixes)
-    return [DataFile(file, filesystem) for file in files]
+    return [DataFile(file, filesystem, path) for file in files]
 
 
 def _is_meant(file: PurePath, suffixes: tuple[str, ...]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from threading import Lock
@@ -15,6 +16,7 @@ from tvselect.inputs.kinds import Field, fields_of
 from tvselect.sources.chunks import Chunk, lazy_chunk
 from tvselect.sources.columns import compare_columns
 from tvselect.sources.files import DataFile
+from tvselect.sources.partitions import GroupFile, KeyedFile, find_keys
 from tvselect.sources.stored import TableFiles, pooled
 
 ROWS_TO_DOUBT = 2**20
@@ -119,6 +121,12 @@ class GroupedFiles(TableFiles):
         """The columns of the first file."""
         return fields_of(self.names, self._schemas[0].types)
 
+    @cached_property
+    def in_some(self) -> dict[str, int]:
+        """Columns that not all of the files have, and how many have them."""
+        counts = Counter(name for schema in self._schemas for name in schema.names)
+        return {name: n for name, n in counts.items() if n < len(self.files)}
+
     def read(self, columns: Sequence[str] | None = None) -> Any:
         """All rows of some columns."""
         refuse_bomb(self.estimate_rows(), self.n_bytes, self.where)
@@ -139,7 +147,7 @@ class GroupedFiles(TableFiles):
         refuse_bomb(self.estimate_rows(), self.n_bytes, self.where)
         with self._errors():
             batches = (
-                batch.select(self.names)
+                batch.select([name for name in self.names if name not in self.in_some])
                 for number in range(len(self.files))
                 for batch in self._reader.at(number).batches(n_rows)
             )
@@ -191,9 +199,10 @@ class _Reader:
     def __init__(self, files: Sequence[DataFile], format: str, *, mapped: bool = False) -> None:
         self._files, self._mapped = files, mapped
         self._open = ParquetFile if format == "Parquet" else FeatherFile
+        self._keys = find_keys(files)
         self._number: int | None = None
         self._stream: Any = None
-        self._file: ParquetFile | FeatherFile
+        self._file: GroupFile
 
     def close(self) -> None:
         """Close the file that is open."""
@@ -202,13 +211,15 @@ class _Reader:
 
     __del__ = close  # not when the pass ends: its last batch is read after that
 
-    def at(self, number: int) -> ParquetFile | FeatherFile:
+    def at(self, number: int) -> GroupFile:
         """A file, open."""
         if self._number != number:
             self.close()
             self._number = None
             self._stream = self._files[number].open(mapped=self._mapped)
             self._file = self._open(self._stream)
+            if self._keys[number]:
+                self._file = KeyedFile(self._file, self._keys[number])
             self._number = number
         return self._file
 

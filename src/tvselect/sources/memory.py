@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.arrow import decoded
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.frames import OBJECTS
 from tvselect.inputs.kinds import Field
@@ -137,7 +138,13 @@ def _column_of(X: Any, place: int, field: Field) -> NDArray[Any]:
     if isinstance(X, Table):
         is_text = field.kind == "text"
         return X.text(place).labels() if is_text else X.numbers(np.array([place]))[:, 0]
-    return one_column(nw.from_native(X, eager_only=True)[:, place].to_native())
+    return one_column(_decoded(nw.from_native(X, eager_only=True)[:, place].to_native()))
+
+
+def _decoded(values: Any) -> Any:
+    """Arrow columns without their dictionaries, which are no categories; others as they are."""
+    is_arrow = type(values).__module__.startswith("pyarrow") and hasattr(values, "type")
+    return decoded(values) if is_arrow else values
 
 
 def _checked(y: Any, n_rows: int, what: str) -> NDArray[Any]:
@@ -145,7 +152,7 @@ def _checked(y: Any, n_rows: int, what: str) -> NDArray[Any]:
     if y is None:
         raise SourceError(f"there is no target for {what}", "give its values or its column's name")
     try:
-        values = one_column(y)
+        values = one_column(_decoded(y))
     except (TypeError, ValueError) as error:
         raise SourceError(str(error)) from None
     if len(values) != n_rows:

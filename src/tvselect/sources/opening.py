@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -12,20 +13,28 @@ import numpy as np
 
 from tvselect.inputs.arrow import load
 from tvselect.inputs.errors import SourceError
+from tvselect.inputs.written import Mark
 from tvselect.sources.base import Source
 from tvselect.sources.columns import require_target
 from tvselect.sources.csv import CsvFiles
-from tvselect.sources.files import DataFile, Paths, find_files, shown
+from tvselect.sources.files import PACKED, DataFile, Paths, StandardInput, find_files, shown
 from tvselect.sources.groups import GroupedFiles
 from tvselect.sources.iterators import IteratorSource
 from tvselect.sources.memory import ArraySource
+from tvselect.sources.sheets import read_sheet
 from tvselect.sources.stored import FileSource, TableFiles
+from tvselect.sources.texts import UTF_8
+from tvselect.sources.transposing import transposed
 
-Format = Literal["Parquet", "CSV", "Feather"]
+Format = Literal["Parquet", "CSV", "Feather", "Excel"]
 SUFFIXES: dict[Format, tuple[str, ...]] = {
     "Parquet": (".parquet", ".pq"),
-    "CSV": (".csv", ".tsv", ".csv.gz", ".tsv.gz"),
+    "CSV": (
+        *(text + packed for text in (".csv", ".tsv", ".txt") for packed in ("", *PACKED)),
+        ".zip",
+    ),
     "Feather": (".feather", ".arrow"),
+    "Excel": (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),
 }
 
 
@@ -36,7 +45,7 @@ def open_source(
     columns: Sequence[str] | None = None,
     format: Format | None = None,
     delimiter: str | None = None,
-    decimal: Literal[".", ","] | None = None,
+    decimal: Mark | None = None,
 ) -> Source:
     """The source that reads some data.
 
@@ -44,18 +53,18 @@ def open_source(
     ----------
     data : path, table, dataset, reader, iterator or Source
         A path, glob or URL, or a list of these: Parquet (``.parquet``, ``.pq``, a folder),
-        CSV (``.csv``, ``.tsv``, also ``.gz``) or Feather (``.feather``, ``.arrow``). An array
-        or data frame. A pyarrow dataset or reader, a polars LazyFrame. An iterator of tables,
-        or a function that returns one.
+        CSV (``.csv``, ``.tsv``, ``.txt``, also ``.gz``, ``.bz2``, ``.zst``, ``.zip``) or Feather
+        (``.feather``, ``.arrow``). An array or data frame. A pyarrow dataset or reader, a polars
+        LazyFrame. An iterator of tables, or a function that returns one.
     target : str or array-like
         The column to explain, or its values for an array or data frame.
     columns : sequence of str, optional
         Those to explain it by; all others by default.
-    format : {"Parquet", "CSV", "Feather"}, optional
+    format : {"Parquet", "CSV", "Feather", "Excel"}, optional
         Of files, where the extension does not say it; also which files of a folder are meant.
     delimiter : str, optional
-        Of CSV files: by default a tab for ``.tsv``, else what the first line has most: comma,
-        semicolon, tab or bar.
+        Of CSV files: by default a tab for ``.tsv``, else what the first lines have: comma,
+        semicolon, tab, bar, or any number of blanks (``" "``).
     decimal : {".", ","}, optional
         Of CSV files, the mark before the fraction of a number; by default the one that the first
         rows use.
@@ -65,7 +74,12 @@ def open_source(
     FileNotFoundError, PermissionError
         When a file does not exist or may not be read.
     SourceError
-        For data that cannot be read, and names that are not there.
+        For data that cannot be read, or only as a whole, and for names that are not there.
+
+    Warns
+    -----
+    UserWarning
+        When text is not UTF-8: how it is read.
     """
     if isinstance(data, Source):
         if target is not None or columns is not None:
@@ -74,6 +88,9 @@ def open_source(
     if _is_paths(data):
         require_target(target)
         files = open_files(data, format=format, delimiter=delimiter, decimal=decimal)
+        if files.encoding != UTF_8:
+            told = f"{files.where} is no UTF-8 text; its letters are read as {files.encoding}"
+            warnings.warn(told, UserWarning, stacklevel=2)
         return FileSource(files, target, columns)
     if (format, delimiter, decimal) != (None, None, None):
         raise SourceError("format, delimiter and decimal are for files; leave them out")
@@ -89,9 +106,21 @@ def open_files(
     *,
     format: Format | None = None,
     delimiter: str | None = None,
-    decimal: str | None = None,
+    decimal: Mark | None = None,
+    sheet: str | None = None,
+    transpose: bool = False,
 ) -> TableFiles:
     """The table in some files, of a format or by their extensions; looked at but not read.
+
+    Parameters
+    ----------
+    paths : path, folder, glob or URL, or a list of these; or "-" for standard input
+    format, delimiter, decimal
+        See :func:`open_source`.
+    sheet : str, optional
+        Of a spreadsheet; the first that holds something.
+    transpose : bool
+        Rows are to be columns, named by the first column.
 
     Raises
     ------
@@ -102,20 +131,39 @@ def open_files(
     """
     if format is not None and format not in SUFFIXES:
         raise SourceError(f"format must be one of {', '.join(SUFFIXES)}, got {format!r}")
-    files = find_files(paths, SUFFIXES[format or "Parquet"])
+    found = find_files(paths, SUFFIXES[format or "Parquet"])
     where = shown(paths)
-    format = format or _format_of(files, where)
-    if format == "CSV":
-        return CsvFiles(where, files, delimiter, decimal)
-    opened = GroupedFiles(where, files, format)
-    if delimiter is not None:
+    format = format or _format_of(found, where)
+    if format != "Excel" and sheet is not None:
+        raise SourceError(f"{where} is {format}", "{sheet} is for spreadsheets alone")
+    if format != "CSV" and delimiter is not None:
         raise SourceError(f"{where} is {format}", "{delimiter} is for CSV alone")
-    return opened
+    files: TableFiles
+    if format == "Excel":
+        files = _open_sheet(where, found, sheet, decimal)
+    elif format == "CSV":
+        files = CsvFiles(where, found, delimiter, decimal)
+    else:
+        files = GroupedFiles(where, found, format)
+    return transposed(files, decimal) if transpose else files
+
+
+def _open_sheet(
+    where: str, found: Sequence[DataFile], name: str | None, decimal: Mark | None
+) -> CsvFiles:
+    if len(found) > 1:
+        raise SourceError(f"{where}: a spreadsheet is read alone", "pass one file")
+    sheet = read_sheet(found[0], name)
+    files = CsvFiles(where, found, ",", decimal, texts=[sheet.text], format="Excel")
+    files.sheets = (sheet.name, *sheet.others)
+    return files
 
 
 def _format_of(files: Sequence[DataFile], where: str) -> Format:
+    if isinstance(files[0], StandardInput):
+        return "CSV"
     by_suffix = {suffix: format for format, some in SUFFIXES.items() for suffix in some}
-    suffixes = sorted({_suffix(file.path) for file in files})
+    suffixes = sorted({_suffix(file.path, by_suffix) for file in files})
     for suffix in suffixes:
         if suffix not in by_suffix:
             raise SourceError(f"{where}: a file ending in {suffix!r} cannot be read", "{format}")
@@ -154,8 +202,7 @@ def _is_paths(data: Any) -> bool:
     return is_list and all(isinstance(item, str | os.PathLike) for item in data)
 
 
-def _suffix(path: str) -> str:
-    for suffix in (".csv.gz", ".tsv.gz"):
-        if path.lower().endswith(suffix):
-            return suffix
-    return os.path.splitext(path)[1].lower()
+def _suffix(path: str, known: Iterable[str]) -> str:
+    """The longest ending that is known, or the last one."""
+    fitting = [suffix for suffix in known if path.lower().endswith(suffix)]
+    return max(fitting, key=len, default=os.path.splitext(path)[1].lower())

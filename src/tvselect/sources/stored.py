@@ -22,6 +22,7 @@ from tvselect.sources.columns import (
     require_target,
 )
 from tvselect.sources.files import DataFile, hash_files
+from tvselect.sources.texts import UTF_8
 
 
 class TableFiles(ABC):
@@ -39,10 +40,21 @@ class TableFiles(ABC):
         The columns of the first file, with the types that a stream takes them for.
     n_rows : int or None
         None where it is not known before all is read.
+    in_some : dict
+        Columns that not all of the files have, and how many have them.
+    encoding : str
+        Of text.
+    sheets : tuple of str
+        Of a spreadsheet: the one that is read, and others.
+    is_transposed : bool
+        Whether rows of the files are columns of the table.
     """
 
     names: list[str]
     n_rows: int | None
+    encoding = UTF_8
+    sheets: tuple[str, ...] = ()
+    is_transposed = False
 
     def __init__(self, where: str, files: Sequence[DataFile], format: str) -> None:
         self.where, self.files, self.format = where, tuple(files), format
@@ -88,6 +100,15 @@ class TableFiles(ABC):
 
     @property
     @abstractmethod
+    def in_some(self) -> dict[str, int]: ...  # noqa: D102
+
+    @property
+    def only_whole(self) -> str:
+        """Why it can be read only as a whole, or empty."""
+        return ""
+
+    @property
+    @abstractmethod
     def fields(self) -> tuple[Field, ...]: ...  # noqa: D102
 
     def estimate_rows(self) -> int:
@@ -116,6 +137,14 @@ class TableFiles(ABC):
         self, fields: Sequence[Field], size: int, rng: np.random.Generator | None
     ) -> Iterator[Chunk]:
         """The rows in chunks, the last of the fields as the target; with ``rng`` in any order."""
+
+    def refuse_stream(self) -> None:
+        """Raise if it can be read only as a whole."""
+        if self.only_whole:
+            raise SourceError(
+                f"{self.where} cannot be read batch by batch: {self.only_whole}",
+                "save it as Parquet, which can",
+            )
 
     def fingerprint(self) -> str:
         """A hash of all bytes of the files; raises if these are not what was opened."""
@@ -174,6 +203,7 @@ class FileSource(ChunkedSource):
         self, files: TableFiles, target: str | None, columns: Sequence[str] | None = None
     ) -> None:
         self._target = require_target(target)
+        files.refuse_stream()
         self._table = files
         where = files.files[0].path
         chosen = choose_columns(files.fields, columns, self._target, where)

@@ -1,0 +1,110 @@
+"""Numbers with marks and signs."""
+
+import math
+
+import pytest
+
+from tvselect.inputs.text import encode_text
+from tvselect.inputs.written import decide_writing, look_at, mixed_units, read_number, read_numbers
+
+
+def look(cells):
+    found = look_at(encode_text(cells))
+    assert found is not None
+    return found
+
+
+def decide(cells, known=(), usual=".", given=None):
+    return decide_writing({"x": look(cells)}, known, usual, given).get("x")
+
+
+def read(cells, **options):
+    return read_numbers(cells, decide(cells, **options)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["1,234.5", "12", "1,000,000"], [1234.5, 12, 1_000_000]),
+        (["1.234,5", "12", "1.000.000"], [1234.5, 12, 1_000_000]),
+        (["0,5", "51,067"], [0.5, 51.067]),
+        (["1,5", "1.234"], [1.5, 1234.0]),
+        (["1.5", "1,234"], [1.5, 1234.0]),
+        (["$1,234", "$5", "-$7.50"], [1234, 5, -7.5]),
+        (["1.234 €", "5,50 EUR"], [1234, 5.5]),
+        (["£1", "GBP 2"], [1, 2]),
+        (["12.3%", "0", "100 %"], [12.3, 0, 100]),
+        (["1 234,5", "2\u00a0000"], [1234.5, 2000]),
+        (["1'234.50", "7"], [1234.5, 7]),
+        # A whole number below 1000 stands beside: there are no fractions of three digits.
+        (["51,067", "999"], [51067, 999]),
+        # A long one without marks: there are no marks of thousands.
+        (["51,067", "51067"], [51.067, 51067]),
+    ],
+)
+def test_a_column_as_a_whole(cells, values):
+    assert read(cells) == values
+
+
+def test_the_rest_of_the_table_tells():
+    cells = ["51,067", "12,345"]
+    assert read(cells, known=[","]) == [51.067, 12.345]
+    assert read(cells, known=["."]) == [51067, 12345]
+    assert decide(cells, known=["."]).known_by == "table"
+    looks = {"x": look(cells), "other": look(["1,5"])}
+    assert decide_writing(looks, (), ".")["x"].decimal == ","
+
+
+@pytest.mark.parametrize(("usual", "value"), [(".", 51067.0), (",", 51.067)])
+def test_what_nothing_tells_is_a_guess(usual, value):
+    found = decide(["51,067", "12,345"], usual=usual)
+    assert (found.known_by, found.cell, found.value) == ("guess", "12,345", value / 51.067 * 12.345)
+    assert decide(["51,067"], known=[".", ","]).known_by == "guess"
+
+
+def test_the_user_tells():
+    found = decide(["51,067"], given=",")
+    assert (found.known_by, found.value) == ("user", 51.067)
+
+
+def test_numbers_that_need_nothing():
+    assert decide(["1", "2.5", "1e3", ".5", "x"] * 1 + ["7"] * 9) is None
+    assert decide(["51.067", "1.234"]) is None
+    assert decide(["51.067", "1.234"], known=["."], usual=",") is None
+    assert decide(["51.067", "1.234"], usual=",").known_by == "guess"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "-", "$", "x1", "12.03.2020", "192.168.0.1", "1,2,3", "1,234,56", "$5€", "5-10", "1_0"],
+)
+def test_no_numbers(text):
+    assert math.isnan(read_number(text, "."))
+    assert math.isnan(read_number(text, ","))
+    assert look_at(encode_text([text])) is None
+
+
+def test_a_number_that_is_too_large_is_no_example():
+    found = decide(["$" + "9" * 400, "$5"])
+    assert (found.cell, found.value) == ("$5", 5.0)
+
+
+def test_two_ways_in_one_column_are_not_guessed_away():
+    assert decide(["1,5", "1.5"]) is None
+    cells = [*(f"{i}.5" for i in range(19)), "1,5"]
+    assert math.isnan(read(cells)[-1])
+
+
+@pytest.mark.parametrize(
+    ("cells", "units"),
+    [
+        (["$5", "€7"], ("$", "€")),
+        (["5%", "0.2"], ("", "%")),
+        (["5%", "0"], ()),
+        (["$5", "7"], ()),
+        (["5 €", "7 EUR"], ()),
+    ],
+)
+def test_several_units(cells, units):
+    assert mixed_units(look(cells)) == units
+    assert (decide(cells) is None) == bool(units)
