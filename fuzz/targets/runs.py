@@ -90,7 +90,7 @@ def sound_findings() -> Findings:
     decoy = ReportedVariable(
         "decoy 1 of x", "decoy", 0.1, 0.0, 0.2, 0.5, 9, 0, None, None, None, (), (0.5, 0.1)
     )
-    curve = ((0.0, 1.0), (0.1, 0.2), (0.0, 0.1), (0.2, 0.3))
+    at, *band = (0.0, 1.0), (0.1, 0.2), (0.0, 0.1), (0.2, 0.3)
     numbers, levels = Scale((), (0.0, 1.0, 3.0)), Scale(("a", "b"), (0.0, 1.0))
     heat_map = HeatMap(numbers, levels, ((0.1, 0.2), (0.1, 0.4), (0.2, 0.9)))
     return Findings(
@@ -102,7 +102,9 @@ def sound_findings() -> Findings:
         claims=(JointClaim(("x", "n"), 2, 0.98, 0.05),), best=Best("n", 0.1, 1.0, 0.5),
         variables=(*shown, decoy), always=("n",),
         steps=(0, 500), played=(2.0, 2.0), paid=(1.0, 2.0),
-        dependence=(Dependence("x", (), *curve), Dependence("text", ("a", "b"), *curve)),
+        dependence=(
+            Dependence("x", (), at, "yes", *band), Dependence("text", ("a", "b"), at, "yes", *band),
+        ),
         dependence_note="by trees",
         interactions=(ReportedInteraction(("x", "text"), 0.2, 0.05, heat_map),),
         resemblances=(Resemblance("x", (LookAlike("n", 0.9, 0.1),)),), resemblance_note="Spearman",

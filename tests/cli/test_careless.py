@@ -1,5 +1,6 @@
 """Tables as a careless person hands them in: an answer, or one line that says what to do."""
 
+import json
 import os
 from pathlib import Path
 
@@ -106,9 +107,42 @@ def test_a_target_with_text_among_numbers(failure, here):
     assert "holds numbers, but 'much' in row 17" in failure("select", path, "-t", "y")
 
 
-def test_a_target_of_three_classes(failure, here):
-    path = write(here / "t.csv", with_column("kind", ["u", "v", "w"] * 40))
-    assert "text with 3 different values ('u', 'v', 'w')" in failure("select", path, "-t", "kind")
+@pytest.mark.parametrize("labels", [["u", "v", "w"], [0, 1, 2]])
+def test_a_target_of_three_classes(labels, tvs, here):
+    path = write(here / "t.csv", with_column("kind", labels * 40))
+    code, out, err = tvs("select", path, "-t", "kind", *QUICK, "--json")
+    assert (code, json.loads(out)["family"]) == (0, "classes")
+    assert f"'kind' has 3 values, {labels[0]}, {labels[1]} and {labels[2]}: classes" in err
+    assert ("--family ordinal" in err) == (labels[0] == 0)
+
+
+def test_a_target_of_names(failure, here):
+    path = write(here / "t.csv", with_column("who", [f"person {k}" for k in range(120)]))
+    assert "text with 120 different values" in failure("select", path, "-t", "who")
+
+
+def test_a_target_of_counts(tvs, here):
+    path = write(here / "t.csv", with_column("n", [k % 15 for k in range(120)]))
+    code, out, err = tvs("select", path, "-t", "n", *QUICK, "--json")
+    assert (code, json.loads(out)["family"]) == (0, "counts")
+    assert "'n' holds whole numbers from 0 to 14: counts (--family gaussian takes" in err
+
+
+def test_survival_times(tvs, failure, here):
+    table = make_table()
+    table = table.append_column("time", [[1.0 + abs(v) for v in table["y"].to_pylist()]])
+    table = table.append_column("died", [[k % 3 > 0 for k in range(120)]])
+    path = write(here / "t.csv", table)
+    code, out, err = tvs("select", path, "--time", "time", "--event", "died", *QUICK, "--json")
+    found = json.loads(out)
+    assert (code, found["family"], found["target"]) == (0, "survival", "time")
+    assert "'time' is the time until 'died': 80 events, 40 rows censored" in err
+    assert "died" not in {v["name"] for v in found["selected"]}
+    again = tvs("resume", found["run"], "--plays", "80", "--json")
+    assert again[0] == 0
+    assert "--event needs --time" in failure("select", path, "-t", "y", "--event", "died")
+    assert "true or false" in failure("select", path, "--time", "time", "--event", "a")
+    assert "no column named 'dead'" in failure("select", path, "--time", "time", "--event", "dead")
 
 
 @pytest.mark.parametrize("values", [["no", "yes"], [0, 1], [False, True]])

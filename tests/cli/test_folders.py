@@ -165,7 +165,7 @@ class TestOwners:
             raise ValueError("the real reason")
 
         monkeypatch.setattr("tvselect.runs.play.prepare", fails)
-        code, _, err = tvs("select", "t.csv", "-t", "y", *QUICK, "--out", place)
+        code, _, err = tvs("select", "t.csv", "-t", "y", *QUICK, "--out", place, "--quiet")
         assert (code, err) == (1, "tvs: error: the real reason\n")
         assert sorted(here.rglob("*")) == before
 

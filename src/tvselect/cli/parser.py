@@ -87,7 +87,16 @@ def _add_select(commands: Any) -> None:
         help="CSV, TSV or .txt (also .gz, .bz2, .zst, .zip), .xlsx, Parquet, Arrow/Feather, a "
         "folder of Parquet files, or - for standard input",
     )  # fmt: skip
-    select.add_argument("-t", "--target", required=True, metavar="NAME", help="column to explain")
+    outcome = select.add_mutually_exclusive_group(required=True)
+    outcome.add_argument("-t", "--target", metavar="NAME", help="column to explain")
+    outcome.add_argument(
+        "--time", metavar="NAME", help="column to explain: the time until an event, see --event"
+    )
+    select.add_argument(
+        "--event", metavar="NAME",
+        help="with --time: column that says whether the event took place (1) or the row was "
+        "censored (0)",
+    )  # fmt: skip
     columns = select.add_argument_group("columns (names and patterns such as 'gene_*')")
     for name, text in (
         ("--exclude", "leave these out"),
@@ -101,7 +110,10 @@ def _add_select(commands: Any) -> None:
     )  # fmt: skip
     table = select.add_argument_group("the table")
     table.add_argument(
-        "--family", choices=("gaussian", "probit"), help="a number, or two classes; found out"
+        "--family",
+        choices=("gaussian", "probit", "classes", "ordinal", "counts"),
+        help="the target is a number, one of two classes, of more classes, an ordered grade, or a "
+        "count; found out",
     )
     table.add_argument(
         "--stream", action=argparse.BooleanOptionalAction,

@@ -43,6 +43,10 @@ def select(options: Options, terminal: Terminal) -> int:
             f"--max-fdr {options.max_fdr:g} cannot be kept with --decoys none; leave that out, or "
             "say --max-fdr none"
         )
+    if options.event is not None and options.time is None:
+        raise RunError("--event needs --time, the column of the times")
+    if options.time is not None and options.family is not None:
+        raise RunError("--time is a family of its own; leave --family out")
     given = {field.name: getattr(options, field.name) for field in fields(Settings)}
     settings = Settings(
         **{
@@ -62,9 +66,10 @@ def select(options: Options, terminal: Terminal) -> int:
         plan, files, table = inspect_table(
             options.table,
             TableOptions(
-                target=options.target,
+                target=options.target or options.time,
+                event=options.event,
                 stream=True if wants_stream else options.stream,
-                family=options.family,
+                family="survival" if options.time else options.family,
                 exclude=tuple(options.exclude),
                 include=tuple(options.include),
                 always=tuple(options.always),

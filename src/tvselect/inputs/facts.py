@@ -83,7 +83,12 @@ class OutcomeProfile:
     n_rows: int  #: With a value
     n_missing: int  #: Without
     n_distinct: int
-    classes: tuple[str, ...]  #: The two classes (probit)
+    classes: tuple[str, ...]  #: The labels of classes or grades
+    is_guess: bool = False  #: Whether other families are as likely
+    low: float = 0.0  #: The smallest and the largest number
+    high: float = 0.0
+    event: str | None = None  #: The column that says whether a time ended in the event
+    n_events: int = 0
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs.outcome import one_column
+from tvselect.inputs.survival import is_survival
 from tvselect.inputs.table import Table, open_table, read_table
 
 
@@ -54,9 +55,9 @@ def sample_rows(
             f"X has {table.n_columns} columns, the selector was fitted on {len(names)}; pass the "
             "same table"
         )
-    target = None if y is None else one_column(y)
-    if target is not None and target.size != table.n_rows:
-        raise ValueError(f"y has {target.size} values but X has {table.n_rows} rows")
+    target = None if y is None else y if is_survival(y) else one_column(y)
+    if target is not None and len(target) != table.n_rows:
+        raise ValueError(f"y has {len(target)} values but X has {table.n_rows} rows")
     rows = np.sort(rng.choice(table.n_rows, min(most, table.n_rows), replace=False))
     if rows.size == table.n_rows:
         return table, target

@@ -147,14 +147,35 @@ def _outcome(outcome: OutcomeProfile) -> list[str]:
         other = " (--family gaussian takes them as numbers)" if may_be_numbers else ""
         said.append(f"{outcome.name!r} has two values, {first} and {second}: two classes{other}.")
     else:
-        n = outcome.n_distinct
-        said.append(f"{outcome.name!r} is a number with {n:,} different values: regression.")
+        said.append(f"{outcome.name!r} {_family(outcome)}.")
     if outcome.n_missing:
         rows = "row has" if outcome.n_missing == 1 else "rows have"
         said.append(
             f"{outcome.n_missing:,} {rows} no value of {outcome.name!r} and cannot be used."
         )
     return said
+
+
+def _family(outcome: OutcomeProfile) -> str:
+    """What an outcome of another kind than two classes is, and what else it could be."""
+    n, labels = outcome.n_distinct, outcome.classes
+    if outcome.family in ("classes", "ordinal"):
+        listed_labels = f"{', '.join(labels[:-1])} and {labels[-1]}"
+        kind = "classes" if outcome.family == "classes" else "ordered grades"
+        other = " (--family ordinal if they are grades, gaussian if numbers)"
+        return f"has {n:,} values, {listed_labels}: {kind}{other if outcome.is_guess else ''}"
+    if outcome.family == "counts":
+        other = " (--family gaussian takes them as numbers)" if outcome.is_guess else ""
+        return f"holds whole numbers from {outcome.low:g} to {outcome.high:g}: counts{other}"
+    if outcome.family == "survival":
+        if outcome.event is None:
+            return f"is a time until an event that took place in all {outcome.n_rows:,} rows"
+        n_censored = outcome.n_rows - outcome.n_events
+        return (
+            f"is the time until {outcome.event!r}: {outcome.n_events:,} events, "
+            f"{n_censored:,} rows censored"
+        )
+    return f"is a number with {n:,} different values: regression"
 
 
 def _columns(facts: TableFacts) -> list[str]:

@@ -13,8 +13,10 @@ from tvselect.inputs.arrow import as_days, as_matrix, as_target, as_text
 from tvselect.inputs.kinds import Field, fields_of
 from tvselect.inputs.outcome import missing_mask
 from tvselect.inputs.profile import text_to_numbers
+from tvselect.inputs.survival import survival_array
 from tvselect.inputs.written import Writing
 from tvselect.runs.errors import RunError, hint
+from tvselect.runs.outcome import read_event
 from tvselect.runs.plan import Plan
 from tvselect.sources import CompleteSource, FileSource, Source, open_files
 from tvselect.sources.files import STANDARD_INPUT
@@ -44,7 +46,7 @@ def open_planned(plan: Plan) -> TableFiles:
         transpose=plan.transpose,
     )
     names = set(files.names)
-    for name in (plan.target, *plan.columns):
+    for name in (plan.target, *([plan.event] if plan.event else []), *plan.columns):
         if name not in names:
             raise RunError(
                 f"{files.where} has no column {name!r} any more, but the run chose from it; "
@@ -61,8 +63,9 @@ def prepare(
     ``raw`` is what was read already.
     """
     if raw is None:
-        is_all = len(files.names) == len(plan.columns) + 1 and not files.in_some
-        raw = split(files.read(None if is_all else [*plan.columns, plan.target]), plan.target)
+        needed = [*plan.columns, plan.target, *([plan.event] if plan.event else [])]
+        is_all = len(files.names) == len(needed) and not files.in_some
+        raw = split(files.read(None if is_all else needed), plan.target, plan.event)
     files.require_unchanged()
     return _convert(plan, raw)
 
@@ -90,6 +93,8 @@ class RawTable:
     texts, days : dict
         Columns of text, and of dates as days since 1970-01-01, by name.
     target : pyarrow.ChunkedArray
+    event : pyarrow.ChunkedArray or None
+        Whether a survival time ended in the event.
     """
 
     fields: tuple[Field, ...]
@@ -97,10 +102,14 @@ class RawTable:
     texts: dict[str, TextColumn]
     days: dict[str, NDArray[np.float64]]
     target: Any
+    event: Any = None
 
 
-def split(table: Any, target: str) -> RawTable:
+def split(table: Any, target: str, event: str | None = None) -> RawTable:
     """The columns of an Arrow table, those of numbers converted together."""
+    events = None
+    if event is not None:
+        events, table = table[event], table.drop_columns([event])
     fields = fields_of(table.column_names, table.schema.types)
     place = next(j for j, field in enumerate(fields) if field.name == target)
     places = [j for j in range(len(fields)) if j != place]
@@ -113,6 +122,7 @@ def split(table: Any, target: str) -> RawTable:
         texts={fields[j].name: as_text(table[j]) for j in places if fields[j].kind == "text"},
         days={fields[j].name: as_days(table[j]) for j in places if fields[j].kind == "date"},
         target=table.column(place),
+        event=events,
     )
 
 
@@ -129,7 +139,12 @@ def _convert(plan: Plan, raw: RawTable) -> tuple[Table, NDArray[Any]]:
     for name in facts.infinite:
         place = np.count_nonzero(~categorical[: plan.columns.index(name)])
         matrix[np.isinf(matrix[:, place]), place] = np.nan
-    if (missing := missing_mask(y)).any():
+    missing = missing_mask(y)
+    if plan.event is not None:
+        event = read_event(raw.event, plan.event, plan.facts.where)
+        missing |= np.isnan(event)
+        y = survival_array(y, np.nan_to_num(event))
+    if missing.any():
         complete = np.flatnonzero(~missing)
         matrix, y, texts = matrix[complete], y[complete], [text.at(complete) for text in texts]
     return Table.of_matrix(matrix, plan.columns, texts, categorical), y

@@ -19,7 +19,7 @@ from tvselect.words import listed
 MOST_LABELS = 200_000
 
 
-def check_names(files: TableFiles, target: str) -> None:
+def check_names(files: TableFiles, target: str, what: str = "the target") -> None:
     """Raise a RunError for columns of the same name, and a target that is not there."""
     names, where = files.names, files.where
     if _may_lack_header(files) and (target not in names or len(set(names)) < len(names)):
@@ -30,7 +30,7 @@ def check_names(files: TableFiles, target: str) -> None:
     refuse_repeated(names, where, "rename them")
     if target in files.in_some:
         n = files.in_some[target]
-        raise RunError(f"the target {target!r} is in {n} of {len(files.files)} files of {where}")
+        raise RunError(f"{what} {target!r} is in {n} of {len(files.files)} files of {where}")
     if target in names:
         return
     with suppress(SourceError):

@@ -29,7 +29,7 @@ from tvselect.runs.errors import RunError
 from tvselect.runs.header import check_names, facts_of
 from tvselect.runs.names import expand, read_groups
 from tvselect.runs.numbers import find_writing, target_as_numbers
-from tvselect.runs.outcome import profile_outcome
+from tvselect.runs.outcome import profile_outcome, read_event
 from tvselect.runs.plan import Plan
 from tvselect.sources import open_files
 from tvselect.sources.files import STANDARD_INPUT
@@ -51,6 +51,7 @@ class TableOptions:
     target: str
     stream: bool | None = None
     family: Family | None = None
+    event: str | None = None  #: Column that says whether a survival time ended in the event
     exclude: tuple[str, ...] = ()  #: Names and patterns, as the next two
     include: tuple[str, ...] = ()
     always: tuple[str, ...] = ()
@@ -85,14 +86,18 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
     )
     where, target = files.where, options.target
     check_names(files, target)
+    if options.event is not None:
+        check_names(files, options.event, "--event")
     names = [name for name in files.names if name not in files.in_some]
     mode = decide_mode(files, options.stream)
+    if mode.stream and options.event is not None:
+        raise RunError("survival times cannot be read from a stream; say --no-stream")
     with arrow_errors(f"{where} cannot be read", "mend it, or leave columns out with {columns}"):
         if mode.stream:
             table = files.head(ROWS_TO_LOOK_AT).select(names)
         else:
             table = files.read(names if files.in_some else None)
-        raw = split(table, target)
+        raw = split(table, target, options.event)
     written, mixed = find_writing(raw, target, files)
     what = f"the target {target!r} of {where}"
     if mode.stream and target in written:
@@ -102,8 +107,11 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
         )
     values = files.column(target) if mode.stream else raw.target
     values = target_as_numbers(values, written.get(target), what)
-    outcome = profile_outcome(target, values, where, options.family)
-    others = [name for name in names if name != target]
+    event = None
+    if options.event is not None:
+        event = options.event, read_event(table[options.event], options.event, where)
+    outcome = profile_outcome(target, values, where, options.family, event)
+    others = [name for name in names if name not in (target, options.event)]
     always = expand(options.always, others, "--always", where)
     wanted = {*expand(options.include, others, "--include", where), *always}
     unwanted = set(expand(options.exclude, others, "--exclude", where))
@@ -114,6 +122,7 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
     if mode.stream:
         found = _on_a_stream(found, len(raw.matrix))
     left_out = _without_wanted(found.left_out, wanted)
+    left_out.pop(options.event or target, None)
     kept = [name for name in others if name not in left_out and name not in unwanted]
     if not kept:
         why = "; ".join(f"{n!r}: {why_left_out(left_out[n])}" for n in list(left_out)[:3])

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tvselect.inputs import read_outcome
 from tvselect.inputs.arrow import as_target
 from tvselect.inputs.facts import OutcomeProfile
 from tvselect.inputs.kinds import kind_of
 from tvselect.inputs.outcome import Family, TextOutcomeError, missing_mask
+from tvselect.inputs.survival import survival_array
 from tvselect.inputs.written import number_of
 from tvselect.runs.errors import RunError
 from tvselect.words import listed
@@ -19,7 +21,11 @@ MOST_CLASSES = 5
 
 
 def profile_outcome(
-    name: str, column: Any, where: str, family: Family | None = None
+    name: str,
+    column: Any,
+    where: str,
+    family: Family | None = None,
+    event: tuple[str, NDArray[np.float64]] | None = None,
 ) -> OutcomeProfile:
     """Look at the outcome.
 
@@ -29,25 +35,31 @@ def profile_outcome(
     column : pyarrow.ChunkedArray
     where : str
         The table's name in error messages.
-    family : {"gaussian", "probit"} or None
+    family : str or None
         What the user chose.
+    event : name and values, optional
+        Whether a survival time ended in the event, 1 or 0; NaN is missing.
 
     Raises
     ------
     TypeError, ValueError
-        When there is nothing to explain, or it is neither a number nor two classes.
+        When there is nothing to explain, or it is of no family.
     """
     what = f"the target {name!r} of {where}"
     if kind_of(column.type) not in ("number", "text"):
-        raise RunError(f"{what} holds {column.type}; it must hold numbers or two classes")
+        raise RunError(f"{what} holds {column.type}; it must hold numbers or classes")
     values = as_target(column)
     missing = missing_mask(values)
+    if event is not None:
+        missing |= np.isnan(event[1])
     present = values[~missing]
     if present.size == 0:
         raise RunError(f"{what} has no value in any of its {len(column):,} rows")
     if present.size == 1:
         raise RunError(f"{what} has a value in 1 row only; at least two are needed")
     try:
+        if event is not None:
+            present = survival_array(present, event[1][~missing])
         outcome = read_outcome(present, present.size, family=family or "auto", what=what)
     except TextOutcomeError:
         raise RunError(_about_text(what, values.tolist())) from None
@@ -61,7 +73,37 @@ def profile_outcome(
         n_missing=int(missing.sum()),
         n_distinct=np.unique(outcome.values).size,
         classes=tuple(map(str, labels)),
+        is_guess=outcome.is_guess,
+        low=float(outcome.values.min()) if outcome.family == "counts" else 0.0,
+        high=float(outcome.values.max()) if outcome.family == "counts" else 0.0,
+        event=None if event is None else event[0],
+        n_events=0 if outcome.upper is None else int(np.isfinite(outcome.upper).sum()),
     )
+
+
+def read_event(column: Any, name: str, where: str) -> NDArray[np.float64]:
+    """A column that says whether the event took place, as 1 and 0; NaN is missing.
+
+    Raises
+    ------
+    RunError
+        For anything but true and false, yes and no, 1 and 0.
+    """
+    said = {"true": 1.0, "yes": 1.0, "1": 1.0, "1.0": 1.0, "false": 0.0, "no": 0.0, "0": 0.0,
+            "0.0": 0.0}  # fmt: skip
+    values = np.empty(len(column))
+    for row, value in enumerate(column.to_pylist()):
+        text = str(value).strip().lower()
+        if value is None or text == "nan":
+            values[row] = np.nan
+        elif text in said:
+            values[row] = said[text]
+        else:
+            raise RunError(
+                f"the event {name!r} of {where} must be true or false (1 or 0); row {row + 1} has "
+                f"{value!r}"
+            )
+    return values
 
 
 def _about_text(what: str, texts: list[Any]) -> str:
@@ -80,6 +122,6 @@ def _about_text(what: str, texts: list[Any]) -> str:
     levels = sorted(set(texts) - {None})
     return (
         f"{what} holds text with {len(levels):,} different values "
-        f"({listed(levels, MOST_CLASSES)}); it must be a number or have two classes: "
-        "add a 0/1 column for one of them"
+        f"({listed(levels, MOST_CLASSES)}), too many for classes; it must be a number or have "
+        "fewer classes"
     )

@@ -59,8 +59,13 @@ class Plan:
         return self.facts.outcome.name
 
     @property
+    def event(self) -> str | None:
+        """The column that says whether a survival time ended in the event."""
+        return self.facts.outcome.event
+
+    @property
     def family(self) -> Family:
-        """A continuous outcome, or two classes."""
+        """What the outcome is."""
         return self.facts.outcome.family
 
     @property

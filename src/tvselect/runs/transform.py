@@ -64,7 +64,9 @@ def transform(
         raise RunError(f"{out} exists already; choose another file, or say --force")
     if not path.parent.is_dir():
         raise RunError(f"the folder {path.parent} does not exist; make it first")
-    columns = [name for name in names if name in wanted or name == run.plan.target]
+    columns = [
+        name for name in names if name in wanted or name in (run.plan.target, run.plan.event)
+    ]
     is_text = ".csv" in suffix or ".tsv" in suffix
     if is_text and isinstance(files, CsvFiles):
         kept, delimiter = files.read_cells(columns), files.dialect.delimiter.strip(BLANKS)
