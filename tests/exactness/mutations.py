@@ -25,6 +25,7 @@ CHOOSE_LARGE_LEAF = (
     + "        node = nth_leaf(trees, tree, int(rng.random() * n_leaves))\n"
 )
 MOVES, PAIRS = "trees/moves.py", "trees/pair_moves.py"
+GRADES, CLASSES = "trees/grades.py", "trees/classes.py"
 
 MUTATIONS = {
     "drop the proposal ratio": ((MOVES, PROPOSAL, "math.log(shrink)"),),
@@ -68,6 +69,28 @@ MUTATIONS = {
     "a known pair is proposed at no charge": (
         (PAIRS, "log_ratio -= log_chance_of_pair(", "log_ratio -= 0.0 * log_chance_of_pair("),
     ),
+    "a cut point forgets its prior": (
+        (GRADES, "log_ratio = 0.5 * (old * old - new * new)", "log_ratio = 0.0"),
+    ),
+    "a cut point forgets the grade above it": (
+        (GRADES, "elif level == k + 1:", "elif level == k + 2:"),
+    ),
+    "the latent of the class seen need not be the largest": (
+        (CLASSES, "1.0, highest, math.inf)", "1.0, highest - 1.0, math.inf)"),
+    ),
+    "latents of classes forget their offset": (
+        (CLASSES, "response.values[place] = latent - offset", "response.values[place] = latent"),
+    ),
+    "a latent between close bounds is drawn evenly": (
+        (
+            "trees/truncated.py",
+            "if rng.random() <= math.exp(-0.5 * value * value):",
+            "if rng.random() <= 1.0:",
+        ),
+    ),
+    "latents forget the noise": (
+        ("trees/latents.py", "sd = 1.0 / math.sqrt(response.real[PRECISION])", "sd = 1.0"),
+    ),
     "leaf means without their prior": (
         (
             "trees/leaves.py",
@@ -82,6 +105,8 @@ TESTS = (
     "exactness/test_enumeration.py",
     "exactness/test_geweke.py",
     "exactness/test_calibration.py",
+    "exactness/test_weighting.py",
+    "trees/test_truncated.py",
 )
 
 

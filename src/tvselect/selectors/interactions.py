@@ -33,8 +33,8 @@ class Interaction:
     names : (str, str)
     strength : float
         What their joint effect adds to the sum of both effects: its standard deviation, in
-        units of the outcome (of its normal scores where it has outliers, of counts and of
-        grades; of log-rank scores for survival), or as a probability of a class.
+        units of the outcome (of its normal scores where it has outliers, and of counts and
+        grades), or as a probability of a class.
     q_value : float
         The smallest false discovery rate at which the pair is reported.
     """
@@ -104,7 +104,9 @@ def find_interactions(
     ('a x b', 0.05)
     """
     features = np.unique(feature_of)
-    is_enough = len(X) >= FEWEST_ROWS and np.ptp(outcome.values) > 0.0
+    # Censoring bends the scale of times, on which effects add up or do not.
+    is_enough = len(X) >= FEWEST_ROWS and outcome.family != "survival"
+    is_enough &= np.ptp(outcome.values) > 0.0
     if not (is_enough and 2 <= features.size <= MOST_FEATURES):
         return ()
     pairs = Pairs(X, np.searchsorted(features, feature_of), rng)

@@ -216,7 +216,8 @@ class ThompsonFit(BanditFit):
 
         Those with a q-value of at most ``max_fdr`` (0.1 without one). Found out when first asked
         for, in a second or some, by forests on the selected columns alone; of more than 5,000 rows
-        as many are looked at. Empty for more than 40 selected features.
+        as many are looked at. Empty for more than 40 selected features, and for survival times,
+        where censoring decides on what scale effects add up.
         """
         if not hasattr(self, "_selected_data"):
             raise AttributeError("interactions_ is there after fit")
