@@ -106,7 +106,7 @@ def find_interactions(
     features = np.unique(feature_of)
     # Censoring bends the scale of times, on which effects add up or do not.
     is_enough = len(X) >= FEWEST_ROWS and outcome.family != "survival"
-    is_enough &= np.ptp(outcome.values) > 0.0
+    is_enough = is_enough and bool(np.ptp(outcome.values) > 0.0)
     if not (is_enough and 2 <= features.size <= MOST_FEATURES):
         return ()
     pairs = Pairs(X, np.searchsorted(features, feature_of), rng)
