@@ -130,8 +130,8 @@ def look_at_text(data: bytes, folder: Path) -> None:
     if mode < 2:
         look_at(path, bool(len(data) % 2))
     else:
-        plan, _, table = inspect_table(str(path), TableOptions(target="y", transpose=True))
-        prepare(plan, table)
+        plan, files, table = inspect_table(str(path), TableOptions(target="y", transpose=True))
+        prepare(plan, files, table)
 
 
 def tables() -> list[pa.Table]:

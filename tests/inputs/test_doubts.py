@@ -125,7 +125,7 @@ def test_identifiers_and_copies_are_named_unless_told_not_to():
     order = np.random.default_rng(7).permutation(N)
     columns = {
         "a": noise(),
-        "n": order,
+        "n": np.arange(N),
         "customer_id": 1000 + order[::-1] ** 2,
         "b": with_cells(np.nan, 3, noise(2)),
         "again": noise(),

@@ -105,7 +105,7 @@ def test_a_limit_of_the_address_space_costs_the_charts_only(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("variable\t")
     assert "tvs: warning: the report has no charts" in done.stderr
-    assert done.stderr.count("\n") == 1
+    assert done.stderr.count("warning") == 1
     page = (tmp_path / "run" / "report.html").read_text()
     assert "The pictures could not be made where this page was written" in page
     assert "variables were selected" in page

@@ -346,7 +346,7 @@ def test_the_data_stay_as_they_are():
         selector(reward, n_plays=3).fit(X, y)
 
 
-def test_sample_weights_are_for_rewards_that_use_them():
+def test_sample_weights_count_for_every_reward():
     X, y = make_data()
     noisy = y.copy()
     noisy[: N // 2] = np.random.default_rng(1).permutation(noisy[: N // 2]) * 9
@@ -357,8 +357,11 @@ def test_sample_weights_are_for_rewards_that_use_them():
         selector(LassoReward(), n_plays=5).fit(X, y, sample_weight=None),
         selector(LassoReward(), n_plays=5).fit(X, y),
     )
-    with pytest.raises(ValueError, match="BartReward does not use sample_weight"):
-        selector(BartReward()).fit(X, y, sample_weight=weight)
+    rows = np.flatnonzero(weight)
+    assert_same(
+        selector(quick_bart(), n_plays=5).fit(X, noisy, sample_weight=weight),
+        selector(quick_bart(), n_plays=5).fit(X[rows], noisy[rows]),
+    )
     for bad in (weight[1:], -weight, 0 * weight, np.where(weight > 0, np.nan, 1.0)):
         with pytest.raises(ValueError, match="sample_weight"):
             selector(LassoReward()).fit(X, y, sample_weight=bad)

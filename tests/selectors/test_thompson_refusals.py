@@ -56,7 +56,7 @@ BAD_SETTINGS = {
     "too many wanted": (dict(n_features_to_select=P + 1), ValueError, "12 arms"),
     "none wanted": (dict(n_features_to_select=0), ValueError, "n_features_to_select"),
     "reward of no kind": (dict(reward=5), TypeError, "callable"),
-    "reward by name": (dict(reward="bart"), TypeError, "callable"),
+    "unknown reward": (dict(reward="boost"), ValueError, "got 'boost'"),
     "negative seed": (dict(random_state=-1), ValueError, "random_state"),
     "seed of no kind": (dict(random_state="seven"), ValueError, "seven"),
 }
