@@ -86,8 +86,8 @@ bench-multiclass: $(VENV)/.study  ## Three classes and more, next to Boruta, 20 
 bench-survival: $(VENV)/.survival  ## Survival times next to Cox-LASSO and a forest, 20 minutes, recorded; N=3
 	$(RUN) -m benchmarks.survival -n $(or $(N),3)
 
-bench-counts: $(VENV)/.study  ## Counts and grades next to numbers, 10 minutes, recorded; N=4
-	$(RUN) -m benchmarks.counts -n $(or $(N),4)
+bench-counts: $(VENV)/.study  ## Counts and grades next to numbers, 5 minutes, recorded; N=3
+	$(RUN) -m benchmarks.counts -n $(or $(N),3)
 
 bench-tails: $(VENV)/.study  ## Heavy tails and an outlier, 10 minutes, recorded
 	$(RUN) -m benchmarks.heavy_tails

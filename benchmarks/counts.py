@@ -73,8 +73,8 @@ def seconds_of_families(n: int) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("-n", type=int, default=4, help="data sets a row")
-    parser.add_argument("--speed", type=int, default=3, help="data sets for the times")
+    parser.add_argument("-n", type=int, default=3, help="data sets a row")
+    parser.add_argument("--speed", type=int, default=1, help="data sets for the times")
     options = parser.parse_args()
     compile_kernels()
     lines = [
@@ -96,7 +96,7 @@ def main() -> None:
         "",
         "## Time",
         "",
-        f"CPU seconds of a fit, kernels compiled before, on {options.speed} tables of counts "
+        f"CPU seconds of a fit, kernels compiled before, on {options.speed} table(s) of counts "
         "(median rate 20): their logs (gaussian), above the median or not (probit), thirds "
         "(classes, ordinal), the counts, times of which 30 % are censored (survival).",
         "",
