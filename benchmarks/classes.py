@@ -78,14 +78,11 @@ def accuracy(d: Labelled, columns: Any, seed: int) -> float:
     return float(cross_val_score(forest, d.X[:, columns], d.y, cv=folds).mean())
 
 
-def line_of(title: str, name: str, made: list[Judged], scores: list[float]) -> str:
-    line = (
-        f"| {title} | {name} | {with_error([m.found for m in made])} | "
-        f"{with_error([m.false for m in made])} | {np.mean([m.seconds for m in made]):.1f} | "
-        f"{np.mean(scores):.3f} |"
+def cells_of(made: list[Judged]) -> str:
+    return (
+        f"{with_error([m.found for m in made])} | {with_error([m.false for m in made])} | "
+        f"{np.mean([m.seconds for m in made]):.1f}"
     )
-    print(line, flush=True)
-    return line
 
 
 def lines_of(
@@ -98,7 +95,9 @@ def lines_of(
     for name in list(methods(0))[: None if rivals else 1]:
         made = [judge(methods(seed)[name], d) for d, seed in zip(tables, seeds, strict=True)]
         scores = [accuracy(d, m.kept, 0) for d, m in zip(tables, made, strict=True)]
-        yield line_of(title, name, made, scores)
+        line = f"| {title} | {name} | {cells_of(made)} | {np.mean(scores):.3f} |"
+        print(line, flush=True)
+        yield line
 
 
 def lines_of_trees(n: int, n_digits: int) -> Iterator[str]:
@@ -110,11 +109,7 @@ def lines_of_trees(n: int, n_digits: int) -> Iterator[str]:
                 d = expression(seed) if name == "expression" else with_noise(name, seed)
                 with patch.object(bart_settings, "TREES_OF_A_CLASS", trees):
                     made.append(judge(ThompsonSelector(n_jobs=1, random_state=seed), d))
-            line = (
-                f"| {name}, {count} data set(s) | {trees} | {with_error([m.found for m in made])} | "
-                f"{with_error([m.false for m in made])} | "
-                f"{np.mean([m.seconds for m in made]):.1f} |"
-            )
+            line = f"| {name}, {count} data set(s) | {trees} | {cells_of(made)} |"
             print(line, flush=True)
             yield line
 
