@@ -38,9 +38,9 @@ class CoxLasso:
 
     def fit(self, X: Any, y: Any) -> Self:
         """Choose the penalty on a path."""
-        path = CoxnetSurvivalAnalysis(l1_ratio=1.0, n_alphas=N_ALPHAS, alpha_min_ratio=0.05)
+        path = CoxnetSurvivalAnalysis(l1_ratio=1.0, n_alphas=N_ALPHAS, alpha_min_ratio=0.1)
         search = GridSearchCV(
-            CoxnetSurvivalAnalysis(l1_ratio=1.0),
+            CoxnetSurvivalAnalysis(l1_ratio=1.0, tol=1e-4, max_iter=1_000),
             {"alphas": [[alpha] for alpha in path.fit(X, y).alphas_]},
             cv=KFold(5, shuffle=True, random_state=self.random_state),
             error_score=0.5,
@@ -132,10 +132,12 @@ def lines_of_patients(name: str, X: pd.DataFrame, y: Any) -> Iterator[str]:
     selector = ThompsonSelector(n_jobs=1, random_state=0)
     made = judge(selector, Labelled(X, y, np.ones(X.shape[1], dtype=np.bool_)))
     event = y.dtype.names[0]
-    yield (
+    line = (
         f"{name}: {X.shape[0]:,} rows, {X.shape[1]} columns, {y[event].mean():.0%} with the event. "
         f"Selected: {', '.join(X.columns[made.kept]) or 'nothing'}; {made.seconds:.0f} CPU seconds."
     )
+    print(line, flush=True)
+    yield line
     models = {
         "Cox with a ridge": CoxPHSurvivalAnalysis(alpha=1.0),
         "survival forest": survival_forest(0, most_rows=min(len(X) // 2, 500)),
