@@ -80,10 +80,10 @@ bench-pairs: $(VENV)/.base  ## Columns that matter only together, found and name
 bench-classes: $(VENV)/.ipss  ## Two classes: errors next to DART and ipss, time, a rare class, an hour, recorded
 	$(RUN) -m benchmarks.two_classes
 
-bench-multiclass: $(VENV)/.study  ## Three classes and more, next to Boruta, 20 minutes, recorded; N=3
-	$(RUN) -m benchmarks.classes -n $(or $(N),3)
+bench-multiclass: $(VENV)/.study  ## Three classes and more, next to Boruta, 10 minutes, recorded; N=2
+	$(RUN) -m benchmarks.classes -n $(or $(N),2)
 
-bench-survival: $(VENV)/.survival  ## Survival times next to Cox-LASSO and a forest, 20 minutes, recorded; N=3
+bench-survival: $(VENV)/.survival  ## Survival times next to Cox-LASSO and a forest, 10 minutes, recorded; N=3
 	$(RUN) -m benchmarks.survival -n $(or $(N),3)
 
 bench-counts: $(VENV)/.study  ## Counts and grades next to numbers, 5 minutes, recorded; N=3

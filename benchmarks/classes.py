@@ -19,7 +19,7 @@ from sklearn.feature_selection import mutual_info_classif
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from benchmarks.judging import Judged, compile_kernels, judge, shuffled, with_error
-from benchmarks.records import heading, record
+from benchmarks.records import heading, record_as_made
 from tvselect import ThompsonSelector
 from tvselect.rewards import bart_settings
 from tvstudy.simulation import Labelled, simulate_expression
@@ -95,9 +95,7 @@ def lines_of(
     for name in list(methods(0))[: None if rivals else 1]:
         made = [judge(methods(seed)[name], d) for d, seed in zip(tables, seeds, strict=True)]
         scores = [accuracy(d, m.kept, 0) for d, m in zip(tables, made, strict=True)]
-        line = f"| {title} | {name} | {cells_of(made)} | {np.mean(scores):.3f} |"
-        print(line, flush=True)
-        yield line
+        yield f"| {title} | {name} | {cells_of(made)} | {np.mean(scores):.3f} |"
 
 
 def lines_of_trees(n: int, n_digits: int) -> Iterator[str]:
@@ -109,23 +107,16 @@ def lines_of_trees(n: int, n_digits: int) -> Iterator[str]:
                 d = expression(seed) if name == "expression" else with_noise(name, seed)
                 with patch.object(bart_settings, "TREES_OF_A_CLASS", trees):
                     made.append(judge(ThompsonSelector(n_jobs=1, random_state=seed), d))
-            line = f"| {name}, {count} data set(s) | {trees} | {cells_of(made)} |"
-            print(line, flush=True)
-            yield line
+            yield f"| {name}, {count} data set(s) | {trees} | {cells_of(made)} |"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("-n", type=int, default=3, help="data sets a row")
-    parser.add_argument("--digits", type=int, default=1, help="data sets a row of digits")
-    parser.add_argument("--trees", type=int, default=4, help="data sets for the trees of a class")
-    options = parser.parse_args()
-    compile_kernels()
+def page(options: argparse.Namespace) -> Iterator[str]:
     head = [
         "| table | method | found | noise selected | CPU seconds | accuracy |",
         "|---|---|---|---|---|---|",
     ]
-    lines = [
+    seeds = list(range(FIRST_SEED, FIRST_SEED + options.n))
+    yield from (
         *heading("Three classes and more", "make bench-multiclass"),
         "`ThompsonSelector()` as it comes (FDR 0.1); Boruta: BorutaPy with scikit-learn's forest "
         "of depth 5, as its documentation has it; mutual information: `mutual_info_classif`, "
@@ -133,51 +124,57 @@ def main() -> None:
         "forest on the columns kept, in 5 folds; the columns were chosen by all rows, which "
         "flatters methods that keep noise. ± is a standard error.",
         "",
-        f"## scikit-learn's tables with {N_NOISE} shuffled columns, {options.n} data sets a row "
-        f"(digits {options.digits})",
+        "## Expression of genes: 150 rows, 200 columns, 4 of them matter",
         "",
-        "Shuffled columns are noise; a column of the table need not matter, nor add to the others. "
-        f"Of digits {MOST_ROWS} rows are drawn, for time.",
-        "",
-        *head,
-    ]
-    for name, load in TABLES.items():
-        n = options.digits if name == "digits" else options.n
-        seeds = list(range(FIRST_SEED, FIRST_SEED + n))
-        X, y = load(return_X_y=True)
-        n_rows = min(y.size, MOST_ROWS)
-        title = f"{name}: {n_rows} rows, {X.shape[1]} columns, {np.unique(y).size} classes"
-        lines += lines_of(title, [with_noise(name, seed) for seed in seeds], seeds)
-    seeds = list(range(FIRST_SEED, FIRST_SEED + options.n))
-    lines += [
-        "",
-        f"## Expression of genes: 150 rows, 200 columns, 4 of them matter, {options.n} data sets "
-        "a row",
-        "",
-        "Three classes, two of the genes differ in the middle one alone. The codes of the classes "
-        "have no meaning, so that all six should give the same but for chance. Forests and mutual "
-        "information know them as labels alone; one coding will do for them.",
+        f"{options.n} data set(s) a row. Three classes, two of the genes differ in the middle one "
+        "alone. The codes of the classes have no meaning, so that all six should give the same but "
+        "for chance. Forests and mutual information know them as labels alone; one coding will do "
+        "for them.",
         "",
         head[0].replace("table", "codes"),
         head[1],
-    ]
+    )
     for codes in permutations(range(3)):
         tables = [d._replace(y=np.array(codes)[d.y]) for d in map(expression, seeds)]
         title = "".join(map(str, codes))
-        lines += lines_of(title, tables, seeds, rivals=title == "012")
-    if options.trees:
-        lines += [
-            "",
-            "## Trees of a class",
-            "",
-            f"The default is {bart_settings.TREES_OF_A_CLASS} for each class, 30 at least: with "
-            "three classes 5 and 10 are the same.",
-            "",
-            "| table | trees of a class | found | noise selected | CPU seconds |",
-            "|---|---|---|---|---|",
-            *lines_of_trees(options.trees, options.digits),
-        ]
-    record("classes.md", lines)
+        yield from lines_of(title, tables, seeds, rivals=title == "012")
+    yield from (
+        "",
+        f"## scikit-learn's tables with {N_NOISE} shuffled columns",
+        "",
+        f"{options.n} data set(s) a row, of digits {options.digits}, with {MOST_ROWS} of its rows, "
+        "for time. Shuffled columns are noise; a column of the table need not matter, nor add to "
+        "the others.",
+        "",
+        *head,
+    )
+    for name, load in TABLES.items():
+        X, y = load(return_X_y=True)
+        n_rows = min(y.size, MOST_ROWS)
+        title = f"{name}: {n_rows} rows, {X.shape[1]} columns, {np.unique(y).size} classes"
+        of_it = seeds[: options.digits] if name == "digits" else seeds
+        yield from lines_of(title, [with_noise(name, seed) for seed in of_it], of_it)
+    yield from (
+        "",
+        "## Trees of a class",
+        "",
+        f"The default is {bart_settings.TREES_OF_A_CLASS} for each class, 30 at least: with three "
+        "classes 5 and 10 are the same.",
+        "",
+        "| table | trees of a class | found | noise selected | CPU seconds |",
+        "|---|---|---|---|---|",
+    )
+    yield from lines_of_trees(options.trees, options.digits)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-n", type=int, default=2, help="data sets a row")
+    parser.add_argument("--digits", type=int, default=1, help="data sets a row of digits")
+    parser.add_argument("--trees", type=int, default=4, help="data sets for the trees of a class")
+    options = parser.parse_args()
+    compile_kernels()
+    record_as_made("classes.md", page(options))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from sksurv.ensemble import RandomSurvivalForest
 from sksurv.linear_model import CoxnetSurvivalAnalysis, CoxPHSurvivalAnalysis
 
 from benchmarks.judging import compile_kernels, errors_of, judge, shuffled
-from benchmarks.records import heading, record
+from benchmarks.records import heading, record_as_made
 from tvselect import ThompsonSelector
 from tvstudy.simulation import Labelled, simulate_survival
 
@@ -103,9 +103,7 @@ def lines_of(proportional: bool, censored: float, n: int) -> Iterator[str]:
             judge(method(seed), fewer_columns(d) if method is Forest else d)
             for seed, d in zip(seeds, tables, strict=True)
         ]
-        line = f"| {title} | {name} | {errors_of(made)} |"
-        print(line, flush=True)
-        yield line
+        yield f"| {title} | {name} | {errors_of(made)} |"
 
 
 def patients() -> dict[str, tuple[pd.DataFrame, Any]]:
@@ -132,12 +130,11 @@ def lines_of_patients(name: str, X: pd.DataFrame, y: Any) -> Iterator[str]:
     selector = ThompsonSelector(n_jobs=1, random_state=0)
     made = judge(selector, Labelled(X, y, np.ones(X.shape[1], dtype=np.bool_)))
     event = y.dtype.names[0]
-    line = (
+    yield ""
+    yield (
         f"{name}: {X.shape[0]:,} rows, {X.shape[1]} columns, {y[event].mean():.0%} with the event. "
         f"Selected: {', '.join(X.columns[made.kept]) or 'nothing'}; {made.seconds:.0f} CPU seconds."
     )
-    print(line, flush=True)
-    yield line
     models = {
         "Cox with a ridge": CoxPHSurvivalAnalysis(alpha=1.0),
         "survival forest": survival_forest(0, most_rows=min(len(X) // 2, 500)),
@@ -160,15 +157,10 @@ def lines_of_patients(name: str, X: pd.DataFrame, y: Any) -> Iterator[str]:
         everything, kept_ones = np.mean(pairs, axis=0)
         counts = f"{min(n_kept)} to {max(n_kept)}"
         yield f"| {model} | {everything:.3f} | {kept_ones:.3f} | {counts} |"
-    yield ""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("-n", type=int, default=3, help="data sets a row")
-    n = parser.parse_args().n
-    compile_kernels()
-    lines = [
+def page(n: int) -> Iterator[str]:
+    yield from (
         *heading("Survival times", "make bench-survival"),
         f"`ThompsonSelector()` as it comes (FDR 0.1), n={N_ROWS}, p={N_COLUMNS:,}, five signals, "
         f"{n} data sets a row. Cox-LASSO: scikit-survival's `CoxnetSurvivalAnalysis` at "
@@ -179,21 +171,27 @@ def main() -> None:
         "",
         "| times | method | Hamming distance | found of 5 | false | CPU seconds |",
         "|---|---|---|---|---|---|",
-    ]
+    )
     for proportional in (True, False):
         for censored in (0.3, 0.7):
-            lines += lines_of(proportional, censored, n)
-    lines += [
+            yield from lines_of(proportional, censored, n)
+    yield from (
         "",
         "## Patients",
         "",
         "Concordance in 5 folds, columns selected anew in each. Of flchain the chapter is left "
         "out, the cause of death, which only the dead have.",
-        "",
-    ]
+    )
     for name, (X, y) in patients().items():
-        lines += lines_of_patients(name, X, y)
-    record("survival.md", lines[:-1])
+        yield from lines_of_patients(name, X, y)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-n", type=int, default=3, help="data sets a row")
+    n = parser.parse_args().n
+    compile_kernels()
+    record_as_made("survival.md", page(n))
 
 
 if __name__ == "__main__":
