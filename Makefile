@@ -9,7 +9,7 @@ PYTEST := $(RUN) -m pytest -n auto --dist worksteal -m "not long"
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-tails bench-very-wide bench-sparse bench-rows bench-default bench-stream bench-online \
+.PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-multiclass bench-survival bench-counts bench-tails bench-very-wide bench-sparse bench-rows bench-default bench-stream bench-online \
 	bench-importance bench-stability bench-cluster bench-imports bench-windows study-offline study-online study-online-table study-cells study-streams study-mail study-hiv study-madelon battery battery-page choose-errors docs check-plays check-faults check-long check-mutations soak fuzz fuzz-million clean
 
 help:  ## List the targets
@@ -29,8 +29,8 @@ $(VENV)/.study: $(VENV)/.base study/pyproject.toml
 	$(INSTALL) ./study
 	@touch $@
 
-$(VENV)/.ipss: $(VENV)/.study
-	$(INSTALL) './study[ipss]'
+$(VENV)/.ipss $(VENV)/.survival: $(VENV)/.%: $(VENV)/.study
+	$(INSTALL) './study[$*]'
 	@touch $@
 
 $(VENV)/.%: $(VENV)/.made pyproject.toml
@@ -79,6 +79,15 @@ bench-pairs: $(VENV)/.base  ## Columns that matter only together, found and name
 
 bench-classes: $(VENV)/.ipss  ## Two classes: errors next to DART and ipss, time, a rare class, an hour, recorded
 	$(RUN) -m benchmarks.two_classes
+
+bench-multiclass: $(VENV)/.study  ## Three classes and more, next to Boruta, 10 minutes, recorded; N=2
+	$(RUN) -m benchmarks.classes -n $(or $(N),2)
+
+bench-survival: $(VENV)/.survival  ## Survival times next to Cox-LASSO and a forest, 10 minutes, recorded; N=3
+	$(RUN) -m benchmarks.survival -n $(or $(N),3)
+
+bench-counts: $(VENV)/.study  ## Counts and grades next to numbers, 5 minutes, recorded; N=3
+	$(RUN) -m benchmarks.counts -n $(or $(N),3)
 
 bench-tails: $(VENV)/.study  ## Heavy tails and an outlier, 10 minutes, recorded
 	$(RUN) -m benchmarks.heavy_tails

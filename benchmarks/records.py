@@ -6,6 +6,7 @@ import datetime
 import os
 import platform
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -23,11 +24,26 @@ def heading(title: str, command: str) -> list[str]:
 
 def record(name: str, lines: list[str]) -> None:
     """Print a page of results and write it into docs/results."""
-    text = "\n".join([*lines, ""])
-    print(text)
+    print("\n".join([*lines, ""]))
+    write(name, lines)
+
+
+def record_as_made(name: str, lines: Iterable[str]) -> None:
+    """Print a page line by line and write it; interrupted, what is there by then."""
+    made = []
+    try:
+        for line in lines:
+            print(line, flush=True)
+            made.append(line)
+    finally:
+        write(name, made)
+
+
+def write(name: str, lines: list[str]) -> None:
+    """Write a page of results into docs/results."""
     results = ROOT / "docs" / "results"
     results.mkdir(parents=True, exist_ok=True)
-    (results / name).write_text(text)
+    (results / name).write_text("\n".join([*lines, ""]))
 
 
 def machine() -> str:

@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import argparse
-import time
 from functools import partial
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
+from benchmarks.judging import Judged, errors_of, judge
 from benchmarks.records import heading, record
 from tvselect import StreamingThompsonSelector, ThompsonSelector
 from tvstudy.methods import ALL_METHODS
@@ -30,17 +29,7 @@ def cut(d: Simulated, share: float) -> Simulated:
     return d._replace(y=(d.y > np.quantile(d.y, 1.0 - share)).astype(np.float64))
 
 
-def judge(selector: Any, d: Simulated) -> tuple[float, float, float]:
-    """Signals found, false columns, CPU seconds."""
-    with threadpool_limits(1):
-        started = time.process_time()
-        selector.fit(d.X, d.y)
-        seconds = time.process_time() - started
-    found = selector.get_support()
-    return (found & d.support).sum(), (found & ~d.support).sum(), seconds
-
-
-def compare(setup: str, seed: int, rivals: list[str]) -> list[tuple[float, float, float]]:
+def compare(setup: str, seed: int, rivals: list[str]) -> list[Judged]:
     """The default on classes and on the outcome that was cut, then the rivals on classes."""
     d = simulate(setup, 500, 1_000, random_state=FIRST_SEED + seed)
     classes = cut(d, 0.5)
@@ -51,7 +40,7 @@ def compare(setup: str, seed: int, rivals: list[str]) -> list[tuple[float, float
     ]
 
 
-def rare(setup: str, seed: int) -> list[tuple[float, float, float]]:
+def rare(setup: str, seed: int) -> list[Judged]:
     """A class of 1 % of 20,000 rows: a table, a stream in ten rounds, and a longer stream."""
     short, long = (
         cut(simulate(setup, n, 50, random_state=FIRST_SEED + seed), RARE) for n in (20_000, 200_000)
@@ -76,15 +65,8 @@ RARE_NAMES = [
 def lines_of(setup: str, names: list[str], results: Any) -> list[str]:
     """Lines of a table: one for each method."""
     lines = []
-    for name, (found, false, seconds) in zip(
-        names, np.array(results).transpose(1, 2, 0), strict=True
-    ):
-        hamming = false + 5 - found
-        error = hamming.std(ddof=1) / np.sqrt(hamming.size)
-        lines.append(
-            f"| {setup} | {name} | {hamming.mean():.2f} ± {error:.2f} | {found.mean():.2f} | "
-            f"{false.mean():.2f} | {seconds.mean():.1f} |"
-        )
+    for name, made in zip(names, zip(*results, strict=True), strict=True):
+        lines.append(f"| {setup} | {name} | {errors_of(made)} |")
         print(lines[-1], flush=True)
     return lines
 
@@ -116,7 +98,7 @@ def main() -> None:
                 delayed(compare)(setup, seed, options.rivals) for seed in range(options.n)
             )
             lines += lines_of(setup, names, results)
-            ratios.append([both[0][2] / both[1][2] for both in results])
+            ratios.append([both[0].seconds / both[1].seconds for both in results])
         lines += [
             "",
             "Time of two classes over that of the outcome not cut, same columns and seed: "

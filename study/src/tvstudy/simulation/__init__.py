@@ -2,12 +2,20 @@
 
 from tvstudy.simulation.metrics import AtLevel, Score, score, score_at
 from tvstudy.simulation.nulls import simulate_null
+from tvstudy.simulation.outcomes import (
+    Labelled,
+    simulate_counts,
+    simulate_expression,
+    simulate_grades,
+    simulate_survival,
+)
 from tvstudy.simulation.setups import SETUPS, Simulated, simulate
 from tvstudy.simulation.signals import plant_signals, simulate_autoregressive, simulate_bumps
 
 __all__ = [
     "SETUPS",
     "AtLevel",
+    "Labelled",
     "Score",
     "Simulated",
     "plant_signals",
@@ -16,5 +24,9 @@ __all__ = [
     "simulate",
     "simulate_autoregressive",
     "simulate_bumps",
+    "simulate_counts",
+    "simulate_expression",
+    "simulate_grades",
     "simulate_null",
+    "simulate_survival",
 ]
