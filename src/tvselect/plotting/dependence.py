@@ -28,6 +28,7 @@ MOST_POINTS, MOST_LEVELS = 12, 50
 GRID, MOST_CELLS = 25, 15
 JOINT_ROWS = 200
 N_TREES, N_ITERATIONS, N_BURN, N_FORESTS = 50, 5000, 1000, 100
+FEWEST_TREES, FEWER_FORESTS = 5, 25  # of each of several classes
 MODEL = (
     f"BART, {N_TREES} trees, {N_ITERATIONS} iterations with {N_BURN} of burn-in, {N_FORESTS} draws "
     "kept"
@@ -104,13 +105,17 @@ class DependenceForest:
         if outcome.family == "gaussian":
             values, self.n_pulled_in = pull_in(outcome.values)
             outcome = replace(outcome, values=values)
+        n_forests = np.unique(outcome.values).size if outcome.family == "classes" else 1
+        # Chances of several classes take time: they are averaged over fewer rows and draws.
+        every = 1 if n_forests == 1 else -(-len(self.design) // JOINT_ROWS)
+        self.averaged_over = self.design[::every]
         self.run = run_bart(
             self.design,
             outcome,
-            n_trees=N_TREES,
+            n_trees=max(FEWEST_TREES, N_TREES // n_forests),
             n_iterations=N_ITERATIONS,
             n_burn=N_BURN,
-            n_keep=N_FORESTS,
+            n_keep=N_FORESTS if n_forests == 1 else FEWER_FORESTS,
             random_state=rng,
         )
 
@@ -118,7 +123,7 @@ class DependenceForest:
         """Averaged predictions with a column set to its grid."""
         place = self.columns.index(column)
         return self._of_one_class(
-            curves(self.run, self.design, *self._span(place), self.encoded[place].grid)
+            curves(self.run, self.averaged_over, *self._span(place), self.encoded[place].grid)
         )
 
     def _of_one_class(self, values: NDArray[np.float64]) -> Curves:

@@ -34,6 +34,8 @@ def rows_seen(max_samples: Literal["auto"] | int | float | None, data: Data) -> 
         if data.is_batch:
             return n_rows
         most = MOST_ROWS if data.decoys is None else MOST_BESIDE_DECOYS
+        if data.outcome.family == "classes":  # every class sees them
+            most //= max(1, np.unique(data.outcome.values).size // 3)
         return min(n_rows, max(most, ceil(RARE_ROWS / share_of_rarest(data.outcome))))
     if isinstance(max_samples, Integral):
         check_scalar(max_samples, "max_samples", Integral, min_val=2)

@@ -16,6 +16,7 @@ from tvselect.trees import BartRun, Prior, bin_table, run_bart
 
 MOST_FEATURES, MOST_PAIRS = 40, 20
 N_WITHOUT = 20
+MOST_TERMS = 4
 N_TREES, N_ITERATIONS, N_FORESTS = 20, 600, 25
 N_VALUES, N_ROWS = 4, 50
 FEWEST_ROWS, MOST_ROWS = 20, 5000
@@ -111,6 +112,7 @@ def find_interactions(
         return ()
     pairs = Pairs(X, np.searchsorted(features, feature_of), rng)
     terms = [outcome_for("auto", term) for term in outcome.in_simple_terms()]
+    terms = sorted(terms, key=lambda term: abs(term.values.mean() - 0.5))[:MOST_TERMS]
     found = np.max([pairs.strengths(term) for term in terms], axis=0)
     additive = [pairs.additive_fit(term) for term in terms]
     without = [

@@ -18,7 +18,7 @@ from tvselect.trees.state import BOUNDS, CLASSES, GRADES, OBSERVED
 SMALLEST_SCALE = 1e-50
 ON_LATENT_SCALE = ("probit", "ordinal", "classes")
 """Families whose latent normals have variance 1."""
-NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
 BEST_STEP = 2.4
 """Of a Metropolis step in one dimension, in standard deviations (Gelman et al. 1996)."""
 
