@@ -80,9 +80,9 @@ class BartReward(Reward):
         Rows that a play sees, drawn afresh without replacement: a number, a share, None
         for all. "auto" is all rows of a batch of a stream; of a table at most 5,000 rows in a
         game with decoys and 2,000 without (more where one class is rare, so that it has about
-        100 rows; fewer with six and more classes). Without decoys it also takes more trees, in proportion, for more than
-        5,000 rows: too few trees fit many rows too coarsely, and noise is paid for what
-        they leave over.
+        100 rows; fewer with six and more classes). Without decoys it also takes more trees, in
+        proportion, for more than 5,000 rows: too few trees fit many rows too coarsely, and
+        noise is paid for what they leave over.
     min_leaf, max_cuts : int, default=5, 100
 
     Examples
