@@ -86,7 +86,8 @@ def csv_file(folder: Path, suffix: str = ".csv") -> Path:
 def zip_file(folder: Path) -> Path:
     path = folder / "table.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.write(csv_file(folder), "table.csv")
+        # Without the time of the day, so that two archives of the same table are equal.
+        archive.writestr(zipfile.ZipInfo("table.csv"), csv_file(folder).read_bytes())
     return path
 
 
