@@ -20,6 +20,7 @@ Family = Literal["gaussian", "probit", "classes", "ordinal", "counts", "survival
 AskedFamily = Literal["auto", Family]
 FAMILIES: tuple[str, ...] = get_args(Family)
 FEW_VALUES, ROWS_A_VALUE, LARGEST_CODE = 10, 5, 1e6
+TYPICAL_COUNT = 20
 MOST_CLASSES = 100
 
 
@@ -88,8 +89,8 @@ def read_outcome(y: Any, n_rows: int, *, family: AskedFamily = "auto", what: str
     more labels "classes", or "ordinal" where they are an ordered category; a structured array of
     events and times is "survival". Whole numbers with three to ten values, each in five rows on
     average, are taken for codes of "classes", whole numbers from 0 on that repeat (half as many
-    values as rows, or fewer) for "counts": both are guesses. Other numbers, and those beyond a
-    million, are "gaussian".
+    values as rows, or fewer) and have a median of at most 20 for "counts": both are guesses.
+    Other numbers, and those beyond a million, are "gaussian".
 
     Parameters
     ----------
@@ -168,7 +169,11 @@ def _guess(values: NDArray[Any], levels: NDArray[Any], has_order: bool) -> tuple
         return "gaussian", False
     if len(levels) <= FEW_VALUES and values.size >= ROWS_A_VALUE * len(levels):
         return "classes", True
-    is_count = numbers.min() >= 0 and 2 * len(levels) <= values.size
+    is_count = (
+        numbers.min() >= 0
+        and 2 * len(levels) <= values.size
+        and np.median(_as_numbers(values)) <= TYPICAL_COUNT
+    )
     return ("counts", True) if is_count else ("gaussian", False)
 
 
