@@ -68,8 +68,8 @@ class Baseline(SelectorMixin, BaseEstimator, ABC):  # type: ignore[misc]
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
-        if self.takes_classes:
-            return read_outcome(y, n_rows)
+        if self.takes_classes and (outcome := read_outcome(y, n_rows)).family == "probit":
+            return outcome
         try:
             return read_outcome(y, n_rows, family="gaussian")
         except TypeError as error:
