@@ -149,6 +149,11 @@ def test_of_few_rows_nothing_is_said():
     assert look({"x": NORMAL[:few]}, NORMAL[:few]) == ()
 
 
+def test_a_column_that_tells_one_of_three_classes_is_no_leak():
+    label = np.array(list("abc"))[np.digitize(NORMAL, [-0.5, 0.5])]
+    assert look({"x": noise(), "tells a": (label == "a") + 0.1 * noise(3)}, label) == ()
+
+
 def test_codes_of_classes_and_grades_of_a_number_are_leaks():
     label = np.array(["a", "b", "c"])[np.digitize(NORMAL, [-0.5, 0.5])]
     (doubt,) = look({"x": noise(), "leak": np.digitize(NORMAL, [-0.5, 0.5])}, label)

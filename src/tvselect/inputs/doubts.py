@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
@@ -65,14 +66,16 @@ def find_doubts(
     """
     if outcome.values.size < FEWEST_ROWS:
         return ()
-    closenesses = [_Closeness(simple) for simple in outcome.in_simple_terms()[:MOST_CLASSES]]
+    *others, last = outcome.in_simple_terms()
+    closenesses = [_Closeness(simple) for simple in (*others[: MOST_CLASSES - 1], last)]
     found: list[Found] = []
+    leaks: list[Found] = []
     firsts: dict[int, str] = {}
     copies: dict[str, list[str]] = {}
     for first, block in blocks:
         inside = names[first : first + len(block)]
         for closeness in closenesses:
-            found += closeness.leaks(inside, block)
+            leaks += closeness.leaks(inside, block)
         found += far_values(inside, block)
         if with_structure:
             found += _identifiers(inside, block)
@@ -80,7 +83,10 @@ def find_doubts(
                 original = firsts.setdefault(hash(values.tobytes()), name)
                 if original != name and np.fmin.reduce(values) < np.fmax.reduce(values):
                     copies.setdefault(original, [original]).append(name)
-    doubts = list(_gathered(found))
+    # To tell one of several classes is no leak; what is as good as all of them tells most.
+    n_told = Counter(leak.name for leak in leaks)
+    leaks = [leak for leak in leaks if n_told[leak.name] >= max(1, len(closenesses) - 1)]
+    doubts = list(_gathered([*leaks, *found]))
     if copies:
         doubts.append(Doubt("copies", tuple(next(iter(copies.values()))), n=len(copies)))
     return (*doubts, *_rare_class(outcome))

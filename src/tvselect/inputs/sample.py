@@ -8,13 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs.outcome import one_column
+from tvselect.inputs.outcome import AskedFamily, one_column
 from tvselect.inputs.survival import is_survival
 from tvselect.inputs.table import Table, open_table, read_table
 
 
 def sample_rows(
-    X: Any, y: Any, names: Sequence[str], *, named: bool, most: int, rng: np.random.Generator
+    X: Any,
+    y: Any,
+    names: Sequence[str],
+    *,
+    named: bool,
+    most: int,
+    rng: np.random.Generator,
+    family: AskedFamily = "auto",
 ) -> tuple[Table, NDArray[Any] | None]:
     """At most so many rows of a table and of an outcome, drawn at random, in their order.
 
@@ -28,6 +35,8 @@ def sample_rows(
         Whether the fit knew columns by name; else they are taken by their place.
     most : int
     rng : numpy.random.Generator
+    family : str
+        Of the outcome, as the fit was told.
 
     Raises
     ------
@@ -55,7 +64,8 @@ def sample_rows(
             f"X has {table.n_columns} columns, the selector was fitted on {len(names)}; pass the "
             "same table"
         )
-    target = None if y is None else y if is_survival(y) else one_column(y)
+    is_time = family == "survival" or is_survival(y)  # of one column, or two
+    target = None if y is None else np.asarray(y) if is_time else one_column(y)
     if target is not None and len(target) != table.n_rows:
         raise ValueError(f"y has {len(target)} values but X has {table.n_rows} rows")
     rows = np.sort(rng.choice(table.n_rows, min(most, table.n_rows), replace=False))

@@ -83,7 +83,7 @@ def read_times(y: Any, what: str = "y") -> Times:
         )
     is_zero = first == 0
     if is_zero.any():
-        positive = np.concatenate([first[~is_zero], last[last > 0]])
+        positive = np.concatenate([first[~is_zero], last[(last > 0) & np.isfinite(last)]])
         if positive.size == 0:
             raise ValueError(f"all times of {what} are zero")
         half = positive.min() / 2.0
@@ -125,6 +125,25 @@ def _as_bounds(y: Any, what: str) -> tuple[NDArray[np.float64], NDArray[np.float
     return values[:, 0].copy(), values[:, 1].copy()
 
 
+class _LifeTable(NamedTuple):
+    """Rows by their time: whether it ended in the event, and events and rows at risk by time."""
+
+    is_event: NDArray[np.bool_]
+    place: NDArray[np.intp]
+    distinct: NDArray[np.float64]
+    n_events: NDArray[Any]
+    n_at_risk: NDArray[Any]
+
+
+def _life_table(times: Times) -> _LifeTable:
+    is_event = np.isfinite(times.upper)
+    at = np.where(np.isfinite(times.lower), times.lower, times.upper)
+    distinct, place = np.unique(at, return_inverse=True)
+    n_events = np.bincount(place, weights=is_event, minlength=distinct.size)
+    n_at_risk = np.cumsum(np.bincount(place, minlength=distinct.size)[::-1])[::-1]
+    return _LifeTable(is_event, place, distinct, n_events, n_at_risk)
+
+
 def log_rank_scores(times: Times) -> NDArray[np.float64]:
     """Event less the cumulative hazard (Nelson-Aalen): a number for every row, censored or not.
 
@@ -135,30 +154,20 @@ def log_rank_scores(times: Times) -> NDArray[np.float64]:
     >>> log_rank_scores(Times(np.log([1.0, 2.0, 3.0]), np.array([0.0, np.inf, np.log(3.0)])))
     array([ 0.66666667, -0.33333333, -0.33333333])
     """
-    is_event = np.isfinite(times.upper)
-    at = np.where(np.isfinite(times.lower), times.lower, times.upper)
-    distinct, place = np.unique(at, return_inverse=True)
-    n_events = np.bincount(place, weights=is_event, minlength=distinct.size)
-    n_here = np.bincount(place, minlength=distinct.size)
-    n_at_risk = np.cumsum(n_here[::-1])[::-1]
-    hazard = np.cumsum(n_events / n_at_risk)
-    return is_event - hazard[place]
+    seen = _life_table(times)
+    return seen.is_event - np.cumsum(seen.n_events / seen.n_at_risk)[seen.place]
 
 
 def normal_times(times: Times) -> Times:
     """The same times through their distribution (Kaplan-Meier) to quantiles of the normal law."""
-    is_event = np.isfinite(times.upper)
-    at = np.where(np.isfinite(times.lower), times.lower, times.upper)
-    distinct, place = np.unique(at, return_inverse=True)
-    n_events = np.bincount(place, weights=is_event, minlength=distinct.size)
-    n_at_risk = np.cumsum(np.bincount(place, minlength=distinct.size)[::-1])[::-1]
-    alive = np.cumprod(1.0 - n_events / (n_at_risk + 1.0))
+    seen = _life_table(times)
+    alive = np.cumprod(1.0 - seen.n_events / (seen.n_at_risk + 1.0))
     before = np.concatenate([[1.0], alive[:-1]])
-    smallest = 0.25 / at.size
+    smallest = 0.25 / times.lower.size
     scores = ndtri(np.clip(1.0 - 0.5 * (before + alive), smallest, 1.0 - smallest))
 
     def score(bounds: NDArray[np.float64]) -> NDArray[np.float64]:
-        found = np.interp(bounds, distinct, scores)
+        found = np.interp(bounds, seen.distinct, scores)
         return np.where(np.isfinite(bounds), found, bounds)
 
     return Times(score(times.lower), score(times.upper))

@@ -74,8 +74,11 @@ def joint_effect(
     seed = np.random.SeedSequence(history.asked.seed, spawn_key=(FOREST_KEY,))
     rng = np.random.default_rng(seed)
     is_named = hasattr(selector, "feature_names_in_")
-    table, target = sample_rows(X, y, history.names, named=is_named, most=MOST_ROWS, rng=rng)
-    outcome = read_outcome(target, table.n_rows, family=history.asked.family)
+    family = history.asked.family
+    table, target = sample_rows(
+        X, y, history.names, named=is_named, most=MOST_ROWS, rng=rng, family=family
+    )
+    outcome = read_outcome(target, table.n_rows, family=family)
     others = np.setdiff1d(np.flatnonzero(history.support), columns).tolist()
     forest = DependenceForest(table, outcome, [*columns, *others], rng)
     effect = forest.joint_effect(*columns)

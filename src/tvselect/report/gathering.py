@@ -113,7 +113,15 @@ def gather(
     table = None
     if X is not None:
         is_named = hasattr(selector, "feature_names_in_")
-        table, y = sample_rows(X, y, history.names, named=is_named, most=MOST_ROWS, rng=rng)
+        table, y = sample_rows(
+            X,
+            y,
+            history.names,
+            named=is_named,
+            most=MOST_ROWS,
+            rng=rng,
+            family=history.asked.family,
+        )
     outcome, note = _read_outcome(history, y)
     chosen = _chosen_columns(history, arms)
     forest, dependence_note = _forest(table, outcome, note, chosen, rng)

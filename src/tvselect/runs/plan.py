@@ -91,12 +91,9 @@ def doubts_of(plan: Plan) -> list[str]:
 
 def make_reward(settings: Settings, stream: bool) -> Any:
     """The reward that the settings name."""
-    from tvselect import rewards
     from tvselect.selectors.base import as_reward
 
-    if settings.reward == "bart":
-        reward: Any = as_reward(None, settings.has_decoys and not stream)
-        reward.n_iterations = settings.iterations or reward.n_iterations
-        return reward
-    kinds = {"lasso": "LassoReward", "importance": "ImportanceReward", "pvalue": "PValueReward"}
-    return getattr(rewards, kinds[settings.reward])()
+    reward: Any = as_reward(settings.reward, settings.has_decoys and not stream)
+    if settings.iterations is not None:
+        reward.n_iterations = settings.iterations
+    return reward
