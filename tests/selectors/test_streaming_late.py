@@ -8,7 +8,15 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from tests.selectors.runs import assert_same
-from tests.selectors.streams import NAMES, SIGNALS, make_data, parts, play_parts, quick_bart, selector
+from tests.selectors.streams import (
+    NAMES,
+    SIGNALS,
+    make_data,
+    parts,
+    play_parts,
+    quick_bart,
+    selector,
+)
 
 N_ROWS, LATE = 3500, 1000
 

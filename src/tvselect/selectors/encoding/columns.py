@@ -28,7 +28,7 @@ class ColumnEncoding:
         Of the features.
     feature_of : int64 array
         The feature that each column comes from.
-    levels : array of str
+    levels : object array of str
         The category that a column stands for; not used where the feature is a number.
     categorical : bool array
         By feature.
@@ -40,7 +40,7 @@ class ColumnEncoding:
 
     names: tuple[str, ...]
     feature_of: NDArray[np.int64]
-    levels: NDArray[np.str_]
+    levels: NDArray[np.object_]
     categorical: NDArray[np.bool_]
     cuts: Cuts
     knockoffs: Knockoffs | None
@@ -56,9 +56,7 @@ class ColumnEncoding:
         is_decoy = columns >= self.n_columns
         return tuple(f"decoy of {n}" if d else n for n, d in zip(names, is_decoy, strict=True))
 
-    def cuts_of(
-        self, columns: NDArray[np.int64], X: NDArray[np.float64], max_cuts: int
-    ) -> Cuts:
+    def cuts_of(self, columns: NDArray[np.int64], X: NDArray[np.float64], max_cuts: int) -> Cuts:
         """Cut points of some columns of a batch, where ``X`` (rows, columns) are their values."""
         cuts = self.cuts.take(columns % self.n_columns, self.column_names(columns))
         late = np.flatnonzero(cuts.n_cuts == 0)

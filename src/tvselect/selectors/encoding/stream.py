@@ -114,7 +114,7 @@ class StreamEncoder:
         return ColumnEncoding(
             names=self.names,
             feature_of=feature_of,
-            levels=np.array(list(chain.from_iterable(levels)), dtype=np.str_),
+            levels=np.array(list(chain.from_iterable(levels)), dtype=object),
             categorical=self.categorical,
             cuts=bin_table(X, max_cuts=self.max_cuts).cuts,
             knockoffs=knockoffs,
@@ -137,7 +137,7 @@ class StreamEncoder:
         if empty and self.is_full:
             warnings.warn(
                 f"text without a value in the first {self.n_rows} rows of the stream: "
-                f"{listed(empty)} cannot be selected; take a larger batch_size, or shuffle the rows",
+                f"{listed(empty)} cannot be selected; take larger batches or shuffle the rows",
                 RuntimeWarning,
                 stacklevel=4,
             )
