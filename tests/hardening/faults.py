@@ -36,7 +36,7 @@ MEASURED = (
     "-c",
     """
 import resource, sys
-from tvselect.cli.__main__ import main
+from tvselect.cli import main
 try:
     main()
 finally:
@@ -454,8 +454,8 @@ def hold_long_cells(folder):
     cells = [f"{'ab'[k % 2]},{k % 7}" for k in range(220_000)]
     cells[5] = f"{'x' * 5000},1"
     (folder / "t.csv").write_text("\n".join(["t,y", *cells, ""]))
-    options = ("--stream", *STREAM, "--quiet")
-    done = tvs(folder, "select", "t.csv", "-t", "y", *options, "--no-report", command=MEASURED)
+    options = ("--stream", *STREAM, "--batch-size", "20000", "--no-report")
+    done = tvs(folder, "select", "t.csv", "-t", "y", *options, command=MEASURED)
     megabytes = float(done.stdout.splitlines()[-1]) / 1024
     expect(megabytes < 800, (megabytes, done.stderr))
     return f"{megabytes:.0f} MB in all, the program included"
