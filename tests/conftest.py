@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import os
 
+import numba
+import numpy as np
 import pytest
 
 from benchmarks.records import ROOT, commit, heading
+from tvselect import BartReward, ThompsonSelector
+from tvselect.trees import run_bart
 
 RESULTS = ROOT / "docs" / "results" / "exactness.md"
 COLUMNS = "| check | case | finding | date | commit |"
@@ -17,6 +22,26 @@ _rows: list[tuple[str, str, str]] = []
 def record_result():
     """Call with (check, case, finding); written to docs/results when the session ends."""
     return lambda check, case, finding: _rows.append((check, case, finding))
+
+
+def pytest_sessionstart(session):
+    """Before workers start: kernels are compiled once for all of them, threads are one each."""
+    config = session.config
+    if hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None):
+        return
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if not numba.config.DISABLE_JIT:
+        compile_kernels()
+
+
+def compile_kernels():
+    """A run of every kind: plays chosen in kernels and in Python, and trees alone."""
+    X = np.random.default_rng(0).random((40, 3))
+    reward = BartReward(n_trees=2, n_iterations=4)
+    for window in (1, 2):
+        selector = ThompsonSelector(reward, max_fdr=None, n_plays=2, window=window, random_state=0)
+        selector.fit(X, X @ [1, 1, 0])
+    run_bart(X, X[:, 0], n_trees=2, n_iterations=4, random_state=0).predict(X)
 
 
 def pytest_sessionfinish(session, exitstatus):

@@ -64,7 +64,7 @@ def part(function: Kernel) -> Kernel:
     return compiled
 
 
-class _EntryPoint(CPUDispatcher):  # type: ignore[misc]
+class _EntryPoint(CPUDispatcher):
     """A kernel; others that call it inline the function instead of a kernel of its own."""
 
     inlined: Any
@@ -90,7 +90,7 @@ def _garbage_kept() -> Iterator[None]:
             gc.enable()
 
 
-class _PartLibrary(JITCodeLibrary):  # type: ignore[misc]
+class _PartLibrary(JITCodeLibrary):
     """The code of a part and of its own parts, neither optimised nor made machine code.
 
     That is done once, in the kernel that they are inlined into, not at every level below it.
@@ -100,12 +100,12 @@ class _PartLibrary(JITCodeLibrary):  # type: ignore[misc]
         pass
 
     def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
+        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
         """None: there is no machine code."""
-        self._ensure_finalized()
+        self._ensure_finalized()  # type: ignore[no-untyped-call]
         return 0
 
     @property
@@ -122,14 +122,14 @@ class _NoEnvironment:
         pass
 
 
-class _PartCompiler(compiler.Compiler):  # type: ignore[misc]
+class _PartCompiler(compiler.Compiler):
     """Numba's own compiler, but for the library that the code goes to."""
 
     def compile_extra(self, function: Any) -> Any:
         codegen = self.state.targetctx.codegen()
-        self.state.library = _PartLibrary(codegen, function.__qualname__)
+        self.state.library = _PartLibrary(codegen, function.__qualname__)  # type: ignore[no-untyped-call]
         self.state.library.enable_object_caching()
-        return super().compile_extra(function)
+        return super().compile_extra(function)  # type: ignore[no-untyped-call]
 
 
 @cache
