@@ -43,6 +43,9 @@ $(VENV)/.dev $(VENV)/.docs: $(VENV)/.study
 demo: $(VENV)/.cli  ## Select from 10,000 columns, five of which matter; leaves a report
 	$(BIN)/tvs demo
 
+# There are as many workers as cores: one thread of linear algebra each.
+test test-study: export OPENBLAS_NUM_THREADS := 1
+
 test: $(VENV)/.dev  ## All tests but the long ones, minutes; then the kernels as plain Python
 	$(PYTEST)
 	$(PYTEST) -q --doctest-glob='*.md' README.md docs

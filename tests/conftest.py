@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
 
 import numba
 import numpy as np
@@ -25,12 +24,9 @@ def record_result():
 
 
 def pytest_sessionstart(session):
-    """Before workers start: kernels are compiled once for all of them, threads are one each."""
-    config = session.config
-    if hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None):
-        return
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    if not numba.config.DISABLE_JIT:
+    """Compile the kernels before workers start, once for all of them."""
+    has_workers = getattr(session.config.option, "numprocesses", None)
+    if has_workers and not hasattr(session.config, "workerinput") and not numba.config.DISABLE_JIT:
         compile_kernels()
 
 

@@ -12,6 +12,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
 
+FEW_WITHOUT = 2
 QUICK = ("--reward", "pvalue", "--plays", "60", "--seed", "1")
 
 
