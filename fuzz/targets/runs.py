@@ -82,9 +82,9 @@ def sound_run() -> RunRecord:
 def sound_findings() -> Findings:
     """What findings.json says of it."""
     shown = [
-        ReportedVariable(v.name, "selected" if v.selected else "unselected", v.pi, v.low, v.high,
-                         0.5, v.times_played, int(v.selected), v.q_value, v.e_value,
-                         v.selected_since, (), (0.5, v.pi))
+        ReportedVariable(v.name, "selected" if v.selected else "unselected", v.selection_rate,
+                         v.low, v.high, 0.5, v.times_played, int(v.selected), v.q_value, v.e_value,
+                         v.selected_since, (), (0.5, v.selection_rate))
         for v in VARIABLES
     ]  # fmt: skip
     decoy = ReportedVariable(
@@ -101,7 +101,7 @@ def sound_findings() -> Findings:
         agreement=None, control=Control(0.1, 0.1, "shuffled", 30, 10, 0, 0.1),
         claims=(JointClaim(("x", "n"), 2, 0.98, 0.05),), best=Best("n", 0.1, 1.0, 0.5),
         variables=(*shown, decoy), always=("n",),
-        steps=(0, 500), played=(2.0, 2.0), paid=(1.0, 2.0),
+        steps=(0, 500), played=(2.0, 2.0), rewarded=(1.0, 2.0),
         dependence=(
             Dependence("x", (), at, "yes", *band), Dependence("text", ("a", "b"), at, "yes", *band),
         ),

@@ -93,7 +93,7 @@ def test_a_constant_outcome_selects_nothing_and_says_so(outcome):
     assert warned[0].filename == __file__
     assert fitted.n_plays_ == fitted.history_.n_skipped == 30
     assert not fitted.support_.any()
-    assert_array_equal(fitted.inclusion_probabilities_, np.full(P, 0.5))
+    assert_array_equal(fitted.selection_rates_, np.full(P, 0.5))
 
 
 def test_a_constant_outcome_does_not_go_on_for_ever():

@@ -34,7 +34,7 @@ class ReportedVariable:
 
     name: str  #: Fit to be shown; see :func:`tvselect.report.names.shown`
     role: Literal["selected", "unselected", "decoy"]
-    pi: float  #: The inclusion probability of all chains together
+    selection_rate: float  #: The selection rate of all chains together
     low: float  #: Of its 95 % interval
     high: float
     threshold: float
@@ -45,7 +45,7 @@ class ReportedVariable:
     e_value: float | None  #: Evidence against noise, of a stream
     selected_since: int | None  #: Batch of a stream
     members: tuple[str, ...]  #: The columns of a group; empty for a single column
-    path: tuple[float, ...]  #: ``pi`` at :attr:`Findings.steps`
+    path: tuple[float, ...]  #: ``selection_rate`` at :attr:`Findings.steps`
 
     @property
     def is_settled(self) -> bool:
@@ -108,7 +108,7 @@ class LookAlike:
 
     name: str
     correlation: float  #: Spearman's
-    pi: float | None  #: None if it was never played
+    selection_rate: float | None  #: None if it was never played
 
 
 @dataclass(frozen=True)
@@ -142,13 +142,13 @@ class Findings:
     claims: tuple[JointClaim, ...]  #: Of more than one variable
     best: Best | None  #: The variable that came nearest to being selected
     #: Those worth showing: selected ones first, then others, then decoys, each in falling order of
-    #: ``pi``.
+    #: ``selection_rate``.
     variables: tuple[ReportedVariable, ...]
     always: tuple[str, ...]  #: Columns that are always included
     steps: tuple[int, ...]  #: Plays after which paths and sizes are given
-    #: How many variables were played and paid at these steps, averaged over chains.
+    #: How many variables were played and rewarded at these steps, averaged over chains.
     played: tuple[float, ...]
-    paid: tuple[float, ...]
+    rewarded: tuple[float, ...]
     dependence: tuple[Dependence, ...]
     dependence_note: str  #: How they were made, or why they are not there
     interactions: tuple[ReportedInteraction, ...]  #: The surest first; none of a stream
@@ -160,7 +160,7 @@ class Findings:
     versions: dict[str, str]  #: Of Python and of what the numbers depend on
 
     def __post_init__(self) -> None:
-        series = [self.played, self.paid, *(variable.path for variable in self.variables)]
+        series = [self.played, self.rewarded, *(variable.path for variable in self.variables)]
         if not self.steps or any(len(values) != len(self.steps) for values in series):
             raise ValueError("paths and sizes must have one value per step")
         for shape in self.dependence:

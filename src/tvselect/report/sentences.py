@@ -29,9 +29,9 @@ def why_stopped(reason: StopReason, asked: Asked) -> str:
 def describe_trajectories(findings: Findings) -> str:
     """The chart of trajectories in words."""
     shown = findings.of_role("selected")
-    ends = ", ".join(f"{variable.name} {variable.pi:.2f}" for variable in shown[:5])
+    ends = ", ".join(f"{variable.name} {variable.selection_rate:.2f}" for variable in shown[:5])
     return (
-        f"Lines of the success rate of {len(findings.variables)} variables over "
+        f"Lines of the selection rate of {len(findings.variables)} variables over "
         f"{findings.n_plays:,} {plural(findings.unit, findings.n_plays)}. "
         + (f"The selected ones end at: {ends}. " if shown else "None is selected. ")
         + "The table below has the numbers."

@@ -19,19 +19,20 @@ from tvselect.selectors.findings import feature_findings
 from tvselect.selectors.interactions import Interaction
 
 HEADER = (
-    "variable", "selected", "q_value", "pi", "low", "high", "times_played", "claim", "group",
+    "variable", "selected", "q_value", "selection_rate", "low", "high", "times_played", "claim",
+    "group",
 )  # fmt: skip
 OF_STREAMS = ("e_value", "selected_since")
 OF_PAIRS = ("first", "second", "strength", "q_value")
 
 
 class VariableResult(NamedTuple):
-    """A variable: how often it was paid (``pi``), the 95 % interval, how often it was played."""
+    """A variable: its selection rate, with the 95 % interval, and how often it was played."""
 
     name: str
     selected: bool
     q_value: float | None  #: None without decoys
-    pi: float
+    selection_rate: float
     low: float
     high: float
     times_played: int
@@ -50,7 +51,7 @@ def read_off(fit: BanditFit) -> list[VariableResult]:
         found.name,
         found.selected.tolist(),
         _numbers(found.q_value),
-        found.inclusion_probability.round(6).tolist(),
+        found.selection_rate.round(6).tolist(),
         found.low.round(6).tolist(),
         found.high.round(6).tolist(),
         found.times_played.tolist(),
@@ -77,9 +78,9 @@ def to_csv(variables: Sequence[VariableResult], *, of_stream: bool = False) -> s
     for v in variables:
         more = [_cell(v.e_value), _cell(v.selected_since)] if of_stream else []
         writer.writerow(
-            [as_cell(v.name), "yes" if v.selected else "no", _cell(v.q_value), f"{v.pi:.6f}",
-             f"{v.low:.6f}", f"{v.high:.6f}", v.times_played, _cell(v.claim),
-             as_cell(v.group), *more]
+            [as_cell(v.name), "yes" if v.selected else "no", _cell(v.q_value),
+             f"{v.selection_rate:.6f}", f"{v.low:.6f}", f"{v.high:.6f}", v.times_played,
+             _cell(v.claim), as_cell(v.group), *more]
         )  # fmt: skip
     return out.getvalue()
 
@@ -134,7 +135,7 @@ def _variable(cells: dict[str, str]) -> VariableResult:
         from_cell(cells["variable"]),
         cells["selected"] == "yes",
         known("q_value", float),
-        float(cells["pi"]),
+        float(cells["selection_rate"]),
         float(cells["low"]),
         float(cells["high"]),
         int(cells["times_played"]),
