@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -209,6 +210,53 @@ def test_kernels_run_without_the_gil_and_without_reference_counts():
         assert options["nogil"]
         assert not options["_nrt"]
         assert "fastmath" not in options
+
+
+@compiled_only
+def test_a_kernel_that_another_calls_is_compiled_as_a_part_of_it():
+    @jit.kernel
+    def inner(x):
+        return 2.0 * x
+
+    @jit.kernel
+    def outer(x):
+        return inner(x) + 1.0
+
+    assert outer(3.0) == 7.0
+    assert inner.signatures == []
+    assert inner(3.0) == 6.0
+
+
+@compiled_only
+def test_parts_are_not_made_machine_code():
+    @jit.part
+    def weight(x):
+        return 2.0 * x
+
+    @jit.kernel
+    def weigh(x):
+        return weight(x)
+
+    assert weigh(3.0) == 6.0
+    (compiled,) = weight.overloads.values()
+    assert compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name) == 0
+
+
+@compiled_only
+@pytest.mark.parametrize("was_enabled", [True, False])
+def test_garbage_is_collected_after_a_compilation_as_before(was_enabled):
+    @jit.kernel
+    def wrong(x):
+        return x.no_such_thing
+
+    before = gc.isenabled()
+    try:
+        (gc.enable if was_enabled else gc.disable)()
+        with pytest.raises(numba.TypingError):
+            wrong(1.0)
+        assert gc.isenabled() == was_enabled
+    finally:
+        (gc.enable if before else gc.disable)()
 
 
 @pytest.mark.skipif(not PLAIN, reason="kernels are compiled")
