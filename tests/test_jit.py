@@ -80,6 +80,28 @@ for kernel in (find_cuts, encode_columns, run, evaluate_forest):
     assert len(kernel.signatures) == 1, (kernel.__name__, kernel.signatures)
 """
 
+PLAYS = """
+import pickle
+import numpy as np
+from tvselect import BartReward
+from tvselect.inputs import read_outcome
+from tvselect.rewards.base import Data
+from tvselect.rewards.bart_play import find_pairs, for_play, play
+
+rng = np.random.default_rng(0)
+X = rng.random((40, 3))
+data = Data(X, read_outcome(X[:, 0] + rng.standard_normal(40), 40), ("a", "b", "c"))
+for shadows in (0, 5):
+    here = BartReward(n_trees=2, n_iterations=4, shadows=shadows).start(data)
+    buffers = []
+    there = pickle.dumps(here, protocol=5, buffer_callback=buffers.append)
+    there = pickle.loads(there, buffers=[bytes(buffer) for buffer in buffers])
+    for feedback in (here, pickle.loads(pickle.dumps(here)), there):
+        feedback(np.arange(2), np.random.default_rng(1))
+for kernel in (find_pairs, for_play, play):
+    assert len(kernel.signatures) == 1, (kernel.__name__, kernel.signatures)
+"""
+
 CHAINS = """
 import sys
 import numpy as np
@@ -191,6 +213,12 @@ def test_kernels_that_cannot_be_kept_are_used_all_the_same(probe):
 @compiled_only
 def test_kernels_are_compiled_once_whatever_the_input():
     python(USES)
+
+
+@compiled_only
+def test_plays_are_compiled_once_for_all_processes():
+    """What arrives there in buffers cannot be written to, which is another type to Numba."""
+    python(PLAYS)
 
 
 @compiled_only
