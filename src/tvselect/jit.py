@@ -11,7 +11,7 @@ import gc
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -45,7 +45,6 @@ def kernel(function: Kernel) -> Kernel:
         _announcer.is_kept = False
     if compiled is not function:
         compiled.__class__ = _EntryPoint
-        compiled.inlined = part(function)
         _watch_all_sources(compiled)
         _make_forgiving(compiled)
         _announcer.add(compiled)
@@ -67,11 +66,13 @@ def part(function: Kernel) -> Kernel:
 class _EntryPoint(CPUDispatcher):
     """A kernel; others that call it inline the function instead of a kernel of its own."""
 
-    inlined: Any
+    @cached_property
+    def _part(self) -> Any:
+        return part(self.py_func)
 
     @property
     def _numba_type_(self) -> Any:
-        return self.inlined._numba_type_
+        return self._part._numba_type_
 
     def compile(self, signature: Any) -> Any:
         """Compile without a search for garbage, which takes a fourth of the time."""
