@@ -48,7 +48,7 @@ copybutton_prompt_is_regexp = True
 
 ORDER = (
     "plot_selection",
-    "plot_game",
+    "plot_plays",
     "plot_wide",
     "plot_real_tables",
     "plot_pipeline",

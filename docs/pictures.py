@@ -13,7 +13,7 @@ import matplotlib
 DOCS = Path(__file__).parent
 PICTURES = {
     "plot_selection": ("paths", "probabilities"),
-    "plot_game": ("game",),
+    "plot_plays": ("plays",),
     "plot_wide": ("wide",),
     "plot_lookalikes": ("lookalikes",),
     "plot_chains": ("chains",),
