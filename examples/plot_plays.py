@@ -18,7 +18,7 @@ N_COLUMNS, N_PLAYS = 12, 20
 rng = np.random.default_rng(0)
 X = rng.random((200, N_COLUMNS))
 y = 6 * X[:, 2] + 4 * np.abs(X[:, 5] - 0.5) * 4 + 3 * X[:, 9] + rng.standard_normal(200)
-selector = ThompsonSelector(n_plays=N_PLAYS, random_state=4).fit(X, y)
+selector = ThompsonSelector(n_plays=N_PLAYS, max_fdr=None, random_state=4).fit(X, y)
 print(f"Selected: {', '.join(selector.get_feature_names_out())}. The signals are x2, x5 and x9.")
 
 # %%

@@ -69,7 +69,7 @@ class LassoReward(Reward):
         self.max_iter = max_iter
 
     def start(self, data: Data) -> Feedback:
-        """Check the settings and return the feedback of a play."""
+        """Check the settings and return the feedback of a play on ``data``."""
         alpha, bootstrap, max_iter = self.alpha, self.bootstrap, self.max_iter
         _check_alpha(alpha)
         check_scalar(bootstrap, "bootstrap", (bool, np.bool_))

@@ -59,7 +59,7 @@ class PValueReward(Reward):
         self.bootstrap = bootstrap
 
     def start(self, data: Data) -> Feedback:
-        """Check the settings and return the feedback of a play."""
+        """Check the settings and return the feedback of a play on ``data``."""
         alpha, bootstrap = self.alpha, self.bootstrap
         check_scalar(alpha, "alpha", Real, min_val=0.0, max_val=1.0, include_boundaries="neither")
         if math.isnan(alpha):
