@@ -12,7 +12,7 @@ import matplotlib
 
 DOCS = Path(__file__).parent
 PICTURES = {
-    "plot_selection": ("paths", "probabilities"),
+    "plot_selection": ("paths", "rates"),
     "plot_plays": ("plays",),
     "plot_wide": ("wide",),
     "plot_lookalikes": ("lookalikes",),
