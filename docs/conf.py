@@ -107,7 +107,11 @@ html_css_files = ["tvselect.css"]
 html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": ["page-toc"],
+    # Tables of results take the room of the second sidebar.
+    "secondary_sidebar_items": {
+        **dict.fromkeys(["*", "api/*", "gallery/*"], ["page-toc"]),
+        "results/*": [],
+    },
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",
