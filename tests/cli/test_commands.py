@@ -37,11 +37,14 @@ class TestSelect:
             "report.html", "run.lock",
         }  # fmt: skip
         lines = (here / "tvs-t-1" / "selected.csv").read_text().splitlines()
-        assert (
-            lines[0] == "variable,selected,q_value,selection_rate,low,high,times_played,claim,group"
+        assert lines[0] == (
+            "variable,selected,q_value,selection_rate,low,high,times_played,claim,group,"
+            "effect,direction,of_class"
         )
         assert [line.split(",")[0] for line in lines[1:]] == names(found)
         assert set(names(found)) == {"a", "b"}
+        effects = {line.split(",")[0]: line.split(",")[-3:] for line in lines[1:]}
+        assert effects == {"a": ["5.5", "up", ""], "b": ["", "", ""]}
         assert {line.split(",")[2] for line in lines[1:]} == {"0.05"}  # (1 + 0) / (10 * 2)
         assert len((here / "tvs-t-1" / "variables.csv").read_text().splitlines()) == 6
         kept = json.loads((here / "tvs-t-1" / "run.json").read_text())

@@ -9,10 +9,12 @@ from tvselect.bandit.stopping import StopReason
 from tvselect.records import RecordError, parse_json, read_record, to_json
 from tvselect.report.control import Best, Control, JointClaim
 from tvselect.selectors.history import Asked
+from tvselect.selectors.worth import Worth
 
-FORMAT, VERSION = "tvselect findings", 3
+FORMAT, VERSION = "tvselect findings", 4
 
 
+Direction = Literal["up", "down", "valley", "peak", "unclear", "by category"]
 OutcomeKind = Literal[
     "continuous", "two classes", "classes", "grades", "counts", "survival times", "unknown"
 ]
@@ -66,6 +68,18 @@ class Dependence:
     mean: tuple[float, ...]
     low: tuple[float, ...]
     high: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """How far the outcome moves with one column, and which way."""
+
+    column: int  #: Its place in the table
+    name: str
+    #: Largest less smallest value of the curve: of the outcome, or of the chance of a class.
+    size: float
+    direction: Direction
+    of_class: str  #: The class whose chance moves; empty where it is the outcome itself
 
 
 @dataclass(frozen=True)
@@ -150,6 +164,8 @@ class Findings:
     rewarded: tuple[float, ...]  #: How many of them were rewarded
     dependence: tuple[Dependence, ...]  #: Of the outcome on selected variables
     dependence_note: str  #: How they were made, or why they are not there
+    effects: tuple[Effect, ...]  #: Of all selected columns, up to 60 of them, the largest first
+    worth: Worth | None  #: Predictions of rows that were held back; None if nobody asked for it
     interactions: tuple[ReportedInteraction, ...]  #: The surest first; none of a stream
     resemblances: tuple[Resemblance, ...]  #: Pairs of correlated columns
     resemblance_note: str  #: The same of these

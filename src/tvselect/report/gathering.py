@@ -33,6 +33,7 @@ from tvselect.report.lookalikes import ALIKE, chance_level, find_lookalikes
 from tvselect.report.names import readable, shown
 from tvselect.selectors.findings import fitted_history
 from tvselect.selectors.history import History
+from tvselect.selectors.worth import Worth
 from tvselect.sources.addresses import without_secrets
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def gather(
     target: str = "y",
     about: About | None = None,
     notes: Sequence[str] = (),
+    worth: Worth | None = None,
     random_state: RandomState = None,
 ) -> Findings:
     """Gather what the report of a run shows.
@@ -81,6 +83,8 @@ def gather(
         Where the run comes from: table, command, folder, and more by label.
     notes : sequence of str
         Decisions about the table, one sentence each.
+    worth : Worth, optional
+        How well the selected columns predict, see :func:`tvselect.held_out_worth`.
     random_state : None, int, SeedSequence or Generator
         For the sample of rows and the forest behind partial dependence.
 
@@ -126,7 +130,9 @@ def gather(
     outcome, note = _read_outcome(history, y)
     chosen = _chosen_columns(history, arms)
     forest, dependence_note = _forest(table, outcome, note, chosen, rng)
-    dependence = () if forest is None else partial_dependence(forest, _shown(history, chosen))
+    dependence, effects = (
+        ((), ()) if forest is None else partial_dependence(forest, _shown(history, chosen))
+    )
     resemblances, resemblance_note = _lookalikes(history, arms, table, chosen)
     classes = () if outcome is None or outcome.classes is None else outcome.classes
     agreement = history.chain_agreement
@@ -157,6 +163,8 @@ def gather(
         rewarded=tuple(rewarded.tolist()),
         dependence=dependence,
         dependence_note=dependence_note,
+        effects=effects,
+        worth=worth,
         interactions=report_interactions(getattr(selector, "interactions_", ()), forest),
         resemblances=resemblances,
         resemblance_note=resemblance_note,

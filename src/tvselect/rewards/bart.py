@@ -26,7 +26,7 @@ TREES_A_SPLIT = 16
 
 
 class BartReward(Reward):
-    """Pay 1 to a column on which the forest splits.
+    """Reward a column on which the forest splits.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ SMALLEST_ALPHA = 1e-2
 
 
 class LassoReward(Reward):
-    """Pay 1 to the played columns with a non-zero LASSO coefficient, 0 to the others.
+    """Reward the played columns with a non-zero LASSO coefficient.
 
     Columns, and a continuous outcome, are standardised. The loss is half the mean squared
     error, or for two classes the mean logistic loss; ``alpha`` times the sum of absolute

@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 
 class PValueReward(Reward):
-    """Pay 1 to the played columns whose correlation with the outcome has ``p < alpha``.
+    """Reward the played columns whose correlation with the outcome has ``p < alpha``.
 
     Every column is tested alone, by the t-test of a correlation; for two classes that is
     the two-sample t-test with a pooled variance. Rows where a column is missing are left

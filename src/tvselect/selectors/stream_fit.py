@@ -32,6 +32,8 @@ from tvselect.sources import Batch, Source
 
 MOST_KNOCKOFFS = 2000
 """Numeric columns up to which decoys are knockoffs by default."""
+SHARE_SKIPPED = 0.25
+"""Of all batches; with more, there is a warning."""
 
 
 class StreamFit(BanditFit):
@@ -96,16 +98,11 @@ class StreamFit(BanditFit):
                     raise
         self._read_off(reason, cursor.n_batches)
         warn_of_interrupt(reason, stacklevel=3)
+        warned |= self._warn_of_skipped(stacklevel=3)
         evidence, layout = self.history_.evidence, self.history_.layout
         if reason is StopReason.ROUNDS and evidence and not warned and not self.support_.any():
             n_passing = int(np.count_nonzero(self.history_.passing()[: layout.n_candidates]))
             self._warn_of_too_few(evidence.n_batches, n_passing, stacklevel=3)
-        if 0 < self.n_plays_ == self.history_.n_skipped:
-            warnings.warn(
-                "every batch was skipped: too few rows, or y is constant, in each of them",
-                RuntimeWarning,
-                stacklevel=3,
-            )
         return self
 
     def _begin(
@@ -220,6 +217,22 @@ class StreamFit(BanditFit):
         if text := too_few(n_batches, n_arms, ledger.max_fdr, n_likely):
             warnings.warn(text, RuntimeWarning, stacklevel=stacklevel + 1)
         return bool(text)
+
+    def _warn_of_skipped(self, stacklevel: int) -> bool:
+        """Say that batches had nothing to teach, where these are many."""
+        n_batches, n_skipped = self.n_plays_, self.history_.n_skipped
+        if not n_skipped > SHARE_SKIPPED * n_batches:
+            return False
+        text = "every batch was skipped: too few rows, or y is constant, in each of them"
+        if n_skipped < n_batches:
+            text = (
+                f"{n_skipped} of {n_batches} batches hold a single class or value of y, or too few "
+                "rows, and were skipped: what is selected rests on the others. Take larger batches "
+                "(batch_size), shuffle rows that are sorted; a table that fits into memory is "
+                "better played as a whole, where every play sees all rows"
+            )
+        warnings.warn(text, RuntimeWarning, stacklevel=stacklevel + 1)
+        return True
 
     def _check_parameters(self) -> None:
         check_scalar(self.batch_size, "batch_size", Integral, min_val=1)
