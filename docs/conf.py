@@ -109,7 +109,7 @@ html_theme_options = {
     "navigation_with_keys": False,
     # Tables of results take the room of the second sidebar.
     "secondary_sidebar_items": {
-        **dict.fromkeys(["*", "api/*", "gallery/*"], ["page-toc"]),
+        **{pages: ["page-toc"] for pages in ("*", "api/*", "gallery/*")},
         "results/*": [],
     },
     "footer_start": ["copyright"],
