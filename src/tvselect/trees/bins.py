@@ -23,7 +23,7 @@ from tvselect.inputs.scalars import check_scalar
 from tvselect.trees.bits import n_words, pack, unpack
 from tvselect.trees.cutting import HASH_SIZE, MISSING, encode_columns, find_cuts
 from tvselect.trees.far_values import cut_crowded_by_rank
-from tvselect.trees.state import Design
+from tvselect.trees.state import Design, locked
 
 Copying = Callable[[NDArray[np.uint8]], NDArray[np.uint8]]
 """From the codes (columns, rows) of some columns to those of their copies."""
@@ -172,7 +172,8 @@ class BinnedTable:
         """The table as the sampler reads it, with the ``columns`` that may be split on; or all."""
         if columns is None:
             columns = np.arange(self.n_columns, dtype=np.int64)
-        return Design(self.words, self.cuts.n_cuts, self.has_missing, columns, self.n_rows)
+        n_cuts, has_missing = locked(self.cuts.n_cuts), locked(self.has_missing)
+        return Design(self.words, n_cuts, has_missing, columns, self.n_rows)
 
     def with_copies(self, copies: Sequence[tuple[NDArray[np.int64], Copying]]) -> BinnedTable:
         """The table with ``copies`` behind it: some columns each, and how they are changed."""
