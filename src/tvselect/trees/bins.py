@@ -76,7 +76,7 @@ class Cuts:
         )
 
     def replaced(self, columns: NDArray[np.int64], others: Cuts) -> Cuts:
-        """The same with other cut points for some columns."""
+        """The same with the cut points of ``others`` for some ``columns``."""
         n_columns = self.n_cuts.size
         both = Cuts(
             n_cuts=np.concatenate([self.n_cuts, others.n_cuts]),
