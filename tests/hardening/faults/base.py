@@ -70,8 +70,9 @@ def select(folder, *options, table="t.csv", out="run", **settings):
 
 def said(done) -> str:
     """The line with which a command has refused."""
-    expect(done.returncode == 1 and done.stderr.count("\n") == 1, (done.returncode, done.stderr))
-    return f"refused: `{done.stderr.removeprefix('tvs: error: ').strip()}`"
+    errors = [line for line in done.stderr.splitlines() if line.startswith("tvs: error: ")]
+    expect(done.returncode == 1 and len(errors) == 1, (done.returncode, done.stderr))
+    return f"refused: `{errors[0].removeprefix('tvs: error: ')}`"
 
 
 def change(folder, edit):
