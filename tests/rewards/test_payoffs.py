@@ -40,7 +40,7 @@ def test_the_array_of_the_caller_is_not_handed_on():
         (0.5, r"shape \(\)"),
         ([[0, 1, 1]], r"shape \(1, 3\)"),
         ([[0, 1], [1]], "different lengths"),
-        ([0, np.nan, 1], r"position 1 \(nan\); pay 0"),
+        ([0, np.nan, 1], r"position 1 \(nan\); use 0"),
         ([0, 1, np.inf], r"position 2 \(inf\); rescale or clip"),
         ([0, -0.1, 1.5], r"2 payoff\(s\) outside \[0, 1\], the first at position 1 \(-0.1\)"),
     ],

@@ -90,6 +90,7 @@ CASES = {
 
 @pytest.mark.parametrize("reward", [PValueReward(alpha=0.01), quick_bart()], ids=["p", "bart"])
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.filterwarnings("ignore:.* batches hold a single class")
 def test_playing_part_by_part_is_playing_the_whole(case, reward):
     make, settings = CASES[case]
     X, y = make()

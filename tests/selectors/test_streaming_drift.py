@@ -105,14 +105,14 @@ def test_columns_may_be_missing_for_a_while(name, rows, reward):
         warnings.simplefilter("always")
         fitted = selector(reward).fit(frame, y)
     told = [str(warning.message) for warning in caught]
-    if rows.start == 1000:
+    if rows.start == 1000 or name == "v3":
         assert told == []
     else:
         assert len(told) == 1
-        assert f"column {name!r} has no value in the first 1000 rows" in told[0]
+        assert "without a value in the first 1000 rows of the stream: 'city'" in told[0]
     assert fitted.n_plays_ == 20
     place = list(frame).index(name)
-    if rows == slice(None) or (rows.start == 0 and isinstance(reward, BartReward)):
+    if rows == slice(None) or (rows.start == 0 and name == "city"):
         assert not fitted.support_[place]
     assert fitted.support_[7]
 

@@ -277,7 +277,7 @@ def concordance(
         n_pairs += np.count_nonzero(is_first)
         in_order += np.count_nonzero(is_first & (difference > 0))
         in_order += 0.5 * np.count_nonzero(is_first & (difference == 0))
-    return in_order / n_pairs if n_pairs else np.nan
+    return float(in_order / n_pairs) if n_pairs else np.nan
 
 
 def standard_error(scores: tuple[float, ...]) -> float:
