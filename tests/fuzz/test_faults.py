@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import sqlite3
 import zipfile
 import zlib
@@ -357,3 +358,18 @@ def test_a_kept_number_of_batches_that_is_none():
         with pytest.raises(JournalError, match="damaged at 'batches'"):
             read_batches(blob, None)
     read_batches(b"0", None)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "file"])
+def test_a_journal_with_a_rollback_journal_beside_it(tmp_path, kind):
+    path, beside = tmp_path / "run.journal", tmp_path / "run.journal-journal"
+    path.write_bytes(sound_journal())
+    if kind == "pipe":
+        os.mkfifo(beside)
+    elif kind == "link":
+        beside.symlink_to(tmp_path / "nothing")
+    else:
+        beside.write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" * 100)
+    with pytest.raises(JournalError, match="has a -journal file"):
+        SqliteJournal(path)
+    assert path.read_bytes() == sound_journal()

@@ -18,10 +18,11 @@ def resume(options: Options, terminal: Terminal) -> int:
     """Go on with a run to the planned number of plays, or to more."""
     from tvselect.runs import play
     from tvselect.runs.folder import RunFolder
+    from tvselect.sources.addresses import without_secrets
 
     folder = RunFolder(Path(options.run))
     before = folder.read_run()
-    terminal.say(f"  Going on with {folder.path} ({before.plan.table}).")
+    terminal.say(f"  Going on with {folder.path} ({without_secrets(before.plan.table)}).")
     result = play.resume(
         folder,
         plays=options.plays,

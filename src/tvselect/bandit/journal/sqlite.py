@@ -102,6 +102,9 @@ class SqliteJournal(Journal):
             # SQLite would write through a link, and wait for a pipe.
             if beside.is_symlink() or (beside.exists() and not beside.is_file()):
                 raise self._error(f"has a {suffix} file that is none", "remove that one")
+        if os.path.lexists(self._beside("-journal")):
+            # Of another mode than ours: SQLite would wait for a pipe, and undo what a file says.
+            raise self._error("has a -journal file, which no run has made", "remove that one")
         if not self._path.exists():
             return False
         if not self._path.is_file():
