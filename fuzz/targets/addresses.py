@@ -142,7 +142,9 @@ def read(data: bytes, folder: Path) -> None:
     """Say the address in every way: as a table, as an argument, in a run.json."""
     url, is_secret = address_of(data)
     with cut_off(url) as there:
-        said, error = said_by("select", url, "--target", "y", "--no-report", "--out", str(folder / "new"))
+        said, error = said_by(
+            "select", url, "--target", "y", "--no-report", "--out", str(folder / "new")
+        )
         from_file = there.n_asked
         record = folder / "run" / "run.json"
         values = json.loads((folder / "run.json").read_bytes())

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import sqlite3
+import traceback
 import zipfile
 import zlib
 from contextlib import closing
@@ -30,6 +31,7 @@ from tvselect.report.findings import Findings
 from tvselect.runs.data import open_planned
 from tvselect.runs.errors import RunError
 from tvselect.runs.folder import RunFolder
+from tvselect.runs.inspection import TableOptions, inspect_table
 from tvselect.runs.names import read_groups
 from tvselect.runs.transform import transform
 from tvselect.selectors.encoding import restore_encoder
@@ -373,3 +375,62 @@ def test_a_journal_with_a_rollback_journal_beside_it(tmp_path, kind):
     with pytest.raises(JournalError, match="has a -journal file"):
         SqliteJournal(path)
     assert path.read_bytes() == sound_journal()
+
+
+def look_at_times(path):
+    return inspect_table(str(path), TableOptions("time", event="event", family="survival"))
+
+
+@pytest.mark.parametrize(("cell", "said"), [("1.5.2", "in row 3; mend"), ("zero", "in row 3")])
+def test_times_that_are_text(tmp_path, cell, said):
+    path = tmp_path / "t.csv"
+    rows = [f"{i},{i % 2},{i * i % 7}" for i in range(1, 12)]
+    path.write_text("\n".join(["time,event,x", *rows]))
+    look_at_times(path)
+    rows[2] = f"{cell},1,4"
+    path.write_text("\n".join(["time,event,x", *rows]))
+    with pytest.raises(RunError, match=rf"'time' of .* holds numbers, but '{cell}' {said}"):
+        look_at_times(path)
+    path.write_text("\n".join(["time,event,x", *(f"{'ab'[i % 2]},1,{i}" for i in range(9))]))
+    with pytest.raises(RunError, match=r"holds text such as 'a'; survival times are numbers"):
+        look_at_times(path)
+
+
+def test_looking_at_times_of_zero_says_nothing_yet(tmp_path, recwarn):
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["time,event,x", *(f"{i},1,{i * i % 7}" for i in range(12))]))
+    look_at_times(path)
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "gs://KEY:S3CRET w0rd@bucket/t.csv",
+        "http://KEY:S3CRET'w0rd@h:1/t.csv",
+        "https://KEY:1/S3CRET@host/t.csv",
+        "ftp://KEY:S3CRET@\u2100/t.csv",
+        "s3://bucket/t.csv?S3CRET",
+        "s3://bucket/t.csv?S3CRET==",
+        "s3://bucket/t.csv?region=eu?token=S3CRET",
+        "x://h/a b.csv?token=S3CRET",
+    ],
+)
+def test_no_part_of_a_secret_is_said(address):
+    with pytest.raises(SourceError) as raised:
+        open_source(address, "y")
+    told = "".join(traceback.format_exception(raised.value))
+    assert "S3CRET" not in told
+    assert "w0rd" not in told
+
+
+def test_what_a_library_says_of_an_address_is_not_repeated(monkeypatch):
+    address = "gs://KEY:S3CRET@bucket/t.csv"
+
+    class Elsewhere:
+        def get_file_info(self, path):
+            raise OSError(f"no answer from {address}")
+
+    monkeypatch.setattr("tvselect.sources.files.open_remote", lambda url: (Elsewhere(), "t.csv"))
+    with pytest.raises(SourceError, match=r"gs://\*\*\*@bucket/t.csv cannot be reached: OSError"):
+        open_source(address, "y")

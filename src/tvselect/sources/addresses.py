@@ -159,7 +159,9 @@ def open_remote(url: str) -> tuple[Any, str]:
 def _open_s3(fs: Any, parts: Any, options: dict[str, str]) -> tuple[Any, str]:
     for name in options:
         if name not in S3_OPTIONS:
-            shown = f"the option {name!r}" if NAME.fullmatch(name) and options[name] else "an option"
+            shown = (
+                f"the option {name!r}" if NAME.fullmatch(name) and options[name] else "an option"
+            )
             raise SourceError(
                 f"the address of a bucket has {shown} that is not known",
                 f"use {', '.join(S3_OPTIONS)}",
