@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tests.hardening.soak import Soak
 
 SIDE_FILES = ("journal.sqlite-wal", "journal.sqlite-shm", "journal.sqlite-journal", "run.lock")
-PATIENCE = 300.0
+PATIENCE = 1800.0
 ONE_WRITER, AT_WORK = "only one run may write", "another tvs is at work"
 
 

@@ -38,7 +38,7 @@ N_FILES, N_ROWS, N_COLUMNS = 12, 4_000, 40
 WINDOW = 8
 BETWEEN_FAULTS = 15.0
 SLOW_SHARE, SLOW_SECONDS = 0.02, 1.0
-PATIENCE = 300.0
+PATIENCE = 1800.0
 FAULTS = {
     "worker": 0.3, "driver": 0.2, "journal": 0.16, "table": 0.08, "folder": 0.07, "second": 0.07,
     "side_file": 0.07, "times": 0.05,
