@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.hardening.drivers import start
+
 if TYPE_CHECKING:
     from tests.hardening.soak import Soak
 
@@ -89,7 +91,7 @@ def touched(soak: Soak) -> None:
 def _start(soak: Soak, how: str) -> tuple[subprocess.Popen[str], Path]:
     said = soak.said.with_name("said-by-second")
     with said.open("w") as file:
-        return soak.start(how, soak.table, soak.journal, soak.address, stderr=file), said
+        return start(how, soak.table, soak.journal, soak.address, stderr=file), said
 
 
 def _require(words: str, said: Path) -> None:
