@@ -35,7 +35,7 @@ from tvselect.runs.inspection import TableOptions, inspect_table
 from tvselect.runs.names import read_groups
 from tvselect.runs.transform import transform
 from tvselect.selectors.encoding import restore_encoder
-from tvselect.sources import SourceError, open_source
+from tvselect.sources import ArraySource, SourceError, open_source
 from tvstudy.datasets import load_direct_mail
 from tvstudy.rows import read_rows, write_parquet
 
@@ -434,3 +434,12 @@ def test_what_a_library_says_of_an_address_is_not_repeated(monkeypatch):
     monkeypatch.setattr("tvselect.sources.files.open_remote", lambda url: (Elsewhere(), "t.csv"))
     with pytest.raises(SourceError, match=r"gs://\*\*\*@bucket/t.csv cannot be reached: OSError"):
         open_source(address, "y")
+
+
+def test_a_signalling_nan_under_a_mask(recwarn):
+    values = np.ones((8, 2), np.float32)
+    values.view(np.uint32)[3:5] = 0x7FA00000
+    source = ArraySource(np.ma.array(values, mask=[[True, False]] * 8), np.arange(8.0))
+    batch = next(source.batches(8, 0, np.random.default_rng(0)))
+    assert np.isnan(batch.numbers(np.array([0, 1]))).sum() == 10
+    assert not recwarn.list
