@@ -28,7 +28,7 @@ from tvselect.bandit.chain import PLAYS_PER_PENDING, ThompsonChain
 from tvselect.bandit.oracle import Oracle
 from tvselect.bandit.play import PendingPlay, Score
 from tvselect.runners import DaskRunner
-from tvselect.selectors.game import PLAYS_PER_WORKER
+from tvselect.selectors.search import PLAYS_PER_WORKER
 from tvstudy.simulation import simulate
 
 WINDOW = 2 * PLAYS_PER_WORKER

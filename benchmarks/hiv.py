@@ -57,7 +57,7 @@ def row(name: str, by_drug: dict[str, tuple[int, int]]) -> str:
 def draw_paths(
     selector: ThompsonSelector, names: tuple[str, ...], known: set[int], ax: Any
 ) -> None:
-    """Inclusion probabilities over the plays, treatment-selected positions in blue."""
+    """Selection rates over the plays, treatment-selected positions in blue."""
     paths = selector.history_.trajectories(range(len(names)))
     for j, name in enumerate(names):
         good = int(name[1:].split(".")[0]) in known
@@ -68,7 +68,7 @@ def draw_paths(
             alpha=1.0 if chosen else 0.25, linewidth=1.2 if chosen else 0.5,
         )  # fmt: skip
     ax.axhline(0.5, color="0.3", linestyle=":")
-    ax.set(xlabel="play", ylabel="inclusion probability")
+    ax.set(xlabel="play", ylabel="selection rate")
 
 
 def main() -> None:
@@ -97,8 +97,8 @@ def main() -> None:
             chosen = np.flatnonzero(method.get_support())
             found[name][drug] = count(problem.names, chosen, known)
             if name == FEWEST:
-                pi = fitted["TVS"].inclusion_probabilities_
-                best = np.argsort(-pi, kind="stable")[: chosen.size]
+                rates = fitted["TVS"].selection_rates_
+                best = np.argsort(-rates, kind="stable")[: chosen.size]
                 q = fitted["TVS"].q_values_
                 for level, at_level in AT_LEVEL.items():
                     cut[at_level][drug] = count(problem.names, np.flatnonzero(q <= level), known)
@@ -131,8 +131,9 @@ def main() -> None:
     lines += [
         "",
         "The same run of TVS, cut at other q-values, and at as many columns (not positions) as "
-        f"the {FEWEST} finds, by the order of pi. Expected number of false columns among those "
-        f"selected at 0.1: {', '.join(f'{drug} {n:.1f}' for drug, n in expected.items())}.",
+        f"the {FEWEST} finds, by the order of selection rate. Expected number of false columns "
+        "among those selected at 0.1: "
+        f"{', '.join(f'{drug} {n:.1f}' for drug, n in expected.items())}.",
         "",
         "| cut | " + " | ".join(hiv.drugs) + " | mean found | share validated |",
         "|---|" + "---|" * (len(hiv.drugs) + 2),

@@ -39,15 +39,15 @@ def draw_splits(ax: Any, splits: np.ndarray, signals: np.ndarray) -> None:
 
 
 def draw_paths(ax: Any, selector: ThompsonSelector, signals: np.ndarray) -> None:
-    """Inclusion probabilities over the plays; of the noise only the leading columns."""
-    probabilities = selector.inclusion_probabilities_
+    """Selection rates over the plays; of the noise only the leading columns."""
+    probabilities = selector.selection_rates_
     noise = np.flatnonzero(~signals)
     leading = noise[np.argsort(-probabilities[noise])[:N_DRAWN]]
     ax.plot(selector.history_.trajectories(leading.tolist()), color="0.8", linewidth=0.4)
     paths = selector.history_.trajectories(np.flatnonzero(signals).tolist())
     ax.plot(paths, color="tab:blue", linewidth=1.4)
     ax.axhline(0.5, color="0.3", linestyle=":")
-    ax.set(xlabel="play", ylabel="inclusion probability", ylim=(0, 1))
+    ax.set(xlabel="play", ylabel="selection rate", ylim=(0, 1))
 
 
 def main() -> None:

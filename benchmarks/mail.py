@@ -49,7 +49,7 @@ def main() -> None:
             selector.fit(mail.data, mail.target)
             seconds = time.perf_counter() - started
             label = f"s={size:,}" + (", FDR 0.1" if max_fdr else "")
-            chosen[label] = np.where(selector.support_, selector.inclusion_probabilities_, np.nan)
+            chosen[label] = np.where(selector.support_, selector.selection_rates_, np.nan)
             lines.append(
                 f"| {size:,} | {f'FDR {max_fdr}' if max_fdr else 'none'} | {selector.n_plays_} | "
                 f"{seconds:.0f} | {selector.support_.sum()} | {selector.expected_false_:.2g} |"
@@ -59,7 +59,7 @@ def main() -> None:
     order = np.argsort(-np.nan_to_num(table).sum(axis=1), kind="stable")
     lines += [
         "",
-        "Selected variables and their inclusion probability:",
+        "Selected variables and their selection rate:",
         "",
         "| variable | " + " | ".join(chosen) + " |",
         "|---|" + "---|" * len(chosen),

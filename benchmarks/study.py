@@ -126,9 +126,9 @@ def page(kind: str, grid: Grid, rows: list[Row], champion: str, held: str) -> li
         "",
         "## Calibration",
         "",
-        f"All data sets and set-ups, {champion}: how often a variable with a final pi between two "
-        "values is a signal. pi is a frequency of the rule, not a posterior probability; the "
-        "threshold is 0.5.",
+        f"All data sets and set-ups, {champion}: how often a variable with a final selection rate "
+        "between two values is a signal. It is a frequency of the rule, not a posterior "
+        "probability; the threshold is 0.5.",
         "",
         *calibration_table(rows, champion),
     ]

@@ -22,7 +22,7 @@ from benchmarks.records import heading, record
 from tvselect import ThompsonSelector
 from tvselect.runners import Runner, TaskMap
 from tvselect.runners.base import Work, shares
-from tvselect.selectors.game import PLAYS_PER_WORKER
+from tvselect.selectors.search import PLAYS_PER_WORKER
 from tvstudy.simulation import score, simulate
 
 SETUPS = ("linear", "friedman-correlated", "forest", "liang")

@@ -19,7 +19,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from tvselect import StreamingThompsonSelector
-from tvselect.plotting import InclusionPathDisplay
+from tvselect.plotting import SelectionPathDisplay
 from tvstudy.datasets import load_direct_mail
 
 if len(sys.argv) < 2:
@@ -37,15 +37,15 @@ print(f"{selector.n_plays_} batches, ended by: {selector.stop_reason_}.")
 # What was found, and how far it may be believed.
 
 for j in np.flatnonzero(selector.support_):
-    low, high = selector.inclusion_intervals_[j]
-    name, pi = mail.feature_names[j], selector.inclusion_probabilities_[j]
+    low, high = selector.selection_rate_intervals_[j]
+    name, pi = mail.feature_names[j], selector.selection_rates_[j]
     print(f"  {name:<24} {pi:.2f}  ({low:.2f} to {high:.2f})  q {selector.q_values_[j]:.2g}")
 print(f"Expected number of false ones: at most {selector.expected_false_:.2g}.")
 
 # %%
 # Decoys are red.
 
-InclusionPathDisplay.from_estimator(selector)
+SelectionPathDisplay.from_estimator(selector)
 if len(sys.argv) > 2:
     plt.savefig(f"{sys.argv[2]}/mail.png", dpi=100)
 plt.show()

@@ -31,16 +31,16 @@ print(f"pooled: {names}; agreement {selector.chain_agreement_:.2f}")
 # as such, play more, or get more rows. Here ``x1`` and ``x4`` are beyond doubt, and ``x2`` is
 # undecided; ``x0`` and ``x3`` are missed by all chains, as their neighbours say nearly the same.
 
-shown = np.argsort(-selector.inclusion_probabilities_)[:12]
+shown = np.argsort(-selector.selection_rates_)[:12]
 chains = np.array([selector.history_.trajectories(shown.tolist(), chain)[-1] for chain in range(4)])
 figure, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 places = np.arange(shown.size)
 colours = np.where(shown < 5, "#0072B2", "#8C8C8C")
-ax.bar(places, selector.inclusion_probabilities_[shown], color=colours, alpha=0.35)
+ax.bar(places, selector.selection_rates_[shown], color=colours, alpha=0.35)
 for values in chains:
     ax.scatter(places, values, color=colours, s=18, zorder=2)
 ax.axhline(0.5, color="#404040", linestyle=(0, (4, 3)), linewidth=1)
 ax.set_xticks(places, [f"x{j}" for j in shown])
-ax.set(ylim=(0, 1.02), ylabel="inclusion probability", title="blue: the true signals, x0 to x4")
+ax.set(ylim=(0, 1.02), ylabel="selection rate", title="blue: the true signals, x0 to x4")
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()

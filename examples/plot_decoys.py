@@ -11,7 +11,7 @@ from matplotlib import pyplot as plt
 from sklearn.datasets import make_friedman1
 
 from tvselect import StreamingThompsonSelector
-from tvselect.plotting import InclusionPathDisplay, InclusionProbabilityDisplay
+from tvselect.plotting import SelectionPathDisplay, SelectionRateDisplay
 
 X, y = make_friedman1(20_000, 30, noise=1.0, random_state=1)
 selector = StreamingThompsonSelector(batch_size=200, random_state=1)
@@ -25,12 +25,12 @@ print(f"Expected number of false ones: at most {selector.expected_false_:.2g}.")
 # ----------------
 # Decoys are red.
 
-InclusionPathDisplay.from_estimator(selector)
+SelectionPathDisplay.from_estimator(selector)
 plt.show()
 
 # %%
 # At the end
 # ----------
 
-InclusionProbabilityDisplay.from_estimator(selector, top=12)
+SelectionRateDisplay.from_estimator(selector, top=12)
 plt.show()

@@ -37,6 +37,6 @@ for ax, discount in zip(panels, (None, 0.85), strict=True):
     ax.axhline(0.5, color="0.4", linestyle=":")
     ax.axvline(N_BATCHES // 2, color="0.4", linewidth=0.8)
     ax.set(title=f"discount={discount}", xlabel="batch")
-panels[0].set_ylabel("inclusion probability")
+panels[0].set_ylabel("selection rate")
 figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 plt.show()

@@ -42,7 +42,7 @@ grid.set_yticks(np.arange(0, N_PLAYS, 5) + 0.5, np.arange(1, N_PLAYS + 1, 5))
 grid.tick_params(length=0)
 grid.spines[:].set_visible(False)
 
-pi = selector.inclusion_probabilities_
+pi = selector.selection_rates_
 top.bar(np.arange(N_COLUMNS) + 0.5, pi, color=np.where(selector.support_, "#0072B2", "#B8B8B8"))
 top.axhline(0.5, color="#404040", linestyle=(0, (4, 3)), linewidth=1)
 top.set(ylim=(0, 1), ylabel="share paid, $\\pi$")

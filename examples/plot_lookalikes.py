@@ -23,7 +23,7 @@ for rho in CORRELATIONS:
     twin = rho * signal + np.sqrt(1 - rho**2) * rng.standard_normal(N_ROWS)
     X = np.column_stack([signal, twin, rng.standard_normal((N_ROWS, N_NOISE))])
     selector = ThompsonSelector(n_plays=100, random_state=0).fit(X, y)
-    pi.append(selector.inclusion_probabilities_)
+    pi.append(selector.selection_rates_)
     print(f"correlation {rho:5.3f}: signal {pi[-1][0]:.2f}, look-alike {pi[-1][1]:.2f}")
 
 # %%
@@ -40,7 +40,7 @@ ax.plot(places, pi[:, 1], "D-", color="#D55E00", label="its look-alike")
 ax.plot([], [], color="0.8", label="noise")
 ax.axhline(0.5, color="#404040", linestyle=(0, (4, 3)), linewidth=1)
 ax.set_xticks(places, CORRELATIONS)
-ax.set(xlabel="correlation of signal and look-alike", ylabel="inclusion probability", ylim=(0, 1))
+ax.set(xlabel="correlation of signal and look-alike", ylabel="selection rate", ylim=(0, 1))
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False, loc="center left")
 plt.show()
@@ -50,4 +50,4 @@ plt.show()
 # played, paid and selected together.
 
 twins = ThompsonSelector(n_plays=100, groups={"twins": [0, 1]}, random_state=0).fit(X, y)
-print(f"one arm, correlation {rho}: {twins.inclusion_probabilities_[0]:.2f}")
+print(f"one arm, correlation {rho}: {twins.selection_rates_[0]:.2f}")

@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from tvselect import ThompsonSelector
-from tvselect.plotting import InclusionProbabilityDisplay
+from tvselect.plotting import SelectionRateDisplay
 
 
 def select(name, table):
@@ -23,7 +23,7 @@ def select(name, table):
     for claim in selector.claims_:
         if claim.q_value <= selector.max_fdr:
             print(f"  {claim} (q-value {claim.q_value:.3f})")
-    InclusionProbabilityDisplay.from_estimator(selector, top=12)
+    SelectionRateDisplay.from_estimator(selector, top=12)
     plt.show()
 
 

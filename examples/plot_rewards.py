@@ -33,7 +33,7 @@ rewards = {
 pi = {}
 for name, reward in rewards.items():
     selector = ThompsonSelector(reward, n_plays=60, random_state=0).fit(X, y)
-    pi[name] = selector.inclusion_probabilities_
+    pi[name] = selector.selection_rates_
     print(f"{name:<16} {', '.join(selector.get_feature_names_out())}")
 
 # %%
@@ -47,5 +47,5 @@ for ax, (name, values) in zip(panels, pi.items(), strict=True):
     ax.set_xticks(range(6), [*(f"x{j}" for j in range(5)), "noise"])
     ax.set(title=name, ylim=(0, 1.02))
     ax.spines[["top", "right"]].set_visible(False)
-panels[0].set_ylabel("inclusion probability")
+panels[0].set_ylabel("selection rate")
 plt.show()

@@ -14,7 +14,7 @@ from matplotlib import pyplot as plt
 from sklearn.datasets import make_friedman1
 
 from tvselect import ThompsonSelector
-from tvselect.plotting import InclusionPathDisplay, InclusionProbabilityDisplay
+from tvselect.plotting import SelectionPathDisplay, SelectionRateDisplay
 
 X, y = make_friedman1(200, 500, noise=1.0, random_state=1)
 selector = ThompsonSelector(n_plays=100, random_state=1).fit(X, y)
@@ -26,7 +26,7 @@ print(f"Selected: {', '.join(selector.get_feature_names_out())}. The signals are
 # Every line is a column. All of them start at one half. A column that is paid when it is
 # played rises, one that is not sinks; what ends above the dashed line is selected.
 
-InclusionPathDisplay.from_estimator(selector)
+SelectionPathDisplay.from_estimator(selector)
 plt.show()
 
 # %%
@@ -36,5 +36,5 @@ plt.show()
 # one wants to see: no column is near the line. :doc:`How to read pi </reading>` says what these
 # numbers are and what they are not.
 
-InclusionProbabilityDisplay.from_estimator(selector, top=12)
+SelectionRateDisplay.from_estimator(selector, top=12)
 plt.show()

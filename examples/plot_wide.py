@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 from sklearn.datasets import make_friedman1
 
 from tvselect import ThompsonSelector
-from tvselect.plotting import InclusionPathDisplay
+from tvselect.plotting import SelectionPathDisplay
 
 X, y = make_friedman1(300, 10_000, noise=1.0, random_state=1)
 selector = ThompsonSelector(n_plays=150, random_state=0).fit(X, y)
@@ -26,7 +26,7 @@ print(f"Columns played at once: {played[0]:,} at first, {played[-1]} in the end.
 figure, (left, right) = plt.subplots(
     1, 2, figsize=(10, 4), width_ratios=[3, 2], layout="constrained"
 )
-InclusionPathDisplay.from_estimator(selector, ax=left)
+SelectionPathDisplay.from_estimator(selector, ax=left)
 right.plot(range(1, len(played) + 1), played, color="#0072B2")
 right.set(xlabel="play", ylabel="columns played together", yscale="log", ylim=(1, None))
 right.yaxis.set_major_formatter("{x:,.0f}")

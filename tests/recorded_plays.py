@@ -94,7 +94,7 @@ def digest(selector: Any) -> str:
     for play in selector.history_.plays:
         total.update(play.arms.astype("<i4").tobytes())
         total.update(play.rewards.astype("u1").tobytes())
-    total.update(selector.inclusion_probabilities_.astype("<f8").tobytes())
+    total.update(selector.selection_rates_.astype("<f8").tobytes())
     return total.hexdigest()[:16]
 
 

@@ -17,6 +17,7 @@ from tvselect.report.control import Best, Control, JointClaim
 from tvselect.report.findings import (
     About,
     Dependence,
+    Effect,
     Findings,
     HeatMap,
     LookAlike,
@@ -30,10 +31,11 @@ from tvselect.runs.data import open_planned
 from tvselect.runs.folder import RunFolder, RunRecord
 from tvselect.runs.names import read_groups
 from tvselect.runs.plan import Plan, Settings
-from tvselect.runs.play import Place, _make_selector, hash_table, plays_done
+from tvselect.runs.play import Place, hash_table, make_selector, plays_done
 from tvselect.runs.results import VariableResult, to_csv
 from tvselect.runs.transform import transform
 from tvselect.selectors.history import Asked
+from tvselect.selectors.worth import Worth
 
 COLUMNS = ("n", "x", "text")
 ASKED = Asked(
@@ -82,9 +84,9 @@ def sound_run() -> RunRecord:
 def sound_findings() -> Findings:
     """What findings.json says of it."""
     shown = [
-        ReportedVariable(v.name, "selected" if v.selected else "unselected", v.pi, v.low, v.high,
-                         0.5, v.times_played, int(v.selected), v.q_value, v.e_value,
-                         v.selected_since, (), (0.5, v.pi))
+        ReportedVariable(v.name, "selected" if v.selected else "unselected", v.selection_rate,
+                         v.low, v.high, 0.5, v.times_played, int(v.selected), v.q_value, v.e_value,
+                         v.selected_since, (), (0.5, v.selection_rate))
         for v in VARIABLES
     ]  # fmt: skip
     decoy = ReportedVariable(
@@ -101,11 +103,12 @@ def sound_findings() -> Findings:
         agreement=None, control=Control(0.1, 0.1, "shuffled", 30, 10, 0, 0.1),
         claims=(JointClaim(("x", "n"), 2, 0.98, 0.05),), best=Best("n", 0.1, 1.0, 0.5),
         variables=(*shown, decoy), always=("n",),
-        steps=(0, 500), played=(2.0, 2.0), paid=(1.0, 2.0),
+        steps=(0, 500), played=(2.0, 2.0), rewarded=(1.0, 2.0),
         dependence=(
             Dependence("x", (), at, "yes", *band), Dependence("text", ("a", "b"), at, "yes", *band),
         ),
-        dependence_note="by trees",
+        dependence_note="by trees", effects=(Effect(0, "x", 0.1, "up", "yes"),),
+        worth=Worth("AUC", (0.7, 0.8), (0.6, 0.7), (0.5, 0.5), (2, 3), 300, 1.5),
         interactions=(ReportedInteraction(("x", "text"), 0.2, 0.05, heat_map),),
         resemblances=(Resemblance("x", (LookAlike("n", 0.9, 0.1),)),), resemblance_note="Spearman",
         notes=("a note",), about=About("table.csv", "tvs", "run", {"seed": "3"}),
@@ -135,7 +138,7 @@ def read_record(data: bytes, folder: Path) -> None:
     files = open_planned(run.plan)
     hash_table(files, run.plan)
     plays_done(run_folder)
-    _make_selector(run, run_folder, Place())
+    make_selector(run, run_folder.journal, Place())
 
 
 def read_journal(data: bytes, folder: Path) -> None:

@@ -22,8 +22,8 @@ def row_seeds() -> list[bytes]:
             }  # fmt: skip
             found = {
                 "status": "finished", "seconds": 0.5, "fdp": 0.1, "power": 0.8, "hamming": number,
-                "exact": False, "selected": [0, 1], "n_plays": None, "pi": [[0, 0.95], [7, 0.3]],
-                "peak_mb": 90.5, "version": "0.1.0",
+                "exact": False, "selected": [0, 1], "n_plays": None,
+                "selection_rates": [[0, 0.95], [7, 0.3]], "peak_mb": 90.5, "version": "0.1.0",
             }  # fmt: skip
             lines.append(json.dumps(task | found))
     late = task | {"status": "not finished", "seconds": 2.0, "version": "0.1.0"}
@@ -47,6 +47,7 @@ def read(data: bytes, folder: Path) -> None:
 
 TARGETS = (
     Target("study-rows", "rows.jsonl of a study, its tables and its Parquet file", row_seeds, read,
-           tokens=(b'"status": "finished"', b'"pi": ', b"\n", b"{}", b"[]", b"1\n", b"null\n"),
+           tokens=(b'"status": "finished"', b'"selection_rates": ', b"\n", b"{}", b"[]",
+                   b"1\n", b"null\n"),
            changes=JSON_LINES, share=60),
 )  # fmt: skip

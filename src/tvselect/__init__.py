@@ -8,7 +8,7 @@ _homes = {
     name: home
     for home, names in {
         "tvselect.rewards": ("BartReward", "ImportanceReward", "LassoReward", "PValueReward"),
-        "tvselect.selectors": ("StreamingThompsonSelector", "ThompsonSelector"),
+        "tvselect.selectors": ("StreamingThompsonSelector", "ThompsonSelector", "held_out_worth"),
         "tvselect.trees": ("BartRun", "Prior", "bin_table", "run_bart"),
     }.items()
     for name in names

@@ -19,7 +19,7 @@ LONGEST = 60
 
 
 class RecordError(ValueError):
-    """A value that does not belong there; ``where`` is its place, such as ``variables[2].pi``."""
+    """A value that does not belong there; ``where`` is its place: ``variables[2].q_value``."""
 
     def __init__(self, where: str, problem: str) -> None:
         super().__init__(f"{where} {problem}".strip())
@@ -57,9 +57,10 @@ def read_record(kind: type[Record], value: Any, where: str = "") -> Record:
     Examples
     --------
     >>> from tvselect.report.findings import LookAlike
-    >>> read_record(LookAlike, {"name": "age", "correlation": 0.9, "pi": None})
-    LookAlike(name='age', correlation=0.9, pi=None)
-    >>> read_record(LookAlike, {"name": "age", "correlation": "0.9", "pi": None}, "alike")
+    >>> read_record(LookAlike, {"name": "age", "correlation": 0.9, "selection_rate": None})
+    LookAlike(name='age', correlation=0.9, selection_rate=None)
+    >>> wrong = {"name": "age", "correlation": "0.9", "selection_rate": None}
+    >>> read_record(LookAlike, wrong, "alike")
     Traceback (most recent call last):
         ...
     tvselect.records.RecordError: alike.correlation is '0.9', not a number

@@ -34,7 +34,7 @@ class First:
 
     def fit(self, X, y):
         self.mask = np.arange(X.shape[1]) < self.n
-        self.inclusion_probabilities_ = np.where(self.mask, 0.95, 0.3)
+        self.selection_rates_ = np.where(self.mask, 0.95, 0.3)
 
     def get_support(self):
         return self.mask

@@ -112,12 +112,12 @@ def test_a_history_counts_what_the_arms_count(n_plays):
 def test_a_resumed_run_ends_the_same(tmp_path, first):
     fit(n_plays=first, journal=tmp_path / "run")
     resumed, whole = fit(journal=tmp_path / "run"), fit()
-    assert_array_equal(resumed.inclusion_probabilities_, whole.inclusion_probabilities_)
+    assert_array_equal(resumed.selection_rates_, whole.selection_rates_)
     warm = ThompsonSelector(
         PValueReward(), burn_in=15, n_plays=first, max_fdr=None, random_state=1, warm_start=True
     ).fit(*table())
     warm.set_params(n_plays=40).fit(*table())
-    assert_array_equal(warm.inclusion_probabilities_, whole.inclusion_probabilities_)
+    assert_array_equal(warm.selection_rates_, whole.selection_rates_)
 
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, "long"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,17 +12,24 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
 
+from tvselect.report.findings import Effect
+from tvselect.selectors.worth import Worth
+
 QUICK = ("--reward", "pvalue", "--plays", "60", "--seed", "1")
 
 
+@dataclass(frozen=True)
 class QuickFindings:
     """Findings that cost nothing."""
 
-    def __init__(self, title: str) -> None:
-        self.title = title
+    title: str
+    effects: tuple[Effect, ...] = ()
+    worth: Worth | None = None
+    seconds: float = 1.0
 
     def to_json(self) -> str:
-        return json.dumps({"title": self.title})
+        worth = None if self.worth is None else asdict(self.worth)
+        return json.dumps({"title": self.title, "worth": worth})
 
     @classmethod
     def from_json(cls, text: str) -> QuickFindings:
@@ -36,11 +43,11 @@ def quick_gather(fit, X, y, *, title, target, about, notes, random_state):
     assert X.n_rows == len(y)
     assert tuple(X.names) == tuple(fit.history_.names)
     json.dumps(asdict(about))
-    return QuickFindings(title)
+    return QuickFindings(title, (Effect(0, "a", 5.5, "up", ""),))
 
 
 def quick_render(findings: QuickFindings) -> str:
-    return f"<html>{findings.title}</html>"
+    return f"<html>{findings.title} {findings.worth}</html>"
 
 
 def make_table(n_rows: int = 120, seed: int = 3) -> pa.Table:

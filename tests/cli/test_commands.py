@@ -37,9 +37,14 @@ class TestSelect:
             "report.html", "run.lock",
         }  # fmt: skip
         lines = (here / "tvs-t-1" / "selected.csv").read_text().splitlines()
-        assert lines[0] == "variable,selected,q_value,pi,low,high,times_played,claim,group"
+        assert lines[0] == (
+            "variable,selected,q_value,selection_rate,low,high,times_played,claim,group,"
+            "effect,direction,of_class"
+        )
         assert [line.split(",")[0] for line in lines[1:]] == names(found)
         assert set(names(found)) == {"a", "b"}
+        effects = {line.split(",")[0]: line.split(",")[-3:] for line in lines[1:]}
+        assert effects == {"a": ["5.5", "up", ""], "b": ["", "", ""]}
         assert {line.split(",")[2] for line in lines[1:]} == {"0.05"}  # (1 + 0) / (10 * 2)
         assert len((here / "tvs-t-1" / "variables.csv").read_text().splitlines()) == 6
         kept = json.loads((here / "tvs-t-1" / "run.json").read_text())
@@ -70,7 +75,7 @@ class TestSelect:
     def test_piped_and_quiet(self, tvs, table):
         code, out, err = tvs("select", table, "-t", "y", *QUICK, "--quiet")
         assert (code, err) == (0, "")
-        assert out.splitlines()[0] == "variable\tq_value\tpi\tlow\thigh"
+        assert out.splitlines()[0] == "variable\tq_value\tselection_rate\tlow\thigh"
         assert sorted(line.split("\t")[0] for line in out.splitlines()[1:]) == ["a", "b"]
 
     def test_patterns(self, answer, table):
@@ -405,7 +410,7 @@ class TestCompare:
         for part in ("data differ", "plays: 60 and 40", "chains: 1 and 2", "chose from 'b'"):
             assert part in text
         lines = tvs("compare", run, other)[1].splitlines()
-        assert lines[0].endswith("\tpi_1\tpi_2\tq_value_1\tq_value_2")
+        assert lines[0].endswith("\tselection_rate_1\tselection_rate_2\tq_value_1\tq_value_2")
         assert lines[1].split("\t")[-2:] == ["0.050000", "0.100000"]
         assert lines[2].startswith("b\tyes\tno\t")
 

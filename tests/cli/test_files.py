@@ -349,7 +349,9 @@ class TestDictionaries:
         coded = table.set_column(0, "a", table["a"].dictionary_encode())
         plain = answer("select", write(here / "p.feather", table), *SELECT)
         found = answer("select", write(here / "c.feather", coded), *SELECT)
-        assert [v["pi"] for v in found["selected"]] == [v["pi"] for v in plain["selected"]]
+        assert [v["selection_rate"] for v in found["selected"]] == [
+            v["selection_rate"] for v in plain["selected"]
+        ]
         assert names(found) == SIGNALS
 
     def test_dates_and_a_coded_target(self, answer, here):

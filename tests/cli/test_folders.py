@@ -234,14 +234,14 @@ class TestTablesThatChange:
     def test_a_table_that_is_replaced_ends_no_run_well(self, mode, table, here, tvs, monkeypatch):
         from tvselect.runs import play
 
-        begin = play._make_selector
+        begin = play.make_selector
 
         def replaced(*arguments):
             pq.write_table(make_table(400, seed=9), here / "new", row_group_size=100)
             os.replace(here / "new", table)
             return begin(*arguments)
 
-        monkeypatch.setattr(play, "_make_selector", replaced)
+        monkeypatch.setattr(play, "make_selector", replaced)
         code, _, err = tvs("select", table, "-t", "y", *mode, "--out", "run")
         assert (code, "was changed or replaced while it was read" in err) == (1, True)
         assert not (here / "run").exists()

@@ -27,7 +27,7 @@ def test_decisions_and_caveats_go_to_standard_error(here):
     path = write(here / "t.csv", table)
     done = run("select", path, "-t", "y", *QUICK, "--out", here / "run")
     out, err = done.stdout.decode(), done.stderr.decode()
-    assert out.splitlines()[0] == "variable\tq_value\tpi\tlow\thigh"
+    assert out.splitlines()[0] == "variable\tq_value\tselection_rate\tlow\thigh"
     assert all(line.count("\t") == 4 for line in out.splitlines())
     said = err.splitlines()
     for part in (
@@ -36,7 +36,7 @@ def test_decisions_and_caveats_go_to_standard_error(here):
         "At least one of these matters, but these rows cannot tell which:",
     ):
         assert part in said
-    assert "The game: 60 plays" in err
+    assert "Search: 60 plays, scored by " in err
     assert "variables selected for 'y'" in err
     assert "one of: a, copy" in err or "one of: copy, a" in err
     assert str(here / "run" / "report.html") in err

@@ -217,7 +217,7 @@ def test_on_a_terminal(here):
         "2 of 5 variables selected for 'y'",
         "On average at most 10 % of the",
         "Expected number of false ones among these 2: 0.1.",
-        "variable  q-value    pi",
+        "variable  q-value  selection rate",
         "95 % interval",
         "████",
         "report.html",

@@ -323,7 +323,7 @@ def test_rows_of_a_study_that_are_none(tmp_path):
     assert len(read_rows(tmp_path)) == 6
     for name, value in (
         ("method", None), ("n_rows", "30"), ("n_columns", 10**400), ("hamming", float("nan")),
-        ("exact", 3), ("pi", [[1]]), ("status", []),
+        ("exact", 3), ("selection_rates", [[1]]), ("status", []),
     ):  # fmt: skip
         path.write_bytes(sound + b"\n" + json.dumps({**row, name: value}).encode())
         with pytest.raises(ValueError, match=rf"line 7 of .*\(at '{name}'\)"):

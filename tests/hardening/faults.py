@@ -16,6 +16,8 @@ import sys
 import tempfile
 import threading
 import time
+import tracemalloc
+import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -29,6 +31,18 @@ from tests.cli.makers import QUICK, make_table, write
 DEADLINE = 300
 STREAM = ("--reward", "pvalue", "--seed", "1", "--batch-size", "40", "--max-fdr", "none")
 TVS = (sys.executable, "-m", "tvselect.cli")
+MEASURED = (
+    sys.executable,
+    "-c",
+    """
+import resource, sys
+from tvselect.cli import main
+try:
+    main()
+finally:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+""",
+)
 INTERRUPT = "os.kill(os.getpid(), signal.SIGINT)"
 FAULTS: list[tuple[str, str, str, Callable[[Path], str]]] = []
 
@@ -234,6 +248,39 @@ def wait_for_pipes(folder):
     return said(tvs(folder, "resume", "run"))
 
 
+@fault(
+    "8", "A column that is constant in the first 1,000 rows of a stream", "can never be selected"
+)
+def vary_late(folder):
+    from tvselect import StreamingThompsonSelector
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 6))
+    y = 3 * X[:, 3] - 2 * X[:, 5] + rng.normal(size=5000)
+    X[:1000, [1, 3]] = 0.0
+    fitted = StreamingThompsonSelector("pvalue", batch_size=100, random_state=0).fit(X, y)
+    found = np.flatnonzero(fitted.support_).tolist()
+    expect(found == [3, 5], found)
+    return "selected once it varies; one of noise that begins to vary is not"
+
+
+@fault(
+    "8",
+    "3 positives in 2,000 rows of a stream",
+    "17 of 20 batches skipped, noise selected, no warning",
+)
+def skip_batches(folder):
+    from tvselect import StreamingThompsonSelector
+
+    X, y = np.random.default_rng(0).normal(size=(2000, 12)), np.zeros(2000, dtype=int)
+    y[[100, 700, 1500]] = 1
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        fitted = StreamingThompsonSelector(batch_size=100, random_state=0).fit(X, y)
+    expect(len(heard) == 1 and not fitted.support_.any(), [str(one.message) for one in heard])
+    return f"nothing is selected, and a warning: `{heard[0].message}`"
+
+
 @fault("9", "Two rewards of one name", "a journal goes on with the other one")
 def swap_rewards(folder):
     from tests.selectors.test_describing import KINDS
@@ -386,6 +433,32 @@ def limit_memory(folder):
     )
     expect(done.returncode == 0 and (folder / "run" / "report.html").exists(), done.stderr)
     return f"the run is kept, with a page of tables: `{done.stderr.strip()}`"
+
+
+@fault("19", "A label of 100,000 characters in 20,000 rows", "asks for 7 GB")
+def hold_long_labels(folder):
+    from tvselect.inputs import read_outcome
+
+    labels = ["a", "b"] * 10_000
+    labels[5] = "x" * 100_000
+    tracemalloc.start()
+    read_outcome(labels, len(labels))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    expect(most < 20e6, most)
+    return f"{most / 1e6:.1f} MB as an outcome; held as codes"
+
+
+@fault("19", "A CSV of 0.9 MB with one cell of 5,000 characters", "takes 1.6 GB")
+def hold_long_cells(folder):
+    cells = [f"{'ab'[k % 2]},{k * 7919 % 1000 / 10}" for k in range(220_000)]
+    cells[5] = f"{'x' * 5000},1"
+    (folder / "t.csv").write_text("\n".join(["t,y", *cells, ""]))
+    options = ("--stream", *STREAM, "--batch-size", "20000", "--no-report")
+    done = tvs(folder, "select", "t.csv", "-t", "y", *options, command=MEASURED)
+    megabytes = float(done.stdout.splitlines()[-1]) / 1024
+    expect(megabytes < 800, (megabytes, done.stderr))
+    return f"{megabytes:.0f} MB in all, the program included"
 
 
 @fault("20", "Ctrl-C while the report is written", '"nothing new was written", but it was')

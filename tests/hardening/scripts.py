@@ -39,7 +39,7 @@ def bits(fitted):
         for chain in range(fitted.history_.n_chains)
         for play in fitted.history_.journal.plays(chain)
     ]
-    return [plays, fitted.inclusion_probabilities_.tobytes().hex(), fitted.support_.tolist()]
+    return [plays, fitted.selection_rates_.tobytes().hex(), fitted.support_.tolist()]
 """
 
 

@@ -198,7 +198,7 @@ def compare(disturbed: Path, control: Path) -> tuple[bool, int, list[str]]:
             )
             arms.update(a.arms, a.rewards)
     found = np.flatnonzero(arms.passing[:N_COLUMNS])  # behind them are decoys
-    return bool(same), n, [f"x{j} (pi {arms.means()[j]:.3f})" for j in found]
+    return bool(same), n, [f"x{j} (rate {arms.means()[j]:.3f})" for j in found]
 
 
 def soak(minutes: float, seed: int) -> None:

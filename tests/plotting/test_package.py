@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 from tvselect import StreamingThompsonSelector, ThompsonSelector, plotting
 
-DISPLAYS = [plotting.InclusionPathDisplay, plotting.InclusionProbabilityDisplay]
+DISPLAYS = [plotting.SelectionPathDisplay, plotting.SelectionRateDisplay]
 
 
 def test_importing_the_room_does_not_import_matplotlib():

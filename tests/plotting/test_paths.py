@@ -10,7 +10,7 @@ from matplotlib.colors import same_color, to_rgb
 from matplotlib.text import Text
 
 from tests.decoyed import fit_heights, fit_signals
-from tvselect.plotting import InclusionPathDisplay, inclusion_paths
+from tvselect.plotting import SelectionPathDisplay, selection_paths
 from tvselect.plotting.canvas import COLOURS, DEEP, RED
 
 CHANCES = [0.95, 0.9, 0.1, 0.05, 0.05, 0.1]
@@ -19,12 +19,12 @@ SIGNALS = [0.65, 0.6, 0, 0, 0, 0]
 
 def test_the_selected_are_highlighted_and_end_where_the_selector_says(fit):
     selector = fit(CHANCES)
-    found = inclusion_paths(selector)
+    found = selection_paths(selector)
     assert found.names == ("c0", "c1")
     assert found.paths.shape == (61, 2)
     assert (found.paths[0] == 0.5).all()
-    np.testing.assert_allclose(found.paths[-1], selector.inclusion_probabilities_[:2])
-    np.testing.assert_allclose(found.background[-1], selector.inclusion_probabilities_[2:])
+    np.testing.assert_allclose(found.paths[-1], selector.selection_rates_[:2])
+    np.testing.assert_allclose(found.background[-1], selector.selection_rates_[2:])
     assert found.n_others == 4
     assert found.threshold == 0.5
 
@@ -33,15 +33,15 @@ def test_the_selected_are_highlighted_and_end_where_the_selector_says(fit):
     "highlight", [["c4", "c1"], [4, 1], np.array([4, 1]), np.array(["c4", "c1"])]
 )
 def test_names_and_indices_are_highlighted_in_the_order_given(fit, highlight):
-    assert inclusion_paths(fit(CHANCES), highlight=highlight).names == ("c4", "c1")
+    assert selection_paths(fit(CHANCES), highlight=highlight).names == ("c4", "c1")
 
 
 def test_a_mask_a_single_name_and_nothing_can_be_highlighted(fit):
     selector = fit(CHANCES)
     mask = np.arange(6) == 3
-    assert inclusion_paths(selector, highlight=mask).names == ("c3",)
-    assert inclusion_paths(selector, highlight="c3").names == ("c3",)
-    nothing = inclusion_paths(selector, highlight=[])
+    assert selection_paths(selector, highlight=mask).names == ("c3",)
+    assert selection_paths(selector, highlight="c3").names == ("c3",)
+    nothing = selection_paths(selector, highlight=[])
     assert (nothing.names, nothing.n_others) == ((), 6)
 
 
@@ -60,63 +60,63 @@ def test_a_mask_a_single_name_and_nothing_can_be_highlighted(fit):
 )
 def test_what_is_not_there_is_refused(fit, settings):
     with pytest.raises(ValueError, match=next(iter(settings))):
-        inclusion_paths(fit(CHANCES), **settings)
+        selection_paths(fit(CHANCES), **settings)
 
 
 def test_a_group_is_one_path_named_by_its_label(fit):
     selector = fit(CHANCES, groups={"pair": ["c0", "c1"], 7: [2, 3, 4]})
-    found = inclusion_paths(selector, highlight=["c1", "pair", 0, 3])
+    found = selection_paths(selector, highlight=["c1", "pair", 0, 3])
     assert found.names == ("pair", "7")
     assert found.n_others == 1
 
 
 def test_columns_always_included_have_no_path(fit):
     selector = fit(CHANCES, always_include=["c0"])
-    found = inclusion_paths(selector)
+    found = selection_paths(selector)
     assert found.names == ("c1",)
     assert found.n_others == 4
     with pytest.raises(ValueError, match="always included"):
-        inclusion_paths(selector, highlight=["c0"])
+        selection_paths(selector, highlight=["c0"])
 
 
 def test_each_chain_has_its_own_paths(fit):
     selector = fit(CHANCES, n_chains=2)
-    paths = [inclusion_paths(selector, chain=chain, highlight=range(6)).paths for chain in (0, 1)]
+    paths = [selection_paths(selector, chain=chain, highlight=range(6)).paths for chain in (0, 1)]
     assert not np.array_equal(*paths)
 
 
 def test_a_long_background_keeps_the_highest_and_the_same_sample(fit):
     selector = fit(np.r_[0.95, np.linspace(0.3, 0.0, 99)], n_chains=2)
-    found, again = (inclusion_paths(selector, max_background=20, chain=1) for _ in range(2))
-    whole = inclusion_paths(selector, chain=1)
+    found, again = (selection_paths(selector, max_background=20, chain=1) for _ in range(2))
+    whole = selection_paths(selector, chain=1)
     assert found.background.shape == (61, 20)
     assert found.n_others == whole.n_others == 99
     np.testing.assert_array_equal(found.background, again.background)
     np.testing.assert_allclose(
         np.sort(found.background[-1])[-10:], np.sort(whole.background[-1])[-10:]
     )
-    assert "20 of 99 drawn" in legend(InclusionPathDisplay(found).plot())
+    assert "20 of 99 drawn" in legend(SelectionPathDisplay(found).plot())
 
 
 def test_thresholds_follow_the_cost(fit):
-    assert inclusion_paths(fit(CHANCES, cost=0.3)).threshold == pytest.approx(0.821, abs=1e-3)
-    each = inclusion_paths(fit(CHANCES, cost=[0.6, 0.5, 0.5, 0.5, 0.5, 0.5]))
+    assert selection_paths(fit(CHANCES, cost=0.3)).threshold == pytest.approx(0.821, abs=1e-3)
+    each = selection_paths(fit(CHANCES, cost=[0.6, 0.5, 0.5, 0.5, 0.5, 0.5]))
     assert each.threshold.shape == (2,)
-    InclusionPathDisplay(each).plot().figure_.canvas.draw()
+    SelectionPathDisplay(each).plot().figure_.canvas.draw()
 
 
 def test_the_axes_handed_in_are_drawn_on(fit):
     figure, (left, right) = plt.subplots(1, 2)
-    display = InclusionPathDisplay.from_estimator(fit(CHANCES), ax=right)
+    display = SelectionPathDisplay.from_estimator(fit(CHANCES), ax=right)
     assert display.ax_ is right
     assert display.figure_ is figure
     assert not left.lines
-    assert (right.get_xlabel(), right.get_ylabel()) == ("play", "inclusion probability")
+    assert (right.get_xlabel(), right.get_ylabel()) == ("play", "selection rate")
     assert right.get_ylim() == (0, 1)
 
 
 def test_the_background_is_drawn_by_corners_that_leave_nothing_out(fit):
-    display = InclusionPathDisplay.from_estimator(fit(CHANCES))
+    display = SelectionPathDisplay.from_estimator(fit(CHANCES))
     plays = np.arange(61)
     for segment, path in zip(
         display.background_.get_segments(), display.data.background.T, strict=True
@@ -128,7 +128,7 @@ def test_the_background_is_drawn_by_corners_that_leave_nothing_out(fit):
 @pytest.mark.parametrize(("n_signals", "chance"), [(8, 0.99), (60, 0.99), (60, np.linspace(1, 0))])
 def test_labels_do_not_overlap(fit, n_signals, chance):
     chances = np.r_[np.resize(chance, n_signals), [0.1] * 9]
-    display = InclusionPathDisplay.from_estimator(fit(chances), highlight=range(n_signals))
+    display = SelectionPathDisplay.from_estimator(fit(chances), highlight=range(n_signals))
     display.figure_.canvas.draw()
     boxes = [Text.get_window_extent(label) for label in display.labels_]  # without the leader
     boxes.sort(key=lambda box: box.y0)
@@ -139,11 +139,11 @@ def test_labels_do_not_overlap(fit, n_signals, chance):
 
 def test_a_stream_is_drawn_over_its_batches_and_skipped_ones_are_flat(stream):
     selector = stream(CHANCES, skipped={10, 11, 12})
-    found = inclusion_paths(selector, highlight=range(6))
+    found = selection_paths(selector, highlight=range(6))
     assert found.paths.shape == (41, 6)
     np.testing.assert_array_equal(found.paths[10:14], np.tile(found.paths[10], (4, 1)))
-    np.testing.assert_allclose(found.paths[-1], selector.inclusion_probabilities_)
-    display = InclusionPathDisplay(found).plot()
+    np.testing.assert_allclose(found.paths[-1], selector.selection_rates_)
+    display = SelectionPathDisplay(found).plot()
     assert display.ax_.get_xlabel() == found.unit == "batch"
 
 
@@ -155,7 +155,7 @@ def ends_of_decoys(selector, chain=None):
 @pytest.mark.parametrize("settings", [{}, {"prior": (2.0, np.full(6, 3.0))}])
 def test_the_leading_decoys_end_where_the_history_says(settings):
     selector = fit_heights(CHANCES, **settings)
-    found = inclusion_paths(selector)
+    found = selection_paths(selector)
     assert found.names == ("c0", "c1")
     assert found.decoys.shape == (61, 10)
     np.testing.assert_allclose(found.decoys[-1], ends_of_decoys(selector)[:10])
@@ -167,28 +167,28 @@ def test_the_leading_decoys_end_where_the_history_says(settings):
 def test_decoys_are_counted_in_the_chain_that_is_drawn():
     selector = fit_heights([0.95, 0.5, 0.5, 0.5], n_chains=3, n_plays=25)
     for chain in range(3):
-        found = inclusion_paths(selector, chain=chain, max_decoys=100)
+        found = selection_paths(selector, chain=chain, max_decoys=100)
         np.testing.assert_allclose(found.decoys[-1], ends_of_decoys(selector, chain))
         assert found.n_decoys_above == (found.decoys[-1] > 0.5).sum()
 
 
 def test_decoys_that_were_never_played_are_not_drawn(stream):
-    found = inclusion_paths(stream(CHANCES, n_batches=3, skipped=range(3), decoys="knockoffs"))
+    found = selection_paths(stream(CHANCES, n_batches=3, skipped=range(3), decoys="knockoffs"))
     assert (found.names, found.n_others, found.n_decoys_above) == ((), 6, 0)
     assert found.decoys.shape == (4, 0)
-    display = InclusionPathDisplay(found).plot()
+    display = SelectionPathDisplay(found).plot()
     display.figure_.canvas.draw()
     assert "highest decoy" not in legend(display)
 
 
 def test_few_decoys_are_drawn_and_all_are_counted():
-    display = InclusionPathDisplay.from_estimator(fit_heights(CHANCES), max_decoys=4)
+    display = SelectionPathDisplay.from_estimator(fit_heights(CHANCES), max_decoys=4)
     assert display.data.decoys.shape == (61, 4)
     assert "decoys (4 of 60 drawn, 20 above the threshold)" in legend(display)
 
 
 def test_the_highest_decoy_is_a_line():
-    display = InclusionPathDisplay.from_estimator(fit_signals(SIGNALS)[0])
+    display = SelectionPathDisplay.from_estimator(fit_signals(SIGNALS)[0])
     assert display.data.names == ("c0", "c1")
     (line,) = [line for line in display.ax_.lines if "highest" in str(line.get_label())]
     highest = float(display.data.decoys[-1].max())
@@ -200,7 +200,7 @@ def test_the_highest_decoy_is_a_line():
 
 
 def test_decoys_are_red_thin_and_between_the_others_and_the_highlighted():
-    display = InclusionPathDisplay.from_estimator(fit_signals(SIGNALS)[0])
+    display = SelectionPathDisplay.from_estimator(fit_signals(SIGNALS)[0])
     assert len(display.decoys_.get_segments()) == 10
     assert len(display.background_.get_segments()) == 4
     assert same_color(display.decoys_.get_color()[0][:3], RED)
@@ -216,7 +216,7 @@ def test_decoys_are_red_thin_and_between_the_others_and_the_highlighted():
 @pytest.mark.parametrize("settings", [{}, {"discount": 0.9}])
 def test_without_decoys_nothing_is_red(fit, stream, settings):
     for selector in (fit(CHANCES), stream(CHANCES, **settings)):
-        display = InclusionPathDisplay.from_estimator(selector)
+        display = SelectionPathDisplay.from_estimator(selector)
         assert display.data.n_decoys == 0
         assert not display.decoys_.get_segments()
         assert [line.get_color() for line in display.lines_] == list(COLOURS[:2])
@@ -231,19 +231,19 @@ def test_red_is_lighter_than_what_is_highlighted_beside_it():
 def test_parameters_set_after_the_fit_change_nothing(fit, stream):
     groups = {"pair": ["c2", "c3"]}
     for selector in (fit(CHANCES, groups=groups), stream(CHANCES, groups=groups)):
-        before = inclusion_paths(selector)
+        before = selection_paths(selector)
         selector.set_params(
             cost=0.2, groups=["x"] * 6, prior=(5.0, 1.0), n_chains=3, always_include=[0],
             n_features_to_select=1,
         )  # fmt: skip
         assert before.threshold == 0.5
-        for was, now in zip(before, inclusion_paths(selector), strict=True):
+        for was, now in zip(before, selection_paths(selector), strict=True):
             np.testing.assert_array_equal(was, now)
 
 
 def test_the_stream_takes_groups_and_columns_always_included(stream):
     selector = stream(CHANCES, groups=["a", "a", "b", "c", "d", "e"], always_include=["c5"])
-    found = inclusion_paths(selector)
+    found = selection_paths(selector)
     assert found.names == ("a",)
     assert found.n_others == 3
 
@@ -251,7 +251,7 @@ def test_the_stream_takes_groups_and_columns_always_included(stream):
 def test_the_legend_takes_more_rows_on_narrow_axes():
     selector = fit_heights(CHANCES)
     _, ax = plt.subplots(figsize=(3, 3))
-    InclusionPathDisplay.from_estimator(selector, ax=ax)
+    SelectionPathDisplay.from_estimator(selector, ax=ax)
     texts = ax.get_legend().get_texts()
     ax.figure.canvas.draw()
     assert len({round(text.get_window_extent().y0) for text in texts}) == 4
@@ -259,13 +259,13 @@ def test_the_legend_takes_more_rows_on_narrow_axes():
 
 def test_dollars_in_names_are_not_formulas(fit):
     selector = fit([0.95, 0.1], names=[r"$\frac", r"a $b$ \alpha$"])
-    InclusionPathDisplay.from_estimator(selector, highlight=[0, 1]).figure_.canvas.draw()
+    SelectionPathDisplay.from_estimator(selector, highlight=[0, 1]).figure_.canvas.draw()
 
 
 def test_thousands_of_paths_are_drawn_in_a_moment(fit):
     selector = fit(np.r_[[0.95] * 5, np.full(5000, 0.1)], n_plays=200)
     started = time.process_time()
-    InclusionPathDisplay.from_estimator(selector).figure_.canvas.draw()
+    SelectionPathDisplay.from_estimator(selector).figure_.canvas.draw()
     assert time.process_time() - started < 5  # below 1 on an idle core
 
 

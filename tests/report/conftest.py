@@ -36,7 +36,7 @@ def pay(X, y, rng):
 
 @pytest.fixture(scope="session")
 def fit():
-    """Fit to columns paid with these chances, named c0, c1, ..."""
+    """Fit to columns rewarded with these chances, named c0, c1, ..."""
 
     def fitted(chances, *, names=None, n_plays=60, **settings):
         chances = np.asarray(chances, dtype=float)
@@ -59,7 +59,7 @@ def hostile(fit):
 
 @pytest.fixture(scope="session")
 def stream():
-    """Play batches of columns paid with these chances."""
+    """Play batches of columns rewarded with these chances."""
 
     def streamed(chances, *, n_batches=40, skipped=(), **settings):
         rng = np.random.default_rng(0)

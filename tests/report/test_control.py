@@ -74,9 +74,9 @@ def test_many_names_are_cut():
 def test_the_best_that_was_not_selected():
     selector, _, _ = fit_signals(SIGNALS)
     best = best_unselected(selector)
-    rest = [2 + int(np.argmax(selector.inclusion_probabilities_[2:]))]
+    rest = [2 + int(np.argmax(selector.selection_rates_[2:]))]
     assert (best.name, best.q_value) == (f"c{rest[0]}", 1.0)
-    assert best.pi == selector.inclusion_probabilities_[rest[0]]
+    assert best.selection_rate == selector.selection_rates_[rest[0]]
     assert best_unselected(fit_signals(SIGNALS, max_fdr=None)[0]) is None
 
 

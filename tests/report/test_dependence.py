@@ -19,7 +19,7 @@ def shapes_of(X, y, columns=None):
     names = tuple(f"x{j}" for j in range(X.shape[1]))
     columns = list(range(X.shape[1])) if columns is None else columns
     forest = DependenceForest(read_table(X), read_outcome(y, len(y)), columns, rng)
-    found = partial_dependence(forest, [names[j] for j in columns])
+    found, _ = partial_dependence(forest, [names[j] for j in columns])
     return {shape.variable: shape for shape in found}
 
 

@@ -73,7 +73,7 @@ def pair(first, second, mean):
         (["control", "max_fdr"], "0.1", "control.max_fdr"),
         (["claims", 0, "variables"], "c0", "not a list"),
         (["variables", 0, "q_value"], "0.1", "q_value"),
-        (["variables", 0, "pi"], "0.5", r"variables\[0\]\.pi"),
+        (["variables", 0, "selection_rate"], "0.5", r"variables\[0\]\.selection_rate"),
         (["variables", 0, "path"], [0.5], "one value per step"),
         (["variables", 0, "role"], "king", "not one of"),
         (["variables", 0, "colour"], "red", r"variables\[0\]\.colour is not known"),

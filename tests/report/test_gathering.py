@@ -27,9 +27,9 @@ def test_contents(fit):
     assert found.agreement == selector.chain_agreement_
     assert [v.name for v in found.of_role("selected")] == ["c0", "c1"]
     first = found.variables[0]
-    assert first.pi == selector.inclusion_probabilities_[0]
-    assert (first.low, first.high) == tuple(selector.inclusion_intervals_[0])
-    assert first.path[-1] == round(first.pi, 4)
+    assert first.selection_rate == selector.selection_rates_[0]
+    assert (first.low, first.high) == tuple(selector.selection_rate_intervals_[0])
+    assert first.path[-1] == round(first.selection_rate, 4)
     assert first.n_chains == 3
     assert found.about == About(command="tvs")
     assert found.asked.seed == 0
@@ -47,7 +47,7 @@ def test_paths_pool_the_chains_as_the_selector_does(fit):
     for variable in gather(selector).variables:
         place = int(variable.name[1:])
         assert variable.path[0] == 0.5
-        assert variable.path[-1] == round(float(selector.inclusion_probabilities_[place]), 4)
+        assert variable.path[-1] == round(float(selector.selection_rates_[place]), 4)
 
 
 def test_path_of_one_chain_is_its_trajectory(fit):
@@ -83,7 +83,7 @@ def test_decoys_and_q_values():
         assert variable.q_value == selector.q_values_[int(variable.name[1:])]
     decoys = found.of_role("decoy")
     assert len(decoys) == 5
-    assert decoys[0].pi == found.control.highest
+    assert decoys[0].selection_rate == found.control.highest
     for variable in decoys:
         _, copy, _, column = variable.name.split()
         arm = 6 * int(copy) + int(column[1:])

@@ -72,12 +72,12 @@ def full():
     [
         "What matters for price",
         "2 of 5 variables were selected. Expected number of false ones among these 2: 0.1.",
-        "Variable q-value Success rate 95 % range c0 q-value 0.050",
+        "Variable q-value Selection rate 95 % range c0 q-value 0.050",
         "up to 0.10 is selected",
         "Table houses.csv Outcome price Its values a number Rows 400 Columns 5 Plays 60",
         "on average at most 10 % of the selected are false",
         "50 decoys, artificial columns that hold no signal of their own, took part, 10 for each",
-        "None of them passed the line; the best had a success rate of 0.",
+        "None of them passed the line; the best had a selection rate of 0.",
         "may only stand in for its cause",
         "It is a mean over tables, not a bound for this one.",
         "The search ran for 60 plays and stopped because all 60 plays are done.",
@@ -116,7 +116,8 @@ def test_every_chart_has_words_and_a_table(full):
 
 def test_loads_nothing(full):
     links = [value for name, value in full.attributes if name in {"src", "href", "action"}]
-    assert links == ["data:,"]
+    assert links[0] == "data:,"
+    assert [link.partition(",")[0] for link in links[1:]] == ["data:text/csv;charset=utf-8"]
     assert not {"img", "iframe", "object", "embed", "base", "form"} & set(full.tags)
     assert not [name for name, _ in full.attributes if name.startswith("on") or name == "style"]
     policy = dict(full.attributes)["content"] and next(
@@ -260,7 +261,7 @@ def test_claims():
     selector, _, _ = fit_signals([0.6, 0.6, 0, 0, 0], twins=[(0, 2)])
     page = Page(render(gather(selector)))
     assert "Which of these it is cannot be told" in page.text
-    assert "At least one of q-value Success rate together" in page.text
+    assert "At least one of q-value Selection rate together" in page.text
     assert re.search("(c0, c2|c2, c0) 0.050", page.text)
     off = Page(render(gather(fit_signals([0.6, 0, 0], twins=[(0, 2)], max_fdr=None)[0])))
     assert "In so many plays at least one of them proved useful." in off.text
@@ -271,7 +272,7 @@ def test_evidence_of_a_stream():
     selector, _, _ = fit_signals([0.65, 0.6, 0, 0, 0, 0])
     selector.e_values_, selector.selected_since_ = np.full(6, 321.0), np.full(6, 7)
     page = Page(render(gather(selector)))
-    assert "q-value Evidence Since batch Success rate" in page.text
+    assert "q-value Evidence Since batch Selection rate" in page.text
     assert "evidence 321 since batch 7" in page.text
     assert "kept after every batch and under any rule of stopping" in page.text
     assert "The evidence counts every row once" in page.text
@@ -284,7 +285,7 @@ def test_the_highest_decoy_is_a_line_in_two_charts(full):
     ]
     assert len(marked) == 2
     assert marked[0] == marked[1]
-    assert 0 < marked[0][0]["pi"] < 1
+    assert 0 < marked[0][0]["selection_rate"] < 1
 
 
 def test_page_of_findings_from_a_file(fit):

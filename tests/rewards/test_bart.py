@@ -250,15 +250,15 @@ def test_noise_alone_is_rarely_paid(n_columns):
     tenth of these, and is paid, with probability (1 + (K - 1) / 10) / (K + 1) at the most.
     """
     rng = np.random.default_rng(5)
-    n_plays, n_paid = 40, 0
+    n_plays, n_rewarded = 40, 0
     for seed in range(n_plays):
         X, y = rng.random((100, n_columns)), rng.standard_normal(100)
         data = Data(X, read_outcome(y, 100), tuple(f"x{j}" for j in range(n_columns)))
         play = BartReward(n_iterations=200, min_splits=0.1).start(data)
-        n_paid += play(np.arange(n_columns), np.random.default_rng(seed)).sum()
+        n_rewarded += play(np.arange(n_columns), np.random.default_rng(seed)).sum()
     n_shadows = 30 - n_columns
     most = (1 + (n_shadows - 1) / 10) / (n_shadows + 1)
-    assert 0 < n_paid <= stats.binom(n_plays * n_columns, most).ppf(0.999)
+    assert 0 < n_rewarded <= stats.binom(n_plays * n_columns, most).ppf(0.999)
 
 
 @pytest.mark.parametrize(

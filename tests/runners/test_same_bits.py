@@ -89,7 +89,7 @@ def test_offline_plays_are_the_same_bits_everywhere(where, kind, n_chains, windo
     other = offline(kind, window=window, n_chains=n_chains, **where)
     print(f"offline, {kind}, {n_chains} chain(s): {bits(other)}")
     assert bits(one) == bits(other)
-    np.testing.assert_array_equal(one.inclusion_probabilities_, other.inclusion_probabilities_)
+    np.testing.assert_array_equal(one.selection_rates_, other.selection_rates_)
 
 
 def test_a_cluster_is_reached_by_its_address(cluster):
@@ -192,10 +192,10 @@ class Deadly(BartReward):
         self.victim, self.n_done = victim, n_done
 
     def start(self, data):
-        feedback, n_paid = super().start(data), count()
+        feedback, n_rewarded = super().start(data), count()
 
         def pay(columns, rng):
-            if os.getpid() == self.victim and next(n_paid) == self.n_done:
+            if os.getpid() == self.victim and next(n_rewarded) == self.n_done:
                 os.kill(self.victim, signal.SIGKILL)
             return feedback(columns, rng)
 

@@ -9,7 +9,7 @@ import textwrap
 
 from numpy.testing import assert_array_equal
 
-RESULTS = ("support_", "inclusion_probabilities_", "inclusion_intervals_", "n_plays_")
+RESULTS = ("support_", "selection_rates_", "selection_rate_intervals_", "n_plays_")
 
 
 def plays_of(fitted):
@@ -64,7 +64,7 @@ def run_in_a_process(journal, n_plays):
     process = os.fork()
     if process == 0:
         os.dup2(theirs, 1)
-        print("pi", run(journal, n_plays), flush=True)
+        print("rates", run(journal, n_plays), flush=True)
         os._exit(0)
     os.close(theirs)
     return process, os.fdopen(ours)

@@ -25,7 +25,7 @@ def test_a_column_and_its_copy_make_one_claim():
     y = 2 * X[:, 4] + 2 * X[:, 8] + rng.standard_normal(150)
     fitted = fit(X, y, BartReward(n_trees=10, n_iterations=300))
     assert sorted(made(fitted), key=min) == [{4, 11}, {8}]
-    assert all(claim.probability > 0.8 for claim in fitted.claims_[:2])
+    assert all(claim.selection_rate > 0.8 for claim in fitted.claims_[:2])
     both = next(claim for claim in fitted.claims_ if len(claim.columns) == 2)
     assert str(both) in ("at least one of x4, x11", "at least one of x11, x4")
 
@@ -36,13 +36,13 @@ def test_a_claim_is_paid_when_one_of_its_columns_is():
     X[:, 5] = X[:, 4] + 0.3 * rng.standard_normal(150)
     fitted = fit(X, X[:, 4] + 0.5 * rng.standard_normal(150))
     claim = fitted.claims_[0]
-    n_played = n_paid = 0
+    n_played = n_rewarded = 0
     for play in fitted.history_.plays:
         mine = np.isin(play.arms, [4, 5])
         n_played += mine.any()
-        n_paid += (mine & play.rewards).any()
+        n_rewarded += (mine & play.rewards).any()
     assert set(claim.columns) == {4, 5}
-    assert claim.probability == pytest.approx((1 + n_paid) / (2 + n_played))
+    assert claim.selection_rate == pytest.approx((1 + n_rewarded) / (2 + n_played))
 
 
 def test_a_common_factor_does_not_make_columns_alike():

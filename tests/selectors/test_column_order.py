@@ -26,14 +26,14 @@ def make_data():
 
 
 def fits(reward, order, first_seed):
-    """Supports and inclusion probabilities over independent runs, in the original order."""
+    """Supports and selection rates over independent runs, in the original order."""
     X, y = make_data()
     supports, probabilities = np.zeros((2, N_SEEDS, P))
     for k in range(N_SEEDS):
         fitted = ThompsonSelector(reward, n_plays=40, random_state=first_seed + k)
         fitted.fit(np.ascontiguousarray(X[:, order]), y)
         supports[k, order] = fitted.support_
-        probabilities[k, order] = fitted.inclusion_probabilities_
+        probabilities[k, order] = fitted.selection_rates_
     return supports.astype(bool), probabilities
 
 
@@ -76,5 +76,5 @@ def test_a_permuted_table_with_permuted_plays_pays_the_same():
     reward = PValueReward(alpha=0.1, bootstrap=False)
     kept = ThompsonSelector(reward, n_plays=40, random_state=0).fit(X, y)
     moved = ThompsonSelector(reward, n_plays=40, random_state=0).fit(X[:, order], y)
-    truth = kept.inclusion_probabilities_ > 0.5
-    assert_array_equal(truth[order], moved.inclusion_probabilities_ > 0.5)
+    truth = kept.selection_rates_ > 0.5
+    assert_array_equal(truth[order], moved.selection_rates_ > 0.5)

@@ -67,7 +67,7 @@ def test_without_control_there_are_no_decoys():
     assert fitted.history_.layout.n_arms == P
     assert np.isnan(fitted.q_values_).all()
     assert np.isnan(fitted.expected_false_)
-    assert_array_equal(fitted.support_, fitted.inclusion_probabilities_ > 0.5)
+    assert_array_equal(fitted.support_, fitted.selection_rates_ > 0.5)
 
 
 def test_decoys_without_a_level_tell_and_do_not_decide():

@@ -37,7 +37,7 @@ def outcomes(latent):
 
 
 def assert_same(one, other):
-    np.testing.assert_array_equal(one.inclusion_probabilities_, other.inclusion_probabilities_)
+    np.testing.assert_array_equal(one.selection_rates_, other.selection_rates_)
 
 
 def quick(**settings):

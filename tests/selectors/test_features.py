@@ -86,7 +86,7 @@ def test_text_gives_the_same_result_in_every_kind_of_table():
     X, y = mixed("polars")
     fits.append(fit(X.to_arrow(), y, BartReward(n_iterations=100), n_plays=10))
     for other in fits[1:]:
-        assert_array_equal(other.inclusion_probabilities_, fits[0].inclusion_probabilities_)
+        assert_array_equal(other.selection_rates_, fits[0].selection_rates_)
 
 
 def test_a_category_is_a_column_of_zeros_and_ones_and_missing_text_is_missing():
@@ -122,7 +122,7 @@ def test_dates_are_played_as_days(library):
         fit(library.DataFrame({"town": ["u", "v"] * (N // 2), "when": when, "b": X[:, 1]}), y)
         for when in (days, moments)
     )
-    assert_array_equal(plain.inclusion_probabilities_, dated.inclusion_probabilities_)
+    assert_array_equal(plain.selection_rates_, dated.selection_rates_)
 
 
 def test_columns_without_any_value_are_refused_by_name():
@@ -183,7 +183,7 @@ def test_the_columns_of_a_group_are_played_together_and_paid_alike(groups):
         assert (0 in columns) == (2 in columns)
         assert (3 in columns) == (4 in columns)
     assert_array_equal(fitted.support_, [True, False, True, False, False, True])
-    probability = fitted.inclusion_probabilities_
+    probability = fitted.selection_rates_
     assert probability[0] == probability[2]
     assert probability[3] == probability[4]
 
@@ -193,7 +193,7 @@ def test_an_arm_is_paid_like_its_best_column():
     groups = [0, 1, 0, 2, 2, 2]
     one = fit(X, y, Watched((2,)), groups=groups)
     both = fit(X, y, Watched((0, 2)), groups=groups)
-    assert_array_equal(one.inclusion_probabilities_, both.inclusion_probabilities_)
+    assert_array_equal(one.selection_rates_, both.selection_rates_)
     assert_array_equal(one.support_, [True, False, True, False, False, False])
 
 
@@ -211,7 +211,7 @@ def test_groups_of_one_change_nothing():
     one = fit(X, y, PValueReward(0.01))
     for groups in ({}, {"lone": [3]}, range(6)):
         other = fit(X, y, PValueReward(0.01), groups=groups)
-        assert_array_equal(one.inclusion_probabilities_, other.inclusion_probabilities_)
+        assert_array_equal(one.selection_rates_, other.selection_rates_)
 
 
 @pytest.mark.parametrize("always", [["a", "e"], [0, 4], ["a", 4], (np.int64(0), np.int32(4))])
@@ -222,9 +222,9 @@ def test_columns_that_are_always_in_are_in_every_play_and_selected(always):
     fitted = fit(frame, y, Watched((0, 1), seen), always_include=always)
     assert all({0, 4} < set(columns) for columns in seen)
     assert_array_equal(fitted.support_, [True, True, False, False, True, False])
-    assert_array_equal(fitted.inclusion_probabilities_[[0, 4]], [1.0, 1.0])
-    assert_array_equal(fitted.inclusion_intervals_[[0, 4]], np.ones((2, 2)))
-    assert_array_equal(fitted.inclusion_spread_[[0, 4]], [0.0, 0.0])
+    assert_array_equal(fitted.selection_rates_[[0, 4]], [1.0, 1.0])
+    assert_array_equal(fitted.selection_rate_intervals_[[0, 4]], np.ones((2, 2)))
+    assert_array_equal(fitted.selection_rate_spread_[[0, 4]], [0.0, 0.0])
     assert fitted.history_.arm_of_feature.tolist() == [-1, 0, 1, 2, -1, 3]
     with pytest.raises(ValueError, match="'a' is always included"):
         fitted.history_.trajectories(["a"])
@@ -258,7 +258,7 @@ def test_text_that_is_always_in_brings_all_its_categories():
 def test_no_always_include_is_an_empty_one():
     X, y = numbers()
     one, other = (fit(X, y, always_include=none) for none in (None, []))
-    assert_array_equal(one.inclusion_probabilities_, other.inclusion_probabilities_)
+    assert_array_equal(one.selection_rates_, other.selection_rates_)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ def test_one_row_per_column_and_the_best_on_top():
     selector, X, _ = fit_signals([0, 0.65, 0, 0.6, 0])
     frame = selector.to_frame()
     assert frame.columns.tolist() == [
-        "name", "selected", "q_value", "inclusion_probability", "low", "high", "times_played",
+        "name", "selected", "q_value", "selection_rate", "low", "high", "times_played",
         "ranking", "claim",
     ]  # fmt: skip
     assert set(frame.name[:2]) == {"c1", "c3"}
@@ -26,10 +26,8 @@ def test_one_row_per_column_and_the_best_on_top():
     assert by_column.name.tolist() == list(X.columns)
     np.testing.assert_array_equal(by_column.selected, selector.support_)
     np.testing.assert_array_equal(by_column.q_value, selector.q_values_)
-    np.testing.assert_array_equal(
-        by_column.inclusion_probability, selector.inclusion_probabilities_
-    )
-    np.testing.assert_array_equal(by_column[["low", "high"]], selector.inclusion_intervals_)
+    np.testing.assert_array_equal(by_column.selection_rate, selector.selection_rates_)
+    np.testing.assert_array_equal(by_column[["low", "high"]], selector.selection_rate_intervals_)
     np.testing.assert_array_equal(by_column.times_played, selector.history_.times_played[:5])
     np.testing.assert_array_equal(by_column.ranking, selector.ranking_)
 
@@ -52,7 +50,7 @@ def test_the_median_model_has_no_q_values():
 def test_columns_always_included_come_first():
     selector, _, _ = fit_signals([0.65, 0, 0], always_include=["c2"])
     first = selector.to_frame().iloc[0]
-    assert (first["name"], first.q_value, first.inclusion_probability) == ("c2", 0.0, 1.0)
+    assert (first["name"], first.q_value, first.selection_rate) == ("c2", 0.0, 1.0)
     assert first.times_played == selector.n_plays_
 
 

@@ -182,7 +182,7 @@ def test_an_old_history_stays_as_it_was_after_more_batches():
     assert [reading(history) for history in histories] == readings
     whole = history_again(selector.history_)
     assert reading(whole) == readings[-1]
-    for chain, total in zip(selector._game.chains, whole.totals, strict=True):
+    for chain, total in zip(selector._search.chains, whole.totals, strict=True):
         assert_array_equal(total.counts.successes, chain.arms.successes)
         assert_array_equal(total.counts.failures, chain.arms.failures)
 

@@ -36,9 +36,7 @@ def selector(reward=REWARD, **settings):
 def assert_counts_are_those_of_the_plays(fitted):
     journal, n_chains = fitted.history_.journal, fitted.history_.n_chains
     successes, failures = fold_counts(journal, P, range(n_chains))
-    assert_array_equal(
-        fitted.inclusion_probabilities_, (1 + successes) / (2 + successes + failures)
-    )
+    assert_array_equal(fitted.selection_rates_, (1 + successes) / (2 + successes + failures))
     assert fitted.n_plays_ == max(journal.n_plays(chain) for chain in range(n_chains))
 
 
@@ -201,7 +199,7 @@ def test_another_version_of_tvselect_is_warned_of(tmp_path, monkeypatch):
     X, y = make_data()
     path = tmp_path / "run.journal"
     selector(n_plays=2, journal=path).fit(X, y)
-    monkeypatch.setattr("tvselect.selectors.game.version", lambda _: "99")
+    monkeypatch.setattr("tvselect.selectors.search.version", lambda _: "99")
     with pytest.warns(RuntimeWarning, match=r"begun by tvselect .*; this is 99"):
         selector(n_plays=3, journal=path).fit(X, y)
 
@@ -283,7 +281,7 @@ def test_an_interrupt_in_the_first_play_leaves_a_fitted_selector_that_selects_no
     assert warned[0].filename == __file__
     assert fitted.n_plays_ == 0
     assert not fitted.support_.any()
-    assert_array_equal(fitted.inclusion_probabilities_, np.full(P, 0.5))
+    assert_array_equal(fitted.selection_rates_, np.full(P, 0.5))
 
 
 def test_a_reward_that_fails_leaves_a_journal_that_can_be_continued(tmp_path):
@@ -313,7 +311,7 @@ RUN = """
         fitted = ThompsonSelector(
             slow_coin, n_plays=n_plays, n_chains=2, random_state=1, journal=journal
         ).fit(X, y)
-        return fitted.inclusion_probabilities_.tobytes().hex()
+        return fitted.selection_rates_.tobytes().hex()
 """
 
 

@@ -46,7 +46,7 @@ def test_a_sparse_matrix_is_played_like_the_array(form, settings):
         ThompsonSelector(**settings, n_plays=40, random_state=1).fit(table, y)
         for table in (X, form(X))
     ]
-    assert_array_equal(fits[0].inclusion_probabilities_, fits[1].inclusion_probabilities_)
+    assert_array_equal(fits[0].selection_rates_, fits[1].selection_rates_)
     assert list(map(str, fits[0].claims_)) == list(map(str, fits[1].claims_))
     assert fits[0].interactions_ == fits[1].interactions_
     assert fits[1].n_features_in_ == X.shape[1]
@@ -61,7 +61,7 @@ def test_of_very_many_arms_the_same_play(monkeypatch):
     settings = {"n_plays": 30, "random_state": 2, "always_include": [7]}
     plain = ThompsonSelector(REWARD, **settings).fit(X, y)
     other = ThompsonSelector(REWARD, **settings).fit(sparse.csr_array(X), y)
-    assert_array_equal(plain.inclusion_probabilities_, other.inclusion_probabilities_)
+    assert_array_equal(plain.selection_rates_, other.selection_rates_)
 
 
 def test_missing_values_of_a_sparse_matrix_are_missing_and_infinite_ones_refused():
@@ -71,7 +71,7 @@ def test_missing_values_of_a_sparse_matrix_are_missing_and_infinite_ones_refused
         ThompsonSelector(REWARD, n_plays=20, random_state=1).fit(table, y)
         for table in (X, sparse.csr_array(X))
     ]
-    assert_array_equal(fits[0].inclusion_probabilities_, fits[1].inclusion_probabilities_)
+    assert_array_equal(fits[0].selection_rates_, fits[1].selection_rates_)
     X[0, 6] = np.inf
     with pytest.raises(ValueError, match="infinity in column 'x6'"):
         ThompsonSelector(REWARD).fit(sparse.csr_array(X), y)
@@ -105,13 +105,13 @@ def test_streams_of_sparse_batches_are_those_of_arrays():
     settings = {"batch_size": 100, "random_state": 1}
     plain = StreamingThompsonSelector(REWARD, **settings).fit(X, y)
     other = StreamingThompsonSelector(REWARD, **settings).fit(sparse.csr_array(X), y)
-    assert_array_equal(plain.inclusion_probabilities_, other.inclusion_probabilities_)
+    assert_array_equal(plain.selection_rates_, other.selection_rates_)
     parts = [StreamingThompsonSelector(REWARD, random_state=1) for _ in range(2)]
     for first in range(0, 1200, 200):
         rows = slice(first, first + 200)
         parts[0].partial_fit(X[rows], y[rows])
         parts[1].partial_fit(sparse.csr_array(X[rows]), y[rows])
-    assert_array_equal(parts[0].inclusion_probabilities_, parts[1].inclusion_probabilities_)
+    assert_array_equal(parts[0].selection_rates_, parts[1].selection_rates_)
 
 
 @pytest.mark.parametrize("Selector", [ThompsonSelector, StreamingThompsonSelector])
@@ -123,7 +123,7 @@ def test_masked_is_missing(Selector):
     fits = [
         Selector(REWARD, max_fdr=None, random_state=1).fit(table, y) for table in (holes, masked)
     ]
-    assert_array_equal(fits[0].inclusion_probabilities_, fits[1].inclusion_probabilities_)
+    assert_array_equal(fits[0].selection_rates_, fits[1].selection_rates_)
     assert_array_equal(fits[1].transform(masked), fits[0].transform(holes))
     with pytest.raises(ValueError, match="1 missing or infinite value"):
         Selector(REWARD).fit(X, np.ma.array(y, mask=np.arange(y.size) == 4))

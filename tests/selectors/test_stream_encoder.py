@@ -173,11 +173,33 @@ def test_a_range_beyond_doubles_is_refused_by_the_name_of_its_column():
         head_of(frame, 2)
 
 
-def test_columns_without_a_value_are_told_once_the_head_is_full():
+def test_text_without_a_value_is_told_once_the_head_is_full():
     frame, _ = make_frame(n=1100)
     frame[["v2", "v5"]] = np.nan
+    frame["city"] = frame["kind"] = np.full(1100, None, dtype=object)
     head = head_of(frame, 100, n_batches=9)
     part = list(batches(frame, 100)[1])[9]
-    with pytest.warns(RuntimeWarning, match=r"column 'v2' and 1 more has no value .* 1000 rows"):
+    with pytest.warns(RuntimeWarning, match=r"1000 rows .*: 'city', 'kind' cannot be selected"):
         head.see(part)
     assert head.encoding.cuts.of(2).size == 0
+
+
+@pytest.mark.parametrize("decoys", ["knockoffs", "shuffled"])
+@pytest.mark.parametrize("value", [0.5, np.nan])
+def test_columns_that_begin_to_vary_are_cut_batch_by_batch(decoys, value):
+    frame, _ = make_frame(n=1400)
+    frame.loc[:999, "v2"] = value
+    frame.loc[:999, "kind"] = "p"
+    encoding = head_of(frame, 100, decoys=decoys).encoding
+    columns = np.flatnonzero(np.isin(encoding.feature_of, [2, frame.columns.get_loc("kind")]))
+    both = np.concatenate([columns, columns + encoding.n_columns, [3]])
+    later = list(batches(frame, 100)[1])[11]
+    X = encoding.values(later, both, np.random.default_rng(0))
+    cuts = encoding.cuts_of(both, X, 100)
+    for place in (0, 2):
+        assert_array_equal(cuts.of(place), bin_table(X[:, :1]).cuts.of(0))
+    for place in (1, 3):
+        assert_array_equal(cuts.of(place), [0.5])
+    assert_array_equal(cuts.of(4), encoding.cuts.of(3))
+    assert_array_equal(np.sort(X[:, :2], axis=0), np.sort(X[:, 2:4], axis=0))
+    assert (X[:, :2] != X[:, 2:4]).any(axis=0).all()

@@ -46,24 +46,24 @@ def test_a_selection_makes_half_an_error_at_most_on_average(reward):
 def test_fitted_attributes_fit_together():
     X, y = make_data()
     fitted = selector(n_chains=3).fit(X, y)
-    assert fitted.support_.shape == fitted.inclusion_probabilities_.shape == (P,)
-    assert fitted.inclusion_intervals_.shape == (P, 2)
+    assert fitted.support_.shape == fitted.selection_rates_.shape == (P,)
+    assert fitted.selection_rate_intervals_.shape == (P, 2)
     assert fitted.chain_supports_.shape == (3, P)
     assert fitted.n_plays_ == N // SIZE
     assert fitted.n_features_in_ == P
     assert fitted.stop_reason_ == "rounds"
     assert not hasattr(fitted, "feature_names_in_")
-    assert fitted.decoy_probabilities_.shape == (0,)
+    assert fitted.decoy_rates_.shape == (0,)
     assert np.isnan(fitted.e_values_).all()
     assert np.isnan(fitted.q_values_).all()
     assert np.isnan(fitted.expected_false_)
     assert (fitted.selected_since_ == -1).all()
     successes, failures = fold_counts(fitted.history_.journal, P, range(3))
     share = (1 + successes) / (2 + successes + failures)
-    assert_array_equal(fitted.inclusion_probabilities_, share)
+    assert_array_equal(fitted.selection_rates_, share)
     assert_array_equal(fitted.support_, (successes + failures > 0) & (share > 0.5))
     assert_array_equal(fitted.threshold_, np.full(P, 0.5))
-    low, high = fitted.inclusion_intervals_.T
+    low, high = fitted.selection_rate_intervals_.T
     assert ((low < share) & (share < high)).all()
 
 
@@ -99,7 +99,7 @@ def test_playing_part_by_part_is_playing_the_whole(case, reward):
     assert_same(whole, by_parts)
     assert whole.n_plays_ == -(-N // size)
     assert by_parts.stop_reason_ == "batches"
-    assert_array_equal(whole.decoy_probabilities_, by_parts.decoy_probabilities_)
+    assert_array_equal(whole.decoy_rates_, by_parts.decoy_rates_)
 
 
 @pytest.mark.parametrize("reward", [PValueReward(alpha=0.01), quick_bart()], ids=["p", "bart"])
@@ -234,15 +234,14 @@ def test_the_data_stay_as_they_are():
 def test_random_states_of_all_kinds():
     X, y = make_data()
     fits = [
-        selector(PValueReward(0.2), random_state=make(5)).fit(X, y).inclusion_probabilities_
+        selector(PValueReward(0.2), random_state=make(5)).fit(X, y).selection_rates_
         for make in (int, np.random.SeedSequence, np.random.default_rng, np.random.RandomState)
         for _ in range(2)
     ]
     for one, same in zip(fits[::2], fits[1::2], strict=True):
         assert_array_equal(one, same)
     free = [
-        selector(PValueReward(0.2), random_state=None).fit(X, y).inclusion_probabilities_
-        for _ in range(2)
+        selector(PValueReward(0.2), random_state=None).fit(X, y).selection_rates_ for _ in range(2)
     ]
     assert not np.array_equal(*free)
 

@@ -29,12 +29,25 @@ def test_parts_with_a_single_class_are_skipped_and_counted(make):
     assert 5 < sum(single) < 25
     y[:50] = 0
     single[0] = True
-    fitted = selector(make(), batch_size=50).fit(X, y)
+    with pytest.warns(RuntimeWarning, match=rf"{sum(single)} of 30 batches hold a single class"):
+        fitted = selector(make(), batch_size=50).fit(X, y)
     assert fitted.history_.n_skipped == sum(single)
     assert fitted.n_plays_ == len(single)
     assert [play.arms.size == 0 for play in fitted.history_.plays] == single
     assert_same(fitted, play_parts(selector(make()), parts(X, y, 50)))
-    assert_same(fitted, selector(make(), batch_size=50).fit(X, np.where(y, "t", "f")))
+    with pytest.warns(RuntimeWarning, match="hold a single class"):
+        assert_same(fitted, selector(make(), batch_size=50).fit(X, np.where(y, "t", "f")))
+
+
+@pytest.mark.parametrize("decoys", [None, "shuffled"])
+def test_three_of_two_thousand_rows_are_told_to_be_too_few(decoys):
+    X, y = make_data(n=2000)[0], np.zeros(2000, dtype=int)
+    y[[150, 750, 1550]] = 1
+    with pytest.warns(RuntimeWarning, match=r"17 of 20 batches .* larger batches") as warned:
+        fitted = selector(decoys=decoys).fit(X, y)
+    assert len(warned) == 1
+    if decoys:
+        assert not fitted.support_.any()
 
 
 @pytest.mark.parametrize("reward", [PValueReward(alpha=1e-3), BartReward()], ids=["p", "bart"])
@@ -47,7 +60,8 @@ def test_rare_positives_still_find_the_signals(reward):
 def test_skipped_parts_do_not_count_for_patience():
     X, y = make_data()
     y = np.where(np.arange(N) < 1000, 1, y > 0)
-    fitted = selector(patience=4).fit(X, y)
+    with pytest.warns(RuntimeWarning, match="10 of 1[0-9] batches"):
+        fitted = selector(patience=4).fit(X, y)
     assert fitted.history_.n_skipped == 10
     assert fitted.n_plays_ > 10
 
@@ -93,7 +107,7 @@ def test_a_constant_outcome_selects_nothing_and_says_so(outcome):
     assert warned[0].filename == __file__
     assert fitted.n_plays_ == fitted.history_.n_skipped == 30
     assert not fitted.support_.any()
-    assert_array_equal(fitted.inclusion_probabilities_, np.full(P, 0.5))
+    assert_array_equal(fitted.selection_rates_, np.full(P, 0.5))
 
 
 def test_a_constant_outcome_does_not_go_on_for_ever():

@@ -42,7 +42,7 @@ def test_every_arm_has_a_decoy_and_is_played_with_it(decoys):
         assert_array_equal(play.arms[play.arms >= n_arms], play.arms[play.arms < n_arms] + n_arms)
     successes, failures = fold_counts(fitted.history_.journal, 2 * n_arms, range(2))
     share = (1 + successes) / (2 + successes + failures)
-    assert_array_equal(fitted.decoy_probabilities_, share[n_arms:])
+    assert_array_equal(fitted.decoy_rates_, share[n_arms:])
     assert fitted.history_.decoy_trajectories().shape == (16, n_arms)
     for found in (fitted.support_, fitted.e_values_, fitted.q_values_, fitted.selected_since_):
         assert found.shape == (P + 3,)
@@ -93,7 +93,7 @@ def test_later_rounds_are_played_and_prove_nothing(decoys):
     assert again.history_.evidence.n_batches == once.n_plays_
     assert_array_equal(again.e_values_, once.e_values_)
     assert_array_equal(again.selected_since_, once.selected_since_)
-    assert (again.inclusion_probabilities_ != once.inclusion_probabilities_).any()
+    assert (again.selection_rates_ != once.selection_rates_).any()
     fresh_X, fresh_y = make_data(seed=9)
     more = play_parts(again, parts(fresh_X, fresh_y))
     assert more.history_.evidence.n_batches == 2 * once.n_plays_
@@ -108,7 +108,7 @@ def test_signals_are_proven_and_the_default_has_decoys():
     assert fitted._stream.encoder.decoys == "knockoffs"
     plain = StreamingThompsonSelector(PValueReward(), batch_size=100, max_fdr=None).fit(X, y)
     assert plain.history_.evidence is None
-    assert plain.decoy_probabilities_.size == 0
+    assert plain.decoy_rates_.size == 0
     assert_array_equal(plain.support_, plain.history_.passing())
 
 
@@ -122,7 +122,7 @@ def test_decoys_have_the_cost_and_the_prior_of_their_columns():
     cost, b = np.full(P, 0.6), np.ones(P)
     cost[2], b[5] = 0.05, 50.0
     fitted = selector(decoys="knockoffs", cost=cost, prior=(1.0, b)).fit(X, y)
-    arms = fitted._game.chains[0].arms
+    arms = fitted._search.chains[0].arms
     assert_array_equal(arms.threshold, np.tile(threshold(cost), 2))
     assert_array_equal(arms.prior_b, np.tile(b, 2))
     assert_array_equal(fitted.threshold_, threshold(cost))

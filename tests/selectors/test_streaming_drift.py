@@ -63,8 +63,8 @@ def test_trajectories_are_the_fold_of_the_plays():
     path = fitted.history_.trajectories(range(20))
     assert_allclose(path, np.array(wanted)[:, :20], rtol=1e-12)
     assert_allclose(fitted.history_.decoy_trajectories(), np.array(wanted)[:, 20:], rtol=1e-12)
-    assert_allclose(path[-1], fitted.inclusion_probabilities_, rtol=1e-12)
-    assert_allclose(wanted[-1][20:], fitted.decoy_probabilities_, rtol=1e-12)
+    assert_allclose(path[-1], fitted.selection_rates_, rtol=1e-12)
+    assert_allclose(wanted[-1][20:], fitted.decoy_rates_, rtol=1e-12)
 
 
 def test_a_discount_of_one_forgets_nothing():

@@ -71,7 +71,7 @@ def test_a_run_that_stops_and_goes_on_is_the_whole_run(kind, settings, tmp_path,
         assert fit_for(one, now - before, monkeypatch, fit).n_plays_ == now
     resumed = fit(clone(one))
     assert_same(resumed, whole)
-    assert_array_equal(resumed.decoy_probabilities_, whole.decoy_probabilities_)
+    assert_array_equal(resumed.decoy_rates_, whole.decoy_rates_)
     assert resumed.stop_reason_ == "rounds"
     assert_same_journal(one.journal, whole)
     assert_same(fit(clone(one)), whole)
@@ -379,7 +379,7 @@ RUN = """
             slow_coin, batch_size=size, n_rounds=2, n_chains=2, random_state=1, journal=journal,
             decoys="knockoffs", discount=0.95,
         ).fit_source(tables)
-        numbers = np.concatenate([fitted.inclusion_probabilities_, fitted.decoy_probabilities_])
+        numbers = np.concatenate([fitted.selection_rates_, fitted.decoy_rates_])
         assert fitted.n_plays_ == n_plays
         return numbers.tobytes().hex()
 """

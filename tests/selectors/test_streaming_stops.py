@@ -74,9 +74,7 @@ def test_an_interrupt_keeps_the_plays(n_chains):
     whole = selector(Undisturbed(), n_chains=n_chains).fit(X, y)
     assert plays_of(fitted) == [play for play in plays_of(whole) if play[1] < 6]
     successes, failures = fold_counts(fitted.history_.journal, P, range(n_chains))
-    assert_array_equal(
-        fitted.inclusion_probabilities_, (1 + successes) / (2 + successes + failures)
-    )
+    assert_array_equal(fitted.selection_rates_, (1 + successes) / (2 + successes + failures))
 
 
 def test_an_interrupt_in_the_first_play_selects_nothing():
@@ -96,9 +94,7 @@ def test_an_error_leaves_what_was_learned_before_it():
     whole = selector(Undisturbed(), n_chains=2).fit(X, y)
     assert plays_of(fitted) == [play for play in plays_of(whole) if play[1] < 4]
     successes, failures = fold_counts(fitted.history_.journal, P, range(2))
-    assert_array_equal(
-        fitted.inclusion_probabilities_, (1 + successes) / (2 + successes + failures)
-    )
+    assert_array_equal(fitted.selection_rates_, (1 + successes) / (2 + successes + failures))
     assert fitted.stop_reason_ == "error"
 
 

@@ -29,10 +29,10 @@ NAMES = [f"v{j}" for j in range(P)]
 SIGNALS = [3, 7]
 RESULTS = (
     "support_",
-    "inclusion_probabilities_",
-    "inclusion_intervals_",
+    "selection_rates_",
+    "selection_rate_intervals_",
     "chain_supports_",
-    "inclusion_spread_",
+    "selection_rate_spread_",
     "n_plays_",
 )
 
@@ -83,18 +83,18 @@ def test_a_selection_makes_half_an_error_at_most_on_average(reward):
 def test_fitted_attributes_fit_together():
     X, y = make_data()
     fitted = selector(n_chains=3).fit(X, y)
-    assert fitted.support_.shape == fitted.inclusion_probabilities_.shape == (P,)
+    assert fitted.support_.shape == fitted.selection_rates_.shape == (P,)
     assert fitted.support_.dtype == np.bool_
-    assert fitted.inclusion_intervals_.shape == (P, 2)
+    assert fitted.selection_rate_intervals_.shape == (P, 2)
     assert fitted.chain_supports_.shape == (3, P)
-    assert fitted.inclusion_spread_.shape == (P,)
+    assert fitted.selection_rate_spread_.shape == (P,)
     assert fitted.n_plays_ == 25
     assert fitted.n_features_in_ == P
     assert fitted.stop_reason_ == "plays"
     assert not hasattr(fitted, "feature_names_in_")
-    low, high = fitted.inclusion_intervals_.T
-    assert (low < fitted.inclusion_probabilities_).all()
-    assert (fitted.inclusion_probabilities_ < high).all()
+    low, high = fitted.selection_rate_intervals_.T
+    assert (low < fitted.selection_rates_).all()
+    assert (fitted.selection_rates_ < high).all()
 
 
 @pytest.mark.parametrize("cost", [0.3, (np.sqrt(5) - 1) / 2, np.linspace(0.2, 0.9, P)])
@@ -103,7 +103,7 @@ def test_the_support_is_what_was_played_and_paid_at_least_the_threshold(cost):
     fitted = selector(cost=cost, prior=(2.0, 0.5), n_plays=15).fit(X, y)
     successes, failures = counts_of(fitted)
     share = (2.0 + successes) / (2.5 + successes + failures)
-    assert_array_equal(fitted.inclusion_probabilities_, share)
+    assert_array_equal(fitted.selection_rates_, share)
     assert_array_equal(fitted.support_, (successes + failures > 0) & (share >= threshold(cost)))
 
 
@@ -111,7 +111,7 @@ def test_intervals_are_quantiles_of_the_beta_posterior():
     X, y = make_data()
     fitted = selector().fit(X, y)
     successes, failures = counts_of(fitted)
-    for q, bound in zip((0.025, 0.975), fitted.inclusion_intervals_.T, strict=True):
+    for q, bound in zip((0.025, 0.975), fitted.selection_rate_intervals_.T, strict=True):
         assert_allclose(betainc(1 + successes, 1 + failures, bound), q, rtol=1e-6)
 
 
@@ -325,7 +325,7 @@ def test_a_prior_of_its_own_keeps_a_column_out_of_the_game():
 def test_random_states_of_all_kinds():
     X, y = make_data()
     fits = [
-        selector(random_state=make(5)).fit(X, y).inclusion_probabilities_
+        selector(random_state=make(5)).fit(X, y).selection_rates_
         for make in (int, np.int64, np.random.default_rng, np.random.RandomState)
         for _ in range(2)
     ]
@@ -333,8 +333,7 @@ def test_random_states_of_all_kinds():
         assert_array_equal(one, same)
     assert_array_equal(fits[0], fits[2])
     free = [
-        selector(PValueReward(0.2), random_state=None).fit(X, y).inclusion_probabilities_
-        for _ in range(2)
+        selector(PValueReward(0.2), random_state=None).fit(X, y).selection_rates_ for _ in range(2)
     ]
     assert not np.array_equal(*free)
 
@@ -387,10 +386,10 @@ def test_the_history_tells_every_play():
         successes, failures = fold_counts(fitted.history_.journal, P, [chain])
         assert_allclose(path[-1], ((1 + successes) / (4 + successes + failures))[[3, 0]])
     frame = fitted.history_.to_frame()
-    assert list(frame.columns) == ["chain", "play", "n_played", "n_paid", "seconds"]
+    assert list(frame.columns) == ["chain", "play", "n_played", "n_rewarded", "seconds"]
     assert len(frame) == 18
     successes, failures = counts_of(fitted)
-    assert frame["n_paid"].sum() == successes.sum()
+    assert frame["n_rewarded"].sum() == successes.sum()
     assert frame["n_played"].sum() == (successes + failures).sum()
     with pytest.raises(ValueError, match="'nobody'"):
         fitted.history_.trajectories(["nobody"])

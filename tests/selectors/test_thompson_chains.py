@@ -43,12 +43,10 @@ def test_chains_are_pooled_by_adding_their_counts():
     journal = fitted.history_.journal
     by_chain = np.array([fold_counts(journal, P, [k]) for k in range(3)])
     successes, failures = by_chain.sum(axis=0)
-    assert_array_equal(
-        fitted.inclusion_probabilities_, (1 + successes) / (2 + successes + failures)
-    )
+    assert_array_equal(fitted.selection_rates_, (1 + successes) / (2 + successes + failures))
     means = (1 + by_chain[:, 0]) / (2 + by_chain.sum(axis=1))
     assert_array_equal(fitted.chain_supports_, (by_chain.sum(axis=1) > 0) & (means > 0.5))
-    assert_allclose(fitted.inclusion_spread_, means.std(axis=0))
+    assert_allclose(fitted.selection_rate_spread_, means.std(axis=0))
     assert fitted.chain_agreement_ == mean_jaccard(fitted.chain_supports_)
     assert 0.0 <= fitted.chain_agreement_ <= 1.0
     assert len({journal_key(journal, k) for k in range(3)}) == 3
@@ -68,7 +66,7 @@ def test_one_chain_agrees_with_nobody():
     X, y = make_data()
     fitted = selector().fit(X, y)
     assert np.isnan(fitted.chain_agreement_)
-    assert_array_equal(fitted.inclusion_spread_, np.zeros(P))
+    assert_array_equal(fitted.selection_rate_spread_, np.zeros(P))
     assert_array_equal(fitted.chain_supports_[0], fitted.support_)
 
 

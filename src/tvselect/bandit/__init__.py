@@ -1,1 +1,1 @@
-"""The game: arms, choices, plays. Knows nothing of data."""
+"""The bandit: arms, choices, plays. Knows nothing of data."""

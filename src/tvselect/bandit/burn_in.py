@@ -14,8 +14,8 @@ class BurnIn(NamedTuple):
     """After ``n_plays`` plays the ``n_leaders`` arms that were paid best start anew.
 
     In the first plays hundreds of arms share a forest, and a signal may lose as often as noise
-    does. That is enough to find the arms that deserve to be heard, but hard on their inclusion
-    probabilities, which a few early losses keep below the threshold for good. After burn-in the
+    does. That is enough to find the arms that deserve to be heard, but hard on their selection
+    rates, which a few early losses keep below the threshold for good. After burn-in the
     leaders are back at their prior, and among themselves; the others keep what they have, and
     are not drawn again.
     """

@@ -20,6 +20,7 @@ COMMANDS: dict[str, Callable[[Options, Terminal], int]] = {
     "resume": commands.resume,
     "report": commands.report,
     "transform": commands.transform,
+    "worth": commands.worth,
     "compare": compare,
     "demo": commands.demo,
     "completion": commands.completion,

@@ -1,4 +1,4 @@
-"""The smaller commands: resume, report, transform, demo, completion."""
+"""The smaller commands: resume, report, worth, transform, demo, completion."""
 
 from __future__ import annotations
 
@@ -61,6 +61,38 @@ def report(options: Options, terminal: Terminal) -> int:
 
         if not webbrowser.open(folder.report.absolute().as_uri()):
             terminal.warn(f"no browser was found; open {folder.report} by hand")
+    return 0
+
+
+def worth(options: Options, terminal: Terminal) -> int:
+    """Score predictions of rows that were held back."""
+    from dataclasses import asdict
+
+    from tvselect.runs.errors import collected_warnings
+    from tvselect.runs.folder import RunFolder
+    from tvselect.runs.worth import measure
+
+    folder = RunFolder(Path(options.run))
+    folder.read_run()
+    seconds = max(1.0, options.folds * folder.read_findings().seconds)
+    terminal.say(
+        f"  Selecting again {options.folds} times, each time without a part of the rows: about "
+        f"{seconds:.0f} s."
+    )
+    with collected_warnings() as said:
+        found = measure(
+            folder,
+            folds=options.folds,
+            table=options.table,
+            jobs=options.jobs,
+            verbose=int(terminal.is_live),
+        )
+    for warning in dict.fromkeys(said):
+        terminal.warn(warning)
+    if terminal.is_json:
+        terminal.print_json(asdict(found))
+    else:
+        terminal.print_lines(str(found).splitlines())
     return 0
 
 

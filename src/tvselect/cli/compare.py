@@ -23,13 +23,14 @@ def compare(options: Options, terminal: Terminal) -> int:
     elif terminal.is_pretty:
         terminal.print_lines(_lines(found))
     else:
-        header = ["variable", "selected_1", "selected_2", "pi_1", "pi_2", "q_value_1", "q_value_2"]
+        header = ["variable", "selected_1", "selected_2", "selection_rate_1",
+                  "selection_rate_2", "q_value_1", "q_value_2"]  # fmt: skip
         terminal.print_rows([header, *map(_cells, found.pairs)])
     return 0
 
 
 def _cells(pair: Pair) -> list[str]:
-    numbers = map(_number, (*pair.pi, *pair.q_value))
+    numbers = map(_number, (*pair.selection_rate, *pair.q_value))
     return [pair.name, *("yes" if s else "no" for s in pair.selected), *numbers]
 
 
@@ -40,19 +41,24 @@ def _lines(found: Comparison) -> list[str]:
     lines = [f"1: {found.folders[0]}", f"2: {found.folders[1]}"]
     lines += [f"  {sentence}" for sentence in found.differences or ["Same data, same settings."]]
     width = max([len(pair.name) for pair in found.pairs] + [len("variable")])
-    lines += ["", f"  {'variable':<{width}}  {'selected':<9}  pi 1  pi 2  change     q 1    q 2"]
+    lines += ["", f"  {'variable':<{width}}  {'selected':<9}  rate 1 rate 2  change     q 1    q 2"]
     for pair in found.pairs:
         who = {(True, True): "by both", (True, False): "by 1", (False, True): "by 2"}[pair.selected]
         change = " " * 7 if pair.difference is None else f"{pair.difference:+7.2f}"
         q = " ".join(f"{'-' if q is None else level(q):>6}" for q in pair.q_value)
-        pi = " ".join("    -" if value is None else f"{value:5.2f}" for value in pair.pi)
-        lines.append(f"  {pair.name:<{width}}  {who:<9} {pi} {change}  {q}")
+        rates = " ".join(
+            "     -" if rate is None else f"{rate:6.2f}" for rate in pair.selection_rate
+        )
+        lines.append(f"  {pair.name:<{width}}  {who:<9} {rates} {change}  {q}")
     n_either = len(found.pairs)
     lines += ["", f"{both} of {n_either} variables by both (Jaccard index {found.jaccard:.2f})."]
     largest = found.largest_difference
     if largest is not None and largest.difference:
-        first, second = largest.pi
-        lines.append(f"Largest change of pi: {largest.name}, from {first:.2f} to {second:.2f}.")
+        first, second = largest.selection_rate
+        lines.append(
+            f"Largest change of the selection rate: {largest.name}, from {first:.2f} to "
+            f"{second:.2f}."
+        )
     return lines
 
 

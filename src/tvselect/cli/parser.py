@@ -27,7 +27,7 @@ SELECT_EXAMPLES = """examples:
 
 A column counts as found when it does better than decoys, artificial columns without a signal:
 so much better that on average at most one in ten that are found is false (--max-fdr 0.1).
---max-fdr none: when the reward pays it in more than half of its plays (pi > 0.5), no more.
+--max-fdr none: when it proves useful in more than half of its plays (selection rate > 0.5).
 Ctrl-C ends the run in good order; 'tvs resume' goes on with it.
 """
 
@@ -57,6 +57,11 @@ def make_parser() -> argparse.ArgumentParser:
     report = _command(commands, "report", "write report.html of a run again")
     report.add_argument("run", **RUN)
     report.add_argument("--open", action="store_true", help="show it in the browser")
+    worth = _command(commands, "worth", "how well the selected columns predict held-out rows")
+    worth.add_argument("run", **RUN)
+    worth.add_argument("--folds", **COUNT, default=5, help="parts of the rows to hold back; 5")
+    worth.add_argument("--jobs", **COUNT, help="plays at a time")
+    worth.add_argument("--table", metavar="TABLE", help="where the table is now, if it has moved")
     transform = _command(commands, "transform", "keep only the selected columns of a table")
     transform.add_argument("run", **RUN)
     transform.add_argument("table", metavar="TABLE", help="the table, or a new one like it")
@@ -128,34 +133,34 @@ def _add_select(commands: Any) -> None:
         "--transpose", action="store_true",
         help="its rows are the columns, named by its first column, as with genes in rows",
     )  # fmt: skip
-    game = select.add_argument_group("the game")
-    game.add_argument("--plays", **COUNT, help="how many plays; 500")
-    game.add_argument(
+    search = select.add_argument_group("the search")
+    search.add_argument("--plays", **COUNT, help="how many random subsets to try; 500")
+    search.add_argument(
         "--reward", choices=("bart", "lasso", "importance", "pvalue"), default="bart",
-        help="who pays the variables; bart",
+        help="how the columns of a subset are scored; bart",
     )  # fmt: skip
-    game.add_argument(
+    search.add_argument(
         "--iterations", **COUNT, help="of the trees in a play; 500, or 1000 without decoys"
     )
-    game.add_argument(
+    search.add_argument(
         "--max-fdr", type=_level, default=0.1, metavar="SHARE",
         help="largest share of false ones among the selected, on average; 0.1; 'none' for the "
         "median model, without such a limit",
     )  # fmt: skip
-    game.add_argument(
+    search.add_argument(
         "--decoys", choices=("auto", "shuffled", "knockoffs", "none"), default="auto",
         help="columns without a signal that the others are measured by; found out",
     )  # fmt: skip
-    game.add_argument("--chains", **COUNT, default=1, help="independent games; 1")
-    _add_places(game)
-    game.add_argument(
+    search.add_argument("--chains", **COUNT, default=1, help="independent searches; 1")
+    _add_places(search)
+    search.add_argument(
         "--window", **COUNT,
         help="most plays that are chosen together: with the same one, the same bits anywhere; "
         "1, and 16 per worker where there are more of these than chains",
     )  # fmt: skip
-    game.add_argument("--seed", **SEED, help="drawn and written down if not given")
-    game.add_argument("--patience", **COUNT, help="stop after N plays of no change")
-    game.add_argument("--time-limit", **SECONDS)
+    search.add_argument("--seed", **SEED, help="drawn and written down if not given")
+    search.add_argument("--patience", **COUNT, help="stop after N plays of no change")
+    search.add_argument("--time-limit", **SECONDS)
     stream = select.add_argument_group("streams")
     stream.add_argument("--batch-size", **COUNT, help="rows of a play; 1000")
     stream.add_argument("--rounds", **COUNT, help="passes over the rows; 1")
@@ -166,7 +171,7 @@ def _add_select(commands: Any) -> None:
 
 
 def _add_resume(commands: Any) -> None:
-    resume = _command(commands, "resume", "go on with a run that was stopped, or play more")
+    resume = _command(commands, "resume", "go on with a run that was stopped, or extend it")
     resume.add_argument("run", **RUN)
     resume.add_argument("--plays", **COUNT, help="plays in all; as planned")
     resume.add_argument("--rounds", **COUNT, help="of a stream, in all")
@@ -181,7 +186,7 @@ def _add_places(command: Any) -> None:
     places.add_argument("--jobs", **COUNT, help="plays at a time, here")
     places.add_argument(
         "--cluster", type=_address, metavar="ADDRESS",
-        help="play on a Dask cluster, such as tcp://head-node:8786",
+        help="run on a Dask cluster, such as tcp://head-node:8786",
     )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def show(result: Result, terminal: Terminal) -> int:
     if terminal.is_json:
         terminal.print_json(to_json(result))
     elif not terminal.is_pretty:
-        header = ["variable", "q_value", "pi", "low", "high"]
+        header = ["variable", "q_value", "selection_rate", "low", "high"]
         selected = [_cells(v) for v in result.variables if v.selected]
         terminal.print_rows([header, *selected])
     here = shlex.quote(str(folder.path))
@@ -61,7 +61,7 @@ def show(result: Result, terminal: Terminal) -> int:
 
 def _cells(v: VariableResult) -> list[str]:
     q = "" if v.q_value is None else f"{v.q_value:.6g}"
-    return [v.name, q, f"{v.pi:.6f}", f"{v.low:.6f}", f"{v.high:.6f}"]
+    return [v.name, q, f"{v.selection_rate:.6f}", f"{v.low:.6f}", f"{v.high:.6f}"]
 
 
 def _what_it_means(result: Result) -> tuple[list[str], list[str]]:
@@ -144,7 +144,11 @@ def to_json(result: Result) -> dict[str, Any]:
         "n_decoys": control.n_decoys,
         "highest_decoy": control.highest,
         "claims": [
-            {"columns": claim.names, "pi": claim.probability, "q_value": _known(claim.q_value)}
+            {
+                "columns": claim.names,
+                "selection_rate": claim.selection_rate,
+                "q_value": _known(claim.q_value),
+            }
             for claim in getattr(result.fit, "claims_", ())
         ],
         "interactions": [
@@ -158,7 +162,7 @@ def to_json(result: Result) -> dict[str, Any]:
 def variable_lines(
     selected: Sequence[VariableResult], others: Sequence[VariableResult]
 ) -> list[str]:
-    """The selected variables with q-value, pi, a bar and interval, then some that are not."""
+    """The selected variables with their numbers and a bar, then some that are not."""
     from tvselect.plotting.labels import level
 
     shown = [*selected[:MOST_ROWS], *others]
@@ -169,11 +173,12 @@ def variable_lines(
     names = [_short(v.name if not v.group else f"{v.name} [{v.group}]") for v in shown]
     width = max(map(len, (*names, "variable")))
     rows = [
-        f"  {name:<{width}}{q}  {v.pi:4.2f}  {bar(v.pi)}  {v.low:.2f} to {v.high:.2f}"
+        f"  {name:<{width}}{q}  {v.selection_rate:4.2f}  {bar(v.selection_rate)}  "
+        f"{v.low:.2f} to {v.high:.2f}"
         for name, q, v in zip(names, q_values, shown, strict=True)
     ]
     head = "  q-value" if has_q else ""
-    lines = [f"  {'variable':<{width}}{head}  {'pi':>4}  {'':{BAR_WIDTH}}  95 % interval"]
+    lines = [f"  {'variable':<{width}}{head}  {'selection rate':<{6 + BAR_WIDTH}}  95 % interval"]
     lines += rows[: len(shown) - len(others)]
     if len(selected) > MOST_ROWS:
         lines.append(f"  ... and {len(selected) - MOST_ROWS:,} more in selected.csv")

@@ -21,7 +21,7 @@ MARKS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "blank": " ",
 
 
 def select(options: Options, terminal: Terminal) -> int:
-    """Look at the table, say what was decided, play, show what was found."""
+    """Look at the table, say what was decided, search, show what was found."""
     from tvselect.report import prepare
     from tvselect.runs.errors import RunError
     from tvselect.runs.folder import new_folder
@@ -98,7 +98,7 @@ def select(options: Options, terminal: Terminal) -> int:
         terminal.say("  (--include NAME keeps a column, --exclude NAME leaves one out)")
     for doubt in doubts_of(plan):
         terminal.warn(doubt)
-    terminal.say(f"  {_the_game(plan, settings, options.cluster)}")
+    terminal.say(f"  {_the_search(plan, settings, options.cluster)}")
     folder = new_folder(options.out, options.table)
     result = start(
         plan,
@@ -114,7 +114,7 @@ def select(options: Options, terminal: Terminal) -> int:
     return show(result, terminal)
 
 
-def _the_game(plan: Plan, settings: Settings, cluster: str | None) -> str:
+def _the_search(plan: Plan, settings: Settings, cluster: str | None) -> str:
     chains = f"{settings.chains} chains of " if settings.chains > 1 else ""
     if plan.stream:
         n_batches = -(-plan.n_rows // settings.batch_size) * settings.rounds
@@ -122,10 +122,11 @@ def _the_game(plan: Plan, settings: Settings, cluster: str | None) -> str:
     else:
         what = f"{settings.plays:,} plays"
     place = f" on {cluster}" if cluster else ""
-    game = f"The game: {chains}{what}{place}, paid by {settings.reward}; seed {settings.seed}."
+    by = {"bart": "BART", "lasso": "LASSO", "pvalue": "p-values"}.get(settings.reward, "importance")
+    search = f"Search: {chains}{what}{place}, scored by {by}; seed {settings.seed}."
     if settings.max_fdr is None:
-        return f"{game} Error control is off (--max-fdr none)."
-    return f"{game} On average at most {100 * settings.max_fdr:g} % of the selected false."
+        return f"{search} Error control is off (--max-fdr none)."
+    return f"{search} On average at most {100 * settings.max_fdr:g} % of the selected false."
 
 
 def mark(sep: str | None) -> str | None:

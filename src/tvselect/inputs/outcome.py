@@ -230,7 +230,7 @@ def _order_of(y: Any) -> NDArray[Any] | None:
     if not (isinstance(series.dtype, nw.Enum) or getattr(dtype, "ordered", False)):
         return None
     there = set(series.unique().to_list())
-    return np.array([label for label in dtype.categories if label in there])
+    return as_array([label for label in dtype.categories if label in there], "y")
 
 
 def _listed(levels: NDArray[Any]) -> str:

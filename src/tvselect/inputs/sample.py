@@ -71,11 +71,4 @@ def sample_rows(
     rows = np.sort(rng.choice(table.n_rows, min(most, table.n_rows), replace=False))
     if rows.size == table.n_rows:
         return table, target
-    sample = Table(
-        rows.size,
-        table.names,
-        lambda columns, _: table.numbers(columns, rows),
-        categorical=table.categorical,
-        text=lambda column: table.text(column).at(rows),
-    )
-    return sample, None if target is None else target[rows]
+    return table.rows(rows), None if target is None else target[rows]

@@ -133,6 +133,17 @@ class Table:
             self._held[column] = self._text(column)
         return self._held[column]
 
+    def rows(self, chosen: NDArray[np.intp]) -> Table:
+        """Some rows, in their order."""
+        return Table(
+            chosen.size,
+            self.names,
+            lambda columns, rows: self.numbers(columns, chosen[rows]),
+            categorical=self.categorical,
+            named=self.named,
+            text=lambda column: self.text(column).at(chosen),
+        )
+
     def take(self, places: NDArray[np.int64]) -> Table:
         """Some columns, in this order."""
         if np.array_equal(places, np.arange(self.n_columns)):

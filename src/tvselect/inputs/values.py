@@ -25,13 +25,17 @@ def as_array(values: Any, what: str) -> NDArray[Any]:
         with np.errstate(invalid="ignore"):  # a signalling NaN is a missing value like others
             return np.ma.filled(values.astype(kind), np.nan)
     try:
-        array = np.asarray(values)
-        if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
-            objects = np.asarray(values, dtype=object)
-            return objects if any(not is_text(v) for v in objects.flat) else array
+        # Every cell of NumPy's own text is as wide as the longest one.
+        return np.asarray(values, dtype=object if _lists_text(values) else None)
     except ValueError as error:
         raise ValueError(f"{what} cannot be read as an array: {error}") from None
-    return array
+
+
+def _lists_text(values: Any) -> bool:
+    """Whether a list, or a list of lists, holds text."""
+    if isinstance(values, list | tuple):
+        return any(is_text(value) or _lists_text(value) for value in values)
+    return False
 
 
 def is_null(value: Any) -> bool:

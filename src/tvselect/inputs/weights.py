@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tvselect.inputs.table import Table
+
 
 def check_weights(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     """Weights as floats, one for each row.
@@ -49,6 +51,8 @@ def repeated_rows(weights: NDArray[np.float64], rng: np.random.Generator) -> NDA
 
 def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
     """Some rows of a table or outcome of any kind."""
+    if isinstance(X, Table):
+        return X.rows(rows)
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     if hasattr(X, "take") and type(X).__module__.startswith("pyarrow"):

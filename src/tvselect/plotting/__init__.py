@@ -2,20 +2,20 @@
 
 from tvselect.plotting.effects import JointEffect
 from tvselect.plotting.interactions import InteractionDisplay, joint_effect
-from tvselect.plotting.paths import InclusionPathDisplay, InclusionPaths, inclusion_paths
-from tvselect.plotting.probabilities import InclusionProbabilityDisplay, top_arms
+from tvselect.plotting.paths import SelectionPathDisplay, SelectionPaths, selection_paths
+from tvselect.plotting.rates import SelectionRateDisplay, top_arms
 from tvselect.plotting.regret import RegretBand, plot_regret, regret_band
 
 __all__ = [
-    "InclusionPathDisplay",
-    "InclusionPaths",
-    "InclusionProbabilityDisplay",
     "InteractionDisplay",
     "JointEffect",
     "RegretBand",
-    "inclusion_paths",
+    "SelectionPathDisplay",
+    "SelectionPaths",
+    "SelectionRateDisplay",
     "joint_effect",
     "plot_regret",
     "regret_band",
+    "selection_paths",
     "top_arms",
 ]

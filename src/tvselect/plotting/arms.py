@@ -30,7 +30,7 @@ class FittedArms(NamedTuple):
     #: An arm of one column has its name, a group its label; a decoy is that of an arm.
     names: tuple[str, ...]
     arms: NDArray[np.int64]  #: Their numbers
-    probabilities: NDArray[np.float64]  #: Of an arm that was never played, its prior's mean
+    rates: NDArray[np.float64]  #: Of an arm that was never played, its prior's mean
     intervals: NDArray[np.float64]  #: 95 %
     q_values: NDArray[np.float64]  #: NaN for decoys, and where none were played
     selected: NDArray[np.bool_]
@@ -78,7 +78,7 @@ def fitted_arms(selector: Fit, most_decoys: int) -> FittedArms:
             for arm, copy in zip(originals.tolist(), copies.tolist(), strict=True)
         ),
         arms=arms,
-        probabilities=history.means()[arms],
+        rates=history.means()[arms],
         intervals=history.intervals_of(arms),
         q_values=np.append(selector.q_values_[features], np.full(decoys.size, np.nan)),
         selected=history.selected()[arms],

@@ -1,4 +1,4 @@
-"""How the inclusion probabilities settle: one path per arm, over the plays or batches."""
+"""How the selection rates settle: one path per arm, over the plays or batches."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from tvselect.plotting.arms import Selector
 
 
-class InclusionPaths(NamedTuple):
-    """Inclusion probabilities over the plays of a chain; row 0 is before the first."""
+class SelectionPaths(NamedTuple):
+    """Selection rates over the plays of a chain; row 0 is before the first."""
 
     names: tuple[str, ...]  #: Of the highlighted arms
     paths: NDArray[np.float64]  #: (plays + 1, highlighted arms)
@@ -46,14 +46,14 @@ class InclusionPaths(NamedTuple):
     burn_in: int = 0
 
 
-def inclusion_paths(
+def selection_paths(
     selector: Selector,
     *,
     highlight: Highlight | None = None,
     chain: int = 0,
     max_background: int = 2000,
     max_decoys: int = 10,
-) -> InclusionPaths:
+) -> SelectionPaths:
     """Paths of the highlighted arms, of the others and of the leading decoys.
 
     Parameters
@@ -76,7 +76,7 @@ def inclusion_paths(
     >>> from tvselect import LassoReward, ThompsonSelector
     >>> X = np.random.default_rng(0).random((100, 50))
     >>> selector = ThompsonSelector(LassoReward(), n_plays=20, random_state=0).fit(X, X[:, 3])
-    >>> found = inclusion_paths(selector, max_background=10)
+    >>> found = selection_paths(selector, max_background=10)
     >>> found.names, found.paths.shape, found.background.shape, found.n_others
     (('x3',), (21, 1), (21, 10), 49)
     """
@@ -98,7 +98,7 @@ def inclusion_paths(
     paths = history.paths(np.concatenate([chosen, shown, decoys]), chain=chain)
     threshold = arms.threshold
     alike = (threshold == threshold[0]).all()
-    return InclusionPaths(
+    return SelectionPaths(
         names=tuple(own[arm] for arm in chosen),
         paths=paths[:, : chosen.size],
         threshold=np.asarray(threshold[0]) if alike else threshold[chosen],
@@ -121,8 +121,8 @@ def _thinned(arms: NDArray[np.int64], ends: NDArray[np.float64], most: int) -> N
     return np.sort(np.concatenate([top, sample]))
 
 
-class InclusionPathDisplay:
-    """Figure of the inclusion probabilities over the plays, or the batches of a stream.
+class SelectionPathDisplay:
+    """Figure of the selection rates over the plays, or the batches of a stream.
 
     Decoys are red, and a dashed line marks the highest of them. They can never be selected:
     a variable that does not get above them cannot be told from noise. A dotted upright marks the
@@ -130,7 +130,7 @@ class InclusionPathDisplay:
 
     Parameters
     ----------
-    data : InclusionPaths
+    data : SelectionPaths
 
     Attributes
     ----------
@@ -144,17 +144,17 @@ class InclusionPathDisplay:
 
     Examples
     --------
-    >>> display = InclusionPathDisplay.from_estimator(selector)  # doctest: +SKIP
+    >>> display = SelectionPathDisplay.from_estimator(selector)  # doctest: +SKIP
     >>> display.figure_.savefig("paths.pdf")  # doctest: +SKIP
     """
 
-    def __init__(self, data: InclusionPaths) -> None:
+    def __init__(self, data: SelectionPaths) -> None:
         self.data = data
 
     @classmethod
     def from_estimator(cls, selector: Selector, *, ax: Axes | None = None, **options: Any) -> Self:
-        """Draw the paths of a fitted selector; options as of :func:`inclusion_paths`."""
-        return cls(inclusion_paths(selector, **options)).plot(ax)
+        """Draw the paths of a fitted selector; options as of :func:`selection_paths`."""
+        return cls(selection_paths(selector, **options)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw, on new axes unless some are given."""
@@ -170,7 +170,7 @@ class InclusionPathDisplay:
             xlim=(0, max(len(self.data.paths) - 1, 1)),
             ylim=(0, 1),
             xlabel=self.data.unit,
-            ylabel="inclusion probability",
+            ylabel="selection rate",
         )
         clean(self.ax_)
         legend_above(self.ax_)

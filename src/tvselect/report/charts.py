@@ -37,12 +37,12 @@ Chart = dict[str, Any]
 
 
 def leading(findings: Findings) -> Chart:
-    """Inclusion probabilities and intervals of the leading variables, the highest on top."""
-    best = sorted(findings.variables, key=lambda variable: -variable.pi)[:MOST_LEADING]
+    """Selection rates and intervals of the leading variables, the highest on top."""
+    best = sorted(findings.variables, key=lambda variable: -variable.selection_rate)[:MOST_LEADING]
     rows = [
         {
             "rank": rank,
-            "pi": variable.pi,
+            "selection_rate": variable.selection_rate,
             "low": variable.low,
             "high": variable.high,
             "threshold": variable.threshold,
@@ -60,14 +60,14 @@ def leading(findings: Findings) -> Chart:
         "names": [shorten(variable.name, 26) for variable in best],
         "row_height": ROW_HEIGHT,
         "height": ROW_HEIGHT * max(len(best), 1),
-        "description": f"Success rates with 95 % ranges of the {len(best)} leading variables, "
+        "description": f"Selection rates with 95 % ranges of the {len(best)} leading variables, "
         "highest on top; the table below has the numbers.",
     }
 
 
 def sizes(findings: Findings) -> Chart:
-    """How many variables were played, and how many of them were paid, play by play."""
-    kinds = {"tried together": findings.played, "found useful": findings.paid}
+    """How many variables were played, and how many of them were rewarded, play by play."""
+    kinds = {"tried together": findings.played, "found useful": findings.rewarded}
     rows: list[dict[str, Any]] = [
         {"play": play, "n": n, "kind": kind, "tip": f"{findings.unit} {play:,}: {n:,.4g} {kind}"}
         for kind, counts in kinds.items()
@@ -88,9 +88,9 @@ def sizes(findings: Findings) -> Chart:
 
 
 def trajectories(findings: Findings) -> Chart:
-    """Inclusion probabilities over the plays: zoom, pan, hover, filter by the param ``query``."""
+    """Selection rates over the plays: zoom, pan, hover, filter by the param ``query``."""
     labelled = findings.of_role("selected")[:MOST_LABELS]
-    heights = nudge_apart([variable.pi for variable in labelled], LINE_HEIGHT / HEIGHT)
+    heights = nudge_apart([variable.selection_rate for variable in labelled], LINE_HEIGHT / HEIGHT)
     thresholds = {variable.threshold for variable in findings.variables}
     return {
         "lines": _lines(findings),
@@ -99,7 +99,7 @@ def trajectories(findings: Findings) -> Chart:
              "end": float(height), "colour": _line_colour(i)}
             for i, (variable, height) in enumerate(zip(labelled, heights, strict=True))
         ],
-        "thresholds": [{"pi": value} for value in thresholds] if len(thresholds) == 1 else [],
+        "thresholds": [{"selection_rate": at} for at in thresholds] if len(thresholds) == 1 else [],
         "highest": _highest_decoy(findings),
         "fresh": [{"play": findings.fresh_since}] if findings.fresh_since else [],
         "unit": findings.unit,
@@ -177,7 +177,7 @@ def _lines(findings: Findings) -> list[dict[str, Any]]:
                 "opacity": opacity,
                 "tip": _tip_of(variable),
                 "play": [findings.steps[at] for at in corners],
-                "pi": [variable.path[at] for at in corners],
+                "selection_rate": [variable.path[at] for at in corners],
             }
         )
     return lines[::-1]
@@ -195,7 +195,7 @@ def _corners(path: Sequence[float]) -> list[int]:
 
 def _highest_decoy(findings: Findings) -> list[dict[str, float]]:
     highest = findings.control.highest
-    return [] if highest is None else [{"pi": highest}]
+    return [] if highest is None else [{"selection_rate": highest}]
 
 
 def _line_colour(i: int) -> str:
@@ -206,6 +206,6 @@ def _tip_of(variable: ReportedVariable) -> str:
     """What is shown when a variable is pointed at, beside its name."""
     q = "" if variable.q_value is None else f", q-value {level(variable.q_value)}"
     return (
-        f"{ROLE_WORDS[variable.role]}{q}: {variable.pi:.2f} ({variable.low:.2f} to "
+        f"{ROLE_WORDS[variable.role]}{q}: {variable.selection_rate:.2f} ({variable.low:.2f} to "
         f"{variable.high:.2f}), tried {variable.n_played:,} {plural('time', variable.n_played)}"
     )

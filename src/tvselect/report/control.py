@@ -29,7 +29,7 @@ class Control:
     n_decoys: int
     n_copies: int  #: Decoys of a variable
     n_above: int  #: Decoys above their threshold
-    highest: float | None  #: The highest inclusion probability of a decoy that was played
+    highest: float | None  #: The highest selection rate of a decoy that was played
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class JointClaim:
 
     variables: tuple[str, ...]  #: The likeliest first; not more than can be read
     n_variables: int
-    pi: float  #: How often at least one of them is paid
+    selection_rate: float  #: How often at least one of them proved useful
     q_value: float | None  #: None without decoys
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class Best:
     """The variable that came nearest to being selected."""
 
     name: str
-    pi: float
+    selection_rate: float
     q_value: float
     threshold: float
 
@@ -88,7 +88,7 @@ def joint_claims(fit: Fit) -> tuple[JointClaim, ...]:
                 JointClaim(
                     tuple(names[:MOST_NAMES]),
                     len(names),
-                    claim.probability,
+                    claim.selection_rate,
                     None if np.isnan(claim.q_value) else claim.q_value,
                 )
             )
@@ -111,10 +111,10 @@ def best_unselected(fit: Fit) -> Best | None:
     played = (history.times_played[:n] > 0) & ~history.selected()[:n] & ~np.isnan(q)
     if not played.any():
         return None
-    pi = history.means()[:n]
-    arm = int(np.lexsort([-pi, q, ~played])[0])
+    rates = history.means()[:n]
+    arm = int(np.lexsort([-rates, q, ~played])[0])
     name = variable_name(history, arm, int(features[arm]))
-    return Best(name, float(pi[arm]), float(q[arm]), float(history.thresholds()[arm]))
+    return Best(name, float(rates[arm]), float(q[arm]), float(history.thresholds()[arm]))
 
 
 def describe_false(n_selected: int, control: Control) -> str:
@@ -156,7 +156,7 @@ def describe_nothing(control: Control, best: Best | None, n_rows: int | None) ->
         is_enough = control.n_copies * control.max_fdr >= 1  # to be the highest of all
         if control.highest is not None and is_enough:
             said += [
-                f"It proved useful in {best.pi:.2f} of its plays, the best of "
+                f"It proved useful in {best.selection_rate:.2f} of its plays, the best of "
                 f"{control.n_decoys:,} decoys in {control.highest:.2f}.",
                 "A variable on its own has to be above every decoy, and above "
                 f"{best.threshold:.3g}.",

@@ -9,10 +9,12 @@ from tvselect.bandit.stopping import StopReason
 from tvselect.records import RecordError, parse_json, read_record, to_json
 from tvselect.report.control import Best, Control, JointClaim
 from tvselect.selectors.history import Asked
+from tvselect.selectors.worth import Worth
 
-FORMAT, VERSION = "tvselect findings", 3
+FORMAT, VERSION = "tvselect findings", 4
 
 
+Direction = Literal["up", "down", "valley", "peak", "unclear", "by category"]
 OutcomeKind = Literal[
     "continuous", "two classes", "classes", "grades", "counts", "survival times", "unknown"
 ]
@@ -34,7 +36,7 @@ class ReportedVariable:
 
     name: str  #: Fit to be shown; see :func:`tvselect.report.names.shown`
     role: Literal["selected", "unselected", "decoy"]
-    pi: float  #: The inclusion probability of all chains together
+    selection_rate: float  #: The selection rate of all chains together
     low: float  #: Of its 95 % interval
     high: float
     threshold: float
@@ -45,7 +47,7 @@ class ReportedVariable:
     e_value: float | None  #: Evidence against noise, of a stream
     selected_since: int | None  #: Batch of a stream
     members: tuple[str, ...]  #: The columns of a group; empty for a single column
-    path: tuple[float, ...]  #: ``pi`` at :attr:`Findings.steps`
+    path: tuple[float, ...]  #: ``selection_rate`` at :attr:`Findings.steps`
 
     @property
     def is_settled(self) -> bool:
@@ -66,6 +68,18 @@ class Dependence:
     mean: tuple[float, ...]
     low: tuple[float, ...]
     high: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """How far the outcome moves with one column, and which way."""
+
+    column: int  #: Its place in the table
+    name: str
+    #: Largest less smallest value of the curve: of the outcome, or of the chance of a class.
+    size: float
+    direction: Direction
+    of_class: str  #: The class whose chance moves; empty where it is the outcome itself
 
 
 @dataclass(frozen=True)
@@ -108,7 +122,7 @@ class LookAlike:
 
     name: str
     correlation: float  #: Spearman's
-    pi: float | None  #: None if it was never played
+    selection_rate: float | None  #: None if it was never played
 
 
 @dataclass(frozen=True)
@@ -142,15 +156,17 @@ class Findings:
     claims: tuple[JointClaim, ...]  #: Of more than one variable
     best: Best | None  #: The variable that came nearest to being selected
     #: Those worth showing: selected ones first, then others, then decoys, each in falling order of
-    #: ``pi``.
+    #: ``selection_rate``.
     variables: tuple[ReportedVariable, ...]
     always: tuple[str, ...]  #: Columns that are always included
     steps: tuple[int, ...]  #: Plays after which paths and sizes are given
-    #: How many variables were played and paid at these steps, averaged over chains.
+    #: How many variables were played and rewarded at these steps, averaged over chains.
     played: tuple[float, ...]
-    paid: tuple[float, ...]
+    rewarded: tuple[float, ...]
     dependence: tuple[Dependence, ...]
     dependence_note: str  #: How they were made, or why they are not there
+    effects: tuple[Effect, ...]  #: Of all selected columns, up to 60 of them, the largest first
+    worth: Worth | None  #: Predictions of rows that were held back; None if nobody asked for it
     interactions: tuple[ReportedInteraction, ...]  #: The surest first; none of a stream
     resemblances: tuple[Resemblance, ...]
     resemblance_note: str  #: The same of these
@@ -160,7 +176,7 @@ class Findings:
     versions: dict[str, str]  #: Of Python and of what the numbers depend on
 
     def __post_init__(self) -> None:
-        series = [self.played, self.paid, *(variable.path for variable in self.variables)]
+        series = [self.played, self.rewarded, *(variable.path for variable in self.variables)]
         if not self.steps or any(len(values) != len(self.steps) for values in series):
             raise ValueError("paths and sizes must have one value per step")
         for shape in self.dependence:

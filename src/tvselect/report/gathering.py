@@ -33,6 +33,7 @@ from tvselect.report.lookalikes import ALIKE, chance_level, find_lookalikes
 from tvselect.report.names import readable, shown
 from tvselect.selectors.findings import fitted_history
 from tvselect.selectors.history import History
+from tvselect.selectors.worth import Worth
 from tvselect.sources.addresses import without_secrets
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def gather(
     target: str = "y",
     about: About | None = None,
     notes: Sequence[str] = (),
+    worth: Worth | None = None,
     random_state: RandomState = None,
 ) -> Findings:
     """Gather what the report of a run shows.
@@ -80,6 +82,8 @@ def gather(
         Where the run comes from: table, command, folder, and more by label.
     notes : sequence of str
         Decisions about the table, one sentence each.
+    worth : Worth, optional
+        How well the selected columns predict, see :func:`tvselect.held_out_worth`.
     random_state : None, int, SeedSequence or Generator
         For the sample of rows and the forest behind partial dependence.
 
@@ -108,7 +112,7 @@ def gather(
     drawn = _worth_drawing(arms)
     n_plays = history.n_plays
     steps = np.unique(np.linspace(0, n_plays, min(MOST_STEPS, n_plays + 1)).astype(np.int64))
-    played, paid = history.sizes(steps)
+    played, rewarded = history.sizes(steps)
     target = readable(target) or "the outcome"
     table = None
     if X is not None:
@@ -125,7 +129,9 @@ def gather(
     outcome, note = _read_outcome(history, y)
     chosen = _chosen_columns(history, arms)
     forest, dependence_note = _forest(table, outcome, note, chosen, rng)
-    dependence = () if forest is None else partial_dependence(forest, _shown(history, chosen))
+    dependence, effects = (
+        ((), ()) if forest is None else partial_dependence(forest, _shown(history, chosen))
+    )
     resemblances, resemblance_note = _lookalikes(history, arms, table, chosen)
     classes = () if outcome is None or outcome.classes is None else outcome.classes
     agreement = history.chain_agreement
@@ -153,9 +159,11 @@ def gather(
         always=_shown(history, np.flatnonzero(history.arm_of_feature < 0)[:MOST_DRAWN]),
         steps=tuple(steps.tolist()),
         played=tuple(played.tolist()),
-        paid=tuple(paid.tolist()),
+        rewarded=tuple(rewarded.tolist()),
         dependence=dependence,
         dependence_note=dependence_note,
+        effects=effects,
+        worth=worth,
         interactions=report_interactions(getattr(selector, "interactions_", ()), forest),
         resemblances=resemblances,
         resemblance_note=resemblance_note,
@@ -175,8 +183,8 @@ def gather(
 
 
 def _worth_drawing(arms: FittedArms) -> FittedArms:
-    """Selected arms, played ones and decoys of the highest pi; not too many of them."""
-    falling = np.argsort(-arms.probabilities, kind="stable")
+    """Selected arms, and played ones and decoys that lead; not too many of them."""
+    falling = np.argsort(-arms.rates, kind="stable")
     decoys = falling[arms.decoys[falling]]
     room = MOST_DRAWN - decoys.size
     selected = falling[arms.selected[falling]][:room]
@@ -202,7 +210,7 @@ def _variables(
         yield ReportedVariable(
             name=name,
             role="decoy" if is_decoy else "selected" if is_selected else "unselected",
-            pi=float(drawn.probabilities[place]),
+            selection_rate=float(drawn.rates[place]),
             low=low,
             high=high,
             threshold=float(drawn.threshold[place]),
@@ -231,8 +239,8 @@ def _read_outcome(history: History, y: Any) -> tuple[Outcome | None, str]:
 
 
 def _chosen_columns(history: History, arms: FittedArms) -> NDArray[np.int64]:
-    """Columns of the selected arms in falling order of pi, then those always included."""
-    falling = np.argsort(-arms.probabilities, kind="stable")
+    """Columns of the selected arms by falling selection rate, then those always included."""
+    falling = np.argsort(-arms.rates, kind="stable")
     selected = falling[arms.selected[falling]][:MOST_CHOSEN]
     places = [np.flatnonzero(history.arm_of_feature == arm) for arm in (*selected, -1)]
     return np.concatenate(places)[:MOST_CHOSEN]
@@ -273,8 +281,8 @@ def _lookalikes(
 
     def lookalike(column: int, correlation: float) -> LookAlike:
         arm = history.arm_of_feature[column]
-        pi = float(arms.probabilities[arm]) if arms.times_played[arm] else None
-        return LookAlike(shown(history.names[column], column), correlation, pi)
+        rate = float(arms.rates[arm]) if arms.times_played[arm] else None
+        return LookAlike(shown(history.names[column], column), correlation, rate)
 
     candidates = np.flatnonzero(~history.support)
     matches = find_lookalikes(table, columns, candidates)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
+import io
 import os
 import warnings
 from collections.abc import Sequence
@@ -19,12 +21,14 @@ from tvselect.plotting.dependence import MODEL
 from tvselect.plotting.labels import level
 from tvselect.report import charts
 from tvselect.report.bundle import ChartError, bundle, cache_folder, need
+from tvselect.report.characters import as_cell
 from tvselect.report.control import NOTHING, OFF, describe_false, describe_nothing
 from tvselect.report.findings import Findings
 from tvselect.report.gathering import gather
 from tvselect.report.sentences import (
     describe_pair,
     describe_sizes,
+    describe_worth,
     in_words,
     percent,
     plural,
@@ -32,6 +36,7 @@ from tvselect.report.sentences import (
     what_is_shown,
     why_stopped,
 )
+from tvselect.selectors.worth import standard_error
 from tvselect.words import listed
 
 if TYPE_CHECKING:
@@ -87,6 +92,9 @@ def render(findings: Findings) -> str:
             charts=charts,
             describe_pair=describe_pair,
             describe_sizes=describe_sizes,
+            describe_worth=describe_worth,
+            standard_error=standard_error,
+            selected_list=selected_list(findings),
             in_words=in_words,
             what_is_shown=what_is_shown,
             values_of=values_of,
@@ -103,6 +111,20 @@ def render(findings: Findings) -> str:
     )
     # Half a surrogate pair is text in JSON, but cannot be written.
     return page.encode("utf-8", "replace").decode()
+
+
+def selected_list(findings: Findings) -> str:
+    """The selected variables as CSV, for a link to save them."""
+    effects = {effect.name: effect for effect in findings.effects}
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["variable", "q_value", "selection_rate", "effect", "direction"])
+    for v in findings.of_role("selected"):
+        effect = effects.get(v.name)
+        shown = ("", "") if effect is None else (f"{effect.size:.6g}", effect.direction)
+        q_value = "" if v.q_value is None else f"{v.q_value:.6g}"
+        writer.writerow([as_cell(v.name), q_value, f"{v.selection_rate:.6f}", *shown])
+    return out.getvalue()
 
 
 def write_report(

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tvselect.bandit.stopping import StopReason
+from tvselect.report.dependence import direction
 
 if TYPE_CHECKING:
     from tvselect.report.findings import Dependence, Findings, HeatMap, ReportedInteraction
     from tvselect.selectors.history import Asked
+    from tvselect.selectors.worth import Worth
 
 
 def why_stopped(reason: StopReason, asked: Asked) -> str:
@@ -29,9 +31,9 @@ def why_stopped(reason: StopReason, asked: Asked) -> str:
 def describe_trajectories(findings: Findings) -> str:
     """The chart of trajectories in words."""
     shown = findings.of_role("selected")
-    ends = ", ".join(f"{variable.name} {variable.pi:.2f}" for variable in shown[:5])
+    ends = ", ".join(f"{variable.name} {variable.selection_rate:.2f}" for variable in shown[:5])
     return (
-        f"Lines of the success rate of {len(findings.variables)} variables over "
+        f"Lines of the selection rate of {len(findings.variables)} variables over "
         f"{findings.n_plays:,} {plural(findings.unit, findings.n_plays)}. "
         + (f"The selected ones end at: {ends}. " if shown else "None is selected. ")
         + "The table below has the numbers."
@@ -68,15 +70,36 @@ def in_words(shape: Dependence) -> str:
         if highest == lowest:
             return f"{top:.3g} at {highest}."
         return f"Lowest at {lowest} ({bottom:.3g}), highest at {highest} ({top:.3g})."
-    width = (sum(shape.high) - sum(shape.low)) / len(shape.mean)
-    if top - bottom < width:
-        return "No clear trend on its own; it may matter together with others."
     ends = f"from {first:.3g} to {last:.3g}"
-    if abs(last - first) > 0.7 * (top - bottom):
-        return f"The outcome {'rises' if last > first else 'falls'} {ends}."
-    if min(first, last) - bottom > top - max(first, last):
-        return f"Lowest in between ({bottom:.3g}); {ends} at the ends."
-    return f"Highest in between ({top:.3g}); {ends} at the ends."
+    return {
+        "up": f"The outcome rises {ends}.",
+        "down": f"The outcome falls {ends}.",
+        "valley": f"Lowest in between ({bottom:.3g}); {ends} at the ends.",
+        "peak": f"Highest in between ({top:.3g}); {ends} at the ends.",
+    }.get(direction(shape), "No clear trend on its own; it may matter together with others.")
+
+
+SCORES = {
+    "R2": "share of the variance that is predicted (R²; 1 is all of it)",
+    "AUC": "share of pairs, one row of each class, that are put in the right order (AUC; 0.5 is "
+    "chance)",
+    "concordance": "share of pairs of rows that are put in the right order (concordance; 0.5 is "
+    "chance)",
+    "log-loss": "mean negative log of the chance that the true class was given (log-loss; 0 is "
+    "best)",
+}
+
+
+def describe_worth(worth: Worth) -> str:
+    """How the scores of predictions were found, and what they are."""
+    few, many = min(worth.n_selected), max(worth.n_selected)
+    n_selected = f"{few:,}" if few == many else f"{few:,} to {many:,}"
+    return (
+        f"Rows were held back in {len(worth.none)} parts. For each part the selection was made "
+        f"again without it ({n_selected} columns), a model was fitted to the other rows, and the "
+        f"held-back rows were predicted. This took {worth.seconds:,.0f} s. Shown is the "
+        f"{SCORES[worth.score]}, the mean over the parts with its standard error."
+    )
 
 
 def what_is_shown(findings: Findings) -> str:

@@ -1,4 +1,4 @@
-"""Feedback rules: what a played variable is paid."""
+"""Feedback rules: the reward of a played variable."""
 
 from typing import TYPE_CHECKING, Any
 

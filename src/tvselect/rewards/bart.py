@@ -39,10 +39,10 @@ class BartReward(Reward):
     sparse : bool, default=True
         Dirichlet prior on the splitting probabilities (DART).
     rule : {"average", "last"}, default="average"
-        "average" pays 1 for at least ``min_splits`` splits per forest on average after
-        burn-in; "last" pays 1 when the last forest splits on the column.
+        "average" gives 1 for at least ``min_splits`` splits per forest on average after
+        burn-in; "last" gives 1 when the last forest splits on the column.
     min_splits : float, optional
-        Splits per forest of ``n_trees`` trees from which on the average rule pays; by default
+        Splits per forest of ``n_trees`` trees from which on the average rule gives 1; by default
         one for every 16 trees.
     proposals_per_column : float, default=12.0
         At least ``2 proposals_per_column q / n_trees`` iterations when ``q`` columns are
@@ -60,9 +60,9 @@ class BartReward(Reward):
         noticed in the whole table anyway need not be searched for.
     shadows : int, default=30
         A play of fewer columns is filled up to so many with shadows: copies of its
-        columns, each with its rows shuffled. The average rule then pays only what is
-        split on more often than nine in ten of them, so that a few columns of noise among
-        themselves are not paid for want of anything better. 0 adds none.
+        columns, each with its rows shuffled. The average rule then rewards only what
+        is split on more often than nine in ten of them, so that a few columns of noise among
+        themselves are not rewarded for want of anything better. 0 adds none.
     pair_share : float, default=0.2
         Where pairs of columns stand out by their product, see
         :func:`tvselect.rewards.pair_screen.screen_pairs`, they are played together, and this
@@ -79,10 +79,10 @@ class BartReward(Reward):
     max_samples : "auto", int, float or None, default="auto"
         Rows that a play sees, drawn afresh without replacement: a number, a share, None
         for all. "auto" is all rows of a batch of a stream; of a table at most 5,000 rows in a
-        game with decoys and 2,000 without (more where one class is rare, so that it has about
+        search with decoys and 2,000 without (more where one class is rare, so that it has about
         100 rows; fewer with six and more classes). Without decoys it also takes more trees, in
         proportion, for more than 5,000 rows: too few trees fit many rows too coarsely, and
-        noise is paid for what they leave over.
+        noise is rewarded for what they leave over.
     min_leaf, max_cuts : int, default=5, 100
 
     Examples
@@ -172,10 +172,10 @@ class BartReward(Reward):
 
     @classmethod
     def with_decoys(cls) -> BartReward:
-        """The rule for a game with decoys of all columns.
+        """The rule for a search with decoys of all columns.
 
         These keep noise out and count what comes through, so that the penalty can be half of
-        what it has to be without them, and weaker signals are paid.
+        what it has to be without them, and weaker signals are rewarded.
         """
         return cls(n_trees=30, min_splits=1.5, penalty=0.5)
 

@@ -44,7 +44,7 @@ class ColumnsOfArms(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Columns of the play and what they are paid; its rows, and an order of all rows."""
+    """Columns of the play and their rewards; its rows, and an order of all rows."""
 
     columns: IntArray
     payoffs: FloatArray

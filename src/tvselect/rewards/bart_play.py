@@ -39,7 +39,7 @@ SHADOWS_BEATEN = 0.9
 
 
 class Rules(NamedTuple):
-    """How plays are run and paid, as kernels read it; see :class:`tvselect.rewards.BartReward`.
+    """How plays are run and scored, as kernels read it; see :class:`tvselect.rewards.BartReward`.
 
     Attributes
     ----------

@@ -59,7 +59,7 @@ def share_of_rarest(outcome: Outcome) -> float:
 def growth_of_forest(n_seen: int, data: Data) -> float:
     """How many times the trees of a small play are needed for so many rows.
 
-    What trees leave over for want of leaves is paid to columns of noise, the sooner the more
+    What trees leave over for want of leaves is credited to columns of noise, the sooner the more
     rows there are, unless decoys are there to take it.
     """
     return 1.0 if data.decoys is not None else max(1.0, n_seen / ROWS_OF_A_FOREST)

@@ -1,4 +1,4 @@
-"""What a reward is: a rule that looks at some columns of the data and pays each of them."""
+"""What a reward is: a rule that looks at some columns of the data and scores each of them."""
 
 from __future__ import annotations
 

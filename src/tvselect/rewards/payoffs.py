@@ -1,4 +1,4 @@
-"""What rewards share: a bootstrap replicate of the rows, and a check of what they pay."""
+"""What rewards share: a bootstrap replicate of the rows, and a check of their values."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def check_payoffs(values: Any, n_columns: int, *, what: str = "the reward") -> N
     bad = np.flatnonzero(~((payoffs >= -ROUNDING) & (payoffs <= 1.0 + ROUNDING)))
     if bad.size:
         first = int(bad[0])
-        remedy = "pay 0 where nothing is known" if np.isnan(payoffs[first]) else "rescale or clip"
+        remedy = "use 0 where nothing is known" if np.isnan(payoffs[first]) else "rescale or clip"
         raise ValueError(
             f"{what} returned {bad.size} payoff(s) outside [0, 1], the first at position {first} "
             f"({payoffs[first]}); {remedy}"

@@ -33,7 +33,7 @@ class PValueReward(Reward):
     Notes
     -----
     A replicate scatters the test statistic around that of the data: a column at
-    ``p = alpha`` on the data is paid about every second time. In the long run the columns
+    ``p = alpha`` on the data is rewarded about every second time. In the long run the columns
     with a mean payoff above 1/2 are about those with ``p < alpha``, and of the columns
     without any effect a share of ``alpha`` is among them: with many columns take a small
     ``alpha``.

@@ -18,13 +18,13 @@ class Pair(NamedTuple):
 
     name: str
     selected: tuple[bool, bool]
-    pi: tuple[float | None, float | None]
+    selection_rate: tuple[float | None, float | None]
     q_value: tuple[float | None, float | None]  #: None also without decoys
 
     @property
     def difference(self) -> float | None:
         """How much more the second run makes of it."""
-        first, second = self.pi
+        first, second = self.selection_rate
         return None if first is None or second is None else round(second - first, 6)
 
 
@@ -55,8 +55,8 @@ def compare(first: RunFolder, second: RunFolder) -> Comparison:
             name,
             (name in tables[0] and tables[0][name].selected,
              name in tables[1] and tables[1][name].selected),
-            (tables[0][name].pi if name in tables[0] else None,
-             tables[1][name].pi if name in tables[1] else None),
+            (tables[0][name].selection_rate if name in tables[0] else None,
+             tables[1][name].selection_rate if name in tables[1] else None),
             (tables[0][name].q_value if name in tables[0] else None,
              tables[1][name].q_value if name in tables[1] else None),
         )
@@ -76,7 +76,7 @@ def compare(first: RunFolder, second: RunFolder) -> Comparison:
 
 def _rank(pair: Pair) -> tuple[int, float]:
     order = {(True, True): 0, (True, False): 1, (False, True): 2}[pair.selected]
-    return order, -max(pi for pi in pair.pi if pi is not None)
+    return order, -max(rate for rate in pair.selection_rate if rate is not None)
 
 
 def _differences(first: RunRecord, second: RunRecord) -> list[str]:

@@ -264,8 +264,15 @@ def _find_copies(
 
 
 def _on_a_stream(found: ColumnFacts, n_seen: int) -> ColumnFacts:
-    """What only a table in memory can do makes a column useless on a stream."""
-    left_out = {n: replace(why, n_seen=n_seen) for n, why in found.left_out.items()}
+    """What only a table in memory can do makes a column useless on a stream.
+
+    A column that is constant in the rows looked at may vary in later ones.
+    """
+    left_out = {
+        name: replace(why, n_seen=n_seen)
+        for name, why in found.left_out.items()
+        if why.reason != "constant" or n_seen < ROWS_TO_LOOK_AT
+    }
     for names, reason in (
         (found.dates, LeftOut("date on a stream")),
         (found.numbers, LeftOut("mixed on a stream")),

@@ -1,4 +1,4 @@
-"""What a run does: the table as it was understood, and the settings of the game."""
+"""What a run does: the table as it was understood, and the settings of the search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DecoyName = Literal["auto", "shuffled", "knockoffs", "none"]
 
 @dataclass(frozen=True)
 class Settings:
-    """The game."""
+    """The search."""
 
     seed: int
     reward: RewardName = "bart"
@@ -34,7 +34,7 @@ class Settings:
 
     @property
     def has_decoys(self) -> bool:
-        """Whether decoys take part in the game."""
+        """Whether decoys take part in the search."""
         is_open = self.decoys == "auto" and self.max_fdr is None
         return self.decoys != "none" and not is_open
 

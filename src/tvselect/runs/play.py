@@ -158,19 +158,7 @@ def _resume(
         raise RunError(f"{folder.path} has {done} plays already; --plays is counted in all")
     if rounds is not None and rounds < settings.rounds:
         raise RunError(f"{folder.path} has {settings.rounds} rounds; --rounds is counted in all")
-    if table is not None:
-        plan = replace(plan, table=table if "://" in table else os.path.abspath(table))
-    elif not may_come_from_a_file(plan.table):
-        raise RunError(
-            f"{folder.path} does not keep keys, hosts and endpoints; say --table with the whole "
-            f"address of {without_secrets(plan.table)}"
-        )
-    files = open_planned(plan)
-    if hash_table(files, plan) != run.table_hash:
-        raise RunError(
-            f"{files.where} is not the table that the run was begun with; go back to that one "
-            "(--table says where it is now), or start a new run"
-        )
+    plan, files = open_again(run, folder, table)
     if table is None and plan.stream and hash_stamps(files.files) != run.table_stamp:
         raise RunError(
             f"{files.where} was written again since the run was begun; if it is the same table, "
@@ -200,6 +188,31 @@ def _resume(
                 folder.write_run(before)
             _say_what_is_kept(error, folder, plays_done(folder))
         raise
+
+
+def open_again(run: RunRecord, folder: RunFolder, table: str | None) -> tuple[Plan, TableFiles]:
+    """The table of a run, where it was or where it is now.
+
+    Raises
+    ------
+    RunError
+        When it is another one, or its address is not kept.
+    """
+    plan = run.plan
+    if table is not None:
+        plan = replace(plan, table=table if "://" in table else os.path.abspath(table))
+    elif not may_come_from_a_file(plan.table):
+        raise RunError(
+            f"{folder.path} does not keep keys, hosts and endpoints; say --table with the whole "
+            f"address of {without_secrets(plan.table)}"
+        )
+    files = open_planned(plan)
+    if hash_table(files, plan) != run.table_hash:
+        raise RunError(
+            f"{files.where} is not the table that the run was begun with; go back to that one "
+            "(--table says where it is now), or start a new run"
+        )
+    return plan, files
 
 
 def _say_what_is_kept(error: BaseException, folder: RunFolder, n_plays: int) -> None:
@@ -237,7 +250,7 @@ def hash_table(files: TableFiles, plan: Plan) -> str:
 def _go(run: RunRecord, folder: RunFolder, files: TableFiles, table: Any, place: Place) -> Result:
     started = time.perf_counter()
     plan = run.plan
-    selector = _make_selector(run, folder, place)
+    selector = make_selector(run, folder.journal, place)
     with collected_warnings() as said:
         try:
             if plan.stream:
@@ -274,7 +287,8 @@ def _go(run: RunRecord, folder: RunFolder, files: TableFiles, table: Any, place:
     )
 
 
-def _make_selector(run: RunRecord, folder: RunFolder, place: Place) -> Any:
+def make_selector(run: RunRecord, journal: Path | None, place: Place) -> Any:
+    """The selector of a run, not fitted."""
     plan, settings = run.plan, run.settings
     shared: dict[str, Any] = dict(
         max_fdr=settings.max_fdr,
@@ -289,7 +303,7 @@ def _make_selector(run: RunRecord, folder: RunFolder, place: Place) -> Any:
         runner=place.cluster,
         window="auto" if settings.window is None else settings.window,
         random_state=settings.seed,
-        journal=folder.journal,
+        journal=journal,
         verbose=place.verbose,
     )
     reward = make_reward(settings, plan.stream)

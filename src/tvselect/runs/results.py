@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,25 +13,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.report.characters import as_cell, from_cell
+from tvselect.report.findings import Effect
 from tvselect.runs.errors import RunError
 from tvselect.selectors.base import BanditFit
 from tvselect.selectors.findings import feature_findings
 from tvselect.selectors.interactions import Interaction
 
 HEADER = (
-    "variable", "selected", "q_value", "pi", "low", "high", "times_played", "claim", "group",
+    "variable", "selected", "q_value", "selection_rate", "low", "high", "times_played", "claim",
+    "group",
 )  # fmt: skip
 OF_STREAMS = ("e_value", "selected_since")
+OF_SELECTED = ("effect", "direction", "of_class")
 OF_PAIRS = ("first", "second", "strength", "q_value")
 
 
 class VariableResult(NamedTuple):
-    """A variable: how often it was paid (``pi``), the 95 % interval, how often it was played."""
+    """A variable: its selection rate, with the 95 % interval, and how often it was played."""
 
     name: str
     selected: bool
     q_value: float | None  #: None without decoys
-    pi: float
+    selection_rate: float
     low: float
     high: float
     times_played: int
@@ -50,7 +53,7 @@ def read_off(fit: BanditFit) -> list[VariableResult]:
         found.name,
         found.selected.tolist(),
         _numbers(found.q_value),
-        found.inclusion_probability.round(6).tolist(),
+        found.selection_rate.round(6).tolist(),
         found.low.round(6).tolist(),
         found.high.round(6).tolist(),
         found.times_played.tolist(),
@@ -65,21 +68,37 @@ def read_off(fit: BanditFit) -> list[VariableResult]:
     return list(map(VariableResult._make, values))
 
 
-def to_csv(variables: Sequence[VariableResult], *, of_stream: bool = False) -> str:
+def to_csv(
+    variables: Sequence[VariableResult],
+    *,
+    of_stream: bool = False,
+    effects: Mapping[str, Effect] | None = None,
+) -> str:
     """Variables as text; those of a stream with error control have two columns more.
+
+    With ``effects``, by name, there are three more: how far the outcome moves with the variable,
+    which way, and of which class it is the chance.
 
     Names that a spreadsheet would compute have an apostrophe in front, see
     :func:`tvselect.report.characters.as_cell`.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(HEADER + OF_STREAMS if of_stream else HEADER)
+    has_effects = effects is not None
+    writer.writerow(HEADER + OF_STREAMS * of_stream + OF_SELECTED * has_effects)
     for v in variables:
         more = [_cell(v.e_value), _cell(v.selected_since)] if of_stream else []
+        if effects is not None:
+            found = effects.get(v.name)
+            more += (
+                [""] * len(OF_SELECTED)
+                if found is None
+                else [f"{found.size:.6g}", found.direction, as_cell(found.of_class)]
+            )
         writer.writerow(
-            [as_cell(v.name), "yes" if v.selected else "no", _cell(v.q_value), f"{v.pi:.6f}",
-             f"{v.low:.6f}", f"{v.high:.6f}", v.times_played, _cell(v.claim),
-             as_cell(v.group), *more]
+            [as_cell(v.name), "yes" if v.selected else "no", _cell(v.q_value),
+             f"{v.selection_rate:.6f}", f"{v.low:.6f}", f"{v.high:.6f}", v.times_played,
+             _cell(v.claim), as_cell(v.group), *more]
         )  # fmt: skip
     return out.getvalue()
 
@@ -117,7 +136,8 @@ def from_csv(path: Path) -> list[VariableResult]:
             f"{path} cannot be read; 'tvs resume {path.parent}' writes it again"
         ) from None
     try:
-        if tuple(rows[0]) not in (HEADER, HEADER + OF_STREAMS):
+        known = [HEADER + more for more in ((), OF_STREAMS)]
+        if tuple(rows[0]) not in (*known, *(header + OF_SELECTED for header in known)):
             raise ValueError
         return [_variable(dict(zip(rows[0], row, strict=True))) for row in rows[1:]]
     except (IndexError, ValueError):
@@ -134,7 +154,7 @@ def _variable(cells: dict[str, str]) -> VariableResult:
         from_cell(cells["variable"]),
         cells["selected"] == "yes",
         known("q_value", float),
-        float(cells["pi"]),
+        float(cells["selection_rate"]),
         float(cells["low"]),
         float(cells["high"]),
         int(cells["times_played"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from tvselect import report
 from tvselect.bandit.stopping import StopReason
 from tvselect.files import write_text
+from tvselect.report.findings import Effect
 from tvselect.runs.folder import RunFolder, RunRecord, State
 from tvselect.runs.plan import describe_plan, doubts_of
 from tvselect.runs.results import VariableResult, pairs_to_csv, read_off, to_csv
@@ -50,6 +52,8 @@ def write_report(
         random_state=run.settings.seed,
     )
     write_text(folder.findings, findings.to_json())
+    names = selector.history_.names
+    _write_selected(folder, selector, {names[found.column]: found for found in findings.effects})
     if with_page:
         folder.render(findings)
         return folder.report
@@ -62,10 +66,8 @@ def write_results(
     """Write variables.csv, selected.csv and, last, run.json, which says that they are there."""
     history: History = selector.history_
     variables = read_off(selector)
-    of_stream = hasattr(selector, "e_values_")
-    write_text(folder.variables, to_csv(variables, of_stream=of_stream))
-    selected = [variable for variable in variables if variable.selected]
-    write_text(folder.selected, to_csv(selected, of_stream=of_stream))
+    write_text(folder.variables, to_csv(variables, of_stream=hasattr(selector, "e_values_")))
+    _write_selected(folder, selector, {})
     run = replace(
         run,
         state=STATES.get(history.stop_reason, "done"),
@@ -77,3 +79,9 @@ def write_results(
     )
     folder.write_run(run)
     return run, variables
+
+
+def _write_selected(folder: RunFolder, selector: Any, effects: Mapping[str, Effect]) -> None:
+    selected = [variable for variable in read_off(selector) if variable.selected]
+    of_stream = hasattr(selector, "e_values_")
+    write_text(folder.selected, to_csv(selected, of_stream=of_stream, effects=effects))

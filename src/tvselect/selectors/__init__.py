@@ -9,8 +9,17 @@ if TYPE_CHECKING:
     from tvselect.selectors.history import History
     from tvselect.selectors.interactions import Interaction
     from tvselect.selectors.streaming import StreamingThompsonSelector
+    from tvselect.selectors.worth import Worth, held_out_worth
 
-__all__ = ["Claim", "History", "Interaction", "StreamingThompsonSelector", "ThompsonSelector"]
+__all__ = [
+    "Claim",
+    "History",
+    "Interaction",
+    "StreamingThompsonSelector",
+    "ThompsonSelector",
+    "Worth",
+    "held_out_worth",
+]
 
 _homes = {
     "Claim": "claims",
@@ -18,6 +27,8 @@ _homes = {
     "History": "history",
     "StreamingThompsonSelector": "streaming",
     "ThompsonSelector": "estimator",
+    "Worth": "worth",
+    "held_out_worth": "worth",
 }
 
 

@@ -18,7 +18,7 @@ from tvselect.inputs.scalars import check_scalar
 from tvselect.inputs.weights import check_weights, repeated_rows, take_rows
 from tvselect.rewards import BartReward, FunctionReward, Reward
 from tvselect.selectors.findings import to_frame
-from tvselect.selectors.game import Game
+from tvselect.selectors.search import Search
 
 REWARDS = {"lasso": "LassoReward", "importance": "ImportanceReward", "pvalue": "PValueReward"}
 WEIGHT_KEY = 2**32 - 6
@@ -35,11 +35,11 @@ class BanditFit(ABC):
     time_limit: float | None
     max_fdr: float | None
 
-    def _conclude(self, game: Game, reason: StopReason | None, **asked: Any) -> None:
+    def _conclude(self, search: Search, reason: StopReason | None, **asked: Any) -> None:
         """Read off what was found."""
         assert reason is not None
         before = getattr(self, "history_", None)
-        self.history_ = history = game.history(
+        self.history_ = history = search.history(
             reason,
             before,
             patience=self.patience,
@@ -61,13 +61,13 @@ class BanditFit(ABC):
         self.q_values_ = layout.by_feature(history.q_values(), 0.0)
         self.expected_false_ = history.expected_false
         self.ranking_ = history.ranking
-        self.inclusion_probabilities_ = layout.by_feature(history.means(), 1.0)
-        self.inclusion_intervals_ = np.column_stack(
+        self.selection_rates_ = layout.by_feature(history.means(), 1.0)
+        self.selection_rate_intervals_ = np.column_stack(
             [layout.by_feature(bound, 1.0) for bound in history.intervals.T]
         )
         self.chain_supports_ = history.chain_supports
         self.chain_agreement_ = history.chain_agreement
-        self.inclusion_spread_ = layout.by_feature(history.spread, 0.0)
+        self.selection_rate_spread_ = layout.by_feature(history.spread, 0.0)
 
     def to_frame(self) -> Any:
         """What was found about every column, as a pandas data frame, the best on top.
@@ -78,7 +78,7 @@ class BanditFit(ABC):
         Returns
         -------
         pandas.DataFrame
-            ``name``; ``selected``; ``q_value`` (NaN without decoys); ``inclusion_probability``
+            ``name``; ``selected``; ``q_value`` (NaN without decoys); ``selection_rate``
             with its 95 % interval from ``low`` to ``high``; ``times_played``; ``ranking``;
             ``claim``, the number of the claim that the column belongs to (1 is
             ``claims_[0]``), or ``<NA>``. Of a stream with error control also ``e_value`` and

@@ -74,7 +74,7 @@ class BatchScorer:
             )
             names = encoding.column_names(played)
             refuse_nonfinite(X, names, reward.takes_missing, takes_empty=True)
-            cuts = encoding.cuts.take(played % encoding.n_columns, names)
+            cuts = encoding.cuts_of(played, X, reward.max_cuts)
             n_columns = encoding.n_columns * (2 if has_decoys else 1)
             payoffs = np.empty(columns.size)
             payoffs[order] = start_reward(reward, Data(X, outcome, names, None, cuts, n_columns))(

@@ -31,15 +31,15 @@ class Claim:
     columns : tuple of int
         Of the table, the most likely one first.
     names : tuple of str
-    probability : float
-        How often at least one of them is paid when some of them are played.
+    selection_rate : float
+        How often at least one of them is rewarded when some of them are played.
     q_value : float
         The smallest false discovery rate at which the claim is made; NaN without decoys.
     """
 
     columns: tuple[int, ...]
     names: tuple[str, ...]
-    probability: float
+    selection_rate: float
     q_value: float
 
     def __str__(self) -> str:
@@ -54,8 +54,8 @@ def find_claims(
 ) -> tuple[Claim, ...]:
     """What a fit can claim, the surest first.
 
-    The arms that lead the game, as themselves or by one of their decoys, gather the arms whose
-    rank correlation with them is at least 0.6. A claim is paid in a play when one of its arms
+    The arms that lead the search, as themselves or by one of their decoys, gather the arms whose
+    rank correlation with them is at least 0.6. A claim is rewarded in a play when one of its arms
     is; the decoys of its arms make the decoys of the claim, and its q-value is that of a column
     with these payoffs. Claims that pass the threshold are returned.
 
@@ -142,7 +142,7 @@ def _specific_ranks(
 
 
 def _count_together(history: History, claim_of: IntArray, n_claims: int) -> Counts:
-    """How often claims, and their decoys behind them, had an arm that was paid since burn-in."""
+    """How often claims, and their decoys behind them, had a reward since burn-in."""
     n_copies, burn_in = history.layout.n_copies, history.burn_in
     start = burn_in.n_plays if burn_in and history.n_plays > burn_in.n_plays else 0
     firsts = n_claims * np.arange(1 + n_copies)[:, None]

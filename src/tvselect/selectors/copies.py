@@ -78,7 +78,7 @@ def let_play(
     """The columns that play with their decoys behind them, and the columns of all arms.
 
     Of very many arms, columns and decoys in one heap, those play that go best with the outcome by
-    themselves (:func:`marginal_scores`): a game of hundreds of thousands of arms has not come to
+    themselves (:func:`marginal_scores`): a search of hundreds of thousands of arms has not come to
     its point after some hundred plays. Where all columns of a copy go with the outcome, those
     count that stand out. The choice does not know which arms are decoys, so that the order
     among these and columns of noise is as open as before. Pairs of columns that stand out
@@ -109,7 +109,7 @@ def let_play(
 
 
 def without_rest(data: Data, columns: ArmColumns) -> tuple[Data, ArmColumns]:
-    """The same game without columns that do not play, and of which no shuffled copy does."""
+    """The same search without columns that do not play, and of which no shuffled copy does."""
     X, decoys, n_columns = data.X, data.decoys, data.X.shape[1]
     assert isinstance(decoys, ShuffledColumns)
     assert not isinstance(X, ChosenColumns)

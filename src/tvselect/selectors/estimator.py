@@ -25,24 +25,24 @@ class ThompsonSelector(ThompsonFit, BanditSelector):
     """Select variables by Thompson sampling (Liu and Rockova 2021).
 
     Every variable is an arm of a bandit. A play draws a random set of variables, likely
-    ones more often; the reward looks at the data restricted to them and pays each 0 or 1;
-    the payoffs are counted. Decoys, copies of the variables that know nothing of the
-    outcome, play along. Selected are the variables that were paid in more than the share
-    ``c`` of their plays (1/2 by default) and so much more often than the decoys that at most
-    the share ``max_fdr`` of them is expected to be false.
+    ones more often, and fits a model to these alone; the reward of each is 1 if it proves
+    useful there, else 0. Its selection rate is the share of its plays with a reward of 1.
+    Decoys, copies of the variables that know nothing of the outcome, play along. Selected
+    are the variables with a selection rate above ``c`` (1/2 by default) and so far above the
+    decoys that at most the share ``max_fdr`` of them is expected to be false.
 
     Parameters
     ----------
     reward : Reward, callable, "bart", "lasso", "importance", "pvalue" or None
-        What a played variable is paid; None is "bart", ``BartReward.with_decoys()``, and
-        ``BartReward()`` in a game without decoys. A callable
+        How the variables of a play are scored; None is "bart", ``BartReward.with_decoys()``, and
+        ``BartReward()`` in a search without decoys. A callable
         ``(X, y, rng) -> values in [0, 1]`` sees the played columns.
     n_plays : int, default=500
     burn_in : int or "auto", default="auto"
         After so many plays the 1,000 leading arms, decoys among them, start anew from their
-        prior and go on among themselves; what they were paid before counts no more. In the
+        prior and go on among themselves; their earlier rewards count no more. In the
         first plays hundreds of arms share a forest, and a signal may lose there as often as
-        noise does. 0 is never, as in the paper; "auto" is 150 in a game of more than 1,000
+        noise does. 0 is never, as in the paper; "auto" is 150 in a search of more than 1,000
         arms with decoys, else 0.
     patience : int, optional
         Stop when the selected set has not changed for that many plays.
@@ -81,7 +81,7 @@ class ThompsonSelector(ThompsonFit, BanditSelector):
         Where plays run: threads by default; an address such as ``tcp://head-node:8786``,
         or a client, is a Dask cluster (``n_jobs`` is not used then).
     window : "auto" or int, default="auto"
-        At most so many plays are chosen from one state of the arms and paid at the same
+        At most so many plays are chosen from one state of the arms and scored at the same
         time, never more than a tenth of the plays that are done. "auto" is 1, as in the
         paper, unless there are more workers than chains: 16 per worker then. The numbers
         depend on the window, not on the number, kind or speed of the workers.
@@ -109,13 +109,13 @@ class ThompsonSelector(ThompsonFit, BanditSelector):
         Pairs of selected variables whose effects do not add up, the surest first, with
         q-values of their own; found out when first asked for.
     ranking_ : int64 array (n_features,)
-        1 for selected variables, then by inclusion probability.
+        1 for selected variables, then by selection rate.
     decoy_test_ : SwapTest or None
         Whether a classifier can tell knockoffs from the columns.
-    inclusion_probabilities_ : float64 array (n_features,)
-        ``a / (a + b)``: how often the reward pays the variable when it is played (with the
-        prior mixed in), not a posterior probability. 1 for columns always included.
-    inclusion_intervals_ : float64 array (n_features, 2)
+    selection_rates_ : float64 array (n_features,)
+        ``a / (a + b)``: how often the variable has a reward of 1 when it is played (with
+        the prior mixed in), not a posterior probability. 1 for columns always included.
+    selection_rate_intervals_ : float64 array (n_features, 2)
         2.5 % and 97.5 % quantiles of the Beta posterior of that frequency.
     n_plays_ : int
         Plays of every chain.
@@ -125,8 +125,8 @@ class ThompsonSelector(ThompsonFit, BanditSelector):
         What each chain alone selects.
     chain_agreement_ : float
         Mean Jaccard index of the chains' sets, pairwise; NaN for one chain.
-    inclusion_spread_ : float64 array (n_features,)
-        Standard deviation of the inclusion probability over the chains.
+    selection_rate_spread_ : float64 array (n_features,)
+        Standard deviation of the selection rate over the chains.
     n_features_in_ : int
     feature_names_in_ : array of str, when the table has names
 

@@ -19,7 +19,7 @@ class FeatureFindings(NamedTuple):
     name: list[str]
     selected: NDArray[np.bool_]
     q_value: NDArray[np.float64]  #: NaN without decoys
-    inclusion_probability: NDArray[np.float64]
+    selection_rate: NDArray[np.float64]
     low: NDArray[np.float64]  #: Of its 95 % interval
     high: NDArray[np.float64]
     times_played: NDArray[np.int64]
@@ -30,11 +30,11 @@ class FeatureFindings(NamedTuple):
 
 
 def feature_findings(fit: BanditFit) -> FeatureFindings:
-    """What a fit found, by rank, then by q-value and inclusion probability."""
+    """What a fit found, by rank, then by q-value and selection rate."""
     history = fitted_history(fit)
-    pi, q = fit.inclusion_probabilities_, fit.q_values_
-    order = np.lexsort([-pi, q, fit.ranking_])
-    claim = np.zeros(pi.size, dtype=np.int64)
+    rates, q = fit.selection_rates_, fit.q_values_
+    order = np.lexsort([-rates, q, fit.ranking_])
+    claim = np.zeros(rates.size, dtype=np.int64)
     for number, found in enumerate(getattr(fit, "claims_", ()), start=1):
         claim[list(found.columns)] = number
     e_values, since = getattr(fit, "e_values_", None), getattr(fit, "selected_since_", None)
@@ -43,9 +43,9 @@ def feature_findings(fit: BanditFit) -> FeatureFindings:
         name=[str(history.names[j]) for j in order.tolist()],
         selected=fit.support_[order],
         q_value=q[order],
-        inclusion_probability=pi[order],
-        low=fit.inclusion_intervals_[order, 0],
-        high=fit.inclusion_intervals_[order, 1],
+        selection_rate=rates[order],
+        low=fit.selection_rate_intervals_[order, 0],
+        high=fit.selection_rate_intervals_[order, 1],
         times_played=history.layout.by_feature(history.times_played, history.n_plays)[order],
         ranking=fit.ranking_[order],
         claim=claim[order],

@@ -53,7 +53,7 @@ class ChainTotals(NamedTuple):
 
     counts: Counts  #: Of all arms
     n_played: NDArray[np.int64]  #: Arms that each play tried
-    n_rewarded: NDArray[np.int64]  #: Arms that it paid
+    n_rewarded: NDArray[np.int64]  #: Arms with a reward
     seconds: FloatArray  #: That it took
 
 
@@ -174,7 +174,7 @@ class History:
         return int(np.count_nonzero(self.totals[0].n_played == 0))
 
     def sizes(self, steps: NDArray[np.int64]) -> FloatArray:
-        """How many arms were played and paid at some plays (2, steps), averaged over chains.
+        """How many arms were played and rewarded at some plays (2, steps), averaged over chains.
 
         Plays count from 1; 0 is before the first.
         """
@@ -197,7 +197,7 @@ class History:
         )
 
     def means(self, chain: int | None = None) -> FloatArray:
-        """Inclusion probabilities of all arms, of a chain or of all chains together."""
+        """Selection rates of all arms, of a chain or of all chains together."""
         a, b = self.posterior(chain)
         return a / (a + b)
 
@@ -214,7 +214,7 @@ class History:
         return np.column_stack([betaincinv(pairs.real, pairs.imag, q)[places] for q in INTERVAL])
 
     def leading_decoys(self, most: int, chain: int | None = None) -> NDArray[np.int64]:
-        """The played decoys of the highest inclusion probabilities, in falling order."""
+        """The played decoys of the highest selection rates, in falling order."""
         n = self.layout.n_candidates
         totals = self.totals if chain is None else self.totals[chain : chain + 1]
         is_played = np.any([total.counts.times_played[n:] > 0 for total in totals], axis=0)
@@ -256,7 +256,7 @@ class History:
         return float(min(chosen.size, false_ones(chosen.min(keepdims=True), decoys, n_copies)[0]))
 
     def _scores(self, chain: int | None = None) -> FloatArray:
-        """Inclusion probabilities of all arms that pass their threshold, 0 for the others."""
+        """Selection rates of all arms that pass their threshold, 0 for the others."""
         return np.where(self.passing(chain), self.means(chain), 0.0)
 
     def selected(self, chain: int | None = None) -> NDArray[np.bool_]:
@@ -309,7 +309,7 @@ class History:
 
     @cached_property
     def spread(self) -> FloatArray:
-        """Standard deviation of the arms' inclusion probabilities over the chains."""
+        """Standard deviation of the arms' selection rates over the chains."""
         return np.std([self.means(chain) for chain in range(self.n_chains)], axis=0)
 
     def paths(
@@ -318,7 +318,7 @@ class History:
         steps: NDArray[np.int64] | None = None,
         chain: int | None = None,
     ) -> FloatArray:
-        """Inclusion probabilities of some arms after some plays, in one walk over these.
+        """Selection rates of some arms after some plays, in one walk over these.
 
         Parameters
         ----------
@@ -353,7 +353,7 @@ class History:
     def trajectories(
         self, features: Sequence[str] | Sequence[int], chain: int = 0
     ) -> NDArray[np.float64]:
-        """Inclusion probabilities of some features over the plays of a chain.
+        """Selection rates of some features over the plays of a chain.
 
         Parameters
         ----------
@@ -373,12 +373,12 @@ class History:
         return self.paths(arms, chain=chain)
 
     def decoy_trajectories(self, chain: int = 0) -> NDArray[np.float64]:
-        """Inclusion probabilities of the decoys over the plays (plays + 1, decoys)."""
+        """Selection rates of the decoys over the plays (plays + 1, decoys)."""
         arms = np.arange(self.layout.n_candidates, self.layout.n_arms)
         return self.paths(arms, chain=chain)
 
     def to_frame(self) -> Any:
-        """One row per play: chain, play, arms played, arms paid, seconds (needs pandas)."""
+        """One row per play: chain, play, arms played, arms rewarded, seconds (needs pandas)."""
         try:
             import pandas as pd
         except ModuleNotFoundError:
@@ -388,7 +388,7 @@ class History:
             for chain, total in enumerate(self.totals)
             for play, row in enumerate(zip(*total[1:], strict=True))
         ]
-        return pd.DataFrame(rows, columns=["chain", "play", "n_played", "n_paid", "seconds"])
+        return pd.DataFrame(rows, columns=["chain", "play", "n_played", "n_rewarded", "seconds"])
 
     def _place(self, item: Any) -> int:
         if isinstance(item, str):

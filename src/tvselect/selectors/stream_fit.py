@@ -26,12 +26,14 @@ from tvselect.selectors.batches import BatchCursor, StreamScorer, StreamState, k
 from tvselect.selectors.copies import kind_of_decoys
 from tvselect.selectors.encoding import StreamEncoder
 from tvselect.selectors.evidence import Ledger, too_few
-from tvselect.selectors.game import Game, progress_bar, set_up_game
 from tvselect.selectors.layout import DecoyKind, Groups, lay_out_arms
+from tvselect.selectors.search import Search, progress_bar, set_up_search
 from tvselect.sources import Batch, Source
 
 MOST_KNOCKOFFS = 2000
 """Numeric columns up to which decoys are knockoffs by default."""
+SHARE_SKIPPED = 0.25
+"""Of all batches; with more, there is a warning."""
 
 
 class StreamFit(BanditFit):
@@ -54,7 +56,7 @@ class StreamFit(BanditFit):
     random_state: Any
     journal: str | Path | None
     verbose: int
-    _game: Game
+    _search: Search
     _stream: StreamState
     _ledger: Ledger | None
     _by_parts: bool
@@ -76,36 +78,31 @@ class StreamFit(BanditFit):
         rule = StoppingRule(None, self.patience, self.time_limit)
         with opened(self.runner, self.n_jobs) as runner:
             self._begin(source, outcomes, int(self.batch_size), n_workers=runner.n_workers)
-            game = self._game
-            with game.journal:
+            search = self._search
+            with search.journal:
                 cursor = BatchCursor(
                     source,
                     int(self.batch_size),
-                    game.header.entropy,
-                    known_batches(source, int(self.batch_size), game.journal),
+                    search.header.entropy,
+                    known_batches(source, int(self.batch_size), search.journal),
                 )
                 warned = self._warn_of_too_few(
-                    cursor.n_batches, game.layout.n_candidates, stacklevel=3
+                    cursor.n_batches, search.layout.n_candidates, stacklevel=3
                 )
                 try:
                     reason = self._play_batches(source, cursor, runner, rule)
                     source.require_unchanged()
                 except BaseException:
-                    if game.chains.n_plays:
+                    if search.chains.n_plays:
                         self._read_off(StopReason.ERROR, cursor.n_batches)
                     raise
         self._read_off(reason, cursor.n_batches)
         warn_of_interrupt(reason, stacklevel=3)
+        warned |= self._warn_of_skipped(stacklevel=3)
         evidence, layout = self.history_.evidence, self.history_.layout
         if reason is StopReason.ROUNDS and evidence and not warned and not self.support_.any():
             n_passing = int(np.count_nonzero(self.history_.passing()[: layout.n_candidates]))
             self._warn_of_too_few(evidence.n_batches, n_passing, stacklevel=3)
-        if 0 < self.n_plays_ == self.history_.n_skipped:
-            warnings.warn(
-                "every batch was skipped: too few rows, or y is constant, in each of them",
-                RuntimeWarning,
-                stacklevel=3,
-            )
         return self
 
     def _begin(
@@ -116,7 +113,7 @@ class StreamFit(BanditFit):
         *,
         n_workers: int = 1,
     ) -> None:
-        """Set up the game and the stream, from the journal if it holds plays already."""
+        """Set up the search and the stream, from the journal if it holds plays already."""
         reward, names = as_reward(self.reward), source.names
         kind = self._decoy_kind(source)
         layout = lay_out_arms(
@@ -129,7 +126,7 @@ class StreamFit(BanditFit):
             "family": self.family,
             "decoy_kind": kind,
         }
-        game = set_up_game(
+        search = set_up_search(
             self,
             layout,
             reward,
@@ -139,17 +136,17 @@ class StreamFit(BanditFit):
             with_decoys=kind is not None,
         )
         encoder = StreamEncoder(names, source.categorical, decoys=kind, max_cuts=reward.max_cuts)
-        stream = StreamState(reward, layout, encoder, outcomes, game.header.entropy)
+        stream = StreamState(reward, layout, encoder, outcomes, search.header.entropy)
         try:
-            stream.restore(game.journal)
+            stream.restore(search.journal)
         except BaseException:
-            game.journal.close()
+            search.journal.close()
             raise
-        self._game, self._stream, self._by_parts = game, stream, batch_size is None
+        self._search, self._stream, self._by_parts = search, stream, batch_size is None
         self._ledger = None
         if kind is not None:
             assert self.max_fdr is not None
-            self._ledger = Ledger(layout.n_candidates, len(game.chains), float(self.max_fdr))
+            self._ledger = Ledger(layout.n_candidates, len(search.chains), float(self.max_fdr))
 
     def _decoy_kind(self, source: Source) -> DecoyKind | None:
         """What decoys are made of."""
@@ -169,42 +166,42 @@ class StreamFit(BanditFit):
     ) -> StopReason | None:
         """Play on batches until the rule says stop."""
         self._stream.refuse_other_kinds(source)
-        game, total = self._game, None
+        search, total = self._search, None
         if isinstance(batches, BatchCursor) and batches.n_batches and self.n_rounds:
             total = batches.n_batches * self.n_rounds
         scorer = StreamScorer(
             self._stream,
             batches,
             runner=runner,
-            n_chains=len(game.chains),
+            n_chains=len(search.chains),
             n_rounds=self.n_rounds,
-            journal=game.journal,
+            journal=search.journal,
         )
-        bar = progress_bar(game, total=total, unit="batches", verbose=self.verbose)
+        bar = progress_bar(search, total=total, unit="batches", verbose=self.verbose)
         with scorer, bar as watch:
-            return engine.play(game.chains, scorer, game.journal, rule, watch)
+            return engine.play(search.chains, scorer, search.journal, rule, watch)
 
     def _read_off(self, reason: StopReason | None, n_fresh: int | None) -> None:
         """What was found so far; batches from number ``n_fresh`` on have rows seen before."""
-        game, ledger, evidence = self._game, self._ledger, None
+        search, ledger, evidence = self._search, self._ledger, None
         if ledger is not None:
-            ledger.follow(game.journal, n_fresh)
+            ledger.follow(search.journal, n_fresh)
             evidence = ledger.evidence()
         self._conclude(
-            game,
+            search,
             reason,
             evidence=evidence,
             decoys=self._stream.encoder.decoys,
             is_stream=True,
             family=self._stream.outcomes.family,
             # Without a journal the data of a stream is not hashed.
-            fingerprint=None if self.journal is None else self._game.header.fingerprint,
+            fingerprint=None if self.journal is None else self._search.header.fingerprint,
             n_rounds=None if self._by_parts else self.n_rounds,
             batch_size=None if self._by_parts else int(self.batch_size),
         )
         history = self.history_
         layout = history.layout
-        self.decoy_probabilities_ = history.means()[layout.n_candidates :]
+        self.decoy_rates_ = history.means()[layout.n_candidates :]
         self.e_values_ = np.full(len(layout.names), np.nan)
         self.selected_since_ = np.full(len(layout.names), -1)
         if evidence is not None:
@@ -216,10 +213,26 @@ class StreamFit(BanditFit):
         ledger = self._ledger
         if ledger is None or n_batches is None:
             return False
-        n_arms = self._game.layout.n_candidates
+        n_arms = self._search.layout.n_candidates
         if text := too_few(n_batches, n_arms, ledger.max_fdr, n_likely):
             warnings.warn(text, RuntimeWarning, stacklevel=stacklevel + 1)
         return bool(text)
+
+    def _warn_of_skipped(self, stacklevel: int) -> bool:
+        """Say that batches had nothing to teach, where these are many."""
+        n_batches, n_skipped = self.n_plays_, self.history_.n_skipped
+        if not n_skipped > SHARE_SKIPPED * n_batches:
+            return False
+        text = "every batch was skipped: too few rows, or y is constant, in each of them"
+        if n_skipped < n_batches:
+            text = (
+                f"{n_skipped} of {n_batches} batches hold a single class or value of y, or too few "
+                "rows, and were skipped: what is selected rests on the others. Take larger batches "
+                "(batch_size), shuffle rows that are sorted; a table that fits into memory is "
+                "better played as a whole, where every play sees all rows"
+            )
+        warnings.warn(text, RuntimeWarning, stacklevel=stacklevel + 1)
+        return True
 
     def _check_parameters(self) -> None:
         check_scalar(self.batch_size, "batch_size", Integral, min_val=1)

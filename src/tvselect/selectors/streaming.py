@@ -39,7 +39,7 @@ class StreamingThompsonSelector(StreamFit, BanditSelector):
     Parameters
     ----------
     reward : Reward, callable, "bart", "lasso", "importance", "pvalue" or None
-        What a played variable is paid; None is "bart", ``BartReward()``. A callable
+        How the variables of a play are scored; None is "bart", ``BartReward()``. A callable
         ``(X, y, rng) -> values in [0, 1]`` sees the played columns of the batch.
     batch_size : int, default=1000
         Rows of a batch.
@@ -68,7 +68,7 @@ class StreamingThompsonSelector(StreamFit, BanditSelector):
         nothing of stand-ins. Text columns have shuffled decoys either way. "auto" is
         knockoffs up to 2,000 numeric columns. None goes with ``max_fdr=None``.
     discount : float, optional
-        In (0, 1]: what is left of an arm's earlier payoffs when it is played again. Below 1
+        In (0, 1]: what is left of an arm's earlier rewards when it is played again. Below 1
         a variable whose role ends is dropped, and one that gains a role is found; the
         memory is about ``1 / (1 - discount)`` plays. None forgets nothing. Evidence does not
         fade: selected is what was proven to have had a role, and is above its threshold now.
@@ -78,7 +78,7 @@ class StreamingThompsonSelector(StreamFit, BanditSelector):
         :func:`tvselect.inputs.read_outcome`, with the whole of ``y`` in ``fit``, with the
         first batch that varies elsewhere.
     n_chains : int, default=1
-        Independent games on the same batches, pooled by adding counts.
+        Independent searches on the same batches, pooled by adding counts.
     n_jobs : int, optional
         Threads or processes that play at the same time.
     runner : {"threads", "processes"}, address, distributed.Client or Runner, optional
@@ -99,8 +99,9 @@ class StreamingThompsonSelector(StreamFit, BanditSelector):
 
     Attributes
     ----------
-    support_, inclusion_probabilities_, inclusion_intervals_, n_plays_, stop_reason_, history_, \
-chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_, feature_names_in_
+    support_, selection_rates_, selection_rate_intervals_, n_plays_, stop_reason_, history_, \
+chain_supports_, chain_agreement_, selection_rate_spread_, threshold_, n_features_in_, \
+feature_names_in_
         As in :class:`ThompsonSelector`. ``n_plays_`` counts batches, also skipped ones: a
         batch with a single class is passed over and counted in ``history_.n_skipped``.
     e_values_ : float64 array
@@ -114,14 +115,15 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
     expected_false_ : float
         The largest expected number of false ones among the selected: their number times
         their largest q-value; NaN without decoys.
-    decoy_probabilities_ : float64 array
-        Inclusion probabilities of the decoys, in the order of ``history_.decoy_of``.
+    decoy_rates_ : float64 array
+        Selection rates of the decoys, in the order of ``history_.decoy_of``.
 
     Notes
     -----
-    A variable wins where it is paid and its decoy is not. With ``w`` wins and ``l`` losses on
-    batches of new rows its e-value is ``2^(w+l+1) B(w+1, l+1) P[Beta(w+1, l+1) > 1/2]``; the
-    selected variables are those of e-BH [1]_. The guarantee needs decoys that are
+    A variable wins where it has a reward of 1 and its decoy has 0. With ``w`` wins and ``l``
+    losses on batches of new rows its e-value is
+    ``2^(w+l+1) B(w+1, l+1) P[Beta(w+1, l+1) > 1/2]``; the selected variables are those of
+    e-BH [1]_. The guarantee needs decoys that are
     exchangeable with the columns of no role: see ``decoys``. Some ten to twenty wins are
     needed for a variable to be selected, so the stream must have more batches than that.
 
@@ -195,7 +197,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, **fit_params: ArrayLike | None) -> StreamingThompsonSelector:
-        """Play the game on a table in memory, batch after batch.
+        """Search a table in memory, batch after batch.
 
         Parameters
         ----------
@@ -222,7 +224,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
     def fit_source(
         self, source: Any, target: str | None = None, *, columns: Sequence[str] | None = None
     ) -> StreamingThompsonSelector:
-        """Play the game on files, or on anything that hands out batches.
+        """Search files, or on anything that hands out batches.
 
         Parameters
         ----------
@@ -265,7 +267,7 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
             Itself, fitted.
         """
         X, y = self._weighted(X, y, fit_params)
-        is_new = not hasattr(self, "_game")
+        is_new = not hasattr(self, "_search")
         source = self._array_source(X, y, reset=is_new)
         batch, reward = source.whole(), as_reward(self.reward)
         if batch.n_rows < reward.min_rows:
@@ -283,16 +285,16 @@ chain_supports_, chain_agreement_, inclusion_spread_, threshold_, n_features_in_
                         "partial_fit cannot add to the journal of a fit, which holds the batches "
                         "of its table; set journal=None to go on in memory"
                     )
-                self._game.journal.attach(SqliteJournal(self.journal), self._game.header)
-            with self._game.journal:
-                rule = StoppingRule(self._game.chains.n_plays + 1)
+                self._search.journal.attach(SqliteJournal(self.journal), self._search.header)
+            with self._search.journal:
+                rule = StoppingRule(self._search.chains.n_plays + 1)
                 runner = open_runner(None, self.n_jobs)
                 reason = self._play_batches(source, lambda number: batch, runner, rule)
                 if reason is StopReason.INTERRUPTED:
                     raise KeyboardInterrupt
         except BaseException:
-            if is_new and hasattr(self, "_game"):
-                del self._game
+            if is_new and hasattr(self, "_search"):
+                del self._search
             raise
         self._read_off(StopReason.BATCHES, None)
         return self

@@ -41,7 +41,6 @@ from tvselect.selectors.copies import (
 )
 from tvselect.selectors.features import Features, read_features
 from tvselect.selectors.fingerprint import identity_of
-from tvselect.selectors.game import progress_bar, seed_of_run, set_up_game
 from tvselect.selectors.interactions import (
     MOST_FEATURES,
     MOST_ROWS,
@@ -51,6 +50,7 @@ from tvselect.selectors.interactions import (
 )
 from tvselect.selectors.layout import ArmColumns, DecoyKind, Groups, lay_out_arms
 from tvselect.selectors.scoring import TableScorer, TableWork
+from tvselect.selectors.search import progress_bar, seed_of_run, set_up_search
 
 BURN_IN, LEADERS = 150, 1000
 DEFAULT_LEVEL = 0.1
@@ -108,7 +108,7 @@ class ThompsonFit(BanditFit):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, **fit_params: ArrayLike | None) -> Self:
-        """Play the game on a table and an outcome.
+        """Find the columns of a table that explain an outcome.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ class ThompsonFit(BanditFit):
         feedback = start_reward(reward, data)
         work = TableWork(feedback, columns)
         rule = StoppingRule(self.n_plays, self.patience, self.time_limit)
-        game = set_up_game(
+        search = set_up_search(
             self,
             layout,
             reward,
@@ -186,18 +186,18 @@ class ThompsonFit(BanditFit):
             pairs=arm_pairs,
         )
         with (
-            game.journal,
+            search.journal,
             runner.bind(work) as run,
-            progress_bar(game, total=self.n_plays, unit="plays", verbose=self.verbose) as watch,
+            progress_bar(search, total=self.n_plays, unit="plays", verbose=self.verbose) as watch,
         ):
             scorer = TableScorer(run, feedback, runner.shares_memory)
-            reason = engine.play(game.chains, scorer, game.journal, rule, watch)
+            reason = engine.play(search.chains, scorer, search.journal, rule, watch)
         self._conclude(
-            game,
+            search,
             reason,
             is_stream=False,
             family=outcome.family,
-            fingerprint=game.header.fingerprint,
+            fingerprint=search.header.fingerprint,
             n_plays=self.n_plays,
             n_rows=n_rows,
             decoys=kind,
@@ -275,7 +275,7 @@ def with_pairs(data: Data, columns: ArmColumns, reward: Reward) -> tuple[Data, N
 def plays_of_burn_in(
     burn_in: int | Literal["auto"], is_wide: bool, heard: Sequence[int] = ()
 ) -> BurnIn | None:
-    """The burn-in that the settings ask for: "auto" is one for wide games."""
+    """The burn-in that the settings ask for: "auto" is one for wide searches."""
     if isinstance(burn_in, str):
         if burn_in != "auto":
             raise ValueError(f"burn_in must be 'auto' or a number of plays, got {burn_in!r}")

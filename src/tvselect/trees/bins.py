@@ -75,6 +75,21 @@ class Cuts:
             names=names,
         )
 
+    def replaced(self, columns: NDArray[np.int64], others: Cuts) -> Cuts:
+        """The same with other cut points for some columns."""
+        n_columns = self.n_cuts.size
+        both = Cuts(
+            n_cuts=np.concatenate([self.n_cuts, others.n_cuts]),
+            low=np.concatenate([self.low, others.low]),
+            step=np.concatenate([self.step, others.step]),
+            starts=np.concatenate([self.starts, self.starts[-1] + others.starts[1:]]),
+            halfway=np.concatenate([self.halfway, others.halfway]),
+            names=(),
+        )
+        places = np.arange(n_columns)
+        places[columns] = n_columns + np.arange(columns.size)
+        return both.take(places, self.names)
+
     def bin(self, X: Any) -> BinnedTable:
         """Another table between the same cut points."""
         codes = self.encode(X)

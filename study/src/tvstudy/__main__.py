@@ -48,7 +48,9 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--time-limit", type=float, help="seconds for one run of a method")
     table = commands.add_parser("table", help="Hamming distances as a table")
     table.add_argument("folder", type=Path)
-    table.add_argument("--calibration", metavar="METHOD", help="how often pi is right, instead")
+    table.add_argument(
+        "--calibration", metavar="METHOD", help="how often selection rates are right, instead"
+    )
     table.add_argument("--against", metavar="METHOD", help="that method and its hardest rivals")
     check = commands.add_parser("check", help="run some rows again: is the selection the same?")
     check.add_argument("folder", type=Path)

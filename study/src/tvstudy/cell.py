@@ -34,9 +34,9 @@ def run_task(task: Task) -> Row:
     row["cpu_seconds"], row["n_signals"] = cpu_seconds, int(data.support.sum())
     row["selected"] = np.flatnonzero(found).tolist()
     row["n_plays"] = getattr(selector, "n_plays_", None)
-    if (pi := getattr(selector, "inclusion_probabilities_", None)) is not None:
-        shown = np.flatnonzero(pi >= LOWEST_SHOWN)
-        row["pi"] = [[int(j), round(float(pi[j]), 4)] for j in shown]
+    if (rates := getattr(selector, "selection_rates_", None)) is not None:
+        shown = np.flatnonzero(rates >= LOWEST_SHOWN)
+        row["selection_rates"] = [[int(j), round(float(rates[j]), 4)] for j in shown]
     if (q_values := getattr(selector, "q_values_", None)) is not None:
         claims = getattr(selector, "claims_", None)
         judged = [score_at(level, q_values, data.support, claims) for level in LEVELS]

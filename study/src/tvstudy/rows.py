@@ -84,8 +84,8 @@ def _wrong_field(row: Any) -> str | None:
     }
     if row.get("status") == FINISHED:
         checks |= dict.fromkeys(MEASURES, _is_measure) | {"exact": _is_truth}
-    if "pi" in row:
-        checks["pi"] = _is_pi
+    if "selection_rates" in row:
+        checks["selection_rates"] = _are_rates
     if "at" in row:
         checks["at"] = _is_judged
     return next((name for name, fits in checks.items() if not fits(row.get(name))), None)
@@ -107,7 +107,7 @@ def _is_measure(value: Any) -> bool:
     return type(value) in (int, float) and 0 <= value < LARGEST
 
 
-def _is_pi(value: Any) -> bool:
+def _are_rates(value: Any) -> bool:
     return isinstance(value, list) and all(
         isinstance(pair, list) and len(pair) == 2 and _is_count(pair[0]) and _is_measure(pair[1])
         for pair in value

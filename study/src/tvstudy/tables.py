@@ -117,17 +117,17 @@ def verdict(rows: Sequence[Row], champion: str) -> list[str]:
 
 
 def calibration_table(rows: Sequence[Row], method: str) -> list[str]:
-    """How often variables with a final pi between two values are signals."""
+    """How often variables with a final selection rate between two values are signals."""
     pairs = [
-        (pi, j < N_SIGNALS)
+        (rate, j < N_SIGNALS)
         for row in rows
         if row["method"] == method and row["status"] == FINISHED
-        for j, pi in row.get("pi", ())
+        for j, rate in row.get("selection_rates", ())
     ]
-    pi, true = np.array([p for p, _ in pairs]), np.array([t for _, t in pairs])
-    lines = ["| pi | variables | signals | share |", "|---|---|---|---|"]
+    rates, true = np.array([p for p, _ in pairs]), np.array([t for _, t in pairs])
+    lines = ["| selection rate | variables | signals | share |", "|---|---|---|---|"]
     for low in np.arange(0.2, 1.0, 0.1):
-        inside = (pi >= low - 1e-9) & (pi < low + 0.1 - 1e-9)
+        inside = (rates >= low - 1e-9) & (rates < low + 0.1 - 1e-9)
         if inside.any():
             share = true[inside].mean()
             lines.append(

@@ -39,7 +39,7 @@
     });
     // Vega-Lite's selection "zoom": both of its signals must be there to make a view.
     function setView(plays, rates) {
-      view.signal("zoom_play", plays).signal("zoom_pi", rates).runAsync();
+      view.signal("zoom_play", plays).signal("zoom_selection_rate", rates).runAsync();
     }
     function zoom(factor) {
       const [low, high] = view.scale("x").domain();

@@ -11,14 +11,16 @@ from tvselect.decoys import Knockoffs
 from tvselect.inputs.finite import refuse_nonfinite
 from tvselect.selectors.features import codes_of, one_hot
 from tvselect.sources import Batch
-from tvselect.trees import Cuts
+from tvselect.trees import Cuts, bin_table
 
 
 @dataclass(frozen=True)
 class ColumnEncoding:
     """How features become columns: numbers as they are, one 0/1 column per category.
 
-    Column ``n_columns + c`` is the decoy of column ``c``.
+    Column ``n_columns + c`` is the decoy of column ``c``. A column that was constant when the
+    rules were settled has no cut points: it is cut anew by every batch in which it varies, and
+    its decoy is made of the rows of that batch.
 
     Attributes
     ----------
@@ -26,7 +28,7 @@ class ColumnEncoding:
         Of the features.
     feature_of : int64 array
         The feature that each column comes from.
-    levels : array of str
+    levels : object array of str
         The category that a column stands for; not used where the feature is a number.
     categorical : bool array
         By feature.
@@ -38,7 +40,7 @@ class ColumnEncoding:
 
     names: tuple[str, ...]
     feature_of: NDArray[np.int64]
-    levels: NDArray[np.str_]
+    levels: NDArray[np.object_]
     categorical: NDArray[np.bool_]
     cuts: Cuts
     knockoffs: Knockoffs | None
@@ -54,6 +56,15 @@ class ColumnEncoding:
         is_decoy = columns >= self.n_columns
         return tuple(f"decoy of {n}" if d else n for n, d in zip(names, is_decoy, strict=True))
 
+    def cuts_of(self, columns: NDArray[np.int64], X: NDArray[np.float64], max_cuts: int) -> Cuts:
+        """Cut points of some columns of a batch, where ``X`` (rows, columns) are their values."""
+        cuts = self.cuts.take(columns % self.n_columns, self.column_names(columns))
+        late = np.flatnonzero(cuts.n_cuts == 0)
+        late = late[~np.isnan(X[:, late]).all(axis=0)]
+        if late.size == 0:
+            return cuts
+        return cuts.replaced(late, bin_table(X[:, late], max_cuts=max_cuts).cuts)
+
     def values(
         self,
         batch: Batch,
@@ -63,7 +74,8 @@ class ColumnEncoding:
     ) -> NDArray[np.float64]:
         """Some columns of a batch (rows, columns); only their features are read.
 
-        Columns of a category hold ``unknown`` where a label is new. Knockoffs look at all
+        Columns of a category hold ``unknown`` where a label is new, or 0 where the
+        feature has a single label: a second one is what makes it vary. Knockoffs look at all
         numeric features, so that a batch with one of them reads these all. Other decoys are
         the columns with rows changing places two by two, the same ones for all columns.
         """
@@ -74,7 +86,7 @@ class ColumnEncoding:
             return np.asfortranarray(seen[:, place])
         copies = seen[_in_pairs(batch.n_rows, rng)]
         features = self.feature_of[wanted]
-        is_number = ~self.categorical[features]
+        is_number = ~self.categorical[features] & (self.cuts.n_cuts[wanted] > 0)
         if self.knockoffs is not None and is_number.any():
             numbers = np.flatnonzero(~self.categorical)
             originals = np.asarray(batch.numbers(numbers), dtype=np.float64)
@@ -96,7 +108,8 @@ class ColumnEncoding:
         for feature in np.unique(features[self.categorical[features]]):
             places = np.flatnonzero(features == feature)
             codes = codes_of(batch.labels(int(feature)), self.levels[columns[places]])
-            out[:, places] = one_hot(codes, places.size, unknown)
+            is_late = bool((self.cuts.n_cuts[columns[places]] == 0).any())
+            out[:, places] = one_hot(codes, places.size, 0.0 if is_late else unknown)
         return out
 
 

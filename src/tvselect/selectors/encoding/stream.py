@@ -3,7 +3,7 @@
 Categories, cut points and the law of the decoys are taken from the first 1,000 rows (or the
 first batch, if that is longer). They are refined batch by batch until these are full, and
 stay as they are from then on: values outside the range seen fall into the end bins, a new
-category counts as missing.
+category counts as missing. Columns that are constant until then are cut batch by batch.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from tvselect.decoys import Knockoffs
 from tvselect.inputs import Table
 from tvselect.inputs.finite import refuse_nonfinite
-from tvselect.inputs.text import encode_text
+from tvselect.inputs.text import TextColumn, encode_text
 from tvselect.selectors.encoding.columns import ColumnEncoding
 from tvselect.selectors.features import read_features
 from tvselect.selectors.layout import DecoyKind
 from tvselect.sources import Batch
 from tvselect.trees import bin_table
+from tvselect.words import listed
 
 HEAD_ROWS = 1000
 
@@ -104,7 +105,7 @@ class StreamEncoder:
         X, feature_of = features.X[:, :], features.feature_of
         levels_of = iter([text.levels or ("",) for text in texts])
         levels = [next(levels_of) if is_text else ("",) for is_text in self.categorical]
-        self._warn_of_empty(X, feature_of)
+        self._warn_of_empty(texts)
         knockoffs = None
         if self.decoys == "knockoffs" and self.has_numbers:
             before = self.encoding.knockoffs if self.encoding else None
@@ -113,7 +114,7 @@ class StreamEncoder:
         return ColumnEncoding(
             names=self.names,
             feature_of=feature_of,
-            levels=np.array(list(chain.from_iterable(levels)), dtype=np.str_),
+            levels=np.array(list(chain.from_iterable(levels)), dtype=object),
             categorical=self.categorical,
             cuts=bin_table(X, max_cuts=self.max_cuts).cuts,
             knockoffs=knockoffs,
@@ -129,14 +130,14 @@ class StreamEncoder:
                 f"X contains values further apart than a double can say in column {names[j]!r}"
             )
 
-    def _warn_of_empty(self, X: NDArray[Any], feature_of: NDArray[np.int64]) -> None:
-        empty = np.flatnonzero(np.isnan(X).all(axis=0)) if self.is_full else np.empty(0)
-        if empty.size:
-            name = self.names[feature_of[int(empty[0])]]
-            others = f" and {empty.size - 1} more" if empty.size > 1 else ""
+    def _warn_of_empty(self, texts: list[TextColumn]) -> None:
+        """Say which columns of text have no category to be told by."""
+        features = np.flatnonzero(self.categorical).tolist()
+        empty = [self.names[j] for j, text in zip(features, texts, strict=True) if not text.levels]
+        if empty and self.is_full:
             warnings.warn(
-                f"column {name!r}{others} has no value in the first {self.n_rows} rows of the "
-                "stream: trees never split on it",
+                f"text without a value in the first {self.n_rows} rows of the stream: "
+                f"{listed(empty)} cannot be selected; take larger batches or shuffle the rows",
                 RuntimeWarning,
                 stacklevel=4,
             )

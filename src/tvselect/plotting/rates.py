@@ -1,4 +1,4 @@
-"""The likeliest variables: inclusion probabilities with their intervals, best on top."""
+"""The likeliest variables: selection rates with their intervals, best on top."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LOOKS = {
 
 
 def top_arms(selector: Selector, top: int = 20) -> FittedArms:
-    """The arms of the highest inclusion probabilities, in falling order.
+    """The arms of the highest selection rates, in falling order.
 
     The five leading decoys are among them where they are as high. Arms that were never played
     come last, as theirs is only the prior's. Of ties, selected ones come first, and decoys
@@ -63,12 +63,12 @@ def _all_arms(selector: Selector, top: int) -> FittedArms:
 
 
 def _best(arms: FittedArms, top: int) -> FittedArms:
-    order = np.lexsort([arms.decoys, ~arms.selected, -arms.probabilities, ~arms.played])
+    order = np.lexsort([arms.decoys, ~arms.selected, -arms.rates, ~arms.played])
     return arms.take(order[:top])
 
 
-class InclusionProbabilityDisplay:
-    """Figure of the highest inclusion probabilities with their 95 % intervals.
+class SelectionRateDisplay:
+    """Figure of the highest selection rates with their 95 % intervals.
 
     Columns that are always included are left out: theirs is 1 by decree. Decoys are red
     diamonds; the five leading ones are drawn where they rank among the highest, and a line
@@ -82,7 +82,7 @@ class InclusionProbabilityDisplay:
         How many are "selected", "not selected", "not played" and "decoys", shown or not, for
         the legend; those shown unless given.
     highest_decoy : float, optional
-        The highest inclusion probability of a decoy.
+        The highest selection rate of a decoy.
 
     Attributes
     ----------
@@ -91,8 +91,8 @@ class InclusionProbabilityDisplay:
 
     Examples
     --------
-    >>> display = InclusionProbabilityDisplay.from_estimator(selector)  # doctest: +SKIP
-    >>> display.figure_.savefig("probabilities.pdf")  # doctest: +SKIP
+    >>> display = SelectionRateDisplay.from_estimator(selector)  # doctest: +SKIP
+    >>> display.figure_.savefig("rates.pdf")  # doctest: +SKIP
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class InclusionProbabilityDisplay:
         everyone = _all_arms(selector, top)
         counts = {kind: int(rows.sum()) for kind, rows in _kinds(everyone).items()}
         counts["decoys"] = fitted_history(selector).layout.n_decoys
-        highest = everyone.probabilities[everyone.decoys].max(initial=-1.0)
+        highest = everyone.rates[everyone.decoys].max(initial=-1.0)
         return cls(
             _best(everyone, top),
             counts=counts,
@@ -133,7 +133,7 @@ class InclusionProbabilityDisplay:
                 low, high = arms.intervals[rows].T
                 self.ax_.hlines(heights[rows], low, high, color=colour, lw=1.4)
                 self.ax_.plot(
-                    arms.probabilities[rows], heights[rows], marker, color=colour, mfc=fill,
+                    arms.rates[rows], heights[rows], marker, color=colour, mfc=fill,
                     ms=5.5, mew=1.2, label=f"{kind} ({counts})", clip_on=False,
                 )  # fmt: skip
         self._draw_threshold(heights)
@@ -145,7 +145,7 @@ class InclusionProbabilityDisplay:
         self.ax_.set(
             xlim=(0, 1),
             ylim=(n - 0.4, -0.6),
-            xlabel="inclusion probability, with 95 % interval",
+            xlabel="selection rate, with 95 % interval",
         )
         clean(self.ax_)
         self.ax_.set_yticks(heights, map(shorten, arms.names), parse_math=False)

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import beta
 
 from tests.decoyed import fit_heights, fit_signals
-from tvselect.plotting import InclusionProbabilityDisplay, top_arms
+from tvselect.plotting import SelectionRateDisplay, top_arms
 from tvselect.plotting.canvas import RED
 from tvselect.plotting.labels import level
 
@@ -16,12 +16,12 @@ CHANCES = [0.1, 0.95, 0.05, 0.9, 0.05, 0.1]
 def test_the_highest_come_first_with_their_intervals(fit):
     selector = fit(CHANCES)
     arms = top_arms(selector, 4)
-    order = np.argsort(-selector.inclusion_probabilities_, kind="stable")[:4]
-    np.testing.assert_array_equal(arms.probabilities, selector.inclusion_probabilities_[order])
-    np.testing.assert_array_equal(arms.intervals[:2], selector.inclusion_intervals_[order[:2]])
+    order = np.argsort(-selector.selection_rates_, kind="stable")[:4]
+    np.testing.assert_array_equal(arms.rates, selector.selection_rates_[order])
+    np.testing.assert_array_equal(arms.intervals[:2], selector.selection_rate_intervals_[order[:2]])
     assert set(arms.names[:2]) == {"c1", "c3"}
     assert arms.selected.tolist() == [True, True, False, False]
-    assert (np.diff(arms.probabilities) <= 0).all()
+    assert (np.diff(arms.rates) <= 0).all()
 
 
 def test_there_are_no_more_than_all(fit):
@@ -39,7 +39,7 @@ def test_a_group_is_one_row_and_columns_always_included_are_none(fit):
 
 def test_the_axes_handed_in_are_drawn_on(fit):
     figure, ax = plt.subplots()
-    display = InclusionProbabilityDisplay.from_estimator(fit(CHANCES), top=3, ax=ax)
+    display = SelectionRateDisplay.from_estimator(fit(CHANCES), top=3, ax=ax)
     assert display.ax_ is ax
     assert display.figure_ is figure
     names = [label.get_text() for label in ax.get_yticklabels()]
@@ -51,7 +51,7 @@ def test_the_axes_handed_in_are_drawn_on(fit):
 
 
 def test_selected_points_are_filled_and_others_hollow(fit):
-    ax = InclusionProbabilityDisplay.from_estimator(fit(CHANCES)).ax_
+    ax = SelectionRateDisplay.from_estimator(fit(CHANCES)).ax_
     fills = {line.get_label(): line.get_markerfacecolor() for line in ax.lines}
     assert fills["not selected (4)"] == "white"
     assert fills["selected (2)"] != "white"
@@ -60,7 +60,7 @@ def test_selected_points_are_filled_and_others_hollow(fit):
 def test_long_names_and_thresholds_of_their_own(fit):
     names = [f"{j}_$" + "long_" * 20 + f"_$_{j}" for j in range(6)]
     selector = fit(CHANCES, names=names, cost=np.linspace(0.5, 0.7, 6))
-    display = InclusionProbabilityDisplay.from_estimator(selector)
+    display = SelectionRateDisplay.from_estimator(selector)
     display.figure_.canvas.draw()
     assert all(len(label.get_text()) == 40 for label in display.ax_.get_yticklabels())
 
@@ -71,15 +71,15 @@ def test_decoys_rank_among_the_variables_with_intervals_of_their_own(settings):
     arms = top_arms(selector, 11)
     assert arms.decoys.sum() == 5  # the leading ones
     assert not (arms.decoys & arms.selected).any()
-    assert (np.diff(arms.probabilities) <= 0).all()
+    assert (np.diff(arms.rates) <= 0).all()
     decoys = arms.take(np.flatnonzero(arms.decoys))
     copies, columns = np.divmod(decoys.arms, 6)
     assert decoys.names == tuple(f"decoy {b} of c{j}" for b, j in zip(copies, columns, strict=True))
     assert decoys.features.tolist() == columns.tolist()
     assert set(columns) <= {1, 3}
     history = selector.history_
-    np.testing.assert_allclose(decoys.probabilities, history.means()[decoys.arms])
-    assert decoys.probabilities[0] == history.means()[6:].max()
+    np.testing.assert_allclose(decoys.rates, history.means()[decoys.arms])
+    assert decoys.rates[0] == history.means()[6:].max()
     a, b = (values[decoys.arms] for values in history.posterior())
     np.testing.assert_allclose(decoys.intervals, beta([a, a], [b, b]).ppf([[0.025], [0.975]]).T)
     assert np.isnan(decoys.q_values).all()
@@ -98,7 +98,7 @@ def test_decoys_that_do_not_rank_are_not_shown():
 
 
 def test_decoys_are_red_diamonds_and_counted():
-    display = InclusionProbabilityDisplay.from_estimator(fit_heights(CHANCES), top=5)
+    display = SelectionRateDisplay.from_estimator(fit_heights(CHANCES), top=5)
     red = [line for line in display.ax_.lines if line.get_color() == RED]
     diamonds, highest = sorted(red, key=lambda line: line.get_marker() != "D")
     shown = int(display.arms.decoys.sum())
@@ -113,14 +113,14 @@ def test_decoys_are_red_diamonds_and_counted():
 
 def test_the_highest_decoy_is_marked_even_where_none_is_shown():
     selector, _, _ = fit_signals([0, 0.65, 0, 0.6, 0, 0])
-    display = InclusionProbabilityDisplay.from_estimator(selector, top=2)
+    display = SelectionRateDisplay.from_estimator(selector, top=2)
     assert not display.arms.decoys.any()
     assert display.highest_decoy == selector.history_.means()[6:].max()
 
 
 def test_q_values_stand_beside_their_variables():
     selector, _, _ = fit_signals([0, 0.65, 0, 0.6, 0, 0])
-    display = InclusionProbabilityDisplay.from_estimator(selector)
+    display = SelectionRateDisplay.from_estimator(selector)
     display.figure_.canvas.draw()
     written = {round(text.get_position()[1]): text.get_text() for text in display.ax_.texts[:-1]}
     rows = zip(display.arms.names, display.arms.decoys, strict=True)
@@ -135,7 +135,7 @@ def test_q_values_stand_beside_their_variables():
 
 def test_without_decoys_nothing_is_red(fit, stream):
     for selector in (fit(CHANCES), stream(CHANCES)):
-        display = InclusionProbabilityDisplay.from_estimator(selector)
+        display = SelectionRateDisplay.from_estimator(selector)
         assert not display.arms.decoys.any()
         assert RED not in [line.get_color() for line in display.ax_.lines]
         assert not display.ax_.texts
@@ -150,12 +150,12 @@ def test_a_variable_never_played_comes_last_and_says_so(fit, stream):
         assert set(arms.names[-2:]) == {"c0", "c2"}
         assert arms.played.tolist() == [True] * (len(arms.names) - 2) + [False] * 2
         assert not any(name.endswith(("of c0", "of c2")) for name in arms.names)
-        assert arms.probabilities[-1] > arms.probabilities[-3]
-        display = InclusionProbabilityDisplay.from_estimator(selector)
+        assert arms.rates[-1] > arms.rates[-3]
+        display = SelectionRateDisplay.from_estimator(selector)
         assert "not played (2)" in [line.get_label() for line in display.ax_.lines]
         assert "not played (2)" not in [
             line.get_label()
-            for line in InclusionProbabilityDisplay.from_estimator(selector, top=2).ax_.lines
+            for line in SelectionRateDisplay.from_estimator(selector, top=2).ax_.lines
         ]
 
 
@@ -176,4 +176,4 @@ def test_a_decoy_has_the_threshold_of_its_column():
     selector = fit_heights(CHANCES, cost=np.linspace(0.5, 0.7, 6))
     arms = top_arms(selector)
     np.testing.assert_array_equal(arms.threshold, selector.threshold_[arms.features])
-    InclusionProbabilityDisplay(arms).plot().figure_.canvas.draw()
+    SelectionRateDisplay(arms).plot().figure_.canvas.draw()

@@ -35,7 +35,7 @@ PLAYS_PER_WORKER = 16
 
 
 class GameSettings(Protocol):
-    """What a game needs to know of a selector: parameters that both selectors have."""
+    """What a search needs to know of a selector: parameters that both selectors have."""
 
     cost: Any
     prior: Any
@@ -49,7 +49,7 @@ class GameSettings(Protocol):
 
 
 @dataclass(frozen=True)
-class Game:
+class Search:
     """All that the plays of a run need but the data.
 
     Attributes
@@ -104,7 +104,7 @@ class Game:
         )
 
 
-def set_up_game(
+def set_up_search(
     settings: GameSettings,
     layout: ArmLayout,
     reward: Reward,
@@ -118,8 +118,8 @@ def set_up_game(
     idle: NDArray[np.bool_] | None = None,
     burn_in: BurnIn | None = None,
     pairs: NDArray[np.int32] = NO_PAIRS,
-) -> Game:
-    """Set up a new game, or one that goes on with the plays of a journal.
+) -> Search:
+    """Set up a new search, or one that goes on with the plays of a journal.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def set_up_game(
     )
     chains.follow(journal)
     max_fdr = settings.max_fdr if layout.n_copies else None
-    return Game(layout, reward, chains, journal, stored, max_fdr)
+    return Search(layout, reward, chains, journal, stored, max_fdr)
 
 
 def _begin(journal: MemoryJournal, header: Header, settings: GameSettings) -> Header:
@@ -285,11 +285,13 @@ def entropy_of(random_state: Any) -> int:
 
 
 @contextmanager
-def progress_bar(game: Game, *, total: int | None, unit: str, verbose: int) -> Iterator[Watcher]:
+def progress_bar(
+    search: Search, *, total: int | None, unit: str, verbose: int
+) -> Iterator[Watcher]:
     """A bar of the plays (of one chain), with the arms played and selected at the last of them."""
     from tqdm.auto import tqdm
 
-    chain = game.chains[0]
+    chain = search.chains[0]
     with tqdm(
         total=total, initial=chain.n_plays, desc="TVS", unit=f" {unit}", disable=verbose < 1
     ) as bar:

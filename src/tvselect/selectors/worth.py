@@ -1,0 +1,285 @@
+"""What the selected columns are worth: how well they predict rows that were held back."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.inputs import as_generator, read_outcome
+from tvselect.inputs.outcome import Outcome
+from tvselect.inputs.scalars import check_scalar
+from tvselect.inputs.seeds import RandomState
+from tvselect.inputs.table import as_given
+from tvselect.inputs.weights import take_rows
+from tvselect.selectors.features import Features, read_features
+from tvselect.trees import run_bart
+
+N_TREES, N_ITERATIONS = 50, 2000
+MOST_CELLS = 20_000_000
+SMALLEST_CHANCE = 1e-6
+BLOCK = 500
+
+
+@dataclass(frozen=True)
+class Worth:
+    """Scores of predictions on rows that were held back, one for each fold.
+
+    Attributes
+    ----------
+    score : str
+        "R2" (numbers, counts), "AUC" (two classes), "concordance" (grades, survival times) or
+        "log-loss" (three or more classes; here less is better).
+    selected, all, none : tuple of float
+        With the columns that were selected in the other folds, with all columns, and with none.
+        ``all`` is empty for tables of more than 20 million cells.
+    n_selected : tuple of int
+        Columns that were selected in the other folds.
+    n_rows : int
+        Of the table.
+    seconds : float
+        That this took.
+    """
+
+    score: str
+    selected: tuple[float, ...]
+    all: tuple[float, ...]
+    none: tuple[float, ...]
+    n_selected: tuple[int, ...]
+    n_rows: int
+    seconds: float
+
+    def __str__(self) -> str:
+        """One line for each kind of columns."""
+        rows = {"selected columns": self.selected, "all columns": self.all, "none": self.none}
+        return "\n".join(
+            f"{kind:<16}  {self.score} {np.mean(scores):6.3f} (s.e. {standard_error(scores):.3f})"
+            for kind, scores in rows.items()
+            if scores
+        )
+
+
+def held_out_worth(
+    selector: Any,
+    X: Any,
+    y: Any,
+    *,
+    n_folds: int = 5,
+    random_state: RandomState = None,
+    verbose: int = 0,
+) -> Worth:
+    """How well the selected columns predict rows that took no part in their selection.
+
+    The rows are split into folds. For each, the selector is fitted to all others, BART is
+    fitted to these rows with the columns that were selected there, and its predictions of the
+    fold are scored, next to those of BART with all columns and of the mean or the shares of the
+    classes. It takes as long as ``n_folds`` fits of the selector, and some seconds.
+
+    Parameters
+    ----------
+    selector : ThompsonSelector
+        Fitted or not; it is not changed.
+    X : array-like, sparse matrix or data frame
+        The table.
+    y : array-like
+        The outcome.
+    n_folds : int, default=5
+        How many parts the rows are split into. Classes, and censored rows, are spread evenly.
+    random_state : None, int, SeedSequence or Generator
+        Of the folds and the models.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Returns
+    -------
+    Worth
+
+    Raises
+    ------
+    ValueError
+        For fewer than five rows a fold, and for a class with a single row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tvselect import LassoReward, ThompsonSelector, held_out_worth
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((150, 5))
+    >>> y = 3 * X[:, 3] + rng.normal(0, 0.5, 150)
+    >>> selector = ThompsonSelector(LassoReward(), n_plays=20, random_state=0)
+    >>> worth = held_out_worth(selector, X, y, n_folds=3, random_state=0)
+    >>> worth.score, bool(np.mean(worth.selected) > 0.5), bool(np.mean(worth.none) < 0.1)
+    ('R2', True, True)
+    """
+    from tqdm.auto import tqdm
+
+    started = time.perf_counter()
+    X = as_given(X)
+    features = read_features(X)
+    n_rows, n_columns = features.X.shape
+    outcome = read_outcome(y, n_rows, family=selector.family)
+    n_folds = int(check_scalar(n_folds, "n_folds", Integral, min_val=2))
+    rng = as_generator(random_state)
+    folds = list(_split(outcome, n_folds, rng))
+    is_small = n_rows * n_columns <= MOST_CELLS
+    found: list[tuple[float, float | None, float, int]] = []
+    for rest, held_out in tqdm(folds, desc="folds", disable=not verbose):
+        support = _support(selector, take_rows(X, rest), outcome.rows(rest), rng)
+        chosen = np.flatnonzero(support[features.feature_of])
+        every = np.arange(n_columns)
+        none = _constant(outcome.rows(rest), held_out.size)
+        selected = _predict(features, outcome, rest, held_out, chosen, rng) if chosen.size else none
+        all_ = _predict(features, outcome, rest, held_out, every, rng) if is_small else None
+        truth = outcome.rows(held_out)
+        found.append(
+            (
+                score(truth, selected),
+                None if all_ is None else score(truth, all_),
+                score(truth, none),
+                int(support.sum()),
+            )
+        )
+    of_selected, of_all, of_none, n_selected = zip(*found, strict=True)
+    return Worth(
+        SCORES.get(outcome.family, "concordance"),
+        of_selected,
+        of_all if is_small else (),
+        of_none,
+        n_selected,
+        n_rows,
+        round(time.perf_counter() - started, 3),
+    )
+
+
+def _split(
+    outcome: Outcome, n_folds: int, rng: np.random.Generator
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """All other rows, and those of the fold; classes and censored rows spread evenly."""
+    n_rows = outcome.values.size
+    if n_rows < 5 * n_folds:
+        raise ValueError(
+            f"{n_rows} rows make less than five for each of {n_folds} folds: use fewer folds, or "
+            "more rows"
+        )
+    strata = np.zeros(n_rows)
+    if outcome.classes is not None:
+        strata = outcome.values
+        counts = np.bincount(strata.astype(np.int64), minlength=len(outcome.classes))
+        if counts.min() < 2:
+            raise ValueError(
+                f"the class {outcome.classes.item(int(counts.argmin()))!r} has a single row, "
+                "which cannot be predicted from others; leave it out"
+            )
+    elif outcome.upper is not None:
+        strata = np.isinf(outcome.upper).astype(np.float64)
+    order = rng.permutation(n_rows)
+    order = order[np.argsort(strata[order], kind="stable")]
+    fold_of = np.empty(n_rows, dtype=np.int64)
+    fold_of[order] = np.arange(n_rows) % n_folds
+    for fold in range(n_folds):
+        yield np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
+
+
+def _support(
+    selector: Any, X: Any, outcome: Outcome, rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    again = copy.copy(selector)
+    again.journal, again.warm_start, again.verbose = None, False, 0
+    again.random_state = int(rng.integers(2**32))
+    support: NDArray[np.bool_] = again.fit(X, outcome).support_
+    return support
+
+
+def _predict(
+    features: Features,
+    outcome: Outcome,
+    rest: NDArray[np.intp],
+    held_out: NDArray[np.intp],
+    columns: NDArray[np.intp],
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    n_forests = (
+        1 if outcome.family != "classes" or outcome.classes is None else outcome.classes.size
+    )
+    run = run_bart(
+        np.asarray(features.X[np.ix_(rest, columns)], dtype=np.float64),
+        outcome.rows(rest),
+        n_trees=max(10, N_TREES // n_forests),
+        n_iterations=N_ITERATIONS,
+        sparse=True,
+        random_state=rng,
+    )
+    return run.predict(np.asarray(features.X[np.ix_(held_out, columns)], dtype=np.float64))
+
+
+def _constant(outcome: Outcome, n_rows: int) -> NDArray[np.float64]:
+    """The mean, or the shares of three or more classes, for every row."""
+    if outcome.family != "classes" or outcome.classes is None:
+        return np.full(n_rows, outcome.values.mean())
+    shares = np.bincount(outcome.values.astype(np.int64), minlength=len(outcome.classes))
+    return np.tile(shares / outcome.values.size, (n_rows, 1))
+
+
+SCORES = {"gaussian": "R2", "counts": "R2", "probit": "AUC", "classes": "log-loss"}
+
+
+def score(truth: Outcome, predicted: NDArray[np.float64]) -> float:
+    """The score of predictions that goes with the family of the outcome.
+
+    Examples
+    --------
+    >>> truth = read_outcome([1.5, 2.5, 3.7], 3)
+    >>> score(truth, np.array([1.5, 2.5, 3.7])), round(score(truth, np.array([2.0, 2.5, 3.0])), 2)
+    (1.0, 0.7)
+    """
+    values = truth.values
+    if truth.family == "classes":
+        chances = predicted[np.arange(values.size), values.astype(np.int64)]
+        return float(-np.log(np.clip(chances, SMALLEST_CHANCE, 1.0)).mean())
+    if truth.family in ("gaussian", "counts"):
+        total = ((values - values.mean()) ** 2).sum()
+        return float(1.0 - ((values - predicted) ** 2).sum() / total) if total > 0 else np.nan
+    return concordance(values, values if truth.upper is None else truth.upper, predicted)
+
+
+def concordance(
+    lower: NDArray[np.float64], upper: NDArray[np.float64], predicted: NDArray[np.float64]
+) -> float:
+    """Share of the pairs of rows, of known order, that predictions put in that order.
+
+    A tie counts half, as in Harrell's index for censored times and in the area under the ROC
+    curve, which it is for two classes.
+
+    Parameters
+    ----------
+    lower, upper : float64 array
+        What is known of each row: the same number, or two that it lies between.
+    predicted : float64 array
+
+    Examples
+    --------
+    >>> times, last = np.array([1.0, 2.0, 3.0]), np.array([1.0, np.inf, 3.0])
+    >>> concordance(times, last, np.array([0.1, 0.9, 0.5]))
+    1.0
+    """
+    n_pairs = in_order = 0.0
+    for first in range(0, lower.size, BLOCK):
+        rows = slice(first, first + BLOCK)
+        ends = upper[rows, None]
+        is_first = (ends < lower) | ((ends == lower) & np.isinf(upper))
+        difference = predicted - predicted[rows, None]
+        n_pairs += np.count_nonzero(is_first)
+        in_order += np.count_nonzero(is_first & (difference > 0))
+        in_order += 0.5 * np.count_nonzero(is_first & (difference == 0))
+    return in_order / n_pairs if n_pairs else np.nan
+
+
+def standard_error(scores: tuple[float, ...]) -> float:
+    """Of the mean over folds."""
+    return float(np.std(scores, ddof=1) / np.sqrt(len(scores)))

@@ -1,0 +1,147 @@
+"""Scores of predictions on rows that were held back."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import log_loss, r2_score, roc_auc_score
+
+from tvselect import PValueReward, ThompsonSelector, held_out_worth
+from tvselect.inputs import read_outcome
+from tvselect.inputs.survival import survival_array
+from tvselect.selectors.worth import concordance, score
+
+N = 120
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 6))
+    return X, 2 * X[:, 0] - X[:, 1] + rng.normal(0, 0.5, N)
+
+
+def quick(**options):
+    return ThompsonSelector(PValueReward(), n_plays=30, random_state=0, **options)
+
+
+def test_scores_are_those_of_scikit_learn():
+    rng = np.random.default_rng(1)
+    y, predicted = rng.normal(size=50), rng.normal(size=50)
+    assert score(read_outcome(y, 50), predicted) == pytest.approx(r2_score(y, predicted))
+    label, chance = rng.integers(0, 2, 50), rng.random(50).round(1)
+    found = score(read_outcome(label, 50), chance)
+    assert found == pytest.approx(roc_auc_score(label, chance))
+    three = np.array(list("abc"))[rng.integers(0, 3, 50)]
+    chances = rng.dirichlet([1, 1, 1], 50)
+    assert score(read_outcome(three, 50), chances) == pytest.approx(log_loss(three, chances))
+
+
+def test_concordance_counts_pairs_of_known_order():
+    """By hand, pair by pair: who is known to come first, and is predicted to?"""
+    rng = np.random.default_rng(2)
+    time, event = rng.integers(1, 9, 40).astype(float), rng.random(40) < 0.6
+    predicted = rng.integers(0, 5, 40).astype(float)
+    right = pairs = 0.0
+    for i in range(40):
+        for j in range(40):
+            outlives = time[i] < time[j] or (time[i] == time[j] and not event[j])
+            if event[i] and outlives:
+                pairs += 1
+                right += (predicted[i] < predicted[j]) + 0.5 * (predicted[i] == predicted[j])
+    assert concordance(time, np.where(event, time, np.inf), predicted) == pytest.approx(
+        right / pairs
+    )
+
+
+def test_signals_predict_and_noise_does_not(table):
+    X, y = table
+    worth = held_out_worth(quick(), X, y, n_folds=3, random_state=0)
+    assert worth.score == "R2"
+    assert worth.n_selected == (2, 2, 2)
+    assert np.mean(worth.selected) > 0.6
+    assert max(worth.none) <= 0
+    noise = np.random.default_rng(5).normal(size=N)
+    nothing = held_out_worth(quick(), X, noise, n_folds=3, random_state=0)
+    assert max(nothing.selected) < 0.2
+
+
+class Recorder:
+    """A selector that keeps the rows it was fitted to, by their first column."""
+
+    family = "auto"
+    rows: list[set[float]]
+
+    def fit(self, X, y):
+        self.rows.append(set(X[:, 0].tolist()))
+        self.support_ = np.array([False, True])
+        return self
+
+
+def test_selection_is_made_again_in_every_fold_without_its_rows():
+    rng = np.random.default_rng(3)
+    X = np.column_stack([np.arange(60.0), rng.normal(size=60)])
+    recorder = Recorder()
+    recorder.rows = []
+    worth = held_out_worth(recorder, X, X[:, 1] + rng.normal(size=60), n_folds=4, random_state=0)
+    held_out = [set(range(60)) - rows for rows in recorder.rows]
+    assert [len(rows) for rows in held_out] == [15] * 4
+    assert set.union(*held_out) == set(range(60))
+    assert worth.n_selected == (1, 1, 1, 1)
+
+
+@pytest.mark.parametrize("kind", ["frame", "sparse", "polars"])
+def test_all_kinds_of_tables_give_the_same(table, kind):
+    X, y = table
+    names = [f"x{j}" for j in range(6)]
+    given = {
+        "frame": lambda: pd.DataFrame(X, columns=names),
+        "polars": lambda: pytest.importorskip("polars").DataFrame(X, schema=names),
+        "sparse": lambda: sp.csr_array(X),
+    }[kind]()
+    settings = dict(n_folds=2, random_state=4)
+    plain = held_out_worth(quick(), X, y, **settings)
+    assert held_out_worth(quick(), given, y, **settings).selected == plain.selected
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda y, _: np.where(y > 0, "high", "low"), "AUC"),
+        (lambda y, _: np.array(list("abc"))[np.digitize(y, [-1, 1])], "log-loss"),
+        (lambda y, rng: rng.poisson(np.exp(1 + y / 2)), "R2"),
+        (lambda y, rng: survival_array(np.exp(y), rng.random(y.size) < 0.7), "concordance"),
+    ],
+    ids=["two classes", "three classes", "counts", "survival"],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_every_outcome_has_its_score(table, make, name):
+    X, y = table
+    outcome = make(y, np.random.default_rng(1))
+    selector = quick(family="counts" if name == "R2" else "auto")
+    worth = held_out_worth(selector, X, outcome, n_folds=2, random_state=0)
+    assert worth.score == name
+    better = np.mean(worth.selected) - np.mean(worth.none)
+    assert better < 0 if name == "log-loss" else better > 0
+
+
+def test_the_selector_is_left_alone(table):
+    X, y = table
+    selector = quick().fit(X, y)
+    before, rates = selector.history_, selector.selection_rates_.copy()
+    held_out_worth(selector, X, y, n_folds=2, random_state=0)
+    assert selector.history_ is before
+    np.testing.assert_array_equal(selector.selection_rates_, rates)
+    assert selector.random_state == 0
+
+
+def test_bad_folds(table):
+    X, y = table
+    with pytest.raises(ValueError, match="less than five for each of 50 folds"):
+        held_out_worth(quick(), X, y, n_folds=50)
+    with pytest.raises(ValueError, match="n_folds"):
+        held_out_worth(quick(), X, y, n_folds=1)
+    label = np.array(["a", "b"] * (N // 2))
+    label[0] = "c"
+    with pytest.raises(ValueError, match="'c' has a single row"):
+        held_out_worth(quick(), X, label)
