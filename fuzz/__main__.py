@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.records import ROOT, commit, heading, record
 from fuzz.targets import TARGETS, Target
-from fuzz.worker import MEGABYTES, SECONDS, Tally, keep
+from fuzz.worker import MEGABYTES, SECONDS, Tally, keep, seconds_in_queue
 
 RESULTS = ROOT / "docs" / "results" / "fuzz.md"
 WORKER = "fuzz.worker"
@@ -91,7 +91,7 @@ class _Worker:
             marker = self._artefacts / f"at-{process.pid}"
             with selectors.DefaultSelector() as waiting:
                 waiting.register(process.stdout, selectors.EVENT_READ)
-                at, since = -1, time.monotonic()
+                at, since = -1, _seconds(process.pid)
                 while True:
                     if waiting.select(timeout=1.0):
                         line = process.stdout.readline()
@@ -100,9 +100,9 @@ class _Worker:
                         yield _tally(line)
                     now = _read_marker(marker)
                     if now != at:
-                        at, since = now, time.monotonic()
+                        at, since = now, _seconds(process.pid)
                     limit = SECONDS_TO_START if at < 0 else SECONDS_TO_HANG
-                    if time.monotonic() - since > limit:
+                    if _seconds(process.pid) - since > limit:
                         process.kill()
                         self.fault = f"hangs: ended after {limit:.0f} s"
                         break
@@ -113,6 +113,11 @@ class _Worker:
             marker.unlink(missing_ok=True)
             if self.fault is not None and self.case < 0:
                 raise RuntimeError(f"{' '.join(self._command)}: {self.fault}, before any case")
+
+
+def _seconds(pid: int) -> float:
+    """The clock without the time that a process has waited for the processor."""
+    return time.monotonic() - seconds_in_queue(str(pid))
 
 
 def _tally(line: bytes) -> Tally:

@@ -208,10 +208,10 @@ def resident_megabytes(*, peak: bool = False) -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def seconds_in_queue() -> float:
-    """How long this thread was ready to work while others had the processor."""
+def seconds_in_queue(process: str = "thread-self") -> float:
+    """How long this thread, or that of a process, was ready to work while others did."""
     try:
-        with open("/proc/thread-self/schedstat", "rb", buffering=0) as file:
+        with open(f"/proc/{process}/schedstat", "rb", buffering=0) as file:
             return int(file.read().split()[1]) / 1e9
     except (OSError, IndexError):
         return 0.0
