@@ -19,6 +19,7 @@ import pyarrow.parquet
 import pytest
 
 from fuzz.targets.journals import HEADER, read_batches, restore, sound_heads, sound_journal
+from fuzz.targets.kinds import open_document
 from fuzz.targets.runs import make_folder, sound_findings
 from fuzz.targets.studies import row_seeds
 from fuzz.targets.tables import look_at, read_all
@@ -443,3 +444,17 @@ def test_a_signalling_nan_under_a_mask(recwarn):
     batch = next(source.batches(8, 0, np.random.default_rng(0)))
     assert np.isnan(batch.numbers(np.array([0, 1]))).sum() == 10
     assert not recwarn.list
+
+
+def test_a_workbook_whose_table_does_not_end(tmp_path):
+    path = tmp_path / "t.ods"
+    path.write_bytes(open_document())
+    look_at(path, stream=False)
+    with zipfile.ZipFile(io.BytesIO(open_document())) as file:
+        files = {name: file.read(name) for name in file.namelist()}
+    files["content.xml"] = files["content.xml"].replace(b"</table:table>", b"")
+    with zipfile.ZipFile(path, "w") as file:
+        for name, content in files.items():
+            file.writestr(name, content)
+    with pytest.raises(SourceError, match=r"cannot be read as a spreadsheet: mismatched tag"):
+        look_at(path, stream=False)
