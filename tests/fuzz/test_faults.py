@@ -446,13 +446,15 @@ def test_a_signalling_nan_under_a_mask(recwarn):
     assert not recwarn.list
 
 
-def test_a_workbook_whose_table_does_not_end(tmp_path):
+@pytest.mark.parametrize("encoding", [b"UTF-8", b"UTF-yes", b"shift_jis"])
+def test_a_workbook_whose_table_does_not_end(tmp_path, encoding):
     path = tmp_path / "t.ods"
     path.write_bytes(open_document())
     look_at(path, stream=False)
     with zipfile.ZipFile(io.BytesIO(open_document())) as file:
         files = {name: file.read(name) for name in file.namelist()}
     files["content.xml"] = files["content.xml"].replace(b"</table:table>", b"")
+    files["content.xml"] = files["content.xml"].replace(b"UTF-8", encoding)
     with zipfile.ZipFile(path, "w") as file:
         for name, content in files.items():
             file.writestr(name, content)

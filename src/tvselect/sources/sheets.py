@@ -119,7 +119,7 @@ def _require_whole(data: bytes) -> None:
         ZipFile(io.BytesIO(data)) as archive,
         archive.open("content.xml") as content,
     ):
-        ParserCreate().ParseFile(content)
+        ParserCreate("utf-8").ParseFile(content)  # whatever it says of itself
 
 
 def _listed(names: Any) -> str:
