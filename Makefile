@@ -10,7 +10,7 @@ INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compil
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-multiclass bench-survival bench-counts bench-tails bench-very-wide bench-sparse bench-rows bench-default bench-stream bench-online \
-	bench-importance bench-stability bench-cluster bench-imports bench-windows study-offline study-online study-online-table study-cells study-streams study-mail study-hiv study-madelon battery battery-page choose-errors docs check-plays check-faults check-contamination check-long check-mutations soak fuzz fuzz-million clean
+	bench-importance bench-stability bench-cluster bench-imports bench-compile bench-windows study-offline study-online study-online-table study-cells study-streams study-mail study-hiv study-madelon battery battery-page choose-errors docs check-plays check-faults check-contamination check-long check-mutations soak fuzz fuzz-million clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -42,6 +42,9 @@ $(VENV)/.dev $(VENV)/.docs: $(VENV)/.study
 
 demo: $(VENV)/.cli  ## Select from 10,000 columns, five of which matter; leaves a report
 	$(BIN)/tvs demo
+
+# There are as many workers as cores: one thread of linear algebra each.
+test test-study: export OPENBLAS_NUM_THREADS := 1
 
 test: $(VENV)/.dev  ## All tests but the long ones, minutes; then the kernels as plain Python
 	$(PYTEST)
@@ -121,6 +124,9 @@ bench-cluster: $(VENV)/.dev  ## One Dask worker and two, cost of a remote play, 
 
 bench-imports: $(VENV)/.cli  ## Until there is a selector, next to scikit-learn's base and numba, recorded
 	$(RUN) -m benchmarks.imports
+
+bench-compile: $(VENV)/.base  ## First fits of all outcomes, kernels not compiled yet, 10 minutes, recorded
+	$(RUN) -m benchmarks.compilation
 
 bench-windows: $(VENV)/.study  ## Windows of plays, 1,000 slow workers, 20 minutes, recorded
 	$(RUN) -m benchmarks.windows

@@ -1,6 +1,7 @@
 """Sphinx configuration."""
 
 import os
+import pkgutil
 import re
 import warnings
 
@@ -39,6 +40,17 @@ autodoc_typehints = "none"
 toc_object_entries_show_parents = "hide"
 autodoc_member_order = "bysource"
 autosummary_generate = True
+
+
+def fields(name):
+    """Fields of a dataclass or named tuple whose docstring does not list them."""
+    found = pkgutil.resolve_name(name)
+    listed = re.search(r"^ *(Parameters|Attributes)$", found.__doc__, re.MULTILINE)
+    names = getattr(found, "_fields", None) or getattr(found, "__dataclass_fields__", ())
+    return [] if listed else [name for name in names if not name.startswith("_")]
+
+
+autosummary_context = {"fields": fields}
 # numpydoc gives the references of every docstring names of their own.
 numpydoc_class_members_toctree = False
 numpydoc_show_class_members = False
@@ -48,7 +60,7 @@ copybutton_prompt_is_regexp = True
 
 ORDER = (
     "plot_selection",
-    "plot_game",
+    "plot_plays",
     "plot_wide",
     "plot_real_tables",
     "plot_pipeline",
@@ -95,7 +107,11 @@ html_css_files = ["tvselect.css"]
 html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": ["page-toc"],
+    # Tables of results take the room of the second sidebar.
+    "secondary_sidebar_items": {
+        **{pages: ["page-toc"] for pages in ("*", "api/*", "gallery/*")},
+        "results/*": [],
+    },
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",

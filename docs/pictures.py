@@ -12,8 +12,8 @@ import matplotlib
 
 DOCS = Path(__file__).parent
 PICTURES = {
-    "plot_selection": ("paths", "probabilities"),
-    "plot_game": ("game",),
+    "plot_selection": ("paths", "rates"),
+    "plot_plays": ("plays",),
     "plot_wide": ("wide",),
     "plot_lookalikes": ("lookalikes",),
     "plot_chains": ("chains",),

@@ -38,8 +38,8 @@ print(f"{selector.n_plays_} batches, ended by: {selector.stop_reason_}.")
 
 for j in np.flatnonzero(selector.support_):
     low, high = selector.selection_rate_intervals_[j]
-    name, pi = mail.feature_names[j], selector.selection_rates_[j]
-    print(f"  {name:<24} {pi:.2f}  ({low:.2f} to {high:.2f})  q {selector.q_values_[j]:.2g}")
+    name, rate = mail.feature_names[j], selector.selection_rates_[j]
+    print(f"  {name:<24} {rate:.2f}  ({low:.2f} to {high:.2f})  q {selector.q_values_[j]:.2g}")
 print(f"Expected number of false ones: at most {selector.expected_false_:.2g}.")
 
 # %%

@@ -2,7 +2,7 @@
 Several chains: does it agree with itself?
 ==========================================
 
-The method is random. Four independent games on the same table show which part of the answer is
+The method is random. Four independent chains on the same table show which part of the answer is
 the data's and which is luck. A hard table: 200 rows, five signals whose effects partly cancel,
 and neighbouring columns with a correlation of 0.9 (the paper's linear set-up).
 """

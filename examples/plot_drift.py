@@ -3,8 +3,8 @@ Drift: a signal that changes
 ============================
 
 A stream whose signals change half-way: at batch 100 the role of ``x0`` passes to ``x1``. Without
-forgetting, the old payoffs outweigh the new ones for long. With ``discount=0.85`` a column that
-is played keeps 85 % of its earlier payoffs, and the answer follows the data.
+forgetting, the old rewards outweigh the new ones for a long time. With ``discount=0.85`` a
+column that is played keeps 85 % of its earlier rewards, and the answer follows the data.
 """
 
 import numpy as np

@@ -2,8 +2,9 @@
 Two real tables
 ===============
 
-Two tables that ship with scikit-learn. Ten shuffled copies of every column play along; a column is
-selected when few of them were paid as often. Columns that cannot be told apart make one claim.
+Two tables that ship with scikit-learn. Ten shuffled copies of every column are tried as well;
+a column is selected when few of them were rewarded as often. Columns that cannot be
+told apart make one claim.
 """
 
 from matplotlib import pyplot as plt

@@ -1,8 +1,8 @@
 """
-Who pays? Trees, lines and p-values
-===================================
+Rewards: trees, lines and p-values
+==================================
 
-The rule that pays the played columns can be exchanged. Friedman's function has a column,
+The rule that scores the played columns can be exchanged. Friedman's function has a column,
 ``x2``, that enters as a valley: on average it goes neither up nor down. Trees see it; a LASSO
 and a test of the correlation do not.
 """
@@ -30,17 +30,17 @@ rewards = {
     "p-value": PValueReward(),
     "own function": steepest,
 }
-pi = {}
+rates = {}
 for name, reward in rewards.items():
     selector = ThompsonSelector(reward, n_plays=60, random_state=0).fit(X, y)
-    pi[name] = selector.selection_rates_
+    rates[name] = selector.selection_rates_
     print(f"{name:<16} {', '.join(selector.get_feature_names_out())}")
 
 # %%
 # Four rewards, the five signals and the best of the 95 noise columns.
 
 figure, panels = plt.subplots(1, 4, figsize=(10, 3.2), sharey=True, layout="constrained")
-for ax, (name, values) in zip(panels, pi.items(), strict=True):
+for ax, (name, values) in zip(panels, rates.items(), strict=True):
     shown = [*values[:5], values[5:].max()]
     ax.bar(range(6), shown, color=["#0072B2"] * 5 + ["#8C8C8C"])
     ax.axhline(0.5, color="#404040", linestyle=(0, (4, 3)), linewidth=1)

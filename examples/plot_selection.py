@@ -23,8 +23,8 @@ print(f"Selected: {', '.join(selector.get_feature_names_out())}. The signals are
 # %%
 # How the answer came about
 # -------------------------
-# Every line is a column. All of them start at one half. A column that is paid when it is
-# played rises, one that is not sinks; what ends above the dashed line is selected.
+# Every line is a column. All of them start at one half. A column that is rewarded when it
+# is played rises, one that is not sinks; what ends above the dashed line is selected.
 
 SelectionPathDisplay.from_estimator(selector)
 plt.show()
@@ -33,8 +33,8 @@ plt.show()
 # How sure it is
 # --------------
 # The best columns with their 95 % intervals. The gap between the fifth and the sixth is what
-# one wants to see: no column is near the line. :doc:`How to read pi </reading>` says what these
-# numbers are and what they are not.
+# one wants to see: no column is near the line. :doc:`How to read the selection rate
+# </reading>` says what these numbers are and what they are not.
 
 SelectionRateDisplay.from_estimator(selector, top=12)
 plt.show()

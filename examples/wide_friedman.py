@@ -20,16 +20,16 @@ def main() -> None:
     selector = ThompsonSelector(n_plays=N_PLAYS, random_state=0, verbose=1).fit(X, y)
     seconds = time.perf_counter() - started
 
-    pi, intervals = selector.selection_rates_, selector.selection_rate_intervals_
+    rates, intervals = selector.selection_rates_, selector.selection_rate_intervals_
     played = [play.arms.size for play in selector.history_.plays]
     print(f"\n{N_PLAYS} plays in {seconds:.1f} s (the first use on a machine compiles).")
     print(f"Columns played at once: {played[0]:,} at first, {played[-1]} in the end.\n")
     print("variable    selection rate    95 % interval")
-    for j in np.argsort(-pi, kind="stable")[:8]:
-        bar = "#" * round(20 * pi[j])
+    for j in np.argsort(-rates, kind="stable")[:8]:
+        bar = "#" * round(20 * rates[j])
         mark = "selected" if selector.support_[j] else ""
         low, high = intervals[j]
-        print(f"x{j:<8} {pi[j]:.2f} {bar:<20}  {low:.2f} to {high:.2f}  {mark}")
+        print(f"x{j:<8} {rates[j]:.2f} {bar:<20}  {low:.2f} to {high:.2f}  {mark}")
 
 
 if __name__ == "__main__":

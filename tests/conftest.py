@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import datetime
 
+import numba
+import numpy as np
 import pytest
 
 from benchmarks.records import ROOT, commit, heading
+from tvselect import BartReward, ThompsonSelector
+from tvselect.trees import run_bart
 
 RESULTS = ROOT / "docs" / "results" / "exactness.md"
 COLUMNS = "| check | case | finding | date | commit |"
@@ -17,6 +21,23 @@ _rows: list[tuple[str, str, str]] = []
 def record_result():
     """Call with (check, case, finding); written to docs/results when the session ends."""
     return lambda check, case, finding: _rows.append((check, case, finding))
+
+
+def pytest_sessionstart(session):
+    """Compile the kernels before workers start, once for all of them."""
+    has_workers = getattr(session.config.option, "numprocesses", None)
+    if has_workers and not hasattr(session.config, "workerinput") and not numba.config.DISABLE_JIT:
+        compile_kernels()
+
+
+def compile_kernels():
+    """A run of every kind: plays chosen in kernels and in Python, and trees alone."""
+    X = np.random.default_rng(0).random((40, 3))
+    reward = BartReward(n_trees=2, n_iterations=4)
+    for window in (1, 2):
+        selector = ThompsonSelector(reward, max_fdr=None, n_plays=2, window=window, random_state=0)
+        selector.fit(X, X @ [1, 1, 0])
+    run_bart(X, X[:, 0], n_trees=2, n_iterations=4, random_state=0).predict(X)
 
 
 def pytest_sessionfinish(session, exitstatus):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -76,6 +77,28 @@ for table, outcome, settings in (
     found.predict(X[: len(outcome), : len(found.cuts.names)])
     found.forest.evaluate(bin_table(X).codes, 90)
 for kernel in (find_cuts, encode_columns, run, evaluate_forest):
+    assert len(kernel.signatures) == 1, (kernel.__name__, kernel.signatures)
+"""
+
+PLAYS = """
+import pickle
+import numpy as np
+from tvselect import BartReward
+from tvselect.inputs import read_outcome
+from tvselect.rewards.base import Data
+from tvselect.rewards.bart_play import find_pairs, for_play, play
+
+rng = np.random.default_rng(0)
+X = rng.random((40, 3))
+data = Data(X, read_outcome(X[:, 0] + rng.standard_normal(40), 40), ("a", "b", "c"))
+for shadows in (0, 5):
+    here = BartReward(n_trees=2, n_iterations=4, shadows=shadows).start(data)
+    buffers = []
+    there = pickle.dumps(here, protocol=5, buffer_callback=buffers.append)
+    there = pickle.loads(there, buffers=[bytes(buffer) for buffer in buffers])
+    for feedback in (here, pickle.loads(pickle.dumps(here)), there):
+        feedback(np.arange(2), np.random.default_rng(1))
+for kernel in (find_pairs, for_play, play):
     assert len(kernel.signatures) == 1, (kernel.__name__, kernel.signatures)
 """
 
@@ -193,6 +216,12 @@ def test_kernels_are_compiled_once_whatever_the_input():
 
 
 @compiled_only
+def test_plays_are_compiled_once_for_all_processes():
+    """What arrives there in buffers cannot be written to, which is another type to Numba."""
+    python(PLAYS)
+
+
+@compiled_only
 def test_compiled_and_plain_chains_agree():
     with redirect_stdout(StringIO()) as here:
         exec(CHAINS, {})
@@ -209,6 +238,53 @@ def test_kernels_run_without_the_gil_and_without_reference_counts():
         assert options["nogil"]
         assert not options["_nrt"]
         assert "fastmath" not in options
+
+
+@compiled_only
+def test_a_kernel_that_another_calls_is_compiled_as_a_part_of_it():
+    @jit.kernel
+    def inner(x):
+        return 2.0 * x
+
+    @jit.kernel
+    def outer(x):
+        return inner(x) + 1.0
+
+    assert outer(3.0) == 7.0
+    assert inner.signatures == []
+    assert inner(3.0) == 6.0
+
+
+@compiled_only
+def test_parts_are_not_made_machine_code():
+    @jit.part
+    def weight(x):
+        return 2.0 * x
+
+    @jit.kernel
+    def weigh(x):
+        return weight(x)
+
+    assert weigh(3.0) == 6.0
+    (compiled,) = weight.overloads.values()
+    assert compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name) == 0
+
+
+@compiled_only
+@pytest.mark.parametrize("was_enabled", [True, False])
+def test_garbage_is_collected_after_a_compilation_as_before(was_enabled):
+    @jit.kernel
+    def wrong(x):
+        return x.no_such_thing
+
+    before = gc.isenabled()
+    try:
+        (gc.enable if was_enabled else gc.disable)()
+        with pytest.raises(numba.TypingError):
+            wrong(1.0)
+        assert gc.isenabled() == was_enabled
+    finally:
+        (gc.enable if before else gc.disable)()
 
 
 @pytest.mark.skipif(not PLAIN, reason="kernels are compiled")

@@ -45,6 +45,7 @@ def test_names_on_the_api_page_are_found():
     assert names
     for name in names:
         assert pkgutil.resolve_name(name).__doc__
+    assert {f"tvselect.{name}" for name in tvselect.__all__} <= set(names)
 
 
 def test_unknown_names_are_refused():

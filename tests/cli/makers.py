@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from tvselect.report.findings import Effect
 from tvselect.selectors.worth import Worth
 
+FEW_WITHOUT = 2
 QUICK = ("--reward", "pvalue", "--plays", "60", "--seed", "1")
 
 

@@ -145,6 +145,7 @@ class TestSelect:
         assert {("a",), ("b",)} <= claims
 
     def test_interactions(self, answer, tvs, here, monkeypatch):
+        monkeypatch.setattr("tvselect.selectors.interactions.N_WITHOUT", 20)
         table = write(here / "joint.csv", make_joint_table())
         found = answer("select", table, "-t", "y", *QUICK)
         (pair,) = found["interactions"]

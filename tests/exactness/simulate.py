@@ -109,7 +109,7 @@ class Forest(NamedTuple):
     sizes: np.ndarray
 
 
-@numba.njit(nogil=True)
+@numba.njit(nogil=True, cache=True)
 def draw_forest(
     rng, codes, n_cuts, has_missing, thetas, sparse, n_trees, min_leaf, base, power,
     column_weights, leaf_sd, columns, cuts, missing_left, depths, means, sizes,
@@ -204,7 +204,7 @@ def draw_forest(
             return theta_index
 
 
-@numba.njit(nogil=True)
+@numba.njit(nogil=True, cache=True)
 def draw_forests(
     rng, codes, n_cuts, has_missing, thetas, sparse, n_trees, min_leaf, base, power,
     column_weights, leaf_sd, theta_index, columns, cuts, missing_left, depths, means, sizes,
@@ -238,7 +238,7 @@ def simulate_forests(rng, setting, n_draws):
     return forests
 
 
-@numba.njit(nogil=True)
+@numba.njit(nogil=True, cache=True)
 def evaluate(codes, columns, cuts, missing_left, means, sizes):
     """Sum of the trees at every row, walking the preorder."""
     n_rows = codes.shape[1]

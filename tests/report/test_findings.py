@@ -38,7 +38,7 @@ def test_json_of_hostile_names(hostile):
         ("[" * 100_000, "no file of findings"),
         ('{"format": "tvselect findings"}', "version None"),
         ('{"format": "tvselect findings", "version": 99}', "version 99, this program reads"),
-        ('{"format": "tvselect findings", "version": 3}', "findings is None, not an object"),
+        ('{"format": "tvselect findings", "version": 4}', "findings is None, not an object"),
         ('{"format": "tvselect findings", "version": NaN}', "NaN"),
     ],
 )

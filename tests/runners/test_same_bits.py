@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
+from functools import cache
 from itertools import count
 
 import numpy as np
@@ -64,6 +65,17 @@ def online(source, kind, *, window, **settings):
     return selector.fit_source(source, "y")
 
 
+@cache
+def offline_alone(kind="gaussian", *, window=6, n_chains=1):
+    """The run that others are compared with: one thread here."""
+    return offline(kind, window=window, n_chains=n_chains)
+
+
+@cache
+def online_alone(source, kind, **settings):
+    return online(source, kind, **settings)
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """A folder for each kind, of two files; some batches of the second have a single class."""
@@ -85,7 +97,7 @@ def files(tmp_path_factory):
     ("kind", "n_chains", "window"), [("gaussian", 1, 6), ("probit", 3, 6), ("gaussian", 2, 1)]
 )
 def test_offline_plays_are_the_same_bits_everywhere(where, kind, n_chains, window):
-    one = offline(kind, window=window, n_chains=n_chains)
+    one = offline_alone(kind, window=window, n_chains=n_chains)
     other = offline(kind, window=window, n_chains=n_chains, **where)
     print(f"offline, {kind}, {n_chains} chain(s): {bits(other)}")
     assert bits(one) == bits(other)
@@ -100,7 +112,7 @@ def test_a_cluster_is_reached_by_its_address(cluster):
 
 @pytest.mark.parametrize(("kind", "n_chains"), [("gaussian", 3), ("probit", 1)])
 def test_plays_on_a_stream_are_the_same_bits_everywhere(where, kind, n_chains, files):
-    one = online(files[kind], kind, window=6, n_chains=n_chains)
+    one = online_alone(files[kind], kind, window=6, n_chains=n_chains)
     other = online(files[kind], kind, window=6, n_chains=n_chains, **where)
     print(f"stream, {kind}, {n_chains} chain(s): {bits(other)}")
     assert one.n_plays_ == 60
@@ -121,21 +133,19 @@ def test_chains_that_read_a_stream_apart_play_as_they_do_together(files, patienc
 
 def test_the_stream_stops_at_the_same_play_everywhere(where, files):
     settings = dict(window=6, patience=12)
-    one = online(files["gaussian"], "gaussian", **settings)
+    one = online_alone(files["gaussian"], "gaussian", **settings)
     other = online(files["gaussian"], "gaussian", **settings, **where)
     assert one.stop_reason_ == other.stop_reason_ == "patience"
     assert bits(one) == bits(other)
 
 
 def test_another_window_is_another_run():
-    assert bits(offline("gaussian", window=1)) != bits(offline("gaussian", window=6))
+    assert bits(offline_alone(window=1)) != bits(offline_alone())
 
 
 def test_auto_is_the_paper_with_one_worker_and_sixteen_per_worker_else():
-    assert bits(offline("gaussian", window="auto")) == bits(offline("gaussian", window=1))
-    assert bits(offline("gaussian", window="auto", n_jobs=2)) == bits(
-        offline("gaussian", window=32)
-    )
+    assert bits(offline("gaussian", window="auto")) == bits(offline_alone(window=1))
+    assert bits(offline("gaussian", window="auto", n_jobs=2)) == bits(offline_alone(window=32))
     two = dict(n_chains=2, n_jobs=2)
     assert bits(offline("gaussian", window="auto", **two)) == bits(
         offline("gaussian", window=1, **two)
@@ -148,14 +158,14 @@ def test_a_run_that_is_extended_goes_on_inside_its_window(n_before, tmp_path):
     path = tmp_path / "journal"
     offline("gaussian", window=6, n_plays=n_before, journal=path)
     resumed = offline("gaussian", window=6, journal=path)
-    assert bits(resumed) == bits(offline("gaussian", window=6))
+    assert bits(resumed) == bits(offline_alone())
 
 
 def test_a_resumed_run_keeps_its_window_whoever_plays(tmp_path):
     path = tmp_path / "journal"
     offline("gaussian", window="auto", n_jobs=2, n_plays=50, journal=path)
     resumed = offline("gaussian", window="auto", n_jobs=1, journal=path)
-    assert bits(resumed) == bits(offline("gaussian", window=32))
+    assert bits(resumed) == bits(offline_alone(window=32))
 
 
 def test_a_resumed_run_refuses_another_window(tmp_path):
@@ -177,7 +187,7 @@ def test_windows_that_are_none_are_refused(wrong, error):
 def test_a_dask_worker_that_is_killed_changes_nothing(client, n_done):
     """The worker dies in a play; another takes the play over, and a new one is used."""
     victim = next(iter(client.run(os.getpid).values()))
-    wanted = bits(offline("gaussian", window=6))
+    wanted = bits(offline_alone())
     reward = Deadly(victim=victim, n_done=n_done)
     selector = ThompsonSelector(reward, n_plays=90, window=6, random_state=5, runner=client)
     assert bits(selector.fit(*table("gaussian"))) == wanted

@@ -126,13 +126,13 @@ class Arms:
         return self.successes.size
 
     def posterior(self, arms: IntArray | slice = slice(None)) -> tuple[FloatArray, FloatArray]:
-        """Parameters ``a`` and ``b`` of some arms, or of all."""
+        """Parameters ``a`` and ``b`` of some ``arms``, or of all."""
         a: FloatArray = np.add(_of(self.prior_a, arms), self.successes[arms], dtype=np.float64)
         b: FloatArray = np.add(_of(self.prior_b, arms), self.failures[arms], dtype=np.float64)
         return a, b
 
     def means(self, arms: IntArray | slice = slice(None)) -> FloatArray:
-        """Posterior means ``a / (a + b)``."""
+        """Posterior means ``a / (a + b)`` of some ``arms``, or of all."""
         a, b = self.posterior(arms)
         return a / (a + b)
 
@@ -141,7 +141,7 @@ class Arms:
         return (self.successes + self.failures) > 0
 
     def draw(self, rng: np.random.Generator) -> NDArray[np.float32]:
-        """One uniform number per arm: the draw of every theta, in quantiles.
+        """One uniform number of ``rng`` per arm: the draw of every theta, in quantiles.
 
         In steps of 2^-24: an arm out of reach would be played once in 16 million plays.
         """
@@ -153,17 +153,17 @@ class Arms:
         return arms if self.resting is None else arms[~self.resting]
 
     def reaching(self, quantiles: NDArray[np.float32]) -> IntArray:
-        """Arms whose draw reaches its threshold."""
+        """Arms whose draw, given as ``quantiles``, reaches its threshold."""
         found = np.empty(len(self), dtype=np.int32)
         return found[: find_reaching(quantiles, self._chance_below, found)].copy()
 
     def thetas(self, arms: IntArray, quantiles: NDArray[np.float32]) -> FloatArray:
-        """The drawn values of some arms."""
+        """The values of ``arms`` at these ``quantiles``."""
         a, b = self.posterior(arms)
         return betaincinv(a, b, quantiles[arms].astype(np.float64))
 
     def update(self, arms: IntArray, rewards: NDArray[np.bool_]) -> None:
-        """Count the payoffs of a play."""
+        """Count the ``rewards`` of the ``arms`` of a play."""
         while (posteriors := self.posteriors()) is not None:
             if count_rewards(_fixed(arms), _fixed(rewards), posteriors, len(self)) >= 0:
                 return
@@ -180,7 +180,7 @@ class Arms:
         return Posteriors(*counts, self._chance_below, self.passing, table.values, *table.beta)
 
     def extend_table(self, arms: IntArray, rewards: NDArray[np.bool_]) -> None:
-        """Find out the chances that counting these rewards asks for."""
+        """Find out the chances that counting these ``rewards`` of ``arms`` asks for."""
         assert self._table is not None
         self._table.extend(self.successes[arms] + rewards, self.failures[arms] + ~rewards)
 
@@ -199,7 +199,7 @@ class Arms:
         self._refresh()
 
     def begin_with(self, arms: IntArray) -> None:
-        """Bring some arms back to their prior; the others keep their counts, and rest."""
+        """Bring these ``arms`` back to their prior; the others keep their counts, and rest."""
         self.successes[arms] = 0
         self.failures[arms] = 0
         resting = np.ones(len(self), dtype=np.bool_)

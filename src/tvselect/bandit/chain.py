@@ -80,14 +80,14 @@ class ThompsonChain:
     def ask(self, at_most: int | None = None) -> list[PendingPlay]:
         """What to play next: a window of plays, chosen from the arms as they are now.
 
-        The same plays again until they are told of.
+        It has ``at_most`` so many. The same plays again until they are told of.
         """
         if not self._pending:
             self._pending = [self._choose(self.n_plays + k) for k in range(self._window())]
         return self._pending[:at_most]
 
     def tell(self, play: Play) -> None:
-        """Learn from the next play, made now or read from a journal."""
+        """Learn from the next ``play``, made now or read from a journal."""
         self.n_plays = play.number + 1
         self._pending = self._pending[1:]
         if play.arms.size:
@@ -100,7 +100,7 @@ class ThompsonChain:
         self._burn_in()
 
     def make_plays(self, score: Callable[[PendingPlay], Score | None], n: int) -> list[Play]:
-        """Choose the next plays, score them and learn from them, one after the other."""
+        """Choose the next ``n`` plays, ``score`` them and learn from them, one after the other."""
         plays = []
         for _ in range(n):
             (pending,) = self.ask(1)
@@ -109,19 +109,19 @@ class ThompsonChain:
         return plays
 
     def seeds(self, n_plays: int) -> NDArray[np.uint64]:
-        """Three words for each of the next plays, of which SFC64 makes its random numbers."""
+        """Three words for each of the next ``n_plays``, of which SFC64 makes its random numbers."""
         numbers = range(self.n_plays, self.n_plays + n_plays)
         return np.array([self._seeds(number).generate_state(3, np.uint64) for number in numbers])
 
     def has_learned(self, n_plays: int, n_unchanged: int) -> None:
-        """Count plays whose rewards the arms know already."""
+        """Count ``n_plays`` that the arms know; the model is that of ``n_unchanged`` plays ago."""
         self.n_plays += n_plays
         if self.has_patience:
             self.n_unchanged, self._model = n_unchanged, self.oracle.model(self.arms)
         self._burn_in()
 
     def replay(self, plays: Iterable[Play]) -> None:
-        """Bring the chain to where it stood after some plays."""
+        """Bring the chain to where it stood after these ``plays``."""
         self.arms.begin()
         self.n_plays = self.n_unchanged = 0
         self._model, self._pending = None, []

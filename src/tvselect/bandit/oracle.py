@@ -18,6 +18,11 @@ MEDIAN_MODEL_COST = (math.sqrt(5.0) - 1.0) / 2.0
 def threshold(cost: float | NDArray[np.float64]) -> float | NDArray[np.float64]:
     """Threshold ``c = log(1/C) / log((1 + C)/C)`` that a cost ``C`` in (0, 1) stands for.
 
+    Parameters
+    ----------
+    cost : float or array
+        ``C``; a lower cost makes a higher threshold.
+
     Examples
     --------
     >>> from tvselect.bandit.oracle import MEDIAN_MODEL_COST, threshold
@@ -53,10 +58,10 @@ class Oracle:
     pairs: NDArray[np.int32] = field(default_factory=lambda: NO_PAIRS)
 
     def choose(self, arms: Arms, rng: np.random.Generator) -> NDArray[np.int32]:
-        """Arms whose draw reaches the threshold; of these the ``q*`` largest draws.
+        """Those of ``arms`` whose draw reaches the threshold; of these the ``q*`` largest draws.
 
-        An empty choice is drawn again; after 100 of them the largest draws are played. The
-        draws of decoys that come along decide nothing.
+        ``rng`` makes the draws. An empty choice is drawn again; after 100 of them the largest
+        draws are played. The draws of decoys that come along decide nothing.
         """
         n_free = self.n_candidates if self.with_decoys else None
         for _ in range(MOST_REDRAWS):
@@ -77,7 +82,7 @@ class Oracle:
         return chosen if n_free is None else np.concatenate([chosen, chosen + np.int32(n_free)])
 
     def model(self, arms: Arms) -> NDArray[np.int32]:
-        """The estimated model: played arms above the threshold, the ``q*`` best."""
+        """The estimated model: played ``arms`` above the threshold, the ``q*`` best."""
         passing = np.flatnonzero(arms.passing[: self.n_candidates]).astype(np.int32)
         if self.n_wanted is not None and passing.size > self.n_wanted:
             return _largest(passing, arms.means(passing), self.n_wanted)

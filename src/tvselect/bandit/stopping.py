@@ -84,7 +84,7 @@ class StoppingRule:
             self._ended = StopReason.INTERRUPTED
 
     def reason(self, chains: Chains) -> StopReason | None:
-        """Why to stop now, or None."""
+        """Why to stop ``chains`` now, or None."""
         if self._ended is not None:
             return self._ended
         if self.patience is not None and chains.n_unchanged >= self.patience:
@@ -96,7 +96,7 @@ class StoppingRule:
         return None
 
     def n_left(self, chains: Chains) -> int | None:
-        """Plays after which the rule has to be asked again; before, they cannot end the run."""
+        """Plays of ``chains`` after which the rule has to be asked again; none ends it before."""
         limits = (self.n_plays, chains.n_plays), (self.patience, chains.n_unchanged)
         left = [limit - n_done for limit, n_done in limits if limit is not None]
         return min(left, default=None)

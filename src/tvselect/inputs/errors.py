@@ -48,11 +48,11 @@ class InputError(ValueError):
 
 
 class SourceError(InputError):
-    """Data that cannot be read; says where, which column and what to do."""
+    """Data that cannot be read: ``problem`` says where and which column, ``remedy`` what to do."""
 
 
 class ColumnTypeError(SourceError, TypeError):
-    """A column that holds neither numbers nor text."""
+    """A column that holds neither numbers nor text, by the same ``problem`` and ``remedy``."""
 
 
 def located(error: Raised, where: str) -> Raised:

@@ -19,9 +19,9 @@ class Cells(NamedTuple):
 class JointEffect(NamedTuple):
     """How the outcome depends on two columns, the others as they are in the rows."""
 
-    names: tuple[str, str]
-    first: Cells
-    second: Cells
+    names: tuple[str, str]  #: Of the two columns
+    first: Cells  #: Values of the first column
+    second: Cells  #: Values of the second column
     #: The outcome, or the probability of the second class (cells of the first, of the second).
     mean: NDArray[np.float64]
     outcome: str = "y"  #: What the mean is of

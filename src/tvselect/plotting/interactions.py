@@ -42,7 +42,7 @@ def joint_effect(
     X, y : table and outcome
         With the columns that the selector was fitted on.
     pair : two names or column numbers, optional
-        By default, the surest pair of ``selector.interactions_``.
+        By default, the pair of ``selector.interactions_`` with the lowest q-value.
 
     Raises
     ------
@@ -120,11 +120,23 @@ class InteractionDisplay:
         *,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw a pair of selected features, the surest of ``interactions_`` by default."""
+        """Draw a pair of selected features; parameters as of :func:`joint_effect`.
+
+        Parameters
+        ----------
+        selector : ThompsonSelector or StreamingThompsonSelector
+            Fitted.
+        X, y : table and outcome
+            With the columns that the selector was fitted on.
+        pair : two names or column numbers, optional
+            By default, the pair of ``selector.interactions_`` with the lowest q-value.
+        ax : matplotlib axes, optional
+            To draw on; new ones by default.
+        """
         return cls(joint_effect(selector, X, y, pair)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw, on new axes unless some are given."""
+        """Draw on ``ax``, or on new axes."""
         effect = self.effect
         self.figure_, self.ax_ = axes_on(ax, 5.5, 4.5)
         across, up = (cell_edges(*cells) for cells in (effect.first, effect.second))

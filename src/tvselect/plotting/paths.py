@@ -153,11 +153,21 @@ class SelectionPathDisplay:
 
     @classmethod
     def from_estimator(cls, selector: Selector, *, ax: Axes | None = None, **options: Any) -> Self:
-        """Draw the paths of a fitted selector; options as of :func:`selection_paths`."""
+        """Draw the paths of a fitted selector.
+
+        Parameters
+        ----------
+        selector : ThompsonSelector or StreamingThompsonSelector
+            Fitted.
+        ax : matplotlib axes, optional
+            To draw on; new ones by default.
+        **options : any
+            Handed to :func:`selection_paths`.
+        """
         return cls(selection_paths(selector, **options)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw, on new axes unless some are given."""
+        """Draw on ``ax``, or on new axes."""
         self.figure_, self.ax_ = axes_on(ax)
         self._draw_background()
         self._draw_decoys()

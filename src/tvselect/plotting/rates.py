@@ -37,7 +37,7 @@ LOOKS = {
 
 
 def top_arms(selector: Selector, top: int = 20) -> FittedArms:
-    """The arms of the highest selection rates, in falling order.
+    """The ``top`` arms of a fitted ``selector`` by selection rate, in falling order.
 
     The five leading decoys are among them where they are as high. Arms that were never played
     come last, as theirs is only the prior's. Of ties, selected ones come first, and decoys
@@ -108,7 +108,17 @@ class SelectionRateDisplay:
 
     @classmethod
     def from_estimator(cls, selector: Selector, *, top: int = 20, ax: Axes | None = None) -> Self:
-        """Draw the ``top`` arms of a fitted selector."""
+        """Draw the arms with the highest selection rates of a fitted selector.
+
+        Parameters
+        ----------
+        selector : ThompsonSelector or StreamingThompsonSelector
+            Fitted.
+        top : int
+            How many of them.
+        ax : matplotlib axes, optional
+            To draw on; new ones by default.
+        """
         everyone = _all_arms(selector, top)
         counts = {kind: int(rows.sum()) for kind, rows in _kinds(everyone).items()}
         counts["decoys"] = fitted_history(selector).layout.n_decoys
@@ -120,7 +130,7 @@ class SelectionRateDisplay:
         ).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw, on new axes unless some are given."""
+        """Draw on ``ax``, or on new axes."""
         arms, n = self.arms, len(self.arms.names)
         self.figure_, self.ax_ = axes_on(ax, 6.5, 1.1 + 0.21 * n)
         heights = np.arange(n, dtype=np.float64)

@@ -17,10 +17,10 @@ class RegretBand(NamedTuple):
     """Cumulative regret after each play, over the runs."""
 
     plays: NDArray[np.int64]  #: From 1
-    mean: NDArray[np.float64]
+    mean: NDArray[np.float64]  #: Over the runs
     low: NDArray[np.float64]  #: 5 % quantile
     high: NDArray[np.float64]  #: 95 % quantile
-    n_runs: int
+    n_runs: int  #: How many there are
 
 
 def regret_band(curves: ArrayLike) -> RegretBand:

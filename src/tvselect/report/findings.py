@@ -24,9 +24,9 @@ OutcomeKind = Literal[
 class About:
     """Where a run comes from, as far as whoever ran it says."""
 
-    table: str = ""
-    command: str = ""
-    folder: str = ""
+    table: str = ""  #: Its name
+    command: str = ""  #: That started the run
+    folder: str = ""  #: Of the run
     more: dict[str, str] = field(default_factory=dict)  #: Anything else worth showing, by label
 
 
@@ -137,19 +137,19 @@ class Resemblance:
 class Findings:
     """Everything that the page of a run shows."""
 
-    title: str
-    target: str
-    outcome: OutcomeKind
+    title: str  #: Of the page
+    target: str  #: Name of the outcome
+    outcome: OutcomeKind  #: What kind it is of
     classes: tuple[str, ...]  #: The labels of classes and grades; empty for other outcomes
-    n_columns: int
+    n_columns: int  #: Of the table, without the target
     n_variables: int  #: A group of columns is one, those always included are none
-    n_selected: int
+    n_selected: int  #: Variables
     n_unplayed: int  #: Variables that were never played
     n_plays: int  #: Of a chain
     n_skipped: int  #: Batches among them
-    n_chains: int
+    n_chains: int  #: Independent searches
     seconds: float  #: Spent on plays, by all chains
-    stop_reason: StopReason
+    stop_reason: StopReason  #: Why the run ended
     asked: Asked  #: What the run was to do
     agreement: float | None  #: Mean Jaccard index of the chains' sets; None for one chain
     control: Control  #: What is known about false selections
@@ -160,18 +160,17 @@ class Findings:
     variables: tuple[ReportedVariable, ...]
     always: tuple[str, ...]  #: Columns that are always included
     steps: tuple[int, ...]  #: Plays after which paths and sizes are given
-    #: How many variables were played and rewarded at these steps, averaged over chains.
-    played: tuple[float, ...]
-    rewarded: tuple[float, ...]
-    dependence: tuple[Dependence, ...]
+    played: tuple[float, ...]  #: Variables played at these steps, averaged over chains
+    rewarded: tuple[float, ...]  #: How many of them were rewarded
+    dependence: tuple[Dependence, ...]  #: Of the outcome on selected variables
     dependence_note: str  #: How they were made, or why they are not there
     effects: tuple[Effect, ...]  #: Of all selected columns, up to 60 of them, the largest first
     worth: Worth | None  #: Predictions of rows that were held back; None if nobody asked for it
     interactions: tuple[ReportedInteraction, ...]  #: The surest first; none of a stream
-    resemblances: tuple[Resemblance, ...]
+    resemblances: tuple[Resemblance, ...]  #: Pairs of correlated columns
     resemblance_note: str  #: The same of these
     notes: tuple[str, ...]  #: Decisions about the table
-    about: About
+    about: About  #: Where the run comes from
     settings: str  #: All parameters of the selector that are not as by default
     versions: dict[str, str]  #: Of Python and of what the numbers depend on
 
@@ -214,7 +213,7 @@ class Findings:
         return "batch" if self.asked.is_stream else "play"
 
     def of_role(self, role: str) -> tuple[ReportedVariable, ...]:
-        """The variables of a role."""
+        """The variables of this ``role``."""
         return tuple(variable for variable in self.variables if variable.role == role)
 
     def to_json(self) -> str:
@@ -235,7 +234,7 @@ class Findings:
 
     @classmethod
     def from_json(cls, text: str) -> Findings:
-        """The findings that :meth:`to_json` wrote.
+        """The findings that :meth:`to_json` wrote as ``text``.
 
         Raises
         ------

@@ -76,6 +76,7 @@ def gather(
         With the columns that the selector was fitted on, or for a stream a sample of its
         rows. Without them, partial dependence and look-alikes are left out.
     title : str, optional
+        Of the page.
     target : str, default="y"
         What the outcome is called.
     about : About, optional

@@ -47,7 +47,7 @@ MOST_STEPS = 11
 
 
 def render(findings: Findings) -> str:
-    """The page of findings, as text.
+    """The page of ``findings``, as text.
 
     It loads nothing from anywhere: scripts, styles and data are in it, and its security policy
     forbids the browser to fetch or to run anything else. Where the library of charts cannot be
@@ -134,9 +134,20 @@ def write_report(
     y: Any = None,
     **options: Any,
 ) -> Path:
-    """Write the report of a run to an HTML file; options as of :func:`gather`.
+    """Write the report of a run to an HTML file.
 
     The file appears at once or not at all; one of the same name is replaced.
+
+    Parameters
+    ----------
+    selector : ThompsonSelector or StreamingThompsonSelector
+        Fitted.
+    path : path-like
+        Of the file.
+    X, y : table and outcome, optional
+        With the columns that the selector was fitted on, or for a stream a sample of its rows.
+    **options : any
+        Handed to :func:`gather`.
 
     Returns
     -------

@@ -26,7 +26,7 @@ TREES_A_SPLIT = 16
 
 
 class BartReward(Reward):
-    """Pay 1 to a column on which the forest splits.
+    """Reward a column on which the forest splits.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class BartReward(Reward):
         """The rule of the paper: the last of ``n_iterations`` forests, whatever is played.
 
         They come after ``n_burn`` others, as the R function ``wbart`` counts them. The
-        plain prior as the paper states it, or the sparse one with ``sparse=True``.
+        prior is the plain one, as the paper states it, unless ``sparse`` is true.
         """
         check_scalar(n_iterations, "n_iterations", Integral, min_val=1)
         check_scalar(n_burn, "n_burn", Integral, min_val=0)
@@ -185,7 +185,7 @@ class BartReward(Reward):
         return 2 * self.min_leaf
 
     def settled(self, data: Data) -> Self:
-        """Itself with the rows, trees and noise that suit the data, in place of "auto"."""
+        """Itself with the rows, trees and noise that suit ``data``, in place of "auto"."""
         self._check()
         n_seen = rows_seen(self.max_samples, data)
         if n_seen < self.min_rows:
@@ -204,7 +204,7 @@ class BartReward(Reward):
         return settled
 
     def start(self, data: Data) -> BartFeedback:
-        """Bin the table once; every play then runs on column indices."""
+        """Bin the table of ``data`` once; every play then runs on column indices."""
         return self.settled(data)._start(data)
 
     def _start(self, data: Data) -> BartFeedback:

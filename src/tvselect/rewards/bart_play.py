@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +32,8 @@ from tvselect.trees.state import (
     Tally,
     Trace,
     WordArray,
+    locked,
+    read_only,
 )
 from tvselect.trees.workspace import workspace
 
@@ -94,6 +96,15 @@ class BartFeedback:
     precision: float
     evidence: FloatArray
     rules: Rules
+
+    def __post_init__(self) -> None:
+        for name, lock in {
+            "table": read_only, "observed": locked, "prior": read_only, "evidence": locked
+        }.items():  # fmt: skip
+            object.__setattr__(self, name, lock(getattr(self, name)))
+
+    def __reduce__(self) -> tuple[type[BartFeedback], tuple[object, ...]]:
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
     def draw(self, columns: IntArray, n_shadows: int, rng: np.random.Generator) -> Draw:
         """The rows and the shadows of a play."""

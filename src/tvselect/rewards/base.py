@@ -82,7 +82,7 @@ class Data:
         return self.cuts is not None
 
     def binned(self, max_cuts: int = 100) -> BinnedTable:
-        """The table as one-byte codes."""
+        """The table as one-byte codes, with at most ``max_cuts`` cut points per column."""
         table = bin_table(self.X, max_cuts=max_cuts) if self.cuts is None else self.cuts.bin(self.X)
         return table if self.decoys is None else self.decoys.binned(table)
 
@@ -93,7 +93,7 @@ class Data:
         return np.cumsum([0, self.X.shape[1], *copies])
 
     def values(self, columns: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Some columns, decoys among them, as floats (rows, columns)."""
+        """These ``columns``, decoys among them, as floats (rows, columns)."""
         if self.decoys is None:
             return np.ascontiguousarray(self.X[:, columns], dtype=np.float64)
         values = np.empty((self.n_rows, columns.size))
@@ -131,7 +131,7 @@ class Reward(ABC):
         return sorted(signature(cls).parameters)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The settings by name, and those of settings that have some, as scikit-learn has it."""
+        """The settings by name; if ``deep``, also those of settings that have some."""
         params = {name: getattr(self, name) for name in self._get_param_names()}
         for name, value in list(params.items()) if deep else ():
             if hasattr(value, "get_params") and not isinstance(value, type):
@@ -139,7 +139,7 @@ class Reward(ABC):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Change settings, as scikit-learn does."""
+        """Change the settings named in ``params``, as scikit-learn does."""
         from sklearn.base import BaseEstimator
 
         return BaseEstimator.set_params(self, **params)
@@ -159,12 +159,12 @@ class Reward(ABC):
         return 2
 
     def settled(self, data: Data) -> Self:
-        """Itself with settings that suit the data in place of "auto"."""
+        """Itself with settings that suit ``data`` in place of "auto"."""
         return self
 
     @abstractmethod
     def start(self, data: Data) -> Feedback:
-        """Check the settings against the data and return the feedback of a play.
+        """Check the settings against ``data`` and return the feedback of a play.
 
         The feedback must be a pure function of the columns and the generator.
         """

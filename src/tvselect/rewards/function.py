@@ -45,7 +45,7 @@ class FunctionReward(Reward):
         self.function = function
 
     def start(self, data: Data) -> Feedback:
-        """Check the settings and return the feedback of a play."""
+        """Check the settings and return the feedback of a play on ``data``."""
         function = self.function
         if not callable(function):
             raise TypeError(f"function must be a callable (X, y, rng) -> payoffs, got {function!r}")

@@ -70,7 +70,7 @@ class ImportanceReward(Reward):
         )
 
     def start(self, data: Data) -> Feedback:
-        """Check the settings and return the feedback of a play."""
+        """Check the settings and return the feedback of a play on ``data``."""
         bootstrap = self.bootstrap
         check_scalar(bootstrap, "bootstrap", (bool, np.bool_))
         has_classes = data.outcome.family in ("probit", "classes")

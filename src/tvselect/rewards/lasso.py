@@ -20,7 +20,7 @@ SMALLEST_ALPHA = 1e-2
 
 
 class LassoReward(Reward):
-    """Pay 1 to the played columns with a non-zero LASSO coefficient, 0 to the others.
+    """Reward the played columns with a non-zero LASSO coefficient.
 
     Columns, and a continuous outcome, are standardised. The loss is half the mean squared
     error, or for two classes the mean logistic loss; ``alpha`` times the sum of absolute
@@ -69,7 +69,7 @@ class LassoReward(Reward):
         self.max_iter = max_iter
 
     def start(self, data: Data) -> Feedback:
-        """Check the settings and return the feedback of a play."""
+        """Check the settings and return the feedback of a play on ``data``."""
         alpha, bootstrap, max_iter = self.alpha, self.bootstrap, self.max_iter
         _check_alpha(alpha)
         check_scalar(bootstrap, "bootstrap", (bool, np.bool_))

@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 
 class PValueReward(Reward):
-    """Pay 1 to the played columns whose correlation with the outcome has ``p < alpha``.
+    """Reward the played columns whose correlation with the outcome has ``p < alpha``.
 
     Every column is tested alone, by the t-test of a correlation; for two classes that is
     the two-sample t-test with a pooled variance. Rows where a column is missing are left
@@ -59,7 +59,7 @@ class PValueReward(Reward):
         self.bootstrap = bootstrap
 
     def start(self, data: Data) -> Feedback:
-        """Check the settings and return the feedback of a play."""
+        """Check the settings and return the feedback of a play on ``data``."""
         alpha, bootstrap = self.alpha, self.bootstrap
         check_scalar(alpha, "alpha", Real, min_val=0.0, max_val=1.0, include_boundaries="neither")
         if math.isnan(alpha):

@@ -89,7 +89,7 @@ class DaskRunner(Runner):
             self._client.close()
 
     def require_same_build(self, places: Iterable[str]) -> None:
-        """Refuse workers with another tvselect, or other libraries behind it: other numbers.
+        """Refuse workers at ``places`` with another tvselect, or other libraries: other numbers.
 
         Raises
         ------

@@ -66,14 +66,14 @@ class History:
     """
 
     journal: MemoryJournal  #: Every play
-    n_chains: int
+    n_chains: int  #: Independent searches
     n_plays: int  #: Of each chain
     layout: ArmLayout  #: Which features make an arm
     prior: tuple[PerArm, PerArm]  #: Beta prior of the arms
-    threshold: PerArm
-    asked: Asked
-    stop_reason: StopReason
-    discount: float = 1.0  #: What is left of an arm's earlier payoffs when it is played again
+    threshold: PerArm  #: Selection rate that an arm has to exceed
+    asked: Asked  #: What the run was asked to do
+    stop_reason: StopReason  #: Why it ended
+    discount: float = 1.0  #: What is left of an arm's earlier rewards when it is played again
     burn_in: BurnIn | None = None  #: Plays after which the leading arms start anew
     n_wanted: int | None = None  #: Known size of the model, in arms
     max_fdr: float | None = None  #: Largest share of false selections; None: the median model
@@ -88,7 +88,7 @@ class History:
         asked: Asked,
         evidence: Evidence | None = None,
     ) -> History:
-        """The history of the same run after more plays; only these are counted."""
+        """The run after ``n_plays``, with its new ``stop_reason``, ``asked`` and ``evidence``."""
         return replace(
             self,
             n_plays=n_plays,
@@ -104,7 +104,7 @@ class History:
         return list(self.plays_of(0))
 
     def plays_of(self, chain: int, start: int = 0) -> Iterator[Play]:
-        """Plays of a chain in order, from a number on."""
+        """Plays of ``chain`` in order, from number ``start`` on."""
         return islice(self.journal.plays(chain, start), max(self.n_plays - start, 0))
 
     @property
@@ -123,7 +123,7 @@ class History:
         return self.layout.labels
 
     def fresh_arms(self, chain: int) -> FreshArms | None:
-        """Arms of a chain that started anew after burn-in; None where it went on for no longer."""
+        """Arms of ``chain`` that started anew after burn-in; None where it ended before that."""
         if self.burn_in is None or self.n_plays <= self.burn_in.n_plays:
             return None
         counts, n_plays = Counts.zeros(self.layout.n_arms), self.burn_in.n_plays
@@ -174,7 +174,7 @@ class History:
         return int(np.count_nonzero(self.totals[0].n_played == 0))
 
     def sizes(self, steps: NDArray[np.int64]) -> FloatArray:
-        """How many arms were played and rewarded at some plays (2, steps), averaged over chains.
+        """How many arms were played and rewarded at ``steps``, averaged over chains (2, steps).
 
         Plays count from 1; 0 is before the first.
         """
@@ -188,7 +188,7 @@ class History:
         return sizes / np.maximum(n_chains, 1)
 
     def posterior(self, chain: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """Beta parameters of all arms, of a chain or of all chains together."""
+        """Beta parameters of all arms, of one ``chain`` or of all together."""
         totals = self.totals if chain is None else self.totals[chain : chain + 1]
         a, b = (np.broadcast_to(value, self.layout.n_arms) for value in self.prior)
         return (
@@ -197,7 +197,7 @@ class History:
         )
 
     def means(self, chain: int | None = None) -> FloatArray:
-        """Selection rates of all arms, of a chain or of all chains together."""
+        """Selection rates of all arms, of one ``chain`` or of all together."""
         a, b = self.posterior(chain)
         return a / (a + b)
 
@@ -207,14 +207,14 @@ class History:
         return self.intervals_of(np.arange(self.layout.n_candidates))
 
     def intervals_of(self, arms: NDArray[np.int64]) -> FloatArray:
-        """95 % intervals of some arms (arms, 2), of all chains together."""
+        """95 % intervals (arms, 2) of these ``arms``, of all chains together."""
         a, b = (values[arms] for values in self.posterior())
         # Most arms share their counts with many others.
         pairs, places = np.unique(a + 1j * b, return_inverse=True)
         return np.column_stack([betaincinv(pairs.real, pairs.imag, q)[places] for q in INTERVAL])
 
     def leading_decoys(self, most: int, chain: int | None = None) -> NDArray[np.int64]:
-        """The played decoys of the highest selection rates, in falling order."""
+        """At ``most`` so many decoys of ``chain``, or of all, by falling selection rate."""
         n = self.layout.n_candidates
         totals = self.totals if chain is None else self.totals[chain : chain + 1]
         is_played = np.any([total.counts.times_played[n:] > 0 for total in totals], axis=0)
@@ -222,7 +222,7 @@ class History:
         return decoys[np.argsort(-self.means(chain)[decoys], kind="stable")[:most]]
 
     def passing(self, chain: int | None = None) -> NDArray[np.bool_]:
-        """Arms, decoys among them, that were played and are above their threshold."""
+        """Arms, and decoys, of ``chain``, or of all, that were played and exceed the threshold."""
         is_played = self.times_played > 0
         if chain is not None:
             is_played = self.totals[chain].counts.times_played > 0
@@ -231,7 +231,7 @@ class History:
     def q_values(self, chain: int | None = None) -> FloatArray:
         """The smallest false discovery rate at which each candidate arm is selected.
 
-        NaN where no decoys were played.
+        Of one ``chain`` or of all together; NaN where no decoys were played.
         """
         n, n_copies = self.layout.n_candidates, self.layout.n_copies
         if self.evidence is not None:
@@ -260,10 +260,10 @@ class History:
         return np.where(self.passing(chain), self.means(chain), 0.0)
 
     def selected(self, chain: int | None = None) -> NDArray[np.bool_]:
-        """Arms that make the model; never a decoy, and of too many the highest.
+        """Arms that make the model, of one ``chain`` or of all; never a decoy.
 
-        With evidence these are the arms that it proves; where payoffs fade, of these the
-        ones that still pass.
+        Of too many the highest. With evidence these are the arms that it proves; where
+        rewards fade, of these the ones that still pass.
         """
         passing = self.passing(chain)
         passing[self.layout.n_candidates :] = False
@@ -373,7 +373,7 @@ class History:
         return self.paths(arms, chain=chain)
 
     def decoy_trajectories(self, chain: int = 0) -> NDArray[np.float64]:
-        """Selection rates of the decoys over the plays (plays + 1, decoys)."""
+        """Selection rates of the decoys over the plays of ``chain`` (plays + 1, decoys)."""
         arms = np.arange(self.layout.n_candidates, self.layout.n_arms)
         return self.paths(arms, chain=chain)
 

@@ -24,11 +24,11 @@ class Batch(ABC):
 
     @abstractmethod
     def numbers(self, columns: NDArray[np.int64]) -> NDArray[np.floating[Any]]:
-        """Columns of numbers (rows, columns): float32 if all are, else float64; NaN if missing."""
+        """The numbers of ``columns``: float32 if all of them are, else float64; NaN if missing."""
 
     @abstractmethod
     def labels(self, column: int) -> NDArray[np.object_]:
-        """The text of a categorical column, None where missing."""
+        """The text of a categorical ``column``, None where missing."""
 
     @abstractmethod
     def target(self) -> NDArray[Any]:

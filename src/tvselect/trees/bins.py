@@ -23,7 +23,7 @@ from tvselect.inputs.scalars import check_scalar
 from tvselect.trees.bits import n_words, pack, unpack
 from tvselect.trees.cutting import HASH_SIZE, MISSING, encode_columns, find_cuts
 from tvselect.trees.far_values import cut_crowded_by_rank
-from tvselect.trees.state import Design
+from tvselect.trees.state import Design, locked
 
 Copying = Callable[[NDArray[np.uint8]], NDArray[np.uint8]]
 """From the codes (columns, rows) of some columns to those of their copies."""
@@ -55,14 +55,14 @@ class Cuts:
     names: Sequence[str]
 
     def of(self, column: int) -> NDArray[np.float64]:
-        """Cut points of one column."""
+        """Cut points of one ``column``."""
         first, last = self.starts[column], self.starts[column + 1]
         if last > first:
             return self.halfway[first:last]
         return self.low[column] + self.step[column] * np.arange(1, self.n_cuts[column] + 1)
 
     def take(self, columns: NDArray[np.int64], names: Sequence[str]) -> Cuts:
-        """The cut points of some columns, and what these are called."""
+        """The cut points of some ``columns``, with their ``names``."""
         sizes = self.starts[columns + 1] - self.starts[columns]
         ends = np.cumsum(sizes)
         places = np.arange(sizes.sum()) - np.repeat(ends - sizes - self.starts[columns], sizes)
@@ -76,7 +76,7 @@ class Cuts:
         )
 
     def replaced(self, columns: NDArray[np.int64], others: Cuts) -> Cuts:
-        """The same with other cut points for some columns."""
+        """The same with the cut points of ``others`` for some ``columns``."""
         n_columns = self.n_cuts.size
         both = Cuts(
             n_cuts=np.concatenate([self.n_cuts, others.n_cuts]),
@@ -91,14 +91,14 @@ class Cuts:
         return both.take(places, self.names)
 
     def bin(self, X: Any) -> BinnedTable:
-        """Another table between the same cut points."""
+        """Another table ``X`` between the same cut points."""
         codes = self.encode(X)
         n_rows = len(X)
         has_missing = (codes[:, :n_rows] == MISSING).any(axis=1)
         return BinnedTable(_fixed(codes), n_rows, has_missing, self)
 
     def encode(self, X: Any) -> NDArray[np.uint8]:
-        """Codes (columns, rows padded to a multiple of 64) of another table.
+        """Codes (columns, rows padded to a multiple of 64) of another table ``X``.
 
         Values outside the range seen before fall into the end bins.
         """
@@ -169,13 +169,14 @@ class BinnedTable:
         return unpack(self.words) if self.is_packed else self.words.view(np.uint8)
 
     def design(self, columns: NDArray[np.int64] | None = None) -> Design:
-        """The table as the sampler reads it, with the columns that may be split on; or all."""
+        """The table as the sampler reads it, with the ``columns`` that may be split on; or all."""
         if columns is None:
             columns = np.arange(self.n_columns, dtype=np.int64)
-        return Design(self.words, self.cuts.n_cuts, self.has_missing, columns, self.n_rows)
+        n_cuts, has_missing = locked(self.cuts.n_cuts), locked(self.has_missing)
+        return Design(self.words, n_cuts, has_missing, columns, self.n_rows)
 
     def with_copies(self, copies: Sequence[tuple[NDArray[np.int64], Copying]]) -> BinnedTable:
-        """The table with copies of columns behind it: some columns, and how they are changed."""
+        """The table with ``copies`` behind it: some columns each, and how they are changed."""
         source = np.concatenate([np.arange(self.n_columns), *(columns for columns, _ in copies)])
         words = np.zeros((source.size, self.words.shape[1]), dtype=np.uint64)
         words[: self.n_columns] = self.words
@@ -190,7 +191,7 @@ class BinnedTable:
         return self._with(source, words)
 
     def with_values(self, columns: NDArray[np.int64], X: NDArray[np.float64]) -> BinnedTable:
-        """The table with other columns behind it, cut like some of its own."""
+        """The table with the columns of ``X`` behind it, cut like these ``columns`` of its own."""
         cuts = self.cuts.take(columns, Numbered(columns.size))
         codes = np.concatenate([self.codes, cuts.encode(X)])
         return self._with(np.append(np.arange(self.n_columns), columns), _fixed(codes))

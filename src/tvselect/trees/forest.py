@@ -75,13 +75,13 @@ class Forest:
         return depth
 
     def split_counts(self, n_columns: int) -> NDArray[np.int64]:
-        """How many splits each column of the table has."""
+        """How many splits each of the ``n_columns`` columns of the table has."""
         return np.bincount(self.column[self.left >= 0], minlength=n_columns)
 
     def branch_pairs(self, n_columns: int) -> NDArray[np.int64]:
         """How often two columns (columns, columns) are split on in one branch, one below the other.
 
-        Symmetric, with zeros on the diagonal.
+        Symmetric (``n_columns``, ``n_columns``), with zeros on the diagonal.
         """
         pairs = np.zeros((n_columns, n_columns), dtype=np.int64)
         above: dict[int, list[int]] = {}
@@ -95,7 +95,7 @@ class Forest:
         return pairs
 
     def evaluate(self, codes: NDArray[np.uint8], n_rows: int) -> NDArray[np.float64]:
-        """Sum of the trees at rows that are given as codes (columns, rows)."""
+        """Sum of the trees at ``n_rows`` rows that are given as ``codes`` (columns, rows)."""
         out = np.zeros(n_rows)
         codes = codes.view()
         codes.flags.writeable = False  # as those of a BinnedTable are: one kernel for both

@@ -116,7 +116,7 @@ class Prior:
                 raise ValueError(f"{name} == {value}, must be finite.")
 
     def leaf_sd(self, response: Response) -> float:
-        """Prior standard deviation of a leaf mean, in working units."""
+        """Prior standard deviation of a leaf mean, in the working units of ``response``."""
         spread = 3.0 if response.has_unit_noise else 0.5
         return spread / (float(self.k) * math.sqrt(self.n_trees / response.n_forests))
 
@@ -130,10 +130,12 @@ class Prior:
         free_noise: bool = True,
         pairs: NDArray[np.int64] = NO_PAIRS,
     ) -> PriorParameters:
-        """The prior in the kernel's numbers, for a response and the columns in play.
+        """The prior in the kernel's numbers, for a ``response`` and the columns in play.
 
-        A forest is weighed by the weight, in (0, 1], of every column it uses. ``pairs``
-        (pairs, 2) are columns that proposals of two splits try together.
+        A forest is weighed by the weight, in (0, 1], of every column it uses (``column_weights``).
+        Averages leave out ``burn`` iterations, the sparse prior begins at ``sparse_from``, and
+        without ``free_noise`` the noise stays as it is. ``pairs`` (pairs, 2) are columns that
+        proposals of two splits try together.
         """
         if column_weights is None:
             column_weights = np.empty(0)

@@ -32,6 +32,7 @@ class BartRun:
     Attributes
     ----------
     family : str
+        Of the outcome.
     names : tuple of str
         Names of the columns that could be split on; all arrays by column follow them.
     mean_splits : float64 array
@@ -48,12 +49,17 @@ class BartRun:
     draws : tuple of Draw
         Forests and what goes with them, kept after burn-in, evenly spaced, for prediction.
     n_burn : int
+        Iterations that averages leave out.
     acceptance_rate : float
         Share of the proposed births and deaths that were accepted.
     seconds : float
         Time in the sampler.
     outcome : Outcome
         What the forests were fitted to.
+    cuts : Cuts
+        Cut points of the columns.
+    center : float
+        What predictions of the forests are relative to.
     """
 
     family: Family
@@ -103,14 +109,14 @@ class BartRun:
         return self.mean_of(lambda forest: forest.evaluate(codes, n_rows))
 
     def mean_of(self, evaluate: Callable[[Forest], NDArray[np.float64]]) -> NDArray[np.float64]:
-        """What :meth:`predict` gives, where forests are evaluated in some way."""
+        """What :meth:`predict` gives, where ``evaluate`` evaluates a forest."""
         total = sum((self.expected(draw, evaluate) for draw in self.draws), np.float64(0.0))
         return np.asarray(total / len(self.draws))
 
     def expected(
         self, draw: Draw, evaluate: Callable[[Forest], NDArray[np.float64]]
     ) -> NDArray[np.float64]:
-        """The outcome that one draw expects."""
+        """The outcome that one ``draw`` expects, its forest put through ``evaluate``."""
         if self.family == "classes":
             n_classes = draw.cuts.size
             values = [evaluate(draw.forest.every(n_classes, k)) for k in range(n_classes)]

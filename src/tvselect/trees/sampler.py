@@ -80,7 +80,7 @@ class Sampler:
         begin(self.chain, design, prior, row_mask(design.n_rows), observed, precision)
 
     def advance(self, n_iterations: int | None = None) -> None:
-        """Run some more iterations, or all that are left."""
+        """Run ``n_iterations`` more, or all that are left."""
         stop = self.n_iterations
         if n_iterations is not None:
             stop = min(stop, self.n_done + n_iterations)

@@ -25,6 +25,7 @@ from tvselect.trees.state import (
     IntArray,
     PriorParameters,
     WordArray,
+    locked,
 )
 
 BYTE = np.uint64(255)
@@ -95,10 +96,9 @@ def new_sample(n_columns: int, n_rows: int) -> Sample:
 
 def design_of(sample: Sample, n_columns: int, n_rows: int) -> Design:
     """The first columns of a sample as the sampler reads them."""
-    codes = sample.codes.view()
-    codes.flags.writeable = False  # as those of a table: one kernel for both
+    codes, n_cuts, has_missing = map(locked, sample[:3])  # as those of a table: one kernel for both
     columns = np.arange(n_columns, dtype=np.int64)
-    return Design(codes, sample.n_cuts, sample.has_missing, columns, n_rows)
+    return Design(codes, n_cuts, has_missing, columns, n_rows)
 
 
 @kernel

@@ -12,7 +12,7 @@ it is handed: compilation stays short.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,6 +113,9 @@ class PriorParameters(NamedTuple):
     pairs: IntArray
     latent_sweeps: int
     cut_steps: FloatArray
+
+
+Values = TypeVar("Values", Design, PriorParameters)
 
 
 class Trees(NamedTuple):
@@ -219,6 +222,23 @@ class Trace(NamedTuple):
     precision: FloatArray
     theta: FloatArray
     n_splits: IntArray
+
+
+def read_only(values: Values) -> Values:
+    """The same tuple with views of its arrays that cannot be written to.
+
+    To Numba these are another type: what arrives in a process is of it, and a kernel is compiled
+    for one type alone where all are.
+    """
+    return type(values)(*map(locked, values))
+
+
+def locked(value: Any) -> Any:
+    """A view of an array that cannot be written to; anything else as it is."""
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.flags.writeable = False
+    return value
 
 
 def row_mask(n_rows: int) -> WordArray:

@@ -61,7 +61,19 @@ def tasks(
     grid: Grid, methods: Iterable[str], *, n_replicates: int | None = None,
     setups: Sequence[str] | None = None, n_columns: Sequence[int] | None = None,
 ) -> Iterator[Task]:  # fmt: skip
-    """All tasks, replicate by replicate: a study that is cut short has fewer, but whole ones."""
+    """All tasks, replicate by replicate: a study that is cut short has fewer, but whole ones.
+
+    Parameters
+    ----------
+    grid : Grid
+        Set-ups, sizes and the number of replicates.
+    methods : iterable of str
+        Names of methods.
+    n_replicates : int, optional
+        Other than the grid's.
+    setups, n_columns : sequences, optional
+        Only these of the grid's.
+    """
     methods = list(methods)
     for replicate in range(grid.n_replicates if n_replicates is None else n_replicates):
         for n, p in grid.sizes:

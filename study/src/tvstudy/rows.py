@@ -20,7 +20,9 @@ Row = dict[str, Any]
 
 
 def read_rows(folder: str | Path) -> list[Row]:
-    """All rows of a study; a line that a kill cut off is left out, its task has to run again.
+    """All rows of the study in ``folder``.
+
+    A line that a kill cut off is left out, its task has to run again.
 
     Raises
     ------

@@ -89,7 +89,11 @@ class BartBaseline(Baseline):
         verbose: int = 0,
         random_state: RandomState = None,
     ) -> BartBaseline:
-        """DART as the paper ran it: the sparse prior and 50 trees."""
+        """DART as the paper ran it: the sparse prior and 50 trees.
+
+        ``n_trees``, ``n_iterations``, ``cut``, ``n_chains``, ``verbose`` and ``random_state`` are
+        those of the class.
+        """
         return cls(n_trees, True, n_iterations, cut, n_chains, verbose, random_state)
 
     def _select(self, X: Floats, y: Floats, rng: np.random.Generator) -> Mask:

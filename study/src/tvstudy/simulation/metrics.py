@@ -30,7 +30,7 @@ class Score(NamedTuple):
 
 
 def score(selected: ArrayLike, support: ArrayLike) -> Score:
-    """Compare a selection with the true support, both as masks.
+    """Compare ``selected`` columns with the true ``support``, both as masks.
 
     Examples
     --------
