@@ -6,11 +6,13 @@ import gzip
 import io
 import json
 import os
+import resource
 import sqlite3
 import traceback
 import zipfile
 import zlib
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -460,3 +462,18 @@ def test_a_workbook_whose_table_does_not_end(tmp_path, encoding):
             file.writestr(name, content)
     with pytest.raises(SourceError, match=r"cannot be read as a spreadsheet: mismatched tag"):
         look_at(path, stream=False)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="not Linux")
+def test_packed_text_that_is_none_takes_no_memory_for_good(tmp_path):
+    path = tmp_path / "t.csv.bz2"
+    path.write_bytes(b"no archive" * 30)
+
+    def address_space():
+        for _ in range(40):
+            with pytest.raises(SourceError):
+                open_source(path, "y")
+        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+
+    before = address_space()
+    assert address_space() - before < 10e6
