@@ -417,6 +417,8 @@ def test_looking_at_times_of_zero_says_nothing_yet(tmp_path, recwarn):
         "s3://bucket/t.csv?S3CRET==",
         "s3://bucket/t.csv?region=eu?token=S3CRET",
         "x://h/a b.csv?token=S3CRET",
+        "gs://h:99999999/t.csv?token=x@S3CRET",
+        "ftp://KEY:x\nS3CRET@\u2100/t.csv",
     ],
 )
 def test_no_part_of_a_secret_is_said(address):

@@ -57,14 +57,14 @@ def argument_without_secrets(argument: str) -> str:
 
 def _without_secrets(address: str) -> str:
     scheme, _, rest = address.partition("://")
-    host = HOST.match(rest)[0]  # type: ignore[index]
+    host, path = (part.match(rest)[0] for part in (HOST, PATH))  # type: ignore[index]
     may_be_port = scheme.lower() not in BUCKETS and host.rpartition(":")[2].isdigit()
     if "@" in host:
         rest = f"{HIDDEN}@{host.rpartition('@')[2]}{rest[len(host) :]}"
-    elif ":" in host and ("@" in rest or not may_be_port):
+    elif ":" in host and ("@" in path or not may_be_port):
         # A secret with a bare slash in it is no lawful address, and all the more a secret.
-        _, mark, tail = rest.rpartition("@")
-        rest = f"{HIDDEN}{mark}{tail if mark else ''}"
+        _, mark, tail = path.rpartition("@")
+        rest = f"{HIDDEN}{mark}{tail if mark else ''}{rest[len(path) :]}"
     path = PATH.match(rest)[0]  # type: ignore[index]
     return f"{scheme}://{path}{OPTION.sub(_hide, rest[len(path) :])}"
 
@@ -92,7 +92,8 @@ def errors_at(address: str) -> Iterator[None]:
         seen = without_secrets(address)
         reason = (str(error).splitlines() or [""])[0].rstrip(". ")
         hidden = {*_words(address)} - {*_words(seen)}
-        if not reason or hidden & {*_words(str(error))}:
+        told = str(error) + unquote(str(error))
+        if not reason or any(word in told for word in hidden):
             reason = type(error).__name__
         raise SourceError(
             f"{seen} cannot be reached: {reason}",
