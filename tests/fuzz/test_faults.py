@@ -479,3 +479,9 @@ def test_packed_text_that_is_none_takes_no_memory_for_good(tmp_path):
 
     before = address_space()
     assert address_space() - before < 10e6
+
+
+@pytest.mark.parametrize("host", ["[::1]:9", "[::1]", "a%3Ax"])
+def test_a_host_that_ends_the_process(host):
+    with pytest.raises(SourceError, match="cannot be reached"):
+        open_source(f"abfss://KEY:k@{host}/t.csv", "y")

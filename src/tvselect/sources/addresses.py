@@ -13,6 +13,7 @@ from tvselect.inputs.errors import SourceError
 
 CONNECT_SECONDS, REQUEST_SECONDS, ATTEMPTS = 10.0, 30.0, 3
 BUCKETS = ("s3", "gs", "gcs")  # what stands where others have a host is the name of a bucket
+AZURE, AZURE_HOST = ("abfs", "abfss"), re.compile(r"[A-Za-z0-9._-]*")
 HIDDEN = "***"
 S3_OPTIONS = ("region", "scheme", "endpoint_override")
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -150,6 +151,8 @@ def open_remote(url: str) -> tuple[Any, str]:
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         if parts.scheme.lower() == "s3":
             return _open_s3(fs, parts, options)
+        if parts.scheme.lower() in AZURE and not AZURE_HOST.fullmatch(parts.hostname or ""):
+            raise ValueError("no name of an account")  # its library would end the process
         if parts.scheme.lower() in BUCKETS and "retry_limit_seconds" not in options:
             limit = f"retry_limit_seconds={ATTEMPTS * REQUEST_SECONDS:g}"
             url = f"{url}{'&' if parts.query else '?'}{limit}"
