@@ -21,6 +21,7 @@ N_TREES, N_ITERATIONS, N_FORESTS = 20, 600, 25
 N_VALUES, N_ROWS = 4, 50
 FEWEST_ROWS, MOST_ROWS = 20, 5000
 NO_DEPTH = 1e6
+QUARTILES = (0.25, 0.5, 0.75)
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class Interaction:
     names : (str, str)
     strength : float
         What their joint effect adds to the sum of both effects: its standard deviation, in
-        units of the outcome (of its normal scores where it has outliers, and of counts and
-        grades), or as a probability of a class.
+        units of the outcome (of its normal scores where it has outliers), or of the probit of
+        a class, of a grade or count above a quartile.
     q_value : float
         The smallest false discovery rate at which the pair is reported.
     """
@@ -111,8 +112,7 @@ def find_interactions(
     if not (is_enough and 2 <= features.size <= MOST_FEATURES):
         return ()
     pairs = Pairs(X, np.searchsorted(features, feature_of), rng)
-    terms = [outcome_for("auto", term) for term in outcome.in_simple_terms()]
-    terms = sorted(terms, key=lambda term: abs(term.values.mean() - 0.5))[:MOST_TERMS]
+    terms = _terms(outcome)
     found = np.max([pairs.strengths(term) for term in terms], axis=0)
     additive = [pairs.additive_fit(term) for term in terms]
     without = [
@@ -196,8 +196,21 @@ class Pairs:
         rows = np.tile(self.rows, (len(first) * len(second), 1, 1))
         rows[:, :, self.columns[i]] = np.repeat(first, len(second), axis=0)[:, None, :]
         rows[:, :, self.columns[j]] = np.tile(second, (len(first), 1))[:, None, :]
-        predicted = run.predict(rows.reshape(-1, self.rows.shape[1]))
-        return predicted.reshape(len(first), len(second), -1).mean(axis=2)
+        codes = run.cuts.encode(rows.reshape(-1, self.rows.shape[1]))
+        # The latent number, also of classes: probabilities do not add up where probits do.
+        values = np.mean([f.evaluate(codes, rows[..., 0].size) for f in run.forests], axis=0)
+        return np.asarray(values.reshape(len(first), len(second), -1).mean(axis=2))
+
+
+def _terms(outcome: Outcome) -> list[Outcome]:
+    """Numbers or two classes, on whose scale effects add up where the outcome's own do."""
+    if outcome.family in ("ordinal", "counts"):
+        cuts = np.unique(np.quantile(outcome.values, QUARTILES, method="inverted_cdf"))
+        above = [(outcome.values > cut).astype(np.float64) for cut in cuts]
+        classes = np.array([False, True])
+        return [Outcome(term, "probit", classes) for term in above if term.any()]
+    terms = [outcome_for("auto", term) for term in outcome.in_simple_terms()]
+    return sorted(terms, key=lambda term: abs(term.values.mean() - 0.5))[:MOST_TERMS]
 
 
 def _typical_values(columns: NDArray[np.float64]) -> NDArray[np.float64]:
