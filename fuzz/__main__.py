@@ -154,9 +154,11 @@ def page(rows: dict[str, str], command: str) -> list[str]:
     """The page of results."""
     cells = [row.split(" | ") for row in rows.values()]
     n_cases, n_faults = (sum(int(c[at].replace(",", "")) for c in cells) for at in (2, 4))
+    n_older = sum(int(c[2].replace(",", "")) for c in cells if c[-1] != f"{commit()} |")
+    older = f"; {n_older:,} of the cases ran at earlier commits, see there" if n_older else ""
     return [
         *heading("Fuzzing: damaged files, and what the readers make of them", command),
-        f"{n_cases:,} cases, {n_faults} faults. A fault is a crash, an exception that is not ours, "
+        f"{n_cases:,} cases, {n_faults} faults{older}. A fault is a crash, an exception that is not ours, "
         f"a warning, more than {SECONDS:g} s or more than {MEGABYTES} MB on top of the process. "
         "Case k of a reader is made from its name, the seed and k alone; "
         "`python -m fuzz --target NAME --seed SEED --case K` runs it again. No case made a reader "
