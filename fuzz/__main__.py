@@ -159,7 +159,8 @@ def page(rows: dict[str, str], command: str) -> list[str]:
     return [
         *heading("Fuzzing: damaged files, and what the readers make of them", command),
         f"{n_cases:,} cases, {n_faults} faults{older}. A fault is a crash, an exception "
-        f"that is not ours, a warning, more than {SECONDS:g} s or more than {MEGABYTES} MB on top of the process. "
+        f"that is not ours, a warning, more than {SECONDS:g} s or more than {MEGABYTES} MB on top "
+        "of the process. "
         "Case k of a reader is made from its name, the seed and k alone; "
         "`python -m fuzz --target NAME --seed SEED --case K` runs it again. No case made a reader "
         "load a pickle: that would be a fault, too. A reader that is run again alone, after a "
