@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.records import ROOT, commit, heading, record
 from fuzz.targets import TARGETS, Target
-from fuzz.worker import MEGABYTES, SECONDS, Tally, keep
+from fuzz.worker import MEGABYTES, SECONDS, Tally, keep, seconds_in_queue
 
 RESULTS = ROOT / "docs" / "results" / "fuzz.md"
 WORKER = "fuzz.worker"
@@ -91,7 +91,7 @@ class _Worker:
             marker = self._artefacts / f"at-{process.pid}"
             with selectors.DefaultSelector() as waiting:
                 waiting.register(process.stdout, selectors.EVENT_READ)
-                at, since = -1, time.monotonic()
+                at, since = -1, _seconds(process.pid)
                 while True:
                     if waiting.select(timeout=1.0):
                         line = process.stdout.readline()
@@ -100,9 +100,9 @@ class _Worker:
                         yield _tally(line)
                     now = _read_marker(marker)
                     if now != at:
-                        at, since = now, time.monotonic()
+                        at, since = now, _seconds(process.pid)
                     limit = SECONDS_TO_START if at < 0 else SECONDS_TO_HANG
-                    if time.monotonic() - since > limit:
+                    if _seconds(process.pid) - since > limit:
                         process.kill()
                         self.fault = f"hangs: ended after {limit:.0f} s"
                         break
@@ -113,6 +113,11 @@ class _Worker:
             marker.unlink(missing_ok=True)
             if self.fault is not None and self.case < 0:
                 raise RuntimeError(f"{' '.join(self._command)}: {self.fault}, before any case")
+
+
+def _seconds(pid: int) -> float:
+    """The clock without the time that a process has waited for the processor."""
+    return time.monotonic() - seconds_in_queue(str(pid))
 
 
 def _tally(line: bytes) -> Tally:
@@ -149,10 +154,13 @@ def page(rows: dict[str, str], command: str) -> list[str]:
     """The page of results."""
     cells = [row.split(" | ") for row in rows.values()]
     n_cases, n_faults = (sum(int(c[at].replace(",", "")) for c in cells) for at in (2, 4))
+    n_older = sum(int(c[2].replace(",", "")) for c in cells if c[-1] != f"{commit()} |")
+    older = f"; {n_older:,} of the cases ran at earlier commits, see there" if n_older else ""
     return [
         *heading("Fuzzing: damaged files, and what the readers make of them", command),
-        f"{n_cases:,} cases, {n_faults} faults. A fault is a crash, an exception that is not ours, "
-        f"a warning, more than {SECONDS:g} s or more than {MEGABYTES} MB on top of the process. "
+        f"{n_cases:,} cases, {n_faults} faults{older}. A fault is a crash, an exception "
+        f"that is not ours, a warning, more than {SECONDS:g} s or more than {MEGABYTES} MB on top "
+        "of the process. "
         "Case k of a reader is made from its name, the seed and k alone; "
         "`python -m fuzz --target NAME --seed SEED --case K` runs it again. No case made a reader "
         "load a pickle: that would be a fault, too. A reader that is run again alone, after a "

@@ -98,11 +98,12 @@ class Bench:
         """Read a case: what it raised, and how long it worked or waited.
 
         Time of the processor, in which other programs have no part; that of the clock where the
-        case hardly worked but waited.
+        case hardly worked but waited, and not for the processor.
         """
-        clock, processor = time.perf_counter(), time.process_time()
+        clock, processor, queued = time.perf_counter(), time.process_time(), seconds_in_queue()
         error = self.outcome(data)
         clock, processor = time.perf_counter() - clock, time.process_time() - processor
+        clock -= seconds_in_queue() - queued
         return error, processor if processor > clock / 10 else clock
 
     def megabytes(self) -> float:
@@ -205,6 +206,15 @@ def resident_megabytes(*, peak: bool = False) -> float:
         return int(text.split(word, 1)[1].split(None, 1)[0]) / 1024
     except (OSError, IndexError):
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def seconds_in_queue(process: str = "thread-self") -> float:
+    """How long this thread, or that of a process, was ready to work while others did."""
+    try:
+        with open(f"/proc/{process}/schedstat", "rb", buffering=0) as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0.0
 
 
 def forget_peak() -> None:

@@ -1,9 +1,10 @@
-"""A worker that one case of its target kills."""
+"""A worker that one case of its target kills, or holds up."""
 
 from __future__ import annotations
 
 import os
 import signal
+import time
 from dataclasses import replace
 
 from fuzz import worker
@@ -14,6 +15,8 @@ GROUPS = TARGETS["groups"]
 
 def read(data, folder):
     if data == GROUPS.case(0, 2):
+        if os.environ.get("FRAGILE") == "waits":
+            time.sleep(1e6)
         os.kill(os.getpid(), signal.SIGKILL)
     GROUPS.read(data, folder)
 

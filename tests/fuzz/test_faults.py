@@ -5,10 +5,14 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
+import resource
 import sqlite3
+import traceback
 import zipfile
 import zlib
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +21,7 @@ import pyarrow.parquet
 import pytest
 
 from fuzz.targets.journals import HEADER, read_batches, restore, sound_heads, sound_journal
+from fuzz.targets.kinds import open_document
 from fuzz.targets.runs import make_folder, sound_findings
 from fuzz.targets.studies import row_seeds
 from fuzz.targets.tables import look_at, read_all
@@ -29,10 +34,11 @@ from tvselect.report.findings import Findings
 from tvselect.runs.data import open_planned
 from tvselect.runs.errors import RunError
 from tvselect.runs.folder import RunFolder
+from tvselect.runs.inspection import TableOptions, inspect_table
 from tvselect.runs.names import read_groups
 from tvselect.runs.transform import transform
 from tvselect.selectors.encoding import restore_encoder
-from tvselect.sources import SourceError, open_source
+from tvselect.sources import ArraySource, SourceError, open_source
 from tvstudy.datasets import load_direct_mail
 from tvstudy.rows import read_rows, write_parquet
 
@@ -357,3 +363,125 @@ def test_a_kept_number_of_batches_that_is_none():
         with pytest.raises(JournalError, match="damaged at 'batches'"):
             read_batches(blob, None)
     read_batches(b"0", None)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "file"])
+def test_a_journal_with_a_rollback_journal_beside_it(tmp_path, kind):
+    path, beside = tmp_path / "run.journal", tmp_path / "run.journal-journal"
+    path.write_bytes(sound_journal())
+    if kind == "pipe":
+        os.mkfifo(beside)
+    elif kind == "link":
+        beside.symlink_to(tmp_path / "nothing")
+    else:
+        beside.write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" * 100)
+    with pytest.raises(JournalError, match="has a -journal file"):
+        SqliteJournal(path)
+    assert path.read_bytes() == sound_journal()
+
+
+def look_at_times(path):
+    return inspect_table(str(path), TableOptions("time", event="event", family="survival"))
+
+
+@pytest.mark.parametrize(("cell", "said"), [("1.5.2", "in row 3; mend"), ("zero", "in row 3")])
+def test_times_that_are_text(tmp_path, cell, said):
+    path = tmp_path / "t.csv"
+    rows = [f"{i},{i % 2},{i * i % 7}" for i in range(1, 12)]
+    path.write_text("\n".join(["time,event,x", *rows]))
+    look_at_times(path)
+    rows[2] = f"{cell},1,4"
+    path.write_text("\n".join(["time,event,x", *rows]))
+    with pytest.raises(RunError, match=rf"'time' of .* holds numbers, but '{cell}' {said}"):
+        look_at_times(path)
+    path.write_text("\n".join(["time,event,x", *(f"{'ab'[i % 2]},1,{i}" for i in range(9))]))
+    with pytest.raises(RunError, match=r"holds text such as 'a'; survival times are numbers"):
+        look_at_times(path)
+
+
+def test_looking_at_times_of_zero_says_nothing_yet(tmp_path, recwarn):
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["time,event,x", *(f"{i},1,{i * i % 7}" for i in range(12))]))
+    look_at_times(path)
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "gs://KEY:S3CRET w0rd@bucket/t.csv",
+        "http://KEY:S3CRET'w0rd@h:1/t.csv",
+        "https://KEY:1/S3CRET@host/t.csv",
+        "ftp://KEY:S3CRET@\u2100/t.csv",
+        "s3://bucket/t.csv?S3CRET",
+        "s3://bucket/t.csv?S3CRET==",
+        "s3://bucket/t.csv?region=eu?token=S3CRET",
+        "x://h/a b.csv?token=S3CRET",
+        "gs://h:99999999/t.csv?token=x@S3CRET",
+        "ftp://KEY:x\nS3CRET@\u2100/t.csv",
+    ],
+)
+def test_no_part_of_a_secret_is_said(address):
+    with pytest.raises(SourceError) as raised:
+        open_source(address, "y")
+    told = "".join(traceback.format_exception(raised.value))
+    assert "S3CRET" not in told
+    assert "w0rd" not in told
+
+
+def test_what_a_library_says_of_an_address_is_not_repeated(monkeypatch):
+    address = "gs://KEY:S3CRET@bucket/t.csv"
+
+    class Elsewhere:
+        def get_file_info(self, path):
+            raise OSError(f"no answer from {address}")
+
+    monkeypatch.setattr("tvselect.sources.files.open_remote", lambda url: (Elsewhere(), "t.csv"))
+    with pytest.raises(SourceError, match=r"gs://\*\*\*@bucket/t.csv cannot be reached: OSError"):
+        open_source(address, "y")
+
+
+def test_a_signalling_nan_under_a_mask(recwarn):
+    values = np.ones((8, 2), np.float32)
+    values.view(np.uint32)[3:5] = 0x7FA00000
+    source = ArraySource(np.ma.array(values, mask=[[True, False]] * 8), np.arange(8.0))
+    batch = next(source.batches(8, 0, np.random.default_rng(0)))
+    assert np.isnan(batch.numbers(np.array([0, 1]))).sum() == 10
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("encoding", [b"UTF-8", b"UTF-yes", b"shift_jis"])
+def test_a_workbook_whose_table_does_not_end(tmp_path, encoding):
+    path = tmp_path / "t.ods"
+    path.write_bytes(open_document())
+    look_at(path, stream=False)
+    with zipfile.ZipFile(io.BytesIO(open_document())) as file:
+        files = {name: file.read(name) for name in file.namelist()}
+    files["content.xml"] = files["content.xml"].replace(b"</table:table>", b"")
+    files["content.xml"] = files["content.xml"].replace(b"UTF-8", encoding)
+    with zipfile.ZipFile(path, "w") as file:
+        for name, content in files.items():
+            file.writestr(name, content)
+    with pytest.raises(SourceError, match=r"cannot be read as a spreadsheet: mismatched tag"):
+        look_at(path, stream=False)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="not Linux")
+def test_packed_text_that_is_none_takes_no_memory_for_good(tmp_path):
+    path = tmp_path / "t.csv.bz2"
+    path.write_bytes(b"no archive" * 30)
+
+    def address_space():
+        for _ in range(40):
+            with pytest.raises(SourceError):
+                open_source(path, "y")
+        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+
+    before = address_space()
+    assert address_space() - before < 10e6
+
+
+@pytest.mark.parametrize("host", ["[::1]:9", "[::1]", "a%3Ax"])
+def test_a_host_that_ends_the_process(host):
+    with pytest.raises(SourceError, match="cannot be reached"):
+        open_source(f"abfss://KEY:k@{host}/t.csv", "y")

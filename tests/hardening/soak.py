@@ -2,9 +2,11 @@
 
 ``make soak MINUTES=60`` plays a stream of Parquet files on two Dask workers. At random moments a
 worker or the driver is killed, the end of the journal is cut off, a file of the table is replaced
-by a part of itself, and the disk of the journal is slow all the time. After every fault the run is
-started again and has to go on. A second run without cluster and without faults plays beside it; at
-the end both journals must hold the same plays, bit by bit. The log goes to docs/results/soak.md.
+by a part of itself, a second driver is sent into the same folder, a link or a pipe takes the place
+of a file beside the journal, and the disk of the journal is slow all the time. After every fault
+the run is started again and has to go on. Another run without cluster and without faults plays
+beside it; at the end both journals must hold the same plays, bit by bit. The log goes to
+docs/results/soak.md.
 """
 
 from __future__ import annotations
@@ -14,101 +16,46 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from benchmarks.records import ROOT, heading, record
-from tvselect import BartReward, StreamingThompsonSelector
+from benchmarks.records import heading, record
+from tests.hardening import intruders
+from tests.hardening.drivers import (
+    N_COLUMNS,
+    N_FILES,
+    SLOW_SECONDS,
+    SLOW_SHARE,
+    be_a_cluster,
+    drive,
+    make_files,
+    start,
+)
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.journal import SqliteJournal
+from tvselect.runs.folder import RunFolder
 
-N_FILES, N_ROWS, N_COLUMNS = 12, 4_000, 40
-WINDOW = 8
 BETWEEN_FAULTS = 15.0
-SLOW_SHARE, SLOW_SECONDS = 0.02, 1.0
-PATIENCE = 120.0
-
-
-def make_files(folder: Path) -> None:
-    """Files with two signals among 40 columns."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    rng = np.random.default_rng(0)
-    folder.mkdir()
-    for k in range(N_FILES):
-        X = rng.random((N_ROWS, N_COLUMNS))
-        y = 10 * X[:, 3] + 5 * (X[:, 7] > 0.5) + 3 * rng.standard_normal(N_ROWS)
-        columns = {f"x{j}": X[:, j] for j in range(N_COLUMNS)} | {"y": y}
-        pq.write_table(pa.table(columns), folder / f"{k:02}.parquet", row_group_size=1_000)
-
-
-def drive(folder: Path, journal: Path, cluster: str | None) -> None:
-    """Play until Ctrl-C; on a cluster with a slow disk."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
-    if cluster is not None:
-        slow_down(np.random.default_rng())
-    StreamingThompsonSelector(
-        BartReward(n_iterations=300),
-        batch_size=500,
-        n_rounds=None,
-        time_limit=1e6,
-        window=WINDOW,
-        runner=cluster,
-        random_state=7,
-        journal=journal,
-    ).fit_source(folder, "y")
-
-
-def slow_down(rng: np.random.Generator) -> None:
-    """Let some writes into the journal take their time."""
-    write = SqliteJournal._write
-
-    def slowly(self: SqliteJournal, *what: Any) -> None:
-        if rng.random() < SLOW_SHARE:
-            time.sleep(rng.exponential(SLOW_SECONDS))
-        write(self, *what)
-
-    SqliteJournal._write = slowly  # type: ignore[method-assign]
-
-
-def be_a_cluster() -> None:
-    """Two workers; says where they are, and stays until its input ends.
-
-    A worker that is killed again while it comes back is brought back, too: by default a
-    ``LocalCluster`` gives it up after 15 s.
-    """
-    import dask
-    from distributed import LocalCluster
-
-    with (
-        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 day"}),
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-        ) as cluster,
-    ):
-        print(cluster.scheduler_address, flush=True)
-        sys.stdin.read()
-
-
-def start(*arguments: Any, **settings: Any) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tests.hardening.soak", *map(str, arguments)]
-    return subprocess.Popen(command, cwd=ROOT, text=True, **settings)
+PATIENCE = 1800.0
+FAULTS = {
+    "worker": 0.3, "driver": 0.2, "journal": 0.16, "table": 0.08, "folder": 0.07, "second": 0.07,
+    "side_file": 0.07, "times": 0.05,
+}  # fmt: skip
 
 
 class Soak:
     """The run that is disturbed, and its log."""
 
     def __init__(self, folder: Path, address: str, seed: int) -> None:
-        self.table, self.journal, self.address = folder / "table", folder / "disturbed", address
+        self.table, self.folder, self.address = folder / "table", folder / "disturbed", address
+        self.folder.mkdir()
+        self.journal = RunFolder(self.folder).journal
         self.rng = np.random.default_rng(seed)
         self.began = time.monotonic()
         self.said = folder / "said"
@@ -128,11 +75,15 @@ class Soak:
         self.log.append(line)
         print(line, flush=True)
 
+    def note(self, what: str, sentence: str) -> None:
+        """Count a fault and log it."""
+        self.counts[what] += 1
+        self.say(sentence)
+
     def fault(self) -> None:
         """One fault, and what follows from it."""
         self.wait_for_progress()
-        kind = self.rng.choice(["worker", "driver", "journal", "table"], p=[0.4, 0.25, 0.25, 0.1])
-        getattr(self, f"harm_{kind}")()
+        getattr(self, f"harm_{self.rng.choice(list(FAULTS), p=list(FAULTS.values()))}")()
 
     def wait_for_progress(self) -> None:
         """Until the run has gone on after the last fault; it must, sooner or later."""
@@ -193,6 +144,18 @@ class Soak:
         os.rename(whole, path)
         self.driver = self.start_driver()
 
+    def harm_folder(self) -> None:
+        intruders.second_in_folder(self)
+
+    def harm_second(self) -> None:
+        intruders.second_on_journal(self)
+
+    def harm_side_file(self) -> None:
+        intruders.side_file(self)
+
+    def harm_times(self) -> None:
+        intruders.touched(self)
+
     def kill_driver(self) -> None:
         self.driver.kill()
         self.driver.wait()
@@ -224,7 +187,8 @@ def compare(disturbed: Path, control: Path) -> tuple[bool, int, list[str]]:
     """Whether the plays of the first are those of the second, how many, and the model."""
     with SqliteJournal(disturbed) as one, SqliteJournal(control) as other:
         n = one.n_plays()
-        arms = Arms(N_COLUMNS)
+        assert one.header is not None
+        arms = Arms(one.header.n_arms)
         same = True
         for a, b in zip(one.plays(0), islice(other.plays(0), n), strict=True):
             same &= (
@@ -233,7 +197,7 @@ def compare(disturbed: Path, control: Path) -> tuple[bool, int, list[str]]:
                 and np.array_equal(a.rewards, b.rewards)
             )
             arms.update(a.arms, a.rewards)
-    found = np.flatnonzero(arms.passing)
+    found = np.flatnonzero(arms.passing[:N_COLUMNS])  # behind them are decoys
     return bool(same), n, [f"x{j} (rate {arms.means()[j]:.3f})" for j in found]
 
 
@@ -248,7 +212,9 @@ def soak(minutes: float, seed: int) -> None:
             started.callback(cluster.kill)
             assert cluster.stdout is not None
             address = cluster.stdout.readline().strip()
-            control = start("--drive", folder / "copy" / "table", folder / "control")
+            calm = RunFolder(folder / "control").journal
+            calm.parent.mkdir()
+            control = start("--drive", folder / "copy" / "table", calm)
             started.callback(control.kill)
             run = Soak(folder, address, seed)
             started.callback(lambda: run.driver.kill())
@@ -259,12 +225,12 @@ def soak(minutes: float, seed: int) -> None:
             run.wait_for_progress()
             run.say("no more faults; the run is ended in good order")
             end_in_good_order(run.driver)
-            while n_plays(folder / "control") < n_plays(run.journal):
+            while n_plays(calm) < n_plays(run.journal):
                 if control.poll() is not None:
                     raise SystemExit("the run without faults ended by itself")
                 time.sleep(1.0)
             end_in_good_order(control)
-            same, n, found = compare(run.journal, folder / "control")
+            same, n, found = compare(run.journal, calm)
         run.say(
             f"{n:,} plays are compared with those of the run without faults: "
             + ("all the same" if same else "THEY DIFFER")
@@ -300,13 +266,14 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--drive", nargs="+", help=argparse.SUPPRESS)
+    parser.add_argument("--drive-unlocked", nargs="+", help=argparse.SUPPRESS)
     parser.add_argument("--cluster", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.cluster:
         be_a_cluster()
-    elif options.drive:
-        table, journal, *cluster = options.drive
-        drive(Path(table), Path(journal), *cluster or [None])
+    elif place := options.drive or options.drive_unlocked:
+        table, journal, *cluster = place
+        drive(Path(table), Path(journal), *cluster or [None], locked=bool(options.drive))
     else:
         soak(options.minutes, options.seed)
 

@@ -20,7 +20,7 @@ SECRET = "s3cr3t"
         ("s3://KEY:s3cr3t@bucket/t.csv", "s3://***@bucket/t.csv"),
         ("s3://KEY:s3cr3t%2Fx@bucket", "s3://***@bucket"),
         ("s3://KEY:s3cr3t/x@bucket/t.csv", "s3://***@bucket/t.csv"),
-        ("s3://KEY:s3cr3t?x@bucket/t.csv", "s3://***@bucket/t.csv"),
+        ("s3://KEY:s3cr3t?x@bucket/t.csv", "s3://***?***"),
         ("s3://KEY:1234/s3cr3t@bucket/t.csv", "s3://***@bucket/t.csv"),
         ("s3://KEY:s3cr3t", "s3://***"),
         ("gs://bucket/t.csv?s3cr3t&region=eu#s3cr3t", "gs://bucket/t.csv?***&region=eu#***"),

@@ -22,7 +22,8 @@ def as_array(values: Any, what: str) -> NDArray[Any]:
     """
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         kind = np.float64 if values.dtype.kind in "biuf" else object
-        return np.ma.filled(values.astype(kind), np.nan)
+        with np.errstate(invalid="ignore"):  # a signalling NaN is a missing value like others
+            return np.ma.filled(values.astype(kind), np.nan)
     try:
         # Every cell of NumPy's own text is as wide as the longest one.
         return np.asarray(values, dtype=object if _lists_text(values) else None)

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs import read_outcome
 from tvselect.inputs.arrow import as_target
 from tvselect.inputs.doubts import find_doubts
 from tvselect.inputs.facts import Doubt
 from tvselect.inputs.outcome import Family, missing_mask
 from tvselect.inputs.profile import MOST_CATEGORIES
 from tvselect.runs.data import RawTable
+from tvselect.runs.outcome import look_at_outcome
 from tvselect.selectors.features import one_hot
 
 VALUES_AT_ONCE = 2**18
@@ -27,7 +27,7 @@ def look_for_doubts(
     y = as_target(raw.target)
     rows = np.flatnonzero(~missing_mask(y))
     try:
-        outcome = read_outcome(y[rows], rows.size, family=family or "auto")
+        outcome = look_at_outcome(y[rows], family)
     except (TypeError, ValueError):  # the first rows of a stream may not tell
         return ()
     names = [field.name for field in raw.fields if field.kind == "number"]

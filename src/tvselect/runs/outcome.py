@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from tvselect.inputs import read_outcome
 from tvselect.inputs.arrow import as_target
 from tvselect.inputs.facts import OutcomeProfile
 from tvselect.inputs.kinds import kind_of
-from tvselect.inputs.outcome import Family, TextOutcomeError, missing_mask
+from tvselect.inputs.outcome import Family, Outcome, TextOutcomeError, missing_mask
 from tvselect.inputs.survival import survival_array
 from tvselect.inputs.written import number_of
 from tvselect.runs.errors import RunError
@@ -57,10 +58,12 @@ def profile_outcome(
         raise RunError(f"{what} has no value in any of its {len(column):,} rows")
     if present.size == 1:
         raise RunError(f"{what} has a value in 1 row only; at least two are needed")
+    if event is not None:
+        if kind_of(column.type) == "text":
+            raise RunError(_about_text(what, values.tolist(), is_time=True))
+        present = survival_array(present, event[1][~missing])
     try:
-        if event is not None:
-            present = survival_array(present, event[1][~missing])
-        outcome = read_outcome(present, present.size, family=family or "auto", what=what)
+        outcome = look_at_outcome(present, family, what)
     except TextOutcomeError:
         raise RunError(_about_text(what, values.tolist())) from None
     labels = () if outcome.classes is None else outcome.classes.tolist()
@@ -79,6 +82,13 @@ def profile_outcome(
         event=None if event is None else event[0],
         n_events=0 if outcome.upper is None else int(np.isfinite(outcome.upper).sum()),
     )
+
+
+def look_at_outcome(y: NDArray[Any], family: Family | None, what: str = "y") -> Outcome:
+    """Read an outcome without a word: the fit warns of what is odd."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return read_outcome(y, y.size, family=family or "auto", what=what)
 
 
 def read_event(column: Any, name: str, where: str) -> NDArray[np.float64]:
@@ -106,7 +116,7 @@ def read_event(column: Any, name: str, where: str) -> NDArray[np.float64]:
     return values
 
 
-def _about_text(what: str, texts: list[Any]) -> str:
+def _about_text(what: str, texts: list[Any], *, is_time: bool = False) -> str:
     numbers = [0.0 if text is None else number_of(text.replace("_", "")) for text in texts]
     odd = np.flatnonzero(np.isnan(numbers)).tolist()
     if not odd:
@@ -119,6 +129,8 @@ def _about_text(what: str, texts: list[Any]) -> str:
             f"{what} holds numbers, but {texts[odd[0]]!r} in row {odd[0] + 1}"
             f"{f' and text in {len(odd) - 1:,} more' if len(odd) > 1 else ''}; mend or empty these"
         )
+    if is_time:
+        return f"{what} holds text such as {texts[odd[0]]!r}; survival times are numbers"
     levels = sorted(set(texts) - {None})
     return (
         f"{what} holds text with {len(levels):,} different values "

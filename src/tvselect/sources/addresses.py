@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -11,12 +13,16 @@ from tvselect.inputs.errors import SourceError
 
 CONNECT_SECONDS, REQUEST_SECONDS, ATTEMPTS = 10.0, 30.0, 3
 BUCKETS = ("s3", "gs", "gcs")  # what stands where others have a host is the name of a bucket
+AZURE, AZURE_HOST = ("abfs", "abfss"), re.compile(r"[A-Za-z0-9._-]*")
 HIDDEN = "***"
 S3_OPTIONS = ("region", "scheme", "endpoint_override")
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 IN_TEXT = re.compile(rf"{ADDRESS.pattern}[^\s'\"]*")
 HOST, PATH = re.compile(r"[^/?#]*"), re.compile(r"[^?#]*")
 OPTION = re.compile(r"([?&#])([^=&#?]+)(?:=([^&#]*))?")
+NAME = re.compile(r"[A-Za-z_]+")  # of an option; keys hold digits and signs
+REGION = re.compile(r"[A-Za-z0-9-]+")
+WORD = re.compile(r"\w{3,}")
 
 
 def without_secrets(text: str) -> str:
@@ -52,23 +58,54 @@ def argument_without_secrets(argument: str) -> str:
 
 def _without_secrets(address: str) -> str:
     scheme, _, rest = address.partition("://")
-    host = HOST.match(rest)[0]  # type: ignore[index]
-    is_port = scheme.lower() not in BUCKETS and host.rpartition(":")[2].isdigit()
+    host, path = (part.match(rest)[0] for part in (HOST, PATH))  # type: ignore[index]
+    may_be_port = scheme.lower() not in BUCKETS and host.rpartition(":")[2].isdigit()
     if "@" in host:
         rest = f"{HIDDEN}@{host.rpartition('@')[2]}{rest[len(host) :]}"
-    elif ":" in host and not is_port:
+    elif ":" in host and ("@" in path or not may_be_port):
         # A secret with a bare slash in it is no lawful address, and all the more a secret.
-        _, mark, tail = rest.rpartition("@")
-        rest = f"{HIDDEN}{mark}{tail if mark else ''}"
+        _, mark, tail = path.rpartition("@")
+        rest = f"{HIDDEN}{mark}{tail if mark else ''}{rest[len(path) :]}"
     path = PATH.match(rest)[0]  # type: ignore[index]
     return f"{scheme}://{path}{OPTION.sub(_hide, rest[len(path) :])}"
 
 
 def _hide(option: re.Match[str]) -> str:
     mark, name, value = option.groups()
-    if value is None:
+    if value is None or not NAME.fullmatch(name):
         return f"{mark}{HIDDEN}"
-    return f"{mark}{name}={value if name == 'region' else HIDDEN}"
+    is_shown = name == "region" and REGION.fullmatch(value)
+    return f"{mark}{name}={value if is_shown else HIDDEN}"
+
+
+@contextmanager
+def errors_at(address: str) -> Iterator[None]:
+    """Turn errors of libraries into a SourceError that holds no part of a secret.
+
+    Libraries quote addresses whole, in part, decoded or escaped. So a message in which a word
+    stands that is hidden in the address is not shown at all, nor the error that it came from.
+    """
+    try:
+        yield
+    except SourceError:
+        raise
+    except (load("pyarrow").ArrowException, OSError, ValueError, LookupError) as error:
+        seen = without_secrets(address)
+        reason = (str(error).splitlines() or [""])[0].rstrip(". ")
+        hidden = {*_words(address)} - {*_words(seen)}
+        told = str(error) + unquote(str(error))
+        if not reason or any(word in told for word in hidden):
+            reason = type(error).__name__
+        raise SourceError(
+            f"{seen} cannot be reached: {reason}",
+            "look at the address and the access rights; in a key, signs such as / are written as "
+            "%2F",
+        ) from None
+
+
+def _words(text: str) -> Iterator[str]:
+    for form in (text, unquote(text)):
+        yield from WORD.findall(form)
 
 
 def may_come_from_a_file(table: str) -> bool:
@@ -109,30 +146,29 @@ def open_remote(url: str) -> tuple[Any, str]:
         For an address that cannot be understood; without its secrets.
     """
     fs = load("pyarrow.fs")
-    try:
+    with errors_at(url):
         parts = urlsplit(url)
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         if parts.scheme.lower() == "s3":
             return _open_s3(fs, parts, options)
+        if parts.scheme.lower() in AZURE and not AZURE_HOST.fullmatch(parts.hostname or ""):
+            raise ValueError("no name of an account")  # its library would end the process
         if parts.scheme.lower() in BUCKETS and "retry_limit_seconds" not in options:
             limit = f"retry_limit_seconds={ATTEMPTS * REQUEST_SECONDS:g}"
             url = f"{url}{'&' if parts.query else '?'}{limit}"
         filesystem, path = fs.FileSystem.from_uri(url)
         return filesystem, path
-    except SourceError:
-        raise
-    except ValueError as error:
-        raise SourceError(
-            f"{without_secrets(url)} cannot be reached: {without_secrets(str(error))}",
-            "look at the address; in a key, signs such as / are written as %2F",
-        ) from None
 
 
 def _open_s3(fs: Any, parts: Any, options: dict[str, str]) -> tuple[Any, str]:
     for name in options:
         if name not in S3_OPTIONS:
+            shown = (
+                f"the option {name!r}" if NAME.fullmatch(name) and options[name] else "an option"
+            )
             raise SourceError(
-                f"the address of a bucket has the option {name!r}", f"use {', '.join(S3_OPTIONS)}"
+                f"the address of a bucket has {shown} that is not known",
+                f"use {', '.join(S3_OPTIONS)}",
             )
     _, _, bucket = parts.netloc.rpartition("@")
     user, password = parts.username, parts.password

@@ -102,7 +102,7 @@ class CsvFiles(TableFiles):
     def estimate_rows(self) -> int:
         """About how many rows there are, by the length of the first lines."""
         with self._errors(self._texts[0].path), self._texts[0].open_stream() as stream:
-            head = stream.read(self.dialect.block)
+            head = bytes(stream.read_buffer(self.dialect.block))
         n_bytes = sum(text.n_bytes for text in self._texts)
         return round(n_bytes / len(head) * max(1, head.count(b"\n")))
 

@@ -14,7 +14,7 @@ from typing import Any, final
 
 from tvselect.inputs.arrow import arrow_errors, load
 from tvselect.inputs.errors import SourceError
-from tvselect.sources.addresses import open_remote, without_secrets
+from tvselect.sources.addresses import errors_at, open_remote, without_secrets
 from tvselect.sources.zipped import ZipMember
 
 ENDS = 64 * 1024
@@ -215,7 +215,7 @@ def _fixed_part(path: Path) -> Path:
 def _remote(url: str, suffixes: tuple[str, ...]) -> list[DataFile]:
     fs = load("pyarrow.fs")
     seen = without_secrets(url)
-    with arrow_errors(f"{seen} cannot be reached", "look at the address and the access rights"):
+    with errors_at(url):
         filesystem, path = open_remote(url)
         info = filesystem.get_file_info(path)
         listed = fs.FileSelector(path, recursive=True) if info.type == fs.FileType.Directory else []

@@ -8,6 +8,7 @@ from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from importlib import import_module
 from typing import Any, NamedTuple
+from xml.parsers.expat import ExpatError, ParserCreate
 from zipfile import ZipFile
 
 from tvselect.inputs.errors import SourceError
@@ -56,6 +57,7 @@ def read_sheet(file: DataFile, name: str | None) -> Sheet:
         data = stream.read()
     _refuse_bomb(data, file.path)
     try:
+        _require_whole(data)
         book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(data))
         filled = {n: s for n in book.sheet_names if (s := book.get_sheet_by_name(n)).height > 0}
         if name is not None and name not in filled:
@@ -68,7 +70,7 @@ def read_sheet(file: DataFile, name: str | None) -> Sheet:
         rows = filled[chosen].to_python()
     except calamine.PasswordError:
         raise SourceError(f"{file.path} is locked", "save it without a password") from None
-    except (OSError, calamine.CalamineError) as error:
+    except (OSError, ExpatError, calamine.CalamineError) as error:
         raise SourceError(
             f"{file.path} cannot be read as a spreadsheet: {error}",
             "it is damaged, cut off or of another format: save it again",
@@ -108,6 +110,16 @@ def _refuse_bomb(data: bytes, path: str) -> None:
         n_bytes = sum(item.file_size for item in archive.infolist())
     if n_bytes > limit:
         raise SourceError(f"{path} unpacks to more than {limit:,} bytes", "save it as Parquet")
+
+
+def _require_whole(data: bytes) -> None:
+    """Raise an ExpatError for a .ods that was cut off: calamine would look for its end for ever."""
+    with (
+        suppress(*FAULTS, KeyError),
+        ZipFile(io.BytesIO(data)) as archive,
+        archive.open("content.xml") as content,
+    ):
+        ParserCreate("utf-8").ParseFile(content)  # whatever it says of itself
 
 
 def _listed(names: Any) -> str:

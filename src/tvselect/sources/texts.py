@@ -64,7 +64,7 @@ class Text:
     def head(self) -> bytes:
         """The first bytes."""
         with self.open_stream() as stream:
-            return bytes(stream.read(HEAD))
+            return bytes(stream.read_buffer(HEAD))
 
     def aligned(self) -> Text:
         """The same text, with one blank in place of several."""
@@ -100,7 +100,7 @@ class Text:
         """Block by block, so that no more is unpacked than may be."""
         limit = max(LEAST_UNPACKED, MOST_PACKED * self.file.size)
         data = io.BytesIO()
-        while block := stream.read(BLOCK):
+        while block := bytes(stream.read_buffer(BLOCK)):
             data.write(block)
             if self.file.is_packed and data.tell() > limit:
                 raise SourceError(
@@ -134,7 +134,7 @@ class HeldText(Text):
 def open_text(file: DataFile) -> Text:
     """The text of a file, its encoding found out by its first bytes."""
     with file.open_stream() as stream:
-        head = bytes(stream.read(HEAD))
+        head = bytes(stream.read_buffer(HEAD))  # read() loses memory where it fails
     return Text(file, find_encoding(head, file.path))
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import stat
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -102,6 +103,12 @@ class SqliteJournal(Journal):
             # SQLite would write through a link, and wait for a pipe.
             if beside.is_symlink() or (beside.exists() and not beside.is_file()):
                 raise self._error(f"has a {suffix} file that is none", "remove that one")
+        with suppress(FileNotFoundError, NotADirectoryError):
+            undo = self._beside("-journal")
+            # Of another mode than ours: SQLite would wait for a pipe, and undo what a file says. A
+            # run that is just making the journal has one that begins with 0: nothing to undo.
+            if not stat.S_ISREG(undo.lstat().st_mode) or undo.read_bytes()[:1] > b"\0":
+                raise self._error("has a -journal file, which no run has made", "remove that one")
         if not self._path.exists():
             return False
         if not self._path.is_file():
