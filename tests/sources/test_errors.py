@@ -326,7 +326,7 @@ class TestStreams:
             ((np.ones((2, 3)), [0, 1]), "chunk 2 lacks column 'x3'"),
             ((np.ones((2, 5)), [0, 1]), "chunk 2 has column 'x4'"),
             ((np.full((2, 4), "a"), [0, 1]), "column 'x0' of chunk 2 holds no numbers"),
-            ((np.ones((2, 4)), ["a", "b"]), "column 'y' of chunk 2 holds str"),
+            ((np.ones((2, 4)), ["a", "b"]), "column 'y' of chunk 2 holds text"),
             ((np.ones((2, 4)), [0, 1, 2]), "y has 3 values but chunk 2 has 2 rows"),
             ((np.ones(4), [0, 1, 2, 3]), "chunk 2 must have two dimensions"),
             (np.ones((2, 4)), "chunk 2 is a ndarray; the stream must give pairs"),

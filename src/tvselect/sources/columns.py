@@ -80,8 +80,8 @@ def compare_columns(
             )
         if found[field.name].kind != field.kind:
             raise SourceError(
-                f"column {field.name!r} of {where} holds {found[field.name].type}, before it "
-                f"held {field.type}",
+                f"column {field.name!r} of {where} holds {_called(found[field.name])}, before it "
+                f"held {_called(field)}",
                 "make them alike",
             )
     more = found.keys() - {field.name for field in first}
@@ -112,3 +112,7 @@ def _find(known: dict[str, Field], name: str, where: str, role: str) -> Field:
 
 def _shown(names: list[str]) -> str:
     return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
+
+
+def _called(field: Field) -> str:
+    return "text" if field.type == "object" else field.type
