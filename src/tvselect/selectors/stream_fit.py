@@ -222,7 +222,8 @@ class StreamFit(BanditFit):
         """Say that batches had nothing to teach, where these are many."""
         n_batches, n_skipped = self.n_plays_, self.history_.n_skipped
         n_short = self.n_rounds or 1  # the last batch of a round may be
-        if n_skipped < n_batches and n_skipped <= n_short + SHARE_SKIPPED * n_batches:
+        is_many = n_skipped > n_short + SHARE_SKIPPED * n_batches
+        if not n_skipped or (n_skipped < n_batches and not is_many):
             return False
         text = "every batch was skipped: too few rows, or y is constant, in each of them"
         if n_skipped < n_batches:
