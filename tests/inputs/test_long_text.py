@@ -16,6 +16,7 @@ from tvselect.selectors.features import read_features
 from tvselect.sources import ArraySource
 from tvselect.trees import bin_table
 
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")
 N_ROWS, LONG, MOST_BYTES = 2000, 20_000, 10_000_000
 LABELS = ["a", "b"] * (N_ROWS // 2)
 LABELS[5] = "x" * LONG
