@@ -88,8 +88,8 @@ def plant(design, prior, chain, tree, columns, cuts, missing_left, means, size, 
             set_leaf_mean(leaves, leaf, means[k])
             continue
         rows_at_most(
-            design.codes, columns[k], leaves.masks, leaf, cuts[k], int(missing_left[k]),
-            proposal.rows,
+            design.codes, design.starts[columns[k]], int(design.widths[columns[k]]), leaves.masks,
+            leaf, cuts[k], int(missing_left[k]), proposal.rows,
         )  # fmt: skip
         overlaps(leaves.masks, leaves.size[0], proposal.rows, proposal.shared)
         split_leaf(

@@ -83,10 +83,10 @@ def test_rows_at_most_are_those_that_a_split_sends_left(form, missing_left):
     codes = np.stack([rng.permutation(np.arange(320) % 256) for _ in range(2)]).astype(np.uint8)
     rows = random_rows(rng, 320, 3)
     rows[64:128, 1] = False
-    masks, words = as_words(rows), codes.view(np.uint64)
+    masks, words = as_words(rows), codes.view(np.uint64).ravel()
     out = np.full(5, 12345, dtype=np.uint64)
     for cut in range(254):
-        n_left = rows_at_most(words, 1, masks, 1, cut, missing_left, out)
+        n_left = rows_at_most(words, 40, 8, masks, 1, cut, missing_left, out)
         left = rows[:, 1] & ((codes[1] <= cut) | ((codes[1] == 255) & (missing_left == 1)))
         np.testing.assert_array_equal(out, as_words(left[:, None])[:, 0])
         assert n_left == left.sum()
@@ -100,7 +100,7 @@ def test_rows_at_most_never_takes_padding(form, missing_left, n_rows):
     codes[0, :n_rows:2] = 255
     masks = row_mask(n_rows)[:, None]
     out = np.zeros(len(masks), dtype=np.uint64)
-    n_left = rows_at_most(codes.view(np.uint64), 0, masks, 0, 0, missing_left, out)
+    n_left = rows_at_most(codes.view(np.uint64)[0], 0, 8, masks, 0, 0, missing_left, out)
     assert n_left == (n_rows if missing_left else n_rows // 2)
     assert not (out & ~masks[:, 0]).any()
 
@@ -112,8 +112,28 @@ def test_every_code_is_compared_right_with_every_cut(form):
     out = np.zeros(4, dtype=np.uint64)
     for cut in range(254):
         for missing_left in (0, 1):
-            n_left = rows_at_most(codes.view(np.uint64), 0, masks, 0, cut, missing_left, out)
+            n_left = rows_at_most(codes.view(np.uint64)[0], 0, 8, masks, 0, cut, missing_left, out)
             assert n_left == cut + 1 + missing_left
+
+
+@pytest.mark.parametrize(("width", "values"), [(1, [0, 1]), (2, [0, 1, 2, 255])])
+def test_narrow_codes_are_split_as_wide_ones_are(form, width, values):
+    rows_at_most = form(bits.rows_at_most)
+    rng = np.random.default_rng(3)
+    codes = rng.choice(values, (2, 192)).astype(np.uint8)
+    masks = as_words(random_rows(rng, 192, 2))
+    narrow = bits.pack(codes, width)
+    assert narrow.shape == (2, 3 * width)
+    np.testing.assert_array_equal(bits.unpack(narrow, width), codes)
+    ways = [(cut, side) for cut in range(width) for side in (0, 1)] if width > 1 else [(0, 0)]
+    for cut, missing_left in ways:
+        found = []
+        for words, bits_of_code in ((codes.view(np.uint64), 8), (narrow, width)):
+            out = np.zeros(3, dtype=np.uint64)
+            flat, start = words.ravel(), words.shape[1]
+            n = rows_at_most(flat, start, bits_of_code, masks, 1, cut, missing_left, out)
+            found.append((n, *out.tolist()))
+        assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("n_rows", [1, 64, 100, 330])

@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from tests.trees.designs import codes_of
 from tvselect.inputs import read_outcome
 from tvselect.trees import Prior, bin_table, start_chain, working_response
+from tvselect.trees.bins import packed
 from tvselect.trees.bits import in_bit_order, in_row_order
+from tvselect.trees.state import locked
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")
 N_ITERATIONS = 10 if numba.config.DISABLE_JIT else 200
@@ -29,10 +32,9 @@ def cut(table, response, rows):
     """The table and the response with some rows only; cuts and units stay."""
     codes = np.zeros((table.n_columns, 64 * -(-rows.size // 64)), dtype=np.uint8)
     codes[:, : rows.size] = table.codes[:, rows]
-    codes.flags.writeable = False
     observed = [in_bit_order(in_row_order(v, response.n_rows)[rows]) for v in response.observed]
     return (
-        replace(table, words=codes.view(np.uint64), n_rows=rows.size),
+        replace(table, words=locked(packed(codes, table.widths)), n_rows=rows.size),
         replace(response, observed=np.stack(observed), n_rows=rows.size),
     )
 
@@ -95,11 +97,10 @@ def test_rows_that_are_left_out_do_not_matter(family):
     before = advance(table, response, columns=columns, rows=rows)
     codes = table.codes.copy()
     codes[:, ::3] = 0
-    codes.flags.writeable = False
     observed = np.stack([in_row_order(bound, 150) for bound in response.observed])
     observed[:, ::3] = observed[:, :1]
     changed = (
-        replace(table, words=codes.view(np.uint64)),
+        replace(table, words=locked(packed(codes, table.widths))),
         replace(response, observed=np.stack([in_bit_order(bound) for bound in observed])),
     )
     assert_same_chain(before, advance(*changed, columns=columns, rows=rows))
@@ -112,7 +113,7 @@ def test_shadows_are_shuffled_copies_behind_the_columns(family, rows):
     columns, shadows = np.array([4, 1]), np.array([1, 1, 5])
     chain = advance(table, response, columns=columns, rows=rows, shadows=shadows)
     seen = np.arange(150) if rows is None else rows
-    codes = chain.design.codes.view(np.uint8)[:, : seen.size]
+    codes = codes_of(chain.design)
     assert_array_equal(codes[:2], table.codes[columns][:, seen])
     for shadow, column in zip(codes[2:], shadows, strict=True):
         assert_array_equal(np.sort(shadow), np.sort(table.codes[column, seen]))

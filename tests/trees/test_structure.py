@@ -4,6 +4,7 @@ import numba
 import numpy as np
 import pytest
 
+from tests.trees.designs import codes_of
 from tvselect.inputs import read_outcome
 from tvselect.trees import Prior, bin_table, start_chain, structure, working_response
 from tvselect.trees.bits import in_row_order
@@ -117,7 +118,7 @@ def rows_of_leaves(sampler):
 def check_trees(sampler, rows):
     """Every tree is well formed and sends the rows to the leaves that hold them."""
     design, (trees, leaves, tally, _, _) = sampler.design, sampler.chain
-    codes = design.codes.view(np.uint8)[:, : design.n_rows]
+    codes = codes_of(design)
     counts = np.zeros(design.columns.size, dtype=int)
     seen_leaves = []
     n_forests = max(1, sampler.prior.cuts.size)

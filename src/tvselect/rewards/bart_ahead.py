@@ -205,7 +205,7 @@ def make_plays(
             if (
                 n_in_play > scores.shape[0]
                 or n_iterations > trace.theta.shape[0]
-                or (has_sample and n_in_play > sample.codes.shape[0])
+                or (has_sample and n_in_play > sample.starts.shape[0])
             ):
                 return ROOM_TOO_SMALL
             if has_sample:
@@ -213,7 +213,7 @@ def make_plays(
             chain.tally.whole[N_DONE] = 0
             at[STAGE] = TO_RUN
         if at[STAGE] == TO_RUN:
-            of_play = Design(*table[:3], scratch.columns[:n_columns], table.n_rows)
+            of_play = Design(*table[:5], scratch.columns[:n_columns], table.n_rows)
             n_drawn = rules.n_forests * rules.n_seen if has_sample else 0
             draw = Draw(
                 scratch.draw.rows[:n_drawn],
@@ -222,7 +222,7 @@ def make_plays(
             )
             design = of_play
             if has_sample:
-                design = Design(*copies[:3], copies.columns[:n_in_play], copies.n_rows)
+                design = Design(*copies[:5], copies.columns[:n_in_play], copies.n_rows)
             payoffs = scratch.payoffs[:n_columns]
             n_pairs = find_pairs(of_play.columns, prior.pairs, pairs)
             if not play(

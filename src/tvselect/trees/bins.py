@@ -5,13 +5,14 @@ neighbours, any other on an even grid of ``max_cuts`` points between its smalles
 and largest value. Where a few values are so far out that the grid would have the
 others in a few bins, a column is cut by rank instead. The code of a value is the number
 of cuts at or below it, so that ``code <= c`` means ``value < cut c``. Code 255 is a
-missing value. A table of nothing but columns with two values is kept as bits.
+missing value. Columns of two or three values take one or two bits for a code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from tvselect.inputs import Numbered, Table, read_table
 from tvselect.inputs.scalars import check_scalar
-from tvselect.trees.bits import n_words, pack, unpack
+from tvselect.trees.bits import WIDE, n_words, pack, unpack
 from tvselect.trees.cutting import HASH_SIZE, MISSING, encode_columns, find_cuts
 from tvselect.trees.far_values import cut_crowded_by_rank
 from tvselect.trees.state import Design, locked
@@ -95,7 +96,8 @@ class Cuts:
         codes = self.encode(X)
         n_rows = len(X)
         has_missing = (codes[:, :n_rows] == MISSING).any(axis=1)
-        return BinnedTable(_fixed(codes), n_rows, has_missing, self)
+        widths = narrowest(self.n_cuts, has_missing)
+        return BinnedTable(locked(packed(codes, widths)), widths, n_rows, has_missing, self)
 
     def encode(self, X: Any) -> NDArray[np.uint8]:
         """Codes (columns, rows padded to a multiple of 64) of another table ``X``.
@@ -140,15 +142,17 @@ class BinnedTable:
 
     Attributes
     ----------
-    words : uint64 array (columns, words), read-only
-        The codes of a column, eight rows to a word. When every column of the table has
-        two values at most and none is missing, they are packed: 64 rows to a word.
+    words : uint64 array, read-only
+        The codes of one column after the other, see :mod:`tvselect.trees.bits`.
+    widths : uint8 array
+        Bits of a code of each column: 1, 2 or 8.
     n_rows : int
     has_missing : bool array
     cuts : Cuts
     """
 
     words: NDArray[np.uint64]
+    widths: NDArray[np.uint8]
     n_rows: int
     has_missing: NDArray[np.bool_]
     cuts: Cuts
@@ -156,56 +160,60 @@ class BinnedTable:
     @property
     def n_columns(self) -> int:
         """Number of columns."""
-        return len(self.words)
+        return self.widths.size
 
-    @property
-    def is_packed(self) -> bool:
-        """Whether a code is a bit and not a byte."""
-        return self.words.shape[1] == n_words(self.n_rows)
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """The first word of every column."""
+        return _starts(self.widths, self.n_rows)
 
     @property
     def codes(self) -> NDArray[np.uint8]:
-        """All codes (columns, rows padded to a multiple of 64), a byte each."""
-        return unpack(self.words) if self.is_packed else self.words.view(np.uint8)
+        """All codes (columns, rows padded to a multiple of 64), a byte each; read-only."""
+        codes: NDArray[np.uint8] = locked(self._codes_of(np.arange(self.n_columns)))
+        return codes
 
     def design(self, columns: NDArray[np.int64] | None = None) -> Design:
         """The table as the sampler reads it, with the ``columns`` that may be split on; or all."""
         if columns is None:
             columns = np.arange(self.n_columns, dtype=np.int64)
-        n_cuts, has_missing = locked(self.cuts.n_cuts), locked(self.has_missing)
-        return Design(self.words, n_cuts, has_missing, columns, self.n_rows)
+        of_columns = (self.starts, self.widths, self.cuts.n_cuts, self.has_missing)
+        return Design(self.words, *map(locked, of_columns), columns, self.n_rows)
 
     def with_copies(self, copies: Sequence[tuple[NDArray[np.int64], Copying]]) -> BinnedTable:
         """The table with ``copies`` behind it: some columns each, and how they are changed."""
         source = np.concatenate([np.arange(self.n_columns), *(columns for columns, _ in copies)])
-        words = np.zeros((source.size, self.words.shape[1]), dtype=np.uint64)
-        words[: self.n_columns] = self.words
-        place = self.n_columns
+        words = _Words(source.size)
+        words.take(self.words, self.n_columns)
         for columns, copy in copies:
             for first, last in _spans(columns.size, self.n_rows):
-                codes = self._codes_of(columns[first:last])
+                some = columns[first:last]
+                codes = self._codes_of(some)
                 codes[:, : self.n_rows] = copy(codes[:, : self.n_rows])
-                here = slice(place + first, place + last)
-                words[here] = pack(codes) if self.is_packed else codes.view(np.uint64)
-            place += columns.size
-        return self._with(source, words)
+                words.take(packed(codes, self.widths[some]), some.size)
+        return self._with(source, words.all())
 
     def with_values(self, columns: NDArray[np.int64], X: NDArray[np.float64]) -> BinnedTable:
         """The table with the columns of ``X`` behind it, cut like these ``columns`` of its own."""
         cuts = self.cuts.take(columns, Numbered(columns.size))
-        codes = np.concatenate([self.codes, cuts.encode(X)])
-        return self._with(np.append(np.arange(self.n_columns), columns), _fixed(codes))
+        words = np.concatenate([self.words, packed(cuts.encode(X), self.widths[columns])])
+        return self._with(np.append(np.arange(self.n_columns), columns), locked(words))
 
     def _with(self, columns: NDArray[np.int64], words: NDArray[np.uint64]) -> BinnedTable:
         """Words of columns that are cut, named and complete like some of this table."""
-        words.flags.writeable = False
         names = self.cuts.names
         cuts = self.cuts.take(columns, [names[j] for j in columns])
-        return BinnedTable(words, self.n_rows, self.has_missing[columns], cuts)
+        return BinnedTable(
+            words, self.widths[columns], self.n_rows, self.has_missing[columns], cuts
+        )
 
     def _codes_of(self, columns: NDArray[np.int64]) -> NDArray[np.uint8]:
-        words = self.words[columns]
-        return unpack(words) if self.is_packed else words.view(np.uint8)
+        codes = np.empty((columns.size, 64 * n_words(self.n_rows)), dtype=np.uint8)
+        for mine, width, places in _by_width(
+            self.widths[columns], self.starts[columns], self.n_rows
+        ):
+            codes[mine] = unpack(self.words[places], width)
+        return codes
 
     def blocks(self) -> Iterator[tuple[int, NDArray[np.uint8]]]:
         """The codes of some columns at a time, with the number of the first."""
@@ -253,7 +261,7 @@ def bin_table(X: Any, *, max_cuts: int = 100) -> BinnedTable:
     low, step = np.zeros(n), np.zeros(n)
     sizes = np.zeros(n, dtype=np.int64)
     n_missing = np.zeros(n, dtype=np.int64)
-    codes = _Codes(n, table.n_rows)
+    words = _Words(n)
     pieces: list[NDArray[np.float64]] = []
     for first, block in _blocks(table):
         last = first + len(block)
@@ -268,11 +276,11 @@ def bin_table(X: Any, *, max_cuts: int = 100) -> BinnedTable:
         )  # fmt: skip
         _refuse_infinite(infinite, table.names, first)
         _refuse_all_missing(n_missing[here] == table.n_rows, table.names, first)
-        coded = codes.room(len(block))
+        coded = np.zeros((len(block), 64 * n_words(table.n_rows)), dtype=np.uint8)
         flat = _encode(block, n_cuts[here], low[here], step[here], sizes[here], halfway, coded)
         if cut_crowded_by_rank(block, coded, n_cuts[here], step[here], sizes[here], halfway):
             flat = _encode(block, n_cuts[here], low[here], step[here], sizes[here], halfway, coded)
-        codes.take(first, coded, two_values=not (n_cuts[here].max() > 1 or n_missing[here].any()))
+        words.take(packed(coded, narrowest(n_cuts[here], n_missing[here] > 0)), len(block))
         pieces.append(flat)
     cuts = Cuts(
         n_cuts=n_cuts,
@@ -282,7 +290,9 @@ def bin_table(X: Any, *, max_cuts: int = 100) -> BinnedTable:
         halfway=np.concatenate(pieces),
         names=table.names,
     )
-    return BinnedTable(codes.words(), table.n_rows, n_missing > 0, cuts)
+    has_missing = n_missing > 0
+    widths = narrowest(n_cuts, has_missing)
+    return BinnedTable(words.all(), widths, table.n_rows, has_missing, cuts)
 
 
 def _encode(
@@ -301,37 +311,56 @@ def _encode(
     return flat
 
 
-class _Codes:
-    """Codes as they come in, block by block: packed for as long as all of them can be."""
-
-    def __init__(self, n_columns: int, n_rows: int) -> None:
-        self._n_columns, self._n_rows = n_columns, n_rows
-        self._packed: NDArray[np.uint64] | None = np.zeros(
-            (n_columns, n_words(n_rows)), dtype=np.uint64
-        )
-        self._bytes = np.zeros((0, 64 * n_words(n_rows)), dtype=np.uint8)
-
-    def room(self, n_columns: int) -> NDArray[np.uint8]:
-        return np.zeros((n_columns, 64 * n_words(self._n_rows)), dtype=np.uint8)
-
-    def take(self, first: int, codes: NDArray[np.uint8], *, two_values: bool) -> None:
-        if self._packed is not None and not two_values:
-            self._bytes = self.room(self._n_columns)
-            for start, end in _spans(first, self._n_rows):
-                self._bytes[start:end] = unpack(self._packed[start:end])
-            self._packed = None
-        if self._packed is None:
-            self._bytes[first : first + len(codes)] = codes
-        else:
-            self._packed[first : first + len(codes)] = pack(codes)
-
-    def words(self) -> NDArray[np.uint64]:
-        return _fixed(self._bytes if self._packed is None else self._packed)
+def narrowest(n_cuts: NDArray[np.uint8], has_missing: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """How many bits the codes of columns need: 1, 2 or 8."""
+    return np.where((n_cuts <= 1) & ~has_missing, 1, np.where(n_cuts <= 2, 2, WIDE)).astype(
+        np.uint8
+    )
 
 
-def _fixed(codes: NDArray[Any]) -> NDArray[np.uint64]:
-    codes.flags.writeable = False
-    return codes.view(np.uint64)
+def packed(codes: NDArray[np.uint8], widths: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Codes (columns, rows padded to a multiple of 64) in so many bits each, as words."""
+    n_rows = codes.shape[1]
+    words = np.empty(int(widths.sum()) * n_words(n_rows), dtype=np.uint64)
+    for mine, width, places in _by_width(widths, _starts(widths, n_rows), n_rows):
+        words[places] = pack(codes[mine], width)
+    return words
+
+
+def _starts(widths: NDArray[np.uint8], n_rows: int) -> NDArray[np.int64]:
+    ends = np.cumsum(widths, dtype=np.int64)
+    return (ends - widths) * n_words(n_rows)
+
+
+def _by_width(
+    widths: NDArray[np.uint8], starts: NDArray[np.int64], n_rows: int
+) -> Iterator[tuple[NDArray[np.int64], int, NDArray[np.int64]]]:
+    """Columns of one width at a time, and the places of their words."""
+    for width in np.unique(widths).tolist():
+        mine = np.flatnonzero(widths == width)
+        yield mine, width, starts[mine, None] + np.arange(width * n_words(n_rows))
+
+
+class _Words:
+    """Words of columns as they come in: room is made for all as soon as some are there."""
+
+    def __init__(self, n_columns: int) -> None:
+        self._n_columns, self._n_taken, self._size = n_columns, 0, 0
+        self._words = np.empty(0, dtype=np.uint64)
+
+    def take(self, words: NDArray[np.uint64], n_columns: int) -> None:
+        """Put the words of so many columns behind the others."""
+        self._n_taken += n_columns
+        first, self._size = self._size, self._size + words.size
+        if self._size > self._words.size:
+            like_these = -(-self._size * self._n_columns // self._n_taken)
+            self._words.resize(like_these, refcheck=False)
+        self._words[first : self._size] = words
+
+    def all(self) -> NDArray[np.uint64]:
+        """Those of all columns, read-only."""
+        self._words.resize(self._size, refcheck=False)
+        return locked(self._words)
 
 
 def _spans(n_columns: int, n_rows: int) -> Iterator[tuple[int, int]]:

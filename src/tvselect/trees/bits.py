@@ -1,7 +1,9 @@
-"""Sets of rows as bits: 64 rows to a word, eight column codes to a word.
+"""Sets of rows as bits: 64 rows to a word, and codes of columns in 1, 2 or 8 bits.
 
-Columns of two values need no more than a bit per row, either: they may be packed,
-64 rows to a word in the order of the sets.
+A column takes as many words for 64 rows as its codes have bits. Of eight, a word holds the
+codes of eight rows. Of two (codes 0, 1, 2 and missing, as genotypes have), the first word says,
+in the order of the sets, which rows have at least 1 and the second which have 2; a missing
+one is in the second alone. Of one, the word says which rows have 1.
 
 Order of the bits: row ``64 w + 8 b + i`` is bit ``8 i + b`` of word ``w``. Byte
 ``i`` of the ``b``-th word of codes then only has to be shifted into its place.
@@ -34,6 +36,9 @@ S1, S2, S4, S56 = (np.uint64(k) for k in (1, 2, 4, 56))
 SEVEN, EIGHT = np.uint64(7), np.uint64(8)
 SHIFTS = np.arange(8, dtype=np.uint64)
 SEVEN_BITS, EIGHTH_BIT, NONE = np.uint64(127), np.uint64(128), np.uint64(0)
+OTHER_SIX_BITS = np.uint64(252)
+WIDE = 8
+"""Bits of a code that may be any."""
 
 
 def in_bit_order(values: NDArray[Any]) -> NDArray[Any]:
@@ -53,16 +58,33 @@ def n_words(n_rows: int) -> int:
     return -(-n_rows // 64)
 
 
-def pack(codes: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """Codes 0 and 1 (columns, rows padded to a multiple of 64) as one bit each."""
-    words = codes.view(np.uint64).reshape(len(codes), -1, 8)
-    return np.bitwise_or.reduce(words << SHIFTS, axis=2)
+def pack(codes: NDArray[np.uint8], width: int) -> NDArray[np.uint64]:
+    """Codes (columns, rows padded to a multiple of 64) in words, of ``width`` bits each."""
+    words = codes.view(np.uint64)
+    if width == WIDE:
+        return words
+    words = words.reshape(len(codes), -1, 8)
+    low, high = (
+        np.bitwise_or.reduce(((words >> np.uint64(bit)) & BYTE_ONES) << SHIFTS, axis=2)
+        for bit in range(2)
+    )
+    if width == 1:
+        return low
+    return np.stack([low ^ high, high], axis=2).reshape(len(codes), -1)
 
 
-def unpack(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
+def unpack(words: NDArray[np.uint64], width: int) -> NDArray[np.uint8]:
     """Undo :func:`pack`."""
-    spread = (words[:, :, None] >> SHIFTS) & BYTE_ONES
-    return spread.reshape(len(words), -1).view(np.uint8)
+    if width == WIDE:
+        return words.view(np.uint8)
+    planes = words.reshape(len(words), -1, width, 1)
+    spread = (planes >> SHIFTS) & BYTE_ONES
+    if width == 1:
+        return spread.reshape(len(words), -1).view(np.uint8)
+    at_least_1, at_least_2 = spread[:, :, 0], spread[:, :, 1]
+    low = at_least_1 ^ at_least_2
+    both = low | (at_least_2 << S1) | ((low & at_least_2) * OTHER_SIX_BITS)
+    return both.reshape(len(words), -1).view(np.uint8)
 
 
 @part
@@ -83,7 +105,8 @@ def popcount(word: np.uint64) -> np.uint64:
 @part
 def rows_at_most(
     codes: NDArray[np.uint64],
-    column: int,
+    start: int,
+    width: int,
     masks: NDArray[np.uint64],
     leaf: int,
     cut: int,
@@ -92,15 +115,21 @@ def rows_at_most(
 ) -> int:
     """Rows of the set ``masks[:, leaf]`` that a split sends left; returns how many.
 
-    A row goes left when its code is at most ``cut``, or is 255 (missing) and
-    ``missing_left`` is 1: both are ``(code + m) mod 256 <= cut + m``, computed
-    here for eight rows at once in the bytes of a word. A packed column, as wide as the
-    sets, has two values and one cut: its zeros go left.
+    The codes of the column, ``width`` bits each, begin at the word ``start``. A row goes left
+    when its code is at most ``cut``, or is 255 (missing) and ``missing_left`` is 1: both are
+    ``(code + m) mod 256 <= cut + m``, computed here for eight rows at once in the bytes of a word.
+    Codes of one and two bits take a word or two for 64 rows.
     """
     n_left = NONE
-    if codes.shape[1] == masks.shape[0]:
+    if width < WIDE:
         for w in range(masks.shape[0]):
-            out[w] = masks[w, leaf] & ~codes[column, w]
+            at_least_1 = codes[start + width * w]
+            at_least_2 = codes[start + width * w + width - 1]  # of one bit: the same
+            if cut == 0:
+                right = at_least_1 if missing_left == 1 else at_least_1 | at_least_2
+            else:
+                right = at_least_1 & at_least_2 if missing_left == 1 else at_least_2
+            out[w] = masks[w, leaf] & ~right
             n_left += popcount(out[w])
         return int(n_left)
     shift = np.uint64(missing_left) * BYTE_ONES
@@ -113,7 +142,7 @@ def rows_at_most(
         picked = NONE
         if rows != NONE:
             for b in range(8):
-                x = codes[column, 8 * w + b]
+                x = codes[start + 8 * w + b]
                 if plain:
                     at_most = (low - (x & BYTE_LOW)) & ~x
                 else:

@@ -141,7 +141,10 @@ def draw_split(
         return Split(column, -1, 0, 0.0, 0.0, 0.0)
     cut = low + int(rng.random() * (high - low))
     missing_left = int(design.has_missing[where] and rng.random() < 0.5)
-    n_left = rows_at_most(design.codes, where, leaves.masks, leaf, cut, missing_left, proposal.rows)
+    n_left = rows_at_most(
+        design.codes, design.starts[where], int(design.widths[where]), leaves.masks, leaf, cut,
+        missing_left, proposal.rows,
+    )  # fmt: skip
     if n_left < prior.min_leaf or n_both - n_left < prior.min_leaf:
         return Split(column, -1, 0, 0.0, 0.0, 0.0)
     overlaps(leaves.masks, leaves.size[0], proposal.rows, proposal.shared)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.jit import kernel, part
-from tvselect.trees.bits import EIGHT, ONE, bit_place, n_words
+from tvselect.trees.bits import EIGHT, ONE, WIDE, bit_place, n_words
 from tvselect.trees.classes import plant_in_blocks
 from tvselect.trees.state import (
     CLASSES,
@@ -53,14 +53,17 @@ class Sample(NamedTuple):
 
     Attributes
     ----------
-    codes : uint64 array (columns, words)
-        Eight rows to a word.
-    n_cuts, has_missing : arrays over the columns
+    codes : uint64 array
+        With room for eight bits a row in every column.
+    starts, widths, n_cuts, has_missing : arrays over the columns
+        See :class:`tvselect.trees.state.Design`.
     observed : float64 array (2, rows)
         What is known of the response, in the order of the bits.
     """
 
     codes: WordArray
+    starts: IntArray
+    widths: NDArray[np.uint8]
     n_cuts: NDArray[np.uint8]
     has_missing: NDArray[np.bool_]
     observed: FloatArray
@@ -87,7 +90,9 @@ def once_for_every_forest(draw: Draw, n_forests: int) -> Draw:
 def new_sample(n_columns: int, n_rows: int) -> Sample:
     """Room for a sample."""
     return Sample(
-        codes=np.zeros((n_columns, 8 * n_words(n_rows)), dtype=np.uint64),
+        codes=np.zeros(n_columns * WIDE * n_words(n_rows), dtype=np.uint64),
+        starts=np.arange(n_columns) * WIDE * n_words(n_rows),
+        widths=np.zeros(n_columns, dtype=np.uint8),
         n_cuts=np.zeros(n_columns, dtype=np.uint8),
         has_missing=np.zeros(n_columns, dtype=np.bool_),
         observed=np.zeros((2, 64 * n_words(n_rows))),
@@ -96,9 +101,8 @@ def new_sample(n_columns: int, n_rows: int) -> Sample:
 
 def design_of(sample: Sample, n_columns: int, n_rows: int) -> Design:
     """The first columns of a sample as the sampler reads them."""
-    codes, n_cuts, has_missing = map(locked, sample[:3])  # as those of a table: one kernel for both
-    columns = np.arange(n_columns, dtype=np.int64)
-    return Design(codes, n_cuts, has_missing, columns, n_rows)
+    of_columns = map(locked, sample[:5])  # as those of a table: one kernel for both
+    return Design(*of_columns, np.arange(n_columns, dtype=np.int64), n_rows)
 
 
 @kernel
@@ -117,19 +121,27 @@ def copy_sample(table: Design, observed: FloatArray, draw: Draw, sample: Sample)
 
 @part
 def copy_column(table: Design, column: int, rows: IntArray, sample: Sample, place: int) -> None:
-    """Copy a column, packed or not, at some rows to a place of the sample."""
-    is_packed = table.codes.shape[1] == (table.n_rows + 63) // 64
-    for w in range(sample.codes.shape[1]):
-        word = np.uint64(0)
-        for b in range(min(8, rows.shape[0] - 8 * w)):
-            row = rows[8 * w + b]
-            if is_packed:
-                bit = np.uint64(bit_place(row) & 63)
-                code = (table.codes[column, row >> 6] >> bit) & ONE
-            else:
-                code = (table.codes[column, row >> 3] >> (EIGHT * np.uint64(row & 7))) & BYTE
-            word |= code << (EIGHT * np.uint64(b))
-        sample.codes[place, w] = word
+    """Copy a column at some rows to a place of the sample."""
+    width = int(table.widths[column])
+    source, target = table.starts[column], sample.starts[place]
+    n_words = sample.observed.shape[1] // 64
+    if width == WIDE:
+        for w in range(WIDE * n_words):
+            word = np.uint64(0)
+            for b in range(min(8, rows.shape[0] - 8 * w)):
+                row = rows[8 * w + b]
+                code = (table.codes[source + (row >> 3)] >> (EIGHT * np.uint64(row & 7))) & BYTE
+                word |= code << (EIGHT * np.uint64(b))
+            sample.codes[target + w] = word
+    else:
+        sample.codes[target : target + width * n_words] = np.uint64(0)
+        for i in range(rows.shape[0]):
+            row, place_of_bit = rows[i], np.uint64(bit_place(i) & 63)
+            bit = np.uint64(bit_place(row) & 63)
+            for plane in range(width):
+                code = (table.codes[source + width * (row >> 6) + plane] >> bit) & ONE
+                sample.codes[target + width * (i >> 6) + plane] |= code << place_of_bit
+    sample.widths[place] = width
     sample.n_cuts[place] = table.n_cuts[column]
     sample.has_missing[place] = table.has_missing[column]
 

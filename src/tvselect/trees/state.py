@@ -45,8 +45,12 @@ class Design(NamedTuple):
 
     Attributes
     ----------
-    codes : uint64 array (columns of the table, words)
-        Column codes, eight rows to a word, or 64 where all columns are packed.
+    codes : uint64 array
+        Codes of one column after the other.
+    starts : int64 array over the columns of the table
+        The first word of each.
+    widths : uint8 array
+        Bits of a code of each: 1, 2 or 8, see :mod:`tvselect.trees.bits`.
     n_cuts, has_missing : arrays over the columns of the table
     columns : int64 array
         The columns that may be split on; everything else counts in their order.
@@ -54,6 +58,8 @@ class Design(NamedTuple):
     """
 
     codes: WordArray
+    starts: IntArray
+    widths: NDArray[np.uint8]
     n_cuts: NDArray[np.uint8]
     has_missing: NDArray[np.bool_]
     columns: IntArray

@@ -87,7 +87,7 @@ class Workspace:
             n_trees == self.chain.trees.splits.size
             and n_rows == self.n_rows
             and n_columns <= self.scores.size
-            and n_copies <= len(self.sample.codes)
+            and n_copies <= self.sample.starts.size
             and n_iterations <= self.trace.theta.size
         )
 
