@@ -177,8 +177,15 @@ class BinnedTable:
         """The table as the sampler reads it, with the ``columns`` that may be split on; or all."""
         if columns is None:
             columns = np.arange(self.n_columns, dtype=np.int64)
-        of_columns = (self.starts, self.widths, self.cuts.n_cuts, self.has_missing)
-        return Design(self.words, *map(locked, of_columns), columns, self.n_rows)
+        return Design(
+            codes=self.words,
+            starts=locked(self.starts),
+            widths=locked(self.widths),
+            n_cuts=locked(self.cuts.n_cuts),
+            has_missing=locked(self.has_missing),
+            columns=columns,
+            n_rows=self.n_rows,
+        )
 
     def with_copies(self, copies: Sequence[tuple[NDArray[np.int64], Copying]]) -> BinnedTable:
         """The table with ``copies`` behind it: some columns each, and how they are changed."""

@@ -101,8 +101,9 @@ def new_sample(n_columns: int, n_rows: int) -> Sample:
 
 def design_of(sample: Sample, n_columns: int, n_rows: int) -> Design:
     """The first columns of a sample as the sampler reads them."""
-    of_columns = map(locked, sample[:5])  # as those of a table: one kernel for both
-    return Design(*of_columns, np.arange(n_columns, dtype=np.int64), n_rows)
+    codes, starts, widths, n_cuts, has_missing = map(locked, sample[:5])  # one kernel for both
+    columns = np.arange(n_columns, dtype=np.int64)
+    return Design(codes, starts, widths, n_cuts, has_missing, columns, n_rows)
 
 
 @kernel
