@@ -28,7 +28,7 @@ from tvselect.report.findings import (
 )
 from tvselect.runs.compare import compare
 from tvselect.runs.data import open_planned
-from tvselect.runs.folder import RunFolder, RunRecord
+from tvselect.runs.folder import SCHEMA, RunFolder, RunRecord
 from tvselect.runs.names import read_groups
 from tvselect.runs.plan import Plan, Settings
 from tvselect.runs.play import Place, hash_table, make_selector, plays_done
@@ -69,11 +69,13 @@ def sound_run() -> RunRecord:
     )  # fmt: skip
     plan = Plan(
         table="table.csv", delimiter=",", decimal=".", sheet=None, transpose=False,
+        phenotypes=None,
         columns=COLUMNS, always=("n",),
-        groups={"words": ("text",)}, facts=facts,
+        groups={"words": ("text",)}, linkage=False, facts=facts,
     )  # fmt: skip
     return RunRecord(
-        schema=3, version="0.1.0", versions={"python": "3.11.0"}, command="tvs select table.csv",
+        schema=SCHEMA, version="0.1.0", versions={"python": "3.11.0"},
+        command="tvs select table.csv",
         created="2026-01-01T00:00:00+00:00", state="done", stop_reason=StopReason.PLAYS,
         n_plays=500, seconds=1.5, table_hash="00", table_stamp="02", fingerprint="01",
         settings=Settings(seed=3, iterations=50, patience=10), plan=plan, warnings=("one",),

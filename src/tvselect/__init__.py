@@ -8,6 +8,7 @@ _homes = {
     name: home
     for home, names in {
         "tvselect.rewards": ("BartReward", "ImportanceReward", "LassoReward", "PValueReward"),
+        "tvselect.sources.plink": ("read_plink",),
         "tvselect.selectors": ("StreamingThompsonSelector", "ThompsonSelector", "held_out_worth"),
         "tvselect.trees": ("BartRun", "Prior", "bin_table", "run_bart"),
     }.items()

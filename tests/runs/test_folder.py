@@ -18,7 +18,7 @@ from tvselect.inputs.written import Writing
 from tvselect.records import to_json
 from tvselect.report import Findings, render
 from tvselect.runs.errors import RunError
-from tvselect.runs.folder import RunFolder, RunRecord, new_folder
+from tvselect.runs.folder import SCHEMA, RunFolder, RunRecord, new_folder
 from tvselect.runs.plan import Plan, Settings
 
 
@@ -33,11 +33,12 @@ def make_run():
     )  # fmt: skip
     plan = Plan(
         table="/data/t.csv", delimiter=",", decimal=".", sheet=None, transpose=False,
-        columns=("a", "b"), always=(),
-        groups={"g": ("a", "b")}, facts=facts,
+        phenotypes=None, columns=("a", "b"), always=(),
+        groups={"g": ("a", "b")}, linkage=False, facts=facts,
     )  # fmt: skip
     return RunRecord(
-        schema=3, version="1", versions={"numpy": "2"}, command="tvs", created="now", state="done",
+        schema=SCHEMA, version="1", versions={"numpy": "2"}, command="tvs", created="now",
+        state="done",
         stop_reason=StopReason.PLAYS, n_plays=3, seconds=1.5, table_hash="t",
         table_stamp="s", fingerprint="f", settings=Settings(seed=7), plan=plan, warnings=(),
     )  # fmt: skip

@@ -33,6 +33,7 @@ OPTIONS = {
     "delimiter": "--sep",
     "decimal": "--decimal",
     "sheet": "--sheet",
+    "phenotypes": "--phenotype",
     "format": "save it as .csv, .tsv, .xlsx, .parquet, .feather or .arrow",
     "stream": "say --stream",
 }

@@ -103,7 +103,12 @@ def transform(options: Options, terminal: Terminal) -> int:
 
     folder, out = RunFolder(Path(options.run)), options.out
     n_rows, columns = transform(
-        folder, options.table, out, force=options.force, delimiter=mark(options.sep)
+        folder,
+        options.table,
+        out,
+        force=options.force,
+        delimiter=mark(options.sep),
+        phenotypes=options.phenotypes,
     )
     if terminal.is_json:
         terminal.print_json({"out": out, "n_rows": n_rows, "columns": columns})

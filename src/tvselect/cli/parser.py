@@ -23,6 +23,7 @@ SELECT_EXAMPLES = """examples:
   tvs select genes.parquet --target survived --max-fdr 0.2 --decoys knockoffs
   tvs select genes.parquet --target survived --cluster tcp://head-node:8786
   tvs select genes.tsv --target survived --transpose
+  tvs select study.bed --phenotype pheno.tsv --target height --covariates age,sex,PC1-PC10
   zcat prices.csv.gz | tvs select - --target price --json --quiet > result.json
 
 A column counts as found when it does better than decoys, artificial columns without a signal:
@@ -70,6 +71,10 @@ def make_parser() -> argparse.ArgumentParser:
         help="file to write: .csv, .tsv (also .gz), .parquet, .feather, .arrow",
     )  # fmt: skip
     transform.add_argument("--sep", help="what is between the cells of a CSV")
+    transform.add_argument(
+        "--phenotype", metavar="FILE", dest="phenotypes",
+        help="table of the people of a .bed file; that of the run",
+    )  # fmt: skip
     transform.add_argument("--force", action="store_true", help="overwrite OUT")
     compare = _command(commands, "compare", "who selects what: two runs side by side")
     compare.add_argument("runs", metavar="RUN", nargs=2, help="folders of two runs")
@@ -90,7 +95,7 @@ def _add_select(commands: Any) -> None:
     select.add_argument(
         "table", metavar="TABLE",
         help="CSV, TSV or .txt (also .gz, .bz2, .zst, .zip), .xlsx, Parquet, Arrow/Feather, a "
-        "folder of Parquet files, or - for standard input",
+        "folder of Parquet files, PLINK .bed, or - for standard input",
     )  # fmt: skip
     outcome = select.add_mutually_exclusive_group(required=True)
     outcome.add_argument("-t", "--target", metavar="NAME", help="column to explain")
@@ -110,8 +115,9 @@ def _add_select(commands: Any) -> None:
     ):
         columns.add_argument(name, metavar="A,B", action="append", default=[], help=text)
     columns.add_argument(
-        "--groups", metavar="FILE",
-        help='columns that are one variable: JSON {"group": ["a", "b"]} or CSV column,group',
+        "--groups", metavar="FILE|ld",
+        help='columns that are one variable: JSON {"group": ["a", "b"]} or CSV column,group; or '
+        "ld: neighbouring columns that are much alike, as in a genome",
     )  # fmt: skip
     table = select.add_argument_group("the table")
     table.add_argument(
@@ -132,6 +138,16 @@ def _add_select(commands: Any) -> None:
     table.add_argument(
         "--transpose", action="store_true",
         help="its rows are the columns, named by its first column, as with genes in rows",
+    )  # fmt: skip
+    genotypes = select.add_argument_group("genotypes (PLINK .bed, with .bim and .fam beside it)")
+    genotypes.add_argument(
+        "--phenotype", metavar="FILE", dest="phenotypes",
+        help="table with a column IID, the target and covariates; without one the target is "
+        "'phenotype' of the .fam file",
+    )  # fmt: skip
+    genotypes.add_argument(
+        "--covariates", metavar="A,B", action="append", default=[],
+        help="columns of that table that are part of every play, such as age,sex,PC1-PC10",
     )  # fmt: skip
     search = select.add_argument_group("the search")
     search.add_argument("--plays", **COUNT, help="how many random subsets to try; 500")

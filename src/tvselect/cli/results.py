@@ -146,6 +146,7 @@ def to_json(result: Result) -> dict[str, Any]:
         "claims": [
             {
                 "columns": claim.names,
+                "shares": claim.shares or None,
                 "selection_rate": claim.selection_rate,
                 "q_value": _known(claim.q_value),
             }

@@ -78,6 +78,8 @@ def select(options: Options, terminal: Terminal) -> int:
                 decimal=options.decimal,
                 sheet=options.sheet,
                 transpose=options.transpose,
+                phenotypes=options.phenotypes,
+                covariates=tuple(options.covariates),
             ),
         )
     start = loading.result().start

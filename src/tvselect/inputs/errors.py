@@ -12,6 +12,7 @@ IN_PYTHON = {
     "delimiter": "delimiter=",
     "decimal": "decimal=",
     "sheet": "sheet=",
+    "phenotypes": "phenotypes=",
     "format": "save it as .parquet, .csv or .feather; if only its name is wrong, say format=",
     "stream": "read it as a stream",
 }

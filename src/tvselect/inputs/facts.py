@@ -53,7 +53,7 @@ class ReadingMode:
     """Whether a table is read batch by batch, and why."""
 
     stream: bool
-    why: Literal["asked", "rows", "memory", "small", "whole"]
+    why: Literal["asked", "rows", "memory", "small", "whole", "by column"]
     n_rows: int  #: An estimate if ``is_estimate``
     is_estimate: bool = False
     most_rows: int = 0  #: That are read into memory unasked

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tvselect.inputs.file_columns import FileColumns
 from tvselect.inputs.sparse import WholeMatrix
 
 VALUES_AT_ONCE = 2**22
@@ -19,6 +20,9 @@ def refuse_nonfinite(
     These are infinite ones, missing ones where the reward takes none, and columns without
     any value unless ``takes_empty``: a batch of a stream may have such columns.
     """
+    if isinstance(X, FileColumns):  # its reader hands out nothing that is infinite
+        refuse_nonfinite(X.front, names, takes_missing, takes_empty=takes_empty)
+        return
     with np.errstate(over="ignore", invalid="ignore"):
         if X.dtype.kind != "f" or np.isfinite(X.sum()):
             return

@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.file_columns import FileColumns
 from tvselect.inputs.ranks import centred_ranks, ranks_beside_zeros
 
 
@@ -84,11 +85,11 @@ class SparseColumns:
 
 @final
 class ChosenColumns:
-    """Some columns of an array or a sparse matrix, read when they are asked for.
+    """Some columns of an array, a sparse matrix or a file, read when they are asked for.
 
     Parameters
     ----------
-    X : array or SparseColumns (rows, columns)
+    X : array, SparseColumns or FileColumns (rows, columns)
     places : int64 array
         The columns of ``X``.
     """
@@ -107,7 +108,7 @@ class ChosenColumns:
         return self.X[rows, self.places[columns]]
 
 
-WholeMatrix = NDArray[Any] | SparseColumns
+WholeMatrix = NDArray[Any] | SparseColumns | FileColumns
 Matrix = WholeMatrix | ChosenColumns
 """Numbers (rows, columns) whose columns are read by ``X[:, columns]``."""
 

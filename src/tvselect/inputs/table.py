@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tvselect.inputs.days import days_of_array
 from tvselect.inputs.errors import ColumnTypeError, SourceError
+from tvselect.inputs.file_columns import ColumnFile, FileColumns, places
 from tvselect.inputs.frames import Columns, Frame
 from tvselect.inputs.kinds import Field
 from tvselect.inputs.names import Numbered
@@ -43,6 +44,13 @@ class Table:
     what : str
         The table's name in error messages.
 
+    Attributes
+    ----------
+    file : ColumnFile or None
+        Holds the last columns, where they are in a file.
+    front : Table
+        The columns before those.
+
     Examples
     --------
     >>> table = Table.of_matrix(np.array([[1.0, 2.0], [3.0, np.nan]]), ["a", "b"])
@@ -62,6 +70,8 @@ class Table:
         what: str = "X",
     ) -> None:
         self.n_rows, self.names, self.named = n_rows, names, named
+        self.front: Table = self
+        self.file: ColumnFile | None = None
         self.categorical = np.zeros(len(names), np.bool_) if categorical is None else categorical
         self._numbers, self._text, self._what = numbers, text, what
         self._held: dict[int, TextColumn] = {}
@@ -103,6 +113,35 @@ class Table:
             text=lambda column: texts[place[column]],
         )
 
+    def beside(self, file: ColumnFile, names: Sequence[str]) -> Table:
+        """The table with the columns of a file behind its own."""
+        n_front = self.n_columns
+        n_columns = n_front + len(names)
+
+        def numbers(columns: Columns, rows: Rows) -> NDArray[np.floating[Any]]:
+            chosen = places(columns, n_columns)
+            is_front = chosen < n_front
+            if is_front.all():
+                return self._numbers(chosen, rows)
+            some = None if rows is ALL else places(rows, self.n_rows)
+            read = file.read(chosen[~is_front] - n_front, some)
+            if not is_front.any():
+                return read
+            out = np.empty((len(read), chosen.size), order="F")
+            out[:, is_front], out[:, ~is_front] = self._numbers(chosen[is_front], rows), read
+            return out
+
+        table = Table(
+            self.n_rows,
+            (*self.names, *names),
+            numbers,
+            categorical=np.append(self.categorical, np.zeros(len(names), np.bool_)),
+            text=self.text,
+            what=self._what,
+        )
+        table.front, table.file = self, file
+        return table
+
     @property
     def n_columns(self) -> int:
         """Number of columns."""
@@ -135,6 +174,9 @@ class Table:
 
     def rows(self, chosen: NDArray[np.intp]) -> Table:
         """Some rows, in their order."""
+        if self.file is not None:
+            in_file = self.names[self.front.n_columns :]
+            return self.front.rows(chosen).beside(self.file.at(chosen), in_file)
         return Table(
             chosen.size,
             self.names,
@@ -144,17 +186,17 @@ class Table:
             text=lambda column: self.text(column).at(chosen),
         )
 
-    def take(self, places: NDArray[np.int64]) -> Table:
+    def take(self, chosen: NDArray[np.int64]) -> Table:
         """Some columns, in this order."""
-        if np.array_equal(places, np.arange(self.n_columns)):
+        if np.array_equal(chosen, np.arange(self.n_columns)):
             return self
         return Table(
             self.n_rows,
-            tuple(self.names[place] for place in places),
-            lambda columns, rows: self._numbers(places[columns], rows),
+            tuple(self.names[place] for place in chosen),
+            lambda columns, rows: self._numbers(chosen[columns], rows),
             named=self.named,
-            categorical=self.categorical[places],
-            text=lambda column: self.text(int(places[column])),
+            categorical=self.categorical[chosen],
+            text=lambda column: self.text(int(chosen[column])),
             what=self._what,
         )
 
@@ -257,7 +299,7 @@ def _as_frame(X: Any, what: str) -> nw.DataFrame[Any] | None:
 def _from_array(X: Any, what: str) -> Table:
     if is_sparse(X):
         X = SparseColumns(X)
-    if isinstance(X, SparseColumns | ChosenColumns):
+    if isinstance(X, SparseColumns | ChosenColumns | FileColumns):
         return Table.of_matrix(X, Numbered(X.shape[1]), named=False)
     array = as_array(X, what)
     if array.ndim != 2:

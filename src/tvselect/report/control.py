@@ -82,8 +82,11 @@ def joint_claims(fit: Fit) -> tuple[JointClaim, ...]:
         for column in claim.columns:
             first_of_arm.setdefault(int(history.arm_of_feature[column]), column)
         is_made = history.max_fdr is None or claim.q_value <= history.max_fdr
-        if is_made and len(first_of_arm) > 1:
-            names = [variable_name(history, *pair) for pair in first_of_arm.items()]
+        names = [variable_name(history, *pair) for pair in first_of_arm.items()]
+        if claim.shares:
+            pairs = zip(claim.names, claim.shares, strict=True)
+            names = [f"{name} ({share:.0%})" for name, share in pairs]
+        if is_made and len(names) > 1:
             found.append(
                 JointClaim(
                     tuple(names[:MOST_NAMES]),

@@ -136,6 +136,8 @@ def _mode(mode: ReadingMode) -> str:
         )
     if mode.why == "whole":
         return "Read into memory."
+    if mode.why == "by column":
+        return "Columns stay in the file and are read as they are needed."
     return "Read into memory (--stream reads batch by batch)."
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,9 @@ from tvselect.runs.errors import RunError, hint
 from tvselect.runs.outcome import read_event
 from tvselect.runs.plan import Plan
 from tvselect.sources import CompleteSource, FileSource, Source, open_files
+from tvselect.sources.bed import BedFile
 from tvselect.sources.files import STANDARD_INPUT
+from tvselect.sources.plink import PlinkFiles
 from tvselect.sources.stored import TableFiles
 
 ROWS_OF_SAMPLE = 2000
@@ -44,6 +47,7 @@ def open_planned(plan: Plan) -> TableFiles:
         decimal=plan.decimal,
         sheet=plan.sheet,
         transpose=plan.transpose,
+        phenotypes=local_phenotypes(plan),
     )
     names = set(files.names)
     for name in (plan.target, *([plan.event] if plan.event else []), *plan.columns):
@@ -55,6 +59,13 @@ def open_planned(plan: Plan) -> TableFiles:
     return files
 
 
+def local_phenotypes(plan: Plan) -> str | None:
+    """The table of the people, a file of this machine: a folder that names a host is refused."""
+    if plan.phenotypes is not None and "://" in plan.phenotypes:
+        raise RunError("--phenotype is a file of this machine; save it as one")
+    return plan.phenotypes
+
+
 def prepare(
     plan: Plan, files: TableFiles, raw: RawTable | None = None
 ) -> tuple[Table, NDArray[Any]]:
@@ -64,8 +75,7 @@ def prepare(
     """
     if raw is None:
         needed = [*plan.columns, plan.target, *([plan.event] if plan.event else [])]
-        is_all = len(files.names) == len(needed) and not files.in_some
-        raw = split(files.read(None if is_all else needed), plan.target, plan.event)
+        raw = read_raw(files, needed, plan.target, plan.event)
     files.require_unchanged()
     return _convert(plan, raw)
 
@@ -77,7 +87,7 @@ def open_stream(plan: Plan, files: TableFiles) -> Source:
 
 def sample(plan: Plan, files: TableFiles) -> tuple[Table, NDArray[Any]]:
     """Some rows of a stream, as they would be in memory."""
-    return _convert(plan, split(files.head(ROWS_OF_SAMPLE), plan.target))
+    return _convert(plan, read_raw(files, files.names, plan.target, n_rows=ROWS_OF_SAMPLE))
 
 
 @dataclass(frozen=True)
@@ -95,6 +105,10 @@ class RawTable:
     target : pyarrow.ChunkedArray
     event : pyarrow.ChunkedArray or None
         Whether a survival time ended in the event.
+    file : BedFile or None
+        Columns of genotypes, which are not read yet.
+    in_file : tuple of str
+        Their names.
     """
 
     fields: tuple[Field, ...]
@@ -103,6 +117,35 @@ class RawTable:
     days: dict[str, NDArray[np.float64]]
     target: Any
     event: Any = None
+    file: BedFile | None = None
+    in_file: tuple[str, ...] = ()
+
+
+def read_raw(
+    files: TableFiles,
+    columns: Sequence[str],
+    target: str,
+    event: str | None = None,
+    n_rows: int | None = None,
+) -> RawTable:
+    """Some columns of a table, the target among them: all rows, or the first ``n_rows``."""
+    wanted = set(columns)
+    if isinstance(files, PlinkFiles):
+        people = files.people if n_rows is None else files.head(n_rows)
+        for name in (target, event):
+            if name in files.variants.names:
+                raise RunError(f"{name!r} is a variant; the target is a column of --phenotype")
+        people = people.select([name for name in people.column_names if name in wanted])
+        bed = files.bed if n_rows is None else files.bed.at(np.arange(people.num_rows))
+        raw = split(people, target, event)
+        return replace(raw, file=bed, in_file=tuple(files.variants.names))
+    is_all = wanted.issuperset(files.names) and not files.in_some
+    if n_rows is None:
+        table = files.read(None if is_all else columns)
+    else:
+        table = files.head(n_rows)
+        table = table.select([name for name in table.column_names if name in wanted])
+    return split(table, target, event)
 
 
 def split(table: Any, target: str, event: str | None = None) -> RawTable:
@@ -127,6 +170,18 @@ def split(table: Any, target: str, event: str | None = None) -> RawTable:
 
 
 def _convert(plan: Plan, raw: RawTable) -> tuple[Table, NDArray[Any]]:
+    in_file = {name: place for place, name in enumerate(raw.in_file)}
+    front = tuple(name for name in plan.columns if name not in in_file)
+    table, y, complete = _in_memory(replace(plan, columns=front), raw)
+    if raw.file is not None:
+        behind = [name for name in plan.columns if name in in_file]
+        places = np.array([in_file[name] for name in behind], dtype=np.int64)
+        table = table.beside(raw.file.at(complete, places), behind)
+    return table, y
+
+
+def _in_memory(plan: Plan, raw: RawTable) -> tuple[Table, NDArray[Any], NDArray[np.int64] | None]:
+    """The columns that were read, the outcome, and the rows that have one; None is all."""
     chosen, facts = set(plan.columns), plan.facts
     y = _read_target(raw.target, facts.written.get(plan.target))
     used = np.array([f.name in chosen for f in raw.fields if f.kind == "number"], dtype=np.bool_)
@@ -144,10 +199,11 @@ def _convert(plan: Plan, raw: RawTable) -> tuple[Table, NDArray[Any]]:
         event = read_event(raw.event, plan.event, plan.facts.where)
         missing |= np.isnan(event)
         y = survival_array(y, np.nan_to_num(event))
+    complete = None
     if missing.any():
         complete = np.flatnonzero(~missing)
         matrix, y, texts = matrix[complete], y[complete], [text.at(complete) for text in texts]
-    return Table.of_matrix(matrix, plan.columns, texts, categorical), y
+    return Table.of_matrix(matrix, plan.columns, texts, categorical), y, complete
 
 
 def _read_target(column: Any, writing: Writing | None) -> NDArray[Any]:

@@ -17,7 +17,7 @@ from tvselect.runs.owning import claim, locked, make_folders, require_plain
 from tvselect.runs.plan import Plan, Settings
 from tvselect.sources.addresses import without_secrets
 
-SCHEMA = 3
+SCHEMA = 4
 INSTALL = "pip install 'tvselect[cli]'"
 State = Literal["running", "done", "interrupted", "failed"]
 

@@ -16,6 +16,7 @@ from tvselect.inputs.facts import ColumnFacts, LeftOut, ReadingMode, TableFacts
 from tvselect.inputs.outcome import Family
 from tvselect.inputs.profile import (
     profile_days,
+    profile_genotypes,
     profile_numbers,
     profile_text,
     scan_block,
@@ -23,19 +24,21 @@ from tvselect.inputs.profile import (
 )
 from tvselect.inputs.written import Mark, Writing
 from tvselect.report.decisions import why_left_out
-from tvselect.runs.data import RawTable, split
+from tvselect.runs.data import RawTable, read_raw
 from tvselect.runs.doubts import look_for_doubts
 from tvselect.runs.errors import RunError
 from tvselect.runs.header import check_names, facts_of
-from tvselect.runs.names import expand, read_groups
+from tvselect.runs.names import expand, read_groups, with_ranges
 from tvselect.runs.numbers import find_writing, target_as_numbers
 from tvselect.runs.outcome import profile_outcome, read_event
 from tvselect.runs.plan import Plan
 from tvselect.sources import open_files
 from tvselect.sources.files import STANDARD_INPUT
+from tvselect.sources.plink import PlinkFiles
 from tvselect.sources.stored import TableFiles
 from tvselect.words import listed
 
+LINKAGE = "ld"
 ROWS_IN_MEMORY = 200_000
 ROWS_TO_LOOK_AT = 10_000
 COPIES, SHARE_OF_MEMORY = 3, 0.5
@@ -55,11 +58,13 @@ class TableOptions:
     exclude: tuple[str, ...] = ()  #: Names and patterns, as the next two
     include: tuple[str, ...] = ()
     always: tuple[str, ...] = ()
-    groups: str | Path | None = None  #: A file
+    groups: str | Path | None = None  #: A file, or "ld" for linked neighbours
     delimiter: str | None = None
     decimal: Mark | None = None
     sheet: str | None = None
     transpose: bool = False
+    phenotypes: str | None = None  #: Table of the people, beside genotypes
+    covariates: tuple[str, ...] = ()  #: Columns of that table that are part of every play
 
 
 def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, RawTable | None]:
@@ -77,12 +82,15 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
     OSError, RunError, SourceError
         When it cannot be read or holds nothing to select from; says what to do.
     """
+    if options.phenotypes is not None and "://" in options.phenotypes:
+        raise RunError("--phenotype is a file of this machine; save it as one")
     files = open_files(
         path,
         delimiter=options.delimiter,
         decimal=options.decimal,
         sheet=options.sheet,
         transpose=options.transpose,
+        phenotypes=options.phenotypes,
     )
     where, target = files.where, options.target
     check_names(files, target)
@@ -93,11 +101,8 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
     if mode.stream and options.event is not None:
         raise RunError("survival times cannot be read from a stream; say --no-stream")
     with arrow_errors(f"{where} cannot be read", "mend it, or leave columns out with {columns}"):
-        if mode.stream:
-            table = files.head(ROWS_TO_LOOK_AT).select(names)
-        else:
-            table = files.read(names if files.in_some else None)
-        raw = split(table, target, options.event)
+        n_rows = ROWS_TO_LOOK_AT if mode.stream else None
+        raw = read_raw(files, names, target, options.event, n_rows)
     written, mixed = find_writing(raw, target, files)
     what = f"the target {target!r} of {where}"
     if mode.stream and target in written:
@@ -109,12 +114,15 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
     values = target_as_numbers(values, written.get(target), what)
     event = None
     if options.event is not None:
-        event = options.event, read_event(table[options.event], options.event, where)
+        event = options.event, read_event(raw.event, options.event, where)
     outcome = profile_outcome(target, values, where, options.family, event)
     others = [name for name in names if name not in (target, options.event)]
     always = expand(options.always, others, "--always", where)
+    always += expand(with_ranges(options.covariates), others, "--covariates", where)
     wanted = {*expand(options.include, others, "--include", where), *always}
     unwanted = set(expand(options.exclude, others, "--exclude", where))
+    if isinstance(files, PlinkFiles):  # what else is known of people is no genotype
+        unwanted |= set(files.people.column_names).intersection(others) - wanted
     if both := sorted(wanted & unwanted):
         raise RunError(f"column {both[0]!r} is excluded and included; choose one")
     found = replace(profile_columns(raw, unwanted, written), mixed=mixed)
@@ -140,13 +148,17 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
     )
     address = where if "://" in path else path  # without its secrets
     is_fixed = "://" in path or path == STANDARD_INPUT
-    groups = read_groups(options.groups, others) if options.groups else {}
+    is_linked = options.groups == LINKAGE
+    if is_linked and mode.stream:
+        raise RunError(f"--groups {LINKAGE} needs the whole table; say --no-stream")
+    groups = read_groups(options.groups, others) if options.groups and not is_linked else {}
     plan = Plan(
         table=address if is_fixed else os.path.abspath(os.path.expanduser(path)),
         delimiter=options.delimiter,
         decimal=options.decimal,
         sheet=options.sheet,
         transpose=options.transpose,
+        phenotypes=None if options.phenotypes is None else os.path.abspath(options.phenotypes),
         columns=tuple(kept),
         always=tuple(always),
         groups={
@@ -154,6 +166,7 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
             for label, members in groups.items()
             if (inside := tuple(member for member in members if member in chosen))
         },
+        linkage=is_linked,
         facts=facts,
     )
     return plan, files, None if mode.stream else raw
@@ -166,6 +179,8 @@ def decide_mode(files: TableFiles, asked: bool | None) -> ReadingMode:
         files.refuse_stream()
     if asked is not None:
         return ReadingMode(asked, "asked", n_rows, is_estimate)
+    if files.by_column:
+        return ReadingMode(False, "by column", n_rows)
     if files.only_whole:
         return ReadingMode(False, "whole", n_rows, is_estimate)
     if n_rows > ROWS_IN_MEMORY:
@@ -236,7 +251,11 @@ def profile_columns(
             left_out[name] = why
         if lacks.any():
             missing.add(name)
-    order = [field.name for field in raw.fields]
+    if raw.file is not None:
+        of_file = profile_genotypes(raw.in_file, raw.file.counts())
+        left_out |= of_file.left_out
+        missing.update(of_file.missing)
+    order = [*(field.name for field in raw.fields), *raw.in_file]
     return ColumnFacts(
         left_out={n: left_out[n] for n in order if n in left_out and n not in unwanted},
         dates=tuple(dates),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from tvselect.records import RecordError, parse_json, read_record
 from tvselect.runs.errors import RunError, hint
+
+RANGE = re.compile(r"(?P<name>.*?)(?P<first>[0-9]{1,6})-(?P=name)(?P<last>[0-9]{1,6})")
 
 
 def expand(items: Iterable[str], names: Sequence[str], option: str, where: str) -> list[str]:
@@ -47,6 +50,25 @@ def expand(items: Iterable[str], names: Sequence[str], option: str, where: str) 
                 )
             found |= matches
     return [name for name in names if name in found]
+
+
+def with_ranges(items: Iterable[str]) -> list[str]:
+    """Names, with those in between where two that end in numbers have a dash between them.
+
+    Examples
+    --------
+    >>> with_ranges(["age,PC1-PC3"])
+    ['age', 'PC1', 'PC2', 'PC3']
+    """
+    found: list[str] = []
+    for part in (part.strip() for item in items for part in item.split(",")):
+        ends = RANGE.fullmatch(part)
+        if ends is None:
+            found.append(part)
+        else:
+            numbers = range(int(ends["first"]), int(ends["last"]) + 1)
+            found += [f"{ends['name']}{number}" for number in numbers]
+    return found
 
 
 def read_groups(path: str | Path, names: Sequence[str]) -> dict[str, list[str]]:

@@ -48,9 +48,11 @@ class Plan:
     decimal: Mark | None
     sheet: str | None  #: Of a spreadsheet
     transpose: bool  #: Whether rows of the file are columns of the table
+    phenotypes: str | None  #: Table of the people, beside genotypes
     columns: tuple[str, ...]  #: Those to choose from
     always: tuple[str, ...]  #: Columns that are part of every play
     groups: dict[str, tuple[str, ...]]  #: Columns that are one arm, by label
+    linkage: bool  #: Whether neighbouring columns that are alike are one arm
     facts: TableFacts  #: What was found out about the table
 
     @property
@@ -81,7 +83,10 @@ class Plan:
 
 def describe_plan(plan: Plan) -> list[str]:
     """All decisions about a table in sentences."""
-    return describe_table(plan.facts, len(plan.columns), plan.groups, plan.always)
+    said = describe_table(plan.facts, len(plan.columns), plan.groups, plan.always)
+    if plan.linkage:
+        said.append("Neighbouring columns that are much alike are one variable (--groups ld).")
+    return said
 
 
 def doubts_of(plan: Plan) -> list[str]:

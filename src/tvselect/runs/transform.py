@@ -12,6 +12,7 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from tvselect.files import replacing
+from tvselect.runs.data import local_phenotypes
 from tvselect.runs.errors import RunError, hint
 from tvselect.runs.folder import RunFolder
 from tvselect.runs.results import from_csv
@@ -25,7 +26,13 @@ ROWS_AT_ONCE = 10_000
 
 
 def transform(
-    folder: RunFolder, table: str, out: str, *, force: bool = False, delimiter: str | None = None
+    folder: RunFolder,
+    table: str,
+    out: str,
+    *,
+    force: bool = False,
+    delimiter: str | None = None,
+    phenotypes: str | None = None,
 ) -> tuple[int, list[str]]:
     """Write a table with the selected columns, and the target if the table has it.
 
@@ -49,11 +56,14 @@ def transform(
     if not wanted:
         raise RunError(f"{folder.path} has selected no variable: there is nothing to keep")
     is_workbook = table.lower().endswith(FORMATS["Excel"])
+    if table.lower().endswith(FORMATS["PLINK"]) and phenotypes is None:
+        phenotypes = local_phenotypes(run.plan)
     files = open_files(
         table,
         delimiter=delimiter,
         sheet=run.plan.sheet if is_workbook else None,
         transpose=run.plan.transpose,
+        phenotypes=phenotypes,
     )
     names = files.names
     for name in sorted(wanted - set(names)):

@@ -35,12 +35,16 @@ class Claim:
         How often at least one of them is rewarded when some of them are played.
     q_value : float
         The smallest false discovery rate at which the claim is made; NaN without decoys.
+    shares : tuple of float
+        Of linked columns (``groups="ld"``) how much each has in the evidence, in the order of
+        ``columns``; else empty.
     """
 
     columns: tuple[int, ...]
     names: tuple[str, ...]
     selection_rate: float
     q_value: float
+    shares: tuple[float, ...] = ()
 
     def __str__(self) -> str:
         return self.names[0] if len(self.names) == 1 else f"at least one of {', '.join(self.names)}"

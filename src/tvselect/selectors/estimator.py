@@ -64,9 +64,12 @@ class ThompsonSelector(ThompsonFit, BanditSelector):
         Known size of the model, in arms: at most that many are played and selected.
     prior : (float, float) or (array, array), default=(1.0, 1.0)
         Beta prior of the arms, one for all or one value per column.
-    groups : mapping or sequence, optional
+    groups : mapping, sequence or "ld", optional
         Columns that make one arm: ``{"label": [columns]}``, or one label per column.
-        Text and categorical columns of a data frame are one arm each.
+        Text and categorical columns of a data frame are one arm each. "ld" (linkage
+        disequilibrium) makes one of neighbouring columns that are much alike, as variants of a
+        genome are, see :func:`tvselect.selectors.linkage.find_clumps`; ``claims_`` then says how
+        the evidence is shared within.
     always_include : sequence, optional
         Columns that are part of every play and always selected.
     family : {"auto", "gaussian", "probit", "classes", "ordinal", "counts", "survival"}
@@ -165,7 +168,8 @@ class ThompsonSelector(ThompsonFit, BanditSelector):
             else:
                 validate_data(self, X, skip_check_array=True)
                 features = read_features(X)
-            check_array(features.X, input_name="X", **checks)
+            if isinstance(features.X, np.ndarray):
+                check_array(features.X, input_name="X", **checks)
             return features
         X = validate_data(self, X, accept_sparse="csc", **checks)
         if is_sparse(X):

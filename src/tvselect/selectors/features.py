@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import Table, read_table
+from tvselect.inputs.file_columns import FileColumns
 from tvselect.inputs.sparse import WholeMatrix
 
 UNKNOWN = -2
@@ -26,7 +27,7 @@ class Features:
 
     Attributes
     ----------
-    X : array or SparseColumns (rows, columns)
+    X : array, SparseColumns or FileColumns (rows, columns)
     names : sequence of str
         Of the features.
     feature_of : int64 array
@@ -73,6 +74,18 @@ def read_features(X: Any) -> Features:
     array([0, 1, 1])
     """
     table = read_table(X)
+    front = _in_memory(table.front)
+    if table.file is None:
+        return front
+    feature_of = table.front.n_columns + np.arange(table.file.shape[1])
+    return Features(
+        FileColumns(np.asarray(front.X), table.file),
+        table.names,
+        np.append(front.feature_of, feature_of),
+    )
+
+
+def _in_memory(table: Table) -> Features:
     if not table.categorical.any():
         return Features(table.numbers(), table.names, np.arange(table.n_columns))
     widths = np.ones(table.n_columns, dtype=np.int64)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tvselect.bandit.journal import JournalError
-from tvselect.inputs.sparse import ChosenColumns, SparseColumns
+from tvselect.inputs.file_columns import FileColumns
+from tvselect.inputs.sparse import ChosenColumns, Matrix, SparseColumns
 from tvselect.rewards import Data
 from tvselect.selectors.describing import UnknowableError, describe
 
@@ -36,6 +38,15 @@ def fingerprint(known: Mapping[str, Any], *, strict: bool) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def _held(X: Matrix, digest: Any) -> Sequence[NDArray[Any]]:
+    """The arrays that a table is made of; what is in a file is hashed there."""
+    assert not isinstance(X, ChosenColumns)
+    if isinstance(X, FileColumns):
+        digest.update(X.file.identity().encode())
+        return [X.front]
+    return X.stored if isinstance(X, SparseColumns) else [X]
+
+
 def identity_of(data: Data) -> str:
     """Hash of a table and its outcome."""
     digest = hashlib.sha256()
@@ -43,8 +54,7 @@ def identity_of(data: Data) -> str:
     for first in range(0, len(data.names), NAMES_AT_A_TIME):  # there may be millions of names
         names = "".join(f"\0{name}" for name in data.names[first : first + NAMES_AT_A_TIME])
         digest.update(names.encode("utf-8", "surrogatepass"))
-    assert not isinstance(data.X, ChosenColumns)
-    for X in data.X.stored if isinstance(data.X, SparseColumns) else [data.X]:
+    for X in _held(data.X, digest):
         if X.nbytes >= LARGE and X.flags.f_contiguous and not X.flags.c_contiguous:
             X = X.T  # in a file, rows of such a table would be read from one end to the other
         for block in np.array_split(X, max(1, X.nbytes >> 26)):

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Groups = Mapping[Hashable, Sequence[Any]] | Sequence[Hashable] | None
+Groups = Mapping[Hashable, Sequence[Any]] | Sequence[Hashable] | Literal["ld"] | None
 PerArm = float | NDArray[np.float64]
 DecoyKind = Literal["shuffled", "knockoffs"]
 

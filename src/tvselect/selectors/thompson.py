@@ -49,12 +49,13 @@ from tvselect.selectors.interactions import (
     find_interactions,
 )
 from tvselect.selectors.layout import ArmColumns, DecoyKind, Groups, lay_out_arms
+from tvselect.selectors.linkage import clump_labels, fine_map
 from tvselect.selectors.scoring import TableScorer, TableWork
 from tvselect.selectors.search import progress_bar, seed_of_run, set_up_search
 
 BURN_IN, LEADERS = 150, 1000
 DEFAULT_LEVEL = 0.1
-INTERACTION_KEY = 2**32 - 5
+INTERACTION_KEY, LINKAGE_KEY = 2**32 - 5, 2**32 - 7
 
 
 class ThompsonFit(BanditFit):
@@ -152,9 +153,13 @@ class ThompsonFit(BanditFit):
             None if weights is None else check_weights(weights, n_rows),
         )
         self._warn_of_doubts(data)
+        is_linked = isinstance(self.groups, str) and self.groups == "ld"
+        groups = self.groups
+        if is_linked:
+            groups = clump_labels(features.X, features.feature_of, features.names)
         layout = lay_out_arms(
             features.names,
-            self.groups,
+            groups,
             self.always_include,
             n_copies=0 if kind is None else copies_for(self.max_fdr),
         )
@@ -205,6 +210,14 @@ class ThompsonFit(BanditFit):
         self.claims_ = find_claims(
             self.history_, data.X, columns, None if decoys is None else decoys.factors
         )
+        if is_linked:
+            self.claims_ = fine_map(
+                self.claims_,
+                features.X,
+                np.searchsorted(features.feature_of, np.arange(len(features.names))),
+                outcome,
+                np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(LINKAGE_KEY,))),
+            )
         self._selected_data = keep_selected(data, features, self.support_)
         self._interactions: tuple[Interaction, ...] | None = None
         warn_of_interrupt(reason, stacklevel=3)

@@ -21,12 +21,13 @@ from tvselect.sources.files import PACKED, DataFile, Paths, StandardInput, find_
 from tvselect.sources.groups import GroupedFiles
 from tvselect.sources.iterators import IteratorSource
 from tvselect.sources.memory import ArraySource
+from tvselect.sources.plink import PlinkFiles
 from tvselect.sources.sheets import read_sheet
 from tvselect.sources.stored import FileSource, TableFiles
 from tvselect.sources.texts import UTF_8
 from tvselect.sources.transposing import transposed
 
-Format = Literal["Parquet", "CSV", "Feather", "Excel"]
+Format = Literal["Parquet", "CSV", "Feather", "Excel", "PLINK"]
 SUFFIXES: dict[Format, tuple[str, ...]] = {
     "Parquet": (".parquet", ".pq"),
     "CSV": (
@@ -35,6 +36,7 @@ SUFFIXES: dict[Format, tuple[str, ...]] = {
     ),
     "Feather": (".feather", ".arrow"),
     "Excel": (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),
+    "PLINK": (".bed",),
 }
 
 
@@ -60,7 +62,7 @@ def open_source(
         The column to explain, or its values for an array or data frame.
     columns : sequence of str, optional
         Those to explain it by; all others by default.
-    format : {"Parquet", "CSV", "Feather", "Excel"}, optional
+    format : {"Parquet", "CSV", "Feather", "Excel", "PLINK"}, optional
         Of files, where the extension does not say it; also which files of a folder are meant.
     delimiter : str, optional
         Of CSV files: by default a tab for ``.tsv``, else what the first lines have: comma,
@@ -109,6 +111,7 @@ def open_files(
     decimal: Mark | None = None,
     sheet: str | None = None,
     transpose: bool = False,
+    phenotypes: Paths | None = None,
 ) -> TableFiles:
     """The table in some files, of a format or by their extensions; looked at but not read.
 
@@ -121,6 +124,8 @@ def open_files(
         Of a spreadsheet; the first that holds something.
     transpose : bool
         Rows are to be columns, named by the first column.
+    phenotypes : path, optional
+        Of genotypes (PLINK): a table with a column IID and the outcomes and covariates of people.
 
     Raises
     ------
@@ -138,7 +143,12 @@ def open_files(
         raise SourceError(f"{where} is {format}", "{sheet} is for spreadsheets alone")
     if format != "CSV" and delimiter is not None:
         raise SourceError(f"{where} is {format}", "{delimiter} is for CSV alone")
+    if format != "PLINK" and phenotypes is not None:
+        raise SourceError(f"{where} is {format}", "{phenotypes} is for PLINK alone")
     files: TableFiles
+    if format == "PLINK":
+        people = None if phenotypes is None else open_files(phenotypes)
+        return PlinkFiles(where, found, people)
     if format == "Excel":
         files = _open_sheet(where, found, sheet, decimal)
     elif format == "CSV":

@@ -48,6 +48,8 @@ class TableFiles(ABC):
         Of a spreadsheet: the one that is read, and others.
     is_transposed : bool
         Whether rows of the files are columns of the table.
+    by_column : bool
+        Whether columns are read from the files as they are needed, in memory or not.
     """
 
     names: list[str]
@@ -55,6 +57,7 @@ class TableFiles(ABC):
     encoding = UTF_8
     sheets: tuple[str, ...] = ()
     is_transposed = False
+    by_column = False
 
     def __init__(self, where: str, files: Sequence[DataFile], format: str) -> None:
         self.where, self.files, self.format = where, tuple(files), format

@@ -1,0 +1,175 @@
+"""Genotypes in a PLINK file (.bed), two bits each; read by bed-reader, some columns at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from hashlib import sha256
+from importlib import import_module
+from typing import Any, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.inputs.errors import SourceError
+from tvselect.jit import kernel
+
+MAGIC, SNP_MAJOR = b"\x6c\x1b", 1
+HEADER_BYTES, PER_BYTE = 3, 4
+VALUES = (2, 3, 1, 0)
+"""What the two bits of a genotype stand for: copies of the first allele, 3 for missing."""
+BYTES_AT_ONCE = 2**26
+
+
+def load_bed_reader() -> Any:
+    """The module bed_reader, or an error that says how to install it."""
+    try:
+        return import_module("bed_reader")
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "reading PLINK files needs bed-reader: pip install 'tvselect[genetics]'"
+        ) from None
+
+
+@final
+class BedFile:
+    """The genotypes of a .bed file: copies of the first allele, 0, 1 or 2, or missing.
+
+    Parameters
+    ----------
+    path : str
+    n_people, n_variants : int
+        As the .fam and .bim files have them.
+    rows, columns : int64 arrays, optional
+        The people and variants that are used; all by default.
+
+    Raises
+    ------
+    SourceError
+        When it is no .bed file of this size, with the variants one after the other.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        n_people: int,
+        n_variants: int,
+        rows: NDArray[np.int64] | None = None,
+        columns: NDArray[np.int64] | None = None,
+    ) -> None:
+        self.path, self.n_people, self.n_variants = path, n_people, n_variants
+        self._rows, self._columns = rows, columns
+        self.shape: tuple[int, int] = (
+            n_people if rows is None else rows.size,
+            n_variants if columns is None else columns.size,
+        )
+        with open(path, "rb") as file:
+            head = file.read(HEADER_BYTES)
+        if head[:2] != MAGIC or len(head) < HEADER_BYTES:
+            raise SourceError(f"{path} does not begin as a .bed file does", "write it again")
+        if head[2] != SNP_MAJOR:
+            raise SourceError(
+                f"{path} has the genotypes of one person after the other",
+                "write it again with a PLINK of today, which puts one variant after the other",
+            )
+        size, needed = os.path.getsize(path), HEADER_BYTES + n_variants * self._bytes_of_variant
+        if size != needed:
+            raise SourceError(
+                f"{path} has {size:,} bytes where {n_people:,} people (.fam) and {n_variants:,} "
+                f"variants (.bim) take {needed:,}",
+                "it is cut off, or the three files do not belong together",
+            )
+
+    @property
+    def _bytes_of_variant(self) -> int:
+        return -(-self.n_people // PER_BYTE)
+
+    @cached_property
+    def _bed(self) -> Any:
+        counts = {"iid_count": self.n_people, "sid_count": self.n_variants}
+        with self._errors():
+            return load_bed_reader().open_bed(self.path, **counts, skip_format_check=True)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_bed"}
+
+    def at(
+        self, rows: NDArray[np.int64] | None = None, columns: NDArray[np.int64] | None = None
+    ) -> Self:
+        """The same file with some of these rows and columns."""
+        return type(self)(
+            self.path,
+            self.n_people,
+            self.n_variants,
+            _within(self._rows, rows),
+            _within(self._columns, columns),
+        )
+
+    def read(
+        self, columns: NDArray[np.int64], rows: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float64]:
+        """Genotypes (rows, columns), by column; NaN where missing."""
+        people, variants = _within(self._rows, rows), _within(self._columns, columns)
+        index = (slice(None) if people is None else people, variants)
+        with self._errors():
+            found: NDArray[np.float64] = self._bed.read(index=index, dtype="float64", order="F")
+        return found
+
+    def counts(self) -> NDArray[np.int64]:
+        """How many people have 0, 1 and 2 copies and missing values (columns, 4), in the file."""
+        width = self._bytes_of_variant
+        counts = np.zeros((self.n_variants, 4), dtype=np.int64)
+        stored = np.memmap(self.path, np.uint8, "r", HEADER_BYTES, (self.n_variants, width))
+        step = max(1, BYTES_AT_ONCE // width)
+        for first in range(0, self.n_variants, step):
+            block = np.array(stored[first : first + step])
+            count_genotypes(block, counts[first : first + step], np.zeros(256, np.int64))
+        counts[:, VALUES[0]] -= PER_BYTE * width - self.n_people  # bits behind the last person
+        return counts if self._columns is None else counts[self._columns]
+
+    def identity(self) -> str:
+        """A hash of size and time of the file, and of the choice of rows and columns."""
+        found = os.stat(self.path)
+        known = [os.path.basename(self.path), found.st_size, found.st_mtime_ns]
+        digest = sha256(repr([*known, self.n_people, self.n_variants]).encode())
+        for chosen in (self._rows, self._columns):
+            digest.update(b"\0" if chosen is None else np.ascontiguousarray(chosen).tobytes())
+        return digest.hexdigest()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (ModuleNotFoundError, MemoryError):
+            raise
+        except Exception as error:  # bed-reader raises whatever it meets
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise SourceError(
+                f"{self.path} cannot be read: {reason}", "it is damaged or has changed"
+            ) from error
+
+
+def _within(
+    outer: NDArray[np.int64] | None, inner: NDArray[np.int64] | None
+) -> NDArray[np.int64] | None:
+    """A choice of a choice; None is all."""
+    if outer is None or inner is None:
+        return outer if inner is None else inner
+    return outer[inner]
+
+
+@kernel
+def count_genotypes(
+    stored: NDArray[np.uint8], counts: NDArray[np.int64], of_byte: NDArray[np.int64]
+) -> None:
+    """Count what the pairs of bits of each column stand for; ``of_byte`` is room for 256."""
+    for j in range(stored.shape[0]):
+        of_byte[:] = 0
+        for i in range(stored.shape[1]):
+            of_byte[stored[j, i]] += 1
+        for byte in range(256):
+            if of_byte[byte] > 0:
+                for k in range(PER_BYTE):
+                    counts[j, VALUES[(byte >> (2 * k)) & 3]] += of_byte[byte]

@@ -1,0 +1,101 @@
+"""Genotypes in a file give what the same table in memory gives, bit by bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from tests.sources.genotypes import as_floats, draw_genotypes, write_plink
+from tvselect import StreamingThompsonSelector, ThompsonSelector
+from tvselect.decoys.shuffled import ShuffledColumns
+from tvselect.selectors import copies, marginal
+from tvselect.selectors.marginal import marginal_scores
+from tvselect.sources import open_source
+from tvselect.sources.plink import read_plink
+
+pytest.importorskip("bed_reader")
+N, P = 150, 60
+
+
+@pytest.fixture(scope="module")
+def genotypes():
+    return draw_genotypes(N, P)
+
+
+@pytest.fixture(scope="module")
+def bed(genotypes, tmp_path_factory):
+    return write_plink(tmp_path_factory.mktemp("plink") / "study", genotypes)
+
+
+@pytest.fixture(scope="module")
+def y(genotypes):
+    noise = np.random.default_rng(5).normal(size=N)
+    return 2.0 * genotypes[:, 3] + 4.0 * (genotypes[:, 7] > 0) + noise
+
+
+def fit(X, y, **settings):
+    return ThompsonSelector(n_plays=30, random_state=0, **settings).fit(X, y)
+
+
+def assert_same(one, other):
+    assert_array_equal(one.selection_rates_, other.selection_rates_)
+    assert_array_equal(one.q_values_, other.q_values_)
+    assert one.claims_ == other.claims_
+    assert one.interactions_ == other.interactions_
+
+
+@pytest.mark.parametrize("most_arms", [2**13, 200])
+def test_from_a_file_from_numpy_and_from_a_frame(monkeypatch, genotypes, bed, y, most_arms):
+    monkeypatch.setattr(copies, "MOST_ARMS", most_arms)
+    frame = pd.DataFrame(as_floats(genotypes), columns=[f"rs{j}" for j in range(P)])
+    found = fit(read_plink(bed), y)
+    assert found.support_[[3, 7]].all()
+    assert found.feature_names_in_[3] == "rs3"
+    assert_same(found, fit(frame, y))
+    assert_same(found, fit(frame.astype("Int8"), y))
+
+
+def test_with_covariates_that_are_always_there(genotypes, bed, y):
+    rng = np.random.default_rng(1)
+    people = pd.DataFrame({"age": rng.normal(size=N), "sex": rng.choice(["f", "m"], N)})
+    frame = people.join(pd.DataFrame(as_floats(genotypes)).rename(columns=lambda j: f"rs{j}"))
+    found = fit(read_plink(bed, people), y, always_include=["age", "sex"])
+    assert found.support_[:2].all()
+    assert_same(found, fit(frame, y, always_include=["age", "sex"]))
+
+
+def test_weights_choose_rows(genotypes, bed, y):
+    weights = np.repeat([1, 2, 0], 50)
+    found = ThompsonSelector(n_plays=20, random_state=0)
+    other = ThompsonSelector(n_plays=20, random_state=0)
+    found.fit(read_plink(bed), y, sample_weight=weights)
+    other.fit(pd.DataFrame(as_floats(genotypes)).add_prefix("rs"), y, sample_weight=weights)
+    assert_same(found, other)
+
+
+def test_on_a_stream(tmp_path, genotypes, y):
+    bed = write_plink(tmp_path / "s", genotypes, phenotypes=[f"{value:.3f}" for value in y])
+    source = open_source(bed, "phenotype", columns=[f"rs{j}" for j in range(P)])
+    frame = pd.DataFrame(as_floats(genotypes)).add_prefix("rs")
+    found, other = (
+        StreamingThompsonSelector(batch_size=30, max_fdr=None, random_state=0) for _ in range(2)
+    )
+    found.fit_source(source)
+    other.fit_source(frame, np.array([float(f"{value:.3f}") for value in y]))
+    assert found.n_plays_ == 5
+    assert_array_equal(found.selection_rates_, other.selection_rates_)
+
+
+def test_few_values_are_scored_as_any_others(monkeypatch, genotypes, y):
+    X = as_floats(genotypes)
+    X[:, 0] = 1.0
+    X[:, 1] = np.nan
+    X[:, 2] = np.where(X[:, 2] > 0, 2.0, X[:, 2])
+    decoys = ShuffledColumns.draw(X, 3, np.random.default_rng(0))
+    assert decoys.factors.shape[1] == 0
+    found = marginal_scores(decoys, X, y)
+    monkeypatch.setattr(marginal, "_of_few_values", lambda *_: None)
+    assert_allclose(found, marginal_scores(decoys, X, y), atol=1e-12)
+    assert np.abs(found[0, 0, 3]) > 0.2

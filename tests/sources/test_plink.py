@@ -1,0 +1,204 @@
+"""Genotypes of PLINK files: what is read is what was written."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from tests.sources.genotypes import as_floats, draw_genotypes, write_plink
+from tvselect.inputs.errors import SourceError
+from tvselect.sources import open_files, open_source
+from tvselect.sources.plink import read_plink
+
+pytest.importorskip("bed_reader")
+
+
+@pytest.fixture
+def genotypes():
+    return draw_genotypes(23, 12)
+
+
+@pytest.fixture
+def bed(tmp_path, genotypes):
+    return write_plink(tmp_path / "study", genotypes)
+
+
+def test_the_table_holds_what_was_written(bed, genotypes):
+    table = read_plink(bed)
+    assert table.names == tuple(f"rs{j}" for j in range(12))
+    assert_array_equal(table.numbers(), as_floats(genotypes))
+    rows, columns = np.array([20, 3, 4]), np.array([11, 0])
+    assert_array_equal(table.numbers(columns, rows), as_floats(genotypes)[np.ix_(rows, columns)])
+    assert_array_equal(table.rows(rows).numbers(), as_floats(genotypes)[rows])
+
+
+@pytest.mark.parametrize("n_people", [1, 4, 5, 23])
+def test_genotypes_are_counted(tmp_path, n_people):
+    genotypes = draw_genotypes(n_people, 6, seed=n_people)
+    counts = read_plink(write_plink(tmp_path / "s", genotypes)).file.counts()
+    for value, found in zip((0, 1, 2, -1), counts.T, strict=True):
+        assert_array_equal(found, (genotypes == value).sum(axis=0))
+
+
+def test_a_choice_of_a_choice(bed, genotypes):
+    file = read_plink(bed).file
+    some = file.at(np.arange(22, 2, -2), np.array([5, 3, 1])).at(np.array([1, 0]), np.array([2, 0]))
+    assert some.shape == (2, 2)
+    assert_array_equal(some.read(np.arange(2)), as_floats(genotypes)[[20, 22]][:, [1, 5]])
+    assert_array_equal(some.counts()[:, 3], (genotypes[:, [1, 5]] < 0).sum(axis=0))
+
+
+def test_a_pickled_file_is_its_path(bed, genotypes):
+    file = read_plink(bed).file
+    file.read(np.arange(2))
+    data = pickle.dumps(file)
+    assert len(data) < 2000
+    assert_array_equal(pickle.loads(data).read(np.array([3])), as_floats(genotypes)[:, [3]])
+    assert pickle.loads(data).identity() == file.identity() != file.at(np.arange(3)).identity()
+
+
+def test_columns_in_front(bed, genotypes):
+    people = pd.DataFrame({"age": np.arange(23.0), "sex": ["m", "f", None] * 7 + ["m", "f"]})
+    table = read_plink(bed, people)
+    assert table.names[:3] == ("age", "sex", "rs0")
+    assert table.categorical.tolist() == [False, True] + [False] * 12
+    assert_array_equal(table.numbers(np.array([0, 4])).T, [people.age, as_floats(genotypes)[:, 2]])
+    assert table.text(1).levels == ("f", "m")
+    with pytest.raises(ValueError, match=r"people has 22 rows, but .* has 23 people"):
+        read_plink(bed, people[1:])
+    with pytest.raises(SourceError, match="2 columns named 'rs3'"):
+        read_plink(bed, people.rename(columns={"age": "rs3"}))
+
+
+def test_variants_without_a_name_are_called_by_their_place(tmp_path, genotypes):
+    names = [".", "rs1", "rs1", ".", *(f"rs{j}" for j in range(4, 12))]
+    table = read_plink(write_plink(tmp_path / "s", genotypes, names=names))
+    assert table.names[:5] == ("1:0:A:G", "rs1", "3:200:A:G", "1:300:A:G", "rs4")
+
+
+class TestPhenotypes:
+    def table(self, tmp_path, genotypes, content, **made):
+        bed = write_plink(tmp_path / "s", genotypes, **made)
+        (tmp_path / "p.tsv").write_text(content)
+        return open_files(bed, phenotypes=tmp_path / "p.tsv")
+
+    def test_are_put_in_order(self, tmp_path, genotypes):
+        lines = [f"F{i % 2}\tI{i}\t{i}.5" for i in reversed(range(1, 23))]
+        found = self.table(tmp_path, genotypes, "\n".join(["FID\tIID\theight", *lines]))
+        assert found.names[:2] == ["height", "rs0"]
+        read = found.read(["rs3", "height"])
+        assert read.column("height").to_pylist() == [None, *(i + 0.5 for i in range(1, 23))]
+        assert_array_equal(read.column("rs3").to_numpy(), as_floats(genotypes)[:, 3])
+        assert str(read.schema.field("rs3").type) == "int8"
+
+    def test_are_told_apart_by_family_where_that_is_needed(self, tmp_path, genotypes):
+        people = ["1", "1", *(str(i) for i in range(2, 23))]
+        lines = ["F1 1 5", "F0 1 4", *(f"F{i % 2} {i} {i}" for i in range(2, 23))]
+        content = "\n".join(["#FID IID y", *lines])
+        found = self.table(tmp_path, genotypes, content, people=people)
+        assert found.people["y"].to_pylist()[:3] == [4, 5, 2]
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ("name y\nI1 2\n", "no column IID"),
+            ("IID y\nI1 2\nI1 3\n", "several rows of 'I1'"),
+            ("IID y\nother 2\n", "none of the people of .* they are called 'I0' there and 'other'"),
+            ("IID rs3\nI1 2\n", "2 columns named 'rs3'"),
+        ],
+    )
+    def test_that_do_not_fit(self, tmp_path, genotypes, content, message):
+        with pytest.raises(SourceError, match=message):
+            self.table(tmp_path, genotypes, content)
+
+    def test_of_the_fam_file(self, tmp_path, genotypes):
+        values = ["0", "1", "2", "-9", *["2"] * 19]
+        files = open_files(write_plink(tmp_path / "s", genotypes, phenotypes=values))
+        assert files.people["phenotype"].to_pylist()[:5] == [None, 1, 2, None, 2]
+        assert files.people["sex"].to_pylist()[:3] == [None, 1, 2]
+
+    def test_are_for_genotypes(self, tmp_path):
+        (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+        with pytest.raises(SourceError, match="phenotypes= is for PLINK alone"):
+            open_files(tmp_path / "t.csv", phenotypes=tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("columns", [None, ["rs5", "age", "rs2"]])
+def test_batches_of_a_stream(tmp_path, genotypes, columns):
+    bed = write_plink(tmp_path / "s", genotypes, phenotypes=[str(i) for i in range(10, 33)])
+    files = open_files(bed)
+    files.people = files.people.rename_columns(["age", "phenotype"])
+    files.names[0] = "age"
+    from tvselect.sources import FileSource
+
+    source = FileSource(files, "phenotype", columns)
+    batches = list(source.batches(10, 0, None))
+    assert [batch.n_rows for batch in batches] == [10, 10, 3]
+    place = source.names.index("rs5")
+    found = np.concatenate([batch.numbers(np.array([place])).ravel() for batch in batches])
+    assert_array_equal(found, as_floats(genotypes)[:, 5])
+    ages = np.concatenate([b.numbers(np.array([source.names.index("age")])) for b in batches])
+    assert_array_equal(ages.ravel()[:3], [np.nan, 1, 2])
+    again = next(iter(source.batches(10, 1, np.random.default_rng(0))))
+    assert again.n_rows == 10
+    assert again.numbers(np.array([place])).shape == (10, 1)
+
+
+def damaged(bed, what):
+    if what == "cut off":
+        bed.write_bytes(bed.read_bytes()[:-1])
+    elif what == "by person":
+        bed.write_bytes(b"\x6c\x1b\x00" + bed.read_bytes()[3:])
+    elif what == "no bed":
+        bed.write_bytes(b"hello")
+    elif what == "empty":
+        bed.write_bytes(b"")
+    elif what == "no people":
+        bed.with_suffix(".fam").write_text("")
+    elif what == "short lines":
+        bed.with_suffix(".bim").write_text("1 rs0\n" * 12)
+    elif what == "no numbers":
+        text = bed.with_suffix(".bim").read_text()
+        bed.with_suffix(".bim").write_text(text.replace("100", "here"))
+    else:
+        bed.with_suffix(".bim").write_bytes(b"\xff\xfe\x00" * 50)
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "cut off", "by person", "no bed", "empty", "no people", "short lines", "no numbers",
+        "no text",
+    ],
+)  # fmt: skip
+def test_damaged_files_are_refused(bed, what):
+    damaged(bed, what)
+    with pytest.raises(SourceError):
+        read_plink(bed)
+
+
+def test_files_that_are_not_there(bed):
+    bed.with_suffix(".fam").unlink()
+    with pytest.raises(FileNotFoundError, match=r"study\.fam does not exist"):
+        read_plink(bed)
+    with pytest.raises(SourceError, match="a PLINK file is read alone"):
+        open_source([bed, bed], "y")
+
+
+def test_a_file_that_changes(bed):
+    files = open_files(bed)
+    bed.with_suffix(".fam").write_text(bed.with_suffix(".fam").read_text() + "\n")
+    with pytest.raises(SourceError, match="was changed or replaced"):
+        files.read(["rs1"])
+
+
+def test_bed_reader_is_an_extra(bed, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "bed_reader", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'tvselect\[genetics\]'"):
+        read_plink(bed)
