@@ -69,7 +69,7 @@ def sound_run() -> RunRecord:
     )  # fmt: skip
     plan = Plan(
         table="table.csv", delimiter=",", decimal=".", sheet=None, transpose=False,
-        phenotypes=None,
+        phenotypes=None, layer=None,
         columns=COLUMNS, always=("n",),
         groups={"words": ("text",)}, linkage=False, facts=facts,
     )  # fmt: skip

@@ -9,6 +9,7 @@ _homes = {
     for home, names in {
         "tvselect.rewards": ("BartReward", "ImportanceReward", "LassoReward", "PValueReward"),
         "tvselect.sources.plink": ("read_plink",),
+        "tvselect.selectors.cells": ("select_anndata",),
         "tvselect.selectors": ("StreamingThompsonSelector", "ThompsonSelector", "held_out_worth"),
         "tvselect.trees": ("BartRun", "Prior", "bin_table", "run_bart"),
     }.items()

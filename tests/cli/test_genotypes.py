@@ -56,7 +56,7 @@ def test_without_covariates_nothing_but_variants_is_chosen_from(answer, study):
     ("options", "message"),
     [
         (("--covariates", "PC1-PC9"), "--covariates names 'PC3'"),
-        (("-t", "rs3"), "'rs3' is a variant; the target is a column of --phenotype"),
+        (("-t", "rs3"), "'rs3' is a column of"),
         (("-t", "heigth"), "no column named 'heigth' in"),
         (("--phenotype", "none.tsv"), "none.tsv does not exist"),
     ],

@@ -33,7 +33,7 @@ def make_run():
     )  # fmt: skip
     plan = Plan(
         table="/data/t.csv", delimiter=",", decimal=".", sheet=None, transpose=False,
-        phenotypes=None, columns=("a", "b"), always=(),
+        phenotypes=None, layer=None, columns=("a", "b"), always=(),
         groups={"g": ("a", "b")}, linkage=False, facts=facts,
     )  # fmt: skip
     return RunRecord(

@@ -34,6 +34,7 @@ OPTIONS = {
     "decimal": "--decimal",
     "sheet": "--sheet",
     "phenotypes": "--phenotype",
+    "layer": "--layer",
     "format": "save it as .csv, .tsv, .xlsx, .parquet, .feather or .arrow",
     "stream": "say --stream",
 }

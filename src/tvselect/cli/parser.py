@@ -95,7 +95,7 @@ def _add_select(commands: Any) -> None:
     select.add_argument(
         "table", metavar="TABLE",
         help="CSV, TSV or .txt (also .gz, .bz2, .zst, .zip), .xlsx, Parquet, Arrow/Feather, a "
-        "folder of Parquet files, PLINK .bed, or - for standard input",
+        "folder of Parquet files, PLINK .bed, AnnData .h5ad, .mtx, or - for standard input",
     )  # fmt: skip
     outcome = select.add_mutually_exclusive_group(required=True)
     outcome.add_argument("-t", "--target", metavar="NAME", help="column to explain")
@@ -139,15 +139,17 @@ def _add_select(commands: Any) -> None:
         "--transpose", action="store_true",
         help="its rows are the columns, named by its first column, as with genes in rows",
     )  # fmt: skip
-    genotypes = select.add_argument_group("genotypes (PLINK .bed, with .bim and .fam beside it)")
+    genotypes = select.add_argument_group("genotypes (PLINK .bed) and cells (.h5ad, .mtx)")
     genotypes.add_argument(
         "--phenotype", metavar="FILE", dest="phenotypes",
-        help="table with a column IID, the target and covariates; without one the target is "
-        "'phenotype' of the .fam file",
+        help="table with a column IID (people) or barcode (cells), the target and covariates; "
+        "without one the target is 'phenotype' of the .fam file",
     )  # fmt: skip
+    genotypes.add_argument("--layer", metavar="NAME", help="of an AnnData file; X")
     genotypes.add_argument(
         "--covariates", metavar="A,B", action="append", default=[],
-        help="columns of that table that are part of every play, such as age,sex,PC1-PC10",
+        help="columns of that table, or of obs, that are part of every play, such as "
+        "age,sex,PC1-PC10",
     )  # fmt: skip
     search = select.add_argument_group("the search")
     search.add_argument("--plays", **COUNT, help="how many random subsets to try; 500")

@@ -79,6 +79,7 @@ def select(options: Options, terminal: Terminal) -> int:
                 sheet=options.sheet,
                 transpose=options.transpose,
                 phenotypes=options.phenotypes,
+                layer=options.layer,
                 covariates=tuple(options.covariates),
             ),
         )

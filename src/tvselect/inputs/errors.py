@@ -13,6 +13,7 @@ IN_PYTHON = {
     "decimal": "decimal=",
     "sheet": "sheet=",
     "phenotypes": "phenotypes=",
+    "layer": "layer=",
     "format": "save it as .parquet, .csv or .feather; if only its name is wrong, say format=",
     "stream": "read it as a stream",
 }

@@ -7,6 +7,8 @@ from typing import Any, Protocol, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.facts import LeftOut
+
 
 class ColumnFile(Protocol):
     """A file of numbers that can be read by column.
@@ -26,8 +28,19 @@ class ColumnFile(Protocol):
     ) -> NDArray[np.float64]:
         """Some columns at all rows, or at some (rows, columns), by column; NaN is missing."""
 
-    def at(self, rows: NDArray[np.int64]) -> Self:
-        """The same file with these rows alone."""
+    def at(
+        self, rows: NDArray[np.int64] | None = None, columns: NDArray[np.int64] | None = None
+    ) -> Self:
+        """The same file with some of its rows and columns."""
+
+    def in_memory(self) -> Any:
+        """The numbers themselves, where they are in memory or mapped by column; else None."""
+
+    def useless(self) -> dict[int, LeftOut]:
+        """Columns that say nothing, and why."""
+
+    def with_missing(self) -> NDArray[np.int64]:
+        """Columns with missing values."""
 
     def identity(self) -> str:
         """A hash that says whether two of them hold the same numbers."""

@@ -65,30 +65,6 @@ def scan_block(block: NDArray[np.float64]) -> Scan:
     )
 
 
-class GenotypeProfile(NamedTuple):
-    """Columns of genotypes that are of no use, and those with missing values."""
-
-    left_out: dict[str, LeftOut]
-    missing: list[str]
-
-
-def profile_genotypes(names: Sequence[str], counts: NDArray[np.int64]) -> GenotypeProfile:
-    """Look at columns by how many rows have 0, 1, 2 and no value (columns, 4).
-
-    Examples
-    --------
-    >>> found = profile_genotypes(["a", "b", "c"], np.array([[9, 1, 0, 0], [0, 8, 0, 2], [0] * 4]))
-    >>> found.left_out["b"].reason, found.left_out["c"].reason, found.missing
-    ('constant', 'no value', ['b'])
-    """
-    present = counts[:, :3]
-    n_values = (present > 0).sum(axis=1)
-    left_out = {names[j]: LeftOut("no value") for j in np.flatnonzero(n_values == 0).tolist()}
-    for j in np.flatnonzero(n_values == 1).tolist():
-        left_out[names[j]] = LeftOut("constant", str(int(present[j].argmax())))
-    return GenotypeProfile(left_out, [names[j] for j in np.flatnonzero(counts[:, 3]).tolist()])
-
-
 def profile_numbers(
     names: Sequence[str], block: NDArray[np.float64], found: Scan, is_whole: NDArray[np.bool_]
 ) -> dict[str, LeftOut]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tvselect.inputs import Table, TextColumn
 from tvselect.inputs.arrow import as_days, as_matrix, as_target, as_text
+from tvselect.inputs.file_columns import ColumnFile
 from tvselect.inputs.kinds import Field, fields_of
 from tvselect.inputs.outcome import missing_mask
 from tvselect.inputs.profile import text_to_numbers
@@ -20,10 +21,10 @@ from tvselect.runs.errors import RunError, hint
 from tvselect.runs.outcome import read_event
 from tvselect.runs.plan import Plan
 from tvselect.sources import CompleteSource, FileSource, Source, open_files
-from tvselect.sources.bed import BedFile
+from tvselect.sources.by_column import ColumnTable
 from tvselect.sources.files import STANDARD_INPUT
-from tvselect.sources.plink import PlinkFiles
 from tvselect.sources.stored import TableFiles
+from tvselect.words import listed
 
 ROWS_OF_SAMPLE = 2000
 
@@ -48,6 +49,7 @@ def open_planned(plan: Plan) -> TableFiles:
         sheet=plan.sheet,
         transpose=plan.transpose,
         phenotypes=local_phenotypes(plan),
+        layer=plan.layer,
     )
     names = set(files.names)
     for name in (plan.target, *([plan.event] if plan.event else []), *plan.columns):
@@ -105,8 +107,8 @@ class RawTable:
     target : pyarrow.ChunkedArray
     event : pyarrow.ChunkedArray or None
         Whether a survival time ended in the event.
-    file : BedFile or None
-        Columns of genotypes, which are not read yet.
+    file : ColumnFile or None
+        Columns that are not read yet.
     in_file : tuple of str
         Their names.
     """
@@ -117,7 +119,7 @@ class RawTable:
     days: dict[str, NDArray[np.float64]]
     target: Any
     event: Any = None
-    file: BedFile | None = None
+    file: ColumnFile | None = None
     in_file: tuple[str, ...] = ()
 
 
@@ -130,15 +132,17 @@ def read_raw(
 ) -> RawTable:
     """Some columns of a table, the target among them: all rows, or the first ``n_rows``."""
     wanted = set(columns)
-    if isinstance(files, PlinkFiles):
-        people = files.people if n_rows is None else files.head(n_rows)
+    if isinstance(files, ColumnTable):
+        known = files.rows if n_rows is None else files.head(n_rows)
         for name in (target, event):
-            if name in files.variants.names:
-                raise RunError(f"{name!r} is a variant; the target is a column of --phenotype")
-        people = people.select([name for name in people.column_names if name in wanted])
-        bed = files.bed if n_rows is None else files.bed.at(np.arange(people.num_rows))
-        raw = split(people, target, event)
-        return replace(raw, file=bed, in_file=tuple(files.variants.names))
+            if name in files.in_file:
+                raise RunError(
+                    f"{name!r} is a column of {files.where}; the target is known of its rows: "
+                    f"{listed(known.column_names)}"
+                )
+        known = known.select([name for name in known.column_names if name in wanted])
+        file = files.file if n_rows is None else files.file.at(np.arange(known.num_rows))
+        return replace(split(known, target, event), file=file, in_file=tuple(files.in_file))
     is_all = wanted.issuperset(files.names) and not files.in_some
     if n_rows is None:
         table = files.read(None if is_all else columns)

@@ -16,7 +16,6 @@ from tvselect.inputs.facts import ColumnFacts, LeftOut, ReadingMode, TableFacts
 from tvselect.inputs.outcome import Family
 from tvselect.inputs.profile import (
     profile_days,
-    profile_genotypes,
     profile_numbers,
     profile_text,
     scan_block,
@@ -33,8 +32,8 @@ from tvselect.runs.numbers import find_writing, target_as_numbers
 from tvselect.runs.outcome import profile_outcome, read_event
 from tvselect.runs.plan import Plan
 from tvselect.sources import open_files
+from tvselect.sources.by_column import ColumnTable
 from tvselect.sources.files import STANDARD_INPUT
-from tvselect.sources.plink import PlinkFiles
 from tvselect.sources.stored import TableFiles
 from tvselect.words import listed
 
@@ -63,7 +62,8 @@ class TableOptions:
     decimal: Mark | None = None
     sheet: str | None = None
     transpose: bool = False
-    phenotypes: str | None = None  #: Table of the people, beside genotypes
+    phenotypes: str | None = None  #: Table of the people or cells
+    layer: str | None = None  #: Of an AnnData file
     covariates: tuple[str, ...] = ()  #: Columns of that table that are part of every play
 
 
@@ -91,6 +91,7 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
         sheet=options.sheet,
         transpose=options.transpose,
         phenotypes=options.phenotypes,
+        layer=options.layer,
     )
     where, target = files.where, options.target
     check_names(files, target)
@@ -121,8 +122,8 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
     always += expand(with_ranges(options.covariates), others, "--covariates", where)
     wanted = {*expand(options.include, others, "--include", where), *always}
     unwanted = set(expand(options.exclude, others, "--exclude", where))
-    if isinstance(files, PlinkFiles):  # what else is known of people is no genotype
-        unwanted |= set(files.people.column_names).intersection(others) - wanted
+    if isinstance(files, ColumnTable):  # what else is known of the rows is for covariates
+        unwanted |= set(files.rows.column_names).intersection(others) - wanted
     if both := sorted(wanted & unwanted):
         raise RunError(f"column {both[0]!r} is excluded and included; choose one")
     found = replace(profile_columns(raw, unwanted, written), mixed=mixed)
@@ -159,6 +160,7 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
         sheet=options.sheet,
         transpose=options.transpose,
         phenotypes=None if options.phenotypes is None else os.path.abspath(options.phenotypes),
+        layer=options.layer,
         columns=tuple(kept),
         always=tuple(always),
         groups={
@@ -252,9 +254,8 @@ def profile_columns(
         if lacks.any():
             missing.add(name)
     if raw.file is not None:
-        of_file = profile_genotypes(raw.in_file, raw.file.counts())
-        left_out |= of_file.left_out
-        missing.update(of_file.missing)
+        left_out |= {raw.in_file[j]: why for j, why in raw.file.useless().items()}
+        missing.update(raw.in_file[j] for j in raw.file.with_missing().tolist())
     order = [*(field.name for field in raw.fields), *raw.in_file]
     return ColumnFacts(
         left_out={n: left_out[n] for n in order if n in left_out and n not in unwanted},

@@ -48,7 +48,8 @@ class Plan:
     decimal: Mark | None
     sheet: str | None  #: Of a spreadsheet
     transpose: bool  #: Whether rows of the file are columns of the table
-    phenotypes: str | None  #: Table of the people, beside genotypes
+    phenotypes: str | None  #: Table of the people or cells
+    layer: str | None  #: Of an AnnData file
     columns: tuple[str, ...]  #: Those to choose from
     always: tuple[str, ...]  #: Columns that are part of every play
     groups: dict[str, tuple[str, ...]]  #: Columns that are one arm, by label

@@ -56,7 +56,8 @@ def transform(
     if not wanted:
         raise RunError(f"{folder.path} has selected no variable: there is nothing to keep")
     is_workbook = table.lower().endswith(FORMATS["Excel"])
-    if table.lower().endswith(FORMATS["PLINK"]) and phenotypes is None:
+    by_column = (*FORMATS["PLINK"], *FORMATS["Matrix Market"])
+    if table.lower().endswith(by_column) and phenotypes is None:
         phenotypes = local_phenotypes(run.plan)
     files = open_files(
         table,
@@ -64,6 +65,7 @@ def transform(
         sheet=run.plan.sheet if is_workbook else None,
         transpose=run.plan.transpose,
         phenotypes=phenotypes,
+        layer=run.plan.layer,
     )
     names = files.names
     for name in sorted(wanted - set(names)):

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import Table, read_table
-from tvselect.inputs.file_columns import FileColumns
-from tvselect.inputs.sparse import WholeMatrix
+from tvselect.inputs.file_columns import ColumnFile, FileColumns
+from tvselect.inputs.sparse import SparseColumns, WholeMatrix
 
 UNKNOWN = -2
 
@@ -78,11 +78,20 @@ def read_features(X: Any) -> Features:
     if table.file is None:
         return front
     feature_of = table.front.n_columns + np.arange(table.file.shape[1])
-    return Features(
-        FileColumns(np.asarray(front.X), table.file),
-        table.names,
-        np.append(front.feature_of, feature_of),
-    )
+    X = _beside(np.asarray(front.X), table.file)
+    return Features(X, table.names, np.append(front.feature_of, feature_of))
+
+
+def _beside(front: NDArray[Any], file: ColumnFile) -> WholeMatrix:
+    """Columns of a file behind others: in memory as far as they are there and sparse."""
+    whole: WholeMatrix | None = file.in_memory()
+    if isinstance(whole, SparseColumns):
+        from scipy.sparse import csc_array, hstack
+
+        return SparseColumns(hstack([csc_array(front), whole.matrix])) if front.size else whole
+    if whole is not None and front.shape[1] == 0:
+        return whole
+    return FileColumns(front, file)
 
 
 def _in_memory(table: Table) -> Features:

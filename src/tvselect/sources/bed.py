@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs.errors import SourceError
+from tvselect.inputs.facts import LeftOut
 from tvselect.jit import kernel
 
 MAGIC, SNP_MAJOR = b"\x6c\x1b", 1
@@ -128,6 +129,22 @@ class BedFile:
             count_genotypes(block, counts[first : first + step], np.zeros(256, np.int64))
         counts[:, VALUES[0]] -= PER_BYTE * width - self.n_people  # bits behind the last person
         return counts if self._columns is None else counts[self._columns]
+
+    def in_memory(self) -> None:
+        """It stays in the file."""
+
+    def useless(self) -> dict[int, LeftOut]:
+        """Variants that nobody, or everybody has alike, and those without any value."""
+        present = self.counts()[:, :3]
+        n_values = (present > 0).sum(axis=1)
+        found = {j: LeftOut("no value") for j in np.flatnonzero(n_values == 0).tolist()}
+        for j in np.flatnonzero(n_values == 1).tolist():
+            found[j] = LeftOut("constant", str(int(present[j].argmax())))
+        return found
+
+    def with_missing(self) -> NDArray[np.int64]:
+        """Variants with missing values."""
+        return np.flatnonzero(self.counts()[:, 3])
 
     def identity(self) -> str:
         """A hash of size and time of the file, and of the choice of rows and columns."""

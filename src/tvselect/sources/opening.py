@@ -15,6 +15,8 @@ from tvselect.inputs.arrow import load
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.written import Mark
 from tvselect.sources.base import Source
+from tvselect.sources.by_column import ColumnTable
+from tvselect.sources.cells import H5adFiles, MatrixFiles
 from tvselect.sources.columns import require_target
 from tvselect.sources.csv import CsvFiles
 from tvselect.sources.files import PACKED, DataFile, Paths, StandardInput, find_files, shown
@@ -27,7 +29,7 @@ from tvselect.sources.stored import FileSource, TableFiles
 from tvselect.sources.texts import UTF_8
 from tvselect.sources.transposing import transposed
 
-Format = Literal["Parquet", "CSV", "Feather", "Excel", "PLINK"]
+Format = Literal["Parquet", "CSV", "Feather", "Excel", "PLINK", "AnnData", "Matrix Market"]
 SUFFIXES: dict[Format, tuple[str, ...]] = {
     "Parquet": (".parquet", ".pq"),
     "CSV": (
@@ -37,6 +39,8 @@ SUFFIXES: dict[Format, tuple[str, ...]] = {
     "Feather": (".feather", ".arrow"),
     "Excel": (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),
     "PLINK": (".bed",),
+    "AnnData": (".h5ad",),
+    "Matrix Market": (".mtx", ".mtx.gz"),
 }
 
 
@@ -62,7 +66,7 @@ def open_source(
         The column to explain, or its values for an array or data frame.
     columns : sequence of str, optional
         Those to explain it by; all others by default.
-    format : {"Parquet", "CSV", "Feather", "Excel", "PLINK"}, optional
+    format : {"Parquet", "CSV", "Feather", "Excel", "PLINK", "AnnData", "Matrix Market"}, optional
         Of files, where the extension does not say it; also which files of a folder are meant.
     delimiter : str, optional
         Of CSV files: by default a tab for ``.tsv``, else what the first lines have: comma,
@@ -112,6 +116,7 @@ def open_files(
     sheet: str | None = None,
     transpose: bool = False,
     phenotypes: Paths | None = None,
+    layer: str | None = None,
 ) -> TableFiles:
     """The table in some files, of a format or by their extensions; looked at but not read.
 
@@ -125,7 +130,10 @@ def open_files(
     transpose : bool
         Rows are to be columns, named by the first column.
     phenotypes : path, optional
-        Of genotypes (PLINK): a table with a column IID and the outcomes and covariates of people.
+        Of genotypes (PLINK): a table with a column IID and the outcomes and covariates of people;
+        of a matrix (.mtx) one with a column barcode and those of cells.
+    layer : str, optional
+        Of an AnnData file: where the numbers are.
 
     Raises
     ------
@@ -143,12 +151,13 @@ def open_files(
         raise SourceError(f"{where} is {format}", "{sheet} is for spreadsheets alone")
     if format != "CSV" and delimiter is not None:
         raise SourceError(f"{where} is {format}", "{delimiter} is for CSV alone")
-    if format != "PLINK" and phenotypes is not None:
-        raise SourceError(f"{where} is {format}", "{phenotypes} is for PLINK alone")
+    if format not in ("PLINK", "Matrix Market") and phenotypes is not None:
+        raise SourceError(f"{where} is {format}", "{phenotypes} is for PLINK and .mtx alone")
+    if format != "AnnData" and layer is not None:
+        raise SourceError(f"{where} is {format}", "{layer} is for AnnData alone")
     files: TableFiles
-    if format == "PLINK":
-        people = None if phenotypes is None else open_files(phenotypes)
-        return PlinkFiles(where, found, people)
+    if format in ("PLINK", "AnnData", "Matrix Market"):
+        return _open_by_column(where, found, format, phenotypes, layer)
     if format == "Excel":
         files = _open_sheet(where, found, sheet, decimal)
     elif format == "CSV":
@@ -156,6 +165,22 @@ def open_files(
     else:
         files = GroupedFiles(where, found, format)
     return transposed(files, decimal) if transpose else files
+
+
+def _open_by_column(
+    where: str,
+    found: Sequence[DataFile],
+    format: Format,
+    phenotypes: Paths | None,
+    layer: str | None,
+) -> ColumnTable:
+    if len(found) > 1:
+        raise SourceError(f"{where}: {format} is read alone", "pass one file")
+    if format == "AnnData":
+        return H5adFiles(where, found, layer)
+    known = None if phenotypes is None else open_files(phenotypes)
+    kind = PlinkFiles if format == "PLINK" else MatrixFiles
+    return kind(where, found, known)
 
 
 def _open_sheet(

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import Table
-from tvselect.inputs.arrow import as_target, load
+from tvselect.inputs.arrow import load
 from tvselect.inputs.errors import SourceError
-from tvselect.inputs.kinds import Field, fields_of
 from tvselect.inputs.table import read_table, refuse_repeated
 from tvselect.sources.bed import BedFile, load_bed_reader
-from tvselect.sources.chunks import Chunk
-from tvselect.sources.columns import compare_columns
-from tvselect.sources.files import DataFile, find_files, hash_files
+from tvselect.sources.by_column import ColumnTable, in_order, no_columns
+from tvselect.sources.files import DataFile, find_files
 from tvselect.sources.stored import TableFiles
 
 SUFFIXES = (".bed",)
-UNKNOWN, ROWS_AT_ONCE = ".", 10_000
+UNKNOWN = "."
 NO_PHENOTYPE = -9.0
 CASE_OR_CONTROL = (0.0, 1.0, 2.0)
-FAMILY, PERSON = ("fid", "#fid", "family", "family_id"), ("iid", "#iid", "id", "person", "sample")
 
 
 class Variants(NamedTuple):
@@ -61,17 +57,18 @@ def read_plink(bed: str | os.PathLike[str], people: Any = None) -> Table:
         When the files cannot be read or do not belong together.
     """
     files = PlinkFiles(os.fspath(bed), find_files(bed, SUFFIXES))
-    n_rows = files.bed.shape[0]
-    front = _no_columns(n_rows) if people is None else read_table(people, what="people")
+    n_rows = files.file.shape[0]
+    front = no_columns(n_rows) if people is None else read_table(people, what="people")
     if front.n_rows != n_rows:
         raise ValueError(
             f"people has {front.n_rows:,} rows, but {files.where} has {n_rows:,} people"
         )
     refuse_repeated([*front.names, *files.variants.names], files.where, "rename them")
-    return front.beside(files.bed, files.variants.names)
+    return front.beside(files.file, files.variants.names)
 
 
-class PlinkFiles(TableFiles):
+@final
+class PlinkFiles(ColumnTable):
     """A .bed file, its .bim and .fam files, and a table of the people's outcomes and covariates.
 
     Parameters
@@ -79,109 +76,26 @@ class PlinkFiles(TableFiles):
     where : str
     files : sequence of DataFile
         The .bed file.
-    phenotypes : TableFiles, optional
+    known : TableFiles, optional
         A table with a column ``IID`` (and ``FID`` where that is needed to tell people apart).
         Without one, the outcome is column ``phenotype`` of the .fam file; ``sex`` is there, too.
 
     Attributes
     ----------
-    bed : BedFile
     variants : Variants
-    people : pyarrow.Table
-        What is known of the people, in the order of the .fam file.
     """
 
-    by_column = True
-
     def __init__(
-        self, where: str, files: Sequence[DataFile], phenotypes: TableFiles | None = None
+        self, where: str, files: Sequence[DataFile], known: TableFiles | None = None
     ) -> None:
-        if len(files) > 1 or not files[0].is_local:
-            raise SourceError(f"{where}: a PLINK file is read alone, from this machine")
         stem = Path(files[0].path).with_suffix("")
         beside = [find_files(f"{stem}{suffix}", (suffix,))[0] for suffix in (".bim", ".fam")]
-        others = [] if phenotypes is None else phenotypes.files
+        others = [] if known is None else known.files
         super().__init__(where, (*files, *beside, *others), "PLINK")
         ids, self.variants, of_fam = _read_metadata(files[0].path)
-        self.bed = BedFile(files[0].path, len(ids), len(self.variants.names))
-        self.n_rows = len(ids)
-        self.people = of_fam if phenotypes is None else _in_order(phenotypes, ids, where)
-        self.names = [*self.people.column_names, *self.variants.names]
-        refuse_repeated(self.names, where, "rename the columns of the phenotypes")
-
-    @cached_property
-    def fields(self) -> tuple[Field, ...]:
-        """What is known of the people, then the variants."""
-        front = fields_of(self.people.column_names, self.people.schema.types)
-        return (*front, *(Field(name, "number", "int8") for name in self.variants.names))
-
-    @property
-    def in_some(self) -> dict[str, int]:
-        """There is one file."""
-        return {}
-
-    def read(self, columns: Sequence[str] | None = None) -> Any:
-        """All rows of some columns; of all of them where that is asked for, in memory."""
-        pa = load("pyarrow")
-        wanted = self.names if columns is None else list(columns)
-        variants = self.places(name for name in wanted if name in self._place)
-        genotypes = iter(self.bed.read(variants).T)
-        arrays = [
-            pa.array(next(genotypes), from_pandas=True).cast(pa.int8())
-            if name in self._place
-            else self.people[name]
-            for name in wanted
-        ]
-        self.require_unchanged()
-        return pa.table(arrays, names=wanted)
-
-    def column(self, name: str) -> Any:
-        """One column."""
-        return self.read([name]).column(0)
-
-    def head(self, n_rows: int) -> Any:
-        """The first rows, of what is known of the people alone."""
-        return self.people.slice(0, n_rows)
-
-    def fingerprint(self) -> str:
-        """A hash of names, sizes, both ends and samples: the genotypes may be many gigabytes."""
-        self.require_unchanged()
-        return hash_files(self.files, "")
-
-    def compare(self, fields: Sequence[Field], *, extra: bool) -> None:
-        """Raise unless it has these columns."""
-        compare_columns(fields, self.fields, self.where, extra=extra)
-
-    def chunks(
-        self, fields: Sequence[Field], size: int, rng: np.random.Generator | None
-    ) -> Iterator[Chunk]:
-        """Ten thousand people or more at a time; columns are read as they are asked for."""
-        *used, target = (field.name for field in fields)
-        in_file = [name for name in used if name in self._place]
-        front = [name for name in used if name not in self._place]
-        variants = self.places(in_file)
-        order = {name: j for j, name in enumerate((*front, *in_file))}
-        n_rows, step = self.bed.shape[0], max(ROWS_AT_ONCE, 10 * size)
-        starts = np.arange(0, n_rows, step)
-        for first in starts if rng is None else rng.permutation(starts):
-            rows = np.arange(first, min(first + step, n_rows))
-            people = self.people.slice(int(first), rows.size)
-            table = read_table(people.select(front)) if front else _no_columns(rows.size)
-            table = table.beside(self.bed.at(rows, variants), in_file)
-            table = table.take(np.array([order[name] for name in used]))
-            yield Chunk(table, partial(as_target, people[target]))
-
-    def places(self, names: Iterable[str]) -> NDArray[np.int64]:
-        """Where variants stand in the file."""
-        return np.array([self._place[name] for name in names], dtype=np.int64)
-
-    @cached_property
-    def _place(self) -> dict[str, int]:
-        return {name: j for j, name in enumerate(self.variants.names)}
-
-
-def _no_columns(n_rows: int) -> Table:
-    return Table.of_matrix(np.empty((n_rows, 0)), ())
+        bed = BedFile(files[0].path, len(ids), len(self.variants.names))
+        rows = of_fam if known is None else in_order(known, ids, where)
+        self._hold(bed, self.variants.names, rows)
 
 
 def _read_metadata(path: str) -> tuple[list[tuple[str, str]], Variants, Any]:
@@ -238,43 +152,3 @@ def _phenotype(text: NDArray[np.str_], path: str) -> NDArray[np.float64]:
     if np.isin(values[~np.isnan(values)], CASE_OR_CONTROL).all():
         values[values == 0.0] = np.nan
     return values
-
-
-def _in_order(phenotypes: TableFiles, ids: Sequence[tuple[str, str]], where: str) -> Any:
-    """The rows of a table of people in the order of the .fam file; nulls where one is not there."""
-    pa = load("pyarrow")
-    table = phenotypes.read()
-    by_name = {name.lower(): name for name in reversed(table.column_names)}
-    person = next((by_name[name] for name in PERSON if name in by_name), None)
-    family = next((by_name[name] for name in FAMILY if name in by_name), None)
-    if person is None:
-        raise SourceError(
-            f"{phenotypes.where} has no column IID that says who is who; it has "
-            f"{', '.join(table.column_names[:5])}",
-            "name the column of the people's identifiers IID",
-        )
-    persons = _as_texts(table[person])
-    keys: list[Any] = persons
-    wanted: list[Any] = [one for _, one in ids]
-    if family is not None and len(set(wanted)) < len(wanted):
-        keys, wanted = list(zip(_as_texts(table[family]), persons, strict=True)), list(ids)
-    place = {key: row for row, key in enumerate(keys)}
-    if len(place) < len(keys):
-        double = next(key for row, key in enumerate(keys) if place[key] != row)
-        raise SourceError(
-            f"{phenotypes.where} has several rows of {double!r}", "keep one row for a person"
-        )
-    rows = [place.get(key) for key in wanted]
-    n_found = sum(row is not None for row in rows)
-    if n_found == 0:
-        raise SourceError(
-            f"none of the people of {where} is in {phenotypes.where}; they are called "
-            f"{wanted[0]!r} there and {keys[0] if keys else ''!r} here",
-            "write the identifiers alike",
-        )
-    kept = [name for name in table.column_names if name not in (person, family)]
-    return table.select(kept).take(pa.array(rows, pa.int64()))
-
-
-def _as_texts(column: Any) -> list[str]:
-    return [str(value) for value in column.to_pylist()]

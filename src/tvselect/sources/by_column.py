@@ -1,0 +1,168 @@
+"""Tables of which one file holds the many columns, and another what is known of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.inputs import Table
+from tvselect.inputs.arrow import as_target, load
+from tvselect.inputs.errors import SourceError
+from tvselect.inputs.file_columns import ColumnFile
+from tvselect.inputs.kinds import Field, fields_of
+from tvselect.inputs.table import read_table, refuse_repeated
+from tvselect.sources.chunks import Chunk
+from tvselect.sources.columns import compare_columns
+from tvselect.sources.files import DataFile, hash_files
+from tvselect.sources.stored import TableFiles
+
+ROWS_AT_ONCE = 10_000
+FAMILY = ("fid", "#fid", "family", "family_id")
+ROW = ("iid", "#iid", "id", "sample", "person", "barcode", "barcodes", "cell", "cell_id", "index")
+
+
+class ColumnTable(TableFiles):
+    """Columns that stay in a file, behind what is known of the rows.
+
+    Attributes
+    ----------
+    file : ColumnFile
+    in_file : list of str
+        The names of its columns.
+    rows : pyarrow.Table
+        What is known of its rows, in their order: the target and covariates.
+    """
+
+    by_column = True
+    file: ColumnFile
+    in_file: list[str]
+    rows: Any
+
+    def __init__(self, where: str, files: Sequence[DataFile], format: str) -> None:
+        if not files[0].is_local:
+            raise SourceError(f"{where}: {format} is read from this machine", "copy it first")
+        super().__init__(where, files, format)
+
+    def _hold(self, file: ColumnFile, in_file: list[str], rows: Any) -> None:
+        self.file, self.in_file, self.rows = file, in_file, rows
+        self.n_rows = file.shape[0]
+        self.names = [*rows.column_names, *in_file]
+        refuse_repeated(self.names, self.where, "rename the columns of the rows")
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        """What is known of the rows, then the columns of the file."""
+        front = fields_of(self.rows.column_names, self.rows.schema.types)
+        return (*front, *(Field(name, "number", "double") for name in self.in_file))
+
+    @property
+    def in_some(self) -> dict[str, int]:
+        """There is one file."""
+        return {}
+
+    def read(self, columns: Sequence[str] | None = None) -> Any:
+        """All rows of some columns; of all of them where that is asked for, in memory."""
+        pa = load("pyarrow")
+        wanted = self.names if columns is None else list(columns)
+        values = iter(self.file.read(self.places(n for n in wanted if n in self._place)).T)
+        arrays = [
+            pa.array(next(values), from_pandas=True) if name in self._place else self.rows[name]
+            for name in wanted
+        ]
+        self.require_unchanged()
+        return pa.table(arrays, names=wanted)
+
+    def head(self, n_rows: int) -> Any:
+        """The first rows, of what is known of them alone."""
+        return self.rows.slice(0, n_rows)
+
+    def fingerprint(self) -> str:
+        """A hash of names, sizes, both ends and samples: the file may be many gigabytes."""
+        self.require_unchanged()
+        return hash_files(self.files, "")
+
+    def compare(self, fields: Sequence[Field], *, extra: bool) -> None:
+        """Raise unless it has these columns."""
+        compare_columns(fields, self.fields, self.where, extra=extra)
+
+    def chunks(
+        self, fields: Sequence[Field], size: int, rng: np.random.Generator | None
+    ) -> Iterator[Chunk]:
+        """Ten thousand rows or more at a time; columns are read as they are asked for."""
+        *used, target = (field.name for field in fields)
+        behind = [name for name in used if name in self._place]
+        front = [name for name in used if name not in self._place]
+        columns = self.places(behind)
+        order = {name: j for j, name in enumerate((*front, *behind))}
+        n_rows, step = self.file.shape[0], max(ROWS_AT_ONCE, 10 * size)
+        starts = np.arange(0, n_rows, step)
+        for first in starts if rng is None else rng.permutation(starts):
+            some = np.arange(first, min(first + step, n_rows))
+            rows = self.rows.slice(int(first), some.size)
+            table = read_table(rows.select(front)) if front else no_columns(some.size)
+            table = table.beside(self.file.at(some, columns), behind)
+            table = table.take(np.array([order[name] for name in used]))
+            yield Chunk(table, partial(as_target, rows[target]))
+
+    def places(self, names: Iterable[str]) -> NDArray[np.int64]:
+        """Where columns stand in the file."""
+        return np.array([self._place[name] for name in names], dtype=np.int64)
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {name: j for j, name in enumerate(self.in_file)}
+
+
+def no_columns(n_rows: int) -> Table:
+    """A table of rows, of which nothing is known yet."""
+    return Table.of_matrix(np.empty((n_rows, 0)), ())
+
+
+def in_order(known: TableFiles, ids: Sequence[tuple[str, str]], where: str) -> Any:
+    """The rows of a table in the order of a file's; nulls where one is not there.
+
+    Parameters
+    ----------
+    known : TableFiles
+        With a column that says which row is which: IID, barcode or the like.
+    ids : sequence of (str, str)
+        Family and name of the rows of the file; the family is looked at where names are not enough.
+    where : str
+        The file, for error messages.
+    """
+    pa = load("pyarrow")
+    table = known.read()
+    by_name = {name.lower(): name for name in reversed(table.column_names)}
+    row = next((by_name[name] for name in ROW if name in by_name), None)
+    family = next((by_name[name] for name in FAMILY if name in by_name), None)
+    if row is None:
+        raise SourceError(
+            f"{known.where} has no column IID or barcode that says which row is which; it has "
+            f"{', '.join(table.column_names[:5])}",
+            "name the column of the identifiers IID",
+        )
+    keys: list[Any] = _as_texts(table[row])
+    wanted: list[Any] = [name for _, name in ids]
+    if family is not None and len(set(wanted)) < len(wanted):
+        keys, wanted = list(zip(_as_texts(table[family]), keys, strict=True)), list(ids)
+    place = {key: number for number, key in enumerate(keys)}
+    if len(place) < len(keys):
+        double = next(key for number, key in enumerate(keys) if place[key] != number)
+        raise SourceError(f"{known.where} has several rows of {double!r}", "keep one of them")
+    rows = [place.get(key) for key in wanted]
+    if not any(number is not None for number in rows):
+        raise SourceError(
+            f"no row of {where} is in {known.where}; they are called {wanted[0]!r} there and "
+            f"{keys[0] if keys else ''!r} here",
+            "write the identifiers alike",
+        )
+    kept = [name for name in table.column_names if name not in (row, family)]
+    return table.select(kept).take(pa.array(rows, pa.int64()))
+
+
+def _as_texts(column: Any) -> list[str]:
+    return [str(value) for value in column.to_pylist()]

@@ -1,0 +1,293 @@
+"""Cells and genes: AnnData (.h5ad) and the matrices of 10x Genomics (.mtx)."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property, partial
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.inputs.arrow import load
+from tvselect.inputs.errors import SourceError
+from tvselect.inputs.facts import LeftOut
+from tvselect.inputs.sparse import SparseColumns, WholeMatrix
+from tvselect.sources.by_column import ColumnTable, in_order
+from tvselect.sources.files import DataFile, find_files
+from tvselect.sources.stored import TableFiles
+
+VALUES_AT_ONCE = 2**24
+PACKED = ("", ".gz")
+NAMES_OF_ROWS = ("barcodes.tsv",)
+NAMES_OF_COLUMNS = ("features.tsv", "genes.tsv")
+
+
+def load_anndata() -> Any:
+    """The module anndata, or an error that says how to install it."""
+    try:
+        return import_module("anndata")
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "reading .h5ad files needs anndata: pip install 'tvselect[cells]'"
+        ) from None
+
+
+@final
+class LoadedFile:
+    """A matrix that is read as a whole when it is first needed: sparse, or mapped by column.
+
+    Parameters
+    ----------
+    path : str
+    load : callable
+        Returns the matrix (rows, columns): sparse, or an array.
+    shape : (int, int)
+        Of the matrix.
+    rows, columns : int64 arrays, optional
+        Those that are used; all by default.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        load: Callable[[], WholeMatrix],
+        shape: tuple[int, int],
+        rows: NDArray[np.int64] | None = None,
+        columns: NDArray[np.int64] | None = None,
+    ) -> None:
+        self.path, self._load, self._shape = path, load, shape
+        self._rows, self._columns = rows, columns
+        self.shape: tuple[int, int] = (
+            shape[0] if rows is None else rows.size,
+            shape[1] if columns is None else columns.size,
+        )
+
+    @cached_property
+    def _whole(self) -> WholeMatrix:
+        return self._load()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_whole"}
+
+    def at(
+        self, rows: NDArray[np.int64] | None = None, columns: NDArray[np.int64] | None = None
+    ) -> Self:
+        """The same file with some of these rows and columns."""
+        rows, columns = _within(self._rows, rows), _within(self._columns, columns)
+        other = type(self)(self.path, self._load, self._shape, rows, columns)
+        other.__dict__["_whole"] = self._whole
+        return other
+
+    def read(
+        self, columns: NDArray[np.int64], rows: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float64]:
+        """Numbers (rows, columns), by column."""
+        places = _within(self._columns, columns)
+        some = _within(self._rows, rows)
+        read = self._whole[:, places] if some is None else self._whole[some[:, None], places]
+        return np.asfortranarray(read, dtype=np.float64)
+
+    def in_memory(self) -> WholeMatrix | None:
+        """The matrix, where it is sparse, or nothing of it is left out."""
+        whole = self._whole
+        if not isinstance(whole, SparseColumns):
+            is_all = self._rows is None and self._columns is None
+            return whole if is_all else None
+        matrix = whole.matrix
+        matrix = matrix if self._columns is None else matrix[:, self._columns]
+        return SparseColumns(matrix if self._rows is None else matrix[self._rows])
+
+    def useless(self) -> dict[int, LeftOut]:
+        """Columns that say nothing, and why."""
+        found: dict[int, LeftOut] = {}
+        step = max(1, VALUES_AT_ONCE // max(1, self.shape[0]))
+        for first in range(0, self.shape[1], step):
+            here = np.arange(first, min(first + step, self.shape[1]))
+            block = self.read(here)
+            low, high = np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
+            for j in np.flatnonzero(~(low < high)).tolist():
+                is_empty = bool(np.isnan(low[j]))
+                found[first + j] = (
+                    LeftOut("no value") if is_empty else LeftOut("constant", f"{low[j]:g}")
+                )
+        return found
+
+    def with_missing(self) -> NDArray[np.int64]:
+        """Columns with missing values."""
+        whole = self.in_memory()
+        if isinstance(whole, SparseColumns):
+            values, _, starts = whole.stored
+            has = np.add.reduceat(np.append(np.isnan(values), False), starts[:-1]) > 0
+            return np.flatnonzero(has & (np.diff(starts) > 0))
+        step = max(1, VALUES_AT_ONCE // max(1, self.shape[0]))
+        blocks = (
+            np.isnan(self.read(np.arange(first, min(first + step, self.shape[1])))).any(axis=0)
+            for first in range(0, self.shape[1], step)
+        )
+        return np.flatnonzero(np.concatenate(list(blocks)))
+
+    def identity(self) -> str:
+        """A hash of size and time of the file, and of the choice of rows and columns."""
+        found = os.stat(self.path)
+        known = [os.path.basename(self.path), found.st_size, found.st_mtime_ns, self._shape]
+        digest = sha256(repr([*known, getattr(self._load, "args", ())[1:]]).encode())
+        for chosen in (self._rows, self._columns):
+            digest.update(b"\0" if chosen is None else np.ascontiguousarray(chosen).tobytes())
+        return digest.hexdigest()
+
+
+def _within(
+    outer: NDArray[np.int64] | None, inner: NDArray[np.int64] | None
+) -> NDArray[np.int64] | None:
+    if outer is None or inner is None:
+        return outer if inner is None else inner
+    return outer[inner]
+
+
+@final
+class H5adFiles(ColumnTable):
+    """An AnnData file: genes are the columns, what ``obs`` says of the cells is in front.
+
+    Parameters
+    ----------
+    where : str
+    files : sequence of DataFile
+        The .h5ad file.
+    layer : str, optional
+        Where the numbers are; ``X`` by default.
+    """
+
+    def __init__(self, where: str, files: Sequence[DataFile], layer: str | None = None) -> None:
+        super().__init__(where, files, "AnnData")
+        path = files[0].path
+        key = "X" if layer is None else f"layers/{layer}"
+        with _opened(path) as file:
+            if key not in file:
+                layers = ", ".join(map(repr, file["layers"])) if "layers" in file else ""
+                raise SourceError(f"{path} has no {key}", f"its layers are: {layers or 'none'}")
+            read = load_anndata().io.read_elem
+            obs, names = read(file["obs"]), [str(name) for name in read(file["var"]).index]
+            shape = _shape(file[key])
+        if shape != (len(obs), len(names)):
+            raise SourceError(
+                f"{path} has {len(obs):,} cells and {len(names):,} genes, but {key} is {shape}"
+            )
+        rows = load("pyarrow").Table.from_pandas(obs, preserve_index=False)
+        self._hold(LoadedFile(path, partial(read_matrix, path, key), shape), names, rows)
+
+
+def read_matrix(path: str, key: str) -> WholeMatrix:
+    """The numbers of an AnnData file: sparse ones in memory, others mapped, by column."""
+    with _opened(path) as file:
+        stored = file[key]
+        if not hasattr(stored, "shape"):
+            return SparseColumns(load_anndata().io.sparse_dataset(stored).to_memory())
+        dtype = np.float32 if stored.dtype == np.float32 else np.float64
+        with tempfile.TemporaryFile() as scratch:
+            mapped = np.memmap(scratch, dtype, "w+", shape=stored.shape, order="F")
+        step = max(1, VALUES_AT_ONCE // max(1, stored.shape[1]))
+        for first in range(0, stored.shape[0], step):
+            mapped[first : first + step] = stored[first : first + step]
+        return mapped
+
+
+def _shape(stored: Any) -> tuple[int, int]:
+    n_rows, n_columns = stored.shape if hasattr(stored, "shape") else stored.attrs["shape"]
+    return int(n_rows), int(n_columns)
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[Any]:
+    load_anndata()
+    try:
+        with import_module("h5py").File(path, "r") as file:
+            yield file
+    except (SourceError, ModuleNotFoundError, MemoryError):
+        raise
+    except Exception as error:  # HDF5 and its readers raise whatever they meet
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise SourceError(
+            f"{path} cannot be read as AnnData: {reason}", "it is damaged, or another HDF5 file"
+        ) from error
+
+
+@final
+class MatrixFiles(ColumnTable):
+    """A matrix of 10x Genomics: genes by cells, with ``barcodes.tsv`` and ``features.tsv`` beside.
+
+    Parameters
+    ----------
+    where : str
+    files : sequence of DataFile
+        The .mtx file, which may be compressed.
+    known : TableFiles, optional
+        What is known of the cells, by their barcodes.
+    """
+
+    def __init__(
+        self, where: str, files: Sequence[DataFile], known: TableFiles | None = None
+    ) -> None:
+        folder = Path(files[0].path).parent
+        cells, genes = (_beside(folder, names) for names in (NAMES_OF_ROWS, NAMES_OF_COLUMNS))
+        others = [] if known is None else known.files
+        super().__init__(where, (*files, cells, genes, *others), "Matrix Market")
+        if known is None:
+            raise SourceError(f"{where} says nothing of the cells", "name a table: {phenotypes}")
+        path = files[0].path
+        barcodes = [line[0] for line in _lines(cells)]
+        names = unique([line[1] if len(line) > 1 else line[0] for line in _lines(genes)])
+        shape = (len(barcodes), len(names))
+        rows = in_order(known, [("", barcode) for barcode in barcodes], where)
+        file = LoadedFile(path, partial(read_market, path, shape), shape)
+        self._hold(file, names, rows)
+
+
+def read_market(path: str, shape: tuple[int, int]) -> WholeMatrix:
+    """The matrix of a .mtx file with the genes as columns."""
+    try:
+        matrix = import_module("scipy.io").mmread(path)
+    except MemoryError:
+        raise
+    except Exception as error:  # its reader raises whatever it meets
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise SourceError(f"{path} cannot be read: {reason}", "it is damaged") from error
+    if not hasattr(matrix, "tocsc") or matrix.shape != shape[::-1]:
+        raise SourceError(
+            f"{path} is {matrix.shape}, but features.tsv and barcodes.tsv have {shape[::-1]}",
+            "the three files do not belong together",
+        )
+    return SparseColumns(matrix.T)
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """Names of which the second and later ones are numbered, as scanpy does."""
+    seen: dict[str, int] = {}
+    found = []
+    for name in names:
+        times = seen[name] = seen.get(name, -1) + 1
+        found.append(name if times == 0 else f"{name}-{times}")
+    return found
+
+
+def _beside(folder: Path, names: Sequence[str]) -> DataFile:
+    for name in names:
+        for packed in PACKED:
+            if (folder / f"{name}{packed}").is_file():
+                return find_files(folder / f"{name}{packed}", (".tsv",))[0]
+    raise FileNotFoundError(f"{folder} has no {names[0]} beside the matrix; put it there")
+
+
+def _lines(file: DataFile) -> list[list[str]]:
+    try:
+        with file.open_stream() as stream:
+            text = bytes(stream.read()).decode()
+    except (UnicodeDecodeError, OSError) as error:
+        raise SourceError(f"{file.path} cannot be read: {error}", "it is damaged") from error
+    return [line.split("\t") for line in text.splitlines()]

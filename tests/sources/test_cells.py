@@ -1,0 +1,172 @@
+"""AnnData files and matrices of 10x Genomics: what is read is what was written."""
+
+from __future__ import annotations
+
+import gzip
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+
+from tvselect import ThompsonSelector, select_anndata
+from tvselect.inputs.errors import SourceError
+from tvselect.sources import open_files
+
+anndata = pytest.importorskip("anndata")
+N, P = 120, 40
+
+
+def counts(seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.poisson(0.5, (N, P)).astype(np.float32)
+    X[: N // 2, 3] += rng.poisson(4, N // 2)
+    X[:, 7] = 0
+    return X
+
+
+def annotated(matrix, **layers):
+    obs = pd.DataFrame(
+        {"type": pd.Categorical(np.repeat(["t", "b"], N // 2)), "age": np.arange(N) % 17},
+        index=[f"cell{i}" for i in range(N)],
+    )
+    var = pd.DataFrame(index=[f"gene{j}" for j in range(P)])
+    return anndata.AnnData(matrix, obs=obs, var=var, layers=layers)
+
+
+FORMS = {"dense": np.asarray, "csr": sp.csr_matrix, "csc": sp.csc_array}
+
+
+@pytest.fixture(params=FORMS)
+def path(request, tmp_path):
+    X = counts()
+    adata = annotated(FORMS[request.param](X), doubled=FORMS[request.param](2 * X))
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    return tmp_path / "cells.h5ad"
+
+
+@pytest.mark.parametrize(("layer", "factor"), [(None, 1), ("doubled", 2)])
+def test_the_file_holds_what_was_written(path, layer, factor):
+    files = open_files(path, layer=layer)
+    assert files.names == ["type", "age", *(f"gene{j}" for j in range(P))]
+    places = np.array([3, 0, 39])
+    assert_array_equal(files.file.read(places), factor * counts()[:, places])
+    rows = np.array([119, 4])
+    some = files.file.at(rows, places)
+    assert_array_equal(some.read(np.array([1]), np.array([1])), factor * counts()[4:5, [0]])
+    assert some.shape == (2, 3)
+    again = pickle.loads(pickle.dumps(some))
+    assert_array_equal(again.read(np.arange(3)), some.read(np.arange(3)))
+    assert again.identity() == some.identity() != files.file.identity()
+    assert files.file.useless()[7].reason == "constant"
+    assert files.file.with_missing().size == 0
+    read = files.read(["gene3", "type"])
+    assert read.column("type").to_pylist()[0] == "t"
+    assert_array_equal(read.column("gene3").to_numpy(), factor * counts()[:, 3])
+
+
+def test_missing_values_are_found(tmp_path):
+    X = counts()
+    X[4, [2, 9]] = np.nan
+    for form in FORMS.values():
+        annotated(form(X)).write_h5ad(tmp_path / "cells.h5ad")
+        files = open_files(tmp_path / "cells.h5ad")
+        assert files.file.with_missing().tolist() == [2, 9]
+
+
+def test_a_layer_that_is_not_there(path):
+    with pytest.raises(SourceError, match=r"no layers/raw; its layers are: 'doubled'"):
+        open_files(path, layer="raw")
+
+
+@pytest.mark.parametrize("cut", [0, 100, 3000])
+def test_damaged_files_are_refused(path, cut):
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(SourceError, match="cannot be read as AnnData"):
+        open_files(path)
+
+
+def market(folder, *, packed=True):
+    """A folder as 10x Genomics write it."""
+    names = ("matrix.mtx", "barcodes.tsv", "features.tsv")
+    scipy.io.mmwrite(folder / "matrix.mtx", sp.coo_matrix(counts().T))
+    (folder / "barcodes.tsv").write_text("".join(f"AC-{i}\n" for i in range(N)))
+    genes = ["A", "A", *(f"G{j}" for j in range(2, P))]
+    lines = (f"ENS{j}\t{name}\tGene Expression\n" for j, name in enumerate(genes))
+    (folder / "features.tsv").write_text("".join(lines))
+    table = pd.DataFrame({"barcode": [f"AC-{i}" for i in range(N)], "type": ["t", "b"] * (N // 2)})
+    table[::-1].to_csv(folder / "cells.csv", index=False)
+    if packed:
+        for name in names:
+            (folder / f"{name}.gz").write_bytes(gzip.compress((folder / name).read_bytes()))
+            (folder / name).unlink()
+    return folder / ("matrix.mtx.gz" if packed else "matrix.mtx")
+
+
+class TestMarket:
+    @pytest.mark.parametrize("packed", [True, False])
+    def test_holds_what_was_written(self, tmp_path, packed):
+        files = open_files(market(tmp_path, packed=packed), phenotypes=tmp_path / "cells.csv")
+        assert files.names[:4] == ["type", "A", "A-1", "G2"]
+        assert files.rows["type"].to_pylist()[:3] == ["t", "b", "t"]
+        assert_array_equal(files.file.read(np.arange(P)), counts())
+
+    def test_that_does_not_fit(self, tmp_path):
+        path = market(tmp_path, packed=False)
+        with pytest.raises(SourceError, match="says nothing of the cells; name a table: phenoty"):
+            open_files(path)
+        lines = (tmp_path / "barcodes.tsv").read_text().splitlines()[1:]
+        (tmp_path / "barcodes.tsv").write_text("\n".join(lines))
+        files = open_files(path, phenotypes=tmp_path / "cells.csv")
+        with pytest.raises(SourceError, match="do not belong together"):
+            files.file.read(np.arange(2))
+        path.write_text("%%MatrixMarket matrix")
+        with pytest.raises(SourceError, match="cannot be read"):
+            open_files(path, phenotypes=tmp_path / "cells.csv").file.read(np.arange(2))
+        (tmp_path / "features.tsv").unlink()
+        with pytest.raises(FileNotFoundError, match=r"has no features\.tsv beside the matrix"):
+            open_files(path, phenotypes=tmp_path / "cells.csv")
+
+
+class TestSelect:
+    def fit(self, adata, **settings):
+        return select_anndata(adata, "type", n_plays=40, random_state=0, **settings)
+
+    def test_all_forms_agree_and_are_written_back(self, tmp_path):
+        X = counts()
+        plain = ThompsonSelector(n_plays=40, random_state=0)
+        plain.fit(pd.DataFrame(X).add_prefix("gene"), annotated(X).obs["type"])
+        sparse = None
+        for name, form in FORMS.items():
+            adata = annotated(form(X), raw=form(X))
+            found = self.fit(adata)
+            assert found.support_[3]
+            assert adata.var["tvselect"].tolist() == found.support_.tolist()
+            assert_array_equal(adata.var["tvselect_q_value"], found.q_values_)
+            assert_array_equal(self.fit(adata, layer="raw").q_values_, found.q_values_)
+            assert adata.uns["tvselect"]["layer"] == "raw"
+            adata.write_h5ad(tmp_path / f"{name}.h5ad")
+            backed = anndata.read_h5ad(tmp_path / f"{name}.h5ad", backed="r")
+            assert_array_equal(self.fit(backed).selection_rates_, found.selection_rates_)
+            if name == "dense":
+                assert_array_equal(found.selection_rates_, plain.selection_rates_)
+            else:
+                sparse = sparse or found
+                assert_array_equal(found.selection_rates_, sparse.selection_rates_)
+
+    def test_cells_without_a_value_are_left_out(self):
+        adata = annotated(sp.csr_matrix(counts()))
+        adata.obs["type"] = adata.obs["type"].cat.set_categories(["t", "b"])
+        adata.obs.loc[adata.obs.index[:10], "type"] = np.nan
+        self.fit(adata, key_added="markers")
+        assert adata.uns["markers"]["n_cells"] == N - 10
+
+    def test_slips(self):
+        adata = annotated(counts())
+        with pytest.raises(KeyError, match="obs has no column 'cell_type'; it has type, age"):
+            select_anndata(adata, "cell_type")
+        with pytest.raises(KeyError, match="no layer 'raw'; there are none"):
+            select_anndata(adata, "type", layer="raw")
