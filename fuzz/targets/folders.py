@@ -85,6 +85,7 @@ def _link(path: Path, content: bytes, outside: Path, detail: int) -> None:
     elif kind == 3:
         target = outside
     elif kind == 4:
+        target.unlink(missing_ok=True)  # the same member may be damaged twice
         os.mkfifo(target)
     path.symlink_to(target)
 
