@@ -129,7 +129,8 @@ def prepare(folder: Path) -> None:
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("resume", "run", "--no-report"), ("report", "run"),
     ("resume", "run", "--no-report", "--plays", "14"),
-    ("select", "table.csv", "--target", "y", "--out", "run", "--no-report"),
+    ("select", "table.csv", "--target", "y", "--out", "run", "--no-report", "--plays", "12",
+     "--reward", "pvalue"),
 )  # fmt: skip
 
 
