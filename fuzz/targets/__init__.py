@@ -4,6 +4,7 @@ from fuzz.targets import (
     addresses,
     datasets,
     folders,
+    genomes,
     journals,
     kinds,
     runs,
@@ -13,10 +14,11 @@ from fuzz.targets import (
 )
 from fuzz.targets.base import Target
 
+MODULES = (
+    tables, kinds, genomes, journals, runs, folders, writers, addresses, studies, datasets,
+)  # fmt: skip
 TARGETS: dict[str, Target] = {
-    target.name: target
-    for module in (tables, kinds, journals, runs, folders, writers, addresses, studies, datasets)
-    for target in module.TARGETS
+    target.name: target for module in MODULES for target in module.TARGETS
 }
 
 __all__ = ["TARGETS", "Target"]

@@ -53,6 +53,9 @@ def test_secrets_are_taken_out(address, seen):
         "abfs://evil.example/t.csv",
         "http://evil.example/t.csv",
         "s3://[::1/t.csv",
+        "s3://bucket/t.csv?%72egion=evil.example/",
+        "s3://bucket/t.csv?region=evil.example/",
+        "s3://bucket#KEY:SECRET@evil.example/t.csv",
     ],
 )
 def test_hosts_and_keys_do_not_come_from_files(address):

@@ -123,12 +123,30 @@ class TestMarket:
         files = open_files(path, phenotypes=tmp_path / "cells.csv")
         with pytest.raises(SourceError, match="do not belong together"):
             files.file.read(np.arange(2))
-        path.write_text("%%MatrixMarket matrix")
-        with pytest.raises(SourceError, match="cannot be read"):
-            open_files(path, phenotypes=tmp_path / "cells.csv").file.read(np.arange(2))
         (tmp_path / "features.tsv").unlink()
         with pytest.raises(FileNotFoundError, match=r"has no features\.tsv beside the matrix"):
             open_files(path, phenotypes=tmp_path / "cells.csv")
+
+    @pytest.mark.parametrize(
+        ("old", "new", "message"),
+        [
+            (b"%%MatrixMarket matrix coordinate", b"%%MatrixMarket matrix", "does not begin as"),
+            (b"general", b"symmetric", "does not begin as"),
+            (b"40 120 ", b"40 119 ", "do not belong together"),
+            (b"40 120 ", b"40 120 1", "does not have the"),
+            (b"40 120 ", b"x ", "does not say how large it is"),
+            (b"\n1 4 ", b"\n1 121 ", "does not have the"),
+            (b"\n1 4 ", b"\n-1 4 ", "does not have the"),
+            (b"\n1 4 ", b"\n1 4 1 ", "cannot be read"),
+            (b"\n1 4 ", b"\n1 4.5 ", "cannot be read"),
+        ],
+    )
+    def test_that_is_damaged(self, tmp_path, old, new, message):
+        path = market(tmp_path, packed=False)
+        assert old in path.read_bytes()
+        path.write_bytes(path.read_bytes().replace(old, new))
+        with pytest.raises(SourceError, match=message):
+            open_files(path, phenotypes=tmp_path / "cells.csv").file.read(np.arange(2))
 
 
 class TestSelect:

@@ -111,8 +111,9 @@ def _words(text: str) -> Iterator[str]:
 def may_come_from_a_file(table: str) -> bool:
     """Whether a table may be read because a file says so: it lies here, or in a named bucket.
 
-    Keys, hosts and endpoints are said by whoever runs a command. A file that could name them would
-    send the caller's own keys wherever it likes.
+    Nothing of its address may be hidden, see :func:`without_secrets`: of a region that is no name,
+    libraries would make a host. Keys, hosts and endpoints are said by whoever runs a command. A
+    file that could name them would send the caller's own keys wherever it likes.
 
     Examples
     --------
@@ -134,6 +135,7 @@ def may_come_from_a_file(table: str) -> bool:
         parts.scheme.lower() in BUCKETS
         and not {"@", ":"} & set(parts.netloc)
         and names <= {"region"}
+        and without_secrets(table) == table
     )
 
 

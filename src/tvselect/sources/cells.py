@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +16,7 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs.arrow import load
+from tvselect.inputs.arrow import arrow_errors, load
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.facts import LeftOut
 from tvselect.inputs.sparse import SparseColumns, WholeMatrix
@@ -250,20 +251,60 @@ class MatrixFiles(ColumnTable):
 
 
 def read_market(path: str, shape: tuple[int, int]) -> WholeMatrix:
-    """The matrix of a .mtx file with the genes as columns."""
-    try:
-        matrix = import_module("scipy.io").mmread(path)
-    except MemoryError:
-        raise
-    except Exception as error:  # its reader raises whatever it meets
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise SourceError(f"{path} cannot be read: {reason}", "it is damaged") from error
-    if not hasattr(matrix, "tocsc") or matrix.shape != shape[::-1]:
-        raise SourceError(
-            f"{path} is {matrix.shape}, but features.tsv and barcodes.tsv have {shape[::-1]}",
-            "the three files do not belong together",
+    """The matrix of a .mtx file with the genes as columns.
+
+    SciPy's reader ends the process where a damaged file names a place outside of the matrix.
+    """
+    (file,) = find_files(path, (".mtx",))
+    with arrow_errors(f"{path} cannot be read", "it is damaged"):
+        with file.open_stream() as stream:
+            text = bytes(stream.read())
+        kind, size, entries = _market_head(text, path)
+        if size[:2] != shape[::-1]:
+            raise SourceError(
+                f"{path} is {size[:2]}, but features.tsv and barcodes.tsv have {shape[::-1]}",
+                "the three files do not belong together",
+            )
+        csv, pa = load("pyarrow.csv"), load("pyarrow")
+        types = {"i": pa.int64(), "j": pa.int64(), "value": pa.float64()}
+        names = [name for name in types if name != "value" or kind != "pattern"]
+        table = csv.read_csv(
+            io.BytesIO(entries),
+            read_options=csv.ReadOptions(column_names=names),
+            parse_options=csv.ParseOptions(delimiter=" "),
+            convert_options=csv.ConvertOptions(column_types=types, null_values=[]),
         )
-    return SparseColumns(matrix.T)
+        i, j = (table[name].to_numpy() - 1 for name in names[:2])
+    if not (len(i) == size[2] and _is_inside(i, size[0]) and _is_inside(j, size[1])):
+        raise SourceError(f"{path} does not have the {size[2]:,} entries that it says it has")
+    values = table["value"].to_numpy() if kind != "pattern" else np.ones(len(i))
+    from scipy.sparse import coo_array
+
+    return SparseColumns(coo_array((values, (j, i)), shape=shape))
+
+
+def _is_inside(places: NDArray[np.int64], size: int) -> bool:
+    return bool(((places >= 0) & (places < size)).all())
+
+
+def _market_head(text: bytes, path: str) -> tuple[str, tuple[int, int, int], bytes]:
+    """The kind of values, rows, columns and entries of a .mtx file; and its entries."""
+    line, _, rest = text.partition(b"\n")
+    words = line.decode("ascii", "replace").lower().split()
+    is_known = words[:3] == ["%%matrixmarket", "matrix", "coordinate"] and words[4:] == ["general"]
+    if not is_known or words[3] not in ("integer", "real", "pattern"):
+        raise SourceError(
+            f"{path} does not begin as a sparse matrix of numbers does: {line[:80]!r}",
+            "write it as '%%MatrixMarket matrix coordinate integer general'",
+        )
+    line = b"%"
+    while line.startswith(b"%") or (rest and not line.strip()):
+        line, _, rest = rest.partition(b"\n")
+    try:
+        n_rows, n_columns, n_entries = (int(word) for word in line.split())
+    except ValueError:
+        raise SourceError(f"{path} does not say how large it is: {line[:80]!r}") from None
+    return words[3], (n_rows, n_columns, n_entries), rest.rstrip() + b"\n"
 
 
 def unique(names: Sequence[str]) -> list[str]:
