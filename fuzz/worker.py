@@ -138,7 +138,7 @@ def _one(bench: Bench, tally: Tally, seed: int, number: int, artefacts: Path) ->
     before = tally.peak
     error, seconds = bench.timed(data)
     for _ in range(TRIES):
-        if seconds > SECONDS:
+        if seconds > bench.target.seconds:
             seconds = min(seconds, bench.timed(data)[1])
     peak = bench.megabytes()
     fault = None
@@ -147,7 +147,7 @@ def _one(bench: Bench, tally: Tally, seed: int, number: int, artefacts: Path) ->
     else:
         fault = fault_in(error)
         tally.outcomes[own_name(error) or f"foreign {type(error).__name__}"] += 1
-    if seconds > SECONDS:
+    if seconds > bench.target.seconds:
         fault = f"took {seconds:.1f} s"
     elif peak > MEGABYTES and peak > before + 1:
         fault = f"took {peak:.0f} MB"

@@ -34,6 +34,8 @@ class Target:
         Of all cases, in parts; slow readers get fewer.
     quick : int
         Cases of the quick test.
+    seconds : float
+        More is a fault.
     per_process : int
         Cases that one process runs: pyarrow's memory pools grow a little with every file.
     """
@@ -47,6 +49,7 @@ class Target:
     changes: Sequence[Change] = field(default=())
     share: int = 10
     quick: int = 200
+    seconds: float = 1.0
     per_process: int = 15_000
 
     @cached_property

@@ -6,7 +6,9 @@ The first byte of a case says which one; the others are sound.
 from __future__ import annotations
 
 import gzip
+import tempfile
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from fuzz.mutation import TABLE
 from fuzz.targets.base import Target
 from tvselect.runs.data import prepare
 from tvselect.runs.inspection import TableOptions, inspect_table
+from tvselect.sources import h5ad
 
 N, P = 20, 9
 BED, BIM, FAM, PHENOTYPES = ".bed", ".bim", ".fam", ".tsv"
@@ -26,6 +29,7 @@ MARKET_TOKENS = (
     b"%%MatrixMarket matrix coordinate", b"array", b"real", b"integer", b"complex", b"pattern",
     b"general", b"symmetric", b"hermitian", b"0", b"-1", b"1e999", b"nan", b"99999999999", b"%",
 )  # fmt: skip
+HDF_TOKENS = (b"\x89HDF\r\n\x1a\n", b"TREE", b"HEAP", b"SNOD", b"GCOL", b"\xff" * 8, b"\0" * 8)
 
 
 def plink() -> dict[str, bytes]:
@@ -88,6 +92,32 @@ def read_market(data: bytes, folder: Path) -> None:
     _look(path, TableOptions(target="y", phenotypes=str(folder / "cells.csv")))
 
 
+def cells() -> list[bytes]:
+    """Dense and sparse AnnData files."""
+    import anndata
+    import pandas as pd
+    import scipy.sparse as sp
+
+    X = np.random.default_rng(0).poisson(1.0, (N, P)).astype(np.float32)
+    obs = pd.DataFrame({"y": ["a", "b"] * (N // 2)}, index=[f"B{i}" for i in range(N)])
+    var = pd.DataFrame(index=[f"G{j}" for j in range(P)])
+    made = []
+    for matrix in (X, sp.csr_matrix(X)):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "t.h5ad"
+            anndata.AnnData(matrix, obs=obs, var=var).write_h5ad(path)
+            made.append(path.read_bytes())
+    return made
+
+
+def read_cells(data: bytes, folder: Path) -> None:
+    """As `tvs select cells.h5ad` does; what has no end is waited for some seconds only."""
+    path = folder / "t.h5ad"
+    path.write_bytes(data)
+    with patch.object(h5ad, "LOOK_SECONDS", 10.0):
+        _look(path, TableOptions(target="y"))
+
+
 TARGETS = (
     Target("plink", "genotypes: .bed, .bim, .fam and the table of the people",
            lambda: [bytes([k]) + plink()[suffix] for k, suffix in enumerate(PLINK)], read_plink,
@@ -96,4 +126,6 @@ TARGETS = (
            lambda: [*(bytes([k]) + market()[name] for k, name in enumerate(TEN_X[:3])),
                     b"\3" + gzip.compress(market()[TEN_X[0]], mtime=0)],
            read_market, tokens=MARKET_TOKENS, share=20),
+    Target("cells", "AnnData files", cells, read_cells, tokens=HDF_TOKENS, share=1, quick=20,
+           seconds=15.0),
 )  # fmt: skip

@@ -5,11 +5,9 @@ from __future__ import annotations
 import io
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from hashlib import sha256
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Self, final
 
@@ -22,22 +20,13 @@ from tvselect.inputs.facts import LeftOut
 from tvselect.inputs.sparse import SparseColumns, WholeMatrix
 from tvselect.sources.by_column import ColumnTable, in_order
 from tvselect.sources.files import DataFile, find_files
+from tvselect.sources.h5ad import DENSE, ROWS, SPARSE, ask
 from tvselect.sources.stored import TableFiles
 
 VALUES_AT_ONCE = 2**24
 PACKED = ("", ".gz")
 NAMES_OF_ROWS = ("barcodes.tsv",)
 NAMES_OF_COLUMNS = ("features.tsv", "genes.tsv")
-
-
-def load_anndata() -> Any:
-    """The module anndata, or an error that says how to install it."""
-    try:
-        return import_module("anndata")
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "reading .h5ad files needs anndata: pip install 'tvselect[cells]'"
-        ) from None
 
 
 @final
@@ -169,54 +158,32 @@ class H5adFiles(ColumnTable):
         super().__init__(where, files, "AnnData")
         path = files[0].path
         key = "X" if layer is None else f"layers/{layer}"
-        with _opened(path) as file:
-            if key not in file:
-                layers = ", ".join(map(repr, file["layers"])) if "layers" in file else ""
-                raise SourceError(f"{path} has no {key}", f"its layers are: {layers or 'none'}")
-            read = load_anndata().io.read_elem
-            obs, names = read(file["obs"]), [str(name) for name in read(file["var"]).index]
-            shape = _shape(file[key])
-        if shape != (len(obs), len(names)):
+        with tempfile.TemporaryDirectory() as folder:
+            seen = ask("look", path, key, folder)
+            if "layers" in seen:
+                layers = ", ".join(map(repr, seen["layers"])) or "none"
+                raise SourceError(f"{path} has no {key}", f"its layers are: {layers}")
+            rows = load("pyarrow.feather").read_table(Path(folder) / ROWS, memory_map=False)
+        names, shape = seen["names"], (rows.num_rows, len(seen["names"]))
+        if tuple(seen["shape"]) != shape:
             raise SourceError(
-                f"{path} has {len(obs):,} cells and {len(names):,} genes, but {key} is {shape}"
+                f"{path} has {shape[0]:,} cells and {shape[1]:,} genes, but {key} is "
+                f"{' x '.join(map(str, seen['shape']))}"
             )
-        rows = load("pyarrow").Table.from_pandas(obs, preserve_index=False)
         self._hold(LoadedFile(path, partial(read_matrix, path, key), shape), names, rows)
 
 
 def read_matrix(path: str, key: str) -> WholeMatrix:
-    """The numbers of an AnnData file: sparse ones in memory, others mapped, by column."""
-    with _opened(path) as file:
-        stored = file[key]
-        if not hasattr(stored, "shape"):
-            return SparseColumns(load_anndata().io.sparse_dataset(stored).to_memory())
-        dtype = np.float32 if stored.dtype == np.float32 else np.float64
-        with tempfile.TemporaryFile() as scratch:
-            mapped = np.memmap(scratch, dtype, "w+", shape=stored.shape, order="F")
-        step = max(1, VALUES_AT_ONCE // max(1, stored.shape[1]))
-        for first in range(0, stored.shape[0], step):
-            mapped[first : first + step] = stored[first : first + step]
-        return mapped
+    """The numbers of an AnnData file, mapped by column."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        shape, is_sparse = ask("load", path, key, folder)
+        if not is_sparse:
+            mapped: NDArray[Any] = np.load(Path(folder) / DENSE, mmap_mode="r")
+            return mapped
+        from scipy.sparse import csc_array
 
-
-def _shape(stored: Any) -> tuple[int, int]:
-    n_rows, n_columns = stored.shape if hasattr(stored, "shape") else stored.attrs["shape"]
-    return int(n_rows), int(n_columns)
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[Any]:
-    load_anndata()
-    try:
-        with import_module("h5py").File(path, "r") as file:
-            yield file
-    except (SourceError, ModuleNotFoundError, MemoryError):
-        raise
-    except Exception as error:  # HDF5 and its readers raise whatever they meet
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise SourceError(
-            f"{path} cannot be read as AnnData: {reason}", "it is damaged, or another HDF5 file"
-        ) from error
+        data, indices, indptr = (np.load(Path(folder) / name, mmap_mode="r") for name in SPARSE)
+        return SparseColumns(csc_array((data, indices, indptr), shape=tuple(shape)))
 
 
 @final

@@ -1,0 +1,171 @@
+"""AnnData files (.h5ad), read by a process of its own.
+
+HDF5 is C code that trusts its files: a damaged one may end the process that reads it, or keep it
+busy for ever. This module is both sides: run as a program it reads what it is asked for and leaves
+it in a folder; :func:`ask` asks, and waits only so long.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import selectors
+import subprocess
+import sys
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tvselect.inputs.errors import SourceError
+
+LOOK_SECONDS, BYTES_A_SECOND = 60.0, 1e6
+VALUES_AT_ONCE = 2**24
+ROWS, DENSE, SPARSE = "rows.arrow", "dense.npy", ("data.npy", "indices.npy", "indptr.npy")
+
+
+def require_anndata() -> None:
+    """Raise an error that says how to install anndata, where it is not there."""
+    if find_spec("anndata") is None:
+        raise ModuleNotFoundError(
+            "reading .h5ad files needs anndata: pip install 'tvselect[cells]'"
+        )
+
+
+def ask(what: str, path: str, key: str, folder: str) -> Any:
+    """Let the other process read a file.
+
+    Parameters
+    ----------
+    what : {"look", "load"}
+        Names, sizes and what is known of the cells, or the numbers.
+    path, key : str
+        The file, and where the numbers are in it.
+    folder : str
+        Where to put what is too large for an answer.
+
+    Raises
+    ------
+    SourceError
+        When the file cannot be read, or reading it has no end.
+    """
+    require_anndata()
+    seconds = LOOK_SECONDS + (os.path.getsize(path) / BYTES_A_SECOND if what == "load" else 0.0)
+    reader = _reader()
+    try:
+        answer, why = _exchange(reader, [what, path, key, folder], seconds)
+        if why is None:
+            return answer
+    except TimeoutError:
+        _end(reader)
+        why = f"there is no end to it after {seconds:.0f} s"
+    except (OSError, EOFError):
+        _end(reader)
+        why = "its reader gave up on it"
+    except BaseException:
+        _end(reader)
+        raise
+    raise SourceError(
+        f"{path} cannot be read as AnnData: {why}", "it is damaged, or another HDF5 file"
+    )
+
+
+def _exchange(reader: subprocess.Popen[str], question: list[str], seconds: float) -> Any:
+    """A question and its answer: what was read, and what is wrong or None."""
+    assert reader.stdin is not None
+    assert reader.stdout is not None
+    reader.stdin.write(json.dumps(question) + "\n")
+    reader.stdin.flush()
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(reader.stdout, selectors.EVENT_READ)
+        if not waiting.select(seconds):
+            raise TimeoutError
+    line = reader.stdout.readline()
+    if not line:
+        raise EOFError
+    return json.loads(line)
+
+
+@cache
+def _reader() -> subprocess.Popen[str]:
+    """The other process, started when it is first needed."""
+    started = subprocess.Popen(
+        [sys.executable, "-P", "-m", __name__],  # nothing from the folder that is worked in
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    atexit.register(_end, started)
+    return started
+
+
+def _end(reader: subprocess.Popen[str]) -> None:
+    atexit.unregister(_end)
+    _reader.cache_clear()
+    with reader:  # closes its pipes
+        reader.kill()
+
+
+def main() -> None:
+    """Answer questions, a line each, until nobody asks."""
+    for line in sys.stdin:
+        what, path, key, folder = json.loads(line)
+        try:
+            answer, error = READ[what](path, key, Path(folder)), None
+        except Exception as raised:  # HDF5 and its readers raise whatever they meet
+            answer = None
+            error = (str(raised).splitlines() or [type(raised).__name__])[0]
+        print(json.dumps([answer, error]), flush=True)
+
+
+def look(path: str, key: str, folder: Path) -> dict[str, Any]:
+    """Names of the genes and the shape of the numbers; what is known of the cells as Arrow."""
+    import pyarrow as pa
+    from pyarrow.feather import write_feather
+
+    read_elem = import_module("anndata.io").read_elem
+    with import_module("h5py").File(path, "r") as file:
+        if key not in file:
+            return {"layers": sorted(file["layers"]) if "layers" in file else []}
+        rows = pa.Table.from_pandas(read_elem(file["obs"]), preserve_index=False)
+        write_feather(rows, str(folder / ROWS), compression="uncompressed")
+        stored = file[key]
+        shape = stored.shape if hasattr(stored, "shape") else stored.attrs["shape"]
+        return {
+            "n_rows": rows.num_rows,
+            "names": [str(name) for name in read_elem(file["var"]).index],
+            "shape": [int(size) for size in shape],
+        }
+
+
+def load(path: str, key: str, folder: Path) -> tuple[list[int], bool]:
+    """The numbers, by column; their shape, and whether they are sparse."""
+    with import_module("h5py").File(path, "r") as file:
+        stored = file[key]
+        if not hasattr(stored, "shape"):
+            matrix = import_module("anndata.io").sparse_dataset(stored).to_memory().tocsc()
+            matrix.sum_duplicates()
+            matrix.check_format()
+            parts = (matrix.data, matrix.indices, matrix.indptr)
+            for name, part in zip(SPARSE, parts, strict=True):
+                np.save(folder / name, part)
+            return list(map(int, matrix.shape)), True
+        dtype = np.float32 if stored.dtype == np.float32 else np.float64
+        mapped = np.lib.format.open_memmap(
+            folder / DENSE, "w+", dtype=dtype, shape=stored.shape, fortran_order=True
+        )
+        step = max(1, VALUES_AT_ONCE // max(1, stored.shape[1]))
+        for first in range(0, stored.shape[0], step):
+            mapped[first : first + step] = stored[first : first + step]
+        return list(map(int, stored.shape)), False
+
+
+READ = {"look": look, "load": load}
+
+if __name__ == "__main__":
+    main()
