@@ -55,11 +55,11 @@ def methods(seed: int) -> dict[str, Any]:
     }
 
 
-def with_noise(name: str, seed: int) -> Labelled:
+def with_noise(name: str, seed: int, most_rows: int | None = None) -> Labelled:
     """A table of scikit-learn's and columns that are shuffled copies of some of its own."""
     X, y = TABLES[name](return_X_y=True)
     rng = np.random.default_rng(seed)
-    rows = rng.permutation(y.size)[:MOST_ROWS]
+    rows = rng.permutation(y.size)[:most_rows]
     X, y = X[rows], y[rows]
     noise = shuffled(X, rng.integers(X.shape[1], size=N_NOISE), rng)
     return Labelled(np.hstack([X, noise]), y, np.arange(X.shape[1] + N_NOISE) < X.shape[1])
@@ -104,7 +104,7 @@ def lines_of_trees(n: int, n_digits: int) -> Iterator[str]:
         for trees in variants:
             made = []
             for seed in range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + count):
-                d = expression(seed) if name == "expression" else with_noise(name, seed)
+                d = expression(seed) if name == "expression" else with_noise(name, seed, MOST_ROWS)
                 with patch.object(bart_settings, "TREES_OF_A_CLASS", trees):
                     made.append(judge(ThompsonSelector(n_jobs=1, random_state=seed), d))
             yield f"| {name}, {count} data set(s) | {trees} | {cells_of(made)} |"
@@ -142,24 +142,23 @@ def page(options: argparse.Namespace) -> Iterator[str]:
         "",
         f"## scikit-learn's tables with {N_NOISE} shuffled columns",
         "",
-        f"{options.n} data set(s) a row, of digits {options.digits}, with {MOST_ROWS} of its rows, "
-        "for time. Shuffled columns are noise; a column of the table need not matter, nor add to "
-        "the others.",
+        f"{options.n} data set(s) a row, of digits {options.digits}. Shuffled columns are noise; a "
+        "column of the table need not matter, nor add to the others.",
         "",
         *head,
     )
     for name, load in TABLES.items():
         X, y = load(return_X_y=True)
-        n_rows = min(y.size, MOST_ROWS)
-        title = f"{name}: {n_rows} rows, {X.shape[1]} columns, {np.unique(y).size} classes"
+        title = f"{name}: {y.size:,} rows, {X.shape[1]} columns, {np.unique(y).size} classes"
         of_it = seeds[: options.digits] if name == "digits" else seeds
         yield from lines_of(title, [with_noise(name, seed) for seed in of_it], of_it)
     yield from (
         "",
         "## Trees of a class",
         "",
-        f"The default is {bart_settings.TREES_OF_A_CLASS} for each class, 30 at least: with three "
-        "classes 5 and 10 are the same.",
+        f"On data sets for choosing, {MOST_ROWS} rows of digits. The default is "
+        f"{bart_settings.TREES_OF_A_CLASS} for each class, 30 at least: with three classes 5 and 10 "
+        "are the same.",
         "",
         "| table | trees of a class | found | noise selected | CPU seconds |",
         "|---|---|---|---|---|",

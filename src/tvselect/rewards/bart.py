@@ -31,7 +31,7 @@ class BartReward(Reward):
     Parameters
     ----------
     n_trees : int, default=40
-        More for many rows, see ``max_samples``, and at least ten for each of several classes.
+        More for many rows, see ``max_samples``, and at least five for each of several classes.
     n_iterations : int, default=500
         Iterations of a play, M in the paper; more where ``proposals_per_column`` asks for it.
     n_burn : int, optional

@@ -18,7 +18,7 @@ from tvselect.rewards.base import Data
 
 MOST_ROWS, MOST_BESIDE_DECOYS, RARE_ROWS = 2000, 5000, 100
 ROWS_OF_A_FOREST = 5000
-TREES_OF_A_CLASS = 10
+TREES_OF_A_CLASS = 5
 
 Noise = Literal["auto", "normal", "scores"]
 
