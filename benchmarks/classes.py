@@ -157,8 +157,8 @@ def page(options: argparse.Namespace) -> Iterator[str]:
         "## Trees of a class",
         "",
         f"On data sets for choosing, {MOST_ROWS} rows of digits. The default is "
-        f"{bart_settings.TREES_OF_A_CLASS} for each class, 30 at least: with three classes 5 and 10 "
-        "are the same.",
+        f"{bart_settings.TREES_OF_A_CLASS} for each class, 30 at least: with three classes 5 and "
+        "10 are the same.",
         "",
         "| table | trees of a class | found | noise selected | CPU seconds |",
         "|---|---|---|---|---|",
