@@ -9,7 +9,7 @@ PYTEST := $(RUN) -m pytest -n auto --dist worksteal -m "not long"
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-multiclass bench-survival bench-counts bench-tails bench-very-wide bench-sparse bench-rows bench-default bench-stream bench-online \
+.PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-multiclass bench-survival bench-counts bench-tails bench-very-wide bench-sparse bench-genotypes bench-rows bench-default bench-stream bench-online \
 	bench-importance bench-stability bench-cluster bench-imports bench-compile bench-windows study-offline study-online study-online-table study-cells study-streams study-mail study-hiv study-madelon battery battery-page choose-errors docs check-plays check-faults check-contamination check-long check-mutations soak fuzz fuzz-million clean
 
 help:  ## List the targets
@@ -100,6 +100,9 @@ bench-very-wide: $(VENV)/.base  ## 10,000,000 columns of two values from a file,
 
 bench-sparse: $(VENV)/.base  ## 20,000 x 100,000 of a sparse matrix, 5 minutes, recorded
 	$(RUN) -m benchmarks.sparse
+
+bench-genotypes: $(VENV)/.ipss $(VENV)/.genetics  ## Linked genotypes: clumps found next to others, an hour, recorded; N=5
+	$(RUN) -m benchmarks.genotypes -n $(or $(N),5)
 
 bench-rows: $(VENV)/.study  ## Many rows: errors and time from 2,000 to 100,000, half an hour, recorded
 	$(RUN) -m benchmarks.many_rows

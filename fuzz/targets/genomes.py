@@ -114,7 +114,7 @@ def read_cells(data: bytes, folder: Path) -> None:
     """As `tvs select cells.h5ad` does; what has no end is waited for some seconds only."""
     path = folder / "t.h5ad"
     path.write_bytes(data)
-    with patch.object(h5ad, "LOOK_SECONDS", 10.0):
+    with patch.object(h5ad, "LEAST_SECONDS", 10.0):
         _look(path, TableOptions(target="y"))
 
 

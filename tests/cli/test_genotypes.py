@@ -56,6 +56,9 @@ def test_without_covariates_nothing_but_variants_is_chosen_from(answer, study):
     ("options", "message"),
     [
         (("--covariates", "PC1-PC9"), "--covariates names 'PC3'"),
+        (("--covariates", "PC2-PC1"), "'PC2-PC1' ends before it begins"),
+        (("--covariates", "PC01-PC02"), "--covariates names 'PC01'"),
+        (("--phenotype", "s3://bucket/p.tsv"), "--phenotype is a file of this machine"),
         (("-t", "rs3"), "'rs3' is a column of"),
         (("-t", "heigth"), "no column named 'heigth' in"),
         (("--phenotype", "none.tsv"), "none.tsv does not exist"),

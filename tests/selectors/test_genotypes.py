@@ -66,6 +66,12 @@ def test_with_covariates_that_are_always_there(genotypes, bed, y):
     assert_same(found, fit(frame, y, always_include=["age", "sex"]))
 
 
+def test_missing_genotypes_are_refused_where_the_reward_cannot_take_them(genotypes, bed, y):
+    first = np.flatnonzero((genotypes < 0).any(axis=0))[0]
+    with pytest.raises(ValueError, match=rf"the reward cannot take, in column 'rs{first}'"):
+        ThompsonSelector("lasso").fit(read_plink(bed), y)
+
+
 def test_weights_choose_rows(genotypes, bed, y):
     weights = np.repeat([1, 2, 0], 50)
     found = ThompsonSelector(n_plays=20, random_state=0)

@@ -67,6 +67,18 @@ def test_the_column_that_explains_most_has_the_largest_share():
     assert second.names == ("h",)
 
 
+def test_a_column_without_values_has_no_share():
+    X = linked_columns(200, 2)
+    y = X[:, 3] + np.random.default_rng(3).normal(size=200)
+    X[:, 0] = np.nan
+    claims = [Claim((0, 3, 4), tuple("ade"), 0.9, 0.1)]
+    rng = np.random.default_rng(0)
+    (found,) = fine_map(claims, X, np.arange(10), read_outcome(y, 200), rng)
+    assert (found.names[-1], found.shares[-1]) == ("a", 0.0)
+    X[:, 3:] = np.nan
+    assert fine_map(claims, X, np.arange(10), read_outcome(y, 200), rng) == tuple(claims)
+
+
 def test_a_fit_by_clumps():
     X = linked_columns(300, 12)
     y = 2 * X[:, 12] + X[:, 30] ** 2 + 0.5 * np.random.default_rng(3).normal(size=300)

@@ -77,6 +77,22 @@ def test_missing_values_are_found(tmp_path):
         assert files.file.with_missing().tolist() == [2, 9]
 
 
+def test_genes_of_one_name_are_numbered(tmp_path):
+    adata = annotated(counts())
+    adata.var_names = ["A", "A", "A-1", *(f"g{j}" for j in range(3, P))]
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    assert open_files(tmp_path / "cells.h5ad").in_file[:3] == ["A", "A-2", "A-1"]
+
+
+def test_infinite_numbers_are_missing(tmp_path):
+    X = counts()
+    X[4, 9] = np.inf
+    for form in FORMS.values():
+        annotated(form(X)).write_h5ad(tmp_path / "cells.h5ad")
+        file = open_files(tmp_path / "cells.h5ad").file
+        assert file.with_missing().tolist() == [9]
+
+
 def test_a_layer_that_is_not_there(path):
     with pytest.raises(SourceError, match=r"no layers/raw; its layers are: 'doubled'"):
         open_files(path, layer="raw")
@@ -98,6 +114,7 @@ def market(folder, *, packed=True):
     lines = (f"ENS{j}\t{name}\tGene Expression\n" for j, name in enumerate(genes))
     (folder / "features.tsv").write_text("".join(lines))
     table = pd.DataFrame({"barcode": [f"AC-{i}" for i in range(N)], "type": ["t", "b"] * (N // 2)})
+    table["sample"] = "S1"
     table[::-1].to_csv(folder / "cells.csv", index=False)
     if packed:
         for name in names:
@@ -110,8 +127,15 @@ class TestMarket:
     @pytest.mark.parametrize("packed", [True, False])
     def test_holds_what_was_written(self, tmp_path, packed):
         files = open_files(market(tmp_path, packed=packed), phenotypes=tmp_path / "cells.csv")
-        assert files.names[:4] == ["type", "A", "A-1", "G2"]
+        assert files.names[:5] == ["type", "sample", "A", "A-1", "G2"]
         assert files.rows["type"].to_pylist()[:3] == ["t", "b", "t"]
+        assert_array_equal(files.file.read(np.arange(P)), counts())
+
+    def test_may_have_tabs(self, tmp_path):
+        path = market(tmp_path, packed=False)
+        head, _, entries = path.read_bytes().partition(b"40 120")
+        path.write_bytes(head + b"40 120" + entries.replace(b" ", b"\t"))
+        files = open_files(path, phenotypes=tmp_path / "cells.csv")
         assert_array_equal(files.file.read(np.arange(P)), counts())
 
     def test_that_does_not_fit(self, tmp_path):
@@ -175,8 +199,9 @@ class TestSelect:
                 sparse = sparse or found
                 assert_array_equal(found.selection_rates_, sparse.selection_rates_)
 
-    def test_cells_without_a_value_are_left_out(self):
-        adata = annotated(sp.csr_matrix(counts()))
+    @pytest.mark.parametrize("form", FORMS.values())
+    def test_cells_without_a_value_are_left_out(self, form):
+        adata = annotated(form(counts()))
         adata.obs["type"] = adata.obs["type"].cat.set_categories(["t", "b"])
         adata.obs.loc[adata.obs.index[:10], "type"] = np.nan
         self.fit(adata, key_added="markers")
@@ -188,3 +213,13 @@ class TestSelect:
             select_anndata(adata, "cell_type")
         with pytest.raises(KeyError, match="no layer 'raw'; there are none"):
             select_anndata(adata, "type", layer="raw")
+        adata.X = None
+        with pytest.raises(ValueError, match=r"adata\.X is empty; say layer="):
+            select_anndata(adata, "type")
+
+    def test_a_view_of_a_backed_object(self, path):
+        backed = anndata.read_h5ad(path, backed="r")
+        with pytest.raises(ValueError, match=r"use adata\.to_memory"):
+            self.fit(backed[:, ["gene3", "gene4"]])
+        found = self.fit(backed[:, ["gene3", "gene4"]].to_memory())
+        assert found.support_.size == 2

@@ -39,9 +39,17 @@ def test_the_table_holds_what_was_written(bed, genotypes):
 @pytest.mark.parametrize("n_people", [1, 4, 5, 23])
 def test_genotypes_are_counted(tmp_path, n_people):
     genotypes = draw_genotypes(n_people, 6, seed=n_people)
-    counts = read_plink(write_plink(tmp_path / "s", genotypes)).file.counts()
+    counts = read_plink(write_plink(tmp_path / "s", genotypes)).file.counts
     for value, found in zip((0, 1, 2, -1), counts.T, strict=True):
         assert_array_equal(found, (genotypes == value).sum(axis=0))
+
+
+def test_bits_behind_the_last_person_do_not_count(bed, genotypes):
+    stored = bytearray(bed.read_bytes())
+    for last in range(8, len(stored), 6):
+        stored[last] |= 0b11000000
+    bed.write_bytes(bytes(stored))
+    assert_array_equal(read_plink(bed).file.counts[:, 0], (genotypes == 0).sum(axis=0))
 
 
 def test_a_choice_of_a_choice(bed, genotypes):
@@ -49,7 +57,7 @@ def test_a_choice_of_a_choice(bed, genotypes):
     some = file.at(np.arange(22, 2, -2), np.array([5, 3, 1])).at(np.array([1, 0]), np.array([2, 0]))
     assert some.shape == (2, 2)
     assert_array_equal(some.read(np.arange(2)), as_floats(genotypes)[[20, 22]][:, [1, 5]])
-    assert_array_equal(some.counts()[:, 3], (genotypes[:, [1, 5]] < 0).sum(axis=0))
+    assert_array_equal(some.counts[:, 3], (genotypes[:, [1, 5]] < 0).sum(axis=0))
 
 
 def test_a_pickled_file_is_its_path(bed, genotypes):
@@ -101,6 +109,21 @@ class TestPhenotypes:
         found = self.table(tmp_path, genotypes, content, people=people)
         assert found.rows["y"].to_pylist()[:3] == [4, 5, 2]
 
+    def test_are_matched_as_they_are_written(self, tmp_path, genotypes):
+        people = [f"{i:03d}" for i in range(23)]
+        lines = [f"{i:03d}\tS1\t{i}" for i in range(23)]
+        content = "\n".join(["iid\tsample\ty", *lines])
+        found = self.table(tmp_path, genotypes, content, people=people)
+        assert found.rows["y"].to_pylist() == list(range(23))
+        assert found.rows.column_names == ["sample", "y"]
+
+    def test_are_no_genotypes(self, tmp_path, genotypes):
+        bed = write_plink(tmp_path / "s", genotypes)
+        with pytest.raises(SourceError, match=r"s\.bed is PLINK, no table of the rows"):
+            open_files(bed, phenotypes=bed)
+        with pytest.raises(SourceError, match="it can be read in one way only"):
+            open_files(bed, transpose=True)
+
     @pytest.mark.parametrize(
         ("content", "message"),
         [
@@ -119,6 +142,19 @@ class TestPhenotypes:
         files = open_files(write_plink(tmp_path / "s", genotypes, phenotypes=values))
         assert files.rows["phenotype"].to_pylist()[:5] == [None, 1, 2, None, 2]
         assert files.rows["sex"].to_pylist()[:3] == [None, 1, 2]
+
+    @pytest.mark.parametrize(
+        ("values", "expected"),
+        [
+            (["NA", "1.5", "-9", "2"], [None, 1.5, None, 2.0]),
+            (["0", "1", "0", "NA"], [0.0, 1.0, 0.0, None]),
+            (["case", "control", "NA", "case"], ["case", "control", None, "case"]),
+        ],
+    )
+    def test_of_the_fam_file_as_they_may_be_written(self, tmp_path, values, expected):
+        genotypes = draw_genotypes(4, 3)
+        files = open_files(write_plink(tmp_path / "s", genotypes, phenotypes=values))
+        assert files.rows["phenotype"].to_pylist() == expected
 
     def test_are_for_genotypes(self, tmp_path):
         (tmp_path / "t.csv").write_text("a,b\n1,2\n")

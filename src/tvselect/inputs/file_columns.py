@@ -81,6 +81,15 @@ class FileColumns:
         return out
 
 
+def within(
+    outer: NDArray[np.int64] | None, inner: NDArray[np.int64] | None
+) -> NDArray[np.int64] | None:
+    """A choice of a choice; None is all."""
+    if outer is None or inner is None:
+        return outer if inner is None else inner
+    return outer[inner]
+
+
 def places(key: Any, size: int) -> NDArray[np.int64]:
     """What a slice, a mask or some places stand for."""
     return np.arange(size)[key if isinstance(key, slice) else np.ravel(key)]

@@ -22,6 +22,13 @@ def refuse_nonfinite(
     """
     if isinstance(X, FileColumns):  # its reader hands out nothing that is infinite
         refuse_nonfinite(X.front, names, takes_missing, takes_empty=takes_empty)
+        missing = np.empty(0, np.int64) if takes_missing else X.file.with_missing()
+        if missing.size:
+            name = names[X.front.shape[1] + int(missing[0])]
+            raise ValueError(
+                f"X contains NaN, which the reward cannot take, in column {name!r}"
+                + (f" and {missing.size - 1} more" if missing.size > 1 else "")
+            )
         return
     with np.errstate(over="ignore", invalid="ignore"):
         if X.dtype.kind != "f" or np.isfinite(X.sum()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -48,7 +49,7 @@ def open_planned(plan: Plan) -> TableFiles:
         decimal=plan.decimal,
         sheet=plan.sheet,
         transpose=plan.transpose,
-        phenotypes=local_phenotypes(plan),
+        phenotypes=local_path(plan.phenotypes),
         layer=plan.layer,
     )
     names = set(files.names)
@@ -61,11 +62,13 @@ def open_planned(plan: Plan) -> TableFiles:
     return files
 
 
-def local_phenotypes(plan: Plan) -> str | None:
-    """The table of the people, a file of this machine: a folder that names a host is refused."""
-    if plan.phenotypes is not None and "://" in plan.phenotypes:
+def local_path(phenotypes: str | None) -> str | None:
+    """The path of the table of the people: a file that names a host is refused."""
+    if phenotypes is None:
+        return None
+    if "://" in phenotypes or phenotypes == STANDARD_INPUT:
         raise RunError("--phenotype is a file of this machine; save it as one")
-    return plan.phenotypes
+    return os.path.abspath(os.path.expanduser(phenotypes))
 
 
 def prepare(

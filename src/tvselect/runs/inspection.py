@@ -23,7 +23,7 @@ from tvselect.inputs.profile import (
 )
 from tvselect.inputs.written import Mark, Writing
 from tvselect.report.decisions import why_left_out
-from tvselect.runs.data import RawTable, read_raw
+from tvselect.runs.data import RawTable, local_path, read_raw
 from tvselect.runs.doubts import look_for_doubts
 from tvselect.runs.errors import RunError
 from tvselect.runs.header import check_names, facts_of
@@ -82,15 +82,14 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
     OSError, RunError, SourceError
         When it cannot be read or holds nothing to select from; says what to do.
     """
-    if options.phenotypes is not None and "://" in options.phenotypes:
-        raise RunError("--phenotype is a file of this machine; save it as one")
+    phenotypes = local_path(options.phenotypes)
     files = open_files(
         path,
         delimiter=options.delimiter,
         decimal=options.decimal,
         sheet=options.sheet,
         transpose=options.transpose,
-        phenotypes=options.phenotypes,
+        phenotypes=phenotypes,
         layer=options.layer,
     )
     where, target = files.where, options.target
@@ -119,7 +118,7 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
     outcome = profile_outcome(target, values, where, options.family, event)
     others = [name for name in names if name not in (target, options.event)]
     always = expand(options.always, others, "--always", where)
-    always += expand(with_ranges(options.covariates), others, "--covariates", where)
+    always += expand(with_ranges(options.covariates, others), others, "--covariates", where)
     wanted = {*expand(options.include, others, "--include", where), *always}
     unwanted = set(expand(options.exclude, others, "--exclude", where))
     if isinstance(files, ColumnTable):  # what else is known of the rows is for covariates
@@ -159,7 +158,7 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
         decimal=options.decimal,
         sheet=options.sheet,
         transpose=options.transpose,
-        phenotypes=None if options.phenotypes is None else os.path.abspath(options.phenotypes),
+        phenotypes=phenotypes,
         layer=options.layer,
         columns=tuple(kept),
         always=tuple(always),

@@ -52,22 +52,26 @@ def expand(items: Iterable[str], names: Sequence[str], option: str, where: str) 
     return [name for name in names if name in found]
 
 
-def with_ranges(items: Iterable[str]) -> list[str]:
+def with_ranges(items: Iterable[str], names: Sequence[str]) -> list[str]:
     """Names, with those in between where two that end in numbers have a dash between them.
 
     Examples
     --------
-    >>> with_ranges(["age,PC1-PC3"])
+    >>> with_ranges(["age,PC1-PC3"], ["age", "PC1", "PC2", "PC3"])
     ['age', 'PC1', 'PC2', 'PC3']
     """
+    known = set(names)
     found: list[str] = []
     for part in (part.strip() for item in items for part in item.split(",")):
         ends = RANGE.fullmatch(part)
-        if ends is None:
+        if ends is None or part in known:
             found.append(part)
-        else:
-            numbers = range(int(ends["first"]), int(ends["last"]) + 1)
-            found += [f"{ends['name']}{number}" for number in numbers]
+            continue
+        first, last = int(ends["first"]), int(ends["last"])
+        if last < first:
+            raise RunError(f"{part!r} ends before it begins; the smaller number comes first")
+        width = len(ends["first"])
+        found += [f"{ends['name']}{number:0{width}d}" for number in range(first, last + 1)]
     return found
 
 

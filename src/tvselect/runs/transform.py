@@ -12,7 +12,7 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from tvselect.files import replacing
-from tvselect.runs.data import local_phenotypes
+from tvselect.runs.data import local_path
 from tvselect.runs.errors import RunError, hint
 from tvselect.runs.folder import RunFolder
 from tvselect.runs.results import from_csv
@@ -58,14 +58,14 @@ def transform(
     is_workbook = table.lower().endswith(FORMATS["Excel"])
     by_column = (*FORMATS["PLINK"], *FORMATS["Matrix Market"])
     if table.lower().endswith(by_column) and phenotypes is None:
-        phenotypes = local_phenotypes(run.plan)
+        phenotypes = local_path(run.plan.phenotypes)
     files = open_files(
         table,
         delimiter=delimiter,
         sheet=run.plan.sheet if is_workbook else None,
         transpose=run.plan.transpose,
         phenotypes=phenotypes,
-        layer=run.plan.layer,
+        layer=run.plan.layer if table.lower().endswith(FORMATS["AnnData"]) else None,
     )
     names = files.names
     for name in sorted(wanted - set(names)):

@@ -6,11 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tvselect.inputs import Table
 from tvselect.inputs.outcome import missing_mask
-from tvselect.inputs.sparse import SparseColumns, WholeMatrix, is_sparse
+from tvselect.inputs.sparse import SparseColumns, is_sparse
 from tvselect.sources.by_column import no_columns
-from tvselect.sources.cells import LoadedFile, read_matrix
+from tvselect.sources.cells import LoadedFile, read_matrix, unique
 
 if TYPE_CHECKING:
     from tvselect.selectors.estimator import ThompsonSelector
@@ -59,13 +61,20 @@ def select_anndata(
         raise KeyError(
             f"there is no layer {layer!r}; there are {', '.join(adata.layers) or 'none'}"
         )
-    y = adata.obs[target]
-    file = LoadedFile("", partial(_matrix_of, adata, layer), adata.shape)
-    table = no_columns(adata.n_obs).beside(file, [str(name) for name in adata.var_names])
+    y, names = adata.obs[target], unique([str(name) for name in adata.var_names])
+    matrix = _matrix_of(adata, layer)
     labels = np.asarray(y.astype(object) if y.dtype == "category" else y)
     known = np.flatnonzero(~missing_mask(labels))
     if known.size < adata.n_obs:
-        table, y = table.rows(known), y.iloc[known]
+        if isinstance(matrix, SparseColumns):
+            matrix = SparseColumns(matrix.matrix[known])
+        else:
+            matrix = matrix[known]
+        y = y.iloc[known]
+    table = Table.of_matrix(matrix, names)
+    if isinstance(matrix, SparseColumns):
+        file = LoadedFile("", partial(SparseColumns, matrix.matrix), matrix.shape)
+        table = no_columns(known.size).beside(file, names)
     selector = ThompsonSelector(**settings).fit(table, y)
     adata.var[key_added] = selector.support_
     adata.var[f"{key_added}_q_value"] = selector.q_values_
@@ -82,8 +91,12 @@ def select_anndata(
     return selector
 
 
-def _matrix_of(adata: Any, layer: str | None) -> WholeMatrix:
+def _matrix_of(adata: Any, layer: str | None) -> NDArray[Any] | SparseColumns:
+    if adata.isbacked and adata.is_view:
+        raise ValueError("a view of a backed object cannot be read; use adata.to_memory()")
     matrix = adata.X if layer is None else adata.layers[layer]
-    if adata.isbacked and layer is None and not isinstance(matrix, np.ndarray):
+    if matrix is None:
+        raise ValueError("adata.X is empty; say layer=")
+    if adata.isbacked and layer is None:
         return read_matrix(str(adata.filename), "X")
     return SparseColumns(matrix) if is_sparse(matrix) else np.asarray(matrix)

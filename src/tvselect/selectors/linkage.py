@@ -18,7 +18,7 @@ from tvselect.trees import Prior, bin_table, run_bart
 LINKED, WINDOW = 0.5, 100
 MOST_ROWS, COLUMNS_AT_ONCE = 2000, 1024
 N_TREES, N_ITERATIONS, N_RUNS = 20, 400, 10
-MOST_COLUMNS = 500
+MOST_COLUMNS, FEWEST_ROWS = 500, 20
 
 
 def find_clumps(X: Matrix, columns: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -89,7 +89,8 @@ def fine_map(
 
     Ten short runs of sparse forests on the columns of all claims: of linked columns, each run
     settles on those that explain the outcome best beside the other claims. The share of a column is
-    that of its splits among those of its claim, on average over the runs.
+    that of its splits among those of its claim, on average over the runs. Nothing is said of more
+    than 500 columns; of more than 2,000 rows as many are looked at.
 
     Parameters
     ----------
@@ -104,8 +105,12 @@ def fine_map(
     if not 1 < features.size <= MOST_COLUMNS:
         return tuple(claims)
     rows = np.unique(np.linspace(0, len(X) - 1, min(len(X), MOST_ROWS), dtype=np.intp))
-    table = bin_table(X[rows[:, None], column_of[features]])
+    values = X[rows[:, None], column_of[features]]
     shown = outcome_for("auto", outcome.rows(rows))
+    is_there = ~np.isnan(values).all(axis=0)
+    if is_there.sum() < 2 or np.ptp(shown.values) == 0.0 or rows.size < FEWEST_ROWS:
+        return tuple(claims)
+    features, table = features[is_there], bin_table(values[:, is_there])
     prior = Prior(n_trees=N_TREES, sparse=True)
     splits = np.stack(
         [
@@ -118,7 +123,9 @@ def fine_map(
     place = {feature: j for j, feature in enumerate(features.tolist())}
     found = []
     for claim in claims:
-        of_claim = splits[:, [place[j] for j in claim.columns]]
+        of_claim = np.zeros((N_RUNS, len(claim.columns)))
+        seen = [k for k, j in enumerate(claim.columns) if j in place]
+        of_claim[:, seen] = splits[:, [place[claim.columns[k]] for k in seen]]
         sums = of_claim.sum(axis=1, keepdims=True)
         shares = np.divide(of_claim, sums, where=sums > 0, out=np.zeros_like(of_claim)).mean(axis=0)
         order = np.argsort(-shares, kind="stable").tolist()

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.facts import LeftOut
+from tvselect.inputs.file_columns import within
 from tvselect.jit import kernel
 
 MAGIC, SNP_MAJOR = b"\x6c\x1b", 1
@@ -94,7 +95,7 @@ class BedFile:
             return load_bed_reader().open_bed(self.path, **counts, skip_format_check=True)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_bed"}
+        return {n: value for n, value in self.__dict__.items() if n not in ("_bed", "counts")}
 
     def at(
         self, rows: NDArray[np.int64] | None = None, columns: NDArray[np.int64] | None = None
@@ -104,30 +105,33 @@ class BedFile:
             self.path,
             self.n_people,
             self.n_variants,
-            _within(self._rows, rows),
-            _within(self._columns, columns),
+            within(self._rows, rows),
+            within(self._columns, columns),
         )
 
     def read(
         self, columns: NDArray[np.int64], rows: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
         """Genotypes (rows, columns), by column; NaN where missing."""
-        people, variants = _within(self._rows, rows), _within(self._columns, columns)
+        people, variants = within(self._rows, rows), within(self._columns, columns)
         index = (slice(None) if people is None else people, variants)
         with self._errors():
             found: NDArray[np.float64] = self._bed.read(index=index, dtype="float64", order="F")
         return found
 
+    @cached_property
     def counts(self) -> NDArray[np.int64]:
         """How many people have 0, 1 and 2 copies and missing values (columns, 4), in the file."""
         width = self._bytes_of_variant
+        n_padding = PER_BYTE * width - self.n_people  # pairs of bits behind the last person
         counts = np.zeros((self.n_variants, 4), dtype=np.int64)
         stored = np.memmap(self.path, np.uint8, "r", HEADER_BYTES, (self.n_variants, width))
         step = max(1, BYTES_AT_ONCE // width)
         for first in range(0, self.n_variants, step):
             block = np.array(stored[first : first + step])
+            block[:, -1] &= 255 >> (2 * n_padding)
             count_genotypes(block, counts[first : first + step], np.zeros(256, np.int64))
-        counts[:, VALUES[0]] -= PER_BYTE * width - self.n_people  # bits behind the last person
+        counts[:, VALUES[0]] -= n_padding
         return counts if self._columns is None else counts[self._columns]
 
     def in_memory(self) -> None:
@@ -135,7 +139,7 @@ class BedFile:
 
     def useless(self) -> dict[int, LeftOut]:
         """Variants that nobody, or everybody has alike, and those without any value."""
-        present = self.counts()[:, :3]
+        present = self.counts[:, :3]
         n_values = (present > 0).sum(axis=1)
         found = {j: LeftOut("no value") for j in np.flatnonzero(n_values == 0).tolist()}
         for j in np.flatnonzero(n_values == 1).tolist():
@@ -144,7 +148,7 @@ class BedFile:
 
     def with_missing(self) -> NDArray[np.int64]:
         """Variants with missing values."""
-        return np.flatnonzero(self.counts()[:, 3])
+        return np.flatnonzero(self.counts[:, 3])
 
     def identity(self) -> str:
         """A hash of size and time of the file, and of the choice of rows and columns."""
@@ -166,15 +170,6 @@ class BedFile:
             raise SourceError(
                 f"{self.path} cannot be read: {reason}", "it is damaged or has changed"
             ) from error
-
-
-def _within(
-    outer: NDArray[np.int64] | None, inner: NDArray[np.int64] | None
-) -> NDArray[np.int64] | None:
-    """A choice of a choice; None is all."""
-    if outer is None or inner is None:
-        return outer if inner is None else inner
-    return outer[inner]
 
 
 @kernel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -17,7 +18,8 @@ from tvselect.inputs.kinds import Field, fields_of
 from tvselect.inputs.table import read_table, refuse_repeated
 from tvselect.sources.chunks import Chunk
 from tvselect.sources.columns import compare_columns
-from tvselect.sources.files import DataFile, hash_files
+from tvselect.sources.csv import CsvFiles
+from tvselect.sources.files import hash_files
 from tvselect.sources.stored import TableFiles
 
 ROWS_AT_ONCE = 10_000
@@ -42,16 +44,11 @@ class ColumnTable(TableFiles):
     in_file: list[str]
     rows: Any
 
-    def __init__(self, where: str, files: Sequence[DataFile], format: str) -> None:
-        if not files[0].is_local:
-            raise SourceError(f"{where}: {format} is read from this machine", "copy it first")
-        super().__init__(where, files, format)
-
     def _hold(self, file: ColumnFile, in_file: list[str], rows: Any) -> None:
         self.file, self.in_file, self.rows = file, in_file, rows
         self.n_rows = file.shape[0]
         self.names = [*rows.column_names, *in_file]
-        refuse_repeated(self.names, self.where, "rename the columns of the rows")
+        refuse_repeated(self.names, self.where, "rename the column of the rows")
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
@@ -134,25 +131,30 @@ def in_order(known: TableFiles, ids: Sequence[tuple[str, str]], where: str) -> A
     where : str
         The file, for error messages.
     """
+    if not ids:
+        raise SourceError(f"{where} has no rows")
     pa = load("pyarrow")
     table = known.read()
-    by_name = {name.lower(): name for name in reversed(table.column_names)}
-    row = next((by_name[name] for name in ROW if name in by_name), None)
-    family = next((by_name[name] for name in FAMILY if name in by_name), None)
-    if row is None:
+    names = Counter(name for _, name in ids)
+    candidates = {
+        name: _as_texts(known, table, name) for name in table.column_names if name.lower() in ROW
+    }
+    if not candidates:
         raise SourceError(
             f"{known.where} has no column IID or barcode that says which row is which; it has "
             f"{', '.join(table.column_names[:5])}",
             "name the column of the identifiers IID",
         )
-    keys: list[Any] = _as_texts(table[row])
+    row = max(candidates, key=lambda name: len(names.keys() & set(candidates[name])))
+    family = next((name for name in table.column_names if name.lower() in FAMILY), None)
+    keys: list[Any] = candidates[row]
     wanted: list[Any] = [name for _, name in ids]
-    if family is not None and len(set(wanted)) < len(wanted):
-        keys, wanted = list(zip(_as_texts(table[family]), keys, strict=True)), list(ids)
-    place = {key: number for number, key in enumerate(keys)}
-    if len(place) < len(keys):
-        double = next(key for number, key in enumerate(keys) if place[key] != number)
-        raise SourceError(f"{known.where} has several rows of {double!r}", "keep one of them")
+    if family is not None and len(names) < len(wanted):
+        keys, wanted = list(zip(_as_texts(known, table, family), keys, strict=True)), list(ids)
+    place = {key: number for number, key in enumerate(keys) if key is not None}
+    doubles = [key for number, key in enumerate(keys) if place.get(key, number) != number]
+    if doubles:
+        raise SourceError(f"{known.where} has several rows of {doubles[0]!r}", "keep one of them")
     rows = [place.get(key) for key in wanted]
     if not any(number is not None for number in rows):
         raise SourceError(
@@ -164,5 +166,14 @@ def in_order(known: TableFiles, ids: Sequence[tuple[str, str]], where: str) -> A
     return table.select(kept).take(pa.array(rows, pa.int64()))
 
 
-def _as_texts(column: Any) -> list[str]:
-    return [str(value) for value in column.to_pylist()]
+def _as_texts(known: TableFiles, table: Any, name: str) -> list[str | None]:
+    """Identifiers as they are written: 007 is not 7."""
+    if isinstance(known, CsvFiles):
+        return [cell or None for cell in known.read_cells([name]).column(0).to_pylist()]
+    values = table[name].to_pylist()
+    return [
+        None if value is None
+        else str(int(value)) if isinstance(value, float) and value.is_integer()
+        else str(value)
+        for value in values
+    ]  # fmt: skip

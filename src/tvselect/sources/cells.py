@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import tempfile
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from tvselect.inputs.arrow import arrow_errors, load
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.facts import LeftOut
+from tvselect.inputs.file_columns import within
 from tvselect.inputs.sparse import SparseColumns, WholeMatrix
 from tvselect.sources.by_column import ColumnTable, in_order
 from tvselect.sources.files import DataFile, find_files
@@ -64,13 +64,13 @@ class LoadedFile:
         return self._load()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_whole"}
+        return {n: value for n, value in self.__dict__.items() if n not in ("_whole", "_extremes")}
 
     def at(
         self, rows: NDArray[np.int64] | None = None, columns: NDArray[np.int64] | None = None
     ) -> Self:
         """The same file with some of these rows and columns."""
-        rows, columns = _within(self._rows, rows), _within(self._columns, columns)
+        rows, columns = within(self._rows, rows), within(self._columns, columns)
         other = type(self)(self.path, self._load, self._shape, rows, columns)
         other.__dict__["_whole"] = self._whole
         return other
@@ -79,8 +79,8 @@ class LoadedFile:
         self, columns: NDArray[np.int64], rows: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
         """Numbers (rows, columns), by column."""
-        places = _within(self._columns, columns)
-        some = _within(self._rows, rows)
+        places = within(self._columns, columns)
+        some = within(self._rows, rows)
         read = self._whole[:, places] if some is None else self._whole[some[:, None], places]
         return np.asfortranarray(read, dtype=np.float64)
 
@@ -97,11 +97,7 @@ class LoadedFile:
     def useless(self) -> dict[int, LeftOut]:
         """Columns that say nothing, and why."""
         found: dict[int, LeftOut] = {}
-        step = max(1, VALUES_AT_ONCE // max(1, self.shape[0]))
-        for first in range(0, self.shape[1], step):
-            here = np.arange(first, min(first + step, self.shape[1]))
-            block = self.read(here)
-            low, high = np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
+        for first, low, high, _ in self._extremes:
             for j in np.flatnonzero(~(low < high)).tolist():
                 is_empty = bool(np.isnan(low[j]))
                 found[first + j] = (
@@ -111,17 +107,18 @@ class LoadedFile:
 
     def with_missing(self) -> NDArray[np.int64]:
         """Columns with missing values."""
-        whole = self.in_memory()
-        if isinstance(whole, SparseColumns):
-            values, _, starts = whole.stored
-            has = np.add.reduceat(np.append(np.isnan(values), False), starts[:-1]) > 0
-            return np.flatnonzero(has & (np.diff(starts) > 0))
+        return np.concatenate([first + np.flatnonzero(n) for first, _, _, n in self._extremes])
+
+    @cached_property
+    def _extremes(self) -> list[tuple[int, NDArray[Any], NDArray[Any], NDArray[np.int64]]]:
+        """Of some columns at a time: the first, smallest and largest values, missing ones."""
         step = max(1, VALUES_AT_ONCE // max(1, self.shape[0]))
-        blocks = (
-            np.isnan(self.read(np.arange(first, min(first + step, self.shape[1])))).any(axis=0)
-            for first in range(0, self.shape[1], step)
-        )
-        return np.flatnonzero(np.concatenate(list(blocks)))
+        found = []
+        for first in range(0, self.shape[1], step):
+            block = self.read(np.arange(first, min(first + step, self.shape[1])))
+            low, high = np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
+            found.append((first, low, high, np.isnan(block).sum(axis=0)))
+        return found
 
     def identity(self) -> str:
         """A hash of size and time of the file, and of the choice of rows and columns."""
@@ -131,14 +128,6 @@ class LoadedFile:
         for chosen in (self._rows, self._columns):
             digest.update(b"\0" if chosen is None else np.ascontiguousarray(chosen).tobytes())
         return digest.hexdigest()
-
-
-def _within(
-    outer: NDArray[np.int64] | None, inner: NDArray[np.int64] | None
-) -> NDArray[np.int64] | None:
-    if outer is None or inner is None:
-        return outer if inner is None else inner
-    return outer[inner]
 
 
 @final
@@ -164,7 +153,8 @@ class H5adFiles(ColumnTable):
                 layers = ", ".join(map(repr, seen["layers"])) or "none"
                 raise SourceError(f"{path} has no {key}", f"its layers are: {layers}")
             rows = load("pyarrow.feather").read_table(Path(folder) / ROWS, memory_map=False)
-        names, shape = seen["names"], (rows.num_rows, len(seen["names"]))
+        names = unique(seen["names"])
+        shape = (rows.num_rows, len(names))
         if tuple(seen["shape"]) != shape:
             raise SourceError(
                 f"{path} has {shape[0]:,} cells and {shape[1]:,} genes, but {key} is "
@@ -173,7 +163,7 @@ class H5adFiles(ColumnTable):
         self._hold(LoadedFile(path, partial(read_matrix, path, key), shape), names, rows)
 
 
-def read_matrix(path: str, key: str) -> WholeMatrix:
+def read_matrix(path: str, key: str) -> NDArray[Any] | SparseColumns:
     """The numbers of an AnnData file, mapped by column."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         shape, is_sparse = ask("load", path, key, folder)
@@ -223,22 +213,23 @@ def read_market(path: str, shape: tuple[int, int]) -> WholeMatrix:
     SciPy's reader ends the process where a damaged file names a place outside of the matrix.
     """
     (file,) = find_files(path, (".mtx",))
+    csv, pa = load("pyarrow.csv"), load("pyarrow")
     with arrow_errors(f"{path} cannot be read", "it is damaged"):
         with file.open_stream() as stream:
-            text = bytes(stream.read())
-        kind, size, entries = _market_head(text, path)
+            text = stream.read()
+        kind, size, at = _market_head(text, path)
         if size[:2] != shape[::-1]:
             raise SourceError(
                 f"{path} is {size[:2]}, but features.tsv and barcodes.tsv have {shape[::-1]}",
                 "the three files do not belong together",
             )
-        csv, pa = load("pyarrow.csv"), load("pyarrow")
+        first = text[at : text.find(b"\n", at)]
         types = {"i": pa.int64(), "j": pa.int64(), "value": pa.float64()}
         names = [name for name in types if name != "value" or kind != "pattern"]
         table = csv.read_csv(
-            io.BytesIO(entries),
+            pa.BufferReader(memoryview(text)[at:]),
             read_options=csv.ReadOptions(column_names=names),
-            parse_options=csv.ParseOptions(delimiter=" "),
+            parse_options=csv.ParseOptions(delimiter="\t" if b"\t" in first else " "),
             convert_options=csv.ConvertOptions(column_types=types, null_values=[]),
         )
         i, j = (table[name].to_numpy() - 1 for name in names[:2])
@@ -247,6 +238,7 @@ def read_market(path: str, shape: tuple[int, int]) -> WholeMatrix:
     values = table["value"].to_numpy() if kind != "pattern" else np.ones(len(i))
     from scipy.sparse import coo_array
 
+    values = np.where(np.isinf(values), np.nan, values)
     return SparseColumns(coo_array((values, (j, i)), shape=shape))
 
 
@@ -254,33 +246,43 @@ def _is_inside(places: NDArray[np.int64], size: int) -> bool:
     return bool(((places >= 0) & (places < size)).all())
 
 
-def _market_head(text: bytes, path: str) -> tuple[str, tuple[int, int, int], bytes]:
-    """The kind of values, rows, columns and entries of a .mtx file; and its entries."""
-    line, _, rest = text.partition(b"\n")
-    words = line.decode("ascii", "replace").lower().split()
+def _market_head(text: bytes, path: str) -> tuple[str, tuple[int, int, int], int]:
+    """The kind of values of a .mtx file, its rows, columns and entries; where these begin."""
+    at = text.find(b"\n") + 1
+    words = text[:at].decode("ascii", "replace").lower().split()
     is_known = words[:3] == ["%%matrixmarket", "matrix", "coordinate"] and words[4:] == ["general"]
     if not is_known or words[3] not in ("integer", "real", "pattern"):
         raise SourceError(
-            f"{path} does not begin as a sparse matrix of numbers does: {line[:80]!r}",
+            f"{path} does not begin as a sparse matrix of numbers does: {text[:80]!r}",
             "write it as '%%MatrixMarket matrix coordinate integer general'",
         )
     line = b"%"
-    while line.startswith(b"%") or (rest and not line.strip()):
-        line, _, rest = rest.partition(b"\n")
+    while at > 0 and (line.startswith(b"%") or not line.strip()):
+        end = text.find(b"\n", at) + 1
+        line, at = text[at : end or None], end
     try:
         n_rows, n_columns, n_entries = (int(word) for word in line.split())
     except ValueError:
         raise SourceError(f"{path} does not say how large it is: {line[:80]!r}") from None
-    return words[3], (n_rows, n_columns, n_entries), rest.rstrip() + b"\n"
+    return words[3], (n_rows, n_columns, n_entries), at or len(text)
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """Names of which the second and later ones are numbered, as scanpy does."""
-    seen: dict[str, int] = {}
+    """Names of which the second and later ones are numbered, as scanpy does.
+
+    Examples
+    --------
+    >>> unique(["A", "A", "B", "A-1"])
+    ['A', 'A-2', 'B', 'A-1']
+    """
+    seen, given = set(), set(names)
     found = []
     for name in names:
-        times = seen[name] = seen.get(name, -1) + 1
-        found.append(name if times == 0 else f"{name}-{times}")
+        number, new = 1, name
+        while new in seen or (new != name and new in given):
+            new, number = f"{name}-{number}", number + 1
+        seen.add(new)
+        found.append(new)
     return found
 
 

@@ -17,13 +17,15 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from tvselect.inputs.errors import SourceError
 
-LOOK_SECONDS, BYTES_A_SECOND = 60.0, 1e6
+LEAST_SECONDS, BYTES_A_SECOND = 60.0, 1e6
+ONE_AT_A_TIME = Lock()
 VALUES_AT_ONCE = 2**24
 ROWS, DENSE, SPARSE = "rows.arrow", "dense.npy", ("data.npy", "indices.npy", "indptr.npy")
 
@@ -54,21 +56,22 @@ def ask(what: str, path: str, key: str, folder: str) -> Any:
         When the file cannot be read, or reading it has no end.
     """
     require_anndata()
-    seconds = LOOK_SECONDS + (os.path.getsize(path) / BYTES_A_SECOND if what == "load" else 0.0)
-    reader = _reader()
-    try:
-        answer, why = _exchange(reader, [what, path, key, folder], seconds)
-        if why is None:
-            return answer
-    except TimeoutError:
-        _end(reader)
-        why = f"there is no end to it after {seconds:.0f} s"
-    except (OSError, EOFError):
-        _end(reader)
-        why = "its reader gave up on it"
-    except BaseException:
-        _end(reader)
-        raise
+    seconds = LEAST_SECONDS + os.path.getsize(path) / BYTES_A_SECOND
+    with ONE_AT_A_TIME:
+        reader = _reader()
+        try:
+            answer, why = _exchange(reader, [what, path, key, folder], seconds)
+            if why is None:
+                return answer
+        except TimeoutError:
+            _end(reader)
+            why = f"there is no end to it after {seconds:.0f} s"
+        except (OSError, EOFError, ValueError):
+            _end(reader)
+            why = "its reader gave up on it"
+        except BaseException:
+            _end(reader)
+            raise
     raise SourceError(
         f"{path} cannot be read as AnnData: {why}", "it is damaged, or another HDF5 file"
     )
@@ -137,7 +140,6 @@ def look(path: str, key: str, folder: Path) -> dict[str, Any]:
         stored = file[key]
         shape = stored.shape if hasattr(stored, "shape") else stored.attrs["shape"]
         return {
-            "n_rows": rows.num_rows,
             "names": [str(name) for name in read_elem(file["var"]).index],
             "shape": [int(size) for size in shape],
         }
@@ -151,6 +153,7 @@ def load(path: str, key: str, folder: Path) -> tuple[list[int], bool]:
             matrix = import_module("anndata.io").sparse_dataset(stored).to_memory().tocsc()
             matrix.sum_duplicates()
             matrix.check_format()
+            matrix.data = _finite(matrix.data)
             parts = (matrix.data, matrix.indices, matrix.indptr)
             for name, part in zip(SPARSE, parts, strict=True):
                 np.save(folder / name, part)
@@ -161,8 +164,15 @@ def load(path: str, key: str, folder: Path) -> tuple[list[int], bool]:
         )
         step = max(1, VALUES_AT_ONCE // max(1, stored.shape[1]))
         for first in range(0, stored.shape[0], step):
-            mapped[first : first + step] = stored[first : first + step]
+            mapped[first : first + step] = _finite(stored[first : first + step])
         return list(map(int, stored.shape)), False
+
+
+def _finite(values: Any) -> Any:
+    """Infinite numbers as missing ones."""
+    if values.dtype.kind == "f":
+        values[np.isinf(values)] = np.nan
+    return values
 
 
 READ = {"look": look, "load": load}

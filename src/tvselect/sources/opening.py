@@ -157,6 +157,8 @@ def open_files(
         raise SourceError(f"{where} is {format}", "{layer} is for AnnData alone")
     files: TableFiles
     if format in ("PLINK", "AnnData", "Matrix Market"):
+        if transpose or decimal is not None:
+            raise SourceError(f"{where} is {format}", "it can be read in one way only")
         return _open_by_column(where, found, format, phenotypes, layer)
     if format == "Excel":
         files = _open_sheet(where, found, sheet, decimal)
@@ -176,9 +178,13 @@ def _open_by_column(
 ) -> ColumnTable:
     if len(found) > 1:
         raise SourceError(f"{where}: {format} is read alone", "pass one file")
+    if not found[0].is_local:
+        raise SourceError(f"{where}: {format} is read from this machine", "copy it first")
     if format == "AnnData":
         return H5adFiles(where, found, layer)
     known = None if phenotypes is None else open_files(phenotypes)
+    if isinstance(known, ColumnTable):
+        raise SourceError(f"{known.where} is {known.format}, no table of the rows of {where}")
     kind = PlinkFiles if format == "PLINK" else MatrixFiles
     return kind(where, found, known)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +21,8 @@ from tvselect.sources.stored import TableFiles
 
 SUFFIXES = (".bed",)
 UNKNOWN = "."
-NO_PHENOTYPE = -9.0
-CASE_OR_CONTROL = (0.0, 1.0, 2.0)
-
-
-class Variants(NamedTuple):
-    """The variants of a .bim file."""
-
-    names: list[str]  #: Their identifiers, or chromosome:position:alleles where they have none
-    chromosomes: NDArray[np.str_]
-    positions: NDArray[np.int64]
+NO_PHENOTYPE = ("-9", "NA", "nan", "NaN", "")
+CASE_OR_CONTROL = {0.0, 1.0, 2.0}
 
 
 def read_plink(bed: str | os.PathLike[str], people: Any = None) -> Table:
@@ -63,8 +55,8 @@ def read_plink(bed: str | os.PathLike[str], people: Any = None) -> Table:
         raise ValueError(
             f"people has {front.n_rows:,} rows, but {files.where} has {n_rows:,} people"
         )
-    refuse_repeated([*front.names, *files.variants.names], files.where, "rename them")
-    return front.beside(files.file, files.variants.names)
+    refuse_repeated([*front.names, *files.in_file], files.where, "rename them")
+    return front.beside(files.file, files.in_file)
 
 
 @final
@@ -79,10 +71,6 @@ class PlinkFiles(ColumnTable):
     known : TableFiles, optional
         A table with a column ``IID`` (and ``FID`` where that is needed to tell people apart).
         Without one, the outcome is column ``phenotype`` of the .fam file; ``sex`` is there, too.
-
-    Attributes
-    ----------
-    variants : Variants
     """
 
     def __init__(
@@ -92,19 +80,18 @@ class PlinkFiles(ColumnTable):
         beside = [find_files(f"{stem}{suffix}", (suffix,))[0] for suffix in (".bim", ".fam")]
         others = [] if known is None else known.files
         super().__init__(where, (*files, *beside, *others), "PLINK")
-        ids, self.variants, of_fam = _read_metadata(files[0].path)
-        bed = BedFile(files[0].path, len(ids), len(self.variants.names))
-        rows = of_fam if known is None else in_order(known, ids, where)
-        self._hold(bed, self.variants.names, rows)
+        ids, variants, of_fam = _read_metadata(files[0].path)
+        bed = BedFile(files[0].path, len(ids), len(variants))
+        self._hold(bed, variants, of_fam if known is None else in_order(known, ids, where))
 
 
-def _read_metadata(path: str) -> tuple[list[tuple[str, str]], Variants, Any]:
+def _read_metadata(path: str) -> tuple[list[tuple[str, str]], list[str], Any]:
     """The people (family and person), the variants, and what the .fam file says of the people."""
     open_bed = load_bed_reader().open_bed
     try:
         bed = open_bed(path, skip_format_check=True)
         ids = list(zip(map(str, bed.fid), map(str, bed.iid), strict=True))
-        variants = Variants(_names(bed), np.asarray(bed.chromosome), np.asarray(bed.bp_position))
+        variants = _names(bed)
         sex = np.asarray(bed.sex, dtype=np.float64)
         phenotype = np.asarray(bed.pheno, dtype=np.str_)
     except OSError:
@@ -115,13 +102,13 @@ def _read_metadata(path: str) -> tuple[list[tuple[str, str]], Variants, Any]:
             f"the .bim and .fam files of {path} cannot be read: {reason}",
             "they need six columns each, with blanks or tabs between them",
         ) from error
-    if not ids or not variants.names:
-        raise SourceError(f"{path} has {len(ids):,} people and {len(variants.names):,} variants")
+    if not ids or not variants:
+        raise SourceError(f"{path} has {len(ids):,} people and {len(variants):,} variants")
     sex[sex == 0.0] = np.nan
     pa = load("pyarrow")
     of_fam = {
         "sex": pa.array(sex, from_pandas=True),
-        "phenotype": pa.array(_phenotype(phenotype, path), from_pandas=True),
+        "phenotype": pa.array(_phenotype(phenotype)),
     }
     return ids, variants, pa.table(of_fam)
 
@@ -142,13 +129,14 @@ def _names(bed: Any) -> list[str]:
     return names
 
 
-def _phenotype(text: NDArray[np.str_], path: str) -> NDArray[np.float64]:
-    """The phenotype of the .fam file: -9 is missing, and 0 where the others are 1 and 2."""
+def _phenotype(texts: NDArray[np.str_]) -> list[float | None] | list[str | None]:
+    """The phenotype of the .fam file: -9 and NA are missing, and 0 where others are 1 and 2."""
+    known = [None if text in NO_PHENOTYPE else text for text in texts.tolist()]
     try:
-        values = text.astype(np.float64)
+        values = [None if text is None else float(text) for text in known]
     except ValueError:
-        return np.full(text.size, np.nan)
-    values[values == NO_PHENOTYPE] = np.nan
-    if np.isin(values[~np.isnan(values)], CASE_OR_CONTROL).all():
-        values[values == 0.0] = np.nan
+        return known
+    levels = {value for value in values if value is not None}
+    if levels <= CASE_OR_CONTROL and 2.0 in levels:
+        return [value or None for value in values]
     return values

@@ -190,14 +190,14 @@ class BinnedTable:
     def with_copies(self, copies: Sequence[tuple[NDArray[np.int64], Copying]]) -> BinnedTable:
         """The table with ``copies`` behind it: some columns each, and how they are changed."""
         source = np.concatenate([np.arange(self.n_columns), *(columns for columns, _ in copies)])
-        words = _Words(source.size)
-        words.take(self.words, self.n_columns)
+        words = _Words()
+        words.take(self.words)
         for columns, copy in copies:
             for first, last in _spans(columns.size, self.n_rows):
                 some = columns[first:last]
                 codes = self._codes_of(some)
                 codes[:, : self.n_rows] = copy(codes[:, : self.n_rows])
-                words.take(packed(codes, self.widths[some]), some.size)
+                words.take(packed(codes, self.widths[some]))
         return self._with(source, words.all())
 
     def with_values(self, columns: NDArray[np.int64], X: NDArray[np.float64]) -> BinnedTable:
@@ -268,7 +268,7 @@ def bin_table(X: Any, *, max_cuts: int = 100) -> BinnedTable:
     low, step = np.zeros(n), np.zeros(n)
     sizes = np.zeros(n, dtype=np.int64)
     n_missing = np.zeros(n, dtype=np.int64)
-    words = _Words(n)
+    words = _Words()
     pieces: list[NDArray[np.float64]] = []
     for first, block in _blocks(table):
         last = first + len(block)
@@ -287,7 +287,7 @@ def bin_table(X: Any, *, max_cuts: int = 100) -> BinnedTable:
         flat = _encode(block, n_cuts[here], low[here], step[here], sizes[here], halfway, coded)
         if cut_crowded_by_rank(block, coded, n_cuts[here], step[here], sizes[here], halfway):
             flat = _encode(block, n_cuts[here], low[here], step[here], sizes[here], halfway, coded)
-        words.take(packed(coded, narrowest(n_cuts[here], n_missing[here] > 0)), len(block))
+        words.take(packed(coded, narrowest(n_cuts[here], n_missing[here] > 0)))
         pieces.append(flat)
     cuts = Cuts(
         n_cuts=n_cuts,
@@ -349,19 +349,16 @@ def _by_width(
 
 
 class _Words:
-    """Words of columns as they come in: room is made for all as soon as some are there."""
+    """Words of columns as they come in; never much more room than they need."""
 
-    def __init__(self, n_columns: int) -> None:
-        self._n_columns, self._n_taken, self._size = n_columns, 0, 0
-        self._words = np.empty(0, dtype=np.uint64)
+    def __init__(self) -> None:
+        self._size, self._words = 0, np.empty(0, dtype=np.uint64)
 
-    def take(self, words: NDArray[np.uint64], n_columns: int) -> None:
-        """Put the words of so many columns behind the others."""
-        self._n_taken += n_columns
+    def take(self, words: NDArray[np.uint64]) -> None:
+        """Put the words of some columns behind the others."""
         first, self._size = self._size, self._size + words.size
         if self._size > self._words.size:
-            like_these = -(-self._size * self._n_columns // self._n_taken)
-            self._words.resize(like_these, refcheck=False)
+            self._words.resize(max(self._size, self._words.size * 5 // 4), refcheck=False)
         self._words[first : self._size] = words
 
     def all(self) -> NDArray[np.uint64]:
