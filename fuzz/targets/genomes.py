@@ -125,7 +125,7 @@ TARGETS = (
     Target("market", "matrices of 10x Genomics and the names beside them",
            lambda: [*(bytes([k]) + market()[name] for k, name in enumerate(TEN_X[:3])),
                     b"\3" + gzip.compress(market()[TEN_X[0]], mtime=0)],
-           read_market, tokens=MARKET_TOKENS, share=20),
+           read_market, tokens=MARKET_TOKENS, share=20, per_process=4000),
     Target("cells", "AnnData files", cells, read_cells, tokens=HDF_TOKENS, share=1, quick=20,
            seconds=15.0),
 )  # fmt: skip

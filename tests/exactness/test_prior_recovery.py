@@ -85,7 +85,7 @@ def test_chain_without_likelihood_draws_from_the_prior(name):
 @pytest.mark.long
 @pytest.mark.parametrize("name", SETTINGS)
 def test_chain_without_likelihood_draws_from_the_prior_at_full_size(name, record_result):
-    z, errors, _ = compare(name, n_draws=600_000, thin=60 if "sparse" in name else 10)
+    z, errors, _ = compare(name, n_draws=600_000, thin=60 if "sparse" in name else 15)
     record_result(
         "Prior recovery", name, f"largest z {z.max():.2f}, largest s.e. {errors.max():.4f}"
     )

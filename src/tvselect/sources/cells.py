@@ -22,6 +22,7 @@ from tvselect.sources.by_column import ColumnTable, in_order
 from tvselect.sources.files import DataFile, find_files
 from tvselect.sources.h5ad import DENSE, ROWS, SPARSE, ask
 from tvselect.sources.stored import TableFiles
+from tvselect.sources.texts import LEAST_UNPACKED, MOST_PACKED
 
 VALUES_AT_ONCE = 2**24
 PACKED = ("", ".gz")
@@ -107,7 +108,8 @@ class LoadedFile:
 
     def with_missing(self) -> NDArray[np.int64]:
         """Columns with missing values."""
-        return np.concatenate([first + np.flatnonzero(n) for first, _, _, n in self._extremes])
+        found = [first + np.flatnonzero(n) for first, _, _, n in self._extremes]
+        return np.concatenate([np.empty(0, np.int64), *found])
 
     @cached_property
     def _extremes(self) -> list[tuple[int, NDArray[Any], NDArray[Any], NDArray[np.int64]]]:
@@ -215,8 +217,11 @@ def read_market(path: str, shape: tuple[int, int]) -> WholeMatrix:
     (file,) = find_files(path, (".mtx",))
     csv, pa = load("pyarrow.csv"), load("pyarrow")
     with arrow_errors(f"{path} cannot be read", "it is damaged"):
+        limit = max(LEAST_UNPACKED, MOST_PACKED * file.size)
         with file.open_stream() as stream:
-            text = stream.read()
+            text = stream.read(limit + 1)
+        if len(text) > limit:
+            raise SourceError(f"{path} is packed too tightly to be a matrix", "unpack it first")
         kind, size, at = _market_head(text, path)
         if size[:2] != shape[::-1]:
             raise SourceError(
