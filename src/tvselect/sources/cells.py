@@ -24,7 +24,7 @@ from tvselect.sources.h5ad import DENSE, ROWS, SPARSE, ask
 from tvselect.sources.stored import TableFiles
 from tvselect.sources.texts import LEAST_UNPACKED, MOST_PACKED
 
-VALUES_AT_ONCE = 2**24
+VALUES_AT_ONCE, BYTES_AT_ONCE = 2**24, 2**20
 PACKED = ("", ".gz")
 NAMES_OF_ROWS = ("barcodes.tsv",)
 NAMES_OF_COLUMNS = ("features.tsv", "genes.tsv")
@@ -217,11 +217,7 @@ def read_market(path: str, shape: tuple[int, int]) -> WholeMatrix:
     (file,) = find_files(path, (".mtx",))
     csv, pa = load("pyarrow.csv"), load("pyarrow")
     with arrow_errors(f"{path} cannot be read", "it is damaged"):
-        limit = max(LEAST_UNPACKED, MOST_PACKED * file.size)
-        with file.open_stream() as stream:
-            text = stream.read(limit + 1)
-        if len(text) > limit:
-            raise SourceError(f"{path} is packed too tightly to be a matrix", "unpack it first")
+        text = _unpacked(file)
         kind, size, at = _market_head(text, path)
         if size[:2] != shape[::-1]:
             raise SourceError(
@@ -247,28 +243,39 @@ def read_market(path: str, shape: tuple[int, int]) -> WholeMatrix:
     return SparseColumns(coo_array((values, (j, i)), shape=shape))
 
 
+def _unpacked(file: DataFile) -> bytearray:
+    """All of a file; raises where it is packed more tightly than any table."""
+    text, limit = bytearray(), max(LEAST_UNPACKED, MOST_PACKED * file.size)
+    with file.open_stream() as stream:
+        while piece := stream.read(BYTES_AT_ONCE):
+            text += piece
+            if len(text) > limit:
+                raise SourceError(f"{file.path} is packed too tightly", "unpack it first")
+    return text
+
+
 def _is_inside(places: NDArray[np.int64], size: int) -> bool:
     return bool(((places >= 0) & (places < size)).all())
 
 
-def _market_head(text: bytes, path: str) -> tuple[str, tuple[int, int, int], int]:
+def _market_head(text: bytearray, path: str) -> tuple[str, tuple[int, int, int], int]:
     """The kind of values of a .mtx file, its rows, columns and entries; where these begin."""
     at = text.find(b"\n") + 1
     words = text[:at].decode("ascii", "replace").lower().split()
     is_known = words[:3] == ["%%matrixmarket", "matrix", "coordinate"] and words[4:] == ["general"]
     if not is_known or words[3] not in ("integer", "real", "pattern"):
         raise SourceError(
-            f"{path} does not begin as a sparse matrix of numbers does: {text[:80]!r}",
+            f"{path} does not begin as a sparse matrix of numbers does: {bytes(text[:80])!r}",
             "write it as '%%MatrixMarket matrix coordinate integer general'",
         )
-    line = b"%"
+    line = bytearray(b"%")
     while at > 0 and (line.startswith(b"%") or not line.strip()):
         end = text.find(b"\n", at) + 1
         line, at = text[at : end or None], end
     try:
         n_rows, n_columns, n_entries = (int(word) for word in line.split())
     except ValueError:
-        raise SourceError(f"{path} does not say how large it is: {line[:80]!r}") from None
+        raise SourceError(f"{path} does not say how large it is: {bytes(line[:80])!r}") from None
     return words[3], (n_rows, n_columns, n_entries), at or len(text)
 
 
@@ -301,8 +308,7 @@ def _beside(folder: Path, names: Sequence[str]) -> DataFile:
 
 def _lines(file: DataFile) -> list[list[str]]:
     try:
-        with file.open_stream() as stream:
-            text = bytes(stream.read()).decode()
+        text = _unpacked(file).decode()
     except (UnicodeDecodeError, OSError) as error:
         raise SourceError(f"{file.path} cannot be read: {error}", "it is damaged") from error
     return [line.split("\t") for line in text.splitlines()]
