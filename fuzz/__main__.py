@@ -160,7 +160,8 @@ def page(rows: dict[str, str], command: str) -> list[str]:
         *heading("Fuzzing: damaged files, and what the readers make of them", command),
         f"{n_cases:,} cases, {n_faults} faults{older}. A fault is a crash, an exception "
         f"that is not ours, a warning, more than {SECONDS:g} s or more than {MEGABYTES} MB on top "
-        "of the process. "
+        "of the process; of AnnData files more than 15 s, as damaged ones may have no end, and "
+        "their reader is given up on. "
         "Case k of a reader is made from its name, the seed and k alone; "
         "`python -m fuzz --target NAME --seed SEED --case K` runs it again. No case made a reader "
         "load a pickle: that would be a fault, too. A reader that is run again alone, after a "
