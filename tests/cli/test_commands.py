@@ -12,6 +12,7 @@ import pytest
 from tests.cli.makers import QUICK, make_joint_table, make_table, write
 from tvselect.bandit.stopping import StopReason
 from tvselect.cli import main
+from tvselect.runs.folder import SCHEMA
 
 
 def names(found):
@@ -48,7 +49,7 @@ class TestSelect:
         assert {line.split(",")[2] for line in lines[1:]} == {"0.05"}  # (1 + 0) / (10 * 2)
         assert len((here / "tvs-t-1" / "variables.csv").read_text().splitlines()) == 6
         kept = json.loads((here / "tvs-t-1" / "run.json").read_text())
-        assert (kept["schema"], kept["settings"]["max_fdr"]) == (3, 0.1)
+        assert (kept["schema"], kept["settings"]["max_fdr"]) == (SCHEMA, 0.1)
         assert kept["command"].startswith("tvs select ")
         assert kept["plan"]["columns"] == ["a", "b", "n1", "n2", "n3"]
         assert "What explains y?" in (here / "tvs-t-1" / "report.html").read_text()
@@ -316,8 +317,8 @@ class TestResume:
             (None, "run.json does not exist"),
             ("{", "no JSON or was cut off"),
             ("[]", "not written by this version of tvs"),
-            ('{"schema": 3}', "not written by this version of tvs (at 'version')"),
-            ('{"schema": 99}', "has schema 99, this tvs reads 3"),
+            (f'{{"schema": {SCHEMA}}}', "not written by this version of tvs (at 'version')"),
+            ('{"schema": 99}', f"has schema 99, this tvs reads {SCHEMA}"),
         ],
     )
     def test_no_run(self, command, content, expected, failure, here):

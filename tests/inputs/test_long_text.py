@@ -24,7 +24,9 @@ LABELS[5] = "x" * LONG
 COLUMNS = {
     "objects": lambda: pd.Series(LABELS, dtype=object),
     "text": lambda: pd.Series(LABELS, dtype="str"),
-    "ordered": lambda: pd.Series(pd.Categorical(LABELS, ordered=True)),
+    "ordered": lambda: pd.Series(LABELS, dtype=object).astype(
+        pd.CategoricalDtype(sorted({*LABELS}), ordered=True)
+    ),
     "polars": lambda: pl.Series("t", LABELS),
     "arrow": lambda: pa.chunked_array([LABELS]),
 }

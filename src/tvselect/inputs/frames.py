@@ -107,7 +107,10 @@ class Frame:
 def labels_of(series: nw.Series[Any]) -> NDArray[np.object_]:
     """The text of a column, None where missing."""
     labels = np.empty(len(series), dtype=object)
-    labels[:] = series.cast(nw.String).to_list()
+    if series.dtype in (nw.Categorical, nw.Enum):  # pandas 2 would make all as wide as the widest
+        labels[:] = [str(value) for value in series.to_list()]
+    else:
+        labels[:] = series.cast(nw.String).to_list()
     labels[series.is_null().to_numpy()] = None
     return labels
 

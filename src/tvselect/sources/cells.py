@@ -170,11 +170,13 @@ def read_matrix(path: str, key: str) -> NDArray[Any] | SparseColumns:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         shape, is_sparse = ask("load", path, key, folder)
         if not is_sparse:
-            mapped: NDArray[Any] = np.load(Path(folder) / DENSE, mmap_mode="r")
+            mapped: NDArray[Any] = np.load(Path(folder) / DENSE, mmap_mode="r", allow_pickle=False)
             return mapped
         from scipy.sparse import csc_array
 
-        data, indices, indptr = (np.load(Path(folder) / name, mmap_mode="r") for name in SPARSE)
+        data, indices, indptr = (
+            np.load(Path(folder) / name, mmap_mode="r", allow_pickle=False) for name in SPARSE
+        )
         return SparseColumns(csc_array((data, indices, indptr), shape=tuple(shape)))
 
 
