@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self, final
+import os
+from abc import ABC, abstractmethod
+from functools import cached_property
+from hashlib import sha256
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,40 +14,81 @@ from numpy.typing import NDArray
 from tvselect.inputs.facts import LeftOut
 
 
-class ColumnFile(Protocol):
+class ColumnFile(ABC):
     """A file of numbers that can be read by column.
 
-    It is pickled as its path: who unpickles it opens the file.
+    What is opened or counted is kept in cached properties. It is pickled without them, as its
+    path: who unpickles it opens the file.
+
+    Parameters
+    ----------
+    path : str
+    whole : (int, int)
+        Rows and columns in the file.
 
     Attributes
     ----------
     shape : (int, int)
-        Rows and columns.
+        Rows and columns that are used: all, until :meth:`at` chooses.
     """
 
-    shape: tuple[int, int]
+    def __init__(self, path: str, whole: tuple[int, int]) -> None:
+        self.path, self._whole_shape = path, whole
+        self._rows: NDArray[np.int64] | None = None
+        self._columns: NDArray[np.int64] | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        kind = type(self)
+        is_cached = {n for n in vars(kind) if isinstance(vars(kind)[n], cached_property)}
+        return {name: value for name, value in vars(self).items() if name not in is_cached}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns that are used."""
+        n_rows, n_columns = self._whole_shape
+        return (
+            n_rows if self._rows is None else self._rows.size,
+            n_columns if self._columns is None else self._columns.size,
+        )
+
+    def at(
+        self, rows: NDArray[np.int64] | None = None, columns: NDArray[np.int64] | None = None
+    ) -> Self:
+        """The same file with some of its rows and columns; what is opened stays open."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        other._rows, other._columns = within(self._rows, rows), within(self._columns, columns)
+        return other
+
+    def identity(self) -> str:
+        """A hash of size and time of the file, and of the choice of rows and columns."""
+        found = os.stat(self.path)
+        known = [os.path.basename(self.path), found.st_size, found.st_mtime_ns, self._whole_shape]
+        digest = sha256(repr([*known, self.inside]).encode())
+        for chosen in (self._rows, self._columns):
+            digest.update(b"\0" if chosen is None else np.ascontiguousarray(chosen).tobytes())
+        return digest.hexdigest()
+
+    inside = ""
+    """Where the numbers are, in a file of several."""
+
+    @abstractmethod
     def read(
         self, columns: NDArray[np.int64], rows: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
         """Some columns at all rows, or at some (rows, columns), by column; NaN is missing."""
 
-    def at(
-        self, rows: NDArray[np.int64] | None = None, columns: NDArray[np.int64] | None = None
-    ) -> Self:
-        """The same file with some of its rows and columns."""
-
+    @abstractmethod
     def in_memory(self) -> Any:
         """The numbers themselves, where they are in memory or mapped by column; else None."""
 
+    @abstractmethod
     def useless(self) -> dict[int, LeftOut]:
         """Columns that say nothing, and why."""
 
+    @abstractmethod
     def with_missing(self) -> NDArray[np.int64]:
         """Columns with missing values."""
-
-    def identity(self) -> str:
-        """A hash that says whether two of them hold the same numbers."""
 
 
 @final

@@ -50,6 +50,8 @@ class Table:
         Holds the last columns, where they are in a file.
     front : Table
         The columns before those.
+    sparse : SparseColumns or None
+        All of its columns, where they are a sparse matrix.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class Table:
         self.n_rows, self.names, self.named = n_rows, names, named
         self.front: Table = self
         self.file: ColumnFile | None = None
+        self.sparse: SparseColumns | None = None
         self.categorical = np.zeros(len(names), np.bool_) if categorical is None else categorical
         self._numbers, self._text, self._what = numbers, text, what
         self._held: dict[int, TextColumn] = {}
@@ -104,7 +107,7 @@ class Table:
                 return part
             return part.astype(np.float64, order="F")  # as a block of columns needs it
 
-        return cls(
+        table = cls(
             matrix.shape[0],
             names,
             numbers,
@@ -112,6 +115,9 @@ class Table:
             categorical=categorical,
             text=lambda column: texts[place[column]],
         )
+        if isinstance(matrix, SparseColumns) and not texts:
+            table.sparse = matrix
+        return table
 
     def beside(self, file: ColumnFile, names: Sequence[str]) -> Table:
         """The table with the columns of a file behind its own."""

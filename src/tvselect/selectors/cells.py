@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +10,7 @@ from numpy.typing import NDArray
 from tvselect.inputs import Table
 from tvselect.inputs.outcome import missing_mask
 from tvselect.inputs.sparse import SparseColumns, is_sparse
-from tvselect.sources.by_column import no_columns
-from tvselect.sources.cells import LoadedFile, read_matrix, unique
+from tvselect.sources.cells import read_matrix, unique
 
 if TYPE_CHECKING:
     from tvselect.selectors.estimator import ThompsonSelector
@@ -71,11 +69,7 @@ def select_anndata(
         else:
             matrix = matrix[known]
         y = y.iloc[known]
-    table = Table.of_matrix(matrix, names)
-    if isinstance(matrix, SparseColumns):
-        file = LoadedFile("", partial(SparseColumns, matrix.matrix), matrix.shape)
-        table = no_columns(known.size).beside(file, names)
-    selector = ThompsonSelector(**settings).fit(table, y)
+    selector = ThompsonSelector(**settings).fit(Table.of_matrix(matrix, names), y)
     adata.var[key_added] = selector.support_
     adata.var[f"{key_added}_q_value"] = selector.q_values_
     adata.var[f"{key_added}_selection_rate"] = selector.selection_rates_

@@ -96,7 +96,8 @@ def _beside(front: NDArray[Any], file: ColumnFile) -> WholeMatrix:
 
 def _in_memory(table: Table) -> Features:
     if not table.categorical.any():
-        return Features(table.numbers(), table.names, np.arange(table.n_columns))
+        X = table.numbers() if table.sparse is None else table.sparse
+        return Features(X, table.names, np.arange(table.n_columns))
     widths = np.ones(table.n_columns, dtype=np.int64)
     texts = {int(j): table.text(int(j)) for j in np.flatnonzero(table.categorical)}
     widths[list(texts)] = [max(1, len(text.levels)) for text in texts.values()]

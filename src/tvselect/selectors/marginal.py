@@ -68,8 +68,7 @@ def _of_few_values(
 ) -> NDArray[np.float64] | None:
     """The same of columns (columns, rows) of 0, 1, 2 and missing values; None if there are others.
 
-    The outcomes need to be added up by value only, which is all that a column of genotypes asks
-    for: hundreds of thousands of them are seen in minutes.
+    All that is needed of the outcomes is their sums by value: one pass for all decoys.
     """
     n_columns, n_rows = block.shape
     counts = np.zeros((n_columns, 4), dtype=np.int64)

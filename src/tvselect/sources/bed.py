@@ -6,16 +6,15 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from hashlib import sha256
 from importlib import import_module
-from typing import Any, Self, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.facts import LeftOut
-from tvselect.inputs.file_columns import within
+from tvselect.inputs.file_columns import ColumnFile, within
 from tvselect.jit import kernel
 
 MAGIC, SNP_MAJOR = b"\x6c\x1b", 1
@@ -36,7 +35,7 @@ def load_bed_reader() -> Any:
 
 
 @final
-class BedFile:
+class BedFile(ColumnFile):
     """The genotypes of a .bed file: copies of the first allele, 0, 1 or 2, or missing.
 
     Parameters
@@ -44,8 +43,6 @@ class BedFile:
     path : str
     n_people, n_variants : int
         As the .fam and .bim files have them.
-    rows, columns : int64 arrays, optional
-        The people and variants that are used; all by default.
 
     Raises
     ------
@@ -53,20 +50,8 @@ class BedFile:
         When it is no .bed file of this size, with the variants one after the other.
     """
 
-    def __init__(
-        self,
-        path: str,
-        n_people: int,
-        n_variants: int,
-        rows: NDArray[np.int64] | None = None,
-        columns: NDArray[np.int64] | None = None,
-    ) -> None:
-        self.path, self.n_people, self.n_variants = path, n_people, n_variants
-        self._rows, self._columns = rows, columns
-        self.shape: tuple[int, int] = (
-            n_people if rows is None else rows.size,
-            n_variants if columns is None else columns.size,
-        )
+    def __init__(self, path: str, n_people: int, n_variants: int) -> None:
+        super().__init__(path, (n_people, n_variants))
         with open(path, "rb") as file:
             head = file.read(HEADER_BYTES)
         if head[:2] != MAGIC or len(head) < HEADER_BYTES:
@@ -86,28 +71,14 @@ class BedFile:
 
     @property
     def _bytes_of_variant(self) -> int:
-        return -(-self.n_people // PER_BYTE)
+        return -(-self._whole_shape[0] // PER_BYTE)
 
     @cached_property
     def _bed(self) -> Any:
-        counts = {"iid_count": self.n_people, "sid_count": self.n_variants}
+        n_people, n_variants = self._whole_shape
+        counts = {"iid_count": n_people, "sid_count": n_variants}
         with self._errors():
             return load_bed_reader().open_bed(self.path, **counts, skip_format_check=True)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {n: value for n, value in self.__dict__.items() if n not in ("_bed", "counts")}
-
-    def at(
-        self, rows: NDArray[np.int64] | None = None, columns: NDArray[np.int64] | None = None
-    ) -> Self:
-        """The same file with some of these rows and columns."""
-        return type(self)(
-            self.path,
-            self.n_people,
-            self.n_variants,
-            within(self._rows, rows),
-            within(self._columns, columns),
-        )
 
     def read(
         self, columns: NDArray[np.int64], rows: NDArray[np.int64] | None = None
@@ -119,20 +90,25 @@ class BedFile:
             found: NDArray[np.float64] = self._bed.read(index=index, dtype="float64", order="F")
         return found
 
-    @cached_property
+    @property
     def counts(self) -> NDArray[np.int64]:
-        """How many people have 0, 1 and 2 copies and missing values (columns, 4), in the file."""
+        """How many people of the file have 0, 1 and 2 copies and missing values (columns, 4)."""
+        return self._counts if self._columns is None else self._counts[self._columns]
+
+    @cached_property
+    def _counts(self) -> NDArray[np.int64]:
+        n_people, n_variants = self._whole_shape
         width = self._bytes_of_variant
-        n_padding = PER_BYTE * width - self.n_people  # pairs of bits behind the last person
-        counts = np.zeros((self.n_variants, 4), dtype=np.int64)
-        stored = np.memmap(self.path, np.uint8, "r", HEADER_BYTES, (self.n_variants, width))
+        n_padding = PER_BYTE * width - n_people  # pairs of bits behind the last person
+        counts = np.zeros((n_variants, 4), dtype=np.int64)
+        stored = np.memmap(self.path, np.uint8, "r", HEADER_BYTES, (n_variants, width))
         step = max(1, BYTES_AT_ONCE // width)
-        for first in range(0, self.n_variants, step):
+        for first in range(0, n_variants, step):
             block = np.array(stored[first : first + step])
             block[:, -1] &= 255 >> (2 * n_padding)
             count_genotypes(block, counts[first : first + step], np.zeros(256, np.int64))
         counts[:, VALUES[0]] -= n_padding
-        return counts if self._columns is None else counts[self._columns]
+        return counts
 
     def in_memory(self) -> None:
         """It stays in the file."""
@@ -149,15 +125,6 @@ class BedFile:
     def with_missing(self) -> NDArray[np.int64]:
         """Variants with missing values."""
         return np.flatnonzero(self.counts[:, 3])
-
-    def identity(self) -> str:
-        """A hash of size and time of the file, and of the choice of rows and columns."""
-        found = os.stat(self.path)
-        known = [os.path.basename(self.path), found.st_size, found.st_mtime_ns]
-        digest = sha256(repr([*known, self.n_people, self.n_variants]).encode())
-        for chosen in (self._rows, self._columns):
-            digest.update(b"\0" if chosen is None else np.ascontiguousarray(chosen).tobytes())
-        return digest.hexdigest()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

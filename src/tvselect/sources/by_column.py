@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -135,7 +134,7 @@ def in_order(known: TableFiles, ids: Sequence[tuple[str, str]], where: str) -> A
         raise SourceError(f"{where} has no rows")
     pa = load("pyarrow")
     table = known.read()
-    names = Counter(name for _, name in ids)
+    names = {name for _, name in ids}
     candidates = {
         name: _as_texts(known, table, name) for name in table.column_names if name.lower() in ROW
     }
@@ -145,7 +144,7 @@ def in_order(known: TableFiles, ids: Sequence[tuple[str, str]], where: str) -> A
             f"{', '.join(table.column_names[:5])}",
             "name the column of the identifiers IID",
         )
-    row = max(candidates, key=lambda name: len(names.keys() & set(candidates[name])))
+    row = max(candidates, key=lambda name: len(names.intersection(candidates[name])))
     family = next((name for name in table.column_names if name.lower() in FAMILY), None)
     keys: list[Any] = candidates[row]
     wanted: list[Any] = [name for _, name in ids]

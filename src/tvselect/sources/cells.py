@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
-from hashlib import sha256
 from pathlib import Path
-from typing import Any, Self, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +14,7 @@ from numpy.typing import NDArray
 from tvselect.inputs.arrow import arrow_errors, load
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.facts import LeftOut
-from tvselect.inputs.file_columns import within
+from tvselect.inputs.file_columns import ColumnFile, within
 from tvselect.inputs.sparse import SparseColumns, WholeMatrix
 from tvselect.sources.by_column import ColumnTable, in_order
 from tvselect.sources.files import DataFile, find_files
@@ -31,7 +29,7 @@ NAMES_OF_COLUMNS = ("features.tsv", "genes.tsv")
 
 
 @final
-class LoadedFile:
+class LoadedFile(ColumnFile):
     """A matrix that is read as a whole when it is first needed: sparse, or mapped by column.
 
     Parameters
@@ -41,8 +39,8 @@ class LoadedFile:
         Returns the matrix (rows, columns): sparse, or an array.
     shape : (int, int)
         Of the matrix.
-    rows, columns : int64 arrays, optional
-        Those that are used; all by default.
+    inside : str
+        Where it is in the file.
     """
 
     def __init__(
@@ -50,31 +48,14 @@ class LoadedFile:
         path: str,
         load: Callable[[], WholeMatrix],
         shape: tuple[int, int],
-        rows: NDArray[np.int64] | None = None,
-        columns: NDArray[np.int64] | None = None,
+        inside: str = "",
     ) -> None:
-        self.path, self._load, self._shape = path, load, shape
-        self._rows, self._columns = rows, columns
-        self.shape: tuple[int, int] = (
-            shape[0] if rows is None else rows.size,
-            shape[1] if columns is None else columns.size,
-        )
+        super().__init__(path, shape)
+        self._load, self.inside = load, inside
 
     @cached_property
     def _whole(self) -> WholeMatrix:
         return self._load()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {n: value for n, value in self.__dict__.items() if n not in ("_whole", "_extremes")}
-
-    def at(
-        self, rows: NDArray[np.int64] | None = None, columns: NDArray[np.int64] | None = None
-    ) -> Self:
-        """The same file with some of these rows and columns."""
-        rows, columns = within(self._rows, rows), within(self._columns, columns)
-        other = type(self)(self.path, self._load, self._shape, rows, columns)
-        other.__dict__["_whole"] = self._whole
-        return other
 
     def read(
         self, columns: NDArray[np.int64], rows: NDArray[np.int64] | None = None
@@ -98,7 +79,8 @@ class LoadedFile:
     def useless(self) -> dict[int, LeftOut]:
         """Columns that say nothing, and why."""
         found: dict[int, LeftOut] = {}
-        for first, low, high, _ in self._extremes:
+        for first, block in self._blocks():
+            low, high = np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
             for j in np.flatnonzero(~(low < high)).tolist():
                 is_empty = bool(np.isnan(low[j]))
                 found[first + j] = (
@@ -108,28 +90,14 @@ class LoadedFile:
 
     def with_missing(self) -> NDArray[np.int64]:
         """Columns with missing values."""
-        found = [first + np.flatnonzero(n) for first, _, _, n in self._extremes]
+        found = [first + np.flatnonzero(np.isnan(b).any(axis=0)) for first, b in self._blocks()]
         return np.concatenate([np.empty(0, np.int64), *found])
 
-    @cached_property
-    def _extremes(self) -> list[tuple[int, NDArray[Any], NDArray[Any], NDArray[np.int64]]]:
-        """Of some columns at a time: the first, smallest and largest values, missing ones."""
+    def _blocks(self) -> Iterator[tuple[int, NDArray[np.float64]]]:
+        """Some columns at a time, and the place of the first."""
         step = max(1, VALUES_AT_ONCE // max(1, self.shape[0]))
-        found = []
         for first in range(0, self.shape[1], step):
-            block = self.read(np.arange(first, min(first + step, self.shape[1])))
-            low, high = np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
-            found.append((first, low, high, np.isnan(block).sum(axis=0)))
-        return found
-
-    def identity(self) -> str:
-        """A hash of size and time of the file, and of the choice of rows and columns."""
-        found = os.stat(self.path)
-        known = [os.path.basename(self.path), found.st_size, found.st_mtime_ns, self._shape]
-        digest = sha256(repr([*known, getattr(self._load, "args", ())[1:]]).encode())
-        for chosen in (self._rows, self._columns):
-            digest.update(b"\0" if chosen is None else np.ascontiguousarray(chosen).tobytes())
-        return digest.hexdigest()
+            yield first, self.read(np.arange(first, min(first + step, self.shape[1])))
 
 
 @final
@@ -162,7 +130,7 @@ class H5adFiles(ColumnTable):
                 f"{path} has {shape[0]:,} cells and {shape[1]:,} genes, but {key} is "
                 f"{' x '.join(map(str, seen['shape']))}"
             )
-        self._hold(LoadedFile(path, partial(read_matrix, path, key), shape), names, rows)
+        self._hold(LoadedFile(path, partial(read_matrix, path, key), shape, key), names, rows)
 
 
 def read_matrix(path: str, key: str) -> NDArray[Any] | SparseColumns:
