@@ -89,7 +89,7 @@ bench-multiclass: $(VENV)/.study  ## Three classes and more, next to Boruta, 10 
 bench-survival: $(VENV)/.survival  ## Survival times next to Cox-LASSO and a forest, 10 minutes, recorded; N=3
 	$(RUN) -m benchmarks.survival -n $(or $(N),3)
 
-bench-counts: $(VENV)/.study  ## Counts and grades next to numbers, 5 minutes, recorded; N=3
+bench-counts: $(VENV)/.study  ## Counts and grades next to numbers, 15 minutes, recorded; N=3
 	$(RUN) -m benchmarks.counts -n $(or $(N),3)
 
 bench-tails: $(VENV)/.study  ## Heavy tails and an outlier, 10 minutes, recorded
@@ -103,6 +103,9 @@ bench-sparse: $(VENV)/.base  ## 20,000 x 100,000 of a sparse matrix, 5 minutes, 
 
 bench-genotypes: $(VENV)/.ipss $(VENV)/.genetics  ## Linked genotypes: clumps found next to others, an hour, recorded; N=5
 	$(RUN) -m benchmarks.genotypes -n $(or $(N),5)
+
+bench-genomes: $(VENV)/.base $(VENV)/.genetics  ## .bed files up to 100,000 x 800,000 (20 GB): time, memory, bytes, 40 minutes, recorded
+	$(RUN) -m benchmarks.genome_scale
 
 bench-rows: $(VENV)/.study  ## Many rows: errors and time from 2,000 to 100,000, half an hour, recorded
 	$(RUN) -m benchmarks.many_rows

@@ -102,6 +102,6 @@ def test_few_values_are_scored_as_any_others(monkeypatch, genotypes, y):
     decoys = ShuffledColumns.draw(X, 3, np.random.default_rng(0))
     assert decoys.factors.shape[1] == 0
     found = marginal_scores(decoys, X, y)
-    monkeypatch.setattr(marginal, "_of_few_values", lambda *_: None)
+    monkeypatch.setattr(marginal, "_as_small", lambda _: None)
     assert_allclose(found, marginal_scores(decoys, X, y), atol=1e-12)
     assert np.abs(found[0, 0, 3]) > 0.2

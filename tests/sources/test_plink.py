@@ -34,6 +34,9 @@ def test_the_table_holds_what_was_written(bed, genotypes):
     rows, columns = np.array([20, 3, 4]), np.array([11, 0])
     assert_array_equal(table.numbers(columns, rows), as_floats(genotypes)[np.ix_(rows, columns)])
     assert_array_equal(table.rows(rows).numbers(), as_floats(genotypes)[rows])
+    assert_array_equal(
+        table.file.read_small(columns), np.where(genotypes < 0, 3, genotypes).T[columns]
+    )
 
 
 @pytest.mark.parametrize("n_people", [1, 4, 5, 23])
@@ -58,6 +61,8 @@ def test_a_choice_of_a_choice(bed, genotypes):
     assert some.shape == (2, 2)
     assert_array_equal(some.read(np.arange(2)), as_floats(genotypes)[[20, 22]][:, [1, 5]])
     assert_array_equal(some.counts[:, 3], (genotypes[:, [1, 5]] < 0).sum(axis=0))
+    small = np.where(genotypes < 0, 3, genotypes)[[20, 22]][:, [1, 5]]
+    assert_array_equal(some.read_small(np.arange(2)), small.T)
 
 
 def test_a_pickled_file_is_its_path(bed, genotypes):

@@ -21,6 +21,7 @@ FEWEST_COLUMNS, MOST_COLUMNS = 20, 2000
 COMMON_SHARE = 0.05
 ABOVE_NOISE = 2.0
 MOST_FACTORS, POWER_STEPS = 10, 20
+MOST_VALUES = 2**26
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +136,8 @@ def common_factors(X: Matrix, rng: np.random.Generator) -> NDArray[np.float64]:
     """Factors that drive many columns: principal components of the ranks, of length 1.
 
     Those that explain 5 % of the columns' variance or more, and twice as much as any would by
-    chance, ten at most; of a wide table 2,000 columns are looked at, and none of fewer than
-    20, whose factors are columns.
+    chance, ten at most; of a wide table 2,000 columns are looked at, fewer of one with more than
+    33,000 rows, and none of fewer than 20, whose factors are columns.
 
     Returns
     -------
@@ -152,7 +153,8 @@ def common_factors(X: Matrix, rng: np.random.Generator) -> NDArray[np.float64]:
     n_rows, n_columns = X.shape
     if n_columns < FEWEST_COLUMNS or n_rows < FEWEST_COLUMNS:
         return np.empty((n_rows, 0))
-    columns = rng.choice(n_columns, min(n_columns, MOST_COLUMNS), replace=False)
+    n_seen = min(n_columns, MOST_COLUMNS, max(FEWEST_COLUMNS, MOST_VALUES // n_rows))
+    columns = rng.choice(n_columns, n_seen, replace=False)
     columns.sort()
     ranks = ranks_of(X, columns)
     basis = rng.standard_normal((n_rows, MOST_FACTORS))

@@ -78,6 +78,10 @@ class ColumnFile(ABC):
     ) -> NDArray[np.float64]:
         """Some columns at all rows, or at some (rows, columns), by column; NaN is missing."""
 
+    def read_small(self, columns: NDArray[np.int64]) -> NDArray[np.uint8] | None:
+        """Some columns (columns, rows), where all values are 0, 1, 2 or missing (3 or more)."""
+        return None
+
     @abstractmethod
     def in_memory(self) -> Any:
         """The numbers themselves, where they are in memory or mapped by column; else None."""
@@ -124,6 +128,11 @@ class FileColumns:
         if not is_front.all():
             out[:, ~is_front] = self.file.read(columns[~is_front] - n_front, some)
         return out
+
+    def read_small(self, columns: NDArray[np.int64]) -> NDArray[np.uint8] | None:
+        """See :meth:`ColumnFile.read_small`; None for columns in memory."""
+        n_front = self.front.shape[1]
+        return None if columns[0] < n_front else self.file.read_small(columns - n_front)
 
 
 def within(

@@ -13,6 +13,17 @@ from tvselect.inputs.survival import is_survival
 from tvselect.inputs.table import Table, open_table, read_table
 
 
+def even_rows(n_rows: int, most: int) -> NDArray[np.intp]:
+    """At most so many rows, evenly spread; all where there are no more.
+
+    Examples
+    --------
+    >>> even_rows(10, 4)
+    array([0, 3, 6, 9])
+    """
+    return np.unique(np.linspace(0, n_rows - 1, min(n_rows, most), dtype=np.intp))
+
+
 def sample_rows(
     X: Any,
     y: Any,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tvselect.inputs import Outcome
 from tvselect.inputs.ranks import normal_scores
+from tvselect.inputs.sample import even_rows
 from tvselect.inputs.sparse import Matrix
 from tvselect.rewards.screening import Bulk, bulk_of
 from tvselect.trees.prior import NO_PAIRS
@@ -17,7 +18,7 @@ from tvselect.trees.workspace import MOST_PAIRS
 
 FALSE_ALARM = 0.01
 FEWEST_ROWS, SMALLEST_HALF = 20, 0.25
-MOST_COLUMNS = 16_384
+MOST_COLUMNS, MOST_VALUES = 16_384, 2**28
 COLUMNS_AT_ONCE = 1024
 FEWEST_IN_BULK, MOST_IN_BULK = 20, 512
 TOO_ALIKE = 0.5
@@ -49,7 +50,7 @@ def screen_pairs(X: Matrix, outcome: Outcome) -> Pairs:
     of noise, its columns cut into equal halves, has a pair among the found ones in at most one of
     a hundred cases. Columns with less than a quarter of the rows in one half, and tables of more
     than 16,384 columns, are left out; so are pairs of columns that are much alike. A column is in
-    one pair only.
+    one pair only. Of a table with more than 2^28 values so many rows are looked at as have these.
 
     Examples
     --------
@@ -64,10 +65,11 @@ def screen_pairs(X: Matrix, outcome: Outcome) -> Pairs:
     none = Pairs(NO_PAIRS, np.empty(0))
     if n_rows < FEWEST_ROWS or not 2 <= n_columns <= MOST_COLUMNS:
         return none
-    halves, kept = _halves(X)
+    rows = even_rows(n_rows, MOST_VALUES // n_columns)
+    halves, kept = _halves(X, rows)
     if kept.size < 2:
         return none
-    terms = outcome.in_simple_terms()
+    terms = outcome.rows(rows).in_simple_terms()
     n_tests = len(terms) * kept.size * (kept.size - 1) // 2
     needed = math.sqrt(2.0 * math.log(2.0 * n_tests / FALSE_ALARM))
     found = [
@@ -108,12 +110,14 @@ def _bulk_of_pairs(halves: NDArray[np.float32], scores: NDArray[np.float32]) -> 
     return bulk_of(_z_values(some, some, scores)[np.triu_indices(len(some), 1)])
 
 
-def _halves(X: Matrix) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def _halves(X: Matrix, rows: NDArray[np.intp]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Columns (columns, rows) cut near their median, of mean 0 and variance 1; which they are."""
-    n_rows, n_columns = X.shape
+    n_columns, is_all = X.shape[1], rows.size == X.shape[0]
     halves, kept = [], []
     for first in range(0, n_columns, COLUMNS_AT_ONCE):
-        block = np.ascontiguousarray(X[:, first : first + COLUMNS_AT_ONCE].T, dtype=np.float64)
+        columns = np.arange(first, min(first + COLUMNS_AT_ONCE, n_columns))
+        some = X[:, columns] if is_all else X[rows[:, None], columns]
+        block = np.ascontiguousarray(some.T, dtype=np.float64)
         is_there = ~np.isnan(block)
         sorted_values = np.sort(block, axis=1)
         n_there = is_there.sum(axis=1)
@@ -127,7 +131,7 @@ def _halves(X: Matrix) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         half = np.where(is_nearer[:, None], at_least, above)
         share = np.where(is_nearer, share_at_least, share)
         enough = (share >= SMALLEST_HALF) & (share <= 1.0 - SMALLEST_HALF)
-        enough &= n_there * 2 > n_rows
+        enough &= n_there * 2 > rows.size
         spread = np.sqrt(np.maximum(share * (1.0 - share), 1e-12))
         values = np.where(is_there, (half - share[:, None]) / spread[:, None], 0.0)
         halves.append(values[enough].astype(np.float32))

@@ -328,12 +328,27 @@ class _ActorPool:
         """Send the work to all workers; again when one of them dies just then."""
         for _ in range(MOST_LOSSES):
             with suppress(KeyError, OSError):
-                return self._client.scatter(self._work, broadcast=True, hash=False)
-            self._runner.wait_for_workers()
+                return self._sent(set(self._runner.wait_for_workers()))
         raise WorkerError(
             f"the data could not be sent to the workers of the Dask cluster in {MOST_LOSSES} "
             "attempts; look at their memory and their logs"
         )
+
+    def _sent(self, places: set[str]) -> Any:
+        """The work at all workers; a broadcast does not end by itself when one of them has gone."""
+        sending = asyncio.run_coroutine_threadsafe(
+            self._client.scatter(self._work, broadcast=True, hash=False, asynchronous=True),
+            self._client.loop.asyncio_loop,
+        )
+        try:
+            while not sending.done():
+                with suppress(TimeoutError):
+                    sending.result(timeout=SECONDS_BETWEEN_LOOKS)
+                if not places <= set(self._runner.places()):
+                    raise OSError("a worker has gone while the data was sent")
+            return sending.result()
+        finally:
+            sending.cancel()
 
 
 def load_distributed() -> Any:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tvselect.inputs import Outcome
 from tvselect.inputs.ranks import centred_ranks
+from tvselect.inputs.sample import even_rows
 from tvselect.inputs.sparse import Matrix
 from tvselect.rewards.bart_settings import outcome_for
 from tvselect.selectors.claims import Claim
@@ -55,8 +56,7 @@ def find_clumps(X: Matrix, columns: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _links(X: Matrix, columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """All pairs of linked columns, the earlier one first."""
-    n_rows = X.shape[0]
-    rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, MOST_ROWS), dtype=np.intp))
+    rows = even_rows(len(X), MOST_ROWS)
     firsts, seconds = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for start in range(0, columns.size, COLUMNS_AT_ONCE):
         near = columns[start : start + COLUMNS_AT_ONCE + WINDOW]
@@ -104,7 +104,7 @@ def fine_map(
     features = np.array(sorted({j for claim in claims for j in claim.columns}), dtype=np.int64)
     if not 1 < features.size <= MOST_COLUMNS:
         return tuple(claims)
-    rows = np.unique(np.linspace(0, len(X) - 1, min(len(X), MOST_ROWS), dtype=np.intp))
+    rows = even_rows(len(X), MOST_ROWS)
     values = X[rows[:, None], column_of[features]]
     shown = outcome_for("auto", outcome.rows(rows))
     is_there = ~np.isnan(values).all(axis=0)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.decoys.drawn import DrawnColumns
 from tvselect.decoys.shuffled import ShuffledColumns
+from tvselect.inputs.file_columns import FileColumns
 from tvselect.inputs.ranks import centred_ranks, ranks_beside_zeros
 from tvselect.inputs.sparse import Matrix, SparseColumns
 from tvselect.jit import kernel
 
-VALUES_AT_ONCE = 2**20
+VALUES_AT_ONCE, ROWS_TO_TRY = 2**20, 100
 TINY, TWO_VALUED = 1e-12, 0.01
 
 
@@ -34,9 +37,11 @@ def marginal_scores(
     for first in range(0, X.shape[1], step):
         here = np.arange(first, min(first + step, X.shape[1]))
         if outcomes is not None:
-            block = np.ascontiguousarray(X[:, here].T, dtype=np.float64)
-            if (found := _of_few_values(block, outcomes)) is not None:
-                scores[:, :, here] = found
+            small = X.read_small(here) if isinstance(X, FileColumns) else None
+            if small is None:
+                small = _as_small(X[:, here].T)
+            if small is not None:
+                scores[:, :, here] = _of_few_values(small, outcomes)
                 continue
         for k, ranks in enumerate(decoys.ranks(X, here)):
             length = np.maximum(np.einsum("ij,ij->i", ranks, ranks), TINY)
@@ -63,19 +68,25 @@ def _shuffled_back(outcome: NDArray[np.float64], orders: NDArray[np.int64]) -> N
     return outcomes
 
 
-def _of_few_values(
-    block: NDArray[np.float64], outcomes: NDArray[np.float64]
-) -> NDArray[np.float64] | None:
-    """The same of columns (columns, rows) of 0, 1, 2 and missing values; None if there are others.
+def _as_small(block: NDArray[Any]) -> NDArray[np.uint8] | None:
+    """Columns (columns, rows) in a byte each, if their values are 0, 1, 2 or missing (3)."""
+    for some in (block[:1, :ROWS_TO_TRY], block):
+        is_missing = np.isnan(some)
+        small = np.where(is_missing, 3, np.clip(some, 0, 2)).astype(np.uint8)
+        if not np.all((small == some) | is_missing):
+            return None
+    return np.ascontiguousarray(small)
+
+
+def _of_few_values(small: NDArray[np.uint8], outcomes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same of columns (columns, rows) of 0, 1, 2 and missing values.
 
     All that is needed of the outcomes is their sums by value: one pass for all decoys.
     """
-    n_columns, n_rows = block.shape
+    n_columns, n_rows = small.shape
     counts = np.zeros((n_columns, 4), dtype=np.int64)
     sums = np.zeros((n_columns, 4, outcomes.shape[1]))
-    block.flags.writeable = False
-    if not add_by_value(block, outcomes, counts, sums):
-        return None
+    add_by_value(small, outcomes, counts, sums, np.empty(n_rows, dtype=np.int64))
     sums[:, 0] = -sums[:, 1:].sum(axis=1)  # ranks sum to zero
     counts, sums = counts[:, :3], sums[:, :3]
     ranks = np.cumsum(counts, axis=1) - 0.5 * counts - 0.5 * counts.sum(axis=1, keepdims=True)
@@ -92,33 +103,30 @@ def _of_few_values(
 
 @kernel
 def add_by_value(
-    block: NDArray[np.float64],
+    small: NDArray[np.uint8],
     outcomes: NDArray[np.float64],
     counts: NDArray[np.int64],
     sums: NDArray[np.float64],
-) -> bool:
+    others: NDArray[np.int64],
+) -> None:
     """Count the values 0, 1, 2 and missing of columns, and add up outcomes by the last three.
 
-    False, and nothing of use, when a column has another value.
+    ``others`` is room for the rows of a column that are not 0: to list them first spares the
+    processor most of its wrong guesses.
     """
-    for j in range(block.shape[0]):
-        for i in range(block.shape[1]):
-            value = block[j, i]
-            if value == 0.0:
-                counts[j, 0] += 1
-                continue
-            if value == 1.0:
-                g = 1
-            elif value == 2.0:
-                g = 2
-            elif value != value:
-                g = 3
-            else:
-                return False
+    n_rows = small.shape[1]
+    for j in range(small.shape[0]):
+        n_others = 0
+        for i in range(n_rows):
+            others[n_others] = i
+            n_others += small[j, i] != 0
+        counts[j, 0] = n_rows - n_others
+        for place in range(n_others):
+            i = others[place]
+            g = min(small[j, i], 3)
             counts[j, g] += 1
             for k in range(outcomes.shape[1]):
                 sums[j, g, k] += outcomes[i, k]
-    return True
 
 
 def _of_stored_values(X: SparseColumns, outcomes: NDArray[np.float64]) -> NDArray[np.float64]:

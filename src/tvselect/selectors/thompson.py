@@ -18,6 +18,7 @@ from tvselect.bandit.stopping import StoppingRule
 from tvselect.inputs import read_outcome
 from tvselect.inputs.finite import refuse_nonfinite
 from tvselect.inputs.outcome import AskedFamily
+from tvselect.inputs.sample import even_rows
 from tvselect.inputs.scalars import check_scalar
 from tvselect.inputs.weights import check_weights
 from tvselect.rewards import Data, Reward
@@ -263,7 +264,7 @@ def keep_selected(data: Data, features: Features, support: NDArray[np.bool_]) ->
     of_selected = np.flatnonzero(support[features.feature_of])
     if np.count_nonzero(support) > MOST_FEATURES:
         of_selected = of_selected[:0]
-    rows = np.unique(np.linspace(0, data.n_rows - 1, min(data.n_rows, MOST_ROWS), dtype=np.intp))
+    rows = even_rows(data.n_rows, MOST_ROWS)
     return SelectedData(
         np.array(features.X[np.ix_(rows, of_selected)], dtype=np.float64),
         features.feature_of[of_selected],

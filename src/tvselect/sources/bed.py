@@ -21,6 +21,10 @@ MAGIC, SNP_MAJOR = b"\x6c\x1b", 1
 HEADER_BYTES, PER_BYTE = 3, 4
 VALUES = (2, 3, 1, 0)
 """What the two bits of a genotype stand for: copies of the first allele, 3 for missing."""
+FOUR_VALUES = np.array(VALUES, np.uint8)[np.arange(256)[:, None] >> np.arange(0, 8, 2) & 3].view(
+    "<u4"
+)[:, 0]
+"""What a byte stands for, a byte for each of its four genotypes."""
 BYTES_AT_ONCE = 2**26
 
 
@@ -90,6 +94,20 @@ class BedFile(ColumnFile):
             found: NDArray[np.float64] = self._bed.read(index=index, dtype="float64", order="F")
         return found
 
+    def read_small(self, columns: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Genotypes (columns, rows); 3 where missing."""
+        variants = within(self._columns, columns)
+        assert variants is not None
+        stored = np.empty((variants.size, self._bytes_of_variant), np.uint8)
+        with open(self.path, "rb", buffering=0) as file:
+            for line, variant in zip(stored, variants.tolist(), strict=True):
+                file.seek(HEADER_BYTES + variant * self._bytes_of_variant)
+                if file.readinto(line.data) != line.size:
+                    raise SourceError(f"{self.path} has become shorter", "it has changed")
+        values = FOUR_VALUES[stored].view(np.uint8)
+        people = slice(self._whole_shape[0]) if self._rows is None else self._rows
+        return np.ascontiguousarray(values[:, people])
+
     @property
     def counts(self) -> NDArray[np.int64]:
         """How many people of the file have 0, 1 and 2 copies and missing values (columns, 4)."""
@@ -101,12 +119,14 @@ class BedFile(ColumnFile):
         width = self._bytes_of_variant
         n_padding = PER_BYTE * width - n_people  # pairs of bits behind the last person
         counts = np.zeros((n_variants, 4), dtype=np.int64)
-        stored = np.memmap(self.path, np.uint8, "r", HEADER_BYTES, (n_variants, width))
         step = max(1, BYTES_AT_ONCE // width)
-        for first in range(0, n_variants, step):
-            block = np.array(stored[first : first + step])
-            block[:, -1] &= 255 >> (2 * n_padding)
-            count_genotypes(block, counts[first : first + step], np.zeros(256, np.int64))
+        with open(self.path, "rb") as file:
+            file.seek(HEADER_BYTES)
+            for first in range(0, n_variants, step):
+                some = counts[first : first + step]
+                block = np.fromfile(file, np.uint8, some.shape[0] * width).reshape(-1, width)
+                block[:, -1] &= 255 >> (2 * n_padding)
+                count_genotypes(block, some, np.zeros(256, np.int64))
         counts[:, VALUES[0]] -= n_padding
         return counts
 

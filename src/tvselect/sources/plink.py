@@ -100,7 +100,7 @@ def _read_metadata(path: str) -> tuple[list[tuple[str, str]], list[str], Any]:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise SourceError(
             f"the .bim and .fam files of {path} cannot be read: {reason}",
-            "they need six columns each, with blanks or tabs between them",
+            "they need six columns each, with tabs between them (in the .fam file blanks will do)",
         ) from error
     if not ids or not variants:
         raise SourceError(f"{path} has {len(ids):,} people and {len(variants):,} variants")

@@ -68,13 +68,25 @@ def simulate_survival(
 
 
 def simulate_counts(
-    n_rows: int, n_columns: int, rng: np.random.Generator, *, mean: float
+    n_rows: int,
+    n_columns: int,
+    rng: np.random.Generator,
+    *,
+    mean: float,
+    shape: float | None = None,
 ) -> Labelled:
-    """Poisson counts with this median rate; five columns act on its log."""
+    """Poisson counts with this median rate; five columns act on its log.
+
+    With a ``shape`` the rate of every row is multiplied by a gamma variable of that shape and
+    mean 1, which makes the counts overdispersed (negative binomial).
+    """
     X, support = _normal_table(n_rows, n_columns, 5, rng)
     a, b, c, d, e = X[:, support].T
     score = 0.6 * a - 0.6 * b + 0.8 * (c > 0.5) + 0.4 * np.abs(d) + 0.5 * e
-    return Labelled(X, rng.poisson(mean * np.exp(score - np.median(score))), support)
+    rate = mean * np.exp(score - np.median(score))
+    if shape is not None:
+        rate *= rng.gamma(shape, 1.0 / shape, n_rows)
+    return Labelled(X, rng.poisson(rate), support)
 
 
 def simulate_grades(
