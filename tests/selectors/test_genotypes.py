@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.sources.genotypes import as_floats, draw_genotypes, write_plink
-from tvselect import StreamingThompsonSelector, ThompsonSelector
+from tvselect import BartReward, StreamingThompsonSelector, ThompsonSelector
 from tvselect.decoys.shuffled import ShuffledColumns
+from tvselect.inputs import read_outcome
+from tvselect.inputs.errors import SourceError
+from tvselect.rewards import Data
 from tvselect.selectors import copies, marginal
+from tvselect.selectors.features import read_features
+from tvselect.selectors.file_feedback import FileFeedback
 from tvselect.selectors.marginal import marginal_scores
 from tvselect.sources import open_source
 from tvselect.sources.plink import read_plink
@@ -105,3 +112,30 @@ def test_few_values_are_scored_as_any_others(monkeypatch, genotypes, y):
     monkeypatch.setattr(marginal, "_as_small", lambda _: None)
     assert_allclose(found, marginal_scores(decoys, X, y), atol=1e-12)
     assert np.abs(found[0, 0, 3]) > 0.2
+
+
+def test_dask_workers_open_the_file_themselves(bed, y, client):
+    table = read_plink(bed)
+    settings = dict(window=8, n_plays=20, random_state=0)
+    here = ThompsonSelector(n_jobs=1, **settings).fit(table, y)
+    assert_same(ThompsonSelector(runner=client, **settings).fit(table, y), here)
+
+
+def test_what_travels_to_workers_holds_no_column_of_the_file(bed, genotypes, y):
+    data = Data(read_features(read_plink(bed)).X, read_outcome(y, N), [f"rs{j}" for j in range(P)])
+    feedback = FileFeedback(BartReward(), data)
+    columns = np.arange(10)
+    wanted = feedback(columns, np.random.default_rng(1))
+    parcel = pickle.dumps(feedback)
+    assert len(parcel) < N * P
+    assert_array_equal(pickle.loads(parcel)(columns, np.random.default_rng(1)), wanted)
+    other = write_plink(bed.parent / "other", draw_genotypes(N, P, seed=9))
+    bed.write_bytes(other.read_bytes())
+    try:
+        with pytest.raises(SourceError, match="is another file for a worker"):
+            pickle.loads(parcel)(columns, np.random.default_rng(1))
+        bed.unlink()
+        with pytest.raises(SourceError, match="put the file where all workers find it"):
+            pickle.loads(parcel)(columns, np.random.default_rng(1))
+    finally:
+        write_plink(bed.with_suffix(""), genotypes)

@@ -30,9 +30,12 @@ class Runner(ABC):
         Tasks that run at the same time.
     shares_memory : bool
         Whether tasks are the very objects that they were handed over as.
+    is_remote : bool
+        Whether the workers may be on other machines, to which data has a way to go.
     """
 
     shares_memory = False
+    is_remote = False
 
     @property
     @abstractmethod

@@ -34,8 +34,9 @@ SECONDS_BETWEEN_LOOKS = 2
 class DaskRunner(Runner):
     """The workers of a Dask cluster.
 
-    The data goes to every worker once; one that joins later fetches it from another.
-    Then only the arms of a play, its seed and its rewards travel.
+    The data goes to every worker once; one that joins later fetches it from another. A file of
+    columns (PLINK, cells) is opened by every worker under the same path instead. Then only the
+    arms of a play, its seed and its rewards travel.
 
     Parameters
     ----------
@@ -43,6 +44,8 @@ class DaskRunner(Runner):
         A client, or the address of a scheduler such as ``tcp://head-node:8786``. Scheduler and
         workers run code of this process and it unpickles what they say: both must be trusted.
     """
+
+    is_remote = True
 
     def __init__(self, client: Any) -> None:
         distributed = load_distributed()
@@ -118,7 +121,7 @@ class DaskRunner(Runner):
         except (TimeoutError, distributed.TimeoutError):
             raise WorkerError(
                 f"the Dask cluster has had no worker for {SECONDS_FOR_WORKERS} s; start one with "
-                "'dask worker ADDRESS'"
+                "'dask worker ADDRESS'; if there was one, look at its log and its memory"
             ) from None
         return self.places()
 

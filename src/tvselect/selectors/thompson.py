@@ -22,7 +22,6 @@ from tvselect.inputs.sample import even_rows
 from tvselect.inputs.scalars import check_scalar
 from tvselect.inputs.weights import check_weights
 from tvselect.rewards import Data, Reward
-from tvselect.rewards.base import start_reward
 from tvselect.rewards.pair_screen import screen_pairs
 from tvselect.runners import Runner, opened
 from tvselect.selectors.base import (
@@ -41,6 +40,7 @@ from tvselect.selectors.copies import (
     let_play,
 )
 from tvselect.selectors.features import Features, read_features
+from tvselect.selectors.file_feedback import start_for
 from tvselect.selectors.fingerprint import identity_of
 from tvselect.selectors.interactions import (
     MOST_FEATURES,
@@ -176,7 +176,7 @@ class ThompsonFit(BanditFit):
         is_wide = kind is not None and n_playing > LEADERS
         burn_in = plays_of_burn_in(self.burn_in, is_wide, heard=arm_pairs.ravel().tolist())
         reward = reward.settled(data)
-        feedback = start_reward(reward, data)
+        feedback = start_for(runner, reward, data)
         work = TableWork(feedback, columns)
         rule = StoppingRule(self.n_plays, self.patience, self.time_limit)
         search = set_up_search(
