@@ -5,12 +5,10 @@ from __future__ import annotations
 import datetime
 
 import numba
-import numpy as np
 import pytest
 
 from benchmarks.records import ROOT, commit, heading
-from tvselect import BartReward, ThompsonSelector
-from tvselect.trees import run_bart
+from tvselect.runs.warming import compile_kernels
 
 RESULTS = ROOT / "docs" / "results" / "exactness.md"
 COLUMNS = "| check | case | finding | date | commit |"
@@ -28,16 +26,6 @@ def pytest_sessionstart(session):
     has_workers = getattr(session.config.option, "numprocesses", None)
     if has_workers and not hasattr(session.config, "workerinput") and not numba.config.DISABLE_JIT:
         compile_kernels()
-
-
-def compile_kernels():
-    """A run of every kind: plays chosen in kernels and in Python, and trees alone."""
-    X = np.random.default_rng(0).random((40, 3))
-    reward = BartReward(n_trees=2, n_iterations=4)
-    for window in (1, 2):
-        selector = ThompsonSelector(reward, max_fdr=None, n_plays=2, window=window, random_state=0)
-        selector.fit(X, X @ [1, 1, 0])
-    run_bart(X, X[:, 0], n_trees=2, n_iterations=4, random_state=0).predict(X)
 
 
 def pytest_sessionfinish(session, exitstatus):

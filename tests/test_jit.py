@@ -300,3 +300,15 @@ def test_without_numba_kernels_are_plain_functions():
 def test_a_run_works_in_this_mode():
     X = np.random.default_rng(0).standard_normal((40, 2))
     assert run_bart(X, X[:, 0], n_trees=2, n_iterations=5, random_state=0).n_splits.size == 5
+
+
+@compiled_only
+def test_warming_compiles_every_kernel_once():
+    said = python(
+        "from tvselect.jit import all_kernels\n"
+        "from tvselect.runs.warming import compile_kernels\n"
+        "compile_kernels()\n"
+        "assert compile_kernels().n_kernels == 0\n"
+        "print(*(k.__name__ for k in all_kernels() if len(k.signatures) != 1))"
+    )
+    assert said.stdout.split() == []

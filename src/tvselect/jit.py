@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -185,15 +188,19 @@ class _Announcer(event.Listener):
 
     def __init__(self) -> None:
         self.is_kept = True
-        self._kernels: set[int] = set()
+        self.n_compiled = 0
+        self.kernels: list[Any] = []
         self._said = False
         self._regretted = False
 
     def add(self, compiled: Any) -> None:
-        self._kernels.add(id(compiled))
+        self.kernels.append(compiled)
 
     def on_start(self, event: Any) -> None:
-        if not self._said and id(event.data["dispatcher"]) in self._kernels:
+        if not any(event.data["dispatcher"] is one for one in self.kernels):
+            return
+        self.n_compiled += 1
+        if not self._said:
             self._said = True
             how_often = "once, some seconds; kept for the next start"
             if not self.is_kept:
@@ -215,3 +222,36 @@ class _Announcer(event.Listener):
 
 _announcer = _Announcer()
 event.register("numba:compile", _announcer)  # type: ignore[no-untyped-call]
+
+
+@dataclass
+class Compilation:
+    """What was compiled.
+
+    Attributes
+    ----------
+    n_kernels : int
+    seconds : float
+    folder : str
+        Where kernels are kept; empty where they cannot be.
+    """
+
+    n_kernels: int = 0
+    seconds: float = 0.0
+    folder: str = ""
+
+
+@contextmanager
+def watched_compilation() -> Iterator[Compilation]:
+    """Count the kernels that are compiled in the meantime."""
+    made, before, started = Compilation(), _announcer.n_compiled, time.perf_counter()
+    yield made
+    made.n_kernels = _announcer.n_compiled - before
+    made.seconds = time.perf_counter() - started
+    if _announcer.is_kept:
+        made.folder = os.environ.get("NUMBA_CACHE_DIR") or str(Path(__file__).parent)
+
+
+def all_kernels() -> list[Any]:
+    """The kernels of all modules that are imported."""
+    return list(_announcer.kernels)
