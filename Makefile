@@ -9,8 +9,8 @@ PYTEST := $(RUN) -m pytest -n auto --dist worksteal -m "not long"
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-multiclass bench-survival bench-counts bench-tails bench-very-wide bench-sparse bench-genotypes bench-rows bench-default bench-stream bench-online \
-	bench-importance bench-stability bench-cluster bench-imports bench-compile bench-windows study-offline study-online study-online-table study-cells study-streams study-mail study-hiv study-madelon battery battery-page choose-errors docs check-plays check-faults check-contamination check-long check-mutations soak fuzz fuzz-million clean
+.PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-multiclass bench-survival bench-counts bench-tails bench-very-wide bench-sparse bench-genotypes bench-cells bench-genomes bench-rows bench-default bench-stream bench-online \
+	bench-importance bench-stability bench-cluster bench-cluster-files bench-imports bench-compile bench-windows study-offline study-online study-online-table study-cells study-streams study-mail study-hiv study-madelon battery battery-page choose-errors docs check-plays check-faults check-contamination check-long check-mutations soak fuzz fuzz-million clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -104,6 +104,9 @@ bench-sparse: $(VENV)/.base  ## 20,000 x 100,000 of a sparse matrix, 5 minutes, 
 bench-genotypes: $(VENV)/.ipss $(VENV)/.genetics  ## Linked genotypes: clumps found next to others, an hour, recorded; N=5
 	$(RUN) -m benchmarks.genotypes -n $(or $(N),5)
 
+bench-cells: $(VENV)/.base $(VENV)/.cells  ## 20,000 x 30,000 of a backed AnnData file, 5 minutes, recorded
+	$(RUN) -m benchmarks.single_cells
+
 bench-genomes: $(VENV)/.base $(VENV)/.genetics  ## .bed files up to 100,000 x 800,000 (20 GB): time, memory, bytes, 40 minutes, recorded
 	$(RUN) -m benchmarks.genome_scale
 
@@ -127,6 +130,9 @@ bench-stability: $(VENV)/.study  ## The same data with other seeds, 30 minutes, 
 
 bench-cluster: $(VENV)/.dev  ## One Dask worker and two, cost of a remote play, 10 minutes, recorded
 	$(RUN) -m benchmarks.cluster
+
+bench-cluster-files: $(VENV)/.dev $(VENV)/.genetics  ## Dask workers that open a .bed file themselves, 10 minutes, recorded
+	$(RUN) -m benchmarks.cluster_files
 
 bench-imports: $(VENV)/.cli  ## Until there is a selector, next to scikit-learn's base and numba, recorded
 	$(RUN) -m benchmarks.imports

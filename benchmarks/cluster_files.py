@@ -1,0 +1,76 @@
+"""Two Dask workers that open a file of genotypes themselves: throughput, and what is sent.
+
+``make bench-cluster-files`` prints the table and records it. One worker and two take turns on the
+same job with the same window, so that both make the same plays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import distributed
+import numpy as np
+
+from benchmarks.cluster import WINDOW, compare, loopback_bytes, workers
+from benchmarks.genome_scale import make_files
+from benchmarks.records import heading, record
+from tvselect import ThompsonSelector, read_plink
+
+N_PEOPLE, N_VARIANTS, N_PLAYS = 20_000, 20_000, 300
+CAUSAL = (10, 5_010, 12_010)
+
+
+def select(client: distributed.Client, bed: Path, y: np.ndarray, n_plays: int) -> Any:
+    """The file is opened by the driver for a pass over all columns, then by every worker."""
+    selector = ThompsonSelector(n_plays=n_plays, window=WINDOW, runner=client, random_state=0)
+    return selector.fit(read_plink(bed), y)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=2)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        bed = Path(folder) / "study.bed"
+        make_files(bed.with_suffix(""), N_PEOPLE, N_VARIANTS, 1)
+        effects = read_plink(bed).numbers(np.array(CAUSAL))
+        y = effects.sum(axis=1) + np.random.default_rng(1).normal(0.0, 2.0, N_PEOPLE)
+        row, fitted = compare(
+            "genotypes",
+            lambda client: select(client, bed, y, N_PLAYS),
+            options.repeats,
+            lambda client: select(client, bed, y, 20),
+        )
+        with workers(2) as client:
+            select(client, bed, y, 1)
+            before = loopback_bytes()
+            select(client, bed, y, N_PLAYS)
+            sent = loopback_bytes() - before
+        size = bed.stat().st_size
+    found = np.flatnonzero(fitted.get_support())
+    record(
+        "cluster_files.md",
+        [
+            *heading("Dask workers with a file of their own", "make bench-cluster-files"),
+            f"A .bed file of {N_PEOPLE:,} people x {N_VARIANTS:,} variants, worker processes of "
+            f"one thread each, {options.repeats} runs with one and with two of them in turns, "
+            f"window {WINDOW} for both. Seconds, of the whole fit with the driver's pass over the "
+            "file, and ratio of the fastest; then the smallest and largest ratio of neighbours.",
+            "",
+            "| job | plays | one worker, s | two workers, s | ratio | between | same model |",
+            "|---|---|---|---|---|---|---|",
+            row,
+            "",
+            f"Found: variants {', '.join(map(str, found))} (causal: "
+            f"{', '.join(map(str, CAUSAL))}). Bytes on the wire in a fit with two workers, the "
+            f"arms, seeds and rewards of all plays included: {sent / 2**20:.1f} MB; the file has "
+            f"{size / 2**20:.1f} MB. No column of it is sent.",
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main()
