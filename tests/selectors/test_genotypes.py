@@ -109,6 +109,8 @@ def test_few_values_are_scored_as_any_others(monkeypatch, genotypes, y):
     decoys = ShuffledColumns.draw(X, 3, np.random.default_rng(0))
     assert decoys.factors.shape[1] == 0
     found = marginal_scores(decoys, X, y)
+    monkeypatch.setattr(marginal, "VALUES_AT_ONCE", 5 * N)
+    assert_array_equal(found, marginal_scores(decoys, X, y, n_threads=3))
     monkeypatch.setattr(marginal, "_as_small", lambda _: None)
     assert_allclose(found, marginal_scores(decoys, X, y), atol=1e-12)
     assert np.abs(found[0, 0, 3]) > 0.2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from math import ceil
 from typing import Any
 
@@ -73,7 +74,12 @@ def draw_decoys(
 
 
 def let_play(
-    data: Data, columns: ArmColumns, decoys: ShuffledColumns | DrawnColumns
+    data: Data,
+    columns: ArmColumns,
+    decoys: ShuffledColumns | DrawnColumns,
+    *,
+    n_threads: int = 1,
+    verbose: int = 0,
 ) -> tuple[Data, ArmColumns]:
     """The columns that play with their decoys behind them, and the columns of all arms.
 
@@ -89,7 +95,8 @@ def let_play(
     n_arms = columns.starts.size - 1
     if n_arms * (1 + n_copies) > MOST_ARMS:
         terms = data.outcome.in_simple_terms()
-        found = np.array([marginal_scores(decoys, data.X, term.values) for term in terms])
+        score = partial(marginal_scores, decoys, data.X, n_threads=n_threads, verbose=verbose)
+        found = np.array([score(term.values) for term in terms])
         slopes, bends = found[:, 0], found[:, 1]
         bulks = [bulk_of(z_values(slopes[:, k], data.n_rows)) for k in range(1 + n_copies)]
         scores = (slopes - np.median(slopes, axis=2, keepdims=True)) ** 2 + bends**2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -15,44 +16,77 @@ from tvselect.inputs.sparse import Matrix, SparseColumns
 from tvselect.jit import kernel
 
 VALUES_AT_ONCE, ROWS_TO_TRY = 2**20, 100
+SECONDS_WITHOUT_BAR = 2.0
 TINY, TWO_VALUED = 1e-12, 0.01
 
 
 def marginal_scores(
-    decoys: ShuffledColumns | DrawnColumns, X: Matrix, y: NDArray[np.float64]
+    decoys: ShuffledColumns | DrawnColumns,
+    X: Matrix,
+    y: NDArray[np.float64],
+    *,
+    n_threads: int = 1,
+    verbose: int = 0,
 ) -> NDArray[np.float64]:
     """How columns, and each copy of them, go with the outcome (2, 1 + copies, columns).
 
     In ranks: the correlation with the column, and with what its square adds to it. A slope and
-    a valley are seen, what shows in company only is not.
+    a valley are seen, what shows in company only is not. A pass over all columns, by so many
+    threads; where it takes more than some seconds and ``verbose`` is 1 or more, with a bar.
     """
+    from tqdm.auto import tqdm
+
     (outcome,) = centred_ranks(y[None, :])
     outcomes = None
     if isinstance(decoys, ShuffledColumns) and decoys.factors.shape[1] == 0:
         outcomes = _shuffled_back(outcome, decoys.orders)
     if isinstance(X, SparseColumns) and outcomes is not None:
         return _of_stored_values(X, outcomes)
-    scores = np.zeros((2, 1 + len(decoys.held), X.shape[1]))
+    n_columns = X.shape[1]
+    scores = np.zeros((2, 1 + len(decoys.held), n_columns))
     step = max(1, VALUES_AT_ONCE // len(y))
-    for first in range(0, X.shape[1], step):
-        here = np.arange(first, min(first + step, X.shape[1]))
-        if outcomes is not None:
-            small = X.read_small(here) if isinstance(X, FileColumns) else None
-            if small is None:
-                small = _as_small(X[:, here].T)
-            if small is not None:
-                scores[:, :, here] = _of_few_values(small, outcomes)
-                continue
-        for k, ranks in enumerate(decoys.ranks(X, here)):
-            length = np.maximum(np.einsum("ij,ij->i", ranks, ranks), TINY)
-            bends = ranks**2
-            bends -= bends.mean(axis=1, keepdims=True)
-            bends -= (np.einsum("ij,ij->i", bends, ranks) / length)[:, None] * ranks
-            bent = np.einsum("ij,ij->i", bends, bends)
-            has_bend = bent * len(y) > TWO_VALUED
-            scores[0, k, here] = ranks @ outcome / np.sqrt(length)
-            scores[1, k, here[has_bend]] = bends[has_bend] @ outcome / np.sqrt(bent[has_bend])
+
+    def score(here: NDArray[np.int64]) -> int:
+        small = None if outcomes is None else _read_small(X, here)
+        if small is not None:
+            assert outcomes is not None
+            scores[:, :, here] = _of_few_values(small, outcomes)
+        else:
+            for k, ranks in enumerate(decoys.ranks(X, here)):
+                scores[:, k, here] = _of_ranks(ranks, outcome)
+        return here.size
+
+    blocks = [np.arange(k, min(k + step, n_columns)) for k in range(0, n_columns, step)]
+    with (
+        ThreadPoolExecutor(n_threads) as pool,
+        tqdm(
+            total=n_columns, desc="TVS, a pass over all columns", unit=" columns",
+            disable=verbose < 1, delay=SECONDS_WITHOUT_BAR,
+        ) as bar,
+    ):  # fmt: skip
+        for n_done in pool.map(score, blocks):
+            bar.update(n_done)
     return scores
+
+
+def _of_ranks(ranks: NDArray[np.float64], outcome: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Slopes and bends (2, columns) of columns by their ranks (columns, rows)."""
+    length = np.maximum(np.einsum("ij,ij->i", ranks, ranks), TINY)
+    bends = ranks**2
+    bends -= bends.mean(axis=1, keepdims=True)
+    bends -= (np.einsum("ij,ij->i", bends, ranks) / length)[:, None] * ranks
+    bent = np.einsum("ij,ij->i", bends, bends)
+    has_bend = bent * outcome.size > TWO_VALUED
+    scores = np.zeros((2, len(ranks)))
+    scores[0] = ranks @ outcome / np.sqrt(length)
+    scores[1, has_bend] = bends[has_bend] @ outcome / np.sqrt(bent[has_bend])
+    return scores
+
+
+def _read_small(X: Matrix, columns: NDArray[np.int64]) -> NDArray[np.uint8] | None:
+    """Columns (columns, rows) in a byte each, if their values are 0, 1, 2 or missing (3)."""
+    small = X.read_small(columns) if isinstance(X, FileColumns) else None
+    return _as_small(X[:, columns].T) if small is None else small
 
 
 def _shuffled_back(outcome: NDArray[np.float64], orders: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -69,7 +103,6 @@ def _shuffled_back(outcome: NDArray[np.float64], orders: NDArray[np.int64]) -> N
 
 
 def _as_small(block: NDArray[Any]) -> NDArray[np.uint8] | None:
-    """Columns (columns, rows) in a byte each, if their values are 0, 1, 2 or missing (3)."""
     for some in (block[:1, :ROWS_TO_TRY], block):
         is_missing = np.isnan(some)
         small = np.where(is_missing, 3, np.clip(some, 0, 2)).astype(np.uint8)
