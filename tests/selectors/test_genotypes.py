@@ -111,9 +111,25 @@ def test_few_values_are_scored_as_any_others(monkeypatch, genotypes, y):
     found = marginal_scores(decoys, X, y)
     monkeypatch.setattr(marginal, "VALUES_AT_ONCE", 5 * N)
     assert_array_equal(found, marginal_scores(decoys, X, y, n_threads=3))
-    monkeypatch.setattr(marginal, "_as_small", lambda _: None)
+    monkeypatch.setattr(marginal, "read_small", lambda *_: None)
     assert_allclose(found, marginal_scores(decoys, X, y), atol=1e-12)
     assert np.abs(found[0, 0, 3]) > 0.2
+
+
+@pytest.mark.parametrize("n_factors", [1, 2])
+def test_slopes_of_few_values_that_factors_drive(monkeypatch, n_factors):
+    rng = np.random.default_rng(n_factors)
+    shared = rng.normal(size=(N, n_factors)) @ rng.normal(size=(n_factors, P))
+    X = np.digitize(shared + 0.7 * rng.normal(size=(N, P)), [-0.5, 0.8]).astype(np.float64)
+    X[rng.random(X.shape) < 0.03] = np.nan
+    y = shared[:, 0] + X[:, 1].clip(0) + rng.normal(size=N)
+    y[np.isnan(y)] = 0.0
+    decoys = ShuffledColumns.draw(X, 4, rng)
+    assert decoys.factors.shape[1] == n_factors
+    found = marginal_scores(decoys, X, y)
+    monkeypatch.setattr(marginal, "read_small", lambda *_: None)
+    assert_allclose(found[0], marginal_scores(decoys, X, y)[0], atol=1e-10)
+    assert (found[1] == 0.0).all()
 
 
 def test_dask_workers_open_the_file_themselves(bed, y, client):
