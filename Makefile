@@ -10,7 +10,7 @@ INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compil
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-multiclass bench-survival bench-counts bench-tails bench-very-wide bench-sparse bench-genotypes bench-cells bench-genomes bench-rows bench-default bench-stream bench-online \
-	bench-importance bench-stability bench-cluster bench-cluster-files bench-imports bench-compile bench-windows study-offline study-online study-online-table study-cells study-streams study-mail study-hiv study-madelon battery battery-page choose-errors docs check-plays check-faults check-contamination check-long check-mutations soak fuzz fuzz-million clean
+	bench-importance bench-stability bench-cluster bench-cluster-files bench-imports bench-compile bench-windows study-offline study-online study-online-table study-cells study-streams study-mail study-hiv study-madelon battery battery-page choose-errors docs check-plays check-faults check-contamination check-long check-mutations soak fuzz fuzz-million release clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -205,6 +205,9 @@ fuzz: $(VENV)/.test $(VENV)/.study  ## Damaged files for every reader, a minute;
 
 fuzz-million: $(VENV)/.test $(VENV)/.study  ## A million of them, half an hour, recorded; SEED=1
 	$(RUN) -m fuzz --cases 1000000 --seed $(or $(SEED),1) --record "make fuzz-million"
+
+release: $(VENV)/.release  ## Build, check and try out sdist and wheel on all Pythons here, half an hour, recorded; PYTHONS="3.11 3.13"
+	$(RUN) -m release.build $(PYTHONS:%=--python %)
 
 clean:  ## Remove the environment and everything built
 	rm -rf $(VENV) build dist docs/_build docs/gallery docs/api .pytest_cache .mypy_cache .ruff_cache

@@ -19,8 +19,8 @@ from benchmarks.genome_scale import make_files
 from benchmarks.records import heading, record
 from tvselect import ThompsonSelector, read_plink
 
-N_PEOPLE, N_VARIANTS, N_PLAYS = 20_000, 20_000, 300
-CAUSAL = (10, 5_010, 12_010)
+N_PEOPLE, N_VARIANTS, N_PLAYS = 10_000, 1_000, 1_500
+CAUSAL = (10, 510, 910)
 
 
 def select(client: distributed.Client, bed: Path, y: np.ndarray, n_plays: int) -> Any:

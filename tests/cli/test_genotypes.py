@@ -34,7 +34,7 @@ def test_variants_with_covariates(answer, study):
     assert names(found)[:6] == ["age", "sex", "PC1", "PC2", "rs3", "rs7"]
     assert (found["n_rows"], found["n_columns"]) == (149, 42)
     assert found["left_out"] == {
-        "income": "excluded",
+        "income": "not named by --covariates",
         "rs4": "constant (1 in every row)",
         "rs5": "no value in any row",
     }

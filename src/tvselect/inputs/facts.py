@@ -12,6 +12,7 @@ from tvselect.words import listed
 
 Reason = Literal[
     "excluded",
+    "no covariate",
     "no value",
     "constant",
     "row numbers",

@@ -14,6 +14,7 @@ MOST_COPIES = 5
 GB = 2**30
 REASONS = {
     "excluded": "excluded",
+    "no covariate": "not named by --covariates",
     "no value": "no value in {any_row}",
     "constant": "constant ({value} in {every_row})",
     "row numbers": "numbers the rows from {low:g} to {high:g}",
@@ -171,7 +172,10 @@ def _family(outcome: OutcomeProfile) -> str:
         return f"holds whole numbers from {outcome.low:g} to {outcome.high:g}: counts{other}"
     if outcome.family == "survival":
         if outcome.event is None:
-            return f"is a time until an event that took place in all {outcome.n_rows:,} rows"
+            return (
+                f"is a time until an event that took place in all {outcome.n_rows:,} rows "
+                "(--event NAME if some were censored)"
+            )
         n_censored = outcome.n_rows - outcome.n_events
         return (
             f"is the time until {outcome.event!r}: {outcome.n_events:,} events, "

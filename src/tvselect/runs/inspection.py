@@ -120,10 +120,13 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
     always = expand(options.always, others, "--always", where)
     always += expand(with_ranges(options.covariates, others), others, "--covariates", where)
     wanted = {*expand(options.include, others, "--include", where), *always}
-    unwanted = set(expand(options.exclude, others, "--exclude", where))
+    unwanted = dict.fromkeys(
+        sorted(expand(options.exclude, others, "--exclude", where)), LeftOut("excluded")
+    )
     if isinstance(files, ColumnTable):  # what else is known of the rows is for covariates
-        unwanted |= set(files.rows.column_names).intersection(others) - wanted
-    if both := sorted(wanted & unwanted):
+        beside = set(files.rows.column_names).intersection(others) - wanted - unwanted.keys()
+        unwanted |= dict.fromkeys(sorted(beside), LeftOut("no covariate"))
+    if both := sorted(wanted & unwanted.keys()):
         raise RunError(f"column {both[0]!r} is excluded and included; choose one")
     found = replace(profile_columns(raw, unwanted, written), mixed=mixed)
     found = _with_files(found, files)
@@ -136,7 +139,7 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
         why = "; ".join(f"{n!r}: {why_left_out(left_out[n])}" for n in list(left_out)[:3])
         raise RunError(f"no column of {where} is left to choose from: {why or 'it has no other'}")
     chosen = set(kept)
-    left_out = {**dict.fromkeys(sorted(unwanted), LeftOut("excluded")), **left_out}
+    left_out = unwanted | left_out
     facts = TableFacts(
         **vars(replace(found, left_out=left_out).among({*chosen, target})),
         where=where,
