@@ -47,10 +47,12 @@ def plot_study(rows: Sequence[Row], n_columns: int) -> Figure:
         ax.set_title(title)
         ax.grid(axis="y", color="0.92")
         ax.set_axisbelow(True)
-    most = panels[2].get_xlim()[1]
+    most = max(1.0, panels[2].get_xlim()[1])
     panels[2].set_xticks(ticks := [n for n in ERRORS if n <= most], [f"{n:,}" for n in ticks])
     panels[2].set_xticks([], minor=True)
     panels[2].set_xlim(-0.5, most)
+    briefest, longest = panels[3].dataLim.intervalx  # one and the same is no range of an axis
+    panels[3].set_xlim(max(briefest, BRIEFEST) / 1.5, longest * 1.5)
     panels[0].set_yticks(range(len(methods)), methods)
     panels[0].invert_yaxis()
     figure.legend(
