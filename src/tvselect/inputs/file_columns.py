@@ -91,7 +91,7 @@ class ColumnFile(ABC):
         """Some columns at all rows, or at some (rows, columns), by column; NaN is missing."""
 
     def read_small(self, columns: NDArray[np.int64]) -> NDArray[np.uint8] | None:
-        """Some columns (columns, rows), where all values are 0, 1, 2 or missing (3 or more)."""
+        """Some columns (columns, rows), where all values are 0, 1, 2 or missing (3)."""
         return None
 
     @abstractmethod
