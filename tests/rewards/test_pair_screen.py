@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from tvselect.inputs import read_outcome
+from tvselect.inputs.sample import even_rows
 from tvselect.rewards import pair_screen
 from tvselect.rewards.pair_screen import FALSE_ALARM, FEWEST_ROWS, MOST_PAIRS, screen_pairs
 
@@ -188,3 +189,13 @@ def test_where_a_common_factor_makes_all_pairs_alike_none_stands_out():
     X = factor + rng.normal(size=(300, 200))
     y = factor[:, 0] ** 2 + 0.3 * rng.normal(size=300)
     assert screen_pairs(X, read_outcome(y, 300)).columns.size == 0
+
+
+def test_of_very_many_values_some_rows_are_looked_at(monkeypatch):
+    X, y = make(n_rows=600)
+    rows = even_rows(600, 300)
+    wanted = screen(X[rows], y[rows])
+    monkeypatch.setattr(pair_screen, "MOST_VALUES", 300 * X.shape[1])
+    found = screen(X, y)
+    assert found.columns.tolist() == [[3, 7]]
+    assert found.z.tolist() == wanted.z.tolist()
