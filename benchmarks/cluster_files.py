@@ -19,7 +19,7 @@ from benchmarks.genome_scale import make_files
 from benchmarks.records import heading, record
 from tvselect import ThompsonSelector, read_plink
 
-N_PEOPLE, N_VARIANTS, N_PLAYS = 10_000, 1_000, 1_000
+N_PEOPLE, N_VARIANTS, N_PLAYS = 10_000, 1_000, 3_000
 CAUSAL = (10, 510, 910)
 
 
