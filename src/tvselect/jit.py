@@ -205,15 +205,15 @@ class _Announcer(event.Listener):
             how_often = "once, some seconds; kept for the next start"
             if not self.is_kept:
                 how_often = f"some seconds, at every start; to keep them {SET_FOLDER}"
-            logger.warning(f"tvselect: compiling its kernels for this machine ({how_often})")
+            logger.warning(f"compiling the kernels of tvselect for this machine ({how_often})")
 
     def regret(self, error: OSError) -> None:
         """Say once that kernels could not be kept."""
         if not self._regretted:
             self._regretted = True
             logger.warning(
-                f"tvselect: its kernels could not be kept ({error.strerror}) and will be compiled "
-                f"again at the next start; to keep them {SET_FOLDER}"
+                f"the kernels of tvselect could not be kept ({error.strerror}) and will be "
+                f"compiled again at the next start; to keep them {SET_FOLDER}"
             )
 
     def on_end(self, event: Any) -> None:

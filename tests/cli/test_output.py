@@ -214,3 +214,36 @@ def test_no_report_when_none_is_asked_for(here, answer, tvs):
     assert (here / "run" / "report.html").exists()
     assert answer("resume", "run", "--plays", "61", "--no-report")["report"] is None
     assert not (here / "run" / "report.html").exists()
+
+
+class TestAlwaysIncluded:
+    def test_they_are_no_selections(self, here, tvs, monkeypatch):
+        monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+        path = write(here / "t.parquet")
+        options = (*QUICK, "--always", "a,n1", "--out", "run")
+        _, out, _ = tvs("select", path, "-t", "y", *options)
+        assert "1 of 3 variables selected" in out
+        assert "Always part of the model, not tested: 'a', 'n1'." in out
+        assert next(line.split()[0] for line in out.splitlines() if "█" in line) == "b"
+        found = {v.name: v for v in from_csv(RunFolder(here / "run").variables)}
+        assert {name for name, v in found.items() if v.always} == {"a", "n1"}
+        assert {name for name, v in found.items() if v.selected} == {"a", "b", "n1"}
+        assert found["a"].q_value is None
+        assert found["b"].q_value is not None
+        assert tvs("transform", "run", path, "-o", "short.parquet")[0] == 0
+        assert set(pq.read_table("short.parquet").column_names) == {"a", "b", "n1", "y"}
+
+    def test_all_columns_leave_nothing_to_select(self, here, failure):
+        said = failure("select", write(here / "t.csv"), "-t", "y", "--always", "*")
+        assert "are always included (--always, --covariates)" in said
+
+
+def test_a_group_has_one_line(here, tvs, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    (here / "groups.json").write_text(json.dumps({"pair": ["a", "n1"]}))
+    path = write(here / "t.parquet")
+    _, out, _ = tvs("select", path, "-t", "y", *QUICK, "--groups", "groups.json")
+    assert "2 of 4 variables selected" in out
+    shown = [line.split()[0] for line in out.splitlines() if "█" in line]
+    assert sorted(shown[:2]) == ["b", "pair"]
+    assert len(set(shown)) == len(shown)

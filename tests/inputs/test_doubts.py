@@ -66,6 +66,20 @@ def test_a_strong_column_is_no_leak(x, y):
     assert look({"x": x}, y) == ()
 
 
+AFTER = np.where(TWO & (np.arange(N) % 4 > 0), np.abs(NORMAL), 0.0)  # days in care, of the ill
+
+
+@pytest.mark.parametrize("y", [TWO, ~TWO])
+def test_a_column_that_only_one_class_has_is_named(y):
+    (doubt,) = look({"a": noise(), "after": AFTER}, y)
+    assert (doubt.kind, doubt.names, doubt.value) == ("one class", ("after",), 0.0)
+    assert "Known only after the outcome? 'after': 0 in all rows of one class" in doubt.sentence
+
+
+def test_a_rare_mark_of_a_class_is_no_leak():
+    assert look({"x": np.where(np.arange(N) % 3 == 0, AFTER, 0.0)}, TWO) == ()
+
+
 COUNTS = np.random.default_rng(3).poisson(1.0, N)
 
 

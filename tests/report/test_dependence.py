@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import ndtr
 
@@ -131,3 +132,17 @@ def test_constant_column_is_one_point():
     X = np.column_stack([np.ones(100), rng.random(100)])
     shape = shapes_of(X, X[:, 1])["x0"]
     assert shape.labels == ("1",)
+
+
+def test_points_of_numbers_have_a_direction_those_of_text_have_none():
+    rng = np.random.default_rng(5)
+    copies = rng.integers(0, 3, 400)
+    colour = np.array(["red", "blue", "green"])[rng.integers(0, 3, 400)]
+    frame = pd.DataFrame({"copies": copies, "colour": colour})
+    y = -copies + (colour == "red") + rng.normal(0, 0.3, 400)
+    forest = DependenceForest(read_table(frame), read_outcome(y, 400), [0, 1], rng)
+    _, effects = partial_dependence(forest, ["copies", "colour"])
+    assert {effect.name: effect.direction for effect in effects} == {
+        "copies": "down",
+        "colour": "by category",
+    }

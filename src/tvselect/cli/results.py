@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvselect.cli.interrupts import INTERRUPTED
 from tvselect.cli.terminal import Terminal
+from tvselect.words import listed
 
 if TYPE_CHECKING:
     from tvselect.runs.play import Result
@@ -29,7 +30,7 @@ def show(result: Result, terminal: Terminal) -> int:
         terminal.warn(warning)
     before, after = _what_it_means(result)
     if terminal.is_pretty:
-        others = [v for v in result.variables if not v.selected][:RUNNERS_UP]
+        others = [v for v in result.variables if not v.selected]
         table = variable_lines([v for v in result.variables if v.selected], others)
         terminal.print_lines(["", *before, "", *table, "", *after])
     else:
@@ -39,8 +40,7 @@ def show(result: Result, terminal: Terminal) -> int:
         terminal.print_json(to_json(result))
     elif not terminal.is_pretty:
         header = ["variable", "q_value", "selection_rate", "low", "high"]
-        selected = [_cells(v) for v in result.variables if v.selected]
-        terminal.print_rows([header, *selected])
+        terminal.print_rows([header, *(_cells(v) for v in result.variables if v.selected)])
     here = shlex.quote(str(folder.path))
     for warning in result.about_report:
         terminal.warn(warning)
@@ -78,7 +78,6 @@ def _what_it_means(result: Result) -> tuple[list[str], list[str]]:
     from tvselect.report.sentences import why_stopped
 
     run, folder, history = result.run, result.folder, result.history
-    selected = [v for v in result.variables if v.selected]
     batches = "batches" if run.plan.stream else "plays"
     because = why_stopped(history.stop_reason, history.asked)
     control, claims = control_of(result.fit), joint_claims(result.fit)
@@ -89,11 +88,13 @@ def _what_it_means(result: Result) -> tuple[list[str], list[str]]:
         best = best_unselected(result.fit)
         before += [NOTHING, *describe_nothing(control, best, run.plan.n_rows), ""]
     before.append(
-        f"{len(selected):,} of {len(result.variables):,} variables selected "
+        f"{n_selected:,} of {history.layout.n_candidates:,} variables selected "
         f"for {run.plan.target!r} ({run.n_plays:,} {batches}, {run.seconds:.1f} s: {because})"
     )
     if n_selected:
         before.append(describe_false(n_selected, control))
+    if always := [v.name for v in result.variables if v.always]:
+        before.append(f"Always part of the model, not tested: {listed(always)}.")
     lines: list[str] = []
     if result.interactions:
         lines += [*interaction_lines(result.interactions), ""]
@@ -108,8 +109,8 @@ def _what_it_means(result: Result) -> tuple[list[str], list[str]]:
             q = "" if claim.q_value is None else f" (q-value {level(claim.q_value)})"
             lines.append(f"  {'' if is_off else 'one of: '}{claim}{q}")
         lines.append("")
-    lines.append(f"Report: {result.page or folder.selected}")
-    if selected:
+    lines.append(f"Report: {result.page}" if result.page else f"Found:  {folder.selected}")
+    if any(v.selected for v in result.variables):
         lines.append(f"Next:   tvs transform {folder.path} TABLE -o OUT keeps these columns")
     return before, lines
 
@@ -163,15 +164,20 @@ def to_json(result: Result) -> dict[str, Any]:
 def variable_lines(
     selected: Sequence[VariableResult], others: Sequence[VariableResult]
 ) -> list[str]:
-    """The selected variables with their numbers and a bar, then some that are not."""
+    """The selected variables with their numbers and a bar, then the best of the others.
+
+    A group of columns has one line; columns that are always included have none.
+    """
     from tvselect.plotting.labels import level
 
+    selected = _one_a_group([v for v in selected if not v.always])
+    others = _one_a_group(others)[:RUNNERS_UP]
     shown = [*selected[:MOST_ROWS], *others]
     has_q = any(v.q_value is not None for v in shown)
     q_values = [f"  {'' if v.q_value is None else level(v.q_value):>7}" for v in shown]
     if not has_q:
         q_values = [""] * len(shown)
-    names = [_short(v.name if not v.group else f"{v.name} [{v.group}]") for v in shown]
+    names = [_short(v.group or v.name) for v in shown]
     width = max(map(len, (*names, "variable")))
     rows = [
         f"  {name:<{width}}{q}  {v.selection_rate:4.2f}  {bar(v.selection_rate)}  "
@@ -186,6 +192,13 @@ def variable_lines(
     if others:
         lines += ["  not selected, the best of them:", *rows[len(shown) - len(others) :]]
     return lines
+
+
+def _one_a_group(variables: Sequence[VariableResult]) -> list[VariableResult]:
+    firsts: dict[object, VariableResult] = {}
+    for v in variables:
+        firsts.setdefault(v.group or (v.name,), v)
+    return list(firsts.values())
 
 
 def interaction_lines(interactions: Sequence[Interaction]) -> list[str]:

@@ -16,9 +16,10 @@ from tvselect.inputs.ranks import centred_ranks
 
 FEWEST_ROWS, FEW_OF_CLASS, MOST_CLASSES = 20, 10, 3
 TOO_GOOD, NEARLY, SAMPLED = 0.99, 0.6, 40
+MOST = 0.5
 FAR, FEWEST_VALUES = 20.0, 10
 Block = NDArray[np.float64]
-Kind = Literal["leak", "code", "wild cell", "identifier"]
+Kind = Literal["leak", "one class", "code", "wild cell", "identifier"]
 EXTREMES = ((np.fmin.reduce, np.inf), (np.fmax.reduce, -np.inf))
 
 
@@ -77,6 +78,8 @@ def find_doubts(
         for closeness in closenesses:
             leaks += closeness.leaks(inside, block)
         found += far_values(inside, block)
+        if outcome.family == "probit":
+            found += _one_class(inside, block, outcome.values)
         if with_structure:
             found += _identifiers(inside, block)
             for name, values in zip(inside, block, strict=True):
@@ -86,6 +89,8 @@ def find_doubts(
     # To tell one of several classes is no leak; what is as good as all of them tells most.
     n_told = Counter(leak.name for leak in leaks)
     leaks = [leak for leak in leaks if n_told[leak.name] >= max(1, len(closenesses) - 1)]
+    leaking = {leak.name for leak in leaks}
+    found = [one for one in found if one.kind != "one class" or one.name not in leaking]
     doubts = list(_gathered([*leaks, *found]))
     if copies:
         doubts.append(Doubt("copies", tuple(next(iter(copies.values()))), n=len(copies)))
@@ -132,6 +137,18 @@ class _Closeness:
         first, second = np.sort(x[y == 0.0]), x[y == 1.0]
         below, up_to = (np.searchsorted(first, second, side) for side in ("left", "right"))
         return abs(float((below + up_to).mean() / first.size - 1.0))
+
+
+def _one_class(names: Sequence[str], block: Block, y: NDArray[np.float64]) -> Iterator[Found]:
+    """Columns with one value in all rows of a class, and with others in most of the other."""
+    for value in (0.0, 1.0):
+        here, there = block[:, y == value], block[:, y != value]
+        if min(here.shape[1], there.shape[1]) < FEWEST_ROWS:
+            return
+        constant = np.flatnonzero((here == here[:, :1]).all(axis=1))
+        for j in constant.tolist():
+            if np.mean(there[j] != here[j, 0]) > MOST:
+                yield Found("one class", names[j], float(here[j, 0]))
 
 
 def far_values(names: Sequence[str], block: Block) -> list[Found]:

@@ -124,9 +124,9 @@ class ColumnFacts:
 class Doubt:
     """What may spoil a selection without being an error; for the user to judge."""
 
-    kind: Literal["leak", "code", "wild cell", "few rows", "identifier", "copies"]
+    kind: Literal["leak", "one class", "code", "wild cell", "few rows", "identifier", "copies"]
     names: tuple[str, ...]  #: Of columns; of a class, where it has few rows
-    value: float = 0.0  #: The least rank correlation with the outcome, the code, the cell
+    value: float = 0.0  #: The least rank correlation with the outcome; the value, code or cell
     n: int = 0  #: Rows of the class, sets of copies
 
     @property
@@ -138,6 +138,8 @@ class Doubt:
 DOUBTS = {
     "leak": "Too good to be true? {names}: alone as good as the outcome itself (rank correlation "
     "{value:.3f}). Leave out what is made from the outcome, or known only with it.",
+    "one class": "Known only after the outcome? {names}: {value:g} in all rows of one class, "
+    "something else in most of the other. Leave out what comes after the outcome.",
     "code": "Missing values in disguise? {value:g} is far from all other values of {names}. If it "
     "stands for a missing value, make it one.",
     "wild cell": "A slip? One cell with {value:g} is far from all other values of {names}.",

@@ -44,6 +44,11 @@ class Encoded:
     labels: tuple[str, ...]  #: Of the points, empty for a curve
 
     @property
+    def is_ordered(self) -> bool:
+        """Whether its values are numbers."""
+        return self.grid.shape[1] == 1
+
+    @property
     def at(self) -> NDArray[np.float64]:
         """Values of a curve, else the places of the points."""
         return np.arange(len(self.grid), dtype=np.float64) if self.labels else self.grid[:, 0]

@@ -123,7 +123,8 @@ def _files(files: FileFacts) -> list[str]:
 
 def _mode(mode: ReadingMode) -> str:
     if mode.why == "asked":
-        return "Streamed, as you asked." if mode.stream else "Read into memory, as you asked."
+        streamed = "Streamed, as --stream, --batch-size or --rounds asks for."
+        return streamed if mode.stream else "Read into memory, as you asked."
     if mode.why == "rows":
         about = "about " if mode.is_estimate else ""
         return (

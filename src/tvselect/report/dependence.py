@@ -43,8 +43,14 @@ def partial_dependence(
         for name, encoded, column in zip(names, forest.encoded, forest.columns, strict=False)
     ]
     effects = [
-        Effect(column, shape.variable, effect_size(shape), direction(shape), shape.of_class)
-        for column, shape in zip(forest.columns, shapes, strict=True)
+        Effect(
+            column,
+            shape.variable,
+            effect_size(shape),
+            direction(shape) if encoded.is_ordered else "by category",
+            shape.of_class,
+        )
+        for column, shape, encoded in zip(forest.columns, shapes, forest.encoded, strict=False)
     ]
     shapes = sorted(shapes[:MOST_SHOWN], key=lambda shape: -effect_size(shape))
     return tuple(shapes), tuple(sorted(effects, key=lambda effect: -effect.size))
@@ -56,7 +62,7 @@ def effect_size(shape: Dependence) -> float:
 
 
 def direction(shape: Dependence) -> Direction:
-    """Where a curve goes, or that it has no clear way.
+    """Where a curve, or points of rising numbers, go, or that they have no clear way.
 
     Examples
     --------
@@ -66,8 +72,6 @@ def direction(shape: Dependence) -> Direction:
     >>> direction(curve(0.0, 1.0, 2.0)), direction(curve(2.0, 0.0, 2.0))
     ('up', 'valley')
     """
-    if shape.labels:
-        return "by category"
     first, last = shape.mean[0], shape.mean[-1]
     top, bottom = max(shape.mean), min(shape.mean)
     width = (sum(shape.high) - sum(shape.low)) / len(shape.mean)

@@ -118,14 +118,15 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
     outcome = profile_outcome(target, values, where, options.family, event)
     others = [name for name in names if name not in (target, options.event)]
     always = expand(options.always, others, "--always", where)
-    always += expand(with_ranges(options.covariates, others), others, "--covariates", where)
+    beside = options.phenotypes or where
+    always += expand(with_ranges(options.covariates, others), others, "--covariates", beside)
     wanted = {*expand(options.include, others, "--include", where), *always}
     unwanted = dict.fromkeys(
         sorted(expand(options.exclude, others, "--exclude", where)), LeftOut("excluded")
     )
     if isinstance(files, ColumnTable):  # what else is known of the rows is for covariates
-        beside = set(files.rows.column_names).intersection(others) - wanted - unwanted.keys()
-        unwanted |= dict.fromkeys(sorted(beside), LeftOut("no covariate"))
+        unused = set(files.rows.column_names).intersection(others) - wanted - unwanted.keys()
+        unwanted |= dict.fromkeys(sorted(unused), LeftOut("no covariate"))
     if both := sorted(wanted & unwanted.keys()):
         raise RunError(f"column {both[0]!r} is excluded and included; choose one")
     found = replace(profile_columns(raw, unwanted, written), mixed=mixed)
@@ -139,6 +140,11 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
         why = "; ".join(f"{n!r}: {why_left_out(left_out[n])}" for n in list(left_out)[:3])
         raise RunError(f"no column of {where} is left to choose from: {why or 'it has no other'}")
     chosen = set(kept)
+    if chosen <= set(always):
+        raise RunError(
+            f"all columns of {where} that are left are always included (--always, --covariates): "
+            "there is nothing to select from"
+        )
     left_out = unwanted | left_out
     facts = TableFacts(
         **vars(replace(found, left_out=left_out).among({*chosen, target})),

@@ -33,7 +33,7 @@ class VariableResult(NamedTuple):
 
     name: str
     selected: bool
-    q_value: float | None  #: None without decoys
+    q_value: float | None  #: None without decoys, and where always included
     selection_rate: float
     low: float
     high: float
@@ -42,6 +42,7 @@ class VariableResult(NamedTuple):
     group: str
     e_value: float | None = None  #: Of a stream with error control, as the next
     selected_since: int | None = None  #: Batch
+    always: bool = False  #: Included without being tested
 
 
 def read_off(fit: BanditFit) -> list[VariableResult]:
@@ -49,20 +50,22 @@ def read_off(fit: BanditFit) -> list[VariableResult]:
     found, history = feature_findings(fit), fit.history_
     n = len(found.name)
     nothing = [None] * n
+    arms = history.arm_of_feature[found.column]
     values = zip(
         found.name,
         found.selected.tolist(),
-        _numbers(found.q_value),
+        _numbers(np.where(arms < 0, np.nan, found.q_value)),
         found.selection_rate.round(6).tolist(),
         found.low.round(6).tolist(),
         found.high.round(6).tolist(),
         found.times_played.tolist(),
         [number or None for number in found.claim.tolist()],
-        [history.labels.get(arm, "") for arm in history.arm_of_feature[found.column].tolist()],
+        [history.labels.get(arm, "") for arm in arms.tolist()],
         nothing if found.e_value is None else _numbers(found.e_value),
         nothing
         if found.selected_since is None
         else [batch if batch > 0 else None for batch in found.selected_since.tolist()],
+        (arms < 0).tolist(),
         strict=True,
     )
     return list(map(VariableResult._make, values))
@@ -76,6 +79,7 @@ def to_csv(
 ) -> str:
     """Variables as text; those of a stream with error control have two columns more.
 
+    A variable is selected, "yes" or "no", or "always" part of the model and not tested.
     With ``effects``, by name, there are three more: how far the outcome moves with the variable,
     which way, and of which class it is the chance.
 
@@ -96,7 +100,7 @@ def to_csv(
                 else [f"{found.size:.6g}", found.direction, as_cell(found.of_class)]
             )
         writer.writerow(
-            [as_cell(v.name), "yes" if v.selected else "no", _cell(v.q_value),
+            [as_cell(v.name), _answer(v), _cell(v.q_value),
              f"{v.selection_rate:.6f}", f"{v.low:.6f}", f"{v.high:.6f}", v.times_played,
              _cell(v.claim), as_cell(v.group), *more]
         )  # fmt: skip
@@ -152,7 +156,7 @@ def _variable(cells: dict[str, str]) -> VariableResult:
 
     return VariableResult(
         from_cell(cells["variable"]),
-        cells["selected"] == "yes",
+        cells["selected"] != "no",
         known("q_value", float),
         float(cells["selection_rate"]),
         float(cells["low"]),
@@ -162,7 +166,14 @@ def _variable(cells: dict[str, str]) -> VariableResult:
         from_cell(cells["group"]),
         known("e_value", float),
         known("selected_since", int),
+        cells["selected"] == "always",
     )
+
+
+def _answer(v: VariableResult) -> str:
+    if v.always:
+        return "always"
+    return "yes" if v.selected else "no"
 
 
 def _numbers(values: NDArray[np.float64]) -> list[float | None]:

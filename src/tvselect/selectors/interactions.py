@@ -79,8 +79,8 @@ def find_interactions(
     Forests are fitted to the outcome. Of the 20 pairs of features that they use most often in one
     branch, the partial dependence on both, less those on each, is the strength of the pair: what
     does not add up. How much it is by chance is learned from 20 outcomes without interactions:
-    the fit of an additive model (BART with single splits) and its residuals in another order, or
-    classes drawn from its probabilities. Their pairs are the decoys of
+    the fit of an additive model (BART with single splits) and its residuals in another order,
+    as large as the noise, or classes drawn from its probabilities. Their pairs are the decoys of
     :func:`tvselect.control.decoy_fdr.q_values`.
 
     Parameters
@@ -140,6 +140,13 @@ def find_interactions(
     )
 
 
+class AdditiveFit(NamedTuple):
+    """Of the rows it was fitted to."""
+
+    expected: NDArray[np.float64]  #: Means, or probabilities of the second class
+    sigma: float  #: Standard deviation of the noise, which fitted residuals fall short of
+
+
 class Pairs:
     """Pairs of features of a table, and how strongly forests use them together.
 
@@ -180,15 +187,16 @@ class Pairs:
                 strengths[k] = _beyond_sums(self._joint_effect(run, *pairs[k])).std()
         return strengths
 
-    def additive_fit(self, outcome: Outcome) -> NDArray[np.float64]:
-        """The fit of BART with single splits: means, or probabilities of the second class."""
-        return run_bart(
+    def additive_fit(self, outcome: Outcome) -> AdditiveFit:
+        """The fit of BART with single splits."""
+        run = run_bart(
             self.table,
             outcome,
             prior=Prior(n_trees=N_TREES, power=NO_DEPTH),
             n_iterations=N_ITERATIONS,
             random_state=self.rng,
-        ).predict(self.table)
+        )
+        return AdditiveFit(run.predict(self.table), float(run.sigma[run.n_burn :].mean()))
 
     def _joint_effect(self, run: BartRun, i: int, j: int) -> NDArray[np.float64]:
         """Partial dependence on two features at their typical values."""
@@ -233,11 +241,13 @@ def _beyond_sums(effect: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _without_interactions(
-    outcome: Outcome, additive: NDArray[np.float64], rng: np.random.Generator
+    outcome: Outcome, additive: AdditiveFit, rng: np.random.Generator
 ) -> Outcome:
     """An outcome that goes with the columns as an additive model says, and no further."""
     if outcome.family == "probit":
-        drawn = rng.random(additive.size) < additive
-        drawn[rng.choice(additive.size, 2, replace=False)] = [False, True]
+        drawn = rng.random(additive.expected.size) < additive.expected
+        drawn[rng.choice(drawn.size, 2, replace=False)] = [False, True]
         return replace(outcome, values=drawn.astype(np.float64))
-    return replace(outcome, values=additive + rng.permutation(outcome.values - additive))
+    noise = rng.permutation(outcome.values - additive.expected)
+    noise *= additive.sigma / max(noise.std(), np.finfo(np.float64).tiny)
+    return replace(outcome, values=additive.expected + noise)

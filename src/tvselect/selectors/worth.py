@@ -6,6 +6,7 @@ import copy
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -37,14 +38,16 @@ class Worth:
         "R2" (numbers, counts), "AUC" (two classes), "concordance" (grades, survival times) or
         "log-loss" (three or more classes; here less is better).
     selected, all, none : tuple of float
-        With the columns that were selected in the other folds, with all columns, and with none.
-        ``all`` is empty for tables of more than 20 million cells.
+        With the columns that were selected in the other folds, and those always included; with
+        all columns, and with none. ``all`` is empty for tables of more than 20 million cells.
     n_selected : tuple of int
-        Columns that were selected in the other folds.
+        Columns that were selected in the other folds, without those always included.
     n_rows : int
         Of the table.
     seconds : float
         That this took.
+    always : tuple of float
+        With the columns that are always included alone; empty where there are none.
     """
 
     score: str
@@ -54,10 +57,16 @@ class Worth:
     n_selected: tuple[int, ...]
     n_rows: int
     seconds: float
+    always: tuple[float, ...] = ()
 
     def __str__(self) -> str:
         """One line for each kind of columns."""
-        rows = {"selected columns": self.selected, "all columns": self.all, "none": self.none}
+        rows = {
+            "selected columns": self.selected,
+            "always included": self.always,
+            "all columns": self.all,
+            "none": self.none,
+        }
         return "\n".join(
             f"{kind:<16}  {self.score} {np.mean(scores):6.3f} (s.e. {standard_error(scores):.3f})"
             for kind, scores in rows.items()
@@ -128,24 +137,21 @@ def held_out_worth(
     rng = as_generator(random_state)
     folds = list(_split(outcome, n_folds, rng))
     is_small = n_rows * n_columns <= MOST_CELLS
-    found: list[tuple[float, float | None, float, int]] = []
+    found: list[tuple[float, float, float | None, float, int]] = []
     for rest, held_out in tqdm(folds, desc="folds", disable=not verbose):
-        support = _support(selector, take_rows(X, rest), outcome.rows(rest), rng)
-        chosen = np.flatnonzero(support[features.feature_of])
-        every = np.arange(n_columns)
-        none = _constant(outcome.rows(rest), held_out.size)
-        selected = _predict(features, outcome, rest, held_out, chosen, rng) if chosen.size else none
-        all_ = _predict(features, outcome, rest, held_out, every, rng) if is_small else None
-        truth = outcome.rows(held_out)
+        support, always = _support(selector, take_rows(X, rest), outcome.rows(rest), rng)
+        every = np.ones_like(support)
+        score_of = partial(_held_out_score, features, outcome, rest, held_out, rng)
         found.append(
             (
-                score(truth, selected),
-                None if all_ is None else score(truth, all_),
-                score(truth, none),
-                int(support.sum()),
+                score_of(support),
+                score_of(always),
+                score_of(every) if is_small else None,
+                score_of(~every),
+                int(np.count_nonzero(support & ~always)),
             )
         )
-    of_selected, of_all, of_none, n_selected = zip(*found, strict=True)
+    of_selected, of_always, of_all, of_none, n_selected = zip(*found, strict=True)
     return Worth(
         SCORES.get(outcome.family, "concordance"),
         of_selected,
@@ -154,6 +160,7 @@ def held_out_worth(
         n_selected,
         n_rows,
         round(time.perf_counter() - started, 3),
+        of_always if always.any() else (),
     )
 
 
@@ -188,22 +195,27 @@ def _split(
 
 def _support(
     selector: Any, X: Any, outcome: Outcome, rng: np.random.Generator
-) -> NDArray[np.bool_]:
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """The selected features, and those always included."""
     again = copy.copy(selector)
     again.journal, again.warm_start, again.verbose = None, False, 0
     again.random_state = int(rng.integers(2**32))
-    support: NDArray[np.bool_] = again.fit(X, outcome).support_
-    return support
+    again.fit(X, outcome)
+    return again.support_, again.history_.arm_of_feature < 0
 
 
-def _predict(
+def _held_out_score(
     features: Features,
     outcome: Outcome,
     rest: NDArray[np.intp],
     held_out: NDArray[np.intp],
-    columns: NDArray[np.intp],
     rng: np.random.Generator,
-) -> NDArray[np.float64]:
+    chosen: NDArray[np.bool_],
+) -> float:
+    """Of predictions from the chosen features; of a constant where none is."""
+    columns = np.flatnonzero(chosen[features.feature_of])
+    if columns.size == 0:
+        return score(outcome.rows(held_out), _constant(outcome.rows(rest), held_out.size))
     n_forests = (
         1 if outcome.family != "classes" or outcome.classes is None else outcome.classes.size
     )
@@ -215,7 +227,8 @@ def _predict(
         sparse=True,
         random_state=rng,
     )
-    return run.predict(np.asarray(features.X[np.ix_(held_out, columns)], dtype=np.float64))
+    rows = np.asarray(features.X[np.ix_(held_out, columns)], dtype=np.float64)
+    return score(outcome.rows(held_out), run.predict(rows))
 
 
 def _constant(outcome: Outcome, n_rows: int) -> NDArray[np.float64]:
