@@ -152,8 +152,8 @@ study-online: $(VENV)/.study  ## The same on streams, hours, resumable, recorded
 study-online-table: $(VENV)/.study  ## The paper's online table, recorded
 	$(RUN) -m benchmarks.online_table
 
-study-cells: $(VENV)/.study  ## TVS alone on the cells of both studies, an hour, resumable, recorded; ROWS=folder
-	$(RUN) -m benchmarks.cells --rows $(or $(ROWS),rows/cells)
+study-cells: $(VENV)/.study  ## TVS alone on the cells of both studies, hours, resumable, recorded; ROWS=folder N=20 STREAMS=5
+	$(RUN) -m benchmarks.cells --rows $(or $(ROWS),rows/cells) $(if $(N),-n $(N)) $(if $(STREAMS),--streams $(STREAMS))
 
 study-streams: $(VENV)/.study  ## Errors of streams at every batch, recorded; an hour. STREAMS=200
 	$(RUN) -m tvstudy.streams_battery docs/results/streams_errors.md --streams $(or $(STREAMS),200)

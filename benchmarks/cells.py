@@ -24,6 +24,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=Path, required=True, help="folder of the rows")
     parser.add_argument("-n", type=int, help="data sets a cell: those of the study")
+    parser.add_argument("--streams", type=int, help="streams a cell: those of the study")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     lines = [
@@ -32,7 +33,7 @@ def main() -> None:
         "the median rule (`max_fdr=None`); TVS-FDR: `ThompsonSelector()` as it comes.",
     ]
     for name, (grid, methods) in CELLS.items():
-        n = options.n or grid.n_replicates
+        n = (options.streams if name == "Streams" else options.n) or grid.n_replicates
         rows = run_study(
             tasks(grid, methods, n_replicates=n), options.rows / name.lower(), n_jobs=options.jobs
         )
