@@ -10,7 +10,7 @@ INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compil
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-multiclass bench-survival bench-counts bench-tails bench-very-wide bench-sparse bench-genotypes bench-cells bench-genomes bench-rows bench-default bench-stream bench-online \
-	bench-importance bench-stability bench-cluster bench-cluster-files bench-imports bench-compile bench-windows study-offline study-online study-online-table study-cells study-streams study-mail study-hiv study-madelon battery battery-page choose-errors docs check-plays check-faults check-contamination check-long check-mutations soak fuzz fuzz-million release clean
+	bench-stability bench-cluster bench-cluster-files bench-imports bench-compile bench-windows study-offline study-online paper study-cells study-streams study-mail study-hiv study-madelon battery battery-page choose-errors docs check-plays check-faults check-contamination check-long check-mutations soak fuzz fuzz-million release clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -122,9 +122,6 @@ bench-stream: $(VENV)/.stream  ## 2,000,000 x 500 Parquet: memory, bytes, rows p
 bench-online: $(VENV)/.study  ## Speed on a stream, recorded
 	$(RUN) -m benchmarks.online_speed
 
-bench-importance: $(VENV)/.study  ## BART and DART importances next to TVS, 2 minutes, recorded
-	$(RUN) -m benchmarks.importance
-
 bench-stability: $(VENV)/.study  ## The same data with other seeds, 30 minutes, recorded
 	$(RUN) -m benchmarks.stability
 
@@ -149,8 +146,8 @@ study-offline: $(VENV)/.study  ## The paper's study with its rivals, hours, resu
 study-online: $(VENV)/.study  ## The same on streams, hours, resumable, recorded; ROWS=folder
 	$(RUN) -m benchmarks.study online --rows $(or $(ROWS),rows/online)
 
-study-online-table: $(VENV)/.study  ## The paper's online table, recorded
-	$(RUN) -m benchmarks.online_table
+paper: $(VENV)/.study  ## The paper figure by figure (docs/paper.md), hours, resumable; QUICK=1 HIV=folder MAIL=file
+	$(RUN) -m benchmarks.paper $(or $(ROWS),rows/paper) $(if $(QUICK),--quick) $(if $(HIV),--hiv $(HIV)) $(if $(MAIL),--mail $(MAIL)) --jobs $(or $(JOBS),1)
 
 study-cells: $(VENV)/.study  ## TVS alone on the cells of both studies, hours, resumable, recorded; ROWS=folder N=20 STREAMS=5
 	$(RUN) -m benchmarks.cells --rows $(or $(ROWS),rows/cells) $(if $(N),-n $(N)) $(if $(STREAMS),--streams $(STREAMS))

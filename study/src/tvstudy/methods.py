@@ -40,6 +40,7 @@ def _online(batch_size: int, n_iterations: int, n_rounds: int | None) -> Method:
         batch_size=batch_size,
         n_rounds=n_rounds,
         patience=100 if n_rounds is None else None,
+        max_fdr=None,
         random_state=seed,
     )
 
