@@ -29,7 +29,7 @@ def tables(mail: Any, batch_sizes: Sequence[int], time_limit: float) -> Iterator
     chosen: dict[str, np.ndarray] = {}
     yield (
         f"{len(mail.target):,} households, {names.size} variables (covariates, the mail indicator, "
-        f"their products), {100 * mail.target.mean():.1f} % gave. M=1,000, until the model has "
+        f"their products), {100 * mail.target.mean():.1f} % gave. Until the model has "
         f"been stable for 100 plays, at most {time_limit:.0f} s."
     )
     yield from (
@@ -59,6 +59,9 @@ def tables(mail: Any, batch_sizes: Sequence[int], time_limit: float) -> Iterator
             )
     table = np.column_stack(list(chosen.values()))
     order = np.argsort(-np.nan_to_num(table).sum(axis=1), kind="stable")
+    if np.isnan(table).all():
+        yield from ("", "No variable is selected.")
+        return
     yield from ("", "Selected variables and their selection rate:", "")
     yield "| variable | " + " | ".join(chosen) + " |"
     yield "|---|" + "---|" * len(chosen)

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 from tqdm import tqdm
 
 from benchmarks.judging import compile_kernels
@@ -21,6 +22,7 @@ from benchmarks.paper import (
 )
 from benchmarks.paper.edition import Edition
 from benchmarks.records import ROOT, heading
+from tvselect import StreamingThompsonSelector
 from tvselect.files import write_text
 
 SECTIONS = {
@@ -56,6 +58,8 @@ def main() -> None:
     if options.quick:
         lines += ["", "This is the quick edition: fewer data sets, iterations and methods."]
     compile_kernels()
+    X = np.random.default_rng(0).random((100, 5))
+    StreamingThompsonSelector(batch_size=50, max_fdr=None, random_state=0).fit(X, X[:, 0])
     for make in (progress := tqdm(SECTIONS.items())):
         progress.set_description(make[0])
         lines += ["", *make[1](edition)]

@@ -17,13 +17,14 @@ HALF = 0.5
 
 
 def followed(selector: Any, data: Simulated) -> Piece:
-    """Fit a selector: seconds, errors, and the rates of the signals and of the leading noise."""
+    """Fit a selector: seconds, errors, and the rates of the signals and of the noise played most."""
     started = time.perf_counter()
     selector.fit(data.X, data.y)
     seconds = time.perf_counter() - started
     history = selector.history_
     signals, noise = np.flatnonzero(data.support), np.flatnonzero(~data.support)
-    leading = noise[np.argsort(-selector.selection_rates_[noise], kind="stable")[:N_NOISE]]
+    n_played = history.layout.by_feature(history.times_played, 0)
+    leading = noise[np.argsort(-n_played[noise], kind="stable")[:N_NOISE]]
     of_signals = history.trajectories(signals.tolist())
     steps = np.unique(np.linspace(0, len(of_signals) - 1, N_STEPS).astype(int))
     of_noise = history.trajectories(leading.tolist())[steps]
