@@ -167,8 +167,8 @@ study-madelon: $(VENV)/.study  ## Madelon next to Boruta, 15 minutes, recorded; 
 # Real tables are looked for in TVSELECT_DATA, and left out where they are not.
 BATTERY := $(RUN) -m benchmarks.battery --rows $(or $(ROWS),rows/battery)
 
-battery: $(VENV)/.ipss  ## False selections, with ipss, days, resumable, recorded; PART=nulls METHODS=TVS-FDR N=20
-	$(BATTERY) $(if $(PART),--part $(PART)) $(if $(SETUP),--setup "$(SETUP)") --method $(METHODS) -n $(N) --jobs $(or $(JOBS),2)
+battery: $(VENV)/.ipss  ## False selections, with ipss, days, resumable, recorded; PART=nulls METHODS=TVS-FDR N=20 COLUMNS=200 PAGE=nulls.md
+	$(BATTERY) $(if $(PART),--part $(PART)) $(if $(SETUP),--setup "$(SETUP)") $(if $(COLUMNS),--columns $(COLUMNS)) --method $(METHODS) -n $(N) --jobs $(or $(JOBS),2) --page $(or $(PAGE),errors.md)
 
 battery-page: $(VENV)/.ipss  ## Its page from the rows that are there; ROWS=folder
 	$(BATTERY) --only-page

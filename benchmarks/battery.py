@@ -113,6 +113,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--time-limit", type=float, help="seconds per selection")
     parser.add_argument("--only-page", action="store_true", help="run nothing new")
+    parser.add_argument("--page", default="errors.md", help="its name in docs/results")
     options = parser.parse_args()
     absent = missing_tables()
     for name, why in absent.items():
@@ -135,7 +136,7 @@ def main() -> None:
         n_jobs=options.jobs,
         time_limit=options.time_limit,
     )
-    record("errors.md", page(rows, absent, f"ipss {version('ipss')}"))
+    record(options.page, page(rows, absent, f"ipss {version('ipss')}"))
 
 
 if __name__ == "__main__":

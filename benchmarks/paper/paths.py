@@ -17,7 +17,7 @@ HALF = 0.5
 
 
 def followed(selector: Any, data: Simulated) -> Piece:
-    """Fit a selector: seconds, errors, and the rates of the signals and of the noise played most."""
+    """Fit a selector: seconds, errors, and rates of the signals and of the noise played most."""
     started = time.perf_counter()
     selector.fit(data.X, data.y)
     seconds = time.perf_counter() - started
