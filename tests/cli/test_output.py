@@ -232,6 +232,16 @@ class TestAlwaysIncluded:
         assert found["b"].q_value is not None
         assert tvs("transform", "run", path, "-o", "short.parquet")[0] == 0
         assert set(pq.read_table("short.parquet").column_names) == {"a", "b", "n1", "y"}
+        assert "1 of 1 variables by both" in tvs("compare", "run", "run")[1]
+
+    def test_they_have_a_list_of_their_own_for_scripts(self, here, answer, tvs):
+        path = write(here / "t.parquet")
+        found = answer("select", path, "-t", "y", *QUICK, "--always", "a,n1")
+        assert [v["name"] for v in found["selected"]] == ["b"]
+        assert found["always"] == ["a", "n1"]
+        assert "3 to choose from" in found["decisions"][0]
+        _, out, _ = tvs("select", path, "-t", "y", *QUICK, "--always", "a,n1")
+        assert [line.split("\t")[0] for line in out.splitlines()[1:]] == ["b"]
 
     def test_all_columns_leave_nothing_to_select(self, here, failure):
         said = failure("select", write(here / "t.csv"), "-t", "y", "--always", "*")

@@ -31,7 +31,7 @@ def show(result: Result, terminal: Terminal) -> int:
     before, after = _what_it_means(result)
     if terminal.is_pretty:
         others = [v for v in result.variables if not v.selected]
-        table = variable_lines([v for v in result.variables if v.selected], others)
+        table = variable_lines(_selected(result), others)
         terminal.print_lines(["", *before, "", *table, "", *after])
     else:
         for line in filter(None, (*before, *after)):
@@ -40,7 +40,7 @@ def show(result: Result, terminal: Terminal) -> int:
         terminal.print_json(to_json(result))
     elif not terminal.is_pretty:
         header = ["variable", "q_value", "selection_rate", "low", "high"]
-        terminal.print_rows([header, *(_cells(v) for v in result.variables if v.selected)])
+        terminal.print_rows([header, *map(_cells, _selected(result))])
     here = shlex.quote(str(folder.path))
     for warning in result.about_report:
         terminal.warn(warning)
@@ -57,6 +57,10 @@ def show(result: Result, terminal: Terminal) -> int:
         )
         return INTERRUPTED
     return DONE
+
+
+def _selected(result: Result) -> list[VariableResult]:
+    return [v for v in result.variables if v.selected and not v.always]
 
 
 def _cells(v: VariableResult) -> list[str]:
@@ -110,7 +114,7 @@ def _what_it_means(result: Result) -> tuple[list[str], list[str]]:
             lines.append(f"  {'' if is_off else 'one of: '}{claim}{q}")
         lines.append("")
     lines.append(f"Report: {result.page}" if result.page else f"Found:  {folder.selected}")
-    if any(v.selected for v in result.variables):
+    if n_selected:
         lines.append(f"Next:   tvs transform {folder.path} TABLE -o OUT keeps these columns")
     return before, lines
 
@@ -134,9 +138,8 @@ def to_json(result: Result) -> dict[str, Any]:
         "n_plays": run.n_plays,
         "seconds": run.seconds,
         "seed": run.settings.seed,
-        "selected": [
-            {**v._asdict(), "group": v.group or None} for v in result.variables if v.selected
-        ],
+        "selected": [{**v._asdict(), "group": v.group or None} for v in _selected(result)],
+        "always": list(run.plan.always),
         "left_out": {n: why_left_out(why) for n, why in run.plan.facts.left_out.items()},
         "decisions": describe_plan(run.plan),
         "warnings": [*doubts_of(run.plan), *run.warnings],
@@ -166,11 +169,11 @@ def variable_lines(
 ) -> list[str]:
     """The selected variables with their numbers and a bar, then the best of the others.
 
-    A group of columns has one line; columns that are always included have none.
+    A group of columns has one line.
     """
     from tvselect.plotting.labels import level
 
-    selected = _one_a_group([v for v in selected if not v.always])
+    selected = _one_a_group(selected)
     others = _one_a_group(others)[:RUNNERS_UP]
     shown = [*selected[:MOST_ROWS], *others]
     has_q = any(v.q_value is not None for v in shown)

@@ -49,7 +49,10 @@ def compare(first: RunFolder, second: RunFolder) -> Comparison:
         When a folder holds no finished run.
     """
     runs = first.read_run(), second.read_run()
-    tables = [{v.name: v for v in from_csv(folder.variables)} for folder in (first, second)]
+    tables = [
+        {v.name: v for v in from_csv(folder.variables) if not v.always}
+        for folder in (first, second)
+    ]
     every = [
         Pair(
             name,

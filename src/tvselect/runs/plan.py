@@ -84,7 +84,9 @@ class Plan:
 
 def describe_plan(plan: Plan) -> list[str]:
     """All decisions about a table in sentences."""
-    said = describe_table(plan.facts, len(plan.columns), plan.groups, plan.always)
+    said = describe_table(
+        plan.facts, len(plan.columns) - len(plan.always), plan.groups, plan.always
+    )
     if plan.linkage:
         said.append("Neighbouring columns that are much alike are one variable (--groups ld).")
     return said
