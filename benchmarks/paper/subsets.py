@@ -39,7 +39,7 @@ def section(edition: Edition) -> list[str]:
     lines = [
         "## BART on subsets of the rows, with all columns",
         "",
-        "Liang's set-up, n=20,000, p=1,000. What the online game is set against: DART with "
+        "Liang's set-up, n=20,000, p=1,000. What the search on a stream is set against: DART with "
         f"{N_TREES} trees and {n_iterations:,} iterations on s rows, all columns at once. Few rows "
         f"hide signals; many take long. Means over {n_sets} data set(s); the paper has one, with "
         "20,000 iterations.",

@@ -126,6 +126,6 @@ TARGETS = (
            lambda: [*(bytes([k]) + market()[name] for k, name in enumerate(TEN_X[:3])),
                     b"\3" + gzip.compress(market()[TEN_X[0]], mtime=0)],
            read_market, tokens=MARKET_TOKENS, share=20, per_process=4000),
-    Target("cells", "AnnData files", cells, read_cells, tokens=HDF_TOKENS, share=1, quick=20,
+    Target("cells", "AnnData files", cells, read_cells, tokens=HDF_TOKENS, share=1, quick=3,
            seconds=15.0),
 )  # fmt: skip

@@ -235,6 +235,7 @@ def test_a_few_rows(failure, here):
     assert "6 row(s) with a value of 'y'; at least 10 are needed" in line
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_columns(answer, here):
     rng = np.random.default_rng(0)
     X = rng.random((12, 100_000)).round(3)

@@ -126,6 +126,7 @@ def test_posterior_means_agree_with_r(name):
     assert not gaps(name, result, splits_too=name not in FEWER_SPLITS_IN_R)
 
 
+@pytest.mark.long
 @needs_golden
 def test_all_posterior_means_agree_when_prunable_nodes_are_counted_as_in_r(tmp_path):
     results = compare_as_r(tmp_path, FEWER_SPLITS_IN_R, n_chains=8, n_burn=2000, n_draws=4000)
