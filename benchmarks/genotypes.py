@@ -139,7 +139,7 @@ def page(options: argparse.Namespace) -> Iterator[str]:
     )
     yield from ("", "| effects | method | power | clumps | share of false | CPU seconds |")
     yield "|---|---|---|---|---|---|"
-    for effects in EFFECTS:
+    for effects in options.effects:
         yield from lines_of(effects, options)
     same = "the same, to the bit" if same_from_all_formats(options) else "NOT the same"
     yield from ("", f"Selection rates from .bed, Parquet and an array: {same}.")
@@ -148,6 +148,7 @@ def page(options: argparse.Namespace) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-n", type=int, default=5, help="data sets a row")
+    parser.add_argument("--effects", nargs="*", choices=EFFECTS, default=EFFECTS)
     parser.add_argument("--people", type=int, default=N_PEOPLE)
     parser.add_argument("--variants", type=int, default=N_VARIANTS)
     parser.add_argument("--rivals", nargs="*", choices=RIVALS, default=list(RIVALS))
