@@ -96,7 +96,7 @@ class TestSelect:
 
     def test_always(self, answer, table, here):
         found = answer("select", table, "-t", "y", *QUICK, "--always", "n3")
-        assert names(found)[0] == "n3"
+        assert (names(found), found["always"]) == (["a", "b"], ["n3"])
         assert "Part of every play: 'n3'." in found["decisions"]
 
     @pytest.mark.parametrize("suffix", [".json", ".csv"])

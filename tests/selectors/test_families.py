@@ -103,7 +103,8 @@ def test_all_codings_of_three_classes_find_the_same(table):
 @pytest.mark.filterwarnings("ignore:y holds whole numbers")
 def test_every_reward_deals_with_every_family(table, reward, family):
     X, latent = table
-    found = ThompsonSelector(reward, n_plays=40, family=family, max_fdr=None, random_state=0)
+    n_plays = 25 if reward == "importance" else 40
+    found = ThompsonSelector(reward, n_plays=n_plays, family=family, max_fdr=None, random_state=0)
     found.fit(X, outcomes(latent)[family])
     if family != "counts":  # these are far from normal, and taken as numbers
         assert set(np.flatnonzero(found.support_)) >= SIGNALS
