@@ -97,8 +97,8 @@ def lines_of(effects: Any, options: argparse.Namespace) -> Iterator[str]:
             [getattr(one, field) for one in found] for field in Found._fields
         )
         yield (
-            f"| {effects} | {name} | {len(found)} | {with_error(power)} | {np.mean(n_clumps):.1f} | "
-            f"{with_error(false)} | {np.mean(seconds):.0f} |"
+            f"| {effects} | {name} | {len(found)} | {with_error(power)} | "
+            f"{np.mean(n_clumps):.1f} | {with_error(false)} | {np.mean(seconds):.0f} |"
         )
 
 
