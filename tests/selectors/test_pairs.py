@@ -81,13 +81,12 @@ def test_rewards_that_know_no_pairs_have_none():
 @pytest.mark.parametrize(
     "settings",
     [
-        dict(groups={"a": ["x0", "x9"]}),
         dict(groups={"a": ["x0", "x1"]}),
         dict(always_include=["x1"]),
         dict(always_include=["x0", "x1"]),
     ],
 )
-def test_columns_of_groups_and_those_always_included_are_in_no_pair(settings):
+def test_columns_of_one_group_and_those_always_included_are_in_no_pair(settings):
     layout = lay_out_arms([f"x{j}" for j in range(P)], **settings)
     assert paired(layout) == ([], [])
 
@@ -95,9 +94,10 @@ def test_columns_of_groups_and_those_always_included_are_in_no_pair(settings):
 def test_pairs_are_of_arms_whatever_stands_before_them():
     names = [f"x{j}" for j in range(P)]
     assert paired(lay_out_arms(names, {"a": ["x5", "x9"]})) == ([[0, 1]], [[0, 1]])
+    assert paired(lay_out_arms(names, {"a": ["x0", "x9"]})) == ([[0, 1]], [[0, 1]])
     columns = lay_out_arms(names, {"a": ["x0", "x9"]}, ["x3"]).columns(np.arange(P))
-    wanted = [-1, 1, 2, -1, 3, -1, P - 3]
-    assert_array_equal(columns.single_arm_of(np.array([0, 1, 2, 3, 4, 9, P - 1])), wanted)
+    wanted = [0, 1, 2, -1, 3, 0, P - 3]
+    assert_array_equal(columns.arm_of(np.array([0, 1, 2, 3, 4, 9, P - 1])), wanted)
 
 
 def test_a_partner_that_is_the_last_column_may_be_always_included():

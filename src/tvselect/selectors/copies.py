@@ -104,10 +104,9 @@ def let_play(
         scores = np.maximum.reduceat(scores[:, columns.columns], columns.starts[:-1], axis=1)
         playing = np.zeros(scores.size, dtype=np.bool_)
         playing[np.argsort(-scores, axis=None, kind="stable")[:MOST_ARMS]] = True
-        arm_of_column = np.full(n_columns, -1)
-        arm_of_column[columns.columns] = np.repeat(np.arange(n_arms), np.diff(columns.starts))
+        arm_of_column = columns.arm_of(own)
         plays = playing.reshape(scores.shape)[:, arm_of_column] & (arm_of_column >= 0)
-        plays[0, data.pairs.ravel()] = arm_of_column[data.pairs.ravel()] >= 0
+        plays[0] |= (arm_of_column >= 0) & np.isin(arm_of_column, arm_of_column[data.pairs])
         own, *held = (np.flatnonzero(block) for block in plays)
         decoys = decoys.holding(held)
     data = replace(data, decoys=decoys, n_candidates=n_columns * (1 + n_copies), bulks=bulks)

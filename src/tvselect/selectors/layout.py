@@ -41,12 +41,11 @@ class ArmColumns:
         idle = np.diff(self.starts) == 0
         return idle if idle.any() else None
 
-    def single_arm_of(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The arm of each column; -1 where it has several columns, or there is none."""
-        single = np.flatnonzero(np.diff(self.starts) == 1)
+    def arm_of(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The arm of each column; -1 where there is none."""
         last = max(self.columns.max(initial=-1), columns.max(initial=-1))
         arm_of = np.full(int(last) + 1, -1)
-        arm_of[self.columns[self.starts[single]]] = single
+        arm_of[self.columns] = np.repeat(np.arange(self.starts.size - 1), np.diff(self.starts))
         return arm_of[columns]
 
     @property

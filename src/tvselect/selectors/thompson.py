@@ -278,15 +278,17 @@ def keep_selected(data: Data, features: Features, support: NDArray[np.bool_]) ->
 def with_pairs(data: Data, columns: ArmColumns, reward: Reward) -> tuple[Data, NDArray[np.int32]]:
     """The data with pairs of columns that stand out, and the pairs of their arms.
 
-    For rewards that know what to do with them (``pair_share``); columns that are part of a
-    larger arm, or always included, are in no pair.
+    For rewards that know what to do with them (``pair_share``); columns of the same arm, and
+    those always included, are in no pair.
     """
     if not getattr(reward, "pair_share", 0.0):
         return data, NO_PAIRS
     pairs = screen_pairs(data.X, data.outcome).columns
-    arms = columns.single_arm_of(pairs)
-    are_arms = (arms >= 0).all(axis=1)
-    return replace(data, pairs=pairs[are_arms]), arms[are_arms].astype(np.int32)
+    arms = columns.arm_of(pairs)
+    are_two = (arms >= 0).all(axis=1) & (arms[:, 0] != arms[:, 1])
+    arms = arms[are_two]
+    _, firsts = np.unique(np.sort(arms, axis=1), axis=0, return_index=True)
+    return replace(data, pairs=pairs[are_two]), arms[np.sort(firsts)].astype(np.int32)
 
 
 def plays_of_burn_in(
