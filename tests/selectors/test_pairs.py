@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
@@ -147,3 +148,13 @@ def test_two_workers_make_the_same_plays(window):
     )
     assert_same(one, two)
     assert two.support_[[0, 1]].all()
+
+
+def test_a_pair_across_groups_is_found():
+    """The law of a pair of columns holds for groups that hold them: both are selected."""
+    X, y = make_data(n=400, p=60)
+    groups = {f"g{k}": [f"x{3 * k + j}" for j in range(3)] for k in range(20)}
+    X[:, [1, 3]] = X[:, [3, 1]]  # the partners in groups of their own
+    names = [f"x{j}" for j in range(60)]
+    found = selector(groups=groups, n_plays=60).fit(pd.DataFrame(X, columns=names), y)
+    assert set(np.flatnonzero(found.support_)) == set(range(6))
