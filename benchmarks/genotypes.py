@@ -146,6 +146,8 @@ def page(options: argparse.Namespace) -> Iterator[str]:
     for effects in options.effects:
         yield from lines_of(effects, options)
     same = "the same, to the bit" if same_from_all_formats(options) else "NOT the same"
+    if left_out := sorted(set(RIVALS) - set(options.rivals)):
+        yield from ("", f"Left out of this run: {', '.join(left_out)}")
     yield from ("", f"Selection rates from .bed, Parquet and an array: {same}.")
 
 
