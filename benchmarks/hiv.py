@@ -73,6 +73,16 @@ def draw_paths(
     ax.set(xlabel="play", ylabel="selection rate")
 
 
+def draw_bars(found: dict[str, tuple[int, int]], ax: Any) -> None:
+    """Positions that methods find, treatment-selected ones in blue."""
+    good = [n_known for _, n_known in found.values()]
+    other = [n - n_known for n, n_known in found.values()]
+    ax.barh(list(found), good, color="tab:blue", label="treatment-selected")
+    ax.barh(list(found), other, left=good, color="tab:red", label="not on the list")
+    ax.set_xlabel("positions")
+    ax.invert_yaxis()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", help="where the files are, or are downloaded to")
@@ -110,13 +120,8 @@ def main() -> None:
                 draw_paths(method, problem.names, known, panels[0, DRAWN.index(drug)])
                 panels[0, DRAWN.index(drug)].set_title(f"{drug}: Thompson Variable Selection")
     for place, drug in enumerate(DRAWN):
-        ax = panels[1, place]
-        good = [found[name][drug][1] for name in found]
-        other = [found[name][drug][0] - found[name][drug][1] for name in found]
-        ax.barh(list(found), good, color="tab:blue", label="treatment-selected")
-        ax.barh(list(found), other, left=good, color="tab:red", label="not on the list")
-        ax.set(title=f"{drug}: positions found", xlabel="positions")
-        ax.invert_yaxis()
+        draw_bars({name: by_drug[drug] for name, by_drug in found.items()}, panels[1, place])
+        panels[1, place].set_title(f"{drug}: positions found")
     figure.legend(*panels[1, 1].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     (ROOT / "docs" / "images").mkdir(parents=True, exist_ok=True)
     figure.savefig(ROOT / "docs" / "images" / "hiv.png", dpi=100)

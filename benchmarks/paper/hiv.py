@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 
-from benchmarks.hiv import count, draw_paths, methods
-from benchmarks.paper.edition import Edition, Piece, save
+from benchmarks.hiv import count, draw_bars, draw_paths, methods
+from benchmarks.paper.edition import Edition, save
 from tvstudy.datasets import fetch_hiv
 
 DRUG = "LPV"
@@ -23,25 +23,20 @@ def section(edition: Edition) -> list[str]:
     hiv = fetch_hiv("PI", data_home=edition.hiv)
     problem, known = hiv.problem(DRUG), set(hiv.treatment_selected)
     figure, panels = plt.subplots(1, 3, figsize=(14, 4), layout="constrained")
-    bars: dict[str, Piece] = {}
+    found: dict[str, tuple[int, int]] = {}
+    seconds: dict[str, float] = {}
     for name, method in methods().items():
         started = time.perf_counter()
         method.fit(problem.X, problem.y)
-        seconds = time.perf_counter() - started
-        n, good = count(problem.names, np.flatnonzero(method.get_support()), known)
-        bars[name] = {"found": n, "known": good, "seconds": seconds}
+        seconds[name] = time.perf_counter() - started
+        found[name] = count(problem.names, np.flatnonzero(method.get_support()), known)
         if name in DRAWN:
             ax = panels[DRAWN.index(name)]
             draw_paths(method, problem.names, known, ax)
             ax.set_title(name)
-    ax, names = panels[-1], list(bars)
-    good = [bar["known"] for bar in bars.values()]
-    ax.barh(names, good, color="tab:blue", label="treatment-selected")
-    other = [bar["found"] - bar["known"] for bar in bars.values()]
-    ax.barh(names, other, left=good, color="tab:red", label="not on the list")
-    ax.set(title="positions found", xlabel="positions")
-    ax.invert_yaxis()
-    ax.legend()
+    draw_bars(found, panels[-1])
+    panels[-1].set_title("positions found")
+    panels[-1].legend()
     return [
         title,
         "",
@@ -53,8 +48,8 @@ def section(edition: Edition) -> list[str]:
         "| method | positions | treatment-selected | seconds |",
         "|---|---|---|---|",
         *(
-            f"| {name} | {bar['found']} | {bar['known']} | {bar['seconds']:.1f} |"
-            for name, bar in bars.items()
+            f"| {name} | {n} | {n_known} | {seconds[name]:.1f} |"
+            for name, (n, n_known) in found.items()
         ),
         "",
         save(figure, "hiv"),
