@@ -15,7 +15,10 @@ import pytest
 
 import tvselect
 from tvselect import jit
-from tvselect.trees import run_bart
+from tvselect.inputs import read_outcome
+from tvselect.rewards.bart_play import for_play
+from tvselect.trees import Prior, bin_table, run_bart, start_chain, working_response
+from tvselect.trees.state import read_only
 
 PLAIN = bool(numba.config.DISABLE_JIT)
 compiled_only = pytest.mark.skipif(PLAIN, reason="nothing is compiled")
@@ -219,6 +222,20 @@ def test_kernels_are_compiled_once_whatever_the_input():
 def test_plays_are_compiled_once_for_all_processes():
     """What arrives there in buffers cannot be written to, which is another type to Numba."""
     python(PLAYS)
+
+
+def test_parts_of_plays_and_of_chains_alone_are_compiled_once():
+    """The prior has one type in both, so that what is made of it is not compiled a second time."""
+    table = bin_table(np.zeros((8, 2)))
+    response, prior = working_response(read_outcome(np.arange(8.0), 8)), Prior(n_trees=2)
+    alone = start_chain(
+        table, response, prior, n_iterations=2, n_burn=0, rng=np.random.default_rng(0)
+    ).prior
+    in_plays = read_only(prior.parameters(response))
+    of_a_play = getattr(for_play, "py_func", for_play)(
+        in_plays, 0, np.zeros(2), np.zeros((0, 2), dtype=np.int64)
+    )
+    assert numba.typeof(alone) == numba.typeof(of_a_play)
 
 
 @compiled_only
