@@ -110,8 +110,8 @@ bench-cells: $(VENV)/.base $(VENV)/.cells  ## 20,000 x 30,000 of a backed AnnDat
 bench-genomes: $(VENV)/.base $(VENV)/.genetics  ## .bed files up to 100,000 x 800,000 (20 GB): time, memory, bytes, 40 minutes, recorded
 	$(RUN) -m benchmarks.genome_scale
 
-bench-rows: $(VENV)/.study  ## Many rows: errors and time from 2,000 to 100,000, half an hour, recorded
-	$(RUN) -m benchmarks.many_rows
+bench-rows: $(VENV)/.study  ## Many rows: errors and time from 2,000 to 100,000, an hour, recorded; N=2 PART=choice
+	$(RUN) -m benchmarks.many_rows $(if $(N),-n $(N)) $(if $(PART),--part $(PART))
 
 bench-default: $(VENV)/.study  ## The experiment behind the default reward, half an hour, recorded
 	$(RUN) -m benchmarks.default_reward

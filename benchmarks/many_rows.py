@@ -1,25 +1,24 @@
 """Many rows offline: what the default finds in 2,000 to 100,000 of them, and in what time.
 
-``make bench-rows`` prints the tables and records them. The first table is the experiment behind
-the rows and trees of a play, on data sets (seeds from 12,000 on) that serve for this choice alone.
+``make bench-rows`` prints the table and records it; ``make bench-rows PART=choice`` the experiment
+behind the rows and trees of a play, on data sets that serve for this choice alone.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
-from joblib import Parallel, delayed
 
-from benchmarks.records import heading, record
+from benchmarks.judging import compile_kernels, judge, with_error
+from benchmarks.records import heading, record_as_made
 from tvselect import BartReward, ThompsonSelector
 from tvstudy.simulation import Simulated, simulate, simulate_autoregressive
 
 N_COLUMNS = 200
-TUNING = 12_000
+FIRST_SEED, TUNING = 0, 12_000
 PROBLEMS: dict[str, Callable[..., Simulated]] = {
     **{
         setup: partial(simulate, setup)
@@ -41,63 +40,60 @@ def reward_of(rows: int, trees: int) -> BartReward:
     return usual.set_params(max_samples=rows, n_trees=trees, min_splits=min_splits)
 
 
-def run(reward: BartReward | None, problem: str, n_rows: int, seed: int) -> list[float]:
-    """Signals, those found, false ones and seconds."""
-    d = PROBLEMS[problem](n_rows, N_COLUMNS, random_state=seed)
-    started = time.perf_counter()
-    selector = ThompsonSelector(reward, n_jobs=1, random_state=seed).fit(d.X, d.y)
-    seconds = time.perf_counter() - started
-    found = selector.support_
-    return [d.support.sum(), (found & d.support).sum(), (found & ~d.support).sum(), seconds]
-
-
-def row(cells: Sequence[str], results: Sequence[list[float]]) -> str:
-    """A line of a table."""
-    n_signals, found, false, seconds = np.array(results).T
-    error = found.std(ddof=1) / np.sqrt(len(results))
-    line = (
-        f"| {' | '.join(cells)} | {n_signals.mean():.0f} | {found.mean():.1f} ± {error:.1f} | "
-        f"{false.mean():.1f} | {np.median(seconds):.0f} |"
+def cells(reward: BartReward | None, problem: str, n_rows: int, seeds: range) -> str:
+    """Signals, those found, false ones and the median of the seconds."""
+    made = []
+    for seed in seeds:
+        d = PROBLEMS[problem](n_rows, N_COLUMNS, random_state=seed)
+        made.append(judge(ThompsonSelector(reward, n_jobs=1, random_state=seed), d))
+    return (
+        f"{d.support.sum()} | {with_error([one.found for one in made])} | "
+        f"{with_error([one.false for one in made])} | {np.median([m.seconds for m in made]):.0f}"
     )
-    print(line, flush=True)
-    return line
+
+
+def default(n: int) -> Iterator[str]:
+    """The default next to 500 rows a play."""
+    yield from heading("Many rows", "make bench-rows")
+    yield (
+        f"p={N_COLUMNS}, `ThompsonSelector()` as it comes (FDR 0.1), next to plays of 500 rows; "
+        f"one core; {n} data set(s) a row, median of the CPU seconds. ± is a standard error."
+    )
+    yield from ("", "| problem | n | rows of a play | signals | found | false | seconds |")
+    yield "|---|---|---|---|---|---|---|"
+    for problem in PROBLEMS:
+        for n_rows in SIZES:
+            for name, reward in ("default", None), ("500", reward_of(500, 30)):
+                found = cells(reward, problem, n_rows, range(FIRST_SEED, FIRST_SEED + n))
+                yield f"| {problem} | {n_rows:,} | {name} | {found} |"
+
+
+def choice(n: int) -> Iterator[str]:
+    """Rows and trees of a play."""
+    yield from heading("Rows and trees of a play", "make bench-rows PART=choice")
+    yield (
+        f"10,000 rows, p={N_COLUMNS}, error control at 0.1, one core; {n} data set(s) a row, which "
+        "served for this choice alone; median of the CPU seconds."
+    )
+    yield from ("", "| problem | rows of a play | trees | signals | found | false | seconds |")
+    yield "|---|---|---|---|---|---|---|"
+    for problem in ("friedman-correlated", "50 signals"):
+        for rows, trees in CHOICE:
+            found = cells(reward_of(rows, trees), problem, 10_000, range(TUNING, TUNING + n))
+            yield f"| {problem} | {rows:,} | {trees} | {found} |"
+
+
+PARTS = {"default": ("many_rows.md", default), "choice": ("rows_of_a_play.md", choice)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-n", type=int, default=3, help="data sets a row")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--part", choices=PARTS, default="default")
     options = parser.parse_args()
-    columns = "signals | found | false | seconds |\n|---|---|---|" + "---|" * 4
-    lines = [
-        *heading("Many rows", "make bench-rows"),
-        f"p={N_COLUMNS}, the default selector (FDR 0.1), one core; mean over {options.n} data "
-        "sets a row, median of the seconds.",
-        "",
-        "## The choice: rows and trees of a play, 10,000 rows",
-        "",
-        *f"| problem | rows seen | trees | {columns}".split("\n"),
-    ]
-    with Parallel(n_jobs=options.jobs) as parallel:
-
-        def results(
-            reward: BartReward | None, problem: str, n: int, first: int
-        ) -> list[list[float]]:
-            seeds = range(first, first + options.n)
-            done: list[list[float]] = parallel(delayed(run)(reward, problem, n, s) for s in seeds)
-            return done
-
-        for problem in ("friedman-correlated", "50 signals"):
-            for rows, trees in CHOICE:
-                found = results(reward_of(rows, trees), problem, 10_000, TUNING)
-                lines.append(row((problem, f"{rows:,}", f"{trees}"), found))
-        lines += ["", "## The default, next to 500 rows a play", ""]
-        lines += f"| problem | n | rows seen | {columns}".split("\n")
-        for problem in PROBLEMS:
-            for n in SIZES:
-                for name, reward in ("default", None), ("500", reward_of(500, 30)):
-                    lines.append(row((problem, f"{n:,}", name), results(reward, problem, n, 0)))
-    record("many_rows.md", lines)
+    compile_kernels()
+    page, lines = PARTS[options.part]
+    record_as_made(page, lines(options.n))
 
 
 if __name__ == "__main__":
