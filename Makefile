@@ -10,7 +10,7 @@ INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compil
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-multiclass bench-survival bench-counts bench-tails bench-very-wide bench-sparse bench-genotypes bench-cells bench-genomes bench-rows bench-default bench-stream bench-online \
-	bench-stability bench-cluster bench-cluster-files bench-imports bench-compile bench-windows study-offline study-online paper study-cells study-streams study-mail study-hiv study-madelon battery battery-page choose-errors docs check-plays check-faults check-contamination check-long check-mutations soak fuzz fuzz-million release clean
+	bench-stability bench-cluster bench-cluster-files bench-imports bench-compile bench-windows study-offline study-online paper study-cells study-rivals study-streams study-mail study-hiv study-madelon battery battery-page choose-errors docs check-plays check-faults check-contamination check-long check-mutations soak fuzz fuzz-million release clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -151,6 +151,9 @@ paper: $(VENV)/.study  ## The paper figure by figure (docs/paper.md), hours, res
 
 study-cells: $(VENV)/.study  ## TVS alone on the cells of both studies, hours, resumable, recorded; ROWS=folder N=20 STREAMS=5
 	$(RUN) -m benchmarks.cells --rows $(or $(ROWS),rows/cells) $(if $(N),-n $(N)) $(if $(STREAMS),--streams $(STREAMS))
+
+study-rivals: $(VENV)/.ipss  ## Every kind of question, every rival, days, resumable, recorded; N=3 ROWS=folder METHODS="Boruta TVS"
+	$(RUN) -m benchmarks.rivals --rows $(or $(ROWS),rows/rivals) -n $(or $(N),50) $(if $(METHODS),--method $(METHODS)) --jobs $(or $(JOBS),2)
 
 study-streams: $(VENV)/.study  ## Errors of streams at every batch, recorded; an hour. STREAMS=200
 	$(RUN) -m tvstudy.streams_battery docs/results/streams_errors.md --streams $(or $(STREAMS),200)

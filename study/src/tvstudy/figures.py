@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,12 +20,17 @@ BRIEFEST = 1e-3
 ERRORS = (0, 2, 5, 10, 100, 1_000, 10_000)
 
 
-def plot_study(rows: Sequence[Row], n_columns: int) -> Figure:
-    """Four panels: false discoveries, power, Hamming distance and time, by set-up and method."""
+def plot_study(rows: Sequence[Row], n_columns: int | None = None) -> Figure:
+    """Four panels: false discoveries, power, Hamming distance and time, by cell and method.
+
+    Of all cells, or of those with so many columns.
+    """
     from matplotlib import pyplot as plt
 
-    cells = {cell: c for cell, c in summarise(rows).items() if cell[2] == n_columns}
-    methods = list(dict.fromkeys(r["method"] for r in rows if r["n_columns"] == n_columns))
+    rows = [row for row in rows if n_columns in (None, row["n_columns"])]
+    cells = summarise(rows)
+    varies = [len({cell[k] for cell in cells}) > 1 for k in (1, 2)]
+    methods = list(dict.fromkeys(row["method"] for row in rows))
     height = 1.5 + 0.3 * len(methods)
     figure, panels = plt.subplots(1, 4, figsize=(14, height), sharey=True, layout="constrained")
     markers = dict(zip(cells, "osD^vP*X", strict=False))
@@ -42,7 +48,7 @@ def plot_study(rows: Sequence[Row], n_columns: int) -> Figure:
                 fmt=markers[cell],
                 markersize=4,
                 linewidth=1,
-                label=cell[0],
+                label=", ".join([cell[0], *compress((f"n={cell[1]:,}", f"p={cell[2]:,}"), varies)]),
             )
         ax.set_title(title)
         ax.grid(axis="y", color="0.92")

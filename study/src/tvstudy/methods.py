@@ -6,7 +6,7 @@ from collections import ChainMap
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 from tvselect.rewards import BartReward
 from tvselect.selectors import StreamingThompsonSelector, ThompsonSelector
@@ -21,6 +21,7 @@ from tvstudy.baselines import (
     RfecvBaseline,
     SisBart,
     SpikeSlabLasso,
+    StabilitySelection,
 )
 from tvstudy.baselines.ipss import Ipss
 
@@ -72,6 +73,8 @@ METHODS: dict[str, Method] = {
     "Boruta": _rival(Boruta),
     "knockoffs, q=0.1": _rival(KnockoffFilter, q=0.1),
     "knockoffs, q=0.2": _rival(KnockoffFilter, q=0.2),
+    "knockoffs, TVS, q=0.1": _rival(KnockoffFilter, statistic="tvs"),
+    "stability selection": _rival(StabilitySelection),
     "random forest": _rival(ForestBaseline),
     "RFECV": _rival(RfecvBaseline),
     "alpha-investing": _rival(AlphaInvesting),
@@ -86,11 +89,14 @@ METHODS: dict[str, Method] = {
 }
 
 
-def _ipss(seed: int) -> Ipss:
-    import_module("ipss")  # an extra, and seconds that are not its selection's
-    return Ipss(random_state=seed)
+def _ipss(selector: Literal["gb", "l1"]) -> Method:
+    def make(seed: int) -> Ipss:
+        import_module("ipss")  # an extra, and seconds that are not its selection's
+        return Ipss(selector=selector, random_state=seed)
+
+    return make
 
 
-CONTROLLED: dict[str, Method] = {"TVS-FDR": _rival(ThompsonSelector), "IPSS": _ipss}
+CONTROLLED: dict[str, Method] = {"TVS-FDR": _rival(ThompsonSelector), "IPSS": _ipss("gb")}
 """Methods that bound false discoveries, as they come: those of the battery."""
-ALL_METHODS = ChainMap(METHODS, CONTROLLED)
+ALL_METHODS = ChainMap(METHODS, CONTROLLED, {"IPSS, LASSO": _ipss("l1")})

@@ -21,6 +21,7 @@ from tvstudy.simulation import (
     simulate_null,
 )
 from tvstudy.simulation.nulls import COLUMNS, OUTCOMES
+from tvstudy.simulation.outcomes import Labelled, simulate_expression
 
 Part = Literal["nulls", "signals"]
 HARSH = (("0-1", "rare class"), ("AR(0.9)", "t(2)"), ("categories", "classes"))
@@ -39,9 +40,9 @@ class Cell:
     n_sets: int
 
 
-def draw(setup: str, n_rows: int, n_columns: int, random_state: Any) -> Simulated:
+def draw(setup: str, n_rows: int, n_columns: int, random_state: Any) -> Simulated | Labelled:
     """The data set of a name, a size and a seed; names of no problem here are the paper's."""
-    make = PROBLEMS.get(setup, partial(simulate, setup))
+    make = ALL_PROBLEMS.get(setup, partial(simulate, setup))
     return make(n_rows, n_columns, random_state=random_state)
 
 
@@ -49,6 +50,15 @@ def _planted(read: Callable[[], Any], n_rows: int, n_columns: int, random_state:
     X, rng = read(), as_generator(random_state)
     rows = np.sort(rng.choice(len(X), n_rows, replace=False))
     return plant_signals(X[rows, :n_columns], random_state=rng)
+
+
+def _cut_at_median(setup: str, n_rows: int, n_columns: int, random_state: Any) -> Simulated:
+    d = simulate(setup, n_rows, n_columns, random_state=random_state)
+    return d._replace(y=(d.y > np.median(d.y)).astype(np.float64))
+
+
+def _expression(n_rows: int, n_columns: int, random_state: Any) -> Labelled:
+    return simulate_expression(n_rows, n_columns, as_generator(random_state))
 
 
 def _mutations() -> Any:
@@ -78,6 +88,12 @@ PROBLEMS: dict[str, Callable[..., Simulated]] = {
     },
     **{name: partial(_planted, read) for name, read in REAL.items()},
 }
+CLASSES: dict[str, Callable[..., Simulated | Labelled]] = {
+    **{f"two classes: {setup}": partial(_cut_at_median, setup) for setup in PAPER_SETUPS},
+    "three classes: expression": _expression,
+}
+"""The paper's set-ups cut at the median, and genes of three classes; not of the battery."""
+ALL_PROBLEMS = {**PROBLEMS, **CLASSES}
 SIZES: dict[str, tuple[tuple[int, int], ...]] = {
     "null": ((300, 5), (300, 20), (300, 200), (300, 2_000), (300, 10_000)),
     "paper": ((300, 1_000), (300, 10_000)),

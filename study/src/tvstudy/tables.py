@@ -51,11 +51,35 @@ def _distance(cell: Cell | None, rivals: dict[str, Cell], n_planned: int | None)
     best = min((c for c in rivals.values() if c.n), key=lambda c: c.means["hamming"])
     mean, error = cell.means["hamming"], cell.errors["hamming"]
     margin = np.hypot(np.nan_to_num(error), np.nan_to_num(best.errors["hamming"]))
-    text = f"{mean:.2f}" if np.isnan(error) else f"{mean:.2f} ± {error:.2f}"
+    text = f"{mean:.2f}{_error(error)}"
     text = f"**{text}**" if mean - best.means["hamming"] <= margin else text
     if cell.n_unfinished:
         return f"{text} ({cell.n} of {cell.n + cell.n_unfinished})"
     return text if n_planned in (None, cell.n) else f"{text} ({cell.n})"
+
+
+def measures_table(rows: Sequence[Row]) -> list[str]:
+    """Hamming distance, shares of signals found and of false ones, and time: a line a method."""
+    lines = [
+        "| data | method | data sets | Hamming distance | TPR | FDR | seconds |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for key, by_method in summarise(rows).items():
+        for method, cell in by_method.items():
+            rates = (
+                f"{cell.means[name]:.2f}" + _error(cell.errors[name]) for name in ("power", "fdp")
+            )
+            texts = [
+                f"{key[0]}, n={key[1]:,}, p={key[2]:,}", method, str(cell.n),
+                _distance(cell, by_method, None), *(rates if cell.n else "--"),
+                f"{cell.means['seconds']:.1f}" if cell.n else "-",
+            ]  # fmt: skip
+            lines.append("| " + " | ".join(texts) + " |")
+    return lines
+
+
+def _error(error: float) -> str:
+    return "" if np.isnan(error) else f" ± {error:.2f}"
 
 
 def error_table(rows: Sequence[Row]) -> list[str]:

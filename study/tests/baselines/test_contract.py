@@ -41,6 +41,7 @@ QUICK = {
     "RfecvBaseline": {"estimator": "linear", "cv": 3},
     "SisBart": {"n_iterations": 400},
     "SpikeSlabLasso": {"n_lambda0": 20},
+    "StabilitySelection": {"n_pairs": 20},
 }
 
 

@@ -16,7 +16,8 @@ def package(monkeypatch):
 
     seen = []
 
-    def ipss(X, y):
+    def ipss(X, y, selector):
+        assert selector == "gb"
         seen.append((X, y, np.random.random()))  # noqa: NPY002
         return {"q_values": {j: [0.5, 0.1, 0.05][j] for j in (2, 0, 1)}}
 

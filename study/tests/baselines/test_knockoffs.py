@@ -160,3 +160,24 @@ def test_settings_are_checked(settings, match):
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match=match):
         KnockoffFilter(**settings).fit(*linear_data(rng, 30, 5, 2)[:2])
+
+
+def test_selection_rates_as_statistics():
+    """Columns and copies are arms alike; a signal of every half of the rows beats its copy."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((150, 12))
+    y = X[:, :4] @ [3.0, -3.0, 3.0, 3.0] + rng.standard_normal(150)
+    selector = KnockoffFilter(q=0.3, statistic="tvs", random_state=0).fit(X, y)
+    assert selector.support_[:4].all()
+    assert (selector.statistics_[:4] > 0.5).all()
+    assert (np.abs(selector.statistics_) <= 1.0).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"statistic": "ridge"}, "statistic"), ({"kind": "fixed", "statistic": "tvs"}, "gaussian")],
+)
+def test_unknown_statistics(settings, message):
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    with pytest.raises(ValueError, match=message):
+        KnockoffFilter(**settings).fit(X, X[:, 0])

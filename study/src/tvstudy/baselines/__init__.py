@@ -7,6 +7,7 @@ from tvstudy.baselines.horseshoe import Horseshoe
 from tvstudy.baselines.knockoffs import KnockoffFilter
 from tvstudy.baselines.lasso import LassoBaseline
 from tvstudy.baselines.spike_slab_lasso import SpikeSlabLasso
+from tvstudy.baselines.stability import StabilitySelection
 from tvstudy.baselines.trees import BartBaseline, SisBart
 
 __all__ = [
@@ -21,4 +22,5 @@ __all__ = [
     "RfecvBaseline",
     "SisBart",
     "SpikeSlabLasso",
+    "StabilitySelection",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -15,14 +15,15 @@ from tvstudy.baselines.base import Baseline, Floats, Mask
 class Ipss(Baseline):
     """Select the columns whose q-value by ``ipss`` is at most a level.
 
-    The package as it comes: boosted stumps (``selector="gb"``) on 200 half samples, after a
-    preselection of 200 columns by distance correlation; for two classes it takes a classifier
-    by itself. It knows neither text nor missing values: categories enter as numbers in the
-    order of the alphabet, and gaps as the median of their column.
+    The package as it comes: boosted stumps or an l1-penalised regression on half samples, after a
+    preselection of columns; for two classes it takes a classifier by itself. It knows neither
+    text nor missing values: categories enter as numbers in the order of the alphabet, and gaps as
+    the median of their column.
 
     Parameters
     ----------
     max_fdr : float, default=0.1
+    selector : {"gb", "l1"}, default="gb"
     random_state : None, int, SeedSequence or Generator
 
     Attributes
@@ -37,8 +38,15 @@ class Ipss(Baseline):
 
     takes_classes = True
 
-    def __init__(self, max_fdr: float = 0.1, *, random_state: RandomState = None) -> None:
+    def __init__(
+        self,
+        max_fdr: float = 0.1,
+        selector: Literal["gb", "l1"] = "gb",
+        *,
+        random_state: RandomState = None,
+    ) -> None:
         self.max_fdr = max_fdr
+        self.selector = selector
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -55,7 +63,7 @@ class Ipss(Baseline):
         np.random.seed(int(rng.integers(2**32)))  # noqa: NPY002
         try:
             with threadpool_limits(1):  # of the threads that its import has brought
-                q_values = ipss(X, y)["q_values"]
+                q_values = ipss(X, y, selector=self.selector)["q_values"]
         finally:
             np.random.set_state(before)  # noqa: NPY002
         self.q_values_ = np.array([q_values[j] for j in range(X.shape[1])], dtype=np.float64)

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path
 from sklearn.utils import check_scalar
 
+from tvselect import ThompsonSelector
 from tvselect.decoys import Knockoffs
 from tvselect.decoys.entropy import most_entropy
 from tvselect.inputs.seeds import RandomState
@@ -27,11 +28,11 @@ FLOOR = 1e-6
 
 
 class KnockoffFilter(Baseline):
-    """Select the columns whose LASSO statistic beats that of their knockoffs.
+    """Select the columns whose statistic beats that of their knockoffs.
 
-    Columns and knockoffs, standardised, enter one LASSO. ``W`` of a column is positive when
-    it does better than its knockoff, negative when the knockoff does; the columns with
-    ``W`` at or above the threshold of :func:`knockoff_threshold` are selected.
+    Columns and knockoffs, standardised, enter one LASSO (or one search). ``W`` of a column is
+    positive when it does better than its knockoff, negative when the knockoff does; the columns
+    with ``W`` at or above the threshold of :func:`knockoff_threshold` are selected.
 
     Regression only: an outcome of two numbers is explained by least squares like any other.
 
@@ -48,6 +49,10 @@ class KnockoffFilter(Baseline):
         approximate.
     q : float in (0, 1), default=0.1
         Bound of the false discovery rate.
+    statistic : {"lasso", "tvs"}, default="lasso"
+        Of Gaussian knockoffs. "tvs": columns and knockoffs are the arms of one Thompson Variable
+        Selection without error control of its own, and ``W`` is the difference of their
+        selection rates.
     offset : {1, 0}, default=1
         1 is knockoff+, which controls the false discovery rate and selects nothing or at
         least ``1 / q`` columns; 0 is bolder and controls a modified rate.
@@ -90,17 +95,23 @@ class KnockoffFilter(Baseline):
         kind: Literal["gaussian", "fixed"] = "gaussian",
         q: float = 0.1,
         offset: Literal[0, 1] = 1,
+        statistic: Literal["lasso", "tvs"] = "lasso",
         *,
         random_state: RandomState = None,
     ) -> None:
         self.kind = kind
         self.q = q
         self.offset = offset
+        self.statistic = statistic
         self.random_state = random_state
 
     def _select(self, X: Floats, y: Floats, rng: np.random.Generator) -> Mask:
         if self.kind not in ("gaussian", "fixed"):
             raise ValueError(f"kind must be 'gaussian' or 'fixed', got {self.kind!r}")
+        if self.statistic not in STATISTICS:
+            raise ValueError(f"statistic must be 'lasso' or 'tvs', got {self.statistic!r}")
+        if self.kind == "fixed" and self.statistic != "lasso":
+            raise ValueError("statistic='tvs' needs kind='gaussian'")
         _check_level(self.q, self.offset)
         varying = np.flatnonzero(np.ptp(X, axis=0) > 0.0)
         self.statistics_ = np.zeros(X.shape[1])
@@ -113,7 +124,7 @@ class KnockoffFilter(Baseline):
             # Fair to both: column and knockoff change places by the toss of a coin.
             swap = rng.random(varying.size) < 0.5
             pairs = np.hstack([np.where(swap, copies, X), np.where(swap, X, copies)])
-            measure = coefficients if self.kind == "gaussian" else entries
+            measure = STATISTICS[self.statistic] if self.kind == "gaussian" else entries
             left, right = np.split(measure(standardise(pairs)[0], y / y.std(), rng), 2)
             W = left - right if self.kind == "gaussian" else _winner(left, right)
             self.statistics_[varying] = np.where(swap, -W, W)
@@ -124,6 +135,15 @@ class KnockoffFilter(Baseline):
 def coefficients(Z: Floats, y: Floats, rng: np.random.Generator) -> Floats:
     """Absolute coefficients at the cross-validated penalty."""
     return np.abs(cross_validate(Z, y, "min", N_FOLDS, SMALLEST, rng)[1])
+
+
+def selection_rates(Z: Floats, y: Floats, rng: np.random.Generator) -> Floats:
+    """Selection rates of a search by the paper's median rule."""
+    selector = ThompsonSelector(max_fdr=None, n_jobs=1, random_state=int(rng.integers(2**31)))
+    return np.asarray(selector.fit(Z, y).selection_rates_)
+
+
+STATISTICS = {"lasso": coefficients, "tvs": selection_rates}
 
 
 def entries(Z: Floats, y: Floats, rng: np.random.Generator) -> Floats:

@@ -1,0 +1,120 @@
+"""Every kind of question, every rival: errors, false discoveries, signals found and time.
+
+``make study-rivals`` runs what its folder of rows lacks, then writes the page with a figure for
+each question. The data sets are those of the study and of the battery, which served for no choice.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import matplotlib
+
+from benchmarks.records import ROOT, heading, record
+from tvstudy.figures import plot_study
+from tvstudy.grid import PAPER_SETUPS, Task
+from tvstudy.methods import ALL_METHODS
+from tvstudy.rows import Row
+from tvstudy.runner import run_study
+from tvstudy.tables import measures_table
+
+Cells = tuple[tuple[str, int, int], ...]
+QUESTIONS: dict[str, Cells] = {
+    "The paper's set-ups, 1,000 columns": tuple((s, 300, 1_000) for s in PAPER_SETUPS),
+    "The paper's set-ups, 10,000 columns": tuple((s, 300, 10_000) for s in PAPER_SETUPS),
+    "Bumps in groups": tuple(
+        (setup, n, 500) for setup in ("bumps", "bumps: classes") for n in (250, 500)
+    ),
+    "Many signals": tuple(
+        (f"AR({r}): {n} signals", 300, 1_000) for r in (0.5, 0.9) for n in (10, 20)
+    ),
+    "Two classes": tuple((f"two classes: {s}", 500, 1_000) for s in PAPER_SETUPS),
+    "Three classes": (("three classes: expression", 150, 200),),
+    "Nothing there": tuple(
+        (f"null: {kind}", 300, p)
+        for kind in ("normal, normal", "AR(0.9), normal", "normal, classes")
+        for p in (200, 2_000)
+    ),
+}
+METHODS = (
+    "TVS-FDR",
+    "TVS",
+    "TVS paper, M=1000",
+    "DART, 10 chains of 20 trees",
+    "IPSS",
+    "IPSS, LASSO",
+    "Boruta",
+    "knockoffs, q=0.1",
+    "knockoffs, TVS, q=0.1",
+    "stability selection",
+    "spike-and-slab LASSO",
+    "SIS + BART",
+)
+FEWER = {"Boruta": 2, "IPSS": 10, "IPSS, LASSO": 10, "knockoffs, TVS, q=0.1": 5}
+"""Data sets of a cell for methods that take minutes."""
+NOT_WIDE = ("Boruta", "knockoffs, q=0.1", "knockoffs, TVS, q=0.1")
+"""Not on 10,000 columns: an hour, or 9 GB."""
+
+
+def plan(n: int, methods: Sequence[str], questions: Sequence[str]) -> Iterator[Task]:
+    """All tasks, data set by data set."""
+    for replicate in range(n):
+        for question in questions:
+            for setup, n_rows, n_columns in QUESTIONS[question]:
+                for method in methods:
+                    if replicate < FEWER.get(method, n) and not (
+                        n_columns >= 10_000 and method in NOT_WIDE
+                    ):
+                        yield Task(setup, n_rows, n_columns, replicate, method)
+
+
+def page(rows: list[Row], questions: Sequence[str]) -> list[str]:
+    lines = [
+        *heading("Every question, every rival", "make study-rivals"),
+        "TVS-FDR: `ThompsonSelector()` as it comes, false discovery rate 0.1; TVS: the median rule "
+        "(`max_fdr=None`); TVS paper: that rule with the paper's trees. IPSS: the package as it "
+        "comes, boosted stumps or LASSO, q-values of at most 0.1. Knockoffs: second-order "
+        "Gaussian, with LASSO statistics or with the selection rates of TVS. Methods for "
+        "numbers take classes as numbers. Hamming distance: signals missed plus noise selected; "
+        "bold: the lowest of the cell, and what lies within one standard error of the difference "
+        "from it. TPR: share of the signals found; FDR: mean share of false ones among the "
+        "selected. Seconds: median, one core. ± is a standard error.",
+    ]
+    for k, question in enumerate(questions):
+        cells = QUESTIONS[question]
+        some = [r for r in rows if (r["setup"], r["n_rows"], r["n_columns"]) in cells]
+        if not some:
+            continue
+        name = f"rivals_{k + 1}.png"
+        plot_study(some).savefig(ROOT / "docs" / "images" / name, dpi=80)
+        lines += ["", f"## {question}", "", *measures_table(some)]
+        lines += ["", f"![four panels: {question}](../images/{name})"]
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=Path, required=True, help="folder of the rows")
+    parser.add_argument("-n", type=int, default=50, help="data sets a cell")
+    parser.add_argument("--method", nargs="*", choices=METHODS, default=METHODS)
+    parser.add_argument("--question", nargs="*", choices=QUESTIONS, default=list(QUESTIONS))
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--time-limit", type=float, default=600.0, help="seconds per selection")
+    parser.add_argument("--only-page", action="store_true", help="run nothing new")
+    options = parser.parse_args()
+    for name in options.method:
+        ALL_METHODS[name](0)  # what it imports, the processes of the runs need not
+    todo = [] if options.only_page else plan(options.n, options.method, options.question)
+    rows = run_study(todo, options.rows, n_jobs=options.jobs, time_limit=options.time_limit)
+    matplotlib.use("Agg")
+    place = {method: k for k, method in enumerate(METHODS)}
+    rows = sorted(
+        (row for row in rows if row["method"] in place), key=lambda row: place[row["method"]]
+    )
+    record("rivals.md", page(rows, list(QUESTIONS)))
+
+
+if __name__ == "__main__":
+    main()
