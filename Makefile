@@ -10,7 +10,7 @@ INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compil
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-multiclass bench-survival bench-counts bench-tails bench-very-wide bench-sparse bench-genotypes bench-cells bench-genomes bench-rows bench-default bench-stream bench-online \
-	bench-stability bench-cluster bench-cluster-files bench-imports bench-compile bench-windows study-offline study-online paper study-cells study-rivals study-streams study-mail study-hiv study-madelon battery battery-page choose-errors docs check-plays check-faults check-contamination check-long check-mutations soak fuzz fuzz-million release clean
+	bench-stability bench-cluster bench-cluster-files bench-imports bench-compile bench-windows study-offline study-online paper study-cells study-rivals study-streams study-mail study-hiv study-madelon study-tables battery battery-page choose-errors docs check-plays check-faults check-contamination check-long check-mutations soak fuzz fuzz-million release clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -166,6 +166,9 @@ study-hiv: $(VENV)/.study  ## HIV-1 resistance, positions found and validated, r
 
 study-madelon: $(VENV)/.study  ## Madelon next to Boruta, 15 minutes, recorded; TVSELECT_DATA=folder
 	$(RUN) -m benchmarks.madelon
+
+study-tables: $(VENV)/.ipss  ## Real tables: what is selected predicts rows held back, an hour, recorded; TVSELECT_DATA=folder
+	$(RUN) -m benchmarks.real_tables
 
 # Real tables are looked for in TVSELECT_DATA, and left out where they are not.
 BATTERY := $(RUN) -m benchmarks.battery --rows $(or $(ROWS),rows/battery)
