@@ -131,8 +131,8 @@ def page(options: argparse.Namespace) -> Iterator[str]:
     yield (
         f"Each table and {N_NOISE} shuffled copies of its columns, which are noise; at most "
         f"{MOST_ROWS:,} rows, drawn at random. In each of {options.folds} folds a method selects "
-        "on the other folds, a random forest of 200 trees learns from what it selected there, and is "
-        "judged on the fold: R2 of numbers, AUC of two classes, accuracy of three. ± is a "
+        "on the other folds, a random forest of 200 trees learns from what it selected there, and "
+        "is judged on the fold: R2 of numbers, AUC of two classes, accuracy of three. ± is a "
         "standard error over the folds, which share rows: it is too small. Methods for numbers "
         "take classes as numbers; gaps are medians (mail)."
     )
