@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks.records import heading, record
 from tvstudy.error_tables import (
+    NULL,
     duel_table,
     fdr_table,
     not_finished_list,
@@ -39,7 +40,7 @@ def limits(methods: Sequence[str], numbers: Sequence[str]) -> dict[str, Mapping[
     return chosen
 
 
-def page(rows: Sequence[Row], absent: Mapping[str, str], rival: str) -> list[str]:
+def page(rows: Sequence[Row], absent: Mapping[str, str], rival: str, command: str) -> list[str]:
     planned = {(cell.setup, cell.n_rows, cell.n_columns): k for k, cell in enumerate(BATTERY)}
     place = {name: k for k, name in enumerate(CONTROLLED)}
     rows = sorted(
@@ -53,22 +54,24 @@ def page(rows: Sequence[Row], absent: Mapping[str, str], rival: str) -> list[str
             place[row["method"]],
         ),
     )
-    paper = [row for row in rows if row["setup"].startswith("paper")]
     lost = not_finished_list(rows)
     lines = [
-        *heading("Errors: the battery", "make battery"),
+        *heading("Errors: the battery", command),
         f"TVS-FDR: `ThompsonSelector()` as it comes. IPSS: the package {rival} as it comes, "
         "columns with a q-value of at most the level. "
         "One thread a run; the data sets were used for nothing else. ± is a standard error.",
-        "",
-        "## Nothing there",
-        "",
-        "Share of runs (%) that select anything at level 0.1, in brackets the number of runs; "
-        "n=300. Bold: above 10 % by more than two standard errors of a share of 10 %.",
-        "",
-        *null_tables(rows),
     ]
-    for level in LEVELS:
+    if any(row["setup"].startswith(NULL) for row in rows):
+        lines += [
+            "",
+            "## Nothing there",
+            "",
+            "Share of runs (%) that select anything at level 0.1, in brackets the number of runs; "
+            "n=300. Bold: above 10 % by more than two standard errors of a share of 10 %.",
+            "",
+            *null_tables(rows),
+        ]
+    for level in LEVELS if any(not row["setup"].startswith(NULL) for row in rows) else ():
         lines += [
             "",
             f"## Signals, level {level}",
@@ -83,18 +86,14 @@ def page(rows: Sequence[Row], absent: Mapping[str, str], rival: str) -> list[str
             "",
             *duel_table(rows, *CONTROLLED, level),
         ]
-    lines += [
-        "",
-        "## Hamming distance, the paper's set-ups, level 0.1",
-        "",
-        *hamming_table(paper),
-        "",
-        "## Time",
-        "",
-        "Median seconds of a run, CPU / clock.",
-        "",
-        *time_table(rows),
-    ]
+    if paper := [row for row in rows if row["setup"].startswith("paper")]:
+        lines += [
+            "",
+            "## Hamming distance, the paper's set-ups, level 0.1",
+            "",
+            *hamming_table(paper),
+        ]
+    lines += ["", "## Time", "", "Median seconds of a run, CPU / clock.", "", *time_table(rows)]
     if absent:
         lines += ["", *(f"Left out: {name}. {why}" for name, why in absent.items())]
     if lost:
@@ -136,7 +135,8 @@ def main() -> None:
         n_jobs=options.jobs,
         time_limit=options.time_limit,
     )
-    record(options.page, page(rows, absent, f"ipss {version('ipss')}"))
+    only = f" SETUP={options.setup} PAGE={options.page}" if options.setup else ""
+    record(options.page, page(rows, absent, f"ipss {version('ipss')}", f"make battery{only}"))
 
 
 if __name__ == "__main__":
