@@ -155,8 +155,8 @@ study-cells: $(VENV)/.study  ## TVS alone on the cells of both studies, hours, r
 study-rivals: $(VENV)/.ipss  ## Every kind of question, every rival, days, resumable, recorded; N=3 ROWS=folder METHODS="Boruta TVS"
 	$(RUN) -m benchmarks.rivals --rows $(or $(ROWS),rows/rivals) -n $(or $(N),50) $(if $(METHODS),--method $(METHODS)) --jobs $(or $(JOBS),2)
 
-study-streams: $(VENV)/.study  ## Errors of streams at every batch, recorded; an hour. STREAMS=200
-	$(RUN) -m tvstudy.streams_battery docs/results/streams_errors.md --streams $(or $(STREAMS),200)
+study-streams: $(VENV)/.study  ## Errors of streams at every batch, hours, resumable, recorded; STREAMS=200 ROWS=folder
+	$(RUN) -m benchmarks.streams_errors --pieces $(or $(ROWS),rows/streams) --streams $(or $(STREAMS),200)
 
 study-mail: $(VENV)/.study  ## Direct mail with decoys, recorded; MAIL=charity_mail.csv.gz
 	$(RUN) -m benchmarks.mail $(MAIL)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import platform
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
+
+from tvselect.files import write_text
 
 ROOT = Path(__file__).parents[1]
 
@@ -44,6 +48,14 @@ def write(name: str, lines: list[str]) -> None:
     results = ROOT / "docs" / "results"
     results.mkdir(parents=True, exist_ok=True)
     (results / name).write_text("\n".join([*lines, ""]))
+
+
+def kept(path: Path, make: Callable[[], Any]) -> Any:
+    """A piece of work as JSON: read if it is finished, else made and kept."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps(make()))
+    return json.loads(path.read_text())
 
 
 def machine() -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.records import ROOT
-from tvselect.files import write_text
+from benchmarks.records import ROOT, kept
 
 Piece = dict[str, Any]
 """What a piece of work found, as JSON can hold it."""
@@ -36,12 +34,7 @@ class Edition:
 
     def piece(self, name: str, make: Callable[[], Piece]) -> Piece:
         """A piece of work: read if it is finished, else made and kept."""
-        path = self.pieces / f"{name}.json"
-        if not path.exists():
-            made = make()
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_text(path, json.dumps(made))
-        found: Piece = json.loads(path.read_text())
+        found: Piece = kept(self.pieces / f"{name}.json", make)
         return found
 
 

@@ -1,16 +1,21 @@
-"""Errors of streams at every batch: ``python -m tvstudy.streams_battery PAGE --streams 200``."""
+"""Errors of streams at every batch.
+
+``make study-streams`` plays what its folder of pieces lacks, then writes the page.
+"""
 
 from __future__ import annotations
 
 import argparse
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.records import heading, kept, record_as_made
 from tvselect import StreamingThompsonSelector
 from tvstudy.simulation import simulate
 
@@ -21,13 +26,14 @@ RULES: dict[str, dict[str, object]] = {
     "median rule": {"max_fdr": None},
 }
 LEVEL, SHARE, FIRST_SEED = 0.1, 0.9, 500_000
+PIECE = 10
 
 
 class Stream(NamedTuple):
     """The sets that a stream selected, batch after batch."""
 
-    false_share: NDArray[np.float64]
-    n_true: NDArray[np.int64]
+    false_share: list[float]
+    n_true: list[int]
     n_signals: int
     seconds: float
 
@@ -51,8 +57,9 @@ def draw(
     return data.X, data.y, data.support
 
 
-def play(setup: str, rule: str, p: int, size: int, n_batches: int, seed: int) -> Stream:
+def play(setup: str, rule: str, options: argparse.Namespace, seed: int) -> Stream:
     """Play a stream batch by batch and look at the selected set after each."""
+    p, size, n_batches = options.columns, options.rows, options.batches
     X, y, signals = draw(setup, size * n_batches, p, seed)
     selector = StreamingThompsonSelector(random_state=seed, **RULES[rule])
     sets = np.empty((n_batches, p), dtype=np.bool_)
@@ -62,7 +69,8 @@ def play(setup: str, rule: str, p: int, size: int, n_batches: int, seed: int) ->
         sets[k] = selector.partial_fit(X[rows], y[rows]).support_
     seconds = time.process_time() - started
     share = (sets & ~signals).sum(axis=1) / np.maximum(sets.sum(axis=1), 1)
-    return Stream(share, (sets & signals).sum(axis=1), int(signals.sum()), seconds)
+    n_true = (sets & signals).sum(axis=1)
+    return Stream(share.tolist(), n_true.tolist(), int(signals.sum()), seconds)
 
 
 def line(setup: str, rule: str, streams: list[Stream]) -> str:
@@ -76,7 +84,7 @@ def line(setup: str, rule: str, streams: list[Stream]) -> str:
     cells = [setup, rule, str(n), f"{shares.mean(axis=0)[worst]:.3f} ({error:.3f})", f"{ever:.2f}"]
     if n_signals:
         wanted = np.ceil(SHARE * n_signals)
-        reached = [s.n_true >= wanted for s in streams]
+        reached = [np.array(s.n_true) >= wanted for s in streams]
         plays = [int(r.argmax()) + 1 if r.any() else r.size + 1 for r in reached]
         middle = np.median(plays)
         cells += [
@@ -89,37 +97,50 @@ def line(setup: str, rule: str, streams: list[Stream]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def main() -> None:
-    """Play all streams and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("page", type=Path)
-    parser.add_argument("--streams", type=int, default=200)
-    parser.add_argument("--columns", type=int, default=100)
-    parser.add_argument("--rows", type=int, default=300, help="of a batch")
-    parser.add_argument("--batches", type=int, default=100)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore", RuntimeWarning)
-    p, size, n_batches = options.columns, options.rows, options.batches
-    lines = [
-        "# Errors of streams",
-        "",
-        f"{p} columns, {n_batches} batches of {size} rows, the default reward, level {LEVEL}; "
-        "written by `make study-streams`. The selected set is looked at after every batch. "
-        "FDR: the mean share of false ones among the selected, at the batch where it is largest "
-        "(standard error). Ever: streams that select something false at any time. Plays: batches "
-        f"until {SHARE:.0%} of the signals are selected, the median over streams. 0/1 and skewed: "
-        "the linear set-up, its columns cut at 0 or as `exp(1.5 x)`. The median rule is the "
-        "paper's, without decoys (`max_fdr=None`).",
+def streams(rule: str, setup: str, options: argparse.Namespace) -> list[Stream]:
+    """All streams of a set-up, in pieces that are kept when they are finished."""
+    made: list[Stream] = []
+    for first in range(0, options.streams, PIECE):
+        seeds = range(first, min(first + PIECE, options.streams))
+        piece = kept(
+            options.pieces / rule / setup.replace("/", "-") / f"{seeds.start}-{seeds.stop}.json",
+            lambda seeds=seeds: [play(setup, rule, options, k)._asdict() for k in seeds],
+        )
+        made += [Stream(**one) for one in piece]
+    return made
+
+
+def page(options: argparse.Namespace) -> Iterator[str]:
+    yield from heading("Errors of streams", "make study-streams")
+    yield (
+        f"{options.columns} columns, {options.batches} batches of {options.rows} rows, the "
+        f"default reward, level {LEVEL}. The selected set is looked at after every batch. FDR: the "
+        "mean share of false ones among the selected, at the batch where it is largest (standard "
+        "error). Ever: streams that select something false at any time. Plays: batches until "
+        f"{SHARE:.0%} of the signals are selected, the median over streams. 0/1 and skewed: the "
+        "linear set-up, its columns cut at 0 or as `exp(1.5 x)`. The median rule is the paper's, "
+        "without decoys (`max_fdr=None`)."
+    )
+    yield from (
         "",
         "| set-up | decoys | streams | largest FDR | ever | plays | found at end | CPU s |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
+    )
     for setup in SETUPS:
-        for rule in RULES:
-            made = [play(setup, rule, p, size, n_batches, k) for k in range(options.streams)]
-            lines.append(line(setup, rule, made))
-            print(lines[-1], flush=True)
-            options.page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        for rule in options.rule:
+            yield line(setup, rule, streams(rule, setup, options))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pieces", type=Path, required=True, help="folder of finished pieces")
+    parser.add_argument("--streams", type=int, default=200)
+    parser.add_argument("--rule", nargs="*", choices=RULES, default=list(RULES))
+    parser.add_argument("--columns", type=int, default=100)
+    parser.add_argument("--rows", type=int, default=300, help="of a batch")
+    parser.add_argument("--batches", type=int, default=60)
+    warnings.simplefilter("ignore", RuntimeWarning)
+    record_as_made("streams_errors.md", page(parser.parse_args()))
 
 
 if __name__ == "__main__":
