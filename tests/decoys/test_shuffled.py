@@ -95,3 +95,14 @@ def test_decoys_keep_what_their_columns_owe_to_a_common_factor_and_nothing_else(
 def test_columns_that_share_nothing_have_no_common_factor(n_columns):
     rng = np.random.default_rng(5)
     assert common_factors(rng.normal(size=(100, n_columns)), rng).shape == (100, 0)
+
+
+def test_plain_copies_keep_no_factor():
+    """The correlation of a copy with a shared factor is within four standard errors of none."""
+    rng, n = np.random.default_rng(6), 1000
+    factor = rng.normal(size=n)
+    X = factor[:, None] + rng.normal(size=(n, 30))
+    decoys = ShuffledColumns.draw(X, 1, rng, keep_factors=False)
+    assert decoys.factors.shape == (n, 0)
+    copy = decoys.values(X, np.arange(30))
+    assert max(abs(np.corrcoef(factor, column)[0, 1]) for column in copy.T) < 4 / np.sqrt(n)

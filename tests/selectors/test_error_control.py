@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -90,6 +92,33 @@ def test_decoys_without_a_level_tell_and_do_not_decide():
 def test_settings_that_make_no_sense_are_refused(settings, named):
     with pytest.raises(ValueError, match=named):
         selector(**settings).fit(*make_data())
+
+
+def columns_of_one_factor(seed, n=80, p=30):
+    """Columns that measure one factor, and the outcome that this factor is."""
+    rng = np.random.default_rng(seed)
+    factor = rng.standard_normal(n)
+    X = factor[:, None] + 0.5 * rng.standard_normal((n, p))
+    return X, factor + 0.5 * rng.standard_normal(n)
+
+
+def test_where_a_common_factor_is_the_signal_nothing_is_selected_without_a_word():
+    X, y = columns_of_one_factor(seed=0)
+    with pytest.warns(UserWarning, match=r"a common factor .* explains [78].% .* decoys='plain'"):
+        fitted = selector(BartReward.with_decoys()).fit(X, y)
+    assert not fitted.support_.any()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted = selector(BartReward.with_decoys(), decoys="plain").fit(X, y)
+    assert fitted.support_.any()
+    assert fitted.history_.asked.decoys == "plain"
+
+
+def test_a_factor_that_has_nothing_to_do_with_the_outcome_is_not_spoken_of():
+    X, y = columns_of_one_factor(seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        selector(PValueReward(alpha=1e-6)).fit(X, np.random.default_rng(2).permutation(y))
 
 
 def test_more_columns_than_knockoffs_can_be_made_of_are_refused(monkeypatch):

@@ -80,7 +80,7 @@ def test_selected_since_is_the_batch_from_which_on_it_is_selected():
         if since > 0:
             assert sets[since - 1 :, j].all()
             assert since == 1 or not sets[since - 2, j]
-    whole = selector(PValueReward(alpha=0.1), decoys="shuffled", max_fdr=0.3).fit(X, y)
+    whole = selector(PValueReward(alpha=0.1), decoys="plain", max_fdr=0.3).fit(X, y)
     assert_array_equal(whole.selected_since_, fitted.selected_since_)
 
 

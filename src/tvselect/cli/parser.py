@@ -167,8 +167,9 @@ def _add_select(commands: Any) -> None:
         "median model, without such a limit",
     )  # fmt: skip
     search.add_argument(
-        "--decoys", choices=("auto", "shuffled", "knockoffs", "none"), default="auto",
-        help="columns without a signal that the others are measured by; found out",
+        "--decoys", choices=("auto", "shuffled", "plain", "knockoffs", "none"), default="auto",
+        help="columns without a signal that the others are measured by; found out; 'plain' lets "
+        "columns be selected for a factor that many share",
     )  # fmt: skip
     search.add_argument("--chains", **COUNT, default=1, help="independent searches; 1")
     _add_places(search)

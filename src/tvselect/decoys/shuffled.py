@@ -57,11 +57,14 @@ class ShuffledColumns:
     factors: NDArray[np.float64]
 
     @classmethod
-    def draw(cls, X: Matrix, n_copies: int, rng: np.random.Generator) -> Self:
-        """Copies of all columns of a table."""
+    def draw(
+        cls, X: Matrix, n_copies: int, rng: np.random.Generator, *, keep_factors: bool = True
+    ) -> Self:
+        """Copies of all columns of a table, with what they owe to common factors or without."""
         n_rows, n_columns = X.shape
         orders = rng.permuted(np.tile(np.arange(n_rows), (n_copies, 1)), axis=1)
-        return cls(orders, [np.arange(n_columns)] * n_copies, common_factors(X, rng))
+        factors = common_factors(X, rng) if keep_factors else np.empty((n_rows, 0))
+        return cls(orders, [np.arange(n_columns)] * n_copies, factors)
 
     def holding(self, held: Sequence[NDArray[np.int64]]) -> Self:
         """The same copies of fewer columns."""

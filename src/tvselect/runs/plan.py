@@ -11,7 +11,7 @@ from tvselect.inputs.written import Mark
 from tvselect.report.decisions import describe_doubts, describe_table
 
 RewardName = Literal["bart", "lasso", "importance", "pvalue"]
-DecoyName = Literal["auto", "shuffled", "knockoffs", "none"]
+DecoyName = Literal["auto", "shuffled", "plain", "knockoffs", "none"]
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,14 @@ from math import ceil
 from typing import Any
 
 import numpy as np
+from scipy.stats import beta
 
 from tvselect.decoys.drawn import DrawnColumns
 from tvselect.decoys.knockoffs import Knockoffs
 from tvselect.decoys.shuffled import ShuffledColumns, common_factors
 from tvselect.decoys.validity import SwapTest, swap_test
+from tvselect.inputs.outcome import Outcome
+from tvselect.inputs.ranks import centred_ranks
 from tvselect.inputs.sparse import ChosenColumns, Matrix
 from tvselect.rewards import Data
 from tvselect.rewards.screening import bulk_of, z_values
@@ -25,6 +28,7 @@ FEWEST_COPIES = 10
 MOST_ARMS = 2**13
 MOST_KNOCKOFFS = 10_000
 DOUBTFUL = 0.01
+TINY = 1e-12
 DECOY_KEY, TEST_KEY = 2**32 - 3, 2**32 - 4
 
 
@@ -45,8 +49,10 @@ def kind_of_decoys(decoys: Any, max_fdr: float | None) -> DecoyKind | None:
             f"max_fdr={max_fdr!r} cannot be kept without decoys; use decoys='auto', or "
             "max_fdr=None for the median model"
         )
-    if decoys not in ("shuffled", "knockoffs", None):
-        raise ValueError(f"decoys must be 'auto', 'shuffled', 'knockoffs' or None, got {decoys!r}")
+    if decoys not in ("shuffled", "plain", "knockoffs", None):
+        raise ValueError(
+            f"decoys must be 'auto', 'shuffled', 'plain', 'knockoffs' or None, got {decoys!r}"
+        )
     return decoys
 
 
@@ -60,8 +66,8 @@ def draw_decoys(
 ) -> ShuffledColumns | DrawnColumns:
     """Copies of all columns of a table, from the seed of the run."""
     rng = _generator(entropy, DECOY_KEY)
-    if kind == "shuffled":
-        return ShuffledColumns.draw(X, n_copies, rng)
+    if kind != "knockoffs":
+        return ShuffledColumns.draw(X, n_copies, rng, keep_factors=kind == "shuffled")
     if X.shape[1] > MOST_KNOCKOFFS:
         raise ValueError(
             f"knockoffs can be made of {MOST_KNOCKOFFS:,} columns at the most, X has "
@@ -153,6 +159,33 @@ def check_decoys(
             stacklevel=5,
         )
     return found
+
+
+def warn_of_factors(
+    decoys: ShuffledColumns | DrawnColumns, outcome: Outcome, stacklevel: int
+) -> None:
+    """Say where nothing was selected that common factors of the columns go with the outcome.
+
+    Decoys keep these factors, so that no column is selected for them alone.
+    """
+    n_rows, n_factors = decoys.factors.shape
+    if n_factors == 0 or n_rows <= n_factors + 1:
+        return
+    terms = outcome.in_simple_terms()
+    ranks = centred_ranks(np.array([term.values for term in terms]))
+    shares = ((ranks @ decoys.factors) ** 2).sum(axis=1) / np.maximum((ranks**2).sum(axis=1), TINY)
+    share = min(float(shares.max()), 1.0 - TINY)
+    by_chance = beta.sf(share, n_factors / 2.0, (n_rows - n_factors - 1) / 2.0) * len(terms)
+    if by_chance < DOUBTFUL:
+        one = "a common factor of the columns explains"
+        what = one if n_factors == 1 else f"{n_factors} common factors of the columns explain"
+        warnings.warn(
+            f"nothing was selected, but {what} {share:.0%} of the outcome: decoys keep what "
+            "columns owe to common factors, so that a column has to add something to these. "
+            "decoys='plain' asks whether columns go with the outcome, for whatever reason",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )
 
 
 def _generator(entropy: int, key: int) -> np.random.Generator:

@@ -51,10 +51,11 @@ class ThompsonSelector(ThompsonFit, BanditSelector):
     max_fdr : float or None, default=0.1
         False discovery rate: the largest expected share of false ones among the selected
         variables. None selects the median model of the paper, which promises nothing.
-    decoys : {"auto", "shuffled", "knockoffs"} or None, default="auto"
+    decoys : {"auto", "shuffled", "plain", "knockoffs"} or None, default="auto"
         "shuffled" are copies of the table with its rows in another order (what many columns
-        owe to common factors stays), the default; "knockoffs" also keep how a column goes
-        with all others, for at most 10,000 columns. None, and "auto" without ``max_fdr``,
+        owe to common factors stays), the default; "plain" keep no factors, so that columns may be
+        selected for these alone; "knockoffs" also keep how a column goes with all others, for at
+        most 10,000 columns. None, and "auto" without ``max_fdr``,
         plays without. See :doc:`/errors` for what each guarantees.
     cost : float or array, default=(sqrt(5) - 1) / 2
         ``C`` in (0, 1), one for all or one per column; sets the threshold

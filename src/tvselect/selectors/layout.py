@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 Groups = Mapping[Hashable, Sequence[Any]] | Sequence[Hashable] | Literal["ld"] | None
 PerArm = float | NDArray[np.float64]
-DecoyKind = Literal["shuffled", "knockoffs"]
+DecoyKind = Literal["shuffled", "plain", "knockoffs"]
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class StreamFit(BanditFit):
     groups: Groups
     always_include: Sequence[Any] | None
     max_fdr: float | None
-    decoys: Literal["auto", "knockoffs", "shuffled"] | None
+    decoys: Literal["auto"] | DecoyKind | None
     discount: float | None
     n_jobs: int | None
     runner: Any
@@ -153,7 +153,7 @@ class StreamFit(BanditFit):
         if self.max_fdr is None:
             return None
         if self.decoys != "auto":
-            return self.decoys
+            return "shuffled" if self.decoys == "plain" else self.decoys
         n_numbers = int(np.count_nonzero(~source.categorical))
         return "knockoffs" if n_numbers <= MOST_KNOCKOFFS else "shuffled"
 

@@ -20,7 +20,7 @@ from tvselect.rewards import Reward
 from tvselect.runners import open_runner
 from tvselect.selectors.base import as_reward, warn_of_guess, weighted
 from tvselect.selectors.features import is_frame
-from tvselect.selectors.layout import Groups
+from tvselect.selectors.layout import DecoyKind, Groups
 from tvselect.selectors.stream_fit import StreamFit
 from tvselect.selectors.support import BanditSelector
 from tvselect.sources import ArraySource, open_source
@@ -60,13 +60,13 @@ class StreamingThompsonSelector(StreamFit, BanditSelector):
     max_fdr : float or None, default=0.1
         The largest expected share of false discoveries among the selected variables. None is
         the paper's median rule: all variables above their threshold, without decoys.
-    decoys : {"auto", "knockoffs", "shuffled"} or None, default="auto"
+    decoys : {"auto", "knockoffs", "shuffled", "plain"} or None, default="auto"
         What variables have to beat. "knockoffs" keep the correlations with the other columns,
         so that a column that merely stands in for a signal does not win; every batch then
         reads all numeric columns. "shuffled" are the columns with the rows of the batch
-        shuffled: they are fair to columns that are independent of the signals, and see
-        nothing of stand-ins. Text columns have shuffled decoys either way. "auto" is
-        knockoffs up to 2,000 numeric columns. None goes with ``max_fdr=None``.
+        shuffled ("plain" is the same): they are fair to columns that are independent of the
+        signals, and see nothing of stand-ins. Text columns have shuffled decoys either way.
+        "auto" is knockoffs up to 2,000 numeric columns. None goes with ``max_fdr=None``.
     discount : float, optional
         In (0, 1]: what is left of an arm's earlier rewards when it is played again. Below 1
         a variable whose role ends is dropped, and one that gains a role is found; the
@@ -163,7 +163,7 @@ feature_names_in_
         groups: Groups = None,
         always_include: Sequence[Any] | None = None,
         max_fdr: float | None = 0.1,
-        decoys: Literal["auto", "knockoffs", "shuffled"] | None = "auto",
+        decoys: Literal["auto"] | DecoyKind | None = "auto",
         discount: float | None = None,
         family: AskedFamily = "auto",
         n_chains: int = 1,

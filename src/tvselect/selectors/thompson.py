@@ -38,6 +38,7 @@ from tvselect.selectors.copies import (
     draw_decoys,
     kind_of_decoys,
     let_play,
+    warn_of_factors,
 )
 from tvselect.selectors.features import Features, read_features
 from tvselect.selectors.file_feedback import start_for
@@ -224,8 +225,16 @@ class ThompsonFit(BanditFit):
             )
         self._selected_data = keep_selected(data, features, self.support_)
         self._interactions: tuple[Interaction, ...] | None = None
+        if decoys is not None and not self._has_found():
+            warn_of_factors(decoys, outcome, stacklevel=3)
         warn_of_interrupt(reason, stacklevel=3)
         return self
+
+    def _has_found(self) -> bool:
+        """Whether a column was selected or a claim made."""
+        level = 1.0 if self.history_.max_fdr is None else self.history_.max_fdr
+        is_claimed = any(claim.q_value <= level for claim in self.claims_)
+        return is_claimed or bool(self.history_.selected().any())
 
     @property
     def interactions_(self) -> tuple[Interaction, ...]:
