@@ -141,7 +141,7 @@ def page(options: argparse.Namespace) -> Iterator[str]:
         "| table | columns by | kept of the table | noise kept | score | CPU seconds |",
         "|---|---|---|---|---|---|",
     )
-    left_out = []
+    left_out = [f"Left out: {METHODS[name]}." for name in METHODS if name not in options.method]
     for name in options.table:
         try:
             TABLES[name]()
