@@ -9,7 +9,7 @@ from math import ceil
 from typing import Any
 
 import numpy as np
-from scipy.stats import beta
+from scipy.special import betainc
 
 from tvselect.decoys.drawn import DrawnColumns
 from tvselect.decoys.knockoffs import Knockoffs
@@ -175,7 +175,8 @@ def warn_of_factors(
     ranks = centred_ranks(np.array([term.values for term in terms]))
     shares = ((ranks @ decoys.factors) ** 2).sum(axis=1) / np.maximum((ranks**2).sum(axis=1), TINY)
     share = min(float(shares.max()), 1.0 - TINY)
-    by_chance = beta.sf(share, n_factors / 2.0, (n_rows - n_factors - 1) / 2.0) * len(terms)
+    n_left = n_rows - n_factors - 1
+    by_chance = float(betainc(n_left / 2.0, n_factors / 2.0, 1.0 - share)) * len(terms)
     if by_chance < DOUBTFUL:
         one = "a common factor of the columns explains"
         what = one if n_factors == 1 else f"{n_factors} common factors of the columns explain"
