@@ -16,17 +16,13 @@ from benchmarks.judging import Judged, errors_of, judge
 from benchmarks.records import heading, record
 from tvselect import StreamingThompsonSelector, ThompsonSelector
 from tvstudy.methods import ALL_METHODS
-from tvstudy.simulation import Simulated, simulate
+from tvstudy.simulation import simulate
+from tvstudy.simulation.setups import cut
 
 SETUPS = ("linear", "friedman-correlated", "forest", "liang")
 RIVALS = ("DART, 50 trees", "IPSS")
 FIRST_SEED = 800_000
 RARE = 0.01
-
-
-def cut(d: Simulated, share: float) -> Simulated:
-    """The same data set with two classes: whether the outcome is among the largest."""
-    return d._replace(y=(d.y > np.quantile(d.y, 1.0 - share)).astype(np.float64))
 
 
 def compare(setup: str, seed: int, rivals: list[str]) -> list[Judged]:

@@ -22,6 +22,7 @@ from tvstudy.simulation import (
 )
 from tvstudy.simulation.nulls import COLUMNS, OUTCOMES
 from tvstudy.simulation.outcomes import Labelled, simulate_expression
+from tvstudy.simulation.setups import cut
 
 Part = Literal["nulls", "signals"]
 HARSH = (("0-1", "rare class"), ("AR(0.9)", "t(2)"), ("categories", "classes"))
@@ -53,8 +54,7 @@ def _planted(read: Callable[[], Any], n_rows: int, n_columns: int, random_state:
 
 
 def _cut_at_median(setup: str, n_rows: int, n_columns: int, random_state: Any) -> Simulated:
-    d = simulate(setup, n_rows, n_columns, random_state=random_state)
-    return d._replace(y=(d.y > np.median(d.y)).astype(np.float64))
+    return cut(simulate(setup, n_rows, n_columns, random_state=random_state), 0.5)
 
 
 def _expression(n_rows: int, n_columns: int, random_state: Any) -> Labelled:

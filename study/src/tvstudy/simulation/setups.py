@@ -91,6 +91,11 @@ def simulate(
     return Simulated(X, y, f, np.arange(n_columns) < N_SIGNALS)
 
 
+def cut(d: Simulated, share: float) -> Simulated:
+    """The same data set with two classes: whether the outcome is among the largest."""
+    return d._replace(y=(d.y > np.quantile(d.y, 1.0 - share)).astype(np.float64))
+
+
 def autoregressive(correlation: float) -> Callable[..., FloatArray]:
     """Normal columns with correlation ``correlation^|j-k|``."""
 
