@@ -99,11 +99,13 @@ def line(setup: str, rule: str, streams: list[Stream]) -> str:
 
 def streams(rule: str, setup: str, options: argparse.Namespace) -> list[Stream]:
     """All streams of a set-up, in pieces that are kept when they are finished."""
+    size = f"{options.columns}-{options.rows}-{options.batches}"
+    folder = options.pieces / size / rule / setup.replace("/", "-")
     made: list[Stream] = []
     for first in range(0, options.streams, PIECE):
         seeds = range(first, min(first + PIECE, options.streams))
         piece = kept(
-            options.pieces / rule / setup.replace("/", "-") / f"{seeds.start}-{seeds.stop}.json",
+            folder / f"{seeds.start}-{seeds.stop}.json",
             lambda seeds=seeds: [play(setup, rule, options, k)._asdict() for k in seeds],
         )
         made += [Stream(**one) for one in piece]

@@ -41,10 +41,11 @@ def test_finished_streams_are_not_played_again(tmp_path, monkeypatch):
 
     monkeypatch.setattr(room, "play", play)
     monkeypatch.setattr(room, "PIECE", 2)
-    options = Namespace(pieces=tmp_path, streams=4)
-    assert len(room.streams("shuffled", "0/1", options)) == 4
-    assert len(room.streams("shuffled", "0/1", Namespace(pieces=tmp_path, streams=6))) == 6
-    assert played == [0, 1, 2, 3, 4, 5]
+    size = {"pieces": tmp_path, "columns": 6, "rows": 50}
+    for n, n_batches in ((4, 3), (6, 3), (2, 5)):
+        options = Namespace(**size, batches=n_batches, streams=n)
+        assert len(room.streams("shuffled", "0/1", options)) == n
+    assert played == [0, 1, 2, 3, 4, 5, 0, 1]
 
 
 def test_a_stream_is_looked_at_after_every_batch():
