@@ -47,8 +47,7 @@ demo: $(VENV)/.cli  ## Select from 10,000 columns, five of which matter; leaves 
 test test-study: export OPENBLAS_NUM_THREADS := 1
 
 test: $(VENV)/.dev  ## All tests but the long ones, minutes; then the kernels as plain Python
-	$(PYTEST)
-	$(PYTEST) -q --doctest-glob='*.md' README.md docs
+	$(PYTEST) --doctest-glob='*.md' README.md docs tests src
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -q tests/inputs tests/trees
 
 test-study: $(VENV)/.dev  ## The tests of the study, a package of its own, 2 minutes; TESTS=study
@@ -167,8 +166,8 @@ study-hiv: $(VENV)/.study  ## HIV-1 resistance, positions found and validated, r
 study-madelon: $(VENV)/.study  ## Madelon next to Boruta, 15 minutes, recorded; TVSELECT_DATA=folder
 	$(RUN) -m benchmarks.madelon
 
-study-tables: $(VENV)/.ipss  ## Real tables: what is selected predicts rows held back, an hour, recorded; TVSELECT_DATA=folder
-	$(RUN) -m benchmarks.real_tables
+study-tables: $(VENV)/.ipss  ## Real tables: what is selected predicts rows held back, hours, resumable, recorded; TVSELECT_DATA=folder ROWS=folder
+	$(RUN) -m benchmarks.real_tables --pieces $(or $(ROWS),rows/tables)
 
 # Real tables are looked for in TVSELECT_DATA, and left out where they are not.
 BATTERY := $(RUN) -m benchmarks.battery --rows $(or $(ROWS),rows/battery)

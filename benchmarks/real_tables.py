@@ -1,13 +1,15 @@
 """Real tables: how well what is selected predicts rows that the selection has not seen.
 
-``make study-tables`` prints the page and records it. Three tables come with scikit-learn; others
-are looked for in TVSELECT_DATA and left out where they are not.
+``make study-tables`` runs what its folder of pieces lacks and records the page. Three tables come
+with scikit-learn; others are looked for in TVSELECT_DATA and left out where they are not.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +21,7 @@ from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from benchmarks.judging import compile_kernels, judge, shuffled, with_error
-from benchmarks.records import heading, record_as_made
+from benchmarks.records import heading, kept, record_as_made
 from tvstudy.datasets import fetch_hiv, load_direct_mail, load_madelon
 from tvstudy.datasets.home import find_folder
 from tvstudy.methods import ALL_METHODS
@@ -84,20 +86,27 @@ def n_classes(y: NDArray[Any]) -> int:
     return found if found <= 10 else 0
 
 
-def score_of(d: Labelled, kept: NDArray[np.bool_], train: Any, test: Any, seed: int) -> float:
-    """R2, AUC or accuracy of a forest on the kept columns, on rows that were held back."""
+def score_of(d: Labelled, chosen: NDArray[np.bool_], train: Any, test: Any) -> float:
+    """R2, AUC or accuracy of a forest on the chosen columns, on rows that were held back."""
     classes = n_classes(d.y)
     model: Any
     if classes:
-        model = RandomForestClassifier(200, random_state=seed) if kept.any() else DummyClassifier()
+        model = RandomForestClassifier(200, random_state=0) if chosen.any() else DummyClassifier()
     else:
-        model = RandomForestRegressor(200, random_state=seed) if kept.any() else DummyRegressor()
-    X = d.X[:, kept] if kept.any() else d.X[:, :1]
+        model = RandomForestRegressor(200, random_state=0) if chosen.any() else DummyRegressor()
+    X = d.X[:, chosen] if chosen.any() else d.X[:, :1]
     model.fit(X[train], d.y[train])
     if classes == 2:
         return float(roc_auc_score(d.y[test], model.predict_proba(X[test])[:, 1]))
     scorer = accuracy_score if classes else r2_score
     return float(scorer(d.y[test], model.predict(X[test])))
+
+
+def select(d: Labelled, method: str, k: int, train: Any, test: Any) -> Kept:
+    """What a method keeps on the other folds, and how that predicts the ``k``-th."""
+    judged = judge(ALL_METHODS[method](k), Labelled(d.X[train], d.y[train], d.support))
+    score = score_of(d, judged.kept, train, test)
+    return Kept(judged.found, judged.false, score, judged.seconds)
 
 
 def lines_of(name: str, options: argparse.Namespace) -> Iterator[str]:
@@ -106,19 +115,21 @@ def lines_of(name: str, options: argparse.Namespace) -> Iterator[str]:
     kind = StratifiedKFold if n_classes(d.y) else KFold
     folds = list(kind(options.folds, shuffle=True, random_state=0).split(d.X, d.y))
     everything = np.ones(d.support.size, dtype=np.bool_)
-    own = [score_of(d, d.support, *fold, seed=0) for fold in folds]
-    with_noise = [score_of(d, everything, *fold, seed=0) for fold in folds]
+    own = [score_of(d, d.support, *fold) for fold in folds]
+    with_noise = [score_of(d, everything, *fold) for fold in folds]
     measure = {0: "R2", 2: "AUC"}.get(n_classes(d.y), "accuracy")
     title = f"{name}: {d.X.shape[0]:,} x {d.support.sum()}, {measure}"
     n_own = d.support.sum()
     yield f"| {title} | the table's columns | {n_own} | 0 | {with_error(own)} | - |"
     yield f"| {title} | all columns | {n_own} | {N_NOISE} | {with_error(with_noise)} | - |"
     for method in options.method:
-        made = []
-        for k, (train, test) in enumerate(folds):
-            judged = judge(ALL_METHODS[method](k), Labelled(d.X[train], d.y[train], d.support))
-            score = score_of(d, judged.kept, train, test, seed=0)
-            made.append(Kept(judged.found, judged.false, score, judged.seconds))
+        made = [
+            kept(
+                options.pieces / f"{name}, {method}, fold {k + 1} of {len(folds)}.json",
+                partial(select, d, method, k, *fold),
+            )
+            for k, fold in enumerate(folds)
+        ]
         own_kept, noise, scores, seconds = zip(*made, strict=True)
         yield (
             f"| {title} | {METHODS[method]} | {np.mean(own_kept):.1f} | {np.mean(noise):.1f} | "
@@ -157,6 +168,7 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--table", nargs="*", choices=TABLES, default=list(TABLES))
     parser.add_argument("--method", nargs="*", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--pieces", type=Path, required=True, help="folder of finished pieces")
     options = parser.parse_args()
     compile_kernels()
     record_as_made("real_tables.md", page(options))
