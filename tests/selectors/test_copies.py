@@ -10,14 +10,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tvselect.decoys.shuffled import ShuffledColumns
 from tvselect.inputs import read_outcome
+from tvselect.inputs.ranks import normal_scores
 from tvselect.rewards import Data
 from tvselect.rewards.screening import bulk_of, z_values
 from tvselect.selectors import copies
-from tvselect.selectors.copies import let_play
+from tvselect.selectors.copies import explained_shares, let_play
 from tvselect.selectors.layout import lay_out_arms
 from tvselect.selectors.marginal import marginal_scores
+from tvselect.selectors.second_look import open_questions
 
 N, P, COPIES = 80, 50, 10
+NO_COLUMNS = np.empty(0, dtype=np.int64)
 
 
 def make(seed=0, factor=0.0):
@@ -26,18 +29,28 @@ def make(seed=0, factor=0.0):
     return X, rng.normal(size=N), ShuffledColumns.draw(X, COPIES, rng)
 
 
+def first_look(decoys, X, y):
+    return explained_shares(marginal_scores(decoys, X, y[None]))[0]
+
+
+def look_rng(entropy):
+    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(copies.LOOK_KEY,)))
+
+
 def test_a_copy_is_scored_as_if_it_were_the_table():
     X, y, decoys = make()
-    scores = marginal_scores(decoys, X, y)
+    scores = marginal_scores(decoys, X, y[None])
     for k, order in enumerate(decoys.orders):
-        assert_allclose(marginal_scores(decoys, X[order], y)[:, 0], scores[:, k + 1])
+        found = marginal_scores(decoys, X[order], y[None])
+        assert_allclose(found[:, :, 0], scores[:, :, k + 1], atol=1e-6)
 
 
 def test_slopes_and_valleys_are_seen():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(400, 3))
     y = X[:, 0] + 2 * X[:, 1] ** 2 + 0.1 * rng.normal(size=400)
-    slopes, bends = np.abs(marginal_scores(ShuffledColumns.draw(X, 1, rng), X, y)[:, 0])
+    (found,) = marginal_scores(ShuffledColumns.draw(X, 1, rng), X, y[None])
+    slopes, bends = np.abs(found[:, 0])
     assert slopes[0] > 0.3 > slopes[1:].max()
     assert bends[1] > 0.5 > bends[[0, 2]].max()
 
@@ -45,8 +58,8 @@ def test_slopes_and_valleys_are_seen():
 def test_columns_of_two_values_have_no_bend():
     rng = np.random.default_rng(2)
     X = (rng.random((100, 4)) < 0.4).astype(float)
-    _, bends = marginal_scores(ShuffledColumns.draw(X, 2, rng), X, rng.normal(size=100))
-    assert_array_equal(bends, 0.0)
+    found = marginal_scores(ShuffledColumns.draw(X, 2, rng), X, rng.normal(size=(3, 100)))
+    assert_array_equal(found[:, 1], 0.0)
 
 
 @pytest.mark.parametrize("factor", [0.0, 2.0])
@@ -58,12 +71,13 @@ def test_the_best_of_all_arms_play_and_the_bulk_is_that_of_all_columns(monkeypat
     played, columns = let_play(data, layout.columns(np.arange(P)), decoys)
     is_playing = np.diff(columns.starts) == 1
     assert np.count_nonzero(is_playing) == 60
-    slopes, bends = marginal_scores(decoys, X, y)
-    scores = (slopes - np.median(slopes, axis=1, keepdims=True)) ** 2 + bends**2
+    left = open_questions(decoys, X, y, first_look(decoys, X, y), NO_COLUMNS, look_rng(0))
+    found = marginal_scores(decoys, X, np.vstack([y, left]))
+    slopes, scores = found[0, 0].copy(), explained_shares(found).max(axis=0)
     assert scores.ravel()[is_playing].min() >= scores.ravel()[~is_playing].max()
     assert_array_equal(columns.idle, ~is_playing)
     assert played.n_candidates == P * (1 + COPIES)
-    assert_allclose(played.bulks, [bulk_of(z_values(row, N)) for row in slopes])
+    assert_allclose(played.bulks, [bulk_of(z_values(row, N)) for row in slopes], rtol=1e-5)
     n_decoys = sum(held.size for held in played.decoys.held)
     assert played.binned().n_columns == played.X.shape[1] + n_decoys
     own = is_playing[:P]
@@ -102,3 +116,43 @@ def test_pairs_play_in_any_case_and_their_decoys_as_before(monkeypatch):
         (place,) = paired.columns[paired.starts[arm] : paired.starts[arm + 1]]
         assert played.X.places[place] == arm
     assert_array_equal(played.X.places[played.pairs], pairs)
+
+
+def what_plays(X, y, monkeypatch, always=()):
+    """Which columns of a table are among the best hundred arms."""
+    monkeypatch.setattr(copies, "MOST_ARMS", 100)
+    n_columns = X.shape[1]
+    decoys = ShuffledColumns.draw(X, COPIES, np.random.default_rng(0))
+    layout = lay_out_arms([f"x{j}" for j in range(n_columns)], None, always, n_copies=COPIES)
+    data = Data(X, read_outcome(y, len(y)), layout.names)
+    columns = layout.columns(np.arange(n_columns))
+    _, played = let_play(data, columns, decoys)
+    return columns.columns[np.flatnonzero(~played.idle[: columns.starts.size - 1])]
+
+
+def hidden(kind):
+    """Column 0 leads; column 1 stands behind it, or only says how strongly it acts."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(200, 300))
+    if kind == "behind the leader":
+        y = 5.0 * X[:, 0] + 0.5 * rng.normal(size=200)
+        X[:, 0] -= 0.2 * X[:, 1]  # what column 1 adds to the outcome, column 0 takes away
+        return X, y
+    return X, 10.0 * X[:, 0] / (1.0 + X[:, 1] ** 2) + rng.normal(size=200)
+
+
+@pytest.mark.parametrize("always", [[], [0]], ids=["a candidate leads", "a covariate leads"])
+@pytest.mark.parametrize("kind", ["behind the leader", "changes the leader"])
+def test_what_shows_only_beside_a_leader_plays(monkeypatch, kind, always):
+    X, y = hidden(kind)
+    assert 1 in what_plays(X, y, monkeypatch, always)
+    monkeypatch.setattr(copies, "FEWEST_ROWS", 1000)  # no second look
+    assert 1 not in what_plays(X, y, monkeypatch, always)
+
+
+def test_a_decoy_leads_as_any_column_does():
+    X, y, decoys = make(5)
+    y += 5.0 * X[decoys.orders[2], 7]
+    scores = first_look(decoys, X, y)
+    left, _ = open_questions(decoys, X, y, scores, NO_COLUMNS, look_rng(1))
+    assert left.var() < 0.2 * normal_scores(y).var()

@@ -39,7 +39,7 @@ def compile_kernels() -> Compilation:
             _fit(numbers, y, reward, window)
         for X in (genotypes, numbers + numbers[:, :1] * np.ones(30)):  # few values; a factor
             decoys = ShuffledColumns.draw(X, 2, rng)
-            marginal_scores(decoys, X, y)
+            marginal_scores(decoys, X, y[None])
             decoys.binned(bin_table(X))
         classes = np.array(["a", "b", "c"])[np.digitize(y, [1.0, 2.0])]
         run_bart(numbers, classes, n_trees=2, n_iterations=4, random_state=0)

@@ -9,6 +9,7 @@ from math import ceil
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betainc
 
 from tvselect.decoys.drawn import DrawnColumns
@@ -23,13 +24,14 @@ from tvselect.rewards.screening import bulk_of, z_values
 from tvselect.selectors.base import check_share
 from tvselect.selectors.layout import ArmColumns, DecoyKind
 from tvselect.selectors.marginal import marginal_scores
+from tvselect.selectors.second_look import FEWEST_ROWS, open_questions
 
 FEWEST_COPIES = 10
 MOST_ARMS = 2**13
 MOST_KNOCKOFFS = 10_000
 DOUBTFUL = 0.01
 TINY = 1e-12
-DECOY_KEY, TEST_KEY = 2**32 - 3, 2**32 - 4
+DECOY_KEY, TEST_KEY, LOOK_KEY = 2**32 - 3, 2**32 - 4, 2**32 - 8
 
 
 def kind_of_decoys(decoys: Any, max_fdr: float | None) -> DecoyKind | None:
@@ -84,13 +86,15 @@ def let_play(
     columns: ArmColumns,
     decoys: ShuffledColumns | DrawnColumns,
     *,
+    entropy: int = 0,
     n_threads: int = 1,
     verbose: int = 0,
 ) -> tuple[Data, ArmColumns]:
     """The columns that play with their decoys behind them, and the columns of all arms.
 
     Of very many arms, columns and decoys in one heap, those play that go best with the outcome by
-    themselves (:func:`marginal_scores`): a search of hundreds of thousands of arms has not come to
+    themselves (:func:`marginal_scores`), or with what the leaders of this first look leave of it
+    (:func:`open_questions`): a search of hundreds of thousands of arms has not come to
     its point after some hundred plays. Where all columns of a copy go with the outcome, those
     count that stand out. The choice does not know which arms are decoys, so that the order
     among these and columns of noise is as open as before. Pairs of columns that stand out
@@ -100,17 +104,23 @@ def let_play(
     own, bulks = np.arange(n_columns), []
     n_arms = columns.starts.size - 1
     if n_arms * (1 + n_copies) > MOST_ARMS:
-        terms = data.outcome.in_simple_terms()
-        score = partial(marginal_scores, decoys, data.X, n_threads=n_threads, verbose=verbose)
-        found = np.array([score(term.values) for term in terms])
-        slopes, bends = found[:, 0], found[:, 1]
-        bulks = [bulk_of(z_values(slopes[:, k], data.n_rows)) for k in range(1 + n_copies)]
-        scores = (slopes - np.median(slopes, axis=2, keepdims=True)) ** 2 + bends**2
-        scores = scores.max(axis=0)
+        terms = np.array([term.values for term in data.outcome.in_simple_terms()])
+        arm_of_column = columns.arm_of(own)
+        look = partial(marginal_scores, decoys, data.X, n_threads=n_threads, verbose=verbose)
+        found = look(terms)
+        slopes = (found[:, 0, k].astype(np.float64) for k in range(1 + n_copies))
+        bulks = [bulk_of(z_values(one, data.n_rows)) for one in slopes]
+        firsts = explained_shares(found)
+        scores = firsts.max(axis=0)
+        if data.n_rows >= FEWEST_ROWS:
+            firsts[:, :, arm_of_column < 0] = -1.0
+            rng = _generator(entropy, LOOK_KEY)
+            ask = partial(open_questions, decoys, data.X, always=columns.always, rng=rng)
+            left = [ask(term, scores=first) for term, first in zip(terms, firsts, strict=True)]
+            np.maximum(scores, explained_shares(look(np.concatenate(left))).max(axis=0), out=scores)
         scores = np.maximum.reduceat(scores[:, columns.columns], columns.starts[:-1], axis=1)
         playing = np.zeros(scores.size, dtype=np.bool_)
         playing[np.argsort(-scores, axis=None, kind="stable")[:MOST_ARMS]] = True
-        arm_of_column = columns.arm_of(own)
         plays = playing.reshape(scores.shape)[:, arm_of_column] & (arm_of_column >= 0)
         plays[0] |= (arm_of_column >= 0) & np.isin(arm_of_column, arm_of_column[data.pairs])
         own, *held = (np.flatnonzero(block) for block in plays)
@@ -118,6 +128,18 @@ def let_play(
     data = replace(data, decoys=decoys, n_candidates=n_columns * (1 + n_copies), bulks=bulks)
     columns = columns.with_copies(n_columns, own, decoys.held)
     return (data, columns) if isinstance(decoys, DrawnColumns) else without_rest(data, columns)
+
+
+def explained_shares(found: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Of each target's variance (targets, 1 + copies, columns), from its slopes and bends.
+
+    Slopes count by their distance from the median of their copy. What is handed in is overwritten.
+    """
+    slopes, bends = found[:, 0], found[:, 1]
+    slopes -= np.median(slopes, axis=2, keepdims=True)
+    np.square(found, out=found)
+    slopes += bends
+    return slopes
 
 
 def without_rest(data: Data, columns: ArmColumns) -> tuple[Data, ArmColumns]:

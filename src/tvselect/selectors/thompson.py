@@ -173,7 +173,7 @@ class ThompsonFit(BanditFit):
             decoys = draw_decoys(kind, data.X, layout.n_copies, seed)
             n_threads = 1 if runner.is_remote else runner.n_workers
             data, columns = let_play(
-                data, columns, decoys, n_threads=n_threads, verbose=self.verbose
+                data, columns, decoys, entropy=seed, n_threads=n_threads, verbose=self.verbose
             )
             self.decoy_test_ = check_decoys(decoys, features.X, seed)
         n_playing = layout.n_arms if columns.idle is None else int((~columns.idle).sum())
