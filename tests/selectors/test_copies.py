@@ -13,7 +13,7 @@ from tvselect.inputs import read_outcome
 from tvselect.inputs.ranks import normal_scores
 from tvselect.rewards import Data
 from tvselect.rewards.screening import bulk_of, z_values
-from tvselect.selectors import copies
+from tvselect.selectors import copies, second_look
 from tvselect.selectors.copies import explained_shares, let_play
 from tvselect.selectors.layout import lay_out_arms
 from tvselect.selectors.marginal import marginal_scores
@@ -146,7 +146,7 @@ def hidden(kind):
 def test_what_shows_only_beside_a_leader_plays(monkeypatch, kind, always):
     X, y = hidden(kind)
     assert 1 in what_plays(X, y, monkeypatch, always)
-    monkeypatch.setattr(copies, "FEWEST_ROWS", 1000)  # no second look
+    monkeypatch.setattr(second_look, "MOST_VALUES", 1000)
     assert 1 not in what_plays(X, y, monkeypatch, always)
 
 

@@ -24,7 +24,7 @@ from tvselect.rewards.screening import bulk_of, z_values
 from tvselect.selectors.base import check_share
 from tvselect.selectors.layout import ArmColumns, DecoyKind
 from tvselect.selectors.marginal import marginal_scores
-from tvselect.selectors.second_look import FEWEST_ROWS, open_questions
+from tvselect.selectors.second_look import open_questions
 
 FEWEST_COPIES = 10
 MOST_ARMS = 2**13
@@ -112,12 +112,12 @@ def let_play(
         bulks = [bulk_of(z_values(one, data.n_rows)) for one in slopes]
         firsts = explained_shares(found)
         scores = firsts.max(axis=0)
-        if data.n_rows >= FEWEST_ROWS:
-            firsts[:, :, arm_of_column < 0] = -1.0
-            rng = _generator(entropy, LOOK_KEY)
-            ask = partial(open_questions, decoys, data.X, always=columns.always, rng=rng)
-            left = [ask(term, scores=first) for term, first in zip(terms, firsts, strict=True)]
-            np.maximum(scores, explained_shares(look(np.concatenate(left))).max(axis=0), out=scores)
+        firsts[:, :, arm_of_column < 0] = -1.0
+        rng = _generator(entropy, LOOK_KEY)
+        ask = partial(open_questions, decoys, data.X, always=columns.always, rng=rng)
+        left = [ask(term, scores=first) for term, first in zip(terms, firsts, strict=True)]
+        if (targets := np.concatenate(left)).size:
+            np.maximum(scores, explained_shares(look(targets)).max(axis=0), out=scores)
         scores = np.maximum.reduceat(scores[:, columns.columns], columns.starts[:-1], axis=1)
         playing = np.zeros(scores.size, dtype=np.bool_)
         playing[np.argsort(-scores, axis=None, kind="stable")[:MOST_ARMS]] = True

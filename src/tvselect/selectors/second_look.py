@@ -15,6 +15,7 @@ from tvselect.trees import bin_table, run_bart
 N_LEADERS = 50
 N_TREES, N_BURN, N_ITERATIONS = 20, 500, 1000
 FEWEST_ROWS, MOST_ROWS = 20, 5_000
+MOST_VALUES = 2**31
 
 
 def open_questions(
@@ -25,13 +26,14 @@ def open_questions(
     always: NDArray[np.int64],
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """What is left of an outcome beside the leaders of a first look (2, rows).
+    """What is left of an outcome beside the leaders of a first look (targets, rows).
 
     Leaders are the columns and decoys with the highest scores, whichever they are, and columns
     that are always included. A forest of them leaves residuals: what goes with these was hidden
     behind the leaders. The residuals times the leader that the forest splits on most are the
     second target: what goes with them changes how this leader acts. Of many rows the forest learns
-    from some.
+    from some. There is no target for tables of fewer than 20 rows, and of more than 2^31 values,
+    where a second pass would take the most time of all.
 
     Parameters
     ----------
@@ -54,6 +56,8 @@ def open_questions(
     >>> abs(np.corrcoef(left_of_3, X[:, 7])[0, 1]) > 0.5
     np.True_
     """
+    if len(y) < FEWEST_ROWS or X.shape[0] * X.shape[1] > MOST_VALUES:
+        return np.empty((0, len(y)))
     best = np.argpartition(scores, max(0, scores.size - N_LEADERS), axis=None)[-N_LEADERS:]
     best = np.sort(best[scores.flat[best] >= 0.0])
     copies, columns = np.unravel_index(best, scores.shape)
