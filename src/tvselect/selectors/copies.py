@@ -108,8 +108,7 @@ def let_play(
         arm_of_column = columns.arm_of(own)
         look = partial(marginal_scores, decoys, data.X, n_threads=n_threads, verbose=verbose)
         found = look(terms)
-        slopes = (found[:, 0, k].astype(np.float64) for k in range(1 + n_copies))
-        bulks = [bulk_of(z_values(one, data.n_rows)) for one in slopes]
+        bulks = [bulk_of(z_values(found[:, 0, k], data.n_rows)) for k in range(1 + n_copies)]
         firsts = explained_shares(found)
         scores = firsts.max(axis=0)
         firsts[:, :, arm_of_column < 0] = -1.0
@@ -130,7 +129,7 @@ def let_play(
     return (data, columns) if isinstance(decoys, DrawnColumns) else without_rest(data, columns)
 
 
-def explained_shares(found: NDArray[np.float32]) -> NDArray[np.float32]:
+def explained_shares(found: NDArray[np.float64]) -> NDArray[np.float64]:
     """Of each target's variance (targets, 1 + copies, columns), from its slopes and bends.
 
     Slopes count by their distance from the median of their copy. What is handed in is overwritten.

@@ -24,7 +24,7 @@ def marginal_scores(
     *,
     n_threads: int = 1,
     verbose: int = 0,
-) -> NDArray[np.float32]:
+) -> NDArray[np.float64]:
     """How columns, and each copy of them, go with targets (targets, 2, 1 + copies, columns).
 
     In ranks: the correlation with the column, and with what its square adds to it. A slope and
@@ -46,7 +46,7 @@ def marginal_scores(
     if isinstance(X, SparseColumns) and by_value and by_value[0].n_factors == 0:
         return np.stack([_of_stored_values(X, one.outcomes) for one in by_value])
     n_columns = X.shape[1]
-    scores = np.zeros((len(targets), 2, 1 + len(decoys.held), n_columns), dtype=np.float32)
+    scores = np.zeros((len(targets), 2, 1 + len(decoys.held), n_columns))
     step = max(1, VALUES_AT_ONCE // targets.shape[1])
 
     def score(here: NDArray[np.int64]) -> int:
@@ -86,13 +86,13 @@ def _of_ranks(ranks: NDArray[np.float64], targets: NDArray[np.float64]) -> NDArr
     return scores
 
 
-def _of_stored_values(X: SparseColumns, outcomes: NDArray[np.float64]) -> NDArray[np.float32]:
+def _of_stored_values(X: SparseColumns, outcomes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Those of a sparse matrix and its shuffled copies, in the time that its values take.
 
     The ranks of the target sum to zero, so that the rank of the zeros drops out.
     """
     n_rows, n_columns = X.shape
-    scores = np.zeros((2, outcomes.shape[1], n_columns), dtype=np.float32)
+    scores = np.zeros((2, outcomes.shape[1], n_columns))
     for j in range(n_columns):
         rows, values = X.column(j)
         ranks, of_zero = ranks_beside_zeros(values, n_rows)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -64,8 +66,7 @@ def open_questions(
     copies = np.concatenate([np.zeros(always.size, dtype=np.intp), copies])
     leaders = np.empty((len(y), copies.size))
     for k, (copy, column) in enumerate(zip(copies, np.concatenate([always, columns]), strict=True)):
-        every = list(decoys.ranks(X, np.array([column])))
-        leaders[:, k] = every[copy][0]
+        (leaders[:, k],) = next(islice(decoys.ranks(X, np.array([column])), copy, None))
     y, rows = normal_scores(y), even_rows(len(y), MOST_ROWS)
     run = run_bart(
         bin_table(leaders[rows]),
