@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 
 from benchmarks.judging import compile_kernels, judge, shuffled, with_error
 from benchmarks.records import heading, kept, record_as_made
@@ -28,7 +28,12 @@ from tvstudy.methods import ALL_METHODS
 from tvstudy.simulation import Labelled
 
 N_NOISE = 100
-MOST_ROWS = 5_000
+MOST_ROWS = 10_000
+N_TREES = 100
+LEAVES = [1, 5, 25]
+MEASURES = {0: "R2", 2: "AUC"}
+"""By the number of classes; accuracy of more."""
+SCORING = {"R2": "r2", "AUC": "roc_auc", "accuracy": "accuracy"}
 METHODS = {
     "TVS-FDR": "TVS (default)",
     "IPSS": "IPSS",
@@ -87,19 +92,24 @@ def n_classes(y: NDArray[Any]) -> int:
 
 
 def score_of(d: Labelled, chosen: NDArray[np.bool_], train: Any, test: Any) -> float:
-    """R2, AUC or accuracy of a forest on the chosen columns, on rows that were held back."""
+    """R2, AUC or accuracy of a forest on the chosen columns, on rows that were held back.
+
+    The size of its leaves is chosen in folds of the other rows: leaves of one row read noise
+    where few columns are left.
+    """
     classes = n_classes(d.y)
+    some = chosen.any()
     model: Any
     if classes:
-        model = RandomForestClassifier(200, random_state=0) if chosen.any() else DummyClassifier()
+        model = RandomForestClassifier(N_TREES, random_state=0) if some else DummyClassifier()
     else:
-        model = RandomForestRegressor(200, random_state=0) if chosen.any() else DummyRegressor()
-    X = d.X[:, chosen] if chosen.any() else d.X[:, :1]
+        model = RandomForestRegressor(N_TREES, random_state=0) if some else DummyRegressor()
+    scoring = SCORING[MEASURES.get(classes, "accuracy")]
+    if some:
+        model = GridSearchCV(model, {"min_samples_leaf": LEAVES}, scoring=scoring, cv=3)
+    X = d.X[:, chosen] if some else d.X[:, :1]
     model.fit(X[train], d.y[train])
-    if classes == 2:
-        return float(roc_auc_score(d.y[test], model.predict_proba(X[test])[:, 1]))
-    scorer = accuracy_score if classes else r2_score
-    return float(scorer(d.y[test], model.predict(X[test])))
+    return float(get_scorer(scoring)(model, X[test], d.y[test]))
 
 
 def select(d: Labelled, method: str, k: int, train: Any, test: Any) -> Kept:
@@ -114,22 +124,26 @@ def lines_of(name: str, options: argparse.Namespace) -> Iterator[str]:
     d = table_of(name, seed=0)
     kind = StratifiedKFold if n_classes(d.y) else KFold
     folds = list(kind(options.folds, shuffle=True, random_state=0).split(d.X, d.y))
+
+    def over_folds(columns_by: str, of_fold: Callable[..., Any]) -> list[Any]:
+        return [
+            kept(
+                options.pieces / f"{name}, {columns_by}, fold {k + 1} of {len(folds)}.json",
+                partial(of_fold, k, *fold),
+            )
+            for k, fold in enumerate(folds)
+        ]
+
     everything = np.ones(d.support.size, dtype=np.bool_)
-    own = [score_of(d, d.support, *fold) for fold in folds]
-    with_noise = [score_of(d, everything, *fold) for fold in folds]
-    measure = {0: "R2", 2: "AUC"}.get(n_classes(d.y), "accuracy")
+    own = over_folds("its columns", lambda _, *fold: score_of(d, d.support, *fold))
+    with_noise = over_folds("all columns", lambda _, *fold: score_of(d, everything, *fold))
+    measure = MEASURES.get(n_classes(d.y), "accuracy")
     title = f"{name}: {d.X.shape[0]:,} x {d.support.sum()}, {measure}"
     n_own = d.support.sum()
     yield f"| {title} | the table's columns | {n_own} | 0 | {with_error(own)} | - |"
     yield f"| {title} | all columns | {n_own} | {N_NOISE} | {with_error(with_noise)} | - |"
     for method in options.method:
-        made = [
-            kept(
-                options.pieces / f"{name}, {method}, fold {k + 1} of {len(folds)}.json",
-                partial(select, d, method, k, *fold),
-            )
-            for k, fold in enumerate(folds)
-        ]
+        made = over_folds(method, partial(select, d, method))
         own_kept, noise, scores, seconds = zip(*made, strict=True)
         yield (
             f"| {title} | {METHODS[method]} | {np.mean(own_kept):.1f} | {np.mean(noise):.1f} | "
@@ -142,10 +156,11 @@ def page(options: argparse.Namespace) -> Iterator[str]:
     yield (
         f"Each table and {N_NOISE} shuffled copies of its columns, which are noise; at most "
         f"{MOST_ROWS:,} rows, drawn at random. In each of {options.folds} folds a method selects "
-        "on the other folds, a random forest of 200 trees learns from what it selected there, and "
-        "is judged on the fold: R2 of numbers, AUC of two classes, accuracy of three. ± is a "
-        "standard error over the folds, which share rows: it is too small. Methods for numbers "
-        "take classes as numbers; gaps are medians (mail)."
+        f"on the other folds, a random forest of {N_TREES} trees learns from what it selected "
+        "there (the size of its leaves chosen in folds of these rows), and is judged on the fold: "
+        "R2 of numbers, AUC of two classes, accuracy of three. ± is a standard error "
+        "over the folds, which share rows: it is too small. Methods for numbers take classes as "
+        "numbers; gaps are medians (mail)."
     )
     yield from (
         "",
