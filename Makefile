@@ -61,10 +61,10 @@ lint: $(VENV)/.dev  ## ruff and the direction of imports
 types: $(VENV)/.dev  ## mypy, strict on both packages
 	$(BIN)/mypy
 
-bench: $(VENV)/.bench  ## Speed next to stochtree and bartz, recorded in docs/results/speed.md
+bench: $(VENV)/.bench $(VENV)/.ipss  ## Speed next to stochtree, bartz, ipss and Boruta, 15 minutes, recorded
 	$(RUN) -m benchmarks.speed
 
-bench-lead: $(VENV)/.bench $(VENV)/.study  ## The paper's lead example: accuracy and speed, recorded
+bench-lead: $(VENV)/.study  ## The paper's lead example: accuracy and speed, recorded
 	$(RUN) -m benchmarks.lead_example
 
 bench-front: $(VENV)/.dev  ## tvs select end to end next to fit alone, 5 minutes, recorded

@@ -1,35 +1,34 @@
 """The lead example of the paper, offline: Friedman, n=300, p=10,000, independent columns.
 
 ``make bench-lead`` prints the tables and records them: how well the paper's rule and the default
-reward do over 20 data sets, how long a selection takes, what two threads gain, and how long the
-same loop takes with stochtree on sliced columns as its reward (needs ``tvselect[bench]``, else
-left out).
+reward do over 20 data sets, how long a selection takes, and what two threads gain.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from benchmarks import peers
 from benchmarks.records import heading, record
 from tvselect import BartReward, StreamingThompsonSelector, ThompsonSelector
 from tvstudy.simulation import Simulated, score, simulate
 
-BURN = 100
-"""Iterations before the M that count, as in ``BartReward.paper`` and R's wbart."""
-SETTINGS: dict[str, tuple[BartReward | None, int, float]] = {
-    "paper rule, M=100, T=500": (BartReward.paper(100), 500, 0.5),
-    "paper rule, sparse prior, M=100, T=500": (BartReward.paper(100, sparse=True), 500, 0.5),
-    "paper rule, M=1,000, T=300": (BartReward.paper(1000), 300, 0.2),
-    "paper rule, sparse prior, M=1,000, T=300": (BartReward.paper(1000, sparse=True), 300, 0.2),
-    "default, T=300": (None, 300, 0.1),
+
+def _paper(n_iterations: int, n_plays: int, *, sparse: bool = False) -> dict[str, Any]:
+    reward = BartReward.paper(n_iterations, sparse=sparse)
+    return dict(reward=reward, n_plays=n_plays, max_fdr=None)
+
+
+SETTINGS: dict[str, tuple[dict[str, Any], float]] = {
+    "paper rule, M=100, T=500": (_paper(100, 500), 0.5),
+    "paper rule, sparse prior, M=100, T=500": (_paper(100, 500, sparse=True), 0.5),
+    "paper rule, M=1,000, T=300": (_paper(1000, 300), 0.2),
+    "paper rule, sparse prior, M=1,000, T=300": (_paper(1000, 300, sparse=True), 0.2),
+    "default": ({}, 0.1),
+    "default, no decoys, T=300": (dict(n_plays=300, max_fdr=None), 0.1),
 }
 
 
@@ -40,12 +39,12 @@ def data(seed: int) -> Simulated:
 def accuracy(n_seeds: int) -> list[str]:
     """Mean Hamming distance over data sets 0, 1, ..., which no setting was tuned on."""
     rows = []
-    for name, (reward, n_plays, target) in SETTINGS.items():
+    for name, (settings, target) in SETTINGS.items():
         scores, seconds = [], []
         for seed in range(n_seeds):
             d = data(seed)
             started = time.perf_counter()
-            selector = ThompsonSelector(reward, n_plays=n_plays, random_state=seed).fit(d.X, d.y)
+            selector = ThompsonSelector(**settings, random_state=seed).fit(d.X, d.y)
             seconds.append(time.perf_counter() - started)
             scores.append(score(selector.support_, d.support))
         hamming = np.array([s.hamming for s in scores])
@@ -54,40 +53,6 @@ def accuracy(n_seeds: int) -> list[str]:
             f"| {name} | {hamming.mean():.2f} ± {hamming.std(ddof=1) / np.sqrt(n_seeds):.2f} | "
             f"{target} | {np.mean([s.power for s in scores]) * 5:.2f} | {clean} of {n_seeds} | "
             f"{np.median(seconds):.2f} |"
-        )
-        print(rows[-1], flush=True)
-    return rows
-
-
-def stochtree_reward(n_iterations: int) -> Callable[..., NDArray[Any]]:
-    """The paper's rule with stochtree: paid when its last forest splits on the column."""
-
-    def reward(X: NDArray[Any], y: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
-        _, counts = peers.stochtree_bare(
-            X, y, n_trees=10, n_iterations=n_iterations, seed=int(rng.integers(2**31))
-        )
-        return counts > 0
-
-    return reward
-
-
-def speed() -> list[str]:
-    """End to end, binning and choice included; one data set."""
-    d = data(100)
-    rows = []
-    for n_iterations, n_plays in ((100, 500), (1000, 300)):
-        seconds = {}
-        for name, reward in (
-            ("tvselect", BartReward.paper(n_iterations)),
-            ("stochtree", stochtree_reward(BURN + n_iterations)),
-        ):
-            selector = ThompsonSelector(reward, n_plays=n_plays, random_state=0)
-            started = time.perf_counter()
-            selector.fit(d.X, d.y)
-            seconds[name] = time.perf_counter() - started
-        rows.append(
-            f"| M={n_iterations:,}, T={n_plays} | {seconds['tvselect']:.2f} | "
-            f"{seconds['stochtree']:.1f} | {seconds['stochtree'] / seconds['tvselect']:.0f} |"
         )
         print(rows[-1], flush=True)
     return rows
@@ -114,7 +79,7 @@ def two_threads(n_repeats: int = 5) -> list[str]:
         seconds: dict[int, list[float]] = {1: [], 2: []}
         for _ in range(n_repeats):
             for n_jobs, taken in seconds.items():
-                selector = kind(reward, random_state=0, n_jobs=n_jobs, **settings)
+                selector = kind(reward, max_fdr=None, random_state=0, n_jobs=n_jobs, **settings)
                 started = time.perf_counter()
                 selector.fit(where.X, where.y)
                 taken.append(time.perf_counter() - started)
@@ -160,15 +125,6 @@ def main() -> None:
         "|---|---|---|---|",
         *two_threads(options.repeats),
     ]
-    if importlib.util.find_spec("stochtree") is not None:
-        lines += [
-            "",
-            "The paper's rule end to end, and the same loop with stochtree as its reward:",
-            "",
-            "| | tvselect, s | stochtree, s | ratio |",
-            "|---|---|---|---|",
-            *speed(),
-        ]
     record("lead_example.md", lines)
 
 
