@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import subprocess
+import sys
 
 import numba
 import pytest
@@ -22,10 +24,11 @@ def record_result():
 
 
 def pytest_sessionstart(session):
-    """Compile the kernels before workers start, once for all of them."""
+    """Compile the kernels before workers start, once for all of them; beside, those of tests."""
     has_workers = getattr(session.config.option, "numprocesses", None)
     if has_workers and not hasattr(session.config, "workerinput") and not numba.config.DISABLE_JIT:
-        compile_kernels()
+        with subprocess.Popen([sys.executable, "-m", "tests.exactness.warming"], cwd=ROOT):
+            compile_kernels()
 
 
 def pytest_sessionfinish(session, exitstatus):

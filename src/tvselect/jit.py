@@ -144,7 +144,7 @@ def _newest_source() -> tuple[float, int]:
 
 
 def _watch_all_sources(compiled: Any) -> None:
-    """Recompile when *any* source of the package changes.
+    """Recompile when *any* source of the package changes, or the file that holds the kernel.
 
     Numba compares only the file that holds the kernel, so a change in a part
     that lives in another file would go unnoticed and old machine code would
@@ -152,7 +152,7 @@ def _watch_all_sources(compiled: Any) -> None:
     """
     index: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if hasattr(index, "_source_stamp"):
-        index._source_stamp = _newest_source()
+        index._source_stamp = (index._source_stamp, _newest_source())
 
 
 def _make_forgiving(compiled: Any) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from scipy import stats
 
 from tests.exactness.outcomes import has_noise, n_forests, start_cuts
 from tests.exactness.simulate import Setting
+from tvselect.jit import kernel
 from tvselect.trees import Prior, Response, Sampler, start_chain
 from tvselect.trees.bits import in_bit_order
 from tvselect.trees.gibbs import run
@@ -23,9 +23,6 @@ from tvselect.trees.state import (
     N_SPLITS,
     with_more_room,
 )
-
-# As the kernels under test are compiled: arrays come from Python, none are counted.
-without_counts = numba.njit(nogil=True, error_model="numpy", _nrt=False)
 
 
 def prior_of(setting: Setting, family: str = "gaussian") -> Prior:
@@ -82,7 +79,7 @@ def with_ample_room(chain: Sampler) -> Sampler:
     return chain
 
 
-@without_counts
+@kernel
 def collect_statistics(rng, design, prior, chain, trace, n_draws, thin, out):
     """Splits, greatest depth, place of theta, splits by column, every ``thin`` iterations."""
     for r in range(n_draws):
@@ -106,7 +103,7 @@ def chain_statistics(chain: Sampler, n_draws, thin):
     return out
 
 
-@without_counts
+@kernel
 def collect_shapes(rng, design, prior, chain, trace, n_draws, thin, base, stack, out):
     """Every tree as one number: its preorder in digits, 0 for a leaf."""
     nodes = chain.trees.nodes

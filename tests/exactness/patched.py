@@ -36,7 +36,11 @@ def patched_copy(folder: Path, *changes: tuple[str, str, str]) -> Path:
 
 def run_with(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run Python with the package of a folder in place of the installed one."""
-    env = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
+    env = {
+        **os.environ,
+        "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}",
+        "NUMBA_CACHE_DIR": str(folder / "kernels"),
+    }
     return subprocess.run(
         [sys.executable, *arguments], cwd=ROOT, env=env, capture_output=True, text=True
     )

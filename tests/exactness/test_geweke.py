@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.exactness.chains import start, without_counts
+from tests.exactness.chains import start
 from tests.exactness.outcomes import CENSORED_AT, FAMILIES, OFFSET, has_noise, n_forests
 from tests.exactness.simulate import make_setting, simulate_forests
+from tvselect.jit import kernel, part
 from tvselect.trees.bits import (
     bit_place,
     in_bit_order,
@@ -60,7 +61,7 @@ KERNELS = {
 N_FUNCTIONS = 10
 
 
-@without_counts
+@part
 def clear(chain):
     """Back to stumps with means zero."""
     trees, leaves, tally, _, _ = chain
@@ -74,7 +75,7 @@ def clear(chain):
     tally.whole[:] = 0
 
 
-@without_counts
+@part
 def plant(design, prior, chain, tree, columns, cuts, missing_left, means, size, stack):
     """Give a stump the shape and means of a tree in preorder."""
     trees, leaves, tally, response, proposal = chain
@@ -103,7 +104,7 @@ def plant(design, prior, chain, tree, columns, cuts, missing_left, means, size, 
         top += 2
 
 
-@without_counts
+@part
 def fresh_data(rng, design, prior, chain, mask, fit):
     """Data given the parameters: outcomes, or latents and what is seen of them."""
     _, leaves, _, response, proposal = chain
@@ -128,7 +129,7 @@ def fresh_data(rng, design, prior, chain, mask, fit):
     use_response(response, leaves, proposal)
 
 
-@without_counts
+@part
 def see_times(observed, i, value):
     """A third is known, a third censored, a third rounded."""
     lower = upper = value
@@ -140,7 +141,7 @@ def see_times(observed, i, value):
     observed[LOWER, i], observed[UPPER, i] = lower, upper
 
 
-@without_counts
+@part
 def see_classes(response, offsets, n_rows):
     n_classes = offsets.shape[0]
     block = n_rows // n_classes
@@ -154,7 +155,7 @@ def see_classes(response, offsets, n_rows):
             response.observed[LEVEL, bit_place(k * block + i)] = best
 
 
-@without_counts
+@part
 def functions(chain, fit, mask, out):
     trees, leaves, tally, response, _ = chain
     forest_at_rows(leaves, fit)
@@ -181,9 +182,9 @@ def functions(chain, fit, mask, out):
     out[9] = np.arctan(response.cuts[0])
 
 
-@without_counts
+@kernel
 def replicates(
-    rng, design, prior, chain, trace, kernel, n_rounds, noise_df, noise_sum, mask, theta_index,
+    rng, design, prior, chain, trace, under_test, n_rounds, noise_df, noise_sum, mask, theta_index,
     columns, cuts, missing_left, means, sizes, stack, fit, before, after,
 ):  # fmt: skip
     trees, leaves, tally, response, proposal = chain
@@ -205,31 +206,31 @@ def replicates(
         fresh_data(rng, design, prior, chain, mask, fit)
         functions(chain, fit, mask, before[r])
         for _ in range(n_rounds):
-            if kernel in (TREE, MEANS):
+            if under_test in (TREE, MEANS):
                 for t in range(n_trees):
-                    if kernel == TREE:
+                    if under_test == TREE:
                         move(rng, design, prior, chain, t, 0)
                     draw_leaf_means(
                         rng, trees, leaves, t, prior.leaf_precision, response.real[PRECISION]
                     )
-            elif kernel == NOISE:
+            elif under_test == NOISE:
                 draw_precision(
                     rng, response, leaves, design.n_rows, prior.noise_df, prior.noise_sum
                 )
-            elif kernel == CONCENTRATION_DRAW:
+            elif under_test == CONCENTRATION_DRAW:
                 draw_concentration(rng, tally, prior, design.columns.shape[0])
-            elif kernel == LATENTS:
+            elif under_test == LATENTS:
                 draw_latents(rng, prior, response, leaves, proposal, design.n_rows)
                 functions(chain, fit, mask, after[r])
             else:
                 tally.whole[N_DONE] = 0
                 run(rng, design, prior, chain, trace, 1)
             fresh_data(rng, design, prior, chain, mask, fit)
-        if kernel != LATENTS:
+        if under_test != LATENTS:
             functions(chain, fit, mask, after[r])
 
 
-def z_scores(kernel, family, n_replicates):
+def z_scores(name, family, n_replicates):
     setting = make_setting(
         n_rows=20,
         n_columns=3,
@@ -239,8 +240,8 @@ def z_scores(kernel, family, n_replicates):
         missing=True,
         sparse=True,
         column_weights=(0.6, 1.0, 0.3),
-        pair_share=0.5 if "pairs" in kernel else 0.0,
-        pairs=((0, 2), (2, 0)) if "known" in kernel else (),
+        pair_share=0.5 if "pairs" in name else 0.0,
+        pairs=((0, 2), (2, 0)) if "known" in name else (),
         seed=2,
     )
     rng = np.random.default_rng(11)
@@ -257,7 +258,7 @@ def z_scores(kernel, family, n_replicates):
         part = slice(first, min(first + 10_000, n_replicates))
         drawn = simulate_forests(rng, setting, part.stop - first)
         replicates(
-            rng, chain.design, chain.prior, chain.chain, chain.trace, KERNELS[kernel], 3,
+            rng, chain.design, chain.prior, chain.chain, chain.trace, KERNELS[name], 3,
             setting.noise_df, setting.noise_sum, mask, drawn.theta_index, drawn.columns, drawn.cuts,
             drawn.missing_left, drawn.means, drawn.sizes, stack, fit, before[part], after[part],
         )  # fmt: skip
@@ -269,29 +270,29 @@ def z_scores(kernel, family, n_replicates):
 
 # Moves of trees see the values, not how they came about: two families are enough for them.
 CASES = [
-    (kernel, family)
-    for kernel in KERNELS
+    (name, family)
+    for name in KERNELS
     for family in FAMILIES
-    if not (family == "gaussian" and kernel == "latents")
-    and not (not has_noise(family) and kernel == "noise")
-    and (family in ("gaussian", "probit") or kernel in ("latents", "whole iteration"))
+    if not (family == "gaussian" and name == "latents")
+    and not (not has_noise(family) and name == "noise")
+    and (family in ("gaussian", "probit") or name in ("latents", "whole iteration"))
 ]
 
 
-@pytest.mark.parametrize(("kernel", "family"), CASES)
-def test_a_kernel_leaves_the_joint_law_alone(kernel, family):
-    z, n_moved = z_scores(kernel, family, n_replicates=20_000)
+@pytest.mark.parametrize(("name", "family"), CASES)
+def test_a_kernel_leaves_the_joint_law_alone(name, family):
+    z, n_moved = z_scores(name, family, n_replicates=20_000)
     assert n_moved >= 1
     assert np.all(z < 4), z
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("kernel", "family"), CASES)
-def test_a_kernel_leaves_the_joint_law_alone_at_full_size(kernel, family, record_result):
-    z, n_moved = z_scores(kernel, family, n_replicates=1_000_000)
+@pytest.mark.parametrize(("name", "family"), CASES)
+def test_a_kernel_leaves_the_joint_law_alone_at_full_size(name, family, record_result):
+    z, n_moved = z_scores(name, family, n_replicates=1_000_000)
     record_result(
         "Geweke, one kernel",
-        f"{kernel}, {family}",
+        f"{name}, {family}",
         f"{n_moved} functions moved, largest z {z.max():.2f}",
     )
     assert np.all(z < 4), z
