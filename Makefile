@@ -38,7 +38,9 @@ $(VENV)/.%: $(VENV)/.made pyproject.toml
 	@touch $@
 
 # The tests of the readers, the types and the API pages cover the study, too.
-$(VENV)/.dev $(VENV)/.docs: $(VENV)/.study
+$(VENV)/.dev $(VENV)/.docs: $(VENV)/.%: $(VENV)/.made pyproject.toml study/pyproject.toml
+	$(INSTALL) '.[$*]' --editable ./study
+	@touch $(VENV)/.base $(VENV)/.study $@
 
 demo: $(VENV)/.cli  ## Select from 10,000 columns, five of which matter; leaves a report
 	$(BIN)/tvs demo

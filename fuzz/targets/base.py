@@ -48,7 +48,7 @@ class Target:
     tokens: Sequence[bytes] = ()
     changes: Sequence[Change] = field(default=())
     share: int = 10
-    quick: int = 60
+    quick: int = 30
     seconds: float = 1.0
     per_process: int = 15_000
 

@@ -237,9 +237,9 @@ TARGETS = (
     Target("parquet", "Parquet as a stream", parquet_seeds, read_parquet,
            tokens=ARROW_TOKENS, share=1000),
     Target("parquet-look", "Parquet as `tvs select` looks at it", parquet_seeds, look_at_parquet,
-           tokens=ARROW_TOKENS, share=100, quick=20),
+           tokens=ARROW_TOKENS, share=100, quick=10),
     Target("feather", "Feather (Arrow IPC) as a stream", feather_seeds, read_feather,
            tokens=ARROW_TOKENS, share=1000),
     Target("feather-look", "Feather as `tvs select` looks at it", feather_seeds, look_at_feather,
-           tokens=ARROW_TOKENS, share=100, quick=20),
+           tokens=ARROW_TOKENS, share=100, quick=10),
 )  # fmt: skip

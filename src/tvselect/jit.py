@@ -252,6 +252,13 @@ def watched_compilation() -> Iterator[Compilation]:
         made.folder = os.environ.get("NUMBA_CACHE_DIR") or str(Path(__file__).parent)
 
 
+def was_compiled(compiled: Any) -> bool:
+    """Whether a kernel is on disk; also where that cannot be told."""
+    index: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    path = getattr(index, "_index_path", None)
+    return path is None or Path(path).exists()
+
+
 def all_kernels() -> list[Any]:
     """The kernels of all modules that are imported."""
     return list(_announcer.kernels)

@@ -31,6 +31,7 @@ def select(options: Options, terminal: Terminal) -> int:
         refuse_what_the_reward_cannot_take,
     )
     from tvselect.runs.plan import Settings, describe_plan, doubts_of, make_reward
+    from tvselect.runs.warming import compile_in_parallel
     from tvselect.sources.addresses import argument_without_secrets
 
     wants_stream = bool(options.batch_size or options.rounds)
@@ -103,6 +104,7 @@ def select(options: Options, terminal: Terminal) -> int:
         terminal.warn(doubt)
     terminal.say(f"  {_the_search(plan, settings, options.cluster)}")
     folder = new_folder(options.out, options.table)
+    compile_in_parallel()
     result = start(
         plan,
         settings,

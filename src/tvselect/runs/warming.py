@@ -1,21 +1,28 @@
-"""Compile all kernels ahead of their first use, as for the image of a container."""
+"""Compile kernels ahead of their first use, as for the image of a container."""
 
 from __future__ import annotations
+
+import os
+import subprocess
+import sys
 
 import numpy as np
 
 from tvselect.bandit.oracle import join_partners
 from tvselect.decoys.shuffled import ShuffledColumns
 from tvselect.inputs import Table, read_outcome, read_table
-from tvselect.jit import Compilation, watched_compilation
+from tvselect.jit import Compilation, was_compiled, watched_compilation
 from tvselect.plotting.dependence import DependenceForest
 from tvselect.rewards import BartReward, LassoReward, Reward
+from tvselect.rewards.bart_ahead import make_plays
 from tvselect.selectors.marginal import marginal_scores
 from tvselect.selectors.thompson import ThompsonFit
 from tvselect.sources.bed import count_genotypes
 from tvselect.trees import bin_table, run_bart
 
 N_ROWS = 60
+QUICK = BartReward(n_trees=2, n_iterations=4)
+COMPILE_PLAYS = "from tvselect.runs.warming import compile_plays; compile_plays()"
 
 
 def compile_kernels() -> Compilation:
@@ -34,21 +41,52 @@ def compile_kernels() -> Compilation:
         genotypes = rng.integers(0, 3, (N_ROWS, 30)).astype(np.float64)
         numbers = rng.random((N_ROWS, 30))
         y = genotypes[:, 0] + numbers[:, 0]
-        quick = BartReward(n_trees=2, n_iterations=4)
-        for reward, window in ((quick, 1), (quick, 2), (LassoReward(alpha=0.1), 1)):
+        compile_plays()
+        for reward, window in ((QUICK, 2), (LassoReward(alpha=0.1), 1)):
             _fit(numbers, y, reward, window)
         for X in (genotypes, numbers + numbers[:, :1] * np.ones(30)):  # few values; a factor
             decoys = ShuffledColumns.draw(X, 2, rng)
             marginal_scores(decoys, X, y[None])
             decoys.binned(bin_table(X))
-        classes = np.array(["a", "b", "c"])[np.digitize(y, [1.0, 2.0])]
-        run_bart(numbers, classes, n_trees=2, n_iterations=4, random_state=0)
+        compile_chains()
         join_partners(np.zeros((1, 2), np.int32), np.zeros(2, np.int32), 1)
-        forest = DependenceForest(read_table(numbers), read_outcome(y, N_ROWS), [0, 1], rng)
-        forest.curves(0)
-        forest.run.predict(numbers[:, :2])
         count_genotypes(np.zeros((1, 1), np.uint8), np.zeros((1, 4), np.int64), np.zeros(256, int))
     return made
+
+
+def compile_chains() -> None:
+    """The kernels of single chains, which pairs and the report are made with."""
+    rng = np.random.default_rng(0)
+    X = rng.random((N_ROWS, 2))
+    classes = np.array(["a", "b", "c"])[np.arange(N_ROWS) % 3]
+    run_bart(X, classes, n_trees=2, n_iterations=4, random_state=0)
+    forest = DependenceForest(read_table(X), read_outcome(X[:, 0], N_ROWS), [0, 1], rng)
+    forest.curves(0)
+    forest.run.predict(X)
+
+
+def compile_plays() -> None:
+    """The kernel of plays that are made ahead: the largest."""
+    X = np.random.default_rng(0).random((N_ROWS, 30))
+    _fit(X, X[:, 0], QUICK, window=1)
+
+
+def compile_in_parallel() -> None:
+    """Where nothing is compiled yet: the plays in a second process, single chains in this one.
+
+    A first run then waits for the plays alone, half a minute.
+    """
+    if was_compiled(make_plays) or (os.cpu_count() or 1) < 2:
+        return
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(
+        [sys.executable, "-c", COMPILE_PLAYS], stdin=quiet, stdout=quiet, stderr=quiet
+    ) as beside:
+        try:
+            compile_chains()
+            beside.wait()
+        finally:
+            beside.kill()
 
 
 def _fit(X: np.ndarray, y: np.ndarray, reward: Reward, window: int) -> None:
