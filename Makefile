@@ -147,8 +147,8 @@ study-offline: $(VENV)/.study  ## The paper's study with its rivals, hours, resu
 study-online: $(VENV)/.study  ## The same on streams, hours, resumable, recorded; ROWS=folder
 	$(RUN) -m benchmarks.study online --rows $(or $(ROWS),rows/online)
 
-paper: $(VENV)/.study  ## The paper figure by figure (docs/paper.md), hours, resumable; QUICK=1 HIV=folder MAIL=file
-	$(RUN) -m benchmarks.paper $(or $(ROWS),rows/paper) $(if $(QUICK),--quick) $(if $(HIV),--hiv $(HIV)) $(if $(MAIL),--mail $(MAIL)) --jobs $(or $(JOBS),1)
+paper: $(VENV)/.study  ## The paper figure by figure (docs/paper.md), hours, resumable; QUICK=1 N=2 HIV=folder MAIL=file
+	$(RUN) -m benchmarks.paper $(or $(ROWS),rows/paper) $(if $(QUICK),--quick) $(if $(N),-n $(N)) $(if $(HIV),--hiv $(HIV)) $(if $(MAIL),--mail $(MAIL)) --jobs $(or $(JOBS),1)
 
 study-cells: $(VENV)/.study  ## TVS alone on the cells of both studies, hours, resumable, recorded; ROWS=folder N=20 STREAMS=5
 	$(RUN) -m benchmarks.cells --rows $(or $(ROWS),rows/cells) $(if $(N),-n $(N)) $(if $(STREAMS),--streams $(STREAMS))

@@ -16,7 +16,7 @@ from benchmarks.records import ROOT, heading, record
 from tvstudy.figures import plot_study
 from tvstudy.grid import PAPER_SETUPS, Task
 from tvstudy.methods import ALL_METHODS
-from tvstudy.rows import Row
+from tvstudy.rows import Row, by_cpu
 from tvstudy.runner import run_study
 from tvstudy.tables import measures_table
 
@@ -112,11 +112,7 @@ def main() -> None:
     matplotlib.use("Agg")
     place = {method: k for k, method in enumerate(METHODS)}
     rows = sorted(
-        (
-            {**row, "seconds": row.get("cpu_seconds", row["seconds"])}
-            for row in rows
-            if row["method"] in place
-        ),
+        (row for row in by_cpu(rows) if row["method"] in place),
         key=lambda row: place[row["method"]],
     )
     record("rivals.md", page(rows, list(QUESTIONS)))

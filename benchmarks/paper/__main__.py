@@ -42,18 +42,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="finished pieces")
     parser.add_argument("--quick", action="store_true", help="minutes instead of hours")
+    parser.add_argument("-n", type=int, help="data sets at most")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--hiv", help="folder of the HIV-1 data")
     parser.add_argument("--mail", help="file of the mail experiment")
     options = parser.parse_args()
     matplotlib.use("Agg")
-    edition = Edition(options.folder, options.quick, options.jobs, options.hiv, options.mail)
-    command = "make paper QUICK=1" if options.quick else "make paper"
+    edition = Edition(
+        options.folder, options.quick, options.jobs, options.n, options.hiv, options.mail
+    )
+    command = "make paper"
+    command += " QUICK=1" if options.quick else f" N={options.n}" if options.n else ""
     lines = [
         *heading("The paper, figure by figure", command),
         "Every figure and table of Liu and Rockova, *Variable Selection via Thompson Sampling*, "
-        "in its order, made by its rule and by today's default. One core, seconds on the clock "
-        "of this machine.",
+        "in its order, made by its rule and by today's default. Seconds of CPU.",
     ]
     if options.quick:
         lines += ["", "This is the quick edition: fewer data sets, iterations and methods."]

@@ -20,17 +20,25 @@ class Edition:
     folder: Path  #: Of finished pieces
     is_quick: bool
     n_jobs: int = 1
+    at_most: int | None = None  #: Data sets, where the whole of it has more
     hiv: str | None = None  #: Folder of the HIV-1 data
     mail: str | None = None  #: File of the mail experiment
 
     @property
     def pieces(self) -> Path:
         """Where finished pieces are kept; those of a quick edition are others."""
-        return self.folder / ("quick" if self.is_quick else "whole")
+        if self.is_quick:
+            return self.folder / "quick"
+        return self.folder / (f"at most {self.at_most}" if self.at_most else "whole")
 
     def either(self, whole: Any, quick: Any) -> Any:
         """The setting of this edition."""
         return quick if self.is_quick else whole
+
+    def n_sets(self, whole: int, quick: int) -> int:
+        """How many data sets."""
+        n: int = self.either(whole, quick)
+        return min(n, self.at_most or n)
 
     def piece(self, name: str, make: Callable[[], Piece]) -> Piece:
         """A piece of work: read if it is finished, else made and kept."""

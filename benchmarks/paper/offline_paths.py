@@ -28,7 +28,7 @@ RULES = {"the paper's rule": by_the_paper, "today's default": by_default}
 def section(edition: Edition) -> list[str]:
     from matplotlib import pyplot as plt
 
-    n_sets = edition.either(20, 2)
+    n_sets = edition.n_sets(20, 2)
     figure, panels = plt.subplots(
         len(RULES), len(ITERATIONS), figsize=(12, 6), layout="constrained", sharex=True, sharey=True
     )

@@ -13,7 +13,7 @@ SIZES, PASSES, M = (100, 200, 500, 1_000), (1, 5), 1_000
 def section(edition: Edition) -> list[str]:
     from matplotlib import pyplot as plt
 
-    n_sets = edition.either(10, 1)
+    n_sets = edition.n_sets(10, 1)
     passes = edition.either(PASSES, (1,))
     shape = (len(passes) * len(RULES), len(SIZES))
     figure, panels = plt.subplots(

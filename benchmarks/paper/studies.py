@@ -7,6 +7,7 @@ from typing import Any
 from benchmarks.paper.edition import Edition, save
 from tvstudy.figures import plot_study
 from tvstudy.grid import OFFLINE, ONLINE, Grid, tasks
+from tvstudy.rows import by_cpu
 from tvstudy.runner import run_study
 from tvstudy.tables import error_table, hamming_table
 
@@ -54,7 +55,7 @@ def _study(edition: Edition, kind: str, grid: Grid, methods: Any, n: int, **only
     keys = {task.key for task in todo}
     rows = run_study(todo, edition.folder / kind, n_jobs=edition.n_jobs, time_limit=TIME_LIMIT)
     order = {method: k for k, method in enumerate(methods)}
-    rows = sorted((r for r in rows if r["key"] in keys), key=lambda r: order[r["method"]])
+    rows = sorted((r for r in by_cpu(rows) if r["key"] in keys), key=lambda r: order[r["method"]])
     lines = [
         f"## The study {kind}",
         "",
@@ -72,11 +73,11 @@ def _study(edition: Edition, kind: str, grid: Grid, methods: Any, n: int, **only
 
 
 def offline(edition: Edition) -> list[str]:
-    methods, n = edition.either((OFFLINE_METHODS, 50), (QUICK_METHODS, 2))
+    methods, n = edition.either(OFFLINE_METHODS, QUICK_METHODS), edition.n_sets(50, 2)
     only = edition.either({}, {"n_columns": [1_000]})
     return _study(edition, "offline", OFFLINE, methods, n, **only)
 
 
 def online(edition: Edition) -> list[str]:
-    methods, n = edition.either((ONLINE_METHODS, 20), (ONLINE_METHODS[:2], 2))
+    methods, n = edition.either(ONLINE_METHODS, ONLINE_METHODS[:2]), edition.n_sets(20, 2)
     return _study(edition, "online", ONLINE, methods, n)

@@ -19,6 +19,12 @@ def test_a_finished_piece_is_read_not_made_again(tmp_path):
     assert (whole.either(50, 2), quick.either(50, 2)) == (50, 2)
 
 
+def test_fewer_data_sets_are_pieces_of_their_own(tmp_path):
+    whole, few = Edition(tmp_path, False), Edition(tmp_path, False, at_most=3)
+    assert (whole.n_sets(50, 2), few.n_sets(50, 2), few.n_sets(1, 2)) == (50, 3, 1)
+    assert whole.pieces != few.pieces
+
+
 def test_a_piece_that_fails_leaves_nothing(tmp_path):
     edition = Edition(tmp_path, True)
 
