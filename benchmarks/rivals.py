@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 
 from benchmarks.records import ROOT, heading, record
 from tvstudy.figures import plot_study
@@ -18,6 +19,7 @@ from tvstudy.grid import PAPER_SETUPS, Task
 from tvstudy.methods import ALL_METHODS
 from tvstudy.rows import Row, by_cpu
 from tvstudy.runner import run_study
+from tvstudy.summary import summarise
 from tvstudy.tables import measures_table
 
 Cells = tuple[tuple[str, int, int], ...]
@@ -70,6 +72,30 @@ def plan(n: int, methods: Sequence[str], questions: Sequence[str]) -> Iterator[T
                         yield Task(setup, n_rows, n_columns, replicate, method)
 
 
+def of_question(rows: list[Row], question: str) -> list[Row]:
+    cells = QUESTIONS[question]
+    return [r for r in rows if (r["setup"], r["n_rows"], r["n_columns"]) in cells]
+
+
+def overview(rows: list[Row], questions: Sequence[str]) -> list[str]:
+    """Hamming distance and false share of every method, means over the cells of a question."""
+    lines = [
+        "| method | " + " | ".join(questions) + " |",
+        "|---|" + "---|" * len(questions),
+    ]
+    by_question = [summarise(of_question(rows, question)) for question in questions]
+    for method in dict.fromkeys(row["method"] for row in rows):
+        texts = []
+        for cells in by_question:
+            seen = [by_method.get(method) for by_method in cells.values()]
+            done = [cell.means for cell in seen if cell is not None and cell.n]
+            complete = bool(done) and len(done) == len(cells)
+            means = [np.mean([m[name] for m in done]) for name in ("hamming", "fdp") if complete]
+            texts.append(" / ".join(f"{mean:.2f}" for mean in means) or "-")
+        lines.append(f"| {method} | " + " | ".join(texts) + " |")
+    return lines
+
+
 def page(rows: list[Row], questions: Sequence[str]) -> list[str]:
     lines = [
         *heading("Every question, every rival", "make study-rivals"),
@@ -81,11 +107,16 @@ def page(rows: list[Row], questions: Sequence[str]) -> list[str]:
         "bold: the lowest of the cell, and what lies within one standard error of the difference "
         "from it. TPR: share of the signals found; FDR: mean share of false ones among the "
         "selected. Seconds: of CPU, median. ± is a standard error. Survival times, where the "
-        "rivals are others, have [a page of their own](survival.md).",
+        "rivals are others, have [a page of their own](survival.md); more data sets with fewer "
+        "rivals are on the pages of [errors](errors.md), [bumps](bumps.md) and [the "
+        "study](study_offline.md).",
+        "",
+        "Hamming distance / share of false ones, means over the cells of each question:",
+        "",
+        *overview(rows, questions),
     ]
     for k, question in enumerate(questions):
-        cells = QUESTIONS[question]
-        some = [r for r in rows if (r["setup"], r["n_rows"], r["n_columns"]) in cells]
+        some = of_question(rows, question)
         if not some:
             continue
         name = f"rivals_{k + 1}.png"
@@ -112,7 +143,7 @@ def main() -> None:
     matplotlib.use("Agg")
     place = {method: k for k, method in enumerate(METHODS)}
     rows = sorted(
-        (row for row in by_cpu(rows) if row["method"] in place),
+        (row for row in by_cpu(rows) if row["method"] in place and row["replicate"] < options.n),
         key=lambda row: place[row["method"]],
     )
     record("rivals.md", page(rows, list(QUESTIONS)))
