@@ -54,8 +54,8 @@ def main() -> None:
         return
     lines = [
         *heading("Wide tables: time and memory against the number of columns", "make bench-wide"),
-        f"Default settings, {N_PLAYS} plays, seconds of CPU. Memory: peak of the process in MB, before "
-        "the fit (the table is in memory) and in all.",
+        f"Default settings, {N_PLAYS} plays, seconds of CPU. Memory: peak of the process in MB, "
+        "before the fit (the table is in memory) and in all.",
         "",
         "| n | p | seed | signals found | false | CPU seconds | MB before | MB peak |",
         "|---|---|---|---|---|---|---|---|",
