@@ -12,6 +12,8 @@ def section(edition: Edition) -> list[str]:
     if edition.mail is None:
         return [*lines, "Not made: `make paper MAIL=charity_mail.csv.gz` says where the data are."]
     sizes, limit = edition.either((BATCH_SIZES, TIME_LIMIT), (BATCH_SIZES[:1], 60.0))
+    if edition.at_most is not None:
+        limit = min(limit, 100.0 * edition.at_most)
     path = edition.mail
     piece = edition.piece(
         "mail", lambda: {"lines": list(tables(load_direct_mail(path), sizes, limit))}
