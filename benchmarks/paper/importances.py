@@ -49,7 +49,7 @@ def section(edition: Edition) -> list[str]:
         "the number of splits tells signals from noise only with few trees and many iterations, "
         "and takes long. Here: splits per forest after burn-in, the five signals (blue) and the "
         f"{N_NOISE} leading noise columns (grey) of one data set; the table counts columns with at "
-        f"least one split per forest, means over {n_sets} data sets.",
+        f"least one split per forest, means over {n_sets} data set(s).",
         "",
         "| model | D | M | signals of 5 | noise | seconds |",
         "|---|---|---|---|---|---|",

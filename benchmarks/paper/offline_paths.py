@@ -41,7 +41,7 @@ def section(edition: Edition) -> list[str]:
         "is rewarded when the last forest splits on it, the model is what is above 0.5. Today's "
         "default: its own reward with M iterations, and a model with an expected share of false "
         "ones of at most 0.1; after 150 plays the leading columns start again. Grey: the 200 noise "
-        f"columns that were played most. {n_sets} data sets a row; the figure shows the first.",
+        f"columns that were played most. {n_sets} data set(s) a row; the figure shows the first.",
         "",
         *paths.HEADER,
     ]

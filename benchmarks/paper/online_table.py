@@ -76,7 +76,7 @@ def section(edition: Edition) -> list[str]:
         "## The online table",
         "",
         "Seconds / Hamming distance. Liang's set-up, n=20,000, p=1,000; the paper's printed "
-        f"figures (one data set, its own machine), then ours: mean over {n_sets} data sets ± "
+        f"figures (one data set, its own machine), then ours: mean over {n_sets} data set(s) ± "
         "standard error, one core.",
         "",
         "| M, passes | by | " + " | ".join(f"s={size:,}" for size in SIZES) + " |",
