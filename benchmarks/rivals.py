@@ -111,7 +111,8 @@ def page(rows: list[Row], questions: Sequence[str]) -> list[str]:
         "rivals are on the pages of [errors](errors.md), [bumps](bumps.md) and [the "
         "study](study_offline.md).",
         "",
-        "Hamming distance / share of false ones, means over the cells of each question:",
+        "Hamming distance / share of false ones, means over the cells of each question. Slow "
+        "methods saw fewer data sets, the first ones; how many, the tables below say.",
         "",
         *overview(rows, questions),
     ]
