@@ -255,12 +255,12 @@ def z_scores(name, family, n_replicates):
     after = np.zeros((n_replicates, N_FUNCTIONS))
     stack, fit = np.zeros(128, dtype=np.int64), np.zeros(chain.chain.response.values.size)
     for first in range(0, n_replicates, 10_000):
-        part = slice(first, min(first + 10_000, n_replicates))
-        drawn = simulate_forests(rng, setting, part.stop - first)
+        some = slice(first, min(first + 10_000, n_replicates))
+        drawn = simulate_forests(rng, setting, some.stop - first)
         replicates(
             rng, chain.design, chain.prior, chain.chain, chain.trace, KERNELS[name], 3,
             setting.noise_df, setting.noise_sum, mask, drawn.theta_index, drawn.columns, drawn.cuts,
-            drawn.missing_left, drawn.means, drawn.sizes, stack, fit, before[part], after[part],
+            drawn.missing_left, drawn.means, drawn.sizes, stack, fit, before[some], after[some],
         )  # fmt: skip
     gap = after - before
     error = gap.std(axis=0, ddof=1) / np.sqrt(n_replicates)

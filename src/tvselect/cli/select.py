@@ -103,8 +103,9 @@ def select(options: Options, terminal: Terminal) -> int:
     for doubt in doubts_of(plan):
         terminal.warn(doubt)
     terminal.say(f"  {_the_search(plan, settings, options.cluster)}")
+    if settings.reward == "bart" and not plan.stream and options.cluster is None:
+        compile_in_parallel()
     folder = new_folder(options.out, options.table)
-    compile_in_parallel()
     result = start(
         plan,
         settings,
