@@ -10,7 +10,7 @@ INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compil
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-multiclass bench-survival bench-counts bench-tails bench-very-wide bench-sparse bench-genotypes bench-cells bench-genomes bench-rows bench-default bench-stream bench-online \
-	bench-stability bench-cluster bench-cluster-files bench-imports bench-compile bench-windows study-offline study-online paper study-cells study-rivals study-streams study-mail study-hiv study-madelon study-tables battery battery-page choose-errors docs check-plays check-faults check-contamination check-long check-mutations soak fuzz fuzz-million release clean
+	bench-stability bench-cluster bench-cluster-files bench-imports bench-compile bench-windows paper study-rivals study-streams study-mail study-hiv study-madelon study-tables battery battery-page choose-errors docs check-plays check-faults check-contamination check-long check-mutations soak fuzz fuzz-million release clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -141,20 +141,11 @@ bench-compile: $(VENV)/.base  ## First fits of all outcomes, kernels not compile
 bench-windows: $(VENV)/.study  ## Windows of plays, 1,000 slow workers, 20 minutes, recorded
 	$(RUN) -m benchmarks.windows
 
-study-offline: $(VENV)/.study  ## The paper's study with its rivals, hours, resumable, recorded; ROWS=folder
-	$(RUN) -m benchmarks.study offline --rows $(or $(ROWS),rows/offline)
-
-study-online: $(VENV)/.study  ## The same on streams, hours, resumable, recorded; ROWS=folder
-	$(RUN) -m benchmarks.study online --rows $(or $(ROWS),rows/online)
-
 paper: $(VENV)/.study  ## The paper figure by figure (docs/paper.md), hours, resumable; QUICK=1 N=2 HIV=folder MAIL=file
 	$(RUN) -m benchmarks.paper $(or $(ROWS),rows/paper) $(if $(QUICK),--quick) $(if $(N),-n $(N)) $(if $(HIV),--hiv $(HIV)) $(if $(MAIL),--mail $(MAIL)) --jobs $(or $(JOBS),1)
 
-study-cells: $(VENV)/.study  ## TVS alone on the cells of both studies, hours, resumable, recorded; ROWS=folder N=20 STREAMS=5
-	$(RUN) -m benchmarks.cells --rows $(or $(ROWS),rows/cells) $(if $(N),-n $(N)) $(if $(STREAMS),--streams $(STREAMS))
-
-study-rivals: $(VENV)/.ipss  ## Every kind of question, every rival, days, resumable, recorded; N=3 ROWS=folder METHODS="Boruta TVS"
-	$(RUN) -m benchmarks.rivals --rows $(or $(ROWS),rows/rivals) -n $(or $(N),50) $(if $(METHODS),--method $(METHODS)) --jobs $(or $(JOBS),2)
+study-rivals: $(VENV)/.ipss  ## Every kind of question, every rival, days, resumable, recorded; N=3 ROWS=folder METHODS=Boruta QUESTION="Many signals"
+	$(RUN) -m benchmarks.rivals --rows $(or $(ROWS),rows/rivals) -n $(or $(N),50) $(if $(METHODS),--method $(METHODS)) $(if $(QUESTION),--question "$(QUESTION)") --jobs $(or $(JOBS),2)
 
 study-streams: $(VENV)/.study  ## Errors of streams at every batch, hours, resumable, recorded; STREAMS=200 ROWS=folder
 	$(RUN) -m benchmarks.streams_errors --pieces $(or $(ROWS),rows/streams) --streams $(or $(STREAMS),200)

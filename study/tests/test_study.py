@@ -150,12 +150,23 @@ def test_calibration_counts_signals_by_probability(methods, tmp_path):
     assert table[-2] == "| 0.3 to 0.4 | 6 | 0 | 0.00 |"
 
 
-def test_the_figure_has_four_panels(methods, tmp_path):
+def test_the_figure_has_a_panel_for_each_measure(methods, tmp_path):
     rows = runner.run_study(grid_of("five", "seven"), tmp_path, verbose=0)
-    figure = plot_study(rows, 10)
-    assert [ax.get_title() for ax in figure.axes] == [
-        "false discovery proportion", "power", "Hamming distance", "seconds",
-    ]  # fmt: skip
+    titles = [ax.get_title() for ax in plot_study(rows, 10).axes]
+    assert titles == ["false discovery proportion", "power", "Hamming distance", "seconds, median"]
+    noise = plot_study([{**row, "n_signals": 0} for row in rows], 10)
+    assert "power" not in [ax.get_title() for ax in noise.axes]
+
+
+def test_long_names_of_cells_wrap_in_the_legend(methods, tmp_path):
+    rows = runner.run_study(grid_of("five"), tmp_path, verbose=0)
+    names = [f"null: columns of some kind or other, {k}" for k in range(6)]
+    figure = plot_study([{**row, "setup": name} for row in rows for name in names])
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert box.x0 >= 0
+    assert box.x1 <= figure.bbox.x1
 
 
 @pytest.mark.parametrize("seconds", [0.0, 1e-7, 1e-6])
@@ -193,8 +204,9 @@ def test_errors_are_told_apart(methods, tmp_path):
 
 def test_the_verdict_pairs_the_data_sets(methods, tmp_path):
     rows = runner.run_study(grid_of("five", "seven", n=3), tmp_path, verbose=0)
-    assert verdict(rows, "seven")[2:] == ["| linear, p=10 | five | +2.00 ± 0.00 | 3 | behind |"]
-    assert verdict(rows, "five")[2].endswith("| -2.00 ± 0.00 | 3 | ahead |")
+    (line,) = verdict(rows, "seven")[2:]
+    assert line == "| linear, n=30, p=10 | five | +2.00 ± 0.00 | 3 | 0.29 / 0.00 | behind |"
+    assert verdict(rows, "five")[2].endswith("| -2.00 ± 0.00 | 3 | 0.00 / 0.29 | ahead |")
     for row in rows:
         row["method"] = row["method"].replace("seven", "five, with seven")
     assert len(verdict(rows, "five")) == 2  # no rival of itself
@@ -202,7 +214,8 @@ def test_the_verdict_pairs_the_data_sets(methods, tmp_path):
         row["method"] = row["method"].replace("five, with seven", "seven")
         row["hamming"] = 3 if row["method"] == "seven" else (1, 7, 2)[row["replicate"]]
     # Differences 2, -4, 1 of seven minus five: mean -1/3, so from five's side +1/3 +- 1.86.
-    assert verdict(rows, "five")[2].endswith("| +0.33 ± 1.86 | 3 | within one s.e. |")
+    assert verdict(rows, "five")[2].endswith("| 3 | 0.00 / 0.29 | within one s.e. |")
+    assert "| +0.33 ± 1.86 |" in verdict(rows, "five")[2]
 
 
 def test_a_method_that_saw_fewer_data_sets_says_so(methods, tmp_path):

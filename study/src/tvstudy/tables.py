@@ -43,6 +43,11 @@ def _title(cell: CellKey) -> str:
     return f"{setup}, p={n_columns:,}"
 
 
+def _full_title(cell: CellKey) -> str:
+    setup, n_rows, n_columns = cell
+    return f"{setup}, n={n_rows:,}, p={n_columns:,}"
+
+
 def _distance(cell: Cell | None, rivals: dict[str, Cell], n_planned: int | None) -> str:
     if cell is None:
         return "-"
@@ -70,7 +75,7 @@ def measures_table(rows: Sequence[Row]) -> list[str]:
                 f"{cell.means[name]:.2f}" + _error(cell.errors[name]) for name in ("power", "fdp")
             )
             texts = [
-                f"{key[0]}, n={key[1]:,}, p={key[2]:,}", method, str(cell.n),
+                _full_title(key), method, str(cell.n),
                 _distance(cell, by_method, None), *(rates if cell.n else "--"),
                 f"{cell.means['seconds']:.1f}" if cell.n else "-",
             ]  # fmt: skip
@@ -107,35 +112,42 @@ def verdict(rows: Sequence[Row], champion: str) -> list[str]:
     """The champion against the best rival of every cell, on the data sets that both saw.
 
     The standard error is that of the paired differences. Rivals are ordered by their mean
-    difference, so the table shows the one that is hardest to beat. Methods whose name
-    begins like the champion's, up to its first comma, are variants of it and no rivals.
+    difference, so the table shows the one that is hardest to beat, and the false discovery rates
+    of both. Methods whose name begins like the champion's, up to its first comma, are variants
+    of it and no rivals.
     """
     family = champion.split(",")[0]
-    distances: dict[CellKey, dict[str, dict[int, float]]] = {}
+    by_cell: dict[CellKey, dict[str, dict[int, Row]]] = {}
     for row in rows:
         if row["status"] == FINISHED:
-            cell = distances.setdefault((row["setup"], row["n_rows"], row["n_columns"]), {})
-            cell.setdefault(row["method"], {})[row["replicate"]] = row["hamming"]
+            cell = by_cell.setdefault((row["setup"], row["n_rows"], row["n_columns"]), {})
+            cell.setdefault(row["method"], {})[row["replicate"]] = row
     lines = [
-        f"| cell | hardest rival | {champion} minus rival | data sets | |",
-        "|---|---|---|---|---|",
+        f"| data | hardest rival | {champion} minus rival | data sets | FDR of both | |",
+        "|---|---|---|---|---|---|",
     ]
-    for key, by_method in distances.items():
+    for key, by_method in by_cell.items():
         own = by_method.pop(champion, {})
-        paired = {
-            rival: np.array([own[r] - theirs[r] for r in theirs.keys() & own.keys()])
+        shared = {
+            rival: sorted(theirs.keys() & own.keys())
             for rival, theirs in by_method.items()
             if rival.split(",")[0] != family
         }
-        paired = {rival: d for rival, d in paired.items() if d.size > 1}
+        paired = {
+            rival: np.array([own[r]["hamming"] - by_method[rival][r]["hamming"] for r in both])
+            for rival, both in shared.items()
+            if len(both) > 1
+        }
         if not paired:
             continue
         rival, difference = max(paired.items(), key=lambda item: item[1].mean())
         mean = difference.mean()
         error = difference.std(ddof=1) / np.sqrt(difference.size)
         word = "within one s.e." if abs(mean) <= error else "ahead" if mean < 0 else "behind"
+        rates = [np.mean([d[r]["fdp"] for r in shared[rival]]) for d in (own, by_method[rival])]
         lines.append(
-            f"| {_title(key)} | {rival} | {mean:+.2f} ± {error:.2f} | {difference.size} | {word} |"
+            f"| {_full_title(key)} | {rival} | {mean:+.2f} ± {error:.2f} | {difference.size} | "
+            f"{rates[0]:.2f} / {rates[1]:.2f} | {word} |"
         )
     return lines
 
