@@ -72,4 +72,6 @@ def section(edition: Edition) -> list[str]:
             )
     for ax in panels[:, 0]:
         ax.set_ylabel("splits per forest")
+    for ax in panels[-1]:
+        ax.set_xlabel("column, signals first")
     return [*lines, "", save(figure, "importances")]
