@@ -253,10 +253,14 @@ def watched_compilation() -> Iterator[Compilation]:
 
 
 def was_compiled(compiled: Any) -> bool:
-    """Whether a kernel is on disk; also where that cannot be told."""
+    """Whether a kernel of today's sources is on disk; also where that cannot be told."""
     index: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    path = getattr(index, "_index_path", None)
-    return path is None or Path(path).exists()
+    if not hasattr(index, "_load_index"):
+        return True
+    try:
+        return bool(index._load_index())
+    except Exception:  # whatever unpickling a damaged file may raise
+        return False
 
 
 def all_kernels() -> list[Any]:

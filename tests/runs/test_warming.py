@@ -31,9 +31,21 @@ def started(monkeypatch):
 
 
 def test_what_was_compiled_before_needs_no_process(started):
+    warming.compile_plays()
     assert was_compiled(make_plays)
     warming.compile_in_parallel()
     assert started == []
+
+
+def test_kernels_of_other_sources_do_not_count(monkeypatch):
+    monkeypatch.setattr(make_plays._cache._cache_file, "_source_stamp", "of another version")
+    assert not was_compiled(make_plays)
+
+
+def test_damaged_kernels_do_not_count(monkeypatch, tmp_path):
+    (tmp_path / "cut_off.nbi").write_bytes(b"\x80")
+    monkeypatch.setattr(make_plays._cache._cache_file, "_index_path", str(tmp_path / "cut_off.nbi"))
+    assert not was_compiled(make_plays)
 
 
 def test_the_plays_are_compiled_by_a_second_process(started, monkeypatch):
