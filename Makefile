@@ -49,7 +49,7 @@ demo: $(VENV)/.cli  ## Select from 10,000 columns, five of which matter; leaves 
 test test-study: export OPENBLAS_NUM_THREADS := 1
 
 test: $(VENV)/.dev  ## All tests but the long ones, minutes; then the kernels as plain Python
-	$(PYTEST) --doctest-glob='*.md' README.md docs tests src
+	$(PYTEST) --doctest-glob='*.md' README.md docs tests src release
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -q tests/inputs tests/trees
 
 test-study: $(VENV)/.dev  ## The tests of the study, a package of its own, 2 minutes; TESTS=study
