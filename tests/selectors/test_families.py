@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.stats import binom
 
 from tvselect import StreamingThompsonSelector, ThompsonSelector
 from tvselect.inputs.survival import survival_array
@@ -120,6 +121,7 @@ def test_a_reward_has_a_name():
     assert (plain.n_trees, plain.penalty) == (7, BartReward().penalty)
 
 
+@pytest.mark.filterwarnings("ignore:.*rows are copies")
 @pytest.mark.parametrize("make", [np.asarray, pd.DataFrame, pl.DataFrame])
 def test_whole_weights_are_repeated_rows_to_the_bit(table, make):
     X, y = table[0][:80], table[1][:80]
@@ -134,6 +136,39 @@ def test_whole_weights_are_repeated_rows_to_the_bit(table, make):
     stream.fit(make_table(X), y, sample_weight=weights)
     again = StreamingThompsonSelector(n_rounds=2, batch_size=60, max_fdr=None, random_state=0)
     assert_same(stream, again.fit(make_table(X[rows]), y[rows]))
+
+
+@pytest.mark.parametrize("copied_by", ["weights", "hand"])
+def test_rows_that_count_five_times_make_noise_no_surer(copied_by):
+    """Law: at a level of 0.1, at most about one run in ten selects any noise."""
+    n_runs, n_false = 8, 0
+    for seed in range(n_runs):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(100, 6)), rng.normal(size=100)
+        selector = quick(n_plays=40, random_state=seed)
+        if copied_by == "weights":
+            selector.fit(X, y, sample_weight=np.full(100, 5))
+        else:
+            with pytest.warns(UserWarning, match="400 of 500 rows are copies"):
+                selector.fit(np.tile(X, (5, 1)), np.tile(y, 5))
+        n_false += selector.support_.any()
+    assert n_false <= binom.ppf(0.999, n_runs, 0.1)
+
+
+def test_large_weights_are_scaled(table):
+    X, y = table
+    weights = np.random.default_rng(0).integers(1, 4, N)
+    one = quick(n_plays=5).fit(X, y, sample_weight=2.0**30 * weights)
+    assert_same(one, quick(n_plays=5).fit(X, y, sample_weight=0.5 * weights))
+
+
+@pytest.mark.filterwarnings("ignore:nothing can be selected")
+def test_a_stream_with_error_control_leaves_rows_out_by_weight(table):
+    X, y = table
+    weights = np.where(np.arange(N) % 2 == 0, 3.0, 0.0)
+    settings = {"batch_size": 50, "random_state": 0}
+    one = StreamingThompsonSelector(**settings).fit(X, y, sample_weight=weights)
+    assert_same(one, StreamingThompsonSelector(**settings).fit(X[::2], y[::2]))
 
 
 def test_rows_without_weight_do_not_matter(table):
@@ -153,3 +188,22 @@ def test_rows_without_weight_do_not_matter(table):
 def test_bad_weights_are_refused(table, weights, message):
     with pytest.raises(ValueError, match=message):
         quick().fit(*table, sample_weight=weights)
+
+
+def test_a_stream_keeps_the_order_of_grades(table):
+    """Alphabetical order would put the highest grade first."""
+    X, latent = table
+    cut = np.digitize(latent, np.quantile(latent, [0.3, 0.7]))
+    names = np.array(["small", "middle", "big"])
+    y = pd.Series(pd.Categorical(names[cut], names, ordered=True))
+    settings = {"batch_size": 50, "max_fdr": None, "random_state": 0}
+    numbers = StreamingThompsonSelector(family="ordinal", **settings).fit(X, cut)
+    assert_same(StreamingThompsonSelector(**settings).fit(X, y), numbers)
+    parts = StreamingThompsonSelector(**settings).partial_fit(X[:60], y[:60])
+    assert parts.history_.asked.family == "ordinal"
+
+
+def test_grades_in_text_have_no_order(table):
+    X, latent = table
+    with pytest.raises(TypeError, match="whose order is not known; write them as numbers"):
+        quick(family="ordinal").fit(X, np.array(["low", "mid", "top"])[np.digitize(latent, [0, 1])])

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from tvselect import BartReward, ThompsonSelector
 from tvselect.inputs import read_outcome
-from tvselect.selectors.interactions import find_interactions
+from tvselect.selectors.interactions import SelectedData, find_interactions
 
 NAMES = [f"x{j}" for j in range(8)]
 
@@ -18,7 +18,8 @@ NAMES = [f"x{j}" for j in range(8)]
 def interactions(X, y, seed=0, feature_of=None, family="auto"):
     feature_of = np.arange(X.shape[1]) if feature_of is None else feature_of
     outcome = read_outcome(y, len(X), family=family)
-    return find_interactions(X, feature_of, outcome, NAMES, np.random.default_rng(seed))
+    data = SelectedData(X, feature_of, outcome)
+    return find_interactions(data, NAMES, np.random.default_rng(seed))
 
 
 def crossed(n=300, seed=0):
@@ -55,6 +56,48 @@ def test_where_effects_add_up_hardly_anything_is_named():
         X = rng.normal(size=(150, 4))
         y = X[:, 0] ** 2 + 2 * (X[:, 1] > 0) + X[:, 2] + rng.normal(size=150)
         n_false += any(pair.q_value <= 0.1 for pair in interactions(X, y, seed))
+    assert n_false <= binom.ppf(0.999, n_runs, 0.1)
+
+
+def test_strong_classes_whose_effects_add_up_are_hardly_ever_named():
+    """Law: the same for two classes that are nearly told apart, additive on the probit scale."""
+    n_runs, n_false = 12, 0
+    for seed in range(n_runs):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(300, 3))
+        y = 4 * X[:, 0] + 4 * X[:, 1] + rng.normal(size=300) > 0
+        n_false += any(pair.q_value <= 0.1 for pair in interactions(X, y, seed))
+    assert n_false <= binom.ppf(0.999, n_runs, 0.1)
+
+
+def test_effects_that_add_up_in_an_outcome_with_a_long_tail_do_so():
+    """On ranks they would not: the pair would be named in every table."""
+    n_runs, n_named = 10, 0
+    for seed in range(n_runs):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(300, 2))
+        y = np.exp(X[:, 0]) + np.exp(X[:, 1]) + 0.5 * rng.normal(size=300)
+        n_named += any(pair.q_value <= 0.1 for pair in interactions(X, y, seed))
+    assert n_named <= n_runs // 2
+
+
+def test_an_outlier_does_not_hide_a_pair():
+    X, y = crossed()
+    y[0] = 1e12
+    assert interactions(X, y)[0].names == ("x0", "x1")
+
+
+def test_copied_rows_do_not_make_a_pair_surer():
+    """Law: 100 additive rows five times over name a false pair as rarely as once."""
+    n_runs, n_false = 6, 0
+    for seed in range(n_runs):
+        rng = np.random.default_rng(seed)
+        rows = np.repeat(np.arange(100), 5)
+        X = rng.normal(size=(100, 3))[rows]
+        y = X[:, 0] + X[:, 1] + rng.normal(size=100)[rows]
+        data = SelectedData(X, np.arange(3), read_outcome(y, len(X)), rows)
+        found = find_interactions(data, NAMES, np.random.default_rng(seed))
+        n_false += any(pair.q_value <= 0.1 for pair in found)
     assert n_false <= binom.ppf(0.999, n_runs, 0.1)
 
 

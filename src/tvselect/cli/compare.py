@@ -26,6 +26,9 @@ def compare(options: Options, terminal: Terminal) -> int:
         header = ["variable", "selected_1", "selected_2", "selection_rate_1",
                   "selection_rate_2", "q_value_1", "q_value_2"]  # fmt: skip
         terminal.print_rows([header, *map(_cells, found.pairs)])
+        for sentence in found.differences:
+            terminal.say(sentence)
+        terminal.say(_agreement(found))
     return 0
 
 
@@ -37,7 +40,6 @@ def _cells(pair: Pair) -> list[str]:
 def _lines(found: Comparison) -> list[str]:
     from tvselect.plotting.labels import level
 
-    both = sum(all(pair.selected) for pair in found.pairs)
     lines = [f"1: {found.folders[0]}", f"2: {found.folders[1]}"]
     lines += [f"  {sentence}" for sentence in found.differences or ["Same data, same settings."]]
     width = max([len(pair.name) for pair in found.pairs] + [len("variable")])
@@ -50,8 +52,7 @@ def _lines(found: Comparison) -> list[str]:
             "     -" if rate is None else f"{rate:6.2f}" for rate in pair.selection_rate
         )
         lines.append(f"  {pair.name:<{width}}  {who:<9} {rates} {change}  {q}")
-    n_either = len(found.pairs)
-    lines += ["", f"{both} of {n_either} variables by both (Jaccard index {found.jaccard:.2f})."]
+    lines += ["", _agreement(found)]
     largest = found.largest_difference
     if largest is not None and largest.difference:
         first, second = largest.selection_rate
@@ -60,6 +61,11 @@ def _lines(found: Comparison) -> list[str]:
             f"{second:.2f}."
         )
     return lines
+
+
+def _agreement(found: Comparison) -> str:
+    both = sum(all(pair.selected) for pair in found.pairs)
+    return f"{both} of {len(found.pairs)} variables by both (Jaccard index {found.jaccard:.2f})."
 
 
 def _as_json(found: Comparison) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.observations import orders_of
 from tvselect.inputs.ranks import centred_ranks, centred_ranks_of_codes
 from tvselect.inputs.sparse import Matrix, ranks_of
 from tvselect.trees.bins import BinnedTable
@@ -58,11 +59,20 @@ class ShuffledColumns:
 
     @classmethod
     def draw(
-        cls, X: Matrix, n_copies: int, rng: np.random.Generator, *, keep_factors: bool = True
+        cls,
+        X: Matrix,
+        n_copies: int,
+        rng: np.random.Generator,
+        *,
+        keep_factors: bool = True,
+        observations: NDArray[np.int64] | None = None,
     ) -> Self:
-        """Copies of all columns of a table, with what they owe to common factors or without."""
+        """Copies of all columns of a table, with what they owe to common factors or without.
+
+        Rows of one observation are shuffled together; None where each row is one.
+        """
         n_rows, n_columns = X.shape
-        orders = rng.permuted(np.tile(np.arange(n_rows), (n_copies, 1)), axis=1)
+        orders = orders_of(observations, n_rows, n_copies, rng)
         factors = common_factors(X, rng) if keep_factors else np.empty((n_rows, 0))
         return cls(orders, [np.arange(n_columns)] * n_copies, factors)
 

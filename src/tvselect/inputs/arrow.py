@@ -58,9 +58,16 @@ def as_matrix(table: Any) -> NDArray[np.floating[Any]]:
 
 def decoded(column: Any) -> Any:
     """A column whose values stand in a dictionary, as these values."""
-    if not load("pyarrow").types.is_dictionary(column.type):
+    pa = load("pyarrow")
+    if not pa.types.is_dictionary(column.type):
         return column
-    return column.cast(column.type.value_type)
+    kind = column.type.value_type
+    if not (pa.types.is_string_view(kind) or pa.types.is_binary_view(kind)):
+        return column.cast(kind)
+    # Of views, as polars writes them, pyarrow has no cast.
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    texts = [chunk.dictionary.cast(pa.string()).take(chunk.indices) for chunk in chunks]
+    return pa.chunked_array(texts, pa.string())
 
 
 def as_numbers(column: Any) -> NDArray[np.floating[Any]]:

@@ -134,6 +134,11 @@ def read_outcome(y: Any, n_rows: int, *, family: AskedFamily = "auto", what: str
                 f"{levels.item(0)!r}"
             )
         return Outcome((values == levels[1]).astype(np.float64), "probit", levels)
+    if family == "ordinal" and grades is None and _holds_text(values):
+        raise TextOutcomeError(
+            f"{what} holds grades in text ({_listed(levels)}), whose order is not known",
+            "write them as numbers from the lowest on, or hand over an ordered category",
+        )
     if family in ("classes", "ordinal"):
         return _labelled(values, levels, family, is_guess, what)
     numbers = _numbers(values, levels, what)
@@ -221,16 +226,42 @@ def _numbers(values: NDArray[Any], levels: NDArray[Any], what: str) -> NDArray[n
     return numbers
 
 
+def grades_as_numbers(y: Any, family: AskedFamily) -> tuple[Any, AskedFamily]:
+    """An ordered category as places among its grades, for what takes arrays; others as they are.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> y = pd.Series(pd.Categorical(["low", "high"], ["low", "high", "top"], ordered=True))
+    >>> grades_as_numbers(y, "auto")
+    (array([0., 1.]), 'ordinal')
+    """
+    grades = _grades(y)
+    if grades is None or family not in ("auto", "ordinal"):
+        return y, family
+    place = {grade: float(k) for k, grade in enumerate(grades)}
+    labels = nw.from_native(y, series_only=True).to_list()
+    return np.array([place.get(label, np.nan) for label in labels]), "ordinal"
+
+
 def _order_of(y: Any) -> NDArray[Any] | None:
     """The labels of an ordered category that are there, in their order; None for anything else."""
+    grades = _grades(y)
+    if grades is None:
+        return None
+    there = set(nw.from_native(y, series_only=True).unique().to_list())
+    return as_array([label for label in grades if label in there], "y")
+
+
+def _grades(y: Any) -> list[Any] | None:
+    """All labels of an ordered category, in their order; None for anything else."""
     if isinstance(y, np.ndarray) or not nw.dependencies.is_into_series(y):
         return None
     dtype: Any = getattr(y, "dtype", None)
     series = nw.from_native(y, series_only=True)
     if not (isinstance(series.dtype, nw.Enum) or getattr(dtype, "ordered", False)):
         return None
-    there = set(series.unique().to_list())
-    return as_array([label for label in dtype.categories if label in there], "y")
+    return list(dtype.categories)
 
 
 def _listed(levels: NDArray[Any]) -> str:
@@ -296,8 +327,12 @@ def _infinite_mask(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.isinf(values) if values.dtype.kind == "f" else np.zeros(values.size, dtype=np.bool_)
 
 
+def _holds_text(values: NDArray[Any]) -> bool:
+    return values.dtype.kind in "US" or (values.dtype.kind == "O" and any(map(is_text, values)))
+
+
 def _as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
-    if values.dtype.kind in "US" or (values.dtype.kind == "O" and any(map(is_text, values))):
+    if _holds_text(values):
         raise TypeError
     return values.astype(np.float64)
 

@@ -1,4 +1,4 @@
-"""Weights of rows: a row of weight 2 counts as two rows."""
+"""Weights of rows: a row of weight 2 counts as two rows, which stay one observation."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tvselect.inputs.table import Table
+
+MOST_REPEATS = 20
+"""Largest whole weight that is taken at its word."""
 
 
 def check_weights(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
@@ -29,8 +32,9 @@ def check_weights(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
 def repeated_rows(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
     """The rows that weights stand for, each as often as its weight says.
 
-    Whole numbers are taken at their word. Others are scaled so that as many rows come out as
-    have a positive weight, and rounded up or down at random, such that each is right on average.
+    Whole numbers up to 20 are taken at their word. Others are scaled so that as many rows come
+    out as have a positive weight, and rounded up or down at random, such that each is right on
+    average.
 
     Examples
     --------
@@ -40,13 +44,26 @@ def repeated_rows(weights: NDArray[np.float64], rng: np.random.Generator) -> NDA
     array([0, 0, 2])
     """
     counts = weights
-    if not np.array_equal(weights, np.floor(weights)):
+    if weights.max() > MOST_REPEATS or not np.array_equal(weights, np.floor(weights)):
         scaled = weights * (np.count_nonzero(weights) / weights.sum())
         order = rng.permutation(weights.size)
         ends = np.floor(np.cumsum(scaled[order]) + rng.random())
         counts = np.empty(weights.size)
         counts[order] = np.diff(ends, prepend=0.0)
     return np.repeat(np.arange(weights.size), counts.astype(np.int64))
+
+
+def thinned_rows(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
+    """A sample of rows in which each has the chance that its weight says, none twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tvselect.inputs.weights import thinned_rows
+    >>> thinned_rows(np.array([2.0, 0.0, 2.0]), np.random.default_rng(0))
+    array([0, 2])
+    """
+    return np.flatnonzero(rng.random(weights.size) * weights.max() < weights)
 
 
 def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:

@@ -155,7 +155,8 @@ def _outcome(outcome: OutcomeProfile) -> list[str]:
     if outcome.n_missing:
         rows = "row has" if outcome.n_missing == 1 else "rows have"
         said.append(
-            f"{outcome.n_missing:,} {rows} no value of {outcome.name!r} and cannot be used."
+            f"{outcome.n_missing:,} {rows} no value of {outcome.name!r}"
+            f"{' or of the event' if outcome.family == 'survival' else ''} and cannot be used."
         )
     return said
 

@@ -39,7 +39,9 @@ class Pairs(NamedTuple):
     z: NDArray[np.float64]
 
 
-def screen_pairs(X: Matrix, outcome: Outcome) -> Pairs:
+def screen_pairs(
+    X: Matrix, outcome: Outcome, observations: NDArray[np.int64] | None = None
+) -> Pairs:
     """Pairs of columns whose product goes with the outcome, beyond all chance.
 
     Every column is cut into an upper and a lower half, and all products of two halves are
@@ -50,7 +52,8 @@ def screen_pairs(X: Matrix, outcome: Outcome) -> Pairs:
     of noise, its columns cut into equal halves, has a pair among the found ones in at most one of
     a hundred cases. Columns with less than a quarter of the rows in one half, and tables of more
     than 16,384 columns, are left out; so are pairs of columns that are much alike. A column is in
-    one pair only. Of a table with more than 2^28 values so many rows are looked at as have these.
+    one pair only. Of a table with more than 2^28 values so many rows are looked at as have these;
+    of rows that are the same observation, the first.
 
     Examples
     --------
@@ -63,9 +66,12 @@ def screen_pairs(X: Matrix, outcome: Outcome) -> Pairs:
     """
     n_rows, n_columns = X.shape
     none = Pairs(NO_PAIRS, np.empty(0))
-    if n_rows < FEWEST_ROWS or not 2 <= n_columns <= MOST_COLUMNS:
+    rows = np.arange(n_rows)
+    if observations is not None:
+        rows = np.unique(observations, return_index=True)[1]
+    if rows.size < FEWEST_ROWS or not 2 <= n_columns <= MOST_COLUMNS:
         return none
-    rows = even_rows(n_rows, MOST_VALUES // n_columns)
+    rows = rows[even_rows(rows.size, MOST_VALUES // n_columns)]
     halves, kept = _halves(X, rows)
     if kept.size < 2:
         return none

@@ -117,6 +117,10 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
         event = options.event, read_event(raw.event, options.event, where)
     outcome = profile_outcome(target, values, where, options.family, event)
     others = [name for name in names if name not in (target, options.event)]
+    for option in ("always", "include", "exclude", "covariates"):
+        for name in (target, options.event):
+            if name is not None and name in getattr(options, option):
+                raise RunError(f"--{option} names {name!r}, which is what is to be explained")
     always = expand(options.always, others, "--always", where)
     beside = options.phenotypes or where
     always += expand(with_ranges(options.covariates, others), others, "--covariates", beside)
@@ -137,7 +141,8 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
     left_out.pop(options.event or target, None)
     kept = [name for name in others if name not in left_out and name not in unwanted]
     if not kept:
-        why = "; ".join(f"{n!r}: {why_left_out(left_out[n])}" for n in list(left_out)[:3])
+        reasons = left_out or unwanted
+        why = "; ".join(f"{n!r}: {why_left_out(reasons[n])}" for n in list(reasons)[:3])
         raise RunError(f"no column of {where} is left to choose from: {why or 'it has no other'}")
     chosen = set(kept)
     if chosen <= set(always):

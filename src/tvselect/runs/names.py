@@ -125,4 +125,4 @@ def _from_csv(text: str, where: str) -> list[tuple[str, str]]:
             raise RunError(
                 f"line {number} of {where} has {len(row)} cell(s); it needs column,group"
             )
-    return [(group.strip(), column) for column, group in rows[1:]]
+    return [(group.strip(), column) for column, group in rows[1:] if group.strip()]

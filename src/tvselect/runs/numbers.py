@@ -9,6 +9,7 @@ import numpy as np
 from tvselect.inputs.arrow import as_text, load
 from tvselect.inputs.kinds import kind_of
 from tvselect.inputs.profile import text_to_numbers
+from tvselect.inputs.text import TextColumn
 from tvselect.inputs.written import Writing, decide_writing, look_at, mixed_units
 from tvselect.runs.data import RawTable
 from tvselect.runs.errors import RunError
@@ -47,9 +48,11 @@ def target_as_numbers(column: Any, writing: Writing | None, what: str) -> Any:
     RunError
         For a cell that is none.
     """
-    if writing is None:
-        return column
     pa = load("pyarrow")
+    if writing is None:
+        if kind_of(column.type) == "text":
+            _refuse_a_mark(as_text(column), what)
+        return column
     text = as_text(column)
     values = text_to_numbers(text, writing)
     odd = np.flatnonzero(np.isnan(values) & (text.codes >= 0))
@@ -60,3 +63,15 @@ def target_as_numbers(column: Any, writing: Writing | None, what: str) -> Any:
             "empty these"
         )
     return pa.chunked_array([pa.array(values, from_pandas=True)])
+
+
+def _refuse_a_mark(text: TextColumn, what: str) -> None:
+    """A sign such as '?' among labels is no class, but says that the value is missing."""
+    marks = [k for k, label in enumerate(text.levels) if label and not any(map(str.isalnum, label))]
+    if len(marks) == 1 and len(text.levels) > 2:
+        rows = np.flatnonzero(text.codes == marks[0])
+        raise RunError(
+            f"{what} holds {text.levels[marks[0]]!r} in {rows.size:,} row(s), first in row "
+            f"{rows[0] + 1}; empty these cells where the value is missing, or write a name for "
+            "the class"
+        )

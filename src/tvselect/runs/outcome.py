@@ -65,6 +65,11 @@ def profile_outcome(
     try:
         outcome = look_at_outcome(present, family, what)
     except TextOutcomeError:
+        if family == "ordinal":
+            raise RunError(
+                f"{what} holds grades in text, whose order is not known; write them as numbers, "
+                "from the lowest on"
+            ) from None
         raise RunError(_about_text(what, values.tolist())) from None
     labels = () if outcome.classes is None else outcome.classes.tolist()
     return OutcomeProfile(

@@ -10,12 +10,13 @@ from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tvselect.bandit.stopping import InterruptWarning, StopReason
 from tvselect.inputs import Outcome
+from tvselect.inputs.observations import numbered
 from tvselect.inputs.scalars import check_scalar
-from tvselect.inputs.weights import check_weights, repeated_rows, take_rows
+from tvselect.inputs.weights import check_weights, repeated_rows, take_rows, thinned_rows
 from tvselect.rewards import BartReward, FunctionReward, Reward
 from tvselect.selectors.findings import to_frame
 from tvselect.selectors.search import Search
@@ -141,19 +142,31 @@ def as_reward(
 
 
 def weighted(
-    X: Any, y: Any, fit_params: Mapping[str, ArrayLike | None], reward: Reward, seed: int
-) -> tuple[Any, Any, ArrayLike | None]:
-    """Rows repeated by their weights; the weights themselves, where the reward uses these."""
+    X: Any,
+    y: Any,
+    fit_params: Mapping[str, ArrayLike | None],
+    reward: Reward,
+    seed: int,
+    *,
+    only_once: bool = False,
+) -> tuple[Any, Any, ArrayLike | None, NDArray[np.int64] | None]:
+    """Rows by their weights; the weights themselves, where the reward uses these.
+
+    And the observation that each row is, where rows are repeated. Where a row may count only
+    once, rows are left out instead.
+    """
     if unknown := set(fit_params) - {"sample_weight"}:
         raise TypeError(f"fit got an unexpected argument {min(unknown)!r}")
     weights = fit_params.get("sample_weight")
     if weights is None or reward.takes_weights:
-        return X, y, weights
+        return X, y, weights, None
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(WEIGHT_KEY,)))
-    rows = repeated_rows(check_weights(weights, len(y)), rng)
+    choose = thinned_rows if only_once else repeated_rows
+    rows = choose(check_weights(weights, len(y)), rng)
     if rows.size < 2:
         raise ValueError("sample_weight leaves fewer than two rows")
-    return take_rows(X, rows), take_rows(y, rows), None
+    observations = numbered(rows) if np.any(np.diff(rows) == 0) else None
+    return take_rows(X, rows), take_rows(y, rows), None, observations
 
 
 def warn_of_guess(outcome: Outcome, stacklevel: int) -> None:

@@ -64,12 +64,22 @@ def copies_for(max_fdr: float | None) -> int:
 
 
 def draw_decoys(
-    kind: DecoyKind, X: Matrix, n_copies: int, entropy: int
+    kind: DecoyKind,
+    X: Matrix,
+    n_copies: int,
+    entropy: int,
+    observations: NDArray[np.int64] | None = None,
 ) -> ShuffledColumns | DrawnColumns:
-    """Copies of all columns of a table, from the seed of the run."""
+    """Copies of all columns of a table, from the seed of the run.
+
+    Rows of the same observation (None: each is one) are copies of each other, and so are theirs:
+    as independent rows, those of decoys would hold less evidence by chance than a column does.
+    """
     rng = _generator(entropy, DECOY_KEY)
     if kind != "knockoffs":
-        return ShuffledColumns.draw(X, n_copies, rng, keep_factors=kind == "shuffled")
+        return ShuffledColumns.draw(
+            X, n_copies, rng, keep_factors=kind == "shuffled", observations=observations
+        )
     if X.shape[1] > MOST_KNOCKOFFS:
         raise ValueError(
             f"knockoffs can be made of {MOST_KNOCKOFFS:,} columns at the most, X has "
@@ -77,7 +87,11 @@ def draw_decoys(
         )
     factors = common_factors(X, rng)
     values = X[:, :]
-    drawn = Knockoffs.estimate(values, n_copies).draw(values, rng)
+    if observations is None:
+        drawn = Knockoffs.estimate(values, n_copies).draw(values, rng)
+    else:
+        values = values[np.unique(observations, return_index=True)[1]]
+        drawn = Knockoffs.estimate(values, n_copies).draw(values, rng)[:, observations]
     return DrawnColumns(drawn, [np.arange(X.shape[1])] * n_copies, factors)
 
 

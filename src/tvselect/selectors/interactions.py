@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from tvselect.control.decoy_fdr import q_values
 from tvselect.inputs import Outcome
-from tvselect.rewards.bart_settings import outcome_for
+from tvselect.inputs.observations import orders_of
 from tvselect.trees import BartRun, Prior, bin_table, run_bart
 
 MOST_FEATURES, MOST_PAIRS = 40, 20
@@ -20,8 +22,12 @@ MOST_TERMS = 4
 N_TREES, N_ITERATIONS, N_FORESTS = 20, 600, 25
 N_VALUES, N_ROWS = 4, 50
 FEWEST_ROWS, MOST_ROWS = 20, 5000
-NO_DEPTH = 1e6
+N_SINGLE_SPLITS, NO_DEPTH = 100, 1e6
 QUARTILES = (0.25, 0.5, 0.75)
+FENCES = 5.0
+"""Interquartile ranges beyond the quartiles, where outliers of an outcome are held back."""
+MOST_SHARPENING = 20.0
+TINY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -35,8 +41,7 @@ class Interaction:
     names : (str, str)
     strength : float
         What their joint effect adds to the sum of both effects: its standard deviation, in
-        units of the outcome (of its normal scores where it has outliers), or of the probit of
-        a class, of a grade or count above a quartile.
+        units of the outcome, or of the probit of a class, of a grade or count above a quartile.
     q_value : float
         The smallest false discovery rate at which the pair is reported.
     """
@@ -60,19 +65,18 @@ class SelectedData(NamedTuple):
     feature_of : int64 array (columns,)
         The feature of each.
     outcome : Outcome
+    observations : int64 array (rows,), optional
+        The observation of each row, where some are copies of others.
     """
 
     X: NDArray[np.float64]
     feature_of: NDArray[np.int64]
     outcome: Outcome
+    observations: NDArray[np.int64] | None = None
 
 
 def find_interactions(
-    X: NDArray[np.float64],
-    feature_of: NDArray[np.int64],
-    outcome: Outcome,
-    names: Sequence[str],
-    rng: np.random.Generator,
+    data: SelectedData, names: Sequence[str], rng: np.random.Generator
 ) -> tuple[Interaction, ...]:
     """Pairs of some features with their q-values, the surest first.
 
@@ -85,12 +89,8 @@ def find_interactions(
 
     Parameters
     ----------
-    X : array (rows, columns)
-        Columns of the features alone; nothing is said of more than 40 features, or of fewer
-        than 20 rows.
-    feature_of : int64 array (columns,)
-        The feature of each column.
-    outcome : Outcome
+    data : SelectedData
+        Nothing is said of more than 40 features, or of fewer than 20 rows.
     names : sequence of str
         Of all features.
     rng : numpy.random.Generator
@@ -101,10 +101,12 @@ def find_interactions(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.random((200, 3))
     >>> y = 4 * (X[:, 0] > 0.5) * (X[:, 1] > 0.5) + X[:, 2] + 0.5 * rng.normal(size=200)
-    >>> found = find_interactions(X, np.arange(3), read_outcome(y, 200), ["a", "b", "c"], rng)
+    >>> data = SelectedData(X, np.arange(3), read_outcome(y, 200))
+    >>> found = find_interactions(data, ["a", "b", "c"], rng)
     >>> str(found[0]), found[0].q_value
     ('a x b', 0.05)
     """
+    X, feature_of, outcome, observations = data
     features = np.unique(feature_of)
     # Censoring bends the scale of times, on which effects add up or do not.
     is_enough = len(X) >= FEWEST_ROWS and outcome.family != "survival"
@@ -118,7 +120,7 @@ def find_interactions(
     without = [
         np.max(
             [
-                pairs.strengths(_without_interactions(term, fit, rng))
+                pairs.strengths(_without_interactions(term, fit, observations, rng))
                 for term, fit in zip(terms, additive, strict=True)
             ],
             axis=0,
@@ -192,11 +194,14 @@ class Pairs:
         run = run_bart(
             self.table,
             outcome,
-            prior=Prior(n_trees=N_TREES, power=NO_DEPTH),
+            prior=Prior(n_trees=N_SINGLE_SPLITS, power=NO_DEPTH),
             n_iterations=N_ITERATIONS,
             random_state=self.rng,
         )
-        return AdditiveFit(run.predict(self.table), float(run.sigma[run.n_burn :].mean()))
+        expected = run.predict(self.table)
+        if outcome.family == "probit":
+            expected = _sharpened(expected, outcome.values > 0.0)
+        return AdditiveFit(expected, float(run.sigma[run.n_burn :].mean()))
 
     def _joint_effect(self, run: BartRun, i: int, j: int) -> NDArray[np.float64]:
         """Partial dependence on two features at their typical values."""
@@ -217,8 +222,31 @@ def _terms(outcome: Outcome) -> list[Outcome]:
         above = [(outcome.values > cut).astype(np.float64) for cut in cuts]
         classes = np.array([False, True])
         return [Outcome(term, "probit", classes) for term in above if term.any()]
-    terms = [outcome_for("auto", term) for term in outcome.in_simple_terms()]
+    terms = outcome.in_simple_terms()
+    if outcome.family == "gaussian":
+        return [replace(term, values=_without_outliers(term.values)) for term in terms]
     return sorted(terms, key=lambda term: abs(term.values.mean() - 0.5))[:MOST_TERMS]
+
+
+def _without_outliers(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values held back at fences: ranks would bend the scale on which effects add up."""
+    low, high = np.quantile(values, (0.25, 0.75))
+    margin = FENCES * (high - low)
+    return np.clip(values, low - margin, high + margin) if margin else values
+
+
+def _sharpened(
+    probabilities: NDArray[np.float64], is_second: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Probabilities as far from one half as the classes say; those of a fit are shrunk to it."""
+    probits = ndtri(np.clip(probabilities, TINY, 1.0 - TINY))
+    signs = np.where(is_second, 1.0, -1.0)
+    best = minimize_scalar(
+        lambda log_factor: -log_ndtr(np.exp(log_factor) * probits * signs).sum(),
+        bounds=(0.0, np.log(MOST_SHARPENING)),
+        method="bounded",
+    )
+    return np.asarray(ndtr(np.exp(best.x) * probits))
 
 
 def _typical_values(columns: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -241,13 +269,19 @@ def _beyond_sums(effect: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _without_interactions(
-    outcome: Outcome, additive: AdditiveFit, rng: np.random.Generator
+    outcome: Outcome,
+    additive: AdditiveFit,
+    observations: NDArray[np.int64] | None,
+    rng: np.random.Generator,
 ) -> Outcome:
     """An outcome that goes with the columns as an additive model says, and no further."""
+    n_rows = additive.expected.size
     if outcome.family == "probit":
-        drawn = rng.random(additive.expected.size) < additive.expected
+        chance = rng.random(n_rows)
+        drawn = (chance if observations is None else chance[observations]) < additive.expected
         drawn[rng.choice(drawn.size, 2, replace=False)] = [False, True]
         return replace(outcome, values=drawn.astype(np.float64))
-    noise = rng.permutation(outcome.values - additive.expected)
+    order = orders_of(observations, n_rows, 1, rng)[0]
+    noise = (outcome.values - additive.expected)[order]
     noise *= additive.sigma / max(noise.std(), np.finfo(np.float64).tiny)
     return replace(outcome, values=additive.expected + noise)

@@ -14,7 +14,7 @@ from tvselect.bandit.journal import SqliteJournal
 from tvselect.bandit.oracle import MEDIAN_MODEL_COST
 from tvselect.bandit.stopping import StoppingRule, StopReason
 from tvselect.inputs import OutcomeReader
-from tvselect.inputs.outcome import AskedFamily
+from tvselect.inputs.outcome import AskedFamily, grades_as_numbers
 from tvselect.inputs.table import as_given
 from tvselect.rewards import Reward
 from tvselect.runners import open_runner
@@ -212,8 +212,9 @@ feature_names_in_
             Itself, fitted.
         """
         X, y = self._weighted(X, y, fit_params)
+        y, family = grades_as_numbers(y, self.family)
         source = self._array_source(X, y, reset=True)
-        outcomes = OutcomeReader(self.family)
+        outcomes = OutcomeReader(family)
         # All of y is here to decide with: its first batch may have fewer values than the whole.
         whole = source.whole()
         outcome = outcomes.read(whole.target(), whole.n_rows)
@@ -267,6 +268,7 @@ feature_names_in_
             Itself, fitted.
         """
         X, y = self._weighted(X, y, fit_params)
+        y, family = grades_as_numbers(y, self.family)
         is_new = not hasattr(self, "_search")
         source = self._array_source(X, y, reset=is_new)
         batch, reward = source.whole(), as_reward(self.reward)
@@ -278,7 +280,7 @@ feature_names_in_
         try:
             if is_new:
                 self._check_parameters()
-                self._begin(source, OutcomeReader(self.family), None)
+                self._begin(source, OutcomeReader(family), None)
             elif self.journal is not None:
                 if not self._by_parts:
                     raise ValueError(
@@ -300,11 +302,16 @@ feature_names_in_
         return self
 
     def _weighted(self, X: Any, y: Any, fit_params: dict[str, ArrayLike | None]) -> tuple[Any, Any]:
-        """Rows repeated by their weights; batches of equal weights are rounded differently."""
+        """Rows by their weights; batches of equal weights are rounded differently.
+
+        Repeated, or with error control, whose evidence counts a row once, left out.
+        """
         if not fit_params:
             return X, y
         seed = getattr(self, "n_plays_", 0)
-        X, y, left = weighted(X, y, fit_params, as_reward(self.reward), seed)
+        X, y, left, _ = weighted(
+            X, y, fit_params, as_reward(self.reward), seed, only_once=self.max_fdr is not None
+        )
         if left is not None:
             raise ValueError(
                 f"{type(as_reward(self.reward)).__name__} takes no sample_weight on a stream; "

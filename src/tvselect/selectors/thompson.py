@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -17,6 +18,7 @@ from tvselect.bandit.oracle import MEDIAN_MODEL_COST, NO_PAIRS
 from tvselect.bandit.stopping import StoppingRule
 from tvselect.inputs import read_outcome
 from tvselect.inputs.finite import refuse_nonfinite
+from tvselect.inputs.observations import copied_rows, numbered
 from tvselect.inputs.outcome import AskedFamily
 from tvselect.inputs.sample import even_rows
 from tvselect.inputs.scalars import check_scalar
@@ -143,7 +145,7 @@ class ThompsonFit(BanditFit):
         kept = getattr(self, "history_", None) if self.warm_start else None
         journal = None if kept is None else kept.journal
         seed = seed_of_run(self, journal)
-        X, y, weights = weighted(X, y, fit_params, reward, seed)
+        X, y, weights, observations = weighted(X, y, fit_params, reward, seed)
         features = self._features(X, reward)
         n_rows = features.X.shape[0]
         outcome = read_outcome(y, n_rows, family=self.family)
@@ -155,6 +157,9 @@ class ThompsonFit(BanditFit):
             None if weights is None else check_weights(weights, n_rows),
         )
         self._warn_of_doubts(data)
+        if observations is None:
+            observations = copied_rows(data.X, outcome.values)
+            warn_of_copies(observations, stacklevel=3)
         is_linked = isinstance(self.groups, str) and self.groups == "ld"
         groups = self.groups
         if is_linked:
@@ -167,10 +172,10 @@ class ThompsonFit(BanditFit):
         )
         identity = {"data": identity_of(data), "family": data.outcome.family, "copies": kind}
         columns = layout.columns(features.feature_of)
-        data, arm_pairs = with_pairs(data, columns, reward)
+        data, arm_pairs = with_pairs(data, columns, reward, observations)
         self.decoy_test_, decoys = None, None
         if kind is not None:
-            decoys = draw_decoys(kind, data.X, layout.n_copies, seed)
+            decoys = draw_decoys(kind, data.X, layout.n_copies, seed, observations)
             n_threads = 1 if runner.is_remote else runner.n_workers
             data, columns = let_play(
                 data, columns, decoys, entropy=seed, n_threads=n_threads, verbose=self.verbose
@@ -223,7 +228,7 @@ class ThompsonFit(BanditFit):
                 outcome,
                 np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(LINKAGE_KEY,))),
             )
-        self._selected_data = keep_selected(data, features, self.support_)
+        self._selected_data = keep_selected(data, features, self.support_, observations)
         self._interactions: tuple[Interaction, ...] | None = None
         if decoys is not None and not self._has_found():
             warn_of_factors(decoys, outcome, stacklevel=3)
@@ -250,7 +255,7 @@ class ThompsonFit(BanditFit):
         if self._interactions is None:
             seed = np.random.SeedSequence(self.history_.asked.seed, spawn_key=(INTERACTION_KEY,))
             found = find_interactions(
-                *self._selected_data, self.history_.names, np.random.default_rng(seed)
+                self._selected_data, self.history_.names, np.random.default_rng(seed)
             )
             level = DEFAULT_LEVEL if self.history_.max_fdr is None else self.history_.max_fdr
             self._interactions = tuple(pair for pair in found if pair.q_value <= level)
@@ -271,7 +276,25 @@ class ThompsonFit(BanditFit):
         """What may spoil the selection; the command line has said so before."""
 
 
-def keep_selected(data: Data, features: Features, support: NDArray[np.bool_]) -> SelectedData:
+def warn_of_copies(observations: NDArray[np.int64] | None, stacklevel: int) -> None:
+    """Say that rows are copies of others, where many are."""
+    if observations is not None:
+        n_copies = observations.size - int(observations.max()) - 1
+        warnings.warn(
+            f"{n_copies} of {observations.size} rows are copies of others, in the outcome, too: a "
+            "row and its copies are taken for one observation. If they are one by mistake, leave "
+            "the copies out",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def keep_selected(
+    data: Data,
+    features: Features,
+    support: NDArray[np.bool_],
+    observations: NDArray[np.int64] | None,
+) -> SelectedData:
     """The columns of selected features, which of these each belongs to, and the outcome."""
     of_selected = np.flatnonzero(support[features.feature_of])
     if np.count_nonzero(support) > MOST_FEATURES:
@@ -281,10 +304,16 @@ def keep_selected(data: Data, features: Features, support: NDArray[np.bool_]) ->
         np.array(features.X[np.ix_(rows, of_selected)], dtype=np.float64),
         features.feature_of[of_selected],
         data.outcome.rows(rows),
+        None if observations is None else numbered(observations[rows]),
     )
 
 
-def with_pairs(data: Data, columns: ArmColumns, reward: Reward) -> tuple[Data, NDArray[np.int32]]:
+def with_pairs(
+    data: Data,
+    columns: ArmColumns,
+    reward: Reward,
+    observations: NDArray[np.int64] | None = None,
+) -> tuple[Data, NDArray[np.int32]]:
     """The data with pairs of columns that stand out, and the pairs of their arms.
 
     For rewards that know what to do with them (``pair_share``); columns of the same arm, and
@@ -292,7 +321,7 @@ def with_pairs(data: Data, columns: ArmColumns, reward: Reward) -> tuple[Data, N
     """
     if not getattr(reward, "pair_share", 0.0):
         return data, NO_PAIRS
-    pairs = screen_pairs(data.X, data.outcome).columns
+    pairs = screen_pairs(data.X, data.outcome, observations).columns
     arms = columns.arm_of(pairs)
     are_two = (arms >= 0).all(axis=1) & (arms[:, 0] != arms[:, 1])
     arms = arms[are_two]
