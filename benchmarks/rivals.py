@@ -116,17 +116,16 @@ def hold(rows: list[Row], per_method: int, n_jobs: int) -> str:
     other = [one.key for one in checked if not one.same]
     return (
         "The rows were collected over several commits. Do they hold for the code of this page? "
-        f"{per_method} rows of every method, those of less than a minute, taken at random, were "
-        f"run again (`python -m tvstudy check`): {len(checked) - len(other)} of {len(checked)} "
+        f"{per_method} row(s) of every method, of those of less than a minute, taken at random, "
+        f"were run again (`python -m tvstudy check`): {len(checked) - len(other)} of {len(checked)} "
         "selected the same columns" + (f", other ones in {'; '.join(other)}." if other else ".")
     )
 
 
-def against_the_hardest(rows: list[Row]) -> list[str]:
+def against_the_hardest(rows: list[Row], questions: Sequence[str]) -> list[str]:
     """The default next to the hardest rival of every cell; other rules of TVS are no rivals."""
-    return verdict(
-        [r for r in rows if r["method"] == CHAMPION or not r["method"].startswith("TVS")], CHAMPION
-    )
+    rows = [r for r in rows if r["method"] == CHAMPION or not r["method"].startswith("TVS")]
+    return verdict([row for q in questions for row in of_question(rows, q)], CHAMPION)
 
 
 def page(rows: list[Row], questions: Sequence[str], held: str) -> list[str]:
@@ -154,7 +153,7 @@ def page(rows: list[Row], questions: Sequence[str], held: str) -> list[str]:
         "both saw, two at least; ± is the standard error of the paired difference. A rival with a "
         "share of false ones above 0.1 buys its finds with them.",
         "",
-        *against_the_hardest(rows),
+        *against_the_hardest(rows, questions),
     ]
     for k, question in enumerate(questions):
         some = of_question(rows, question)
