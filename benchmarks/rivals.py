@@ -117,8 +117,9 @@ def hold(rows: list[Row], per_method: int, n_jobs: int) -> str:
     return (
         "The rows were collected over several commits. Do they hold for the code of this page? "
         f"{per_method} row(s) of every method, of those of less than a minute, taken at random, "
-        f"were run again (`python -m tvstudy check`): {len(checked) - len(other)} of {len(checked)} "
-        "selected the same columns" + (f", other ones in {'; '.join(other)}." if other else ".")
+        "were run again (`python -m tvstudy check`): "
+        f"{len(checked) - len(other)} of {len(checked)} selected the same columns"
+        + (f", other ones in {'; '.join(other)}." if other else ".")
     )
 
 
