@@ -348,3 +348,40 @@ def test_what_may_spoil_the_selection(answer, here):
     ).replace("Excluded, as you asked: 'score'.", "")
     decisions = "\n".join(answer("select", path, "-t", "level", *QUICK)["decisions"])
     assert "Too good to be true? 'y', 'score':" in decisions
+
+
+def test_a_question_mark_in_a_target_of_classes(failure, here):
+    y = make_table()["y"].to_pylist()
+    path = write(here / "t.csv", with_column("c", ["?", *("01"[value > 0] for value in y[1:])]))
+    said = failure("select", path, "-t", "c", *QUICK)
+    assert "holds '?' in 1 row(s), first in row 1; empty these cells" in said
+
+
+def test_grades_in_text(failure, here):
+    y = make_table()["y"].to_pylist()
+    grades = (("low", "mid", "high")[(value > 0) + (value > 1)] for value in y)
+    path = write(here / "t.csv", with_column("g", grades))
+    said = failure("select", path, "-t", "g", "--family", "ordinal", *QUICK)
+    assert "whose order is not known; write them as numbers" in said
+
+
+@pytest.mark.parametrize("option", ["--always", "--include", "--exclude"])
+def test_the_target_among_the_columns(option, failure, here):
+    said = failure("select", write(here / "t.csv"), "-t", "y", option, "y", *QUICK)
+    assert f"{option} names 'y', which is what is to be explained" in said
+
+
+def test_all_columns_excluded(failure, here):
+    said = failure("select", write(here / "t.csv"), "-t", "y", "--exclude", "*", *QUICK)
+    assert "'a': excluded" in said
+
+
+def test_categories_as_polars_writes_them(answer, here):
+    table = make_table()
+    view = pa.array(["k", "l"]).cast(pa.string_view())
+    codes = pa.array(np.arange(len(table)) % 2, pa.uint32())
+    table = table.append_column("kind", pa.DictionaryArray.from_arrays(codes, view))
+    with pa.ipc.new_file(here / "t.arrow", table.schema) as file:
+        file.write_table(table)
+    found = answer("select", "t.arrow", "-t", "y", *QUICK)
+    assert (found["n_columns"], names(found)) == (6, ["a", "b"])

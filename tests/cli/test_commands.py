@@ -411,7 +411,9 @@ class TestCompare:
         text = " ".join(found["differences"])
         for part in ("data differ", "plays: 60 and 40", "chains: 1 and 2", "chose from 'b'"):
             assert part in text
-        lines = tvs("compare", run, other)[1].splitlines()
+        _, out, err = tvs("compare", run, other)
+        assert "Jaccard index" in err
+        lines = out.splitlines()
         assert lines[0].endswith("\tselection_rate_1\tselection_rate_2\tq_value_1\tq_value_2")
         assert lines[1].split("\t")[-2:] == ["0.050000", "0.100000"]
         assert lines[2].startswith("b\tyes\tno\t")

@@ -39,3 +39,9 @@ def test_groups_take_patterns(tmp_path):
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(RunError, match="no UTF-8 text"):
         read_groups(path, NAMES)
+
+
+def test_an_empty_cell_is_no_group(tmp_path):
+    path = tmp_path / "groups.csv"
+    path.write_text("column,group\ngene_1,genes\nid,\ngene_2, \n")
+    assert read_groups(path, NAMES) == {"genes": ["gene_1"]}

@@ -11,8 +11,8 @@ MOST_COLUMNS = 64
 MOST_VALUES = 2**26
 TELLING = 3
 """Variables that a chance match is judged by: those with the most values."""
-FEWEST_COPIES = 0.01
-"""Share of the rows; fewer copies do not matter."""
+FEWEST_COPIES, SMALLEST_SHARE = 5, 0.01
+"""Fewer copies, or a smaller share of the rows, do not matter."""
 BEYOND_CHANCE = 10.0
 
 
@@ -56,7 +56,8 @@ def copied_rows(X: Matrix, y: NDArray[np.float64]) -> NDArray[np.int64] | None:
     chances = sorted(_share_of_pairs(codes) for codes in agreeing)[:TELLING]
     found_share = _share_of_pairs(found)
     n_copies = n_rows - (int(found.max()) + 1)
-    if n_copies < FEWEST_COPIES * n_rows or found_share < BEYOND_CHANCE * np.prod(chances):
+    is_few = n_copies < max(FEWEST_COPIES, SMALLEST_SHARE * n_rows)
+    if is_few or found_share < BEYOND_CHANCE * np.prod(chances):
         return None
     return numbered(found)
 
