@@ -48,37 +48,46 @@ def test_two_classes_and_features_of_several_columns():
     assert first.q_value <= 0.1
 
 
-def test_where_effects_add_up_hardly_anything_is_named():
+def n_naming(tables):
+    """How many tables name a pair at 0.1."""
+    named = (interactions(X, y, seed) for seed, (X, y) in enumerate(tables))
+    return sum(any(pair.q_value <= 0.1 for pair in found) for found in named)
+
+
+def additive(n_runs, n_rows, n_columns, effect):
+    """Tables of normal columns and noise, whose effects add up."""
+    for seed in range(n_runs):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n_rows, n_columns))
+        yield X, effect(X, rng.normal(size=n_rows))
+
+
+def curves(X, noise):
+    return X[:, 0] ** 2 + 2 * (X[:, 1] > 0) + X[:, 2] + noise
+
+
+def strong_classes(X, noise):
+    return 4 * X[:, 0] + 4 * X[:, 1] + noise > 0
+
+
+def long_tail(X, noise):
+    return np.exp(X[:, 0]) + np.exp(X[:, 1]) + 0.5 * noise
+
+
+@pytest.mark.parametrize(
+    ("n_runs", "n_rows", "n_columns", "effect"),
+    [(20, 150, 4, curves), (12, 300, 3, strong_classes)],
+    ids=["curves", "classes nearly told apart"],
+)
+def test_where_effects_add_up_hardly_anything_is_named(n_runs, n_rows, n_columns, effect):
     """Law: with a level of 0.1, runs with a false pair are at most about one in ten."""
-    n_runs, n_false = 20, 0
-    for seed in range(n_runs):
-        rng = np.random.default_rng(seed)
-        X = rng.normal(size=(150, 4))
-        y = X[:, 0] ** 2 + 2 * (X[:, 1] > 0) + X[:, 2] + rng.normal(size=150)
-        n_false += any(pair.q_value <= 0.1 for pair in interactions(X, y, seed))
-    assert n_false <= binom.ppf(0.999, n_runs, 0.1)
-
-
-def test_strong_classes_whose_effects_add_up_are_hardly_ever_named():
-    """Law: the same for two classes that are nearly told apart, additive on the probit scale."""
-    n_runs, n_false = 12, 0
-    for seed in range(n_runs):
-        rng = np.random.default_rng(seed)
-        X = rng.normal(size=(300, 3))
-        y = 4 * X[:, 0] + 4 * X[:, 1] + rng.normal(size=300) > 0
-        n_false += any(pair.q_value <= 0.1 for pair in interactions(X, y, seed))
+    n_false = n_naming(additive(n_runs, n_rows, n_columns, effect))
     assert n_false <= binom.ppf(0.999, n_runs, 0.1)
 
 
 def test_effects_that_add_up_in_an_outcome_with_a_long_tail_do_so():
     """On ranks they would not: the pair would be named in every table."""
-    n_runs, n_named = 10, 0
-    for seed in range(n_runs):
-        rng = np.random.default_rng(seed)
-        X = rng.normal(size=(300, 2))
-        y = np.exp(X[:, 0]) + np.exp(X[:, 1]) + 0.5 * rng.normal(size=300)
-        n_named += any(pair.q_value <= 0.1 for pair in interactions(X, y, seed))
-    assert n_named <= n_runs // 2
+    assert n_naming(additive(10, 300, 2, long_tail)) <= 5
 
 
 def test_an_outlier_does_not_hide_a_pair():

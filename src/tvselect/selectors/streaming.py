@@ -204,7 +204,8 @@ feature_names_in_
         X : array-like, sparse matrix or data frame (rows, columns)
         y : array-like
         **fit_params
-            ``sample_weight`` (array-like): a row of weight 2 counts as two rows.
+            ``sample_weight`` (array-like): a row of weight 2 counts as two rows. With error
+            control, where each is evidence once, rows are left out by their weights instead.
 
         Returns
         -------
@@ -260,7 +261,8 @@ feature_names_in_
         X : array-like, sparse matrix or data frame (rows, columns)
         y : array-like
         **fit_params
-            ``sample_weight`` (array-like): a row of weight 2 counts as two rows.
+            ``sample_weight`` (array-like): a row of weight 2 counts as two rows. With error
+            control, where each is evidence once, rows are left out by their weights instead.
 
         Returns
         -------
