@@ -97,6 +97,25 @@ def test_columns_that_share_nothing_have_no_common_factor(n_columns):
     assert common_factors(rng.normal(size=(100, n_columns)), rng).shape == (100, 0)
 
 
+@pytest.mark.parametrize("n_others", [0, 40, 200])
+def test_what_only_near_copies_share_is_no_common_factor(n_others):
+    rng = np.random.default_rng(7)
+    block = rng.normal(size=(300, 1)) + 0.1 * rng.normal(size=(300, 30))
+    X = np.hstack([block, rng.normal(size=(300, n_others))])
+    assert common_factors(X, rng).shape == (300, 0)
+
+
+def test_near_copies_do_not_hide_a_common_factor():
+    """Its direction is found within the angle that 20 columns of noise leave, some 1 / sqrt(20)."""
+    rng = np.random.default_rng(8)
+    factor = rng.normal(size=(300, 1))
+    block = rng.normal(size=(300, 1)) + 0.1 * rng.normal(size=(300, 30))
+    X = np.hstack([block, factor + rng.normal(size=(300, 20))])
+    found = common_factors(X, rng)
+    assert found.shape == (300, 1)
+    assert abs(np.corrcoef(found[:, 0], factor[:, 0])[0, 1]) > 1 - 1.5 / 20
+
+
 def test_plain_copies_keep_no_factor():
     """The correlation of a copy with a shared factor is within four standard errors of none."""
     rng, n = np.random.default_rng(6), 1000

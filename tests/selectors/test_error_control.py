@@ -114,6 +114,17 @@ def test_where_a_common_factor_is_the_signal_nothing_is_selected_without_a_word(
     assert fitted.history_.asked.decoys == "plain"
 
 
+def test_a_block_of_near_copies_is_claimed():
+    """Their shared signal is theirs: four in five of the outcome's variance cannot be missed."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((200, 60))
+    X[:, :20] = X[:, :1] + 0.1 * rng.standard_normal((200, 20))
+    y = X[:, 0] + 0.5 * rng.standard_normal(200)
+    fitted = selector(BartReward.with_decoys()).fit(X, y)
+    assert fitted.support_[:20].any()
+    assert not fitted.support_[20:].any()
+
+
 def test_a_factor_that_has_nothing_to_do_with_the_outcome_is_not_spoken_of():
     X, y = columns_of_one_factor(seed=1)
     with warnings.catch_warnings():

@@ -20,6 +20,7 @@ Value = TypeVar("Value", np.uint8, np.float64)
 
 FEWEST_COLUMNS, MOST_COLUMNS = 20, 2000
 COMMON_SHARE = 0.05
+ALIKE = 0.95
 ABOVE_NOISE = 2.0
 MOST_FACTORS, POWER_STEPS = 10, 20
 MOST_VALUES = 2**26
@@ -149,8 +150,9 @@ def common_factors(X: Matrix, rng: np.random.Generator) -> NDArray[np.float64]:
     """Factors that drive many columns: principal components of the ranks, of length 1.
 
     Those that explain 5 % of the columns' variance or more, and twice as much as any would by
-    chance, ten at most; of a wide table 2,000 columns are looked at, fewer of one with more than
-    33,000 rows, and none of fewer than 20, whose factors are columns.
+    chance, ten at most. Columns that are nearly copies of each other (correlated above 0.95) count
+    as one together: what only they share is no factor. Of a wide table 2,000 columns are looked at,
+    fewer of one with more than 33,000 rows, and none of fewer than 20, whose factors are columns.
 
     Returns
     -------
@@ -170,11 +172,15 @@ def common_factors(X: Matrix, rng: np.random.Generator) -> NDArray[np.float64]:
     columns = rng.choice(n_columns, n_seen, replace=False)
     columns.sort()
     ranks = ranks_of(X, columns)
+    n_alike = np.count_nonzero(np.abs(ranks @ ranks.T) > ALIKE, axis=1)
+    weights = 1.0 / np.maximum(n_alike, 1)
+    ranks *= np.sqrt(weights)[:, np.newaxis]
     basis = rng.standard_normal((n_rows, MOST_FACTORS))
     for _ in range(POWER_STEPS):
         basis = np.linalg.qr(ranks.T @ (ranks @ basis))[0]
     projected = ranks @ basis
     sizes, turn = np.linalg.eigh(projected.T @ projected)
-    by_chance = (1.0 + np.sqrt(columns.size / n_rows)) ** 2
-    needed = max(ABOVE_NOISE * by_chance, COMMON_SHARE * columns.size)
+    n_different = weights.sum()
+    by_chance = (1.0 + np.sqrt(n_different / n_rows)) ** 2
+    needed = max(ABOVE_NOISE * by_chance, COMMON_SHARE * n_different)
     return np.ascontiguousarray(basis @ turn[:, sizes > needed])
