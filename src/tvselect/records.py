@@ -36,13 +36,22 @@ def _values(record: Any) -> dict[str, Any]:
 
 
 def parse_json(text: str) -> Any:
-    """The values of a JSON text, which must be finite; raises RecordError."""
+    """The values of a JSON text, finite and without a key twice; raises RecordError."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_once)
     except RecordError:
         raise
     except (ValueError, RecursionError) as error:
         raise RecordError("", f"is no JSON: {error}") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise RecordError("", f"has the key {twice!r} twice")
+    return found
 
 
 def read_record(kind: type[Record], value: Any, where: str = "") -> Record:

@@ -112,6 +112,7 @@ class TestSelect:
         ("name", "content", "expected"),
         [
             ("g.json", "{", "is no JSON: Expecting property name"),
+            ("g.json", '{"one": ["a"], "one": ["b"]}', "has the key 'one' twice"),
             ("g.json", '{"a": "b"}', "must look like"),
             ("g.json", '{"g": ["aa"]}', "did you mean 'a'?"),
             ("g.json", '{"g": ["a"], "h": ["a"]}', "puts column 'a' into groups 'g' and 'h'"),

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import ndtri
 
 from tests.decoys.tables import correlations
-from tvselect.decoys.scores import NormalScores, hermite, mean_scores
+from tvselect.decoys.scores import WIDE, NormalScores, hermite, mean_scores
 
 
 def test_a_column_of_points_comes_back_from_its_own_scores():
@@ -55,3 +56,26 @@ def test_hermite_coefficients_give_the_covariance_of_mean_scores():
     # The tail of the series is below d_13 c_13 r^13 / (1 - r) < 0.002.
     assert abs(product.mean() - wanted) < 4 * product.std() / np.sqrt(n) + 0.002
     assert correlations(m[:, :1], m[:, 1:]) < r
+
+
+def test_cells_are_the_shares_of_seen_values_below_and_up_to_an_entry():
+    rng = np.random.default_rng(3)
+    seen = np.column_stack(
+        [rng.normal(size=200), rng.integers(3, size=200), rng.integers(150, size=200)]
+    ).astype(float)
+    seen[rng.random(seen.shape) < 0.1] = np.nan
+    X = np.vstack([seen[:50], rng.normal(size=(20, 3)), np.full((1, 3), np.nan)])
+    scores = NormalScores.of(np.column_stack([seen, np.full(200, np.nan)]))
+    found = scores.cells(np.column_stack([X, np.arange(71.0)]))
+    for j in range(3):
+        values = np.sort(seen[~np.isnan(seen[:, j]), j])
+        n = values.size
+        below, up_to = (np.searchsorted(values, X[:, j], side) / n for side in ("left", "right"))
+        is_wide = up_to - below > max(WIDE, 1.5 / n)
+        middle = np.clip((below + up_to) / 2, 0.5 / n, 1 - 0.5 / n)
+        is_missing = np.isnan(X[:, j])
+        for share, end, bound in zip((below, up_to), found, (-np.inf, np.inf), strict=True):
+            expected = np.where(is_missing, bound, ndtri(np.where(is_wide, share, middle)))
+            assert_array_equal(end[:, j], expected)
+    assert_array_equal(found[0][:, 3], -np.inf)
+    assert_array_equal(found[1][:, 3], np.inf)

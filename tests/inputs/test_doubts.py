@@ -158,6 +158,24 @@ def test_a_class_of_few_rows_is_named():
     assert (doubt.kind, doubt.names, doubt.n) == ("few rows", ("rare",), 4)
 
 
+@pytest.mark.parametrize(
+    ("value", "n", "kind"),
+    [(-9999.0, 5, "outcome code"), (999.0, 1, "outcome code"), (-1234.0, 1, "outcome cell")],
+)
+def test_values_of_the_outcome_far_from_all_others_are_named(value, n, kind):
+    (doubt,) = look({"x": noise()}, with_cells(value, n, NORMAL))
+    assert (doubt.kind, doubt.names, doubt.value) == (kind, (), value)
+    assert f"{value:g}" in doubt.sentence
+    assert doubt.is_of_outcome
+
+
+def test_labels_that_differ_in_capitals_or_blanks_are_named():
+    labels = np.array(["yes", "no", "Yes ", "other"])[np.arange(N) % 4]
+    (doubt,) = look({"x": noise()}, labels)
+    assert (doubt.kind, doubt.names) == ("labels", ("Yes ", "yes"))
+    assert look({"x": noise()}, np.array(["no", "yes"])[np.arange(N) % 2]) == ()
+
+
 def test_of_few_rows_nothing_is_said():
     few = FEWEST_ROWS - 1
     assert look({"x": NORMAL[:few]}, NORMAL[:few]) == ()

@@ -18,6 +18,7 @@ from tests.selectors.streams import (
     selector,
     stop_after,
 )
+from tvselect import PValueReward
 from tvselect.sources import SourceError
 
 
@@ -129,3 +130,19 @@ def test_a_bare_iterator_is_read_once():
             selector(**settings).fit_source(iter(parts(X, y)))
     again = selector(n_rounds=2).fit_source(lambda: iter(parts(X, y)))
     assert again.n_plays_ == 30
+
+
+@pytest.mark.parametrize("decoys", [None, "shuffled"])
+def test_rows_sorted_by_a_number_are_told_where_nothing_is_selected(decoys):
+    X, y = make_data()
+    order = np.argsort(y)
+    with pytest.warns(RuntimeWarning, match=r"sorted by y, .* Shuffle the rows"):
+        fitted = selector(PValueReward(alpha=1e-9), decoys=decoys).fit(X[order], y[order])
+    assert not fitted.support_.any()
+
+
+def test_noise_is_not_taken_for_sorted_rows(recwarn):
+    X, y = make_data()
+    fitted = selector(PValueReward(alpha=1e-9)).fit(X[::-1], y)
+    assert not fitted.support_.any()
+    assert not recwarn.list

@@ -8,9 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
+from tvselect.jit import kernel
+
 Floats = NDArray[np.float64]
 
 CLOSEST = 1e-12
+AT_HAND = 8
 WIDE = 0.02
 """A value that comes again and makes up a larger share of its column is an interval of scores."""
 
@@ -59,10 +62,6 @@ class NormalScores:
         """Number of columns."""
         return self.starts.size - 1
 
-    def column(self, j: int) -> Floats:
-        """The sorted values of a column."""
-        return self.values[self.starts[j] : self.starts[j + 1]]
-
     def cells(self, X: ArrayLike) -> tuple[Floats, Floats]:
         """Where on the normal scale the entries of a table lie: from ``low`` to ``high``.
 
@@ -73,39 +72,84 @@ class NormalScores:
             raise ValueError(
                 f"The knockoffs are of {self.n_columns} columns, the table has {X.shape[1]}."
             )
-        low, high = np.empty((2, X.shape[1], X.shape[0]))
-        for j, x in enumerate(X.T):
-            seen = self.column(j)
-            n = max(seen.size, 1)
-            first, last = (np.searchsorted(seen, x, side) / n for side in ("left", "right"))
-            middle = np.clip((first + last) / 2, 0.5 / n, 1 - 0.5 / n)
-            wide = last - first > max(WIDE, 1.5 / n)
-            low[j], high[j] = np.where(wide, first, middle), np.where(wide, last, middle)
-            missing = np.isnan(x) | (seen.size == 0)
-            low[j, missing], high[j, missing] = 0.0, 1.0
-        return ndtri(low).T, ndtri(high).T
+        columns = np.ascontiguousarray(X.T)
+        low, high = np.empty((2, *columns.shape))
+        find_cells(self.values, self.starts, columns, np.argsort(columns, axis=1), low, high)
+        is_wide = low < high
+        ends = ndtri(high[is_wide])
+        low = ndtri(low)
+        high = low.copy()
+        high[is_wide] = ends
+        return low.T, high.T
 
     def back(self, z: Floats) -> Floats:
         """The values that stand at some places (..., rows, p) of the normal scale."""
-        shares = ndtr(z)
-        X = np.empty_like(shares)
-        for j in range(self.n_columns):
-            seen = self.column(j)
-            if seen.size == 0:
-                X[..., j] = 0.0
-                continue
-            places = (shares[..., j] * seen.size).astype(np.intp)
-            X[..., j] = seen[np.minimum(places, seen.size - 1)]
+        shares = np.ascontiguousarray(ndtr(z))
+        X = np.empty(shares.shape)
+        by_row = -1, self.n_columns
+        look_up(self.values, self.starts, shares.reshape(by_row), X.reshape(by_row))
         return X
+
+
+@kernel
+def find_cells(
+    values: Floats,
+    starts: NDArray[np.int64],
+    columns: Floats,
+    order: NDArray[np.int64],
+    low: Floats,
+    high: Floats,
+) -> None:
+    """Shares of the seen values below and up to each entry of the columns, read in rising order.
+
+    Where few are the same: the point in the middle.
+    """
+    for j in range(columns.shape[0]):
+        start, end = starts[j], starts[j + 1]
+        n = max(end - start, 1)
+        below = up_to = start
+        for k in range(columns.shape[1]):
+            row = order[j, k]
+            x = columns[j, row]
+            if np.isnan(x) or start == end:
+                low[j, row], high[j, row] = 0.0, 1.0
+                continue
+            while below < end and values[below] < x:
+                below += 1
+            up_to = max(up_to, below)
+            while up_to < end and values[up_to] <= x:
+                up_to += 1
+            first, last = (below - start) / n, (up_to - start) / n
+            if last - first <= max(WIDE, 1.5 / n):
+                first = last = min(max((first + last) / 2, 0.5 / n), 1 - 0.5 / n)
+            low[j, row], high[j, row] = first, last
+
+
+@kernel
+def look_up(values: Floats, starts: NDArray[np.int64], shares: Floats, found: Floats) -> None:
+    """The seen value with some share of the others below it, by column of ``shares``.
+
+    A few columns at a time, whose values the processor keeps at hand.
+    """
+    n_rows, n_columns = shares.shape
+    for first in range(0, n_columns, AT_HAND):
+        for i in range(n_rows):
+            for j in range(first, min(first + AT_HAND, n_columns)):
+                n = starts[j + 1] - starts[j]
+                if n == 0:
+                    found[i, j] = 0.0
+                else:
+                    found[i, j] = values[starts[j] + min(int(shares[i, j] * n), n - 1)]
 
 
 def mean_scores(low: Floats, high: Floats) -> Floats:
     """The mean of a standard normal number that lies in a cell; the point, where it is one."""
-    is_point = low == high
-    share = np.where(is_point, 1.0, ndtr(high) - ndtr(low))
-    with np.errstate(over="ignore"):
-        density = np.exp(-0.5 * low**2) - np.exp(-0.5 * high**2)
-    return np.where(is_point, low, density / np.sqrt(2 * np.pi) / share)
+    scores = low.copy(order="K")
+    is_cell = low != high
+    low, high = low[is_cell], high[is_cell]
+    density = np.exp(-0.5 * low**2) - np.exp(-0.5 * high**2)
+    scores[is_cell] = density / np.sqrt(2 * np.pi) / (ndtr(high) - ndtr(low))
+    return scores
 
 
 def hermite(low: Floats, high: Floats, n_terms: int = 12) -> Floats:

@@ -94,7 +94,7 @@ def find_doubts(
     doubts = list(_gathered([*leaks, *found]))
     if copies:
         doubts.append(Doubt("copies", tuple(next(iter(copies.values()))), n=len(copies)))
-    return (*doubts, *_rare_class(outcome))
+    return (*doubts, *_of_outcome(outcome))
 
 
 class _Closeness:
@@ -209,13 +209,23 @@ def _gathered(found: Iterable[Found]) -> Iterator[Doubt]:
         yield Doubt(alike[0].kind, names, min(one.value for one in alike))
 
 
-def _rare_class(outcome: Outcome) -> Iterator[Doubt]:
-    if outcome.classes is not None:
-        labels = outcome.classes.tolist()
-        counts = np.bincount(outcome.values.astype(np.int64), minlength=len(labels))
-        for label, n in zip(labels, counts.tolist(), strict=True):
-            if n < FEW_OF_CLASS:
-                yield Doubt("few rows", (str(label),), n=n)
+def _of_outcome(outcome: Outcome) -> Iterator[Doubt]:
+    if outcome.family == "gaussian":
+        for found in far_values(["y"], outcome.values[np.newaxis]):
+            yield Doubt("outcome code" if found.kind == "code" else "outcome cell", (), found.value)
+    if outcome.classes is None:
+        return
+    labels = outcome.classes.tolist()
+    counts = np.bincount(outcome.values.astype(np.int64), minlength=len(labels))
+    for label, n in zip(labels, counts.tolist(), strict=True):
+        if n < FEW_OF_CLASS:
+            yield Doubt("few rows", (str(label),), n=n)
+    written: dict[str, list[str]] = {}
+    for label in map(str, labels):
+        written.setdefault("".join(label.split()).casefold(), []).append(label)
+    for alike in written.values():
+        if len(alike) > 1:
+            yield Doubt("labels", tuple(alike))
 
 
 def _spaced(order: NDArray[np.int64], n: int) -> NDArray[np.int64]:

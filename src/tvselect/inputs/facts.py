@@ -124,8 +124,11 @@ class ColumnFacts:
 class Doubt:
     """What may spoil a selection without being an error; for the user to judge."""
 
-    kind: Literal["leak", "one class", "code", "wild cell", "few rows", "identifier", "copies"]
-    names: tuple[str, ...]  #: Of columns; of a class, where it has few rows
+    kind: Literal[
+        "leak", "one class", "code", "wild cell", "identifier", "copies", "few rows", "labels",
+        "outcome code", "outcome cell",
+    ]  # fmt: skip
+    names: tuple[str, ...]  #: Of columns; of classes, where these are in doubt
     value: float = 0.0  #: The least rank correlation with the outcome; the value, code or cell
     n: int = 0  #: Rows of the class, sets of copies
 
@@ -133,6 +136,11 @@ class Doubt:
     def sentence(self) -> str:
         """The doubt and what to do about it."""
         return DOUBTS[self.kind].format(names=listed(self.names), value=self.value, n=self.n)
+
+    @property
+    def is_of_outcome(self) -> bool:
+        """Whether it is about the outcome, not about columns."""
+        return self.kind in ("few rows", "labels", "outcome code", "outcome cell")
 
 
 DOUBTS = {
@@ -144,6 +152,11 @@ DOUBTS = {
     "stands for a missing value, make it one.",
     "wild cell": "A slip? One cell with {value:g} is far from all other values of {names}.",
     "few rows": "Only {n:,} row(s) of class {names}: what sets it apart is hard to find.",
+    "labels": "One class or several? {names} differ in capitals or blanks only. If they are one, "
+    "write them alike.",
+    "outcome code": "Missing values in disguise? {value:g} is far from all other values of the "
+    "outcome. If it stands for a missing value, leave these rows out.",
+    "outcome cell": "A slip? One row with {value:g} is far from all other values of the outcome.",
     "identifier": "An identifier or a row number? {names}. Leave it out.",
     "copies": "The same values in {n:,} set(s) of columns, such as {names}: they compete, and any "
     "of them may be selected in place of the others.",

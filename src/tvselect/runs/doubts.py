@@ -51,11 +51,9 @@ def look_for_doubts(
             place += len(text.levels)
 
     found = find_doubts(names, blocks(), outcome, with_structure=False)
-    about = (replace(doubt, names=_among(doubt, chosen)) for doubt in found)
-    return tuple(doubt for doubt in about if doubt.names)
+    about = (doubt if doubt.is_of_outcome else _among(doubt, chosen) for doubt in found)
+    return tuple(doubt for doubt in about if doubt.is_of_outcome or doubt.names)
 
 
-def _among(doubt: Doubt, chosen: Collection[str]) -> tuple[str, ...]:
-    if doubt.kind == "few rows":
-        return doubt.names
-    return tuple(name for name in doubt.names if name in chosen)
+def _among(doubt: Doubt, chosen: Collection[str]) -> Doubt:
+    return replace(doubt, names=tuple(name for name in doubt.names if name in chosen))

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 
 from tvselect.bandit.oracle import join_partners
+from tvselect.decoys.knockoffs import Knockoffs
 from tvselect.decoys.shuffled import ShuffledColumns
 from tvselect.inputs import Table, read_outcome, read_table
 from tvselect.jit import Compilation, was_compiled, watched_compilation
@@ -48,6 +49,7 @@ def compile_kernels() -> Compilation:
             decoys = ShuffledColumns.draw(X, 2, rng)
             marginal_scores(decoys, X, y[None])
             decoys.binned(bin_table(X))
+        Knockoffs.estimate(numbers).draw(numbers, rng)
         compile_chains()
         join_partners(np.zeros((1, 2), np.int32), np.zeros(2, np.int32), 1)
         count_genotypes(np.zeros((1, 1), np.uint8), np.zeros((1, 4), np.int64), np.zeros(256, int))

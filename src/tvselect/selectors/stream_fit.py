@@ -99,6 +99,8 @@ class StreamFit(BanditFit):
         self._read_off(reason, cursor.n_batches)
         warn_of_interrupt(reason, stacklevel=3)
         warned |= self._warn_of_skipped(stacklevel=3)
+        if reason is StopReason.ROUNDS and not warned and not self.support_.any():
+            warned = self._warn_of_sorted(cursor, stacklevel=3)
         evidence, layout = self.history_.evidence, self.history_.layout
         if reason is StopReason.ROUNDS and evidence and not warned and not self.support_.any():
             n_passing = int(np.count_nonzero(self.history_.passing()[: layout.n_candidates]))
@@ -234,6 +236,25 @@ class StreamFit(BanditFit):
                 "better played as a whole, where every play sees all rows"
             )
         warnings.warn(text, RuntimeWarning, stacklevel=stacklevel + 1)
+        return True
+
+    def _warn_of_sorted(self, cursor: BatchCursor, stacklevel: int) -> bool:
+        """Say that rows are sorted by a number, which hides what it depends on, where they are."""
+        is_number = self._stream.outcomes.family in ("gaussian", "counts")
+        if not is_number or not cursor.source.can_repeat or (cursor.n_batches or 0) < 2:
+            return False
+        assert cursor.n_batches is not None
+        batches = (cursor(number) for number in (0, cursor.n_batches - 1))
+        first, last = (batch.target() for batch in batches if batch is not None)
+        if first.max() > last.min() and last.max() > first.min():
+            return False
+        warnings.warn(
+            "nothing is selected, and all y of the first batch lie on one side of those of the "
+            "last: rows sorted by y, or by something that follows it, hide what it depends on. "
+            "Shuffle the rows; a table that fits into memory can be played as a whole",
+            RuntimeWarning,
+            stacklevel=stacklevel + 1,
+        )
         return True
 
     def _check_parameters(self) -> None:
