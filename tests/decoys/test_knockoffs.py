@@ -204,3 +204,29 @@ def test_a_table_of_another_width_is_refused(awkward):
 def test_a_table_has_two_dimensions(awkward):
     with pytest.raises(ValueError, match="2 dimensions, got 1"):
         Knockoffs.estimate(awkward[0])
+
+
+def test_no_swap_of_a_column_with_its_copy_changes_a_moment_where_few_are_drawn():
+    """Those of the columns asked for with all columns of the table, as when all are drawn."""
+    rng = np.random.default_rng(17)
+    X = np.hstack([autoregressive(0.7, ROWS, 4, rng), rng.standard_normal((ROWS, 6))])
+    needed, knockoffs = Knockoffs.estimate(X).among(np.array([2, 7]))
+    assert needed.tolist() == [0, 1, 2, 3, 7]
+    copies = X.copy()
+    copies[:, needed] = knockoffs.draw(X[:, needed], rng)[0]
+    before = np.corrcoef(X.T)
+    for j in (2, 7):
+        after = X.copy()
+        after[:, j] = copies[:, j]
+        assert np.abs(np.corrcoef(after.T) - before).max() < Z * 3 / np.sqrt(ROWS)
+    assert abs(correlations(copies[:, [7]], X[:, [7]]).item()) < Z / np.sqrt(ROWS)
+
+
+def test_where_factors_drive_all_columns_all_are_needed():
+    rng = np.random.default_rng(18)
+    X = common_factor(2000, 40, rng)
+    knockoffs = Knockoffs.estimate(X)
+    needed, same = knockoffs.among(np.array([3]))
+    assert knockoffs.loadings.shape[1]
+    assert needed.size == 40
+    assert same is knockoffs

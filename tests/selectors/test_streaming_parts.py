@@ -65,7 +65,7 @@ BAD_PARTS = {
     "text y": (spoil(None, lambda y: np.array(list("abcde") * 20)), TypeError, "holds text"),
     "short y": (spoil(None, lambda y: y[1:]), ValueError, "99 values"),
     "infinite": (spoil(lambda X: X.assign(v0=np.inf, v3=np.inf, v7=np.inf)),
-                 ValueError, "infinity in column 'v0'"),
+                 ValueError, "infinity in column 'v[037]'"),
     "text for numbers": (put("v3", "many"), ValueError, "column 'v3' holds text, .* numbers"),
     "numbers for text": (put("city", 3.0), ValueError, "column 'city' holds numbers, .* text"),
     "dates": (put("v3", pd.Timestamp(0)), TypeError, "'v3'"),

@@ -122,6 +122,45 @@ class Knockoffs:
         blocks = tuple(_with_copies(block, n_copies) for block in found.blocks)
         return cls(n_copies, scores, found.loadings, found.rest, blocks)
 
+    def among(self, columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], Knockoffs]:
+        """What copies of some columns are drawn with.
+
+        Parameters
+        ----------
+        columns : int64 array
+
+        Returns
+        -------
+        needed : int64 array
+            These columns, and those that are not independent of them; all, where there are factors.
+        knockoffs : Knockoffs
+            Of the needed columns alone.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(500, 4))
+        >>> X[:, 3] += X[:, 0]
+        >>> needed, knockoffs = Knockoffs.estimate(X).among(np.array([0, 1]))
+        >>> needed, knockoffs.draw(X[:, needed], rng).shape
+        (array([0, 1, 3]), (1, 500, 3))
+        """
+        is_needed = np.full(self.rest.size, self.loadings.shape[1] > 0)
+        is_needed[columns] = True
+        blocks = [block for block in self.blocks if is_needed[block.members].any()]
+        for block in blocks:
+            is_needed[block.members] = True
+        needed = np.flatnonzero(is_needed)
+        if needed.size == self.rest.size:
+            return needed, self
+        return needed, Knockoffs(
+            self.n_copies,
+            self.scores.take(needed),
+            self.loadings[needed],
+            self.rest[needed],
+            tuple(b._replace(members=np.searchsorted(needed, b.members)) for b in blocks),
+        )
+
     def draw(self, X: ArrayLike, rng: np.random.Generator, n_copies: int | None = None) -> Floats:
         """Draw copies of the rows of a table.
 

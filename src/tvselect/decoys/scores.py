@@ -62,6 +62,13 @@ class NormalScores:
         """Number of columns."""
         return self.starts.size - 1
 
+    def take(self, columns: NDArray[np.int64]) -> NormalScores:
+        """Those of some columns."""
+        bounds = zip(self.starts[columns], self.starts[columns + 1], strict=True)
+        seen = [self.values[start:end] for start, end in bounds]
+        sizes = [values.size for values in seen]
+        return NormalScores(np.concatenate([np.empty(0), *seen]), np.cumsum([0, *sizes]))
+
     def cells(self, X: ArrayLike) -> tuple[Floats, Floats]:
         """Where on the normal scale the entries of a table lie: from ``low`` to ``high``.
 

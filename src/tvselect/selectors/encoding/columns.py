@@ -76,8 +76,8 @@ class ColumnEncoding:
 
         Columns of a category hold ``unknown`` where a label is new, or 0 where the
         feature has a single label: a second one is what makes it vary. Knockoffs look at all
-        numeric features, so that a batch with one of them reads these all. Other decoys are
-        the columns with rows changing places two by two, the same ones for all columns.
+        numeric features that are not independent of those played, and read these as well. Other
+        decoys are the columns with rows changing places two by two, the same ones for all columns.
         """
         wanted, place = np.unique(columns % self.n_columns, return_inverse=True)
         seen = self._read(batch, wanted, unknown)
@@ -89,11 +89,13 @@ class ColumnEncoding:
         is_number = ~self.categorical[features] & (self.cuts.n_cuts[wanted] > 0)
         if self.knockoffs is not None and is_number.any():
             numbers = np.flatnonzero(~self.categorical)
-            originals = np.asarray(batch.numbers(numbers), dtype=np.float64)
-            names = [self.names[j] for j in numbers]
+            asked = np.searchsorted(numbers, features[is_number])
+            needed, knockoffs = self.knockoffs.among(asked)
+            originals = np.asarray(batch.numbers(numbers[needed]), dtype=np.float64)
+            names = [self.names[j] for j in numbers[needed]]
             refuse_nonfinite(originals, names, takes_missing=True, takes_empty=True)
-            drawn = self.knockoffs.draw(originals, rng)[0]
-            copies[:, is_number] = drawn[:, np.searchsorted(numbers, features[is_number])]
+            drawn = knockoffs.draw(originals, rng)[0]
+            copies[:, is_number] = drawn[:, np.searchsorted(needed, asked)]
         both = np.concatenate([seen, copies], axis=1)
         return np.asfortranarray(both[:, place + wanted.size * is_decoy])
 
