@@ -43,7 +43,7 @@ METHODS = {
     "stability selection": "stability selection",
 }
 MOST_ROWS_OF = {"Boruta": 1_000}
-"""Rows of a table up to which a slow method is run: beyond, a fold takes it more than ten minutes."""
+"""Rows up to which a slow method is run: beyond, a fold takes it more than ten minutes."""
 MAIL_FILE = "charity_mail.csv.gz"
 
 
