@@ -253,7 +253,7 @@ class TestStream:
         assert found["stream"] is True
 
     def test_what_a_stream_cannot_read(self, answer, failure, here):
-        a = [None if i % 10 == 0 else i / 7 for i in range(3000)]
+        a = [None if i % 10 == 0 else i * 37 % 3000 / 7 for i in range(3000)]
         days = pa.array(np.arange(3000) % 400, pa.int32()).cast(pa.date32())
         path = self.stream(here, ".parquet", gaps=a, day=days, row=np.arange(3000))
         options = ["--reward", "pvalue", "--stream", "--max-fdr", "none"]
