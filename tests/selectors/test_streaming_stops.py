@@ -141,8 +141,16 @@ def test_rows_sorted_by_a_number_are_told_where_nothing_is_selected(decoys):
     assert not fitted.support_.any()
 
 
-def test_noise_is_not_taken_for_sorted_rows(recwarn):
-    X, y = make_data()
-    fitted = selector(PValueReward(alpha=1e-9)).fit(X[::-1], y)
+@pytest.mark.parametrize("kind", ["noise", "a last batch of one row", "hardly a count"])
+def test_rows_that_are_not_sorted_are_not_spoken_of(kind, recwarn):
+    X, y = make_data(n=1201 if kind == "a last batch of one row" else 1500)
+    settings = {}
+    if kind == "a last batch of one row":
+        y[-1] = y.max() + 1
+    elif kind == "hardly a count":
+        y, settings = np.zeros(len(y)), {"family": "counts"}
+        y[150::100] = 1.0
+        y[:100] = y[-200:] = 0.0
+    fitted = selector(PValueReward(alpha=1e-9), **settings).fit(X[::-1], y)
     assert not fitted.support_.any()
-    assert not recwarn.list
+    assert not [str(one.message) for one in recwarn if "sorted" in str(one.message)]

@@ -240,17 +240,23 @@ class StreamFit(BanditFit):
 
     def _warn_of_sorted(self, cursor: BatchCursor, stacklevel: int) -> bool:
         """Say that rows are sorted by a number, which hides what it depends on, where they are."""
-        is_number = self._stream.outcomes.family in ("gaussian", "counts")
-        if not is_number or not cursor.source.can_repeat or (cursor.n_batches or 0) < 2:
+        outcomes, n_batches = self._stream.outcomes, cursor.n_batches or 0
+        is_number = outcomes.family in ("gaussian", "counts")
+        if not is_number or not cursor.source.can_repeat or n_batches < 2:
             return False
-        assert cursor.n_batches is not None
-        batches = (cursor(number) for number in (0, cursor.n_batches - 1))
-        first, last = (batch.target() for batch in batches if batch is not None)
-        if first.max() > last.min() and last.max() > first.min():
+        ends = []
+        for number in (0, max(1, n_batches - 2)):  # the last one may be short
+            batch = cursor(number)
+            outcome = None if batch is None else outcomes.read(batch.target(), batch.n_rows)
+            if outcome is None:
+                return False
+            ends.append(outcome.values)
+        first, last = ends
+        if first.max() >= last.min() and last.max() >= first.min():
             return False
         warnings.warn(
-            "nothing is selected, and all y of the first batch lie on one side of those of the "
-            "last: rows sorted by y, or by something that follows it, hide what it depends on. "
+            "nothing is selected, and all y of the first batch lie on one side of those at the "
+            "end: rows sorted by y, or by something that follows it, hide what it depends on. "
             "Shuffle the rows; a table that fits into memory can be played as a whole",
             RuntimeWarning,
             stacklevel=stacklevel + 1,
