@@ -52,6 +52,42 @@ fill_more(more)
 print(out[0], more[0])
 """
 
+SHARED = """
+import numpy as np
+from tvselect.jit import shared_kernel
+
+@shared_kernel
+def fill(out, value):
+    for i in range(out.shape[0]):
+        out[i] = value
+"""
+
+CALLERS = """
+import numpy as np
+from tvselect.jit import kernel, part
+from tvselect.probe_part import fill
+
+@part
+def pass_on(out, value):
+    fill(out, value)
+
+@kernel
+def fill_twice(out):
+    pass_on(out[:1], 2.0)
+    fill(out[1:], 3.0)
+
+@kernel
+def fill_once(out):
+    fill(out, 4.0)
+
+out, once = np.zeros(2), np.zeros(1)
+fill_twice(out)
+fill_once(once)
+if not __import__("numba").config.DISABLE_JIT:
+    assert len(fill.signatures) == 1, fill.signatures
+print(*out, *once)
+"""
+
 USES = """
 import numpy as np
 import pandas as pd
@@ -270,6 +306,71 @@ def test_a_kernel_that_another_calls_is_compiled_as_a_part_of_it():
     assert outer(3.0) == 7.0
     assert inner.signatures == []
     assert inner(3.0) == 6.0
+
+
+@pytest.fixture
+def shared_probe(probe):
+    """A shared kernel, and two others that call it."""
+    (probe.package / "probe_part.py").write_text(SHARED)
+    (probe.package / "probe.py").write_text(CALLERS)
+    return probe
+
+
+FILLED = ["2.0", "3.0", "4.0"]
+
+
+@compiled_only
+def test_a_shared_kernel_is_compiled_once_and_called_by_kernels_from_the_cache(shared_probe):
+    found, said = shared_probe()
+    assert (found, len(said)) == (FILLED, 1)
+    assert shared_probe() == (FILLED, [])
+
+
+@compiled_only
+def test_a_shared_kernel_that_is_no_longer_kept_is_compiled_for_those_that_are(shared_probe):
+    shared_probe()
+    for file in shared_probe.cache.rglob("probe_part.fill-*"):
+        file.unlink()
+    found, said = shared_probe()
+    assert (found, len(said)) == (FILLED, 1)
+
+
+@compiled_only
+def test_a_changed_shared_kernel_is_called_as_it_is_now(shared_probe):
+    shared_probe()
+    (shared_probe.package / "probe_part.py").write_text(SHARED.replace("= value", "= -value"))
+    assert shared_probe()[0] == ["-2.0", "-3.0", "-4.0"]
+
+
+def test_a_shared_kernel_is_a_plain_function_where_nothing_is_compiled(shared_probe):
+    assert shared_probe(NUMBA_DISABLE_JIT=1) == (FILLED, [])
+
+
+@compiled_only
+def test_kernels_compiled_without_the_shared_one_call_it_once_they_are_loaded(shared_probe):
+    """The caller is compiled, not called, in a process that leaves the shared kernel out."""
+    source = CALLERS.split("out, once =")[0]
+    (shared_probe.package / "probe.py").write_text(source)
+    setting = dict(PYTHONPATH=shared_probe.package.parent, NUMBA_CACHE_DIR=shared_probe.cache)
+    python(
+        "import numba\n"
+        "from tvselect.jit import without_shared_kernels\n"
+        "from tvselect.probe import fill, fill_once\n"
+        "with without_shared_kernels():\n"
+        "    fill_once.compile((numba.float64[::1],))\n"
+        "assert not fill.signatures",
+        **setting,
+    )
+    done = python(
+        "import numpy as np\n"
+        "from tvselect.probe import fill_once\n"
+        "out = np.zeros(1)\n"
+        "fill_once(out)\n"
+        "assert sum(fill_once.stats.cache_hits.values()) == 1\n"
+        "print(*out)",
+        **setting,
+    )
+    assert done.stdout.split() == ["4.0"]
 
 
 @compiled_only

@@ -179,7 +179,7 @@ class TestOwners:
     def test_a_suspended_run_keeps_others_out_and_goes_on(self, tvs, here):
         path = write(here / "t.parquet", make_table(4000))
         command = [sys.executable, "-m", "tests.cli.quick", "select", str(path), "-t", "y",
-                   "--reward", "pvalue", "--seed", "1", "--plays", "2000",
+                   "--reward", "pvalue", "--seed", "1", "--plays", "500",
                    "--out", str(here / "run")]  # fmt: skip
         first = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
         try:
@@ -190,7 +190,7 @@ class TestOwners:
             first.send_signal(signal.SIGCONT)
         assert first.wait(DEADLINE) == 0
         record = json.loads((here / "run" / "run.json").read_text())
-        assert (record["state"], record["n_plays"]) == ("done", 2000)
+        assert (record["state"], record["n_plays"]) == ("done", 500)
 
     def test_a_writer_that_is_refused_writes_nothing(self, run, here, tvs, monkeypatch):
         """Where files cannot be locked, the journal is what lets one run write."""

@@ -75,15 +75,15 @@ def undisturbed(tvs, table, folder, n_plays):
 
 
 def test_a_killed_run_goes_on_to_the_same_bytes(tvs, table, here):
-    process = begin("select", table, "-t", "y", *OPTIONS, "--plays", 300, "--out", here / "killed")
+    process = begin("select", table, "-t", "y", *OPTIONS, "--plays", 150, "--out", here / "killed")
     wait_for_plays(here / "killed", 10, process)
     process.kill()
     process.communicate()
-    assert n_plays(here / "killed" / "journal.sqlite") < 300
+    assert n_plays(here / "killed" / "journal.sqlite") < 150
     assert json.loads((here / "killed" / "run.json").read_text())["state"] == "running"
     assert not (here / "killed" / "selected.csv").exists()
     assert tvs("resume", here / "killed")[0] == 0
-    assert results(here / "killed") == undisturbed(tvs, table, here / "other", 300)
+    assert results(here / "killed") == undisturbed(tvs, table, here / "other", 150)
 
 
 def test_an_interrupted_run_keeps_what_is_known(tvs, table, here):

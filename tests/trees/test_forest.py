@@ -6,6 +6,7 @@ import pytest
 
 from tvselect.inputs import read_outcome
 from tvselect.trees import Forest, Prior, bin_table, start_chain, working_response
+from tvselect.trees.forest import join_forests
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")
 N_ITERATIONS = 10 if numba.config.DISABLE_JIT else 300
@@ -69,6 +70,27 @@ def test_a_forest_knows_its_size_and_depths():
     assert (forest.n_trees, forest.n_splits) == (2, 2)
     np.testing.assert_array_equal(forest.depths(), [0, 1, 1, 2, 2, 0])
     np.testing.assert_array_equal(forest.split_counts(4), [1, 1, 0, 0])
+
+
+def test_a_forest_of_some_trees_and_of_several_forests(grown):
+    _, sampler = grown
+    forest = sampler.forest()
+    codes = np.random.default_rng(0).integers(0, 256, (6, 50)).astype(np.uint8)
+    alone = np.array([forest.only([t]).evaluate(codes, 50) for t in range(forest.n_trees)])
+    np.testing.assert_allclose(forest.only([3, 1]).evaluate(codes, 50), alone[[3, 1]].sum(axis=0))
+    assert not forest.only([]).evaluate(codes, 50).any()
+    both = join_forests([forest, small_forest()])
+    whole = forest.evaluate(codes, 50) + small_forest().evaluate(codes, 50)
+    np.testing.assert_allclose(both.evaluate(codes, 50), whole)
+    np.testing.assert_array_equal(both.only(range(forest.n_trees, 6)).left, small_forest().left)
+
+
+def test_which_trees_split_on_which_columns(grown):
+    np.testing.assert_array_equal(small_forest().uses(3), [[True, True, False], [False] * 3])
+    forest = grown[1].forest()
+    np.testing.assert_array_equal(
+        forest.uses(6), [forest.only([t]).split_counts(6) > 0 for t in range(forest.n_trees)]
+    )
 
 
 def test_values_at_rows_are_those_of_a_walk_down_every_tree(grown):

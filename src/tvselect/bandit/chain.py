@@ -111,7 +111,8 @@ class ThompsonChain:
     def seeds(self, n_plays: int) -> NDArray[np.uint64]:
         """Three words for each of the next ``n_plays``, of which SFC64 makes its random numbers."""
         numbers = range(self.n_plays, self.n_plays + n_plays)
-        return np.array([self._seeds(number).generate_state(3, np.uint64) for number in numbers])
+        words = [self._seeds(number).generate_state(3, np.uint64) for number in numbers]
+        return np.array(words, dtype=np.uint64).reshape(n_plays, 3)
 
     def has_learned(self, n_plays: int, n_unchanged: int) -> None:
         """Count ``n_plays`` that the arms know; the model is that of ``n_unchanged`` plays ago."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from tvselect.jit import kernel, part
 from tvselect.trees.dirichlet import mean_splits
-from tvselect.trees.gibbs import iterate
+from tvselect.trees.gibbs import run
 from tvselect.trees.start import (
     NO_DRAW,
     Draw,
@@ -225,7 +225,7 @@ def play(
             copy_sample(table, observed, draw, sample)
             observed = sample.observed
         begin(chain, design, prior, rows, observed, precision)
-    iterate(rng, design, prior, chain, trace, n_iterations)
+    run(rng, design, prior, chain, trace, n_iterations)
     if chain.tally.whole[N_DONE] < n_iterations:
         return False
     if rules.last_forest:

@@ -8,14 +8,17 @@ import sys
 
 import numpy as np
 
-from tvselect.bandit.oracle import join_partners
+from tvselect.bandit.arms import Arms
+from tvselect.bandit.chain import ThompsonChain
+from tvselect.bandit.oracle import Oracle, join_partners
 from tvselect.decoys.knockoffs import Knockoffs
 from tvselect.decoys.shuffled import ShuffledColumns
 from tvselect.inputs import Table, read_outcome, read_table
 from tvselect.jit import Compilation, was_compiled, watched_compilation
 from tvselect.plotting.dependence import DependenceForest
 from tvselect.rewards import BartReward, LassoReward, Reward
-from tvselect.rewards.bart_ahead import make_plays
+from tvselect.rewards.bart_ahead import ColumnsOfArms, make_plays, play_ahead
+from tvselect.rewards.base import Data
 from tvselect.selectors.marginal import marginal_scores
 from tvselect.selectors.thompson import ThompsonFit
 from tvselect.sources.bed import count_genotypes
@@ -23,7 +26,12 @@ from tvselect.trees import bin_table, run_bart
 
 N_ROWS = 60
 QUICK = BartReward(n_trees=2, n_iterations=4)
-COMPILE_PLAYS = "from tvselect.runs.warming import compile_plays; compile_plays()"
+COMPILE_PLAYS = """
+from tvselect.jit import without_shared_kernels
+from tvselect.runs.warming import compile_plays
+with without_shared_kernels():
+    compile_plays()
+"""
 
 
 def compile_kernels() -> Compilation:
@@ -57,7 +65,7 @@ def compile_kernels() -> Compilation:
 
 
 def compile_chains() -> None:
-    """The kernels of single chains, which pairs and the report are made with."""
+    """The kernels of single chains, with which plays, pairs and the report are made."""
     rng = np.random.default_rng(0)
     X = rng.random((N_ROWS, 2))
     classes = np.array(["a", "b", "c"])[np.arange(N_ROWS) % 3]
@@ -68,16 +76,15 @@ def compile_chains() -> None:
 
 
 def compile_plays() -> None:
-    """The kernel of plays that are made ahead: the largest."""
+    """The kernel that makes plays ahead; it makes none."""
     X = np.random.default_rng(0).random((N_ROWS, 30))
-    _fit(X, X[:, 0], QUICK, window=1)
+    data = Data(X, read_outcome(X[:, 0], N_ROWS), [f"x{j}" for j in range(30)])
+    columns = ColumnsOfArms(np.arange(31), np.arange(30), np.empty(0, dtype=np.int64))
+    play_ahead(QUICK.start(data), columns, ThompsonChain(Arms(30), Oracle(), entropy=0), 0)
 
 
 def compile_in_parallel() -> None:
-    """Where nothing is compiled yet: the plays in a second process, single chains in this one.
-
-    A first run then waits for the plays alone, half a minute.
-    """
+    """Where nothing is compiled yet: the plays in a second process, the chains in this one."""
     if was_compiled(make_plays) or (os.cpu_count() or 1) < 2:
         return
     quiet = subprocess.DEVNULL

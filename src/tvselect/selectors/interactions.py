@@ -14,7 +14,8 @@ from scipy.special import log_ndtr, ndtr, ndtri
 from tvselect.control.decoy_fdr import q_values
 from tvselect.inputs import Outcome
 from tvselect.inputs.observations import orders_of
-from tvselect.trees import BartRun, Prior, bin_table, run_bart
+from tvselect.trees import Cuts, Forest, Prior, bin_table, run_bart
+from tvselect.trees.forest import join_forests
 
 MOST_FEATURES, MOST_PAIRS = 40, 20
 N_WITHOUT = 20
@@ -179,14 +180,19 @@ class Pairs:
             n_keep=N_FORESTS,
             random_state=self.rng,
         )
-        n_columns = self.table.n_columns
-        used = np.sum([forest.branch_pairs(n_columns) for forest in run.forests], axis=0)
+        forest = join_forests(run.forests)
+        used = forest.branch_pairs(self.table.n_columns)
+        splits_on = forest.uses(self.table.n_columns)
+        uses = np.array([splits_on[:, columns].any(axis=1) for columns in self.columns])
         pairs = np.column_stack(np.triu_indices(len(self.columns), 1))
         often = np.array([used[np.ix_(self.columns[i], self.columns[j])].sum() for i, j in pairs])
         strengths = np.zeros(len(pairs))
         for k in np.argsort(-often, kind="stable")[:MOST_PAIRS]:
             if often[k] > 0:
-                strengths[k] = _beyond_sums(self._joint_effect(run, *pairs[k])).std()
+                i, j = pairs[k]
+                with_both = forest.only(np.flatnonzero(uses[i] & uses[j]))
+                effect = self._joint_effect(with_both, run.cuts, i, j) / len(run.forests)
+                strengths[k] = _beyond_sums(effect).std()
         return strengths
 
     def additive_fit(self, outcome: Outcome) -> AdditiveFit:
@@ -203,15 +209,18 @@ class Pairs:
             expected = _sharpened(expected, outcome.values > 0.0)
         return AdditiveFit(expected, float(run.sigma[run.n_burn :].mean()))
 
-    def _joint_effect(self, run: BartRun, i: int, j: int) -> NDArray[np.float64]:
-        """Partial dependence on two features at their typical values."""
+    def _joint_effect(self, forest: Forest, cuts: Cuts, i: int, j: int) -> NDArray[np.float64]:
+        """Partial dependence on two features at their typical values.
+
+        Trees that split on one of them alone add to its own effect only, and may be left out.
+        """
         first, second = self.values[i], self.values[j]
         rows = np.tile(self.rows, (len(first) * len(second), 1, 1))
         rows[:, :, self.columns[i]] = np.repeat(first, len(second), axis=0)[:, None, :]
         rows[:, :, self.columns[j]] = np.tile(second, (len(first), 1))[:, None, :]
-        codes = run.cuts.encode(rows.reshape(-1, self.rows.shape[1]))
+        codes = cuts.encode(rows.reshape(-1, self.rows.shape[1]))
         # The latent number, also of classes: probabilities do not add up where probits do.
-        values = np.mean([f.evaluate(codes, rows[..., 0].size) for f in run.forests], axis=0)
+        values = forest.evaluate(codes, rows[..., 0].size)
         return np.asarray(values.reshape(len(first), len(second), -1).mean(axis=2))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,10 +48,11 @@ class Forest:
         """Number of trees."""
         return self.starts.size - 1
 
-    def every(self, step: int, first: int) -> Forest:
-        """The forest of tree ``first`` and every ``step``-th after it."""
-        spans = [slice(*self.starts[t : t + 2]) for t in range(first, self.n_trees, step)]
-        chosen = np.concatenate([np.arange(self.left.size)[span] for span in spans])
+    def only(self, trees: Iterable[int]) -> Forest:
+        """The forest of some of the ``trees``, given by number."""
+        spans = [slice(*self.starts[t : t + 2]) for t in trees]
+        nodes = np.arange(self.left.size)
+        chosen = np.concatenate([nodes[:0], *(nodes[span] for span in spans)])
         moved = np.full(self.left.size + 1, -1, dtype=np.int64)
         moved[chosen] = np.arange(chosen.size)
         return Forest(
@@ -66,6 +68,14 @@ class Forest:
     def n_splits(self) -> int:
         """Number of splits of all trees."""
         return int(np.count_nonzero(self.left >= 0))
+
+    def uses(self, n_columns: int) -> NDArray[np.bool_]:
+        """Whether a tree splits on a column (trees, ``n_columns``)."""
+        used = np.zeros((self.n_trees, n_columns), dtype=np.bool_)
+        tree = np.repeat(np.arange(self.n_trees), np.diff(self.starts))
+        is_split = self.left >= 0
+        used[tree[is_split], self.column[is_split]] = True
+        return used
 
     def depths(self) -> NDArray[np.int64]:
         """Depth of every node; roots have 0."""
@@ -84,12 +94,14 @@ class Forest:
         Symmetric (``n_columns``, ``n_columns``), with zeros on the diagonal.
         """
         pairs = np.zeros((n_columns, n_columns), dtype=np.int64)
+        left, columns = self.left.tolist(), self.column.tolist()
         above: dict[int, list[int]] = {}
         for node in _parents_first(self):
-            column, path = int(self.column[node]), above.pop(node, [])
-            pairs[column, path] += 1
-            for child in (int(self.left[node]), int(self.left[node]) + 1):
-                above[child] = path if column in path else [*path, column]
+            column, path = columns[node], above.pop(node, [])
+            for other in path:
+                pairs[column, other] += 1
+            path = path if column in path else [*path, column]
+            above[left[node]] = above[left[node] + 1] = path
         pairs += pairs.T
         np.fill_diagonal(pairs, 0)
         return pairs
@@ -105,11 +117,29 @@ class Forest:
         return out
 
 
+def join_forests(forests: Sequence[Forest]) -> Forest:
+    """One forest of all their trees."""
+    offsets = np.cumsum([0, *(forest.left.size for forest in forests)])
+    starts = [forest.starts[:-1] + offset for forest, offset in zip(forests, offsets, strict=False)]
+    left = [
+        np.where(forest.left >= 0, forest.left + offset, -1)
+        for forest, offset in zip(forests, offsets, strict=False)
+    ]
+    return Forest(
+        starts=np.concatenate([*starts, offsets[-1:]]),
+        left=np.concatenate(left),
+        column=np.concatenate([forest.column for forest in forests]),
+        cut=np.concatenate([forest.cut for forest in forests]),
+        missing_left=np.concatenate([forest.missing_left for forest in forests]),
+        value=np.concatenate([forest.value for forest in forests]),
+    )
+
+
 def _parents_first(forest: Forest) -> list[int]:
-    order = [int(root) for root in forest.starts[:-1] if forest.left[root] >= 0]
+    left = forest.left.tolist()
+    order = [root for root in forest.starts[:-1].tolist() if left[root] >= 0]
     for node in order:
-        child = int(forest.left[node])
-        order.extend(k for k in (child, child + 1) if forest.left[k] >= 0)
+        order.extend(child for child in (left[node], left[node] + 1) if left[child] >= 0)
     return order
 
 

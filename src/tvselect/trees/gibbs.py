@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tvselect.jit import kernel, part
+from tvselect.jit import part, shared_kernel
 from tvselect.trees.dirichlet import draw_concentration
 from tvselect.trees.latents import draw_latents
 from tvselect.trees.leaves import draw_leaf_means
@@ -25,21 +25,8 @@ from tvselect.trees.state import (
 )
 
 
-@kernel
+@shared_kernel
 def run(
-    rng: np.random.Generator,
-    design: Design,
-    prior: PriorParameters,
-    chain: Chain,
-    trace: Trace,
-    stop: int,
-) -> None:
-    """:func:`iterate` as an entry point of its own."""
-    iterate(rng, design, prior, chain, trace, stop)
-
-
-@part
-def iterate(
     rng: np.random.Generator,
     design: Design,
     prior: PriorParameters,

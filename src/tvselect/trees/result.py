@@ -119,7 +119,8 @@ class BartRun:
         """The outcome that one ``draw`` expects, its forest put through ``evaluate``."""
         if self.family == "classes":
             n_classes = draw.cuts.size
-            values = [evaluate(draw.forest.every(n_classes, k)) for k in range(n_classes)]
+            trees = range(draw.forest.n_trees)
+            values = [evaluate(draw.forest.only(trees[k::n_classes])) for k in range(n_classes)]
             return chances_of_classes(np.stack(values, axis=-1) + draw.cuts)
         value = self.center + evaluate(draw.forest)
         if self.family == "probit":
