@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.chain import ThompsonChain
@@ -22,7 +23,11 @@ from tvselect.rewards.base import Data
 from tvselect.selectors.marginal import marginal_scores
 from tvselect.selectors.thompson import ThompsonFit
 from tvselect.sources.bed import count_genotypes
-from tvselect.trees import bin_table, run_bart
+from tvselect.trees import Prior, bin_table, run_bart, start_chain, working_response
+from tvselect.trees.gibbs import run
+from tvselect.trees.start import design_of
+from tvselect.trees.state import N_DONE
+from tvselect.trees.workspace import workspace
 
 N_ROWS = 60
 QUICK = BartReward(n_trees=2, n_iterations=4)
@@ -66,21 +71,38 @@ def compile_kernels() -> Compilation:
 
 def compile_chains() -> None:
     """The kernels of single chains, with which plays, pairs and the report are made."""
+    _compile_loop()
     rng = np.random.default_rng(0)
     X = rng.random((N_ROWS, 2))
-    classes = np.array(["a", "b", "c"])[np.arange(N_ROWS) % 3]
-    run_bart(X, classes, n_trees=2, n_iterations=4, random_state=0)
+    run_bart(X, _three_classes(), n_trees=2, n_iterations=4, random_state=0)
     forest = DependenceForest(read_table(X), read_outcome(X[:, 0], N_ROWS), [0, 1], rng)
     forest.curves(0)
     forest.run.predict(X)
 
 
 def compile_plays() -> None:
-    """The kernel that makes plays ahead; it makes none."""
-    X = np.random.default_rng(0).random((N_ROWS, 30))
+    """The kernels that make plays ahead and that start a chain; no play is made."""
+    rng = np.random.default_rng(0)
+    X = rng.random((N_ROWS, 30))
     data = Data(X, read_outcome(X[:, 0], N_ROWS), [f"x{j}" for j in range(30)])
     columns = ColumnsOfArms(np.arange(31), np.arange(30), np.empty(0, dtype=np.int64))
     play_ahead(QUICK.start(data), columns, ThompsonChain(Arms(30), Oracle(), entropy=0), 0)
+    response = working_response(read_outcome(_three_classes(), N_ROWS))
+    start_chain(bin_table(X), response, Prior(n_trees=3), n_iterations=1, n_burn=0, rng=rng)
+
+
+def _compile_loop() -> None:
+    """The Gibbs loop, the largest of all, without anything that is needed to call it."""
+    room = workspace(n_trees=2, n_rows=N_ROWS, n_columns=2, n_copies=2, n_iterations=4)
+    room.chain.tally.whole[N_DONE] = 1
+    response = working_response(read_outcome(np.arange(float(N_ROWS)), N_ROWS))
+    prior = Prior(n_trees=2).parameters(response, np.ones(2))
+    design = design_of(room.sample, 2, N_ROWS)
+    run(room.rng, design, prior, room.chain, room.trace, 0)
+
+
+def _three_classes() -> NDArray[np.str_]:
+    return np.array(["a", "b", "c"])[np.arange(N_ROWS) % 3]
 
 
 def compile_in_parallel() -> None:
