@@ -16,12 +16,14 @@ import pytest
 import tvselect
 from tvselect import jit
 from tvselect.inputs import read_outcome
+from tvselect.jit.sharing import CAN_SHARE
 from tvselect.rewards.bart_play import for_play
 from tvselect.trees import Prior, bin_table, run_bart, start_chain, working_response
 from tvselect.trees.state import read_only
 
 PLAIN = bool(numba.config.DISABLE_JIT)
 compiled_only = pytest.mark.skipif(PLAIN, reason="nothing is compiled")
+shared_only = pytest.mark.skipif(PLAIN or not CAN_SHARE, reason="nothing is shared")
 
 PART = """
 from tvselect.jit import part
@@ -319,14 +321,14 @@ def shared_probe(probe):
 FILLED = ["2.0", "3.0", "4.0"]
 
 
-@compiled_only
+@shared_only
 def test_a_shared_kernel_is_compiled_once_and_called_by_kernels_from_the_cache(shared_probe):
     found, said = shared_probe()
     assert (found, len(said)) == (FILLED, 1)
     assert shared_probe() == (FILLED, [])
 
 
-@compiled_only
+@shared_only
 def test_a_shared_kernel_that_is_no_longer_kept_is_compiled_for_those_that_are(shared_probe):
     shared_probe()
     for file in shared_probe.cache.rglob("probe_part.fill-*"):
@@ -335,7 +337,7 @@ def test_a_shared_kernel_that_is_no_longer_kept_is_compiled_for_those_that_are(s
     assert (found, len(said)) == (FILLED, 1)
 
 
-@compiled_only
+@shared_only
 def test_a_changed_shared_kernel_is_called_as_it_is_now(shared_probe):
     shared_probe()
     (shared_probe.package / "probe_part.py").write_text(SHARED.replace("= value", "= -value"))
@@ -346,7 +348,7 @@ def test_a_shared_kernel_is_a_plain_function_where_nothing_is_compiled(shared_pr
     assert shared_probe(NUMBA_DISABLE_JIT=1) == (FILLED, [])
 
 
-@compiled_only
+@shared_only
 def test_kernels_compiled_without_the_shared_one_call_it_once_they_are_loaded(shared_probe):
     """The caller is compiled, not called, in a process that leaves the shared kernel out."""
     source = CALLERS.split("out, once =")[0]

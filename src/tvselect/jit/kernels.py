@@ -14,7 +14,7 @@ from numba.core.registry import CPUDispatcher
 
 from tvselect.jit.keeping import announcer, make_forgiving, watch_all_sources
 from tvselect.jit.parts import PartCompiler
-from tvselect.jit.sharing import call_of
+from tvselect.jit.sharing import CAN_SHARE, call_of
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -49,10 +49,10 @@ def shared_kernel(function: Kernel) -> Kernel:
     """Compile a kernel that others call where it is, instead of inlining it.
 
     For one that is large, returns nothing and is called by several: machine code of it is made
-    once, not in each of them.
+    once, not in each of them. An older Numba inlines it all the same.
     """
     compiled: Any = kernel(function)
-    if compiled is not function:
+    if compiled is not function and CAN_SHARE:
         compiled.__class__ = _SharedEntryPoint
     return compiled
 

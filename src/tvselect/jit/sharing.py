@@ -11,12 +11,15 @@ from importlib import import_module
 from typing import Any
 
 import llvmlite.binding
+import numba
 from numba.core import cgutils, itanium_mangler, types
 from numba.core.typing import templates
 
 insert_function: Any = cgutils.get_or_insert_function
 make_template: Any = templates.make_intrinsic_template
 mangle: Any = itanium_mangler.mangle
+CAN_SHARE = numba.version_info[:2] >= (0, 63)
+"""Whether kernels that Numba loads can say what they call."""
 NOWHERE = 1  # an address that is none; LLVM takes 0 for a name that it does not know
 _without_shared = ContextVar("without_shared", default=False)
 
