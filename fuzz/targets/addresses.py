@@ -183,5 +183,5 @@ def seeds() -> list[bytes]:
 
 TARGETS = (
     Target("address", "addresses with keys, hosts, ports and options, as a table, an argument and "
-           "in run.json; nobody is asked", seeds, read, prepare, share=60, quick=4),
+           "in run.json; nobody is asked", seeds, read, prepare, share=60, quick=8),
 )  # fmt: skip

@@ -198,5 +198,5 @@ def seeds() -> list[bytes]:
 TARGETS = (
     Target("run-folder", "folders of runs with links, pipes, sockets, folders and the files of "
            "others as members; `tvs resume`, `report`, `compare`, `transform`, `select --out`",
-           seeds, read, prepare, share=30, quick=5),
+           seeds, read, prepare, share=30, quick=10),
 )  # fmt: skip

@@ -183,7 +183,7 @@ def _steps(n: int, *first: int) -> list[bytes]:
 
 TARGETS = (
     Target("journal-writers", "steps of three writers of one journal", lambda: _steps(12, 24, 27),
-           write_journal, share=8, quick=4),
+           write_journal, share=8, quick=8),
     Target("folder-writers", "steps of three writers of one folder of a run",
-           lambda: _steps(12, 0, 0), write_folder, prepare, share=8, quick=4),
+           lambda: _steps(12, 0, 0), write_folder, prepare, share=8, quick=8),
 )  # fmt: skip

@@ -132,7 +132,7 @@ def holm(p):
 
 @pytest.mark.parametrize("case", CASES)
 def test_ranks_of_the_truth_are_uniform(case):
-    p = p_values(case, n_replicates=96, thin=40)
+    p = p_values(case, n_replicates=160, thin=40)
     assert holm(p) > 0.01, p
 
 

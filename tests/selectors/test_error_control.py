@@ -153,7 +153,7 @@ class Coin(Reward):
         return feedback
 
 
-@pytest.mark.parametrize(("p", "n_runs"), [(4, 200), (30, 100)])
+@pytest.mark.parametrize(("p", "n_runs"), [(4, 400), (30, 200)])
 def test_on_noise_one_run_in_ten_selects_anything(p, n_runs):
     """With B copies that are exchangeable with the table, the block of the highest score is the
     table's with probability 1 / (B + 1); of all runs at most 10 % and three standard errors."""

@@ -29,20 +29,16 @@ def make(n=150, p=40, filled=0.15, seed=0):
     return X, 4 * (X[:, 3] > 0) + 4 * X[:, 5] + 0.3 * rng.normal(size=n)
 
 
-GROUPS = {"max_fdr": None, "groups": {"pair": [1, 2]}, "always_include": [0]}
-
-
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
 @pytest.mark.parametrize(
-    ("form", "settings"),
+    "settings",
     [
-        (sparse.csr_array, {"reward": REWARD}),
-        (sparse.csc_matrix, {"reward": REWARD}),
-        (sparse.coo_array, {"reward": REWARD}),
-        (sparse.csr_array, {"reward": LassoReward()}),
-        (sparse.csc_matrix, {"reward": REWARD, "decoys": "knockoffs"}),
-        (sparse.coo_array, {"reward": REWARD, **GROUPS}),
+        {"reward": REWARD},
+        {"reward": LassoReward()},
+        {"reward": REWARD, "decoys": "knockoffs"},
+        {"reward": REWARD, "max_fdr": None, "groups": {"pair": [1, 2]}, "always_include": [0]},
     ],
-    ids=["csr", "csc", "coo", "lasso", "knockoffs", "groups"],
+    ids=["bart", "lasso", "knockoffs", "groups"],
 )
 def test_a_sparse_matrix_is_played_like_the_array(form, settings):
     X, y = make()

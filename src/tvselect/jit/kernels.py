@@ -23,7 +23,9 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 _options: dict[str, Any] = {
     "nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True
 }  # fmt: skip
-_without_entry: dict[str, Any] = {"no_cpython_wrapper": True}
+_part_options: dict[str, Any] = {
+    **_options, "forceinline": True, "no_cpython_wrapper": True, "pipeline_class": PartCompiler
+}  # fmt: skip
 
 
 def kernel(function: Kernel) -> Kernel:
@@ -63,9 +65,7 @@ def part(function: Kernel) -> Kernel:
     It has no entry from Python, which spares a third of the time to compile: a call from
     there would crash (``part.py_func`` is the plain function).
     """
-    compiled: Any = numba.njit(
-        forceinline=True, pipeline_class=PartCompiler, **_without_entry, **_options
-    )(function)
+    compiled: Any = numba.njit(**_part_options)(function)
     return compiled
 
 

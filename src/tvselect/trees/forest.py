@@ -119,15 +119,13 @@ class Forest:
 
 def join_forests(forests: Sequence[Forest]) -> Forest:
     """One forest of all their trees."""
-    offsets = np.cumsum([0, *(forest.left.size for forest in forests)])
-    starts = [forest.starts[:-1] + offset for forest, offset in zip(forests, offsets, strict=False)]
-    left = [
-        np.where(forest.left >= 0, forest.left + offset, -1)
-        for forest, offset in zip(forests, offsets, strict=False)
-    ]
+    sizes = [forest.left.size for forest in forests]
+    offsets = np.cumsum([0, *sizes])
+    starts = [forest.starts[:-1] + k for forest, k in zip(forests, offsets[:-1], strict=True)]
+    left = np.concatenate([forest.left for forest in forests])
     return Forest(
         starts=np.concatenate([*starts, offsets[-1:]]),
-        left=np.concatenate(left),
+        left=np.where(left >= 0, left + np.repeat(offsets[:-1], sizes), -1),
         column=np.concatenate([forest.column for forest in forests]),
         cut=np.concatenate([forest.cut for forest in forests]),
         missing_left=np.concatenate([forest.missing_left for forest in forests]),
