@@ -145,7 +145,7 @@ paper: $(VENV)/.study  ## The paper figure by figure (docs/paper.md), hours, res
 	$(RUN) -m benchmarks.paper $(or $(ROWS),rows/paper) $(if $(QUICK),--quick) $(if $(N),-n $(N)) $(if $(HIV),--hiv $(HIV)) $(if $(MAIL),--mail $(MAIL)) --jobs $(or $(JOBS),1)
 
 study-rivals: $(VENV)/.ipss  ## Every kind of question, every rival, days, resumable, recorded; N=3 ROWS=folder METHODS=Boruta QUESTION="Many signals"
-	$(RUN) -m benchmarks.rivals --rows $(or $(ROWS),rows/rivals) -n $(or $(N),50) $(if $(METHODS),--method $(METHODS)) $(if $(QUESTION),--question "$(QUESTION)") --jobs $(or $(JOBS),2)
+	$(RUN) -m benchmarks.rivals --rows $(or $(ROWS),docs/results/rivals) -n $(or $(N),50) $(if $(METHODS),--method $(METHODS)) $(if $(QUESTION),--question "$(QUESTION)") --jobs $(or $(JOBS),2)
 
 study-streams: $(VENV)/.study  ## Errors of streams at every batch, hours, resumable, recorded; STREAMS=200 ROWS=folder
 	$(RUN) -m benchmarks.streams_errors --pieces $(or $(ROWS),rows/streams) --streams $(or $(STREAMS),200)

@@ -141,7 +141,8 @@ def page(rows: list[Row], questions: Sequence[str], held: str) -> list[str]:
         "from it. TPR: share of the signals found; FDR: mean share of false ones among the "
         "selected. Seconds: of CPU, median. ± is a standard error. Survival times, where the "
         "rivals are others, have [a page of their own](survival.md); more data sets with fewer "
-        "rivals are on the pages of [errors](errors.md) and [bumps](bumps.md).",
+        "rivals are on the pages of [errors](errors.md) and [bumps](bumps.md). [Every "
+        "row](rivals/rows.jsonl): what was selected, and how long it took.",
         "",
         held,
         "",
