@@ -5,6 +5,7 @@ import threading
 from dataclasses import asdict
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tvselect.runners import HereRunner, ThreadRunner
@@ -34,10 +35,14 @@ class First:
 
     def fit(self, X, y):
         self.mask = np.arange(X.shape[1]) < self.n
-        self.selection_rates_ = np.where(self.mask, 0.95, 0.3)
 
     def get_support(self):
         return self.mask
+
+    def to_frame(self):
+        rates = np.where(self.mask, 0.95, 0.3)
+        played = np.arange(rates.size) < rates.size - 1
+        return pd.DataFrame({"selection_rate": rates, "times_played": 3 * played})
 
 
 class Slow(First):
@@ -143,11 +148,11 @@ def test_unknown_methods_are_refused_before_anything_runs(tmp_path):
         runner.run_study(grid_of("nobody"), tmp_path, verbose=0)
 
 
-def test_calibration_counts_signals_by_probability(methods, tmp_path):
+def test_calibration_counts_signals_by_rate_among_columns_that_were_played(methods, tmp_path):
     rows = runner.run_study(grid_of("seven"), tmp_path, verbose=0)
     table = calibration_table(rows, "seven")
     assert table[-1] == "| 0.9 to 1.0 | 14 | 10 | 0.71 |"
-    assert table[-2] == "| 0.3 to 0.4 | 6 | 0 | 0.00 |"
+    assert table[-2] == "| 0.3 to 0.4 | 4 | 0 | 0.00 |"
 
 
 def test_the_figure_has_a_panel_for_each_measure(methods, tmp_path):

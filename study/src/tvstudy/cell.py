@@ -34,9 +34,11 @@ def run_task(task: Task) -> Row:
     row["cpu_seconds"], row["n_signals"] = cpu_seconds, int(data.support.sum())
     row["selected"] = np.flatnonzero(found).tolist()
     row["n_plays"] = getattr(selector, "n_plays_", None)
-    if (rates := getattr(selector, "selection_rates_", None)) is not None:
-        shown = np.flatnonzero(rates >= LOWEST_SHOWN)
-        row["selection_rates"] = [[int(j), round(float(rates[j]), 4)] for j in shown]
+    if hasattr(selector, "to_frame"):
+        table = selector.to_frame().sort_index()
+        shown = (table.times_played > 0) & (table.selection_rate >= LOWEST_SHOWN)
+        rates = table.selection_rate[shown].round(4)
+        row["selection_rates"] = [[int(j), rate] for j, rate in rates.items()]
     if (q_values := getattr(selector, "q_values_", None)) is not None:
         claims = getattr(selector, "claims_", None)
         judged = [score_at(level, q_values, data.support, claims) for level in LEVELS]
