@@ -37,6 +37,7 @@ NUMBERS = np.random.default_rng(0).normal(size=50)
         ("x", range(50, 0, -1), "numbers the rows from 1 to 50"),
         ("rank", np.random.default_rng(0).permutation(50) + 1, ""),
         ("row_id", np.random.default_rng(0).permutation(50) + 1, "an identifier by its name"),
+        ("__index_level_0__", 7 * np.arange(50), "an identifier by its name"),
         ("year", range(1950, 2000), ""),
         ("x", [float(i) for i in range(50)], ""),
         ("x", range(5), ""),

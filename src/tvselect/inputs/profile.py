@@ -18,7 +18,7 @@ MOST_CATEGORIES = 100
 LONG_TEXT = 25
 ID_NAME = re.compile(
     r"(?i:|id|index|idx|uuid|guid|row_?(names?|id|number|num|nr|no)|unnamed: ?\d+"
-    r"|(id|uuid)[ _.-].*|.*[ _.-](id|uuid|guid|idx))|.*[a-z](ID|Id)"
+    r"|__index_level_\d+__|(id|uuid)[ _.-].*|.*[ _.-](id|uuid|guid|idx))|.*[a-z](ID|Id)"
 )
 
 
