@@ -107,6 +107,23 @@ def test_a_target_with_text_among_numbers(failure, here):
     assert "holds numbers, but 'much' in row 17" in failure("select", path, "-t", "y")
 
 
+@pytest.mark.parametrize(
+    ("family", "value", "said"),
+    [
+        ("gaussian", np.inf, "the first (inf) in row 17; drop these rows"),
+        ("counts", -3.0, "has -3 in row 17; counts are whole numbers from 0 on; for other "
+                         "outcomes say --family gaussian"),
+    ],
+)  # fmt: skip
+def test_the_row_of_a_value_that_cannot_be_used_is_that_of_the_file(
+    failure, here, family, value, said
+):
+    y = np.arange(120.0) // 30
+    y[[0, 4]], y[16] = np.nan, value
+    path = write(here / "t.parquet", make_table().set_column(5, "y", [y]))
+    assert said in failure("select", path, "-t", "y", "--family", family)
+
+
 @pytest.mark.parametrize("labels", [["u", "v", "w"], [0, 1, 2]])
 def test_a_target_of_three_classes(labels, tvs, here):
     path = write(here / "t.csv", with_column("kind", labels * 40))

@@ -110,7 +110,7 @@ def test_negative_zero_is_zero():
     ],
 )
 def test_missing_and_infinite_values_are_refused_by_row(y, row):
-    with pytest.raises(ValueError, match=f"y has 1 missing or infinite.*first in row {row} "):
+    with pytest.raises(ValueError, match=rf"y has 1 missing.*first \(.+\) in row {row}; "):
         read_outcome(y, 3)
 
 
@@ -156,9 +156,9 @@ def test_what_is_no_outcome_is_refused(y, error, message):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([1, 2, 3], r"3 classes \(1, 2, 3\); probit takes two.*y == 1$"),
+        ([1, 2, 3], r"3 classes \(1, 2, 3\), probit takes two; say family='classes', or"),
         ([1.5, 2, 3], r"3 classes \(1.5, 2.0, 3.0\)"),
-        (list("fedcba"), r"6 classes \('a', 'b', 'c', 'd', 'e', \.\.\.\).*y == 'a'$"),
+        (list("fedcba"), r"6 classes \('a', 'b', 'c', 'd', 'e', \.\.\.\), probit takes two;"),
     ],
 )
 def test_more_than_two_classes_are_refused_for_probit(y, message):

@@ -67,7 +67,7 @@ def test_times_that_are_all_zero_are_refused(event):
     ],
 )
 def test_a_row_that_is_no_time_is_named(row, said):
-    with pytest.raises(ValueError, match=rf"the first in row 1 \({said}\).*drop these rows"):
+    with pytest.raises(ValueError, match=rf"the first \({said}\) in row 1;.*drop these rows"):
         read_times(bounds((1, 1), row))
 
 
@@ -86,7 +86,7 @@ def test_what_holds_no_times_is_refused_with_the_forms_that_do(y):
 
 
 def test_an_event_that_is_neither_true_nor_false_is_named():
-    with pytest.raises(ValueError, match="row 1 has 2"):
+    with pytest.raises(ValueError, match="event has 2 in row 1; it must be true or false"):
         survival_array([1.0, 2.0], [0, 2])
     with pytest.raises(ValueError, match="event has 1 values, time 2"):
         survival_array([1.0, 2.0], [0])

@@ -30,6 +30,7 @@ COMMANDS: dict[str, Callable[[Options, Terminal], int]] = {
 OPTIONS = {
     "columns": "--exclude",
     "family": "--family gaussian",
+    "classes": "--family classes",
     "batch_size": "--batch-size",
     "delimiter": "--sep",
     "decimal": "--decimal",

@@ -8,6 +8,7 @@ from typing import TypeVar
 IN_PYTHON = {
     "columns": "columns=",
     "family": "family='gaussian'",
+    "classes": "family='classes'",
     "batch_size": "batch_size=",
     "delimiter": "delimiter=",
     "decimal": "decimal=",
@@ -49,6 +50,33 @@ class InputError(ValueError):
         return f"{self.problem}; {self.remedy.format_map(spelling)}"
 
 
+class RowError(InputError):
+    """A value that cannot be used.
+
+    Parameters
+    ----------
+    problem, remedy : str
+        As for :class:`InputError`; the row is named after the problem.
+    row : int, optional
+        Its number: from 0 in an array, from 1 in a file.
+
+    Examples
+    --------
+    >>> str(RowError("y has inf", "drop these rows", 3))
+    'y has inf in row 3; drop these rows'
+    """
+
+    def __init__(self, problem: str, remedy: str = "", row: int | None = None) -> None:
+        self.row = row
+        super().__init__(problem, remedy)
+
+    def worded(self, spelling: Mapping[str, str]) -> str:
+        """The error in one sentence, with this spelling of the parameters."""
+        if self.row is None:
+            return super().worded(spelling)
+        return f"{self.problem} in row {self.row}; {self.remedy.format_map(spelling)}"
+
+
 class SourceError(InputError):
     """Data that cannot be read: ``problem`` says where and which column, ``remedy`` what to do."""
 
@@ -59,6 +87,8 @@ class ColumnTypeError(SourceError, TypeError):
 
 def located(error: Raised, where: str) -> Raised:
     """The same error, with the place where it happened in front."""
+    if isinstance(error, RowError):
+        return type(error)(f"{where}: {error.problem}", error.remedy, error.row)
     if isinstance(error, InputError):
         return type(error)(f"{where}: {error.problem}", error.remedy)
     return type(error)(f"{where}: {error}")

@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs.errors import InputError
+from tvselect.inputs.errors import InputError, RowError
 from tvselect.inputs.frames import labels_of
 from tvselect.inputs.kinds import kind_of
 from tvselect.inputs.ranks import normal_scores
@@ -128,10 +128,9 @@ def read_outcome(y: Any, n_rows: int, *, family: AskedFamily = "auto", what: str
         family, is_guess = _guess(values, levels, grades is not None)
     if family == "probit" or (family == "classes" and len(levels) == 2):
         if len(levels) > 2:
-            raise ValueError(
-                f"{what} has {len(levels):,} classes ({_listed(levels)}); probit takes two. Say "
-                f"family='classes', or compare one class with the rest, for instance y == "
-                f"{levels.item(0)!r}"
+            raise InputError(
+                f"{what} has {len(levels):,} classes ({_listed(levels)}), probit takes two",
+                "say {classes}, or compare one class with the rest",
             )
         return Outcome((values == levels[1]).astype(np.float64), "probit", levels)
     if family == "ordinal" and grades is None and _holds_text(values):
@@ -146,9 +145,10 @@ def read_outcome(y: Any, n_rows: int, *, family: AskedFamily = "auto", what: str
         bad = (numbers < 0) | (numbers != np.floor(numbers))
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
-            raise ValueError(
-                f"{what} has {numbers[row]:g} in row {row}; counts are whole numbers from 0 on. "
-                "Say family='gaussian'"
+            raise RowError(
+                f"{what} has {numbers[row]:g}",
+                "counts are whole numbers from 0 on; for other outcomes say {family}",
+                row,
             )
     return Outcome(numbers, family, None, is_guess=is_guess)
 
@@ -204,9 +204,10 @@ def _labelled(
                 f"{what} holds text or mixed values with {len(levels)} distinct levels",
                 f"a continuous outcome needs numbers; classes are at most {most}",
             )
-        raise ValueError(
-            f"{what} has {len(levels):,} distinct values ({_listed(levels)}); {family} takes at "
-            f"most {most} of them here. Say family='gaussian'"
+        raise InputError(
+            f"{what} has {len(levels):,} distinct values ({_listed(levels)}), {family} takes at "
+            f"most {most} of them here",
+            "for numbers say {family}",
         )
     place = {level: k for k, level in enumerate(levels.tolist())}
     codes = np.array([place[value] for value in values.tolist()], dtype=np.float64)
@@ -312,9 +313,11 @@ def checked_values(y: Any, n_rows: int, what: str) -> NDArray[Any]:
     bad = missing_mask(values) | _infinite_mask(values)
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        raise ValueError(
-            f"{what} has {int(bad.sum())} missing or infinite value(s), the first in row {row} "
-            f"({values.item(row)!r}); drop these rows"
+        raise RowError(
+            f"{what} has {int(bad.sum())} missing or infinite value(s), the first "
+            f"({values.item(row)!r})",
+            "drop these rows",
+            row,
         )
     return values
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from tvselect.inputs.errors import InputError
+from tvselect.inputs.errors import InputError, RowError
 
 FORMS = (
     "survival times are a structured array of an event (bool) and a time, as scikit-survival has "
@@ -52,9 +52,7 @@ def survival_array(time: Any, event: Any) -> NDArray[Any]:
         raise ValueError(f"event has {events.size} values, time {times.size}")
     if not np.isin(events, [0, 1]).all():
         row = int(np.flatnonzero(~np.isin(events, [0, 1]))[0])
-        raise ValueError(
-            f"event must be true or false (1 or 0); row {row} has {events.item(row)!r}"
-        )
+        raise RowError(f"event has {events.item(row)!r}", "it must be true or false (1 or 0)", row)
     made = np.empty(times.size, dtype=[("event", np.bool_), ("time", np.float64)])
     made["event"], made["time"] = events.astype(np.bool_), times
     return made
@@ -76,10 +74,12 @@ def read_times(y: Any, what: str = "y") -> Times:
     bad = np.isnan(first) | np.isnan(last) | np.isinf(first) | (first < 0) | (last < first)
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        raise ValueError(
-            f"{what} has {int(bad.sum())} row(s) that are no survival times, the first in row "
-            f"{row} ({first[row]:g} to {last[row]:g}): times are not negative, not missing, and "
-            "the last is not before the first; drop these rows"
+        raise RowError(
+            f"{what} has {int(bad.sum())} row(s) that are no survival times, the first "
+            f"({first[row]:g} to {last[row]:g})",
+            "times are not negative, not missing, and the last is not before the first; drop "
+            "these rows",
+            row,
         )
     is_zero = first == 0
     if is_zero.any():

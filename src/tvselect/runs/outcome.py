@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tvselect.inputs import read_outcome
 from tvselect.inputs.arrow import as_target
+from tvselect.inputs.errors import RowError
 from tvselect.inputs.facts import OutcomeProfile
 from tvselect.inputs.kinds import kind_of
 from tvselect.inputs.outcome import Family, Outcome, TextOutcomeError, missing_mask
@@ -64,6 +65,9 @@ def profile_outcome(
         present = survival_array(present, event[1][~missing])
     try:
         outcome = look_at_outcome(present, family, what)
+    except RowError as error:
+        row = int(np.flatnonzero(~missing)[error.row]) + 1
+        raise RowError(error.problem, error.remedy, row) from None
     except TextOutcomeError:
         if family == "ordinal":
             raise RunError(
@@ -114,9 +118,10 @@ def read_event(column: Any, name: str, where: str) -> NDArray[np.float64]:
         elif text in said:
             values[row] = said[text]
         else:
-            raise RunError(
-                f"the event {name!r} of {where} must be true or false (1 or 0); row {row + 1} has "
-                f"{value!r}"
+            raise RowError(
+                f"the event {name!r} of {where} has {value!r}",
+                "it must be true or false (1 or 0)",
+                row + 1,
             )
     return values
 
