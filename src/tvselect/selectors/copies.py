@@ -189,7 +189,7 @@ def check_decoys(
         warnings.warn(
             f"the knockoffs can be told from the columns (a classifier is right for "
             f"{found.accuracy:.0%} of the rows, p = {found.p_value:.1g}): the false discovery "
-            "rate may be higher than max_fdr; read claims_, or use decoys='shuffled'",
+            "rate may be higher than asked for; read the claims, or use shuffled decoys",
             UserWarning,
             stacklevel=5,
         )
@@ -218,7 +218,7 @@ def warn_of_factors(
         warnings.warn(
             f"nothing was selected, but {what} {share:.0%} of the outcome: decoys keep what "
             "columns owe to common factors, so that a column has to add something to these. "
-            "decoys='plain' asks whether columns go with the outcome, for whatever reason",
+            "Decoys of the kind 'plain' ask whether columns go with it, for whatever reason",
             UserWarning,
             stacklevel=stacklevel + 1,
         )

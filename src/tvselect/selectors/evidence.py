@@ -106,8 +106,8 @@ def too_few(n_batches: int, n_arms: int, max_fdr: float, n_likely: int) -> str |
     if n_batches >= needed:
         return None
     return (
-        f"nothing can be selected: to prove {n_likely} of {n_arms} variables at "
-        f"max_fdr={max_fdr:g} takes at least {needed} batches of new rows, and there are "
-        f"{n_batches}. Take smaller batches, or leave error control (max_fdr) off; a table that "
-        "fits into memory is better played as a whole, where every play sees all rows"
+        f"nothing can be selected: to prove {n_likely} of {n_arms} variables at a false discovery "
+        f"rate of {max_fdr:g} takes at least {needed} batches of new rows, and there are "
+        f"{n_batches}. Take smaller batches, or switch error control off; a table that fits into "
+        "memory is better played as a whole, where every play sees all rows"
     )
