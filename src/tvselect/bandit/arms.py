@@ -17,6 +17,7 @@ from tvselect.jit import kernel, part
 IntArray = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
 BLOCK = 64
+ARMS_AT_ONCE = 2**20
 MOST_REDRAWS = 100
 
 
@@ -136,9 +137,9 @@ class Arms:
         a, b = self.posterior(arms)
         return a / (a + b)
 
-    def played(self) -> NDArray[np.bool_]:
-        """Which arms were played at least once."""
-        return (self.successes + self.failures) > 0
+    def played(self, arms: IntArray | slice = slice(None)) -> NDArray[np.bool_]:
+        """Which of some ``arms``, or of all, were played at least once."""
+        return (self.successes[arms] + self.failures[arms]) > 0
 
     def draw(self, rng: np.random.Generator) -> NDArray[np.float32]:
         """One uniform number of ``rng`` per arm: the draw of every theta, in quantiles.
@@ -208,12 +209,15 @@ class Arms:
         self._refresh()
 
     def _refresh(self) -> None:
-        self._chance_below[:] = self._below(np.arange(len(self), dtype=np.int32))
+        for first in range(0, len(self), ARMS_AT_ONCE):
+            here = slice(first, first + ARMS_AT_ONCE)
+            self._chance_below[here] = self._below(here)
+            above = self.means(here) > _of(self.threshold, here)
+            self.passing[here] = self.played(here) & above
         if self.resting is not None:
             self._chance_below[self.resting] = 1.0
-        self.passing[:] = self.played() & (self.means() > self.threshold)
 
-    def _below(self, arms: IntArray) -> FloatArray:
+    def _below(self, arms: IntArray | slice) -> FloatArray:
         """Probability that a draw stays below the threshold."""
         s, f = self.successes[arms], self.failures[arms]
         if self._table is None:

@@ -36,7 +36,7 @@ class FittedArms(NamedTuple):
     selected: NDArray[np.bool_]
     threshold: NDArray[np.float64]
     features: NDArray[np.int64]  #: The first column of each; of a decoy, the column it stands for
-    times_played: NDArray[np.int64]
+    times_played: NDArray[np.int32]
     decoys: NDArray[np.bool_]  #: They are the last, and never selected
 
     @property
@@ -78,7 +78,7 @@ def fitted_arms(selector: Fit, most_decoys: int) -> FittedArms:
             for arm, copy in zip(originals.tolist(), copies.tolist(), strict=True)
         ),
         arms=arms,
-        rates=history.means()[arms],
+        rates=history.means(arms=arms),
         intervals=history.intervals_of(arms),
         q_values=np.append(selector.q_values_[features], np.full(decoys.size, np.nan)),
         selected=history.selected()[arms],

@@ -69,7 +69,7 @@ def control_of(fit: Fit) -> Control:
         n_decoys=layout.n_decoys,
         n_copies=layout.n_copies,
         n_above=int(np.count_nonzero(history.passing()[layout.n_candidates :])),
-        highest=float(history.means()[leading[0]]) if leading.size else None,
+        highest=float(history.means(arms=leading[:1])[0]) if leading.size else None,
     )
 
 
@@ -114,7 +114,7 @@ def best_unselected(fit: Fit) -> Best | None:
     played = (history.times_played[:n] > 0) & ~history.selected()[:n] & ~np.isnan(q)
     if not played.any():
         return None
-    rates = history.means()[:n]
+    rates = history.means(arms=history.candidates)
     arm = int(np.lexsort([-rates, q, ~played])[0])
     name = variable_name(history, arm, int(features[arm]))
     return Best(name, float(rates[arm]), float(q[arm]), float(history.thresholds()[arm]))

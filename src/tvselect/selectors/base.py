@@ -62,7 +62,7 @@ class BanditFit(ABC):
         self.q_values_ = layout.by_feature(history.q_values(), 0.0)
         self.expected_false_ = history.expected_false
         self.ranking_ = history.ranking
-        self.selection_rates_ = layout.by_feature(history.means(), 1.0)
+        self.selection_rates_ = layout.by_feature(history.means(arms=history.candidates), 1.0)
         self.selection_rate_intervals_ = np.column_stack(
             [layout.by_feature(bound, 1.0) for bound in history.intervals.T]
         )

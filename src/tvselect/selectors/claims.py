@@ -77,15 +77,17 @@ def find_claims(
     """
     factors = np.empty((len(X), 0)) if factors is None else factors
     layout = history.layout
-    shape = 1 + layout.n_copies, layout.n_candidates
-    means = np.where(history.times_played > 0, history.means(), 0.0)
-    best = means.reshape(shape).max(axis=0)
+    n, played = layout.n_candidates, history.played()
+    rates_played = history.means(arms=played)
+    means, best = np.zeros((2, n))
+    means[played[played < n]] = rates_played[played < n]
+    np.maximum.at(best, played % n, rates_played)
     leaders = np.argsort(-best, kind="stable")[:MOST_LEADING]
     leaders = leaders[best[leaders] >= LEADING]
     if leaders.size == 0:
         return ()
     ranks_of = partial(_specific_ranks, X, factors)
-    heads, claim_of = _gather(leaders, ranks_of, arm_columns, shape[1])
+    heads, claim_of = _gather(leaders, ranks_of, arm_columns, n)
     counts = _count_together(history, claim_of, heads.size)
     a, b = (np.broadcast_to(prior, layout.n_arms)[heads] for prior in history.prior)
     paid, unpaid = (n.reshape(-1, heads.size) for n in (counts.successes, counts.failures))
@@ -157,17 +159,16 @@ def _count_together(history: History, claim_of: IntArray, n_claims: int) -> Coun
     """How often claims, and their decoys behind them, had a reward since burn-in."""
     n_copies, burn_in = history.layout.n_copies, history.burn_in
     start = burn_in.n_plays if burn_in and history.n_plays > burn_in.n_plays else 0
-    firsts = n_claims * np.arange(1 + n_copies)[:, None]
-    places = np.where(claim_of >= 0, firsts + claim_of, -1).ravel()
     counts = Counts.zeros(n_claims * (1 + n_copies))
     for chain in range(history.n_chains):
         for play in history.plays_of(chain, start):
             played = np.zeros(counts.successes.size, dtype=np.bool_)
             paid = np.zeros(counts.successes.size, dtype=np.bool_)
-            where = places[play.arms]
-            played[where[where >= 0]] = True
-            where = where[play.rewards]
-            paid[where[where >= 0]] = True
+            copies, originals = np.divmod(play.arms, claim_of.size)
+            claims = claim_of[originals]
+            places = n_claims * copies + claims
+            played[places[claims >= 0]] = True
+            paid[places[(claims >= 0) & play.rewards]] = True
             counts.successes[paid] += 1
             counts.failures[played & ~paid] += 1
     return counts

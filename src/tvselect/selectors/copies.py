@@ -124,17 +124,17 @@ def let_play(
         found = look(terms)
         bulks = [bulk_of(z_values(found[:, 0, k], data.n_rows)) for k in range(1 + n_copies)]
         firsts = explained_shares(found)
-        scores = firsts.max(axis=0)
         firsts[:, :, arm_of_column < 0] = -1.0
         rng = _generator(entropy, LOOK_KEY)
         ask = partial(open_questions, decoys, data.X, always=columns.always, rng=rng)
         left = [ask(term, scores=first) for term, first in zip(terms, firsts, strict=True)]
+        scores = firsts.max(axis=0)
+        del found, firsts
         if (targets := np.concatenate(left)).size:
             np.maximum(scores, explained_shares(look(targets)).max(axis=0), out=scores)
-        scores = np.maximum.reduceat(scores[:, columns.columns], columns.starts[:-1], axis=1)
-        playing = np.zeros(scores.size, dtype=np.bool_)
-        playing[np.argsort(-scores, axis=None, kind="stable")[:MOST_ARMS]] = True
-        plays = playing.reshape(scores.shape)[:, arm_of_column] & (arm_of_column >= 0)
+        if not (columns.is_plain and np.array_equal(columns.columns, own)):
+            scores = np.maximum.reduceat(scores[:, columns.columns], columns.starts[:-1], axis=1)
+        plays = highest(scores, MOST_ARMS)[:, arm_of_column] & (arm_of_column >= 0)
         plays[0] |= (arm_of_column >= 0) & np.isin(arm_of_column, arm_of_column[data.pairs])
         own, *held = (np.flatnonzero(block) for block in plays)
         decoys = decoys.holding(held)
@@ -149,10 +149,28 @@ def explained_shares(found: NDArray[np.float64]) -> NDArray[np.float64]:
     Slopes count by their distance from the median of their copy. What is handed in is overwritten.
     """
     slopes, bends = found[:, 0], found[:, 1]
-    slopes -= np.median(slopes, axis=2, keepdims=True)
+    for copies in slopes:
+        for one in copies:  # all at once would take as much memory again
+            one -= np.median(one)
     np.square(found, out=found)
     slopes += bends
     return slopes
+
+
+def highest(scores: NDArray[np.float64], n: int) -> NDArray[np.bool_]:
+    """Where the ``n`` highest scores are; of equal ones the first.
+
+    Examples
+    --------
+    >>> highest(np.array([[0.3, 0.1], [0.5, 0.3]]), 2)
+    array([[ True, False],
+           [ True, False]])
+    """
+    last = np.partition(scores, scores.size - n, axis=None)[scores.size - n]
+    is_high = scores > last
+    ties = np.flatnonzero(scores == last)
+    is_high.flat[ties[: n - np.count_nonzero(is_high)]] = True
+    return is_high
 
 
 def without_rest(data: Data, columns: ArmColumns) -> tuple[Data, ArmColumns]:

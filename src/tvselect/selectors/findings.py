@@ -22,7 +22,7 @@ class FeatureFindings(NamedTuple):
     selection_rate: NDArray[np.float64]
     low: NDArray[np.float64]  #: Of its 95 % interval
     high: NDArray[np.float64]
-    times_played: NDArray[np.int64]
+    times_played: NDArray[np.int32]
     ranking: NDArray[np.int64]
     claim: NDArray[np.int64]  #: Number of its claim, from 1; 0 for none
     e_value: NDArray[np.float64] | None  #: None where there are no e-values

@@ -23,6 +23,8 @@ from tvselect.selectors.evidence import Evidence
 from tvselect.selectors.layout import ArmLayout, PerArm
 
 FloatArray = NDArray[np.float64]
+SomeArms = NDArray[np.int64] | slice
+EVERY_ARM = slice(None)
 INTERVAL = (0.025, 0.975)
 
 
@@ -159,9 +161,19 @@ class History:
         )
 
     @cached_property
-    def times_played(self) -> NDArray[np.int64]:
+    def times_played(self) -> NDArray[np.int32]:
         """By arm the plays that its counts know, in all chains: those since it started anew."""
-        return np.sum([t.counts.times_played for t in self.totals], axis=0, dtype=np.int64)
+        return self._over_chains([total.counts.times_played for total in self.totals])
+
+    def played(self, chain: int | None = None) -> NDArray[np.int64]:
+        """Arms that were played, of one ``chain`` or of all together: few of very many."""
+        own = self.times_played if chain is None else self.totals[chain].counts.times_played
+        return np.flatnonzero(own)
+
+    @property
+    def candidates(self) -> slice:
+        """The arms that can be selected."""
+        return slice(self.layout.n_candidates)
 
     @property
     def seconds(self) -> float:
@@ -187,19 +199,26 @@ class History:
             n_chains += is_there
         return sizes / np.maximum(n_chains, 1)
 
-    def posterior(self, chain: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """Beta parameters of all arms, of one ``chain`` or of all together."""
+    def posterior(
+        self, chain: int | None = None, arms: SomeArms = EVERY_ARM
+    ) -> tuple[FloatArray, FloatArray]:
+        """Beta parameters of some ``arms``, of one ``chain`` or of all together."""
         totals = self.totals if chain is None else self.totals[chain : chain + 1]
-        a, b = (np.broadcast_to(value, self.layout.n_arms) for value in self.prior)
+        a, b = (np.broadcast_to(value, self.layout.n_arms)[arms] for value in self.prior)
         return (
-            a + np.sum([total.counts.successes for total in totals], axis=0, dtype=np.float64),
-            b + np.sum([total.counts.failures for total in totals], axis=0, dtype=np.float64),
+            a + self._over_chains([total.counts.successes[arms] for total in totals]),
+            b + self._over_chains([total.counts.failures[arms] for total in totals]),
         )
 
-    def means(self, chain: int | None = None) -> FloatArray:
-        """Selection rates of all arms, of one ``chain`` or of all together."""
-        a, b = self.posterior(chain)
-        return a / (a + b)
+    @staticmethod
+    def _over_chains(counts: list[NDArray[Any]]) -> NDArray[Any]:
+        return counts[0] if len(counts) == 1 else np.sum(counts, axis=0, dtype=counts[0].dtype)
+
+    def means(self, chain: int | None = None, arms: SomeArms = EVERY_ARM) -> FloatArray:
+        """Selection rates of some ``arms``, of one ``chain`` or of all together."""
+        a, b = self.posterior(chain, arms)
+        b += a
+        return np.divide(a, b, out=a)
 
     @cached_property
     def intervals(self) -> FloatArray:
@@ -208,25 +227,23 @@ class History:
 
     def intervals_of(self, arms: NDArray[np.int64]) -> FloatArray:
         """95 % intervals (arms, 2) of these ``arms``, of all chains together."""
-        a, b = (values[arms] for values in self.posterior())
+        a, b = self.posterior(arms=arms)
         # Most arms share their counts with many others.
         pairs, places = np.unique(a + 1j * b, return_inverse=True)
         return np.column_stack([betaincinv(pairs.real, pairs.imag, q)[places] for q in INTERVAL])
 
     def leading_decoys(self, most: int, chain: int | None = None) -> NDArray[np.int64]:
         """At ``most`` so many decoys of ``chain``, or of all, by falling selection rate."""
-        n = self.layout.n_candidates
-        totals = self.totals if chain is None else self.totals[chain : chain + 1]
-        is_played = np.any([total.counts.times_played[n:] > 0 for total in totals], axis=0)
-        decoys = n + np.flatnonzero(is_played)
-        return decoys[np.argsort(-self.means(chain)[decoys], kind="stable")[:most]]
+        played = self.played(chain)
+        decoys = played[played >= self.layout.n_candidates]
+        return decoys[np.argsort(-self.means(chain, decoys), kind="stable")[:most]]
 
     def passing(self, chain: int | None = None) -> NDArray[np.bool_]:
         """Arms, and decoys, of ``chain``, or of all, that were played and exceed the threshold."""
-        is_played = self.times_played > 0
-        if chain is not None:
-            is_played = self.totals[chain].counts.times_played > 0
-        return is_played & (self.means(chain) > self.threshold)
+        played = self.played(chain)
+        passing = np.zeros(self.layout.n_arms, dtype=np.bool_)
+        passing[played] = self.means(chain, played) > self.thresholds()[played]
+        return passing
 
     def q_values(self, chain: int | None = None) -> FloatArray:
         """The smallest false discovery rate at which each candidate arm is selected.
@@ -238,7 +255,7 @@ class History:
             return self.evidence.q_values
         if n_copies == 0:
             return np.full(n, np.nan)
-        scores, decoys = np.split(self._scores(chain), [n])
+        scores, decoys = self._scores(chain)
         return q_values(scores, decoys, n_copies, scores > 0.0)
 
     @property
@@ -249,15 +266,19 @@ class History:
             return self.evidence.expected_false(self.selected()[:n])
         if n_copies == 0:
             return float("nan")
-        scores, decoys = np.split(self._scores(), [n])
+        scores, decoys = self._scores()
         chosen = scores[self.selected()[:n]]
         if chosen.size == 0:
             return 0.0
         return float(min(chosen.size, false_ones(chosen.min(keepdims=True), decoys, n_copies)[0]))
 
-    def _scores(self, chain: int | None = None) -> FloatArray:
-        """Selection rates of all arms that pass their threshold, 0 for the others."""
-        return np.where(self.passing(chain), self.means(chain), 0.0)
+    def _scores(self, chain: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """Selection rates of the candidates, 0 where they do not pass; of decoys that do."""
+        arms = np.flatnonzero(self.passing(chain))
+        own, decoys = np.split(arms, [np.searchsorted(arms, self.layout.n_candidates)])
+        scores = np.zeros(self.layout.n_candidates)
+        scores[own] = self.means(chain, own)
+        return scores, self.means(chain, decoys)
 
     def selected(self, chain: int | None = None) -> NDArray[np.bool_]:
         """Arms that make the model, of one ``chain`` or of all; never a decoy.
@@ -273,8 +294,9 @@ class History:
         elif self.max_fdr is not None:
             passing[: self.layout.n_candidates] &= self.q_values(chain) <= self.max_fdr
         if self.n_wanted is not None and np.count_nonzero(passing) > self.n_wanted:
-            falling = np.argsort(-np.where(passing, self.means(chain), -1.0), kind="stable")
-            passing[falling[self.n_wanted :]] = False
+            arms = np.flatnonzero(passing)
+            falling = np.argsort(-self.means(chain, arms), kind="stable")
+            passing[arms[falling[self.n_wanted :]]] = False
         return passing
 
     def thresholds(self) -> FloatArray:
@@ -290,7 +312,7 @@ class History:
     def ranking(self) -> NDArray[np.int64]:
         """1 for selected features, the others from 2 on, the most likely first."""
         rest = np.flatnonzero(~self.support)
-        means = self.layout.by_feature(self.means(), 1.0)[rest]
+        means = self.layout.by_feature(self.means(arms=self.candidates), 1.0)[rest]
         played = self.layout.by_feature(self.times_played, 1)[rest] > 0
         ranks = np.ones(self.support.size, dtype=np.int64)
         ranks[rest[np.lexsort([-means, ~played])]] = np.arange(2, rest.size + 2)
@@ -309,8 +331,9 @@ class History:
 
     @cached_property
     def spread(self) -> FloatArray:
-        """Standard deviation of the arms' selection rates over the chains."""
-        return np.std([self.means(chain) for chain in range(self.n_chains)], axis=0)
+        """Standard deviation over the chains of the rates of arms that can be selected."""
+        chains = range(self.n_chains)
+        return np.std([self.means(chain, self.candidates) for chain in chains], axis=0)
 
     def paths(
         self,

@@ -60,9 +60,7 @@ def open_questions(
     """
     if len(y) < FEWEST_ROWS or X.shape[0] * X.shape[1] > MOST_VALUES:
         return np.empty((0, len(y)))
-    best = np.argpartition(scores, max(0, scores.size - N_LEADERS), axis=None)[-N_LEADERS:]
-    best = np.sort(best[scores.flat[best] >= 0.0])
-    copies, columns = np.unravel_index(best, scores.shape)
+    copies, columns = _leaders(scores)
     copies = np.concatenate([np.zeros(always.size, dtype=np.intp), copies])
     leaders = np.empty((len(y), copies.size))
     for k, (copy, column) in enumerate(zip(copies, np.concatenate([always, columns]), strict=True)):
@@ -80,3 +78,16 @@ def open_questions(
     )
     left = y - run.predict(leaders)
     return np.stack([left, left * leaders[:, run.mean_splits.argmax()]])
+
+
+def _leaders(scores: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Copies and columns of the highest scores from 0 on, in rising order."""
+    best = [np.argpartition(one, max(0, one.size - N_LEADERS))[-N_LEADERS:] for one in scores]
+    copies, columns = (
+        np.repeat(np.arange(len(best)), [one.size for one in best]),
+        np.concatenate(best),
+    )
+    top = np.argsort(scores[copies, columns], kind="stable")[-N_LEADERS:]
+    top = top[scores[copies[top], columns[top]] >= 0.0]
+    top = top[np.lexsort([columns[top], copies[top]])]
+    return copies[top], columns[top]

@@ -203,7 +203,7 @@ class StreamFit(BanditFit):
         )
         history = self.history_
         layout = history.layout
-        self.decoy_rates_ = history.means()[layout.n_candidates :]
+        self.decoy_rates_ = history.means(arms=slice(layout.n_candidates, None))
         self.e_values_ = np.full(len(layout.names), np.nan)
         self.selected_since_ = np.full(len(layout.names), -1)
         if evidence is not None:
