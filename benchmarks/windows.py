@@ -2,9 +2,9 @@
 
 ``make bench-windows`` prints the tables and records them. In the first one the same data sets are
 selected from with plays one by one (as in the paper), with the default window of two workers, and
-with the widest window that any number of workers can lead to (a tenth of the plays that are done).
-In the second the workers are simulated: plays are made here, and a clock of their own says when
-they would have been back.
+with the widest window that any number of workers can lead to (a tenth of the plays that are done,
+since burn-in once that is over). In the second the workers are simulated: plays are made here, and
+a clock of their own says when they would have been back.
 """
 
 from __future__ import annotations

@@ -75,7 +75,19 @@ def test_a_window_ends_with_burn_in():
     while chain.n_plays < 45:
         step(chain)
     assert chain.is_between_windows
-    assert len(chain.ask()) == 4
+    assert len(chain.ask()) == 1
+
+
+def test_windows_grow_anew_after_burn_in():
+    """At most a tenth of the plays that the fresh arms have learned from, as at the start."""
+    chain = chain_of(window=3, burn_in=BurnIn(40, 3))
+    sizes = []
+    for _ in range(80):
+        sizes.append(len(chain.ask()) if chain.is_between_windows else 0)
+        step(chain)
+    assert max(sizes[:40]) == 3
+    assert sizes[40:60] == [1] * 20
+    assert sizes[60] == 2
 
 
 def test_patience_begins_after_burn_in():

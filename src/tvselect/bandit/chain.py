@@ -33,8 +33,9 @@ class ThompsonChain:
         Which of several independent chains this is.
     window : int, default=1
         At most so many plays are chosen from one state of the arms, so that they can be
-        scored at the same time; never more than a tenth of the plays that are done, for
-        many plays from a state that knows little keep the search from getting anywhere.
+        scored at the same time; never more than a tenth of the plays that the arms have
+        learned from, for many plays from a state that knows little keep the search from
+        getting anywhere.
         1 is the paper.
     has_patience : bool, default=True
         Whether someone asks for ``n_unchanged``; without, the model is not looked at.
@@ -156,8 +157,12 @@ class ThompsonChain:
             self._model = self.oracle.model(self.arms) if self.has_patience else None
 
     def _window(self) -> int:
-        widest = min(self.window, self.n_plays // PLAYS_PER_PENDING)
-        return max(1, min(widest, self.n_until_fresh() or widest))
+        left = self.n_until_fresh()
+        n_learned = self.n_plays
+        if self.burn_in is not None and left is None:
+            n_learned -= self.burn_in.n_plays
+        widest = min(self.window, n_learned // PLAYS_PER_PENDING)
+        return max(1, min(widest, left or widest))
 
     def _seeds(self, number: int) -> np.random.SeedSequence:
         return np.random.SeedSequence(self.entropy, spawn_key=(self.chain, number))

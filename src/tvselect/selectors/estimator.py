@@ -86,9 +86,10 @@ class ThompsonSelector(ThompsonFit, BanditSelector):
         or a client, is a Dask cluster (``n_jobs`` is not used then).
     window : "auto" or int, default="auto"
         At most so many plays are chosen from one state of the arms and scored at the same
-        time, never more than a tenth of the plays that are done. "auto" is 1, as in the
-        paper, unless there are more workers than chains: 16 per worker then. The numbers
-        depend on the window, not on the number, kind or speed of the workers.
+        time, never more than a tenth of the plays that are done, since burn-in once that is
+        over. "auto" is 1, as in the paper, unless there are more workers than chains: 16 per
+        worker then. The numbers depend on the window, not on the number, kind or speed of
+        the workers.
     random_state : int, RandomState, Generator or None
     journal : path, optional
         File that keeps every play (SQLite). If it holds plays of the same data and
