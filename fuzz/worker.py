@@ -38,7 +38,6 @@ ROOM = 2 << 30
 
 CASES_AT_ONCE = 1000
 TRIES = 4
-FAULTS_SHOWN = 20
 
 
 @dataclass

@@ -18,7 +18,7 @@ API = re.findall(r"^   (tv\w+(?:\.\w+)+)$", (ROOT / "docs" / "api.md").read_text
 
 #: Other names of the selection rate, and the words of the bandit's picture.
 OTHER_NAMES = r"\b[Pp]i\b|π|(?i:success rate|inclusion probabilit)"
-GAMES = r"(?i:\bgames?\b|\bpaid\b|\bpays?\b|\bpayments?\b|(?<!\.)\bpayoffs?\b)"
+GAMES = r"(?i:\bgames?\b|\bpaid\b|\bpays?\b|\bpayments?\b|(?<!\.)\bpayoffs?\b(?!\.py))"
 NUMBER = re.compile(r"sin\(\\?pi\b")
 #: The paper's notation and picture; densities; the picture in short.
 ALLOWED = {"method.md": (OTHER_NAMES, GAMES), "prior.md": (OTHER_NAMES,), "what.md": (GAMES,)}
@@ -56,6 +56,16 @@ def test_every_parameter_is_described(name):
     for method in methods(found):
         if not inspect.getdoc(method).startswith("See :meth:"):
             assert parameters(method) - described(method) - {"self"} == set(), method
+
+
+@pytest.mark.parametrize(
+    ("tree", "names"), [("src/tvselect", "**/*.py"), ("study/src/tvstudy", "*.py")]
+)
+def test_the_map_names_every_module(tree, names):
+    page = (ROOT / "docs" / "design.md").read_text()
+    (named,) = re.findall(rf"(?ms)^{tree}/\n(.*?)^```", page)
+    modules = {path.name for path in (ROOT / tree).glob(names)}
+    assert modules ^ set(re.findall(r"\w+\.py", named)) <= {"__init__.py", "__main__.py"}
 
 
 def parameters(found):
