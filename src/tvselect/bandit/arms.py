@@ -1,4 +1,4 @@
-"""Arms: how often each was paid, and which of them pass their threshold in a draw."""
+"""Arms: how often each was rewarded, and which of them pass their threshold in a draw."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ChanceTable:
 
 
 class Arms:
-    """Beta posteriors of all arms, as counts of payoffs.
+    """Beta posteriors of all arms, as counts of rewards.
 
     Whether a draw ``theta_i ~ Beta(a_i, b_i)`` reaches ``c_i`` is decided by one uniform
     number against the stored probability of staying below, which changes only for arms
@@ -85,7 +85,7 @@ class Arms:
     threshold : float or array (n_arms,)
         ``c``, one for all or one per arm.
     discount : float, default=1.0
-        In (0, 1]; below 1 an arm that is played forgets a part of its earlier payoffs.
+        In (0, 1]; below 1 an arm that is played forgets a part of its earlier rewards.
     idle : bool array (n_arms,), optional
         Arms that are never drawn.
 
@@ -93,10 +93,19 @@ class Arms:
     ----------
     successes, failures : int32 arrays, float64 when discounted
     resting : bool array or None
-        Arms that are not drawn: idle ones, and later those that are out of the game.
+        Arms that are not drawn: idle ones, and later those that are out of the search.
     passing : bool array
         Arms that were played and whose mean is above their threshold. A mean at the
         threshold tells no more than an arm never played, whose mean is there, too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tvselect.bandit.arms import Arms
+    >>> arms = Arms(3)
+    >>> arms.update(np.array([0, 2], dtype=np.int32), np.array([True, False]))
+    >>> arms.means().round(2), arms.passing
+    (array([0.67, 0.5 , 0.33]), array([ True, False, False]))
     """
 
     def __init__(

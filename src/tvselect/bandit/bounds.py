@@ -1,4 +1,4 @@
-"""What is proved about the game: Assumption 1 and the regret bounds of the paper, and our own.
+"""What is proved about the bandit: Assumption 1 and the regret bounds of the paper, and our own.
 
 Liu and Rockova (2021) leave some constants open. They are parameters here, and 0 unless given: the
 least that the statement can mean.
@@ -64,7 +64,7 @@ def known_size_bound(
     """The paper's Lemma 2, after Wang and Chen (2018): the size ``q*`` of the best set is known.
 
     ``sum_{i not in S*} (Delta_i - eps) log T / (Delta_i - 2 eps)^2 + const p / eps^4 + p^2``. The
-    payoffs of a play may depend on each other.
+    rewards of a play may depend on each other.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def independent_arms_bound(
     *,
     open_constant: float = 0.0,
 ) -> Floats:
-    """The paper's Lemma 3, after Wang and Chen (2018): independent payoffs, size unknown.
+    """The paper's Lemma 3, after Wang and Chen (2018): independent rewards, size unknown.
 
     ``log T sum_i eta_i + p (p^2 / eps^2 + 3) Delta_max + const (8 Delta_max / eps^2)
     (4 / eps^2 + 1)^q* log(q* / eps^2)`` where ``eta_i`` is the largest ``8 B^2 |S| / (Delta_S - 2 B

@@ -11,7 +11,7 @@ CAUTION = 2.0
 
 
 class BurnIn(NamedTuple):
-    """After ``n_plays`` plays the ``n_leaders`` arms that were paid best start anew.
+    """After ``n_plays`` plays the ``n_leaders`` leading arms start anew.
 
     In the first plays hundreds of arms share a forest, and a signal may lose as often as noise
     does. That is enough to find the arms that deserve to be heard, but hard on their selection

@@ -48,6 +48,18 @@ class ThompsonChain:
     n_unchanged : int
         For how many plays in a row the estimated model has not changed; skipped ones and
         those of burn-in do not count.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tvselect.bandit.arms import Arms
+    >>> from tvselect.bandit.chain import ThompsonChain
+    >>> from tvselect.bandit.oracle import Oracle
+    >>> rates = np.array([0.9, 0.9, 0.1, 0.1])
+    >>> chain = ThompsonChain(Arms(4), Oracle(), entropy=0)
+    >>> plays = chain.make_plays(lambda play: play.score(lambda arms, rng: rates[arms]), 200)
+    >>> chain.oracle.model(chain.arms)
+    array([0, 1], dtype=int32)
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Counts of payoffs along the plays of a chain; outside the game, no one else adds them up."""
+"""Counts of rewards along the plays of a chain; outside the search, no one else adds them up."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ class FreshArms(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How often arms were paid and not paid: int32, or float64 when earlier payoffs fade."""
+    """How often arms were rewarded and not: int32, or float64 when earlier rewards fade."""
 
     successes: NDArray[Any]
     failures: NDArray[Any]
-    #: What is left of an arm's earlier payoffs when it is played again.
+    #: What is left of an arm's earlier rewards when it is played again.
     discount: float = 1.0
-    faded: NDArray[np.int32] | None = (
-        None  #: Times that arms were played, where the sum does not say it
-    )
+    #: Times that arms were played, where the sum does not say it.
+    faded: NDArray[np.int32] | None = None
 
     @classmethod
     def zeros(cls, n_arms: int, discount: float = 1.0) -> Self:

@@ -50,6 +50,17 @@ class Oracle:
     pairs : int32 array (pairs, 2)
         Arms that are heard together: where one of a pair is drawn, the other joins. Without
         effect where the size of the model is known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tvselect.bandit.arms import Arms
+    >>> arms = Arms(3)
+    >>> arms.update(np.array([0, 2], dtype=np.int32), np.array([True, False]))
+    >>> Oracle().model(arms)
+    array([0], dtype=int32)
+    >>> Oracle(n_wanted=1).choose(arms, np.random.default_rng(0))
+    array([0], dtype=int32)
     """
 
     n_wanted: int | None = None

@@ -24,7 +24,14 @@ EXTREMES = ((np.fmin.reduce, np.inf), (np.fmax.reduce, -np.inf))
 
 
 class DoubtWarning(UserWarning):
-    """A doubt about a table, said by ``fit``."""
+    """A doubt about a table, said by ``fit``.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from tvselect.inputs.doubts import DoubtWarning
+    >>> warnings.simplefilter("error", DoubtWarning)  # a doubt ends a fit  # doctest: +SKIP
+    """
 
 
 class Found(NamedTuple):

@@ -151,6 +151,12 @@ class BartReward(Reward):
 
         They come after ``n_burn`` others, as the R function ``wbart`` counts them. The
         prior is the plain one, as the paper states it, unless ``sparse`` is true.
+
+        Examples
+        --------
+        >>> from tvselect import BartReward
+        >>> BartReward.paper().n_trees
+        10
         """
         check_scalar(n_iterations, "n_iterations", Integral, min_val=1)
         check_scalar(n_burn, "n_burn", Integral, min_val=0)

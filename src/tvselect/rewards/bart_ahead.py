@@ -232,7 +232,7 @@ def make_plays(
                 payoffs,
             ):  # fmt: skip
                 return FOREST_TOO_LARGE
-            pay_arms(columns_of_arms, arms, payoffs, rewards)
+            reward_arms(columns_of_arms, arms, payoffs, rewards)
             at[STAGE] = TO_LEARN
         n_changed = count_rewards(arms, rewards, posteriors, n_candidates)
         if n_changed < 0:
@@ -260,7 +260,7 @@ def list_columns(source: ColumnsOfArms, arms: NDArray[np.int32], found: IntArray
 
 
 @part
-def pay_arms(
+def reward_arms(
     source: ColumnsOfArms, arms: NDArray[np.int32], payoffs: FloatArray, rewards: NDArray[np.bool_]
 ) -> None:
     """An arm gets what its best column gets."""

@@ -13,14 +13,14 @@ from tvselect.rewards.payoffs import check_payoffs
 
 
 class FunctionReward(Reward):
-    """Pay what a function says.
+    """The columns of a play scored by a function of one's own.
 
     Parameters
     ----------
     function : callable
         ``function(X, y, rng)``, with ``X`` a float array (rows, played columns), ``y`` the
         outcome (0 and 1 for the first and second class) and ``rng`` a numpy Generator:
-        one payoff in [0, 1] for each column of ``X``. Fractions become 0 / 1 by a Bernoulli
+        one value in [0, 1] for each column of ``X``. Fractions become 0 / 1 by a Bernoulli
         trial. Whatever is random in it must come from ``rng``, and it must not remember
         earlier plays; it may change its arguments, which are copies.
 
@@ -48,7 +48,7 @@ class FunctionReward(Reward):
         """Check the settings and return the feedback of a play on ``data``."""
         function = self.function
         if not callable(function):
-            raise TypeError(f"function must be a callable (X, y, rng) -> payoffs, got {function!r}")
+            raise TypeError(f"function must be a callable (X, y, rng) -> values, got {function!r}")
         name = f"the reward function {getattr(function, '__name__', type(function).__name__)!r}"
 
         def feedback(columns: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:

@@ -36,6 +36,13 @@ class ThreadRunner(CountedRunner):
     Parameters
     ----------
     n_workers : int
+
+    Examples
+    --------
+    >>> from tvselect.runners import ThreadRunner
+    >>> with ThreadRunner(2).bind(abs) as run:
+    ...     run([-1, 2, -3])
+    [1, 2, 3]
     """
 
     shares_memory = True

@@ -50,6 +50,12 @@ def select_anndata(
     ------
     KeyError
         When ``obs`` has no such column, or there is no such layer.
+
+    Examples
+    --------
+    >>> from tvselect import select_anndata
+    >>> select_anndata(adata, "type", random_state=0)  # doctest: +SKIP
+    >>> adata.var[adata.var["tvselect"]]  # doctest: +SKIP
     """
     from tvselect.selectors.estimator import ThompsonSelector
 

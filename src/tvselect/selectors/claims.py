@@ -41,6 +41,11 @@ class Claim:
     shares : tuple of float
         Of linked columns (``groups="ld"``) how much each has in the evidence, in the order of
         ``columns``; else empty.
+
+    Examples
+    --------
+    >>> print(Claim((3, 7), ("ldl", "apob"), selection_rate=0.93, q_value=0.1))
+    at least one of ldl, apob
     """
 
     columns: tuple[int, ...]
@@ -64,7 +69,7 @@ def find_claims(
     The arms that lead the search, as themselves or by one of their decoys, gather the arms whose
     rank correlation with them is at least 0.6, on 20,000 rows at most. A claim is rewarded in a
     play when one of its arms is; the decoys of its arms make the decoys of the claim, and its
-    q-value is that of a column with these payoffs. Claims that pass the threshold are returned.
+    q-value is that of a column with these rewards. Claims that pass the threshold are returned.
 
     Parameters
     ----------
@@ -90,9 +95,9 @@ def find_claims(
     heads, claim_of = _gather(leaders, ranks_of, arm_columns, n)
     counts = _count_together(history, claim_of, heads.size)
     a, b = (np.broadcast_to(prior, layout.n_arms)[heads] for prior in history.prior)
-    paid, unpaid = (n.reshape(-1, heads.size) for n in (counts.successes, counts.failures))
-    rates = (a + paid) / (a + b + paid + unpaid)
-    passing = (rates > history.thresholds()[heads]) & (paid + unpaid > 0)
+    won, lost = (n.reshape(-1, heads.size) for n in (counts.successes, counts.failures))
+    rates = (a + won) / (a + b + won + lost)
+    passing = (rates > history.thresholds()[heads]) & (won + lost > 0)
     scores = np.where(passing, rates, 0.0)
     q = np.full(heads.size, np.nan)
     if layout.n_copies:
@@ -163,12 +168,12 @@ def _count_together(history: History, claim_of: IntArray, n_claims: int) -> Coun
     for chain in range(history.n_chains):
         for play in history.plays_of(chain, start):
             played = np.zeros(counts.successes.size, dtype=np.bool_)
-            paid = np.zeros(counts.successes.size, dtype=np.bool_)
+            rewarded = np.zeros(counts.successes.size, dtype=np.bool_)
             copies, originals = np.divmod(play.arms, claim_of.size)
             claims = claim_of[originals]
             places = n_claims * copies + claims
             played[places[claims >= 0]] = True
-            paid[places[(claims >= 0) & play.rewards]] = True
-            counts.successes[paid] += 1
-            counts.failures[played & ~paid] += 1
+            rewarded[places[(claims >= 0) & play.rewards]] = True
+            counts.successes[rewarded] += 1
+            counts.failures[played & ~rewarded] += 1
     return counts

@@ -87,10 +87,10 @@ class Ledger:
 
     def _count(self, chain: int, play: Play) -> None:
         n_pairs = play.arms.size // 2
-        arms, paid, paid_decoy = play.arms[:n_pairs], *np.split(play.rewards, 2)
-        moved = arms[paid != paid_decoy]
-        self.wins[chain, arms] += paid & ~paid_decoy
-        self.losses[chain, arms] += paid_decoy & ~paid
+        arms, won, decoy_won = play.arms[:n_pairs], *np.split(play.rewards, 2)
+        moved = arms[won != decoy_won]
+        self.wins[chain, arms] += won & ~decoy_won
+        self.losses[chain, arms] += decoy_won & ~won
         self.log_e[chain, moved] = log_e_values(self.wins[chain, moved], self.losses[chain, moved])
 
 

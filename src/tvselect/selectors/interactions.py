@@ -45,6 +45,11 @@ class Interaction:
         units of the outcome, or of the probit of a class, of a grade or count above a quartile.
     q_value : float
         The smallest false discovery rate at which the pair is reported.
+
+    Examples
+    --------
+    >>> print(Interaction((0, 1), ("age", "dose"), strength=0.4, q_value=0.05))
+    age x dose
     """
 
     columns: tuple[int, int]

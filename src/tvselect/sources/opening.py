@@ -86,6 +86,14 @@ def open_source(
     -----
     UserWarning
         When text is not UTF-8: how it is read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tvselect.sources import open_source
+    >>> source = open_source(np.eye(10), np.arange(10.0))
+    >>> source.names[:3], [batch.n_rows for batch in source.batches(4, 0, np.random.default_rng(0))]
+    (('x0', 'x1', 'x2'), [4, 4, 2])
     """
     if isinstance(data, Source):
         if target is not None or columns is not None:

@@ -47,6 +47,12 @@ def read_plink(bed: str | os.PathLike[str], people: Any = None) -> Table:
         Without bed-reader.
     OSError, SourceError
         When the files cannot be read or do not belong together.
+
+    Examples
+    --------
+    >>> from tvselect import ThompsonSelector, read_plink
+    >>> genotypes = read_plink("study.bed")  # doctest: +SKIP
+    >>> ThompsonSelector(groups="ld").fit(genotypes, height)  # doctest: +SKIP
     """
     files = PlinkFiles(os.fspath(bed), find_files(bed, SUFFIXES))
     n_rows = files.file.shape[0]

@@ -68,6 +68,16 @@ class Prior:
     Notes
     -----
     The joint law is written down in the documentation, "The prior that is sampled".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tvselect import Prior, run_bart
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> prior = Prior(n_trees=5, sparse=True)
+    >>> run = run_bart(X, X[:, 1], prior=prior, n_iterations=200, random_state=0)
+    >>> int(run.mean_splits.argmax())
+    1
     """
 
     n_trees: int = 10

@@ -179,6 +179,21 @@ def start_chain(
     pairs : int64 array (pairs, 2), optional
         Columns that proposals of two splits try together, counted as the forest counts them.
     rng : numpy.random.Generator
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tvselect import Prior, bin_table
+    >>> from tvselect.inputs import read_outcome
+    >>> from tvselect.trees import start_chain, working_response
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 3))
+    >>> response = working_response(read_outcome(X[:, 1], 100))
+    >>> chain = start_chain(bin_table(X), response, Prior(), n_iterations=200, n_burn=100, rng=rng)
+    >>> chain.advance(150)
+    >>> chain.advance()
+    >>> int(chain.forest().split_counts(3).argmax())
+    1
     """
     design = table.design(columns)
     n_columns = design.columns.size

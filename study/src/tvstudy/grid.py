@@ -20,6 +20,12 @@ class Task:
     replicate : int
         From 0; data sets are the same for all methods.
     method : str
+
+    Examples
+    --------
+    >>> from tvstudy import Task
+    >>> Task("linear", 300, 1000, 0, "LASSO").key
+    'linear/300/1000/0/LASSO'
     """
 
     setup: str
@@ -73,6 +79,13 @@ def tasks(
         Other than the grid's.
     setups, n_columns : sequences, optional
         Only these of the grid's.
+
+    Examples
+    --------
+    >>> from tvstudy import tasks
+    >>> from tvstudy.grid import OFFLINE
+    >>> [task.key for task in tasks(OFFLINE, ["LASSO"], n_replicates=1, n_columns=[1000])][:2]
+    ['linear/300/1000/0/LASSO', 'friedman-correlated/300/1000/0/LASSO']
     """
     methods = list(methods)
     for replicate in range(grid.n_replicates if n_replicates is None else n_replicates):

@@ -105,7 +105,7 @@ class Journal(ABC):
     def _read_kept(self, name: str) -> tuple[bytes, int] | None: ...
 
     def begin(self, header: Header) -> Header:
-        """Dedicate a blank journal, or check that a used one was written for the same game.
+        """Dedicate a blank journal, or check that a used one was written for the same search.
 
         Returns
         -------
