@@ -117,22 +117,7 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
         event = options.event, read_event(raw.event, options.event, where)
     outcome = profile_outcome(target, values, where, options.family, event)
     others = [name for name in names if name not in (target, options.event)]
-    for option in ("always", "include", "exclude", "covariates"):
-        for name in (target, options.event):
-            if name is not None and name in getattr(options, option):
-                raise RunError(f"--{option} names {name!r}, which is what is to be explained")
-    always = expand(options.always, others, "--always", where)
-    beside = options.phenotypes or where
-    always += expand(with_ranges(options.covariates, others), others, "--covariates", beside)
-    wanted = {*expand(options.include, others, "--include", where), *always}
-    unwanted = dict.fromkeys(
-        sorted(expand(options.exclude, others, "--exclude", where)), LeftOut("excluded")
-    )
-    if isinstance(files, ColumnTable):  # what else is known of the rows is for covariates
-        unused = set(files.rows.column_names).intersection(others) - wanted - unwanted.keys()
-        unwanted |= dict.fromkeys(sorted(unused), LeftOut("no covariate"))
-    if both := sorted(wanted & unwanted.keys()):
-        raise RunError(f"column {both[0]!r} is excluded and included; choose one")
+    always, wanted, unwanted = _asked_for(options, others, files)
     found = replace(profile_columns(raw, unwanted, written), mixed=mixed)
     found = _with_files(found, files)
     if mode.stream:
@@ -185,6 +170,30 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
         facts=facts,
     )
     return plan, files, None if mode.stream else raw
+
+
+def _asked_for(
+    options: TableOptions, others: Sequence[str], files: TableFiles
+) -> tuple[list[str], set[str], dict[str, LeftOut]]:
+    """Columns that are part of every play, those that may not be left out, and those left out."""
+    target, where = options.target, files.where
+    for option in ("always", "include", "exclude", "covariates"):
+        for name in (target, options.event):
+            if name is not None and name in getattr(options, option):
+                raise RunError(f"--{option} names {name!r}, which is what is to be explained")
+    always = expand(options.always, others, "--always", where)
+    beside = options.phenotypes or where
+    always += expand(with_ranges(options.covariates, others), others, "--covariates", beside)
+    wanted = {*expand(options.include, others, "--include", where), *always}
+    unwanted = dict.fromkeys(
+        sorted(expand(options.exclude, others, "--exclude", where)), LeftOut("excluded")
+    )
+    if isinstance(files, ColumnTable):  # what else is known of the rows is for covariates
+        unused = set(files.rows.column_names).intersection(others) - wanted - unwanted.keys()
+        unwanted |= dict.fromkeys(sorted(unused), LeftOut("no covariate"))
+    if both := sorted(wanted & unwanted.keys()):
+        raise RunError(f"column {both[0]!r} is excluded and included; choose one")
+    return always, wanted, unwanted
 
 
 def decide_mode(files: TableFiles, asked: bool | None) -> ReadingMode:
