@@ -1,6 +1,6 @@
 """Which settings of the BART reward select best: the experiment behind the defaults.
 
-``make bench-default`` prints two tables and records them: of games with decoys, and of games
+``make bench-default`` prints two tables and records them: of searches with decoys, and of those
 without, by the median rule. Every candidate differs from the default in what its name says. The
 data sets (seeds from 12,000 on) serve for this choice alone; what the documentation reports of
 the defaults comes from other seeds.
@@ -35,7 +35,7 @@ def with_heavy_tails(setup: str, n_rows: int, n_columns: int, random_state: int)
 
 
 @dataclass(frozen=True)
-class Game:
+class Search:
     """Candidates, the data sets they are compared on, and by what."""
 
     title: str
@@ -48,8 +48,8 @@ class Game:
     cells: dict[str, Callable[[int], Simulated]]
 
 
-GAMES = {
-    "decoys": Game(
+SEARCHES = {
+    "decoys": Search(
         title="The default reward: what was compared",
         page="default_reward.md",
         measure="Share of the signals found (FDR 0.1)",
@@ -85,7 +85,7 @@ GAMES = {
             "forest, t(2) noise": partial(with_heavy_tails, "forest", 300, 1_000),
         },
     ),
-    "median": Game(
+    "median": Search(
         title="The default reward without decoys: what was compared",
         page="default_reward_median.md",
         measure="Hamming distance (median rule, 300 plays)",
@@ -112,50 +112,52 @@ GAMES = {
 }
 
 
-def run(game: Game, name: str, cell: str, seed: int) -> tuple[float, float, float]:
+def run(search: Search, name: str, cell: str, seed: int) -> tuple[float, float, float]:
     """The measure, the share of false columns among the selected, CPU seconds."""
-    d = game.cells[cell](seed)
-    reward = game.reward().set_params(**game.candidates[name])
-    selector = ThompsonSelector(reward, n_jobs=1, random_state=seed, **game.settings)
+    d = search.cells[cell](seed)
+    reward = search.reward().set_params(**search.candidates[name])
+    selector = ThompsonSelector(reward, n_jobs=1, random_state=seed, **search.settings)
     started = time.process_time()
     selected = selector.fit(d.X, d.y).support_
     seconds = time.process_time() - started
     n_found, n_selected = (selected & d.support).sum(), selected.sum()
     false = 1.0 - n_found / n_selected if n_selected else 0.0
     share_found, hamming = n_found / d.support.sum(), (selected ^ d.support).sum()
-    return hamming if game.by_hamming else share_found, false, seconds
+    return hamming if search.by_hamming else share_found, false, seconds
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("games", nargs="*", default=list(GAMES), help="decoys, median, or both")
+    parser.add_argument(
+        "searches", nargs="*", default=list(SEARCHES), help="decoys, median, or both"
+    )
     parser.add_argument("-n", type=int, default=4, help="data sets a cell")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    for name in options.games:
-        compare(GAMES[name], options.n, options.jobs)
+    for name in options.searches:
+        compare(SEARCHES[name], options.n, options.jobs)
 
 
-def compare(game: Game, n_sets: int, n_jobs: int) -> None:
+def compare(search: Search, n_sets: int, n_jobs: int) -> None:
     """Run all candidates and record the table."""
     seeds = range(FIRST_SEED, FIRST_SEED + n_sets)
     lines = [
-        *heading(game.title, "make bench-default"),
-        f"{game.measure}, mean over {n_sets} data sets a cell; n=300 unless said. "
+        *heading(search.title, "make bench-default"),
+        f"{search.measure}, mean over {n_sets} data sets a cell; n=300 unless said. "
         "False: share of the selected columns, over all cells; s.e.: of the mean "
         "over all cells; difference: from the default on the same data sets, with its s.e.",
         "",
-        f"| reward | {' | '.join(game.cells)} | mean | s.e. | difference | false | CPU seconds |",
-        "|---|" + "---|" * (len(game.cells) + 5),
+        f"| reward | {' | '.join(search.cells)} | mean | s.e. | difference | false | CPU seconds |",
+        "|---|" + "---|" * (len(search.cells) + 5),
     ]
     usual = None
     with Parallel(n_jobs=n_jobs) as parallel:
-        for name in tqdm(game.candidates, unit=" rewards"):
+        for name in tqdm(search.candidates, unit=" rewards"):
             results = parallel(
-                delayed(run)(game, name, cell, seed) for cell in game.cells for seed in seeds
+                delayed(run)(search, name, cell, seed) for cell in search.cells for seed in seeds
             )
             values, false, seconds = np.moveaxis(
-                np.array(results).reshape(len(game.cells), n_sets, 3), 2, 0
+                np.array(results).reshape(len(search.cells), n_sets, 3), 2, 0
             )
             usual = values if usual is None else usual
             lines.append(
@@ -165,7 +167,7 @@ def compare(game: Game, n_sets: int, n_jobs: int) -> None:
                 f"{false.mean():.2f} | {seconds.mean():.1f} |"
             )
             tqdm.write(lines[-1])
-    record(game.page, lines)
+    record(search.page, lines)
 
 
 def error_of_mean(values: np.ndarray) -> float:

@@ -61,7 +61,7 @@ def accuracy(n_seeds: int) -> list[str]:
 def two_threads(n_repeats: int = 5) -> list[str]:
     """The same selection with one thread and with two, in turns; the medians and their ratio.
 
-    Plays of a window, or of two chains, are paid at the same time; the numbers are the same.
+    Plays of a window, or of two chains, are scored at the same time; the numbers are the same.
     """
     d, long = data(100), simulate("friedman", 20_000, 1000, random_state=100)
     offline, stream = ThompsonSelector, StreamingThompsonSelector

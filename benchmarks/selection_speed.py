@@ -33,7 +33,7 @@ class Published(NamedTuple):
 
 
 def _stochtree_reward(n_iterations: int) -> Callable[..., NDArray[Any]]:
-    """The paper's rule with stochtree: paid when its last forest splits on the column."""
+    """The paper's rule with stochtree: a reward when its last forest splits on the column."""
 
     def reward(X: NDArray[Any], y: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
         _, counts = peers.stochtree_bare(
