@@ -7,6 +7,17 @@ from collections.abc import Collection
 MOST_NAMES = 5
 
 
+def counted(n: int, one: str, many: str | None = None) -> str:
+    """A number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2000, "row"), counted(0, "batch", "batches")
+    ('1 row', '2,000 rows', '0 batches')
+    """
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
 def listed(names: Collection[str], most: int = MOST_NAMES, *, quoted: bool = True) -> str:
     """The first few names, and how many more.
 

@@ -239,7 +239,7 @@ def test_infinite_values(answer, here):
     n1[4] = np.inf
     path = write(here / "t.parquet", make_table().set_column(2, "n1", [n1]))
     found = answer("select", path, "-t", "y", *QUICK)
-    assert "In 'n1' 1 infinite value(s) count as missing." in found["decisions"]
+    assert "In 'n1' 1 infinite value counts as missing." in found["decisions"]
 
 
 def test_one_row(failure, here):
@@ -249,7 +249,7 @@ def test_one_row(failure, here):
 
 def test_a_few_rows(failure, here):
     line = failure("select", write(here / "t.csv", make_table(6)), "-t", "y")
-    assert "6 row(s) with a value of 'y'; at least 10 are needed" in line
+    assert "6 rows with a value of 'y'; at least 10 are needed" in line
 
 
 @pytest.mark.long
@@ -371,7 +371,7 @@ def test_a_question_mark_in_a_target_of_classes(failure, here):
     y = make_table()["y"].to_pylist()
     path = write(here / "t.csv", with_column("c", ["?", *("01"[value > 0] for value in y[1:])]))
     said = failure("select", path, "-t", "c", *QUICK)
-    assert "holds '?' in 1 row(s), first in row 1; empty these cells" in said
+    assert "holds '?' in 1 row, first in row 1; empty these cells" in said
 
 
 def test_grades_in_text(failure, here):

@@ -117,7 +117,7 @@ class TestSelect:
             ("g.json", '{"g": ["aa"]}', "did you mean 'a'?"),
             ("g.json", '{"g": ["a"], "h": ["a"]}', "puts column 'a' into groups 'g' and 'h'"),
             ("g.csv", "a,b\n", "must begin with the line 'column,group'"),
-            ("g.csv", "column,group\na\n", "line 2 of g.csv has 1 cell(s)"),
+            ("g.csv", "column,group\na\n", "line 2 of g.csv has 1 cell;"),
         ],
     )
     def test_bad_groups(self, name, content, expected, failure, table, here):

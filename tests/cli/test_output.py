@@ -257,3 +257,14 @@ def test_a_group_has_one_line(here, tvs, monkeypatch):
     shown = [line.split()[0] for line in out.splitlines() if "█" in line]
     assert sorted(shown[:2]) == ["b", "pair"]
     assert len(set(shown)) == len(shown)
+
+
+def test_one_is_singular(tvs, here):
+    (here / "one.csv").write_text("a,y\n" + "".join(f"{i % 7},{i % 7}.{i}\n" for i in range(40)))
+    code, _, err = tvs("select", "one.csv", "-t", "y", "--plays", "1", "--no-report", "--seed", "1")
+    assert code == 0
+    assert "40 rows, 1 column besides the target" in err
+    assert "Search: 1 play, scored by" in err
+    assert "of 1 variable selected for 'y' (1 play, " in err
+    assert "the only play is done" in err
+    assert "these 1" not in err

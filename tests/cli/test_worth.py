@@ -40,6 +40,19 @@ def test_too_many_folds(failure, run):
     assert "less than five for each of 60 folds" in failure("worth", run, "--folds", "60")
 
 
+def test_a_single_fold_is_wrong_usage(tvs, run):
+    code, _, err = tvs("worth", run, "--folds", "1")
+    assert code == 2
+    assert "argument --folds: must be at least 2, got 1" in err
+
+
+@pytest.mark.parametrize("wrong", [("--table", "nowhere.csv"), ("--folds", "60")])
+def test_nothing_is_announced_that_cannot_be_done(tvs, run, wrong):
+    code, _, err = tvs("worth", run, *wrong)
+    assert code == 1
+    assert "Selecting again" not in err
+
+
 def test_another_table_is_refused(failure, run, here):
     table = here / "t.csv"
     table.write_text(table.read_text().replace("0.1", "0.2"))

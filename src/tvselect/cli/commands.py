@@ -73,18 +73,20 @@ def worth(options: Options, terminal: Terminal) -> int:
     from tvselect.runs.worth import measure
 
     folder = RunFolder(Path(options.run))
-    folder.read_run()
-    seconds = max(1.0, options.folds * folder.read_findings().seconds)
-    terminal.say(
-        f"  Selecting again {options.folds} times, each time without a part of the rows: about "
-        f"{seconds:.0f} s."
-    )
+
+    def announce(seconds: float) -> None:
+        terminal.say(
+            f"  Selecting again {options.folds} times, each time without a part of the rows: about "
+            f"{seconds:.0f} s."
+        )
+
     with collected_warnings() as said:
         found = measure(
             folder,
             folds=options.folds,
             table=options.table,
             jobs=options.jobs,
+            announce=announce,
             verbose=int(terminal.is_live),
         )
     for warning in dict.fromkeys(said):

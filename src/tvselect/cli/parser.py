@@ -60,7 +60,7 @@ def make_parser() -> argparse.ArgumentParser:
     report.add_argument("--open", action="store_true", help="show it in the browser")
     worth = _command(commands, "worth", "how well the selected columns predict held-out rows")
     worth.add_argument("run", **RUN)
-    worth.add_argument("--folds", **COUNT, default=5, help="parts of the rows to hold back; 5")
+    worth.add_argument("--folds", **FOLDS, default=5, help="parts of the rows to hold back; 5")
     worth.add_argument("--jobs", **COUNT, help="plays at a time")
     worth.add_argument("--table", metavar="TABLE", help="where the table is now, if it has moved")
     transform = _command(commands, "transform", "keep only the selected columns of a table")
@@ -267,6 +267,7 @@ def _address(text: str) -> str:
 _seconds.__name__ = "number of seconds"
 _level.__name__ = "share"
 COUNT: dict[str, Any] = dict(type=_whole("whole number", 1, "must be at least 1"), metavar="N")
+FOLDS: dict[str, Any] = dict(type=_whole("whole number", 2, "must be at least 2"), metavar="N")
 SEED: dict[str, Any] = dict(type=_whole("seed", 0, "must not be negative"), metavar="N")
 SECONDS: dict[str, Any] = dict(type=_seconds, metavar="SECONDS", help="stop after that")
 NO_REPORT: dict[str, Any] = dict(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvselect.cli.interrupts import INTERRUPTED
 from tvselect.cli.terminal import Terminal
-from tvselect.words import listed
+from tvselect.words import counted, listed
 
 if TYPE_CHECKING:
     from tvselect.runs.play import Result
@@ -52,8 +52,8 @@ def show(result: Result, terminal: Terminal) -> int:
         return INTERRUPTED
     if run.state == "interrupted":
         terminal.note(
-            f"interrupted after {run.n_plays:,} plays, which are kept; go on with: "
-            f"tvs resume {here}"
+            f"interrupted after {counted(run.n_plays, 'play')}, which "
+            f"{'is' if run.n_plays == 1 else 'are'} kept; go on with: tvs resume {here}"
         )
         return INTERRUPTED
     return DONE
@@ -82,7 +82,7 @@ def _what_it_means(result: Result) -> tuple[list[str], list[str]]:
     from tvselect.report.sentences import why_stopped
 
     run, folder, history = result.run, result.folder, result.history
-    batches = "batches" if run.plan.stream else "plays"
+    one, many = ("batch", "batches") if run.plan.stream else ("play", "plays")
     because = why_stopped(history.stop_reason, history.asked)
     control, claims = control_of(result.fit), joint_claims(result.fit)
     n_selected = int(history.selected().sum())
@@ -92,8 +92,9 @@ def _what_it_means(result: Result) -> tuple[list[str], list[str]]:
         best = best_unselected(result.fit)
         before += [NOTHING, *describe_nothing(control, best, run.plan.n_rows), ""]
     before.append(
-        f"{n_selected:,} of {history.layout.n_candidates:,} variables selected "
-        f"for {run.plan.target!r} ({run.n_plays:,} {batches}, {run.seconds:.1f} s: {because})"
+        f"{n_selected:,} of {counted(history.layout.n_candidates, 'variable')} selected "
+        f"for {run.plan.target!r} ({counted(run.n_plays, one, many)}, {run.seconds:.1f} s: "
+        f"{because})"
     )
     if n_selected:
         before.append(describe_false(n_selected, control))

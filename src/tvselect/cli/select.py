@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tvselect.cli.parser import Options
 from tvselect.cli.results import show
 from tvselect.cli.terminal import Terminal
+from tvselect.words import counted
 
 if TYPE_CHECKING:
     from tvselect.runs.plan import Plan, Settings
@@ -124,9 +125,10 @@ def _the_search(plan: Plan, settings: Settings, cluster: str | None) -> str:
     chains = f"{settings.chains} chains of " if settings.chains > 1 else ""
     if plan.stream:
         n_batches = -(-plan.n_rows // settings.batch_size) * settings.rounds
-        what = f"{n_batches:,} plays of {settings.batch_size:,} rows, {settings.rounds} round(s)"
+        each, rounds = counted(settings.batch_size, "row"), counted(settings.rounds, "round")
+        what = f"{counted(n_batches, 'play')} of {each}, {rounds}"
     else:
-        what = f"{settings.plays:,} plays"
+        what = counted(settings.plays, "play")
     place = f" on {cluster}" if cluster else ""
     by = {"bart": "BART", "lasso": "LASSO", "pvalue": "p-values"}.get(settings.reward, "importance")
     search = f"Search: {chains}{what}{place}, scored by {by}; seed {settings.seed}."

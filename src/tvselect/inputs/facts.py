@@ -8,7 +8,7 @@ from typing import Literal
 
 from tvselect.inputs.outcome import Family
 from tvselect.inputs.written import Writing
-from tvselect.words import listed
+from tvselect.words import counted, listed
 
 Reason = Literal[
     "excluded",
@@ -135,7 +135,10 @@ class Doubt:
     @property
     def sentence(self) -> str:
         """The doubt and what to do about it."""
-        return DOUBTS[self.kind].format(names=listed(self.names), value=self.value, n=self.n)
+        rows, sets = counted(self.n, "row"), counted(self.n, "set")
+        return DOUBTS[self.kind].format(
+            names=listed(self.names), value=self.value, rows=rows, sets=sets
+        )
 
     @property
     def is_of_outcome(self) -> bool:
@@ -151,14 +154,14 @@ DOUBTS = {
     "code": "Missing values in disguise? {value:g} is far from all other values of {names}. If it "
     "stands for a missing value, make it one.",
     "wild cell": "A slip? One cell with {value:g} is far from all other values of {names}.",
-    "few rows": "Only {n:,} row(s) of class {names}: what sets it apart is hard to find.",
+    "few rows": "Only {rows} of class {names}: what sets it apart is hard to find.",
     "labels": "One class or several? {names} differ in capitals or blanks only. If they are one, "
     "write them alike.",
     "outcome code": "Missing values in disguise? {value:g} is far from all other values of the "
     "outcome. If it stands for a missing value, leave these rows out.",
     "outcome cell": "A slip? One row with {value:g} is far from all other values of the outcome.",
     "identifier": "An identifier or a row number? {names}. Leave it out.",
-    "copies": "The same values in {n:,} set(s) of columns, such as {names}: they compete, and any "
+    "copies": "The same values in {sets} of columns, such as {names}: they compete, and any "
     "of them may be selected in place of the others.",
 }
 

@@ -132,9 +132,11 @@ def describe_false(n_selected: int, control: Control) -> str:
     """
     if control.expected_false is None:
         return OFF
-    n = f"{n_selected:,}: {control.expected_false:.2g}."
+    found = f"{control.expected_false:.2g}."
     off = "" if control.max_fdr is not None else " No limit was set: error control is off."
-    return f"Expected number of false ones among these {n}{off}"
+    if n_selected == 1:
+        return f"Expected number of false ones, with 1 selected: {found}{off}"
+    return f"Expected number of false ones among these {n_selected:,}: {found}{off}"
 
 
 def describe_nothing(control: Control, best: Best | None, n_rows: int | None) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tvselect.words import MOST_NAMES, listed
+from tvselect.words import MOST_NAMES, counted, listed
 
 if TYPE_CHECKING:
     from tvselect.inputs.facts import FileFacts, LeftOut, OutcomeProfile, ReadingMode, TableFacts
@@ -50,7 +50,8 @@ def describe_table(
     """
     n_rows = facts.outcome.n_rows + facts.outcome.n_missing
     said = [
-        f"{facts.where}: {n_rows:,} rows, {facts.n_columns:,} columns besides the target; "
+        f"{facts.where}: {counted(n_rows, 'row')}, {counted(facts.n_columns, 'column')} besides "
+        f"the target; "
         f"{n_kept:,} to choose from.",
         *_files(facts.files),
         _mode(facts.mode),
@@ -59,7 +60,9 @@ def describe_table(
     ]
     if groups:
         n_columns = sum(map(len, groups.values()))
-        said.append(f"{len(groups):,} group(s) of {n_columns:,} columns are one variable each.")
+        said.append(
+            f"{counted(len(groups), 'group')} of {counted(n_columns, 'column')}: one variable each."
+        )
     if always:
         said.append(f"Part of every play: {listed(always)}.")
     return said
@@ -180,8 +183,8 @@ def _family(outcome: OutcomeProfile) -> str:
             )
         n_censored = outcome.n_rows - outcome.n_events
         return (
-            f"is the time until {outcome.event!r}: {outcome.n_events:,} events, "
-            f"{n_censored:,} rows censored"
+            f"is the time until {outcome.event!r}: {counted(outcome.n_events, 'event')}, "
+            f"{counted(n_censored, 'row')} censored"
         )
     return f"is a number with {n:,} different values: regression"
 
@@ -197,7 +200,10 @@ def _columns(facts: TableFacts) -> list[str]:
     if facts.dates:
         said.append(f"Dates become numbers (days since 1970-01-01): {listed(facts.dates)}.")
     said += _numbers(facts)
-    said += [f"In {n!r} {k} infinite value(s) count as missing." for n, k in facts.infinite.items()]
+    said += [
+        f"In {name!r} {counted(n, 'infinite value')} {'counts' if n == 1 else 'count'} as missing."
+        for name, n in facts.infinite.items()
+    ]
     if facts.missing:
         said.append(f"Missing values are kept as missing: {listed(facts.missing)}.")
     shown = facts.copies[:MOST_COPIES]
@@ -208,7 +214,8 @@ def _columns(facts: TableFacts) -> list[str]:
     ]
     if len(facts.copies) > MOST_COPIES:
         more = len(facts.copies) - MOST_COPIES
-        said.append(f"{more:,} more sets of columns hold the same values.")
+        sets = "set of columns holds" if more == 1 else "sets of columns hold"
+        said.append(f"{more:,} more {sets} the same values.")
     return said + [doubt.sentence for doubt in facts.doubts]
 
 

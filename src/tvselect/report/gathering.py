@@ -35,6 +35,7 @@ from tvselect.selectors.findings import fitted_history
 from tvselect.selectors.history import History
 from tvselect.selectors.worth import Worth
 from tvselect.sources.addresses import without_secrets
+from tvselect.words import counted
 
 if TYPE_CHECKING:
     from tvselect.plotting.arms import Fit
@@ -266,7 +267,8 @@ def _forest(
     more = f"; the first {MOST_SHOWN} are shown" if chosen.size > MOST_SHOWN else ""
     note = f"By a model of the selected variables, on {table.n_rows:,} rows{more}."
     if n := forest.n_pulled_in:
-        note += f" {n:,} outlier(s) count as five robust standard deviations from the median."
+        held = f"{counted(n, 'outlier')} {'counts' if n == 1 else 'count'}"
+        note += f" {held} as five robust standard deviations from the median."
     return forest, note
 
 
@@ -296,8 +298,8 @@ def _lookalikes(
     return found, (
         f"{'' if found else 'Nothing: no other column resembles a selected one. '}Shown are "
         f"resemblances of {ALIKE:g} or more, on {table.n_rows:,} rows; columns of text are not "
-        f"compared. Among {candidates.size:,} unrelated columns the strongest would reach about "
-        f"{chance:.2f} by chance."
+        f"compared. Among {counted(candidates.size, 'unrelated column')} the strongest would "
+        f"reach about {chance:.2f} by chance."
     )
 
 

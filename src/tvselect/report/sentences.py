@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 def why_stopped(reason: StopReason, asked: Asked) -> str:
     """Why a run ended, from the reason and what was asked; it goes on from "because"."""
     rounds = plural("round", asked.n_rounds or 0)
+    all_plays = "the only play is" if asked.n_plays == 1 else f"all {asked.n_plays} plays are"
     return {
-        StopReason.PLAYS: f"all {asked.n_plays} plays are done",
+        StopReason.PLAYS: f"{all_plays} done",
         StopReason.PATIENCE: f"the model has not changed for {asked.patience} plays",
         StopReason.TIME_LIMIT: f"the time limit of {asked.time_limit or 0:g} s is reached",
         StopReason.ROUNDS: f"the stream has ended after {asked.n_rounds} {rounds}",

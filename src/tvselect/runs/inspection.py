@@ -35,7 +35,7 @@ from tvselect.sources import open_files
 from tvselect.sources.by_column import ColumnTable
 from tvselect.sources.files import STANDARD_INPUT
 from tvselect.sources.stored import TableFiles
-from tvselect.words import listed
+from tvselect.words import counted, listed
 
 LINKAGE = "ld"
 ROWS_IN_MEMORY = 200_000
@@ -347,8 +347,8 @@ def refuse_what_the_reward_cannot_take(plan: Plan, name: str, reward: Any) -> No
     outcome, missing = plan.facts.outcome, plan.facts.missing
     if outcome.n_rows < reward.min_rows:
         raise RunError(
-            f"{plan.facts.where} has {outcome.n_rows} row(s) with a value of {outcome.name!r}; at "
-            f"least {reward.min_rows} are needed"
+            f"{plan.facts.where} has {counted(outcome.n_rows, 'row')} with a value of "
+            f"{outcome.name!r}; at least {reward.min_rows} are needed"
         )
     if missing and not reward.takes_missing:
         raise RunError(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tvselect.records import RecordError, parse_json, read_record
 from tvselect.runs.errors import RunError, hint
+from tvselect.words import counted
 
 RANGE = re.compile(r"(?P<name>.*?)(?P<first>[0-9]{1,6})-(?P=name)(?P<last>[0-9]{1,6})")
 
@@ -123,6 +124,6 @@ def _from_csv(text: str, where: str) -> list[tuple[str, str]]:
     for number, row in enumerate(rows[1:], start=2):
         if len(row) != 2:
             raise RunError(
-                f"line {number} of {where} has {len(row)} cell(s); it needs column,group"
+                f"line {number} of {where} has {counted(len(row), 'cell')}; it needs column,group"
             )
     return [(group.strip(), column) for column, group in rows[1:] if group.strip()]

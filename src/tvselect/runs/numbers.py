@@ -15,6 +15,7 @@ from tvselect.runs.data import RawTable
 from tvselect.runs.errors import RunError
 from tvselect.sources.csv import CsvFiles
 from tvselect.sources.stored import TableFiles
+from tvselect.words import counted
 
 
 class WrittenNumbers(NamedTuple):
@@ -71,7 +72,7 @@ def _refuse_a_mark(text: TextColumn, what: str) -> None:
     if len(marks) == 1 and len(text.levels) > 2:
         rows = np.flatnonzero(text.codes == marks[0])
         raise RunError(
-            f"{what} holds {text.levels[marks[0]]!r} in {rows.size:,} row(s), first in row "
+            f"{what} holds {text.levels[marks[0]]!r} in {counted(rows.size, 'row')}, first in row "
             f"{rows[0] + 1}; empty these cells where the value is missing, or write a name for "
             "the class"
         )

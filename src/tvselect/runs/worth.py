@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from tvselect.files import write_text
@@ -9,7 +10,7 @@ from tvselect.runs.data import prepare
 from tvselect.runs.errors import RunError
 from tvselect.runs.folder import RunFolder
 from tvselect.runs.play import Place, make_selector, open_again
-from tvselect.selectors.worth import Worth, held_out_worth
+from tvselect.selectors.worth import Worth, held_out_worth, refuse_folds
 
 
 def measure(
@@ -18,9 +19,12 @@ def measure(
     folds: int,
     table: str | None = None,
     jobs: int | None = None,
+    announce: Callable[[float], None] = lambda seconds: None,
     verbose: int,
 ) -> Worth:
     """Score predictions of held-out rows, and add them to the findings and the report of a run.
+
+    ``announce`` is told how many seconds it may take, once the table has been found and read.
 
     Raises
     ------
@@ -43,6 +47,8 @@ def measure(
             run = replace(run, settings=replace(run.settings, jobs=jobs))
         selector = make_selector(run, None, Place())
         try:
+            refuse_folds(len(y), folds)
+            announce(max(1.0, folds * findings.seconds))
             worth = held_out_worth(
                 selector, X, y, n_folds=folds, random_state=run.settings.seed, verbose=verbose
             )

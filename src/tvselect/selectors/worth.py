@@ -164,16 +164,21 @@ def held_out_worth(
     )
 
 
-def _split(
-    outcome: Outcome, n_folds: int, rng: np.random.Generator
-) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """All other rows, and those of the fold; classes and censored rows spread evenly."""
-    n_rows = outcome.values.size
+def refuse_folds(n_rows: int, n_folds: int) -> None:
+    """Raise a ValueError for fewer than five rows a fold."""
     if n_rows < 5 * n_folds:
         raise ValueError(
             f"{n_rows} rows make less than five for each of {n_folds} folds: use fewer folds, or "
             "more rows"
         )
+
+
+def _split(
+    outcome: Outcome, n_folds: int, rng: np.random.Generator
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """All other rows, and those of the fold; classes and censored rows spread evenly."""
+    n_rows = outcome.values.size
+    refuse_folds(n_rows, n_folds)
     strata = np.zeros(n_rows)
     if outcome.classes is not None:
         strata = outcome.values
