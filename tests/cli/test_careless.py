@@ -402,3 +402,19 @@ def test_categories_as_polars_writes_them(answer, here):
         file.write_table(table)
     found = answer("select", "t.arrow", "-t", "y", *QUICK)
     assert (found["n_columns"], names(found)) == (6, ["a", "b"])
+
+
+def test_text_that_looks_like_dates_and_numbers_is_pointed_out(answer, here):
+    lines = ["day,weight,score,x,y"]
+    for i in range(60):
+        score = "-" if i % 5 == 0 else f"{i % 23}.{i}"
+        lines.append(f"{1 + i % 28:02d}/{1 + i % 12:02d}/2019,{i}.5 kg,{score},{i * 7 % 11},{i}")
+    (here / "t.csv").write_text("\n".join(lines) + "\n")
+    said = answer("select", "t.csv", "-t", "y", "--plays", "2", "--no-report")["decisions"]
+    assert any("Dates taken as text? 'day'. Write them as 2019-12-31" in s for s in said)
+    assert any("Numbers taken as text? 'weight': a unit" in s for s in said)
+    assert any("Numbers taken as text? 'score': most cells are numbers" in s for s in said)
+    said = answer(
+        "select", "t.csv", "-t", "y", "--plays", "2", "--no-report", "--exclude", "day,weight,score"
+    )["decisions"]
+    assert not any("taken as text" in sentence for sentence in said)

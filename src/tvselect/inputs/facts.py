@@ -126,7 +126,7 @@ class Doubt:
 
     kind: Literal[
         "leak", "one class", "code", "wild cell", "identifier", "copies", "few rows", "labels",
-        "outcome code", "outcome cell",
+        "outcome code", "outcome cell", "dates as text", "units as text", "codes as text",
     ]  # fmt: skip
     names: tuple[str, ...]  #: Of columns; of classes, where these are in doubt
     value: float = 0.0  #: The least rank correlation with the outcome; the value, code or cell
@@ -160,6 +160,12 @@ DOUBTS = {
     "outcome code": "Missing values in disguise? {value:g} is far from all other values of the "
     "outcome. If it stands for a missing value, leave these rows out.",
     "outcome cell": "A slip? One row with {value:g} is far from all other values of the outcome.",
+    "dates as text": "Dates taken as text? {names}. Write them as 2019-12-31 to have them read as "
+    "dates.",
+    "units as text": "Numbers taken as text? {names}: a unit is in every cell. Write it into the "
+    "name of the column, and the numbers alone into the cells.",
+    "codes as text": "Numbers taken as text? {names}: most cells are numbers, more than a tenth "
+    "are signs or words. Empty those that stand for missing values.",
     "identifier": "An identifier or a row number? {names}. Leave it out.",
     "copies": "The same values in {sets} of columns, such as {names}: they compete, and any "
     "of them may be selected in place of the others.",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tvselect.inputs.arrow import arrow_errors
 from tvselect.inputs.facts import ColumnFacts, LeftOut, ReadingMode, TableFacts
+from tvselect.inputs.look_like import doubts_about_text
 from tvselect.inputs.outcome import Family
 from tvselect.inputs.profile import (
     profile_days,
@@ -135,6 +136,11 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
             f"all columns of {where} that are left are always included (--always, --covariates): "
             "there is nothing to select from"
         )
+    unread = {
+        name: text
+        for name, text in raw.texts.items()
+        if name not in unwanted and name not in found.numbers and name not in found.mixed
+    }
     left_out = unwanted | left_out
     facts = TableFacts(
         **vars(replace(found, left_out=left_out).among({*chosen, target})),
@@ -143,7 +149,7 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
         mode=mode,
         files=facts_of(files),
         outcome=outcome,
-        doubts=look_for_doubts(raw, chosen, options.family),
+        doubts=look_for_doubts(raw, chosen, options.family) + doubts_about_text(unread),
     )
     address = where if "://" in path else path  # without its secrets
     is_fixed = "://" in path or path == STANDARD_INPUT
