@@ -113,6 +113,15 @@ def test_names_of_folders(table, name, tmp_path, monkeypatch):
     assert str(new_folder(None, table).path) == name[:-1] + "2"
 
 
+def test_only_a_run_is_said_to_be_resumed(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(RunError, match=r"never overwritten; choose another --out$"):
+        new_folder(str(tmp_path), "t.csv")
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(RunError, match="go on with it by 'tvs resume"):
+        new_folder(str(tmp_path), "t.csv")
+
+
 @pytest.mark.parametrize(
     "stream", [[], ["--stream", "--batch-size", "40"]], ids=["memory", "stream"]
 )

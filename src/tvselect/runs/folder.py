@@ -199,9 +199,10 @@ def new_folder(out: str | Path | None, table: str) -> RunFolder:
             claim(path, folder.lock)
             return folder
     except FileExistsError:
+        is_run = RunFolder(Path(out or "").expanduser()).record.exists()
+        go_on = f"go on with it by 'tvs resume {out}', or " if is_run else ""
         raise RunError(
-            f"{out} exists already and is never overwritten; go on with it by 'tvs resume {out}', "
-            "or choose another --out"
+            f"{out} exists already and is never overwritten; {go_on}choose another --out"
         ) from None
     except OSError as error:
         raise RunError(
