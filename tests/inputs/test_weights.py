@@ -30,6 +30,12 @@ def test_whole_weights_need_no_chance():
     assert rng.bit_generator.state == before
 
 
+def test_a_common_divisor_of_whole_weights_is_taken_out():
+    rng = np.random.default_rng(1)
+    assert repeated_rows(np.full(3, 20.0), rng).tolist() == [0, 1, 2]
+    assert repeated_rows(np.array([6.0, 0.0, 4.0]), rng).tolist() == [0, 0, 0, 2, 2]
+
+
 def test_fractional_weights_are_right_on_average():
     """E[times a row is taken] = its weight times (rows of positive weight / sum of weights).
 

@@ -138,6 +138,14 @@ def test_whole_weights_are_repeated_rows_to_the_bit(table, make):
     assert_same(stream, again.fit(make_table(X[rows]), y[rows]))
 
 
+def test_equal_weights_change_nothing(table):
+    """Twenty copies of every row make all noise as sure as a signal, which then is lost."""
+    X, y = table[0][:80], table[1][:80]
+    assert_same(
+        quick(n_plays=10).fit(X, y, sample_weight=np.full(80, 20)), quick(n_plays=10).fit(X, y)
+    )
+
+
 @pytest.mark.parametrize("copied_by", ["weights", "hand"])
 def test_rows_that_count_five_times_make_noise_no_surer(copied_by):
     """Law: at a level of 0.1, at most about one run in ten selects any noise."""
@@ -147,7 +155,7 @@ def test_rows_that_count_five_times_make_noise_no_surer(copied_by):
         X, y = rng.normal(size=(100, 6)), rng.normal(size=100)
         selector = quick(n_plays=40, random_state=seed)
         if copied_by == "weights":
-            selector.fit(X, y, sample_weight=np.full(100, 5))
+            selector.fit(X, y, sample_weight=np.append(np.full(99, 5), 4))
         else:
             with pytest.warns(UserWarning, match="400 of 500 rows are copies"):
                 selector.fit(np.tile(X, (5, 1)), np.tile(y, 5))

@@ -32,9 +32,9 @@ def check_weights(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
 def repeated_rows(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
     """The rows that weights stand for, each as often as its weight says.
 
-    Whole numbers up to 20 are taken at their word. Others are scaled so that as many rows come
-    out as have a positive weight, and rounded up or down at random, such that each is right on
-    average.
+    Whole numbers up to 20 are taken at their word once a common divisor is taken out: 3 for each
+    row says no more than 1. Others are scaled so that as many rows come out as have a positive
+    weight, and rounded up or down at random, such that each is right on average.
 
     Examples
     --------
@@ -43,14 +43,17 @@ def repeated_rows(weights: NDArray[np.float64], rng: np.random.Generator) -> NDA
     >>> repeated_rows(np.array([2.0, 0.0, 1.0]), np.random.default_rng(0))
     array([0, 0, 2])
     """
-    counts = weights
     if weights.max() > MOST_REPEATS or not np.array_equal(weights, np.floor(weights)):
         scaled = weights * (np.count_nonzero(weights) / weights.sum())
         order = rng.permutation(weights.size)
         ends = np.floor(np.cumsum(scaled[order]) + rng.random())
         counts = np.empty(weights.size)
         counts[order] = np.diff(ends, prepend=0.0)
-    return np.repeat(np.arange(weights.size), counts.astype(np.int64))
+        repeats = counts.astype(np.int64)
+    else:
+        repeats = weights.astype(np.int64)
+        repeats //= np.gcd.reduce(repeats)
+    return np.repeat(np.arange(weights.size), repeats)
 
 
 def thinned_rows(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
