@@ -153,6 +153,17 @@ def test_identifiers_and_copies_are_named_unless_told_not_to():
     assert look(columns, NORMAL, with_structure=False) == ()
 
 
+def test_texts_that_share_a_rare_category_are_no_copies():
+    town, shop = np.arange(N) % 4, np.arange(N) * 7 % 5
+    town[:2] = shop[:2] = 8, 9
+    levels = {"town": town, "shop": shop, "town again": town}
+    pairs = [(name, codes == code) for name, codes in levels.items() for code in np.unique(codes)]
+    block = np.array([column for _, column in pairs], dtype=np.float64)
+    outcome = read_outcome(NORMAL, N, family="gaussian")
+    (copies,) = find_doubts([name for name, _ in pairs], [(0, block)], outcome)
+    assert (copies.kind, copies.names, copies.n) == ("copies", ("town", "town again"), 1)
+
+
 def test_a_class_of_few_rows_is_named():
     (doubt,) = look({"x": noise()}, np.where(np.arange(N) < 4, "rare", "other"))
     assert (doubt.kind, doubt.names, doubt.n) == ("few rows", ("rare",), 4)

@@ -230,7 +230,8 @@ def test_a_reader_keeps_the_two_classes(first, later, values, family):
 )
 def test_a_reader_refuses_a_third_class_also_alone(classes, y, shown):
     reader = OutcomeReader("probit", np.array(classes))
-    with pytest.raises(ValueError, match=f"y has the value {shown} where .*family='gaussian'"):
+    family = "classes" if shown == "'c'" else "gaussian"
+    with pytest.raises(ValueError, match=f"y has the value {shown} where .*family='{family}'"):
         reader.read(y, len(y))
 
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
 
-from tvselect import BartReward, PValueReward, ThompsonSelector
+from tvselect import BartReward, PValueReward, StreamingThompsonSelector, ThompsonSelector
 from tvselect.inputs import Table, read_table
 from tvselect.rewards.base import Reward
 from tvselect.selectors.features import read_features
@@ -125,12 +125,20 @@ def test_dates_are_played_as_days(library):
     assert_array_equal(plain.selection_rates_, dated.selection_rates_)
 
 
+@pytest.mark.parametrize("selector", [ThompsonSelector(), StreamingThompsonSelector()])
+def test_a_name_that_comes_twice_is_refused_in_one_line(selector):
+    X, y = numbers()
+    frame = pd.DataFrame(X[:, :2], columns=["a", "a"])
+    with pytest.raises(ValueError, match=r"^X has 2 columns named 'a'; rename them$"):
+        selector.fit(frame, y)
+
+
 def test_columns_without_any_value_are_refused_by_name():
     X, y = numbers()
     X[:, 2] = np.nan
     nothing = pl.Series("none", [None] * N, dtype=pl.String)
     for reward in (PValueReward(), BartReward()):
-        with pytest.raises(ValueError, match="no value at all in column 'c'"):
+        with pytest.raises(ValueError, match="no value at all in column 'c'; leave the column out"):
             fit(pd.DataFrame(X, columns=NAMES), y, reward)
         for frame in (pl.DataFrame({"y": y}).with_columns(nothing), pl.DataFrame([nothing])):
             with pytest.raises(ValueError, match="no value at all in column 'none'"):

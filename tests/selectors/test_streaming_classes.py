@@ -70,8 +70,10 @@ def test_a_third_class_is_refused_by_name_and_part():
     X, y = make_data()
     y = labels_of(y).astype(object)
     y[777] = "maybe"
-    with pytest.raises(ValueError, match=r"batch 7: y has the value 'maybe'.*'no', 'yes'"):
+    with pytest.raises(ValueError, match=r"batch 7: y has the value 'maybe'.*say family='classes'"):
         selector().fit_source(iter(parts(X, y)))
+    announced = selector(family="classes").fit_source(iter(parts(X, y)))
+    assert set(SIGNALS) <= set(np.flatnonzero(announced.support_))
     assert set(SIGNALS) <= set(np.flatnonzero(selector().fit(X, y).support_))
     with pytest.raises(ValueError, match="y has 3 classes"):
         selector(family="probit").fit(X, np.array([1, 2, 3] * 500))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -79,7 +79,7 @@ def find_doubts(
     found: list[Found] = []
     leaks: list[Found] = []
     firsts: dict[int, str] = {}
-    copies: dict[str, list[str]] = {}
+    copies: dict[str, Counter[str]] = {}
     for first, block in blocks:
         inside = names[first : first + len(block)]
         for closeness in closenesses:
@@ -92,16 +92,34 @@ def find_doubts(
             for name, values in zip(inside, block, strict=True):
                 original = firsts.setdefault(hash(values.tobytes()), name)
                 if original != name and np.fmin.reduce(values) < np.fmax.reduce(values):
-                    copies.setdefault(original, [original]).append(name)
+                    copies.setdefault(original, Counter())[name] += 1
     # To tell one of several classes is no leak; what is as good as all of them tells most.
     n_told = Counter(leak.name for leak in leaks)
     leaks = [leak for leak in leaks if n_told[leak.name] >= max(1, len(closenesses) - 1)]
     leaking = {leak.name for leak in leaks}
     found = [one for one in found if one.kind != "one class" or one.name not in leaking]
     doubts = list(_gathered([*leaks, *found]))
-    if copies:
-        doubts.append(Doubt("copies", tuple(next(iter(copies.values()))), n=len(copies)))
+    if sets := list(_whole_copies(copies, names)):
+        doubts.append(Doubt("copies", sets[0], n=len(sets)))
     return (*doubts, *_of_outcome(outcome))
+
+
+def _whole_copies(
+    copies: Mapping[str, Counter[str]], names: Sequence[str]
+) -> Iterator[tuple[str, ...]]:
+    """Sets of features that are alike in all columns of one of them.
+
+    Categories are columns of one name; two texts that share a rare one are no copies.
+    """
+    if not copies:
+        return
+    n_columns = Counter(names)
+    for original, shared in copies.items():
+        alike = tuple(
+            name for name, n in shared.items() if n >= min(n_columns[original], n_columns[name])
+        )
+        if alike:
+            yield original, *alike
 
 
 class _Closeness:

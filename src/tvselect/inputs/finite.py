@@ -41,12 +41,17 @@ def refuse_nonfinite(
         missing = np.isnan(X[:, block])
         infinite[block] = np.isinf(X[:, block]).any(axis=0)
         some[block], empty[block] = missing.any(axis=0), missing.all(axis=0)
-    for bad, what in (
-        (infinite, "infinity"),
-        (some & (not takes_missing), "NaN, which the reward cannot take,"),
-        (empty & (not takes_empty), "no value at all"),
+    for bad, what, remedy in (
+        (infinite, "infinity", "put numbers or NaN there, or leave the column out"),
+        (
+            some & (not takes_missing),
+            "NaN, which the reward cannot take,",
+            "fill it in, or leave the column out",
+        ),
+        (empty & (not takes_empty), "no value at all", "leave the column out"),
     ):
         places = np.flatnonzero(bad)
         if places.size:
             others = f" and {places.size - 1} more" if places.size > 1 else ""
-            raise ValueError(f"X contains {what} in column {names[int(places[0])]!r}{others}")
+            name = names[int(places[0])]
+            raise ValueError(f"X contains {what} in column {name!r}{others}; {remedy}")

@@ -86,10 +86,13 @@ class OutcomeReader:
         if self.classes is not None:
             known = self.classes.tolist()  # NumPy would take the number 1 for the text "1"
             for level in (level for level in levels.tolist() if level not in known):
+                are_labels = all(isinstance(label, str) for label in (level, *known))
                 raise InputError(
                     f"y has the value {level!r} where the stream so far has the two classes "
                     f"{known}",
-                    "for other outcomes say {family}",
+                    "for three or more classes say {classes}"
+                    if are_labels
+                    else "for other outcomes say {family}",
                 )
         if len(levels) == 1:
             return None

@@ -245,6 +245,8 @@ def as_given(X: Any, what: str = "X") -> Any:
         return as_array(X, what)
     if type(X).__name__ == "LazyFrame" and hasattr(X, "collect"):
         return X.collect()
+    if not getattr(getattr(X, "columns", None), "is_unique", True):
+        refuse_repeated(map(str, X.columns), what, "rename them")
     return X
 
 
