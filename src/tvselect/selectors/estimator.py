@@ -159,7 +159,7 @@ class ThompsonSelector(ThompsonFit, BanditSelector):
             for first in range(0, X.shape[1], step)
         )
         for doubt in find_doubts(data.names, blocks, data.outcome):
-            warnings.warn(doubt.sentence, DoubtWarning, stacklevel=4)
+            warnings.warn(doubt.sentence, DoubtWarning, stacklevel=5)
 
     def _as_numbers(self, X: Any) -> Features:
         checks: dict[str, Any] = {"ensure_all_finite": False, "ensure_min_samples": 2}

@@ -52,7 +52,7 @@ from tvselect.selectors.interactions import (
     SelectedData,
     find_interactions,
 )
-from tvselect.selectors.layout import ArmColumns, DecoyKind, Groups, lay_out_arms
+from tvselect.selectors.layout import ArmColumns, ArmLayout, DecoyKind, Groups, lay_out_arms
 from tvselect.selectors.linkage import clump_labels, fine_map
 from tvselect.selectors.scoring import TableScorer, TableWork
 from tvselect.selectors.search import progress_bar, seed_of_run, set_up_search
@@ -145,32 +145,10 @@ class ThompsonFit(BanditFit):
         kept = getattr(self, "history_", None) if self.warm_start else None
         journal = None if kept is None else kept.journal
         seed = seed_of_run(self, journal)
-        X, y, weights, observations = weighted(X, y, fit_params, reward, seed)
-        features = self._features(X, reward)
-        n_rows = features.X.shape[0]
-        outcome = read_outcome(y, n_rows, family=self.family)
-        warn_of_guess(outcome, stacklevel=3)
-        data = Data(
-            features.X,
-            outcome,
-            features.column_names,
-            None if weights is None else check_weights(weights, n_rows),
-        )
-        self._warn_of_doubts(data)
-        if observations is None:
-            observations = copied_rows(data.X, outcome.values)
-            warn_of_copies(observations, stacklevel=3)
-        is_linked = isinstance(self.groups, str) and self.groups == "ld"
-        groups = self.groups
-        if is_linked:
-            groups = clump_labels(features.X, features.feature_of, features.names)
-        layout = lay_out_arms(
-            features.names,
-            groups,
-            self.always_include,
-            n_copies=0 if kind is None else copies_for(self.max_fdr),
-        )
-        identity = {"data": identity_of(data), "family": data.outcome.family, "copies": kind}
+        features, data, observations = self._read(X, y, fit_params, reward, seed)
+        outcome = data.outcome
+        layout = self._lay_out(features, kind)
+        identity = {"data": identity_of(data), "family": outcome.family, "copies": kind}
         columns = layout.columns(features.feature_of)
         data, arm_pairs = with_pairs(data, columns, reward, observations)
         self.decoy_test_, decoys = None, None
@@ -214,13 +192,12 @@ class ThompsonFit(BanditFit):
             family=outcome.family,
             fingerprint=search.header.fingerprint,
             n_plays=self.n_plays,
-            n_rows=n_rows,
+            n_rows=data.n_rows,
             decoys=kind,
         )
-        self.claims_ = find_claims(
-            self.history_, data.X, columns, None if decoys is None else decoys.factors
-        )
-        if is_linked:
+        factors = None if decoys is None else decoys.factors
+        self.claims_ = find_claims(self.history_, data.X, columns, factors)
+        if self._is_linked:
             self.claims_ = fine_map(
                 self.claims_,
                 features.X,
@@ -234,6 +211,44 @@ class ThompsonFit(BanditFit):
             warn_of_factors(decoys, outcome, stacklevel=3)
         warn_of_interrupt(reason, stacklevel=3)
         return self
+
+    def _read(
+        self,
+        X: Any,
+        y: Any,
+        fit_params: dict[str, ArrayLike | None],
+        reward: Reward,
+        seed: int,
+    ) -> tuple[Features, Data, NDArray[np.int64] | None]:
+        """What a fit is given, as numbers; the observation of each row, where rows are copies."""
+        X, y, weights, observations = weighted(X, y, fit_params, reward, seed)
+        features = self._features(X, reward)
+        n_rows = features.X.shape[0]
+        outcome = read_outcome(y, n_rows, family=self.family)
+        warn_of_guess(outcome, stacklevel=4)
+        data = Data(
+            features.X,
+            outcome,
+            features.column_names,
+            None if weights is None else check_weights(weights, n_rows),
+        )
+        self._warn_of_doubts(data)
+        if observations is None:
+            observations = copied_rows(data.X, outcome.values)
+            warn_of_copies(observations, stacklevel=4)
+        return features, data, observations
+
+    @property
+    def _is_linked(self) -> bool:
+        """Whether neighbours that are alike are one variable."""
+        return isinstance(self.groups, str) and self.groups == "ld"
+
+    def _lay_out(self, features: Features, decoys: DecoyKind | None) -> ArmLayout:
+        groups = self.groups
+        if self._is_linked:
+            groups = clump_labels(features.X, features.feature_of, features.names)
+        n_copies = 0 if decoys is None else copies_for(self.max_fdr)
+        return lay_out_arms(features.names, groups, self.always_include, n_copies=n_copies)
 
     def _has_found(self) -> bool:
         """Whether a column was selected or a claim made."""
