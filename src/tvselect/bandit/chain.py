@@ -35,8 +35,7 @@ class ThompsonChain:
         At most so many plays are chosen from one state of the arms, so that they can be
         scored at the same time; never more than a tenth of the plays that the arms have
         learned from, for many plays from a state that knows little keep the search from
-        getting anywhere.
-        1 is the paper.
+        getting anywhere. 1 is the paper.
     has_patience : bool, default=True
         Whether someone asks for ``n_unchanged``; without, the model is not looked at.
     burn_in : BurnIn, optional

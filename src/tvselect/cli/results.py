@@ -82,7 +82,7 @@ def _what_it_means(result: Result) -> tuple[list[str], list[str]]:
     from tvselect.report.sentences import why_stopped
 
     run, folder, history = result.run, result.folder, result.history
-    one, many = ("batch", "batches") if run.plan.stream else ("play", "plays")
+    unit = "batch" if run.plan.stream else "play"
     because = why_stopped(history.stop_reason, history.asked)
     control, claims = control_of(result.fit), joint_claims(result.fit)
     n_selected = int(history.selected().sum())
@@ -93,7 +93,7 @@ def _what_it_means(result: Result) -> tuple[list[str], list[str]]:
         before += [NOTHING, *describe_nothing(control, best, run.plan.n_rows), ""]
     before.append(
         f"{n_selected:,} of {counted(history.layout.n_candidates, 'variable')} selected "
-        f"for {run.plan.target!r} ({counted(run.n_plays, one, many)}, {run.seconds:.1f} s: "
+        f"for {run.plan.target!r} ({counted(run.n_plays, unit)}, {run.seconds:.1f} s: "
         f"{because})"
     )
     if n_selected:

@@ -21,9 +21,9 @@ from tvselect.report.sentences import (
     describe_sizes,
     describe_trajectories,
     in_words,
-    plural,
     tried_together,
 )
+from tvselect.words import counted
 
 ROLE_COLOURS = {"selected": "var(--accent)", "unselected": "var(--other)", "decoy": "var(--decoy)"}
 ROLE_WORDS = {"selected": "selected", "unselected": "not selected", "decoy": "decoy"}
@@ -207,5 +207,5 @@ def _tip_of(variable: ReportedVariable) -> str:
     q = "" if variable.q_value is None else f", q-value {level(variable.q_value)}"
     return (
         f"{ROLE_WORDS[variable.role]}{q}: {variable.selection_rate:.2f} ({variable.low:.2f} to "
-        f"{variable.high:.2f}), tried {variable.n_played:,} {plural('time', variable.n_played)}"
+        f"{variable.high:.2f}), tried {counted(variable.n_played, 'time')}"
     )

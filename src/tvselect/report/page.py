@@ -31,13 +31,12 @@ from tvselect.report.sentences import (
     describe_worth,
     in_words,
     percent,
-    plural,
     values_of,
     what_is_shown,
     why_stopped,
 )
 from tvselect.selectors.worth import standard_error
-from tvselect.words import listed
+from tvselect.words import listed, plural
 
 if TYPE_CHECKING:
     from tvselect.plotting.arms import Selector

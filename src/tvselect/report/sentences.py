@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tvselect.bandit.stopping import StopReason
 from tvselect.report.dependence import direction
+from tvselect.words import counted, plural
 
 if TYPE_CHECKING:
     from tvselect.report.findings import Dependence, Findings, HeatMap, ReportedInteraction
@@ -35,7 +36,7 @@ def describe_trajectories(findings: Findings) -> str:
     ends = ", ".join(f"{variable.name} {variable.selection_rate:.2f}" for variable in shown[:5])
     return (
         f"Lines of the selection rate of {len(findings.variables)} variables over "
-        f"{findings.n_plays:,} {plural(findings.unit, findings.n_plays)}. "
+        f"{counted(findings.n_plays, findings.unit)}. "
         + (f"The selected ones end at: {ends}. " if shown else "None is selected. ")
         + "The table below has the numbers."
     )
@@ -141,19 +142,6 @@ def describe_pair(pair: ReportedInteraction, heat_map: HeatMap) -> str:
         f"From {first} = {start} to {end}, the outcome changes by {changes[least]:+.3g} where "
         f"{second} = {ticks[least]}, and by {changes[most]:+.3g} where it is {ticks[most]}."
     )
-
-
-def plural(word: str, n: float) -> str:
-    """The word as it stands beside a number.
-
-    Examples
-    --------
-    >>> plural("play", 1), plural("play", 2), plural("batch", 0)
-    ('play', 'plays', 'batches')
-    """
-    if n == 1:
-        return word
-    return f"{word}es" if word.endswith("ch") else f"{word}s"
 
 
 def percent(share: float) -> str:
