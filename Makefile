@@ -6,11 +6,13 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 RUN := $(BIN)/python
 PYTEST := $(RUN) -m pytest -n auto --dist worksteal -m "not long"
-INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --editable
+PIP := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile
+INSTALL := $(PIP) --editable
+CORE := $(wildcard core/*)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-multiclass bench-survival bench-counts bench-tails bench-very-wide bench-sparse bench-genotypes bench-cells bench-genomes bench-rows bench-default bench-stream bench-online \
-	bench-stability bench-cluster bench-cluster-files bench-imports bench-compile bench-windows paper study-rivals study-streams study-mail study-hiv study-madelon study-tables battery battery-page choose-errors docs check-plays check-faults check-contamination check-long check-mutations soak fuzz fuzz-million release clean
+	bench-stability bench-cluster bench-cluster-files bench-imports bench-core bench-windows paper study-rivals study-streams study-mail study-hiv study-madelon study-tables battery battery-page choose-errors docs check-plays check-core check-faults check-contamination check-long check-mutations soak fuzz fuzz-million release clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-19s %s\n", $$1, $$2}'
@@ -21,7 +23,13 @@ $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.base: $(VENV)/.made pyproject.toml
+# The native core is compiled again when it has changed, by Zig where there is no other compiler.
+$(VENV)/.core: $(VENV)/.made hatch_build.py $(CORE)
+	@$(RUN) hatch_build.py --requirements | xargs -r $(PIP)
+	$(RUN) hatch_build.py
+	@touch $@
+
+$(VENV)/.base: $(VENV)/.made pyproject.toml | $(VENV)/.core
 	$(INSTALL) .
 	@touch $@
 
@@ -33,12 +41,12 @@ $(VENV)/.ipss $(VENV)/.survival: $(VENV)/.%: $(VENV)/.study
 	$(INSTALL) './study[$*]'
 	@touch $@
 
-$(VENV)/.%: $(VENV)/.made pyproject.toml
+$(VENV)/.%: $(VENV)/.made pyproject.toml | $(VENV)/.core
 	$(INSTALL) '.[$*]'
 	@touch $@
 
 # The tests of the readers, the types and the API pages cover the study, too.
-$(VENV)/.dev $(VENV)/.docs: $(VENV)/.%: $(VENV)/.made pyproject.toml study/pyproject.toml
+$(VENV)/.dev $(VENV)/.docs: $(VENV)/.%: $(VENV)/.made pyproject.toml study/pyproject.toml | $(VENV)/.core
 	$(INSTALL) '.[$*]' --editable ./study
 	@touch $(VENV)/.base $(VENV)/.study $@
 
@@ -48,17 +56,18 @@ demo: $(VENV)/.cli  ## Select from 10,000 columns, five of which matter; leaves 
 # There are as many workers as cores: one thread of linear algebra each.
 test test-study: export OPENBLAS_NUM_THREADS := 1
 
-test: $(VENV)/.dev  ## All tests but the long ones, minutes; then the kernels as plain Python
-	$(PYTEST) --doctest-glob='*.md' README.md docs tests src release
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -q tests/inputs tests/trees
+test: $(VENV)/.dev  ## All tests but the long ones, minutes
+	$(PYTEST) --doctest-glob='*.md' README.md docs tests src release hatch_build.py
 
 test-study: $(VENV)/.dev  ## The tests of the study, a package of its own, 2 minutes; TESTS=study
 	$(PYTEST) $(or $(TESTS),study)
 
-lint: $(VENV)/.dev  ## ruff and the direction of imports
+lint: $(VENV)/.dev  ## ruff, the direction of imports, clang-format and clang-tidy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/clang-format --dry-run -Werror $(filter %.h %.cpp,$(CORE) $(wildcard tests/core/*))
+	$(BIN)/clang-tidy --quiet core/api.cpp -- -std=c++20 -Wall -Wextra -Wno-psabi
 
 types: $(VENV)/.dev  ## mypy, strict on both packages
 	$(BIN)/mypy
@@ -132,11 +141,11 @@ bench-cluster: $(VENV)/.dev  ## One Dask worker and two, cost of a remote play, 
 bench-cluster-files: $(VENV)/.dev $(VENV)/.genetics  ## Dask workers that open a .bed file themselves, 10 minutes, recorded
 	$(RUN) -m benchmarks.cluster_files
 
-bench-imports: $(VENV)/.cli  ## Until there is a selector, next to scikit-learn's base and numba, recorded
-	$(RUN) -m benchmarks.imports
+bench-imports: $(VENV)/.cli  ## Until there is a selector, next to scikit-learn's base, recorded; BEFORE=folder with 0.2.0
+	$(RUN) -m benchmarks.imports $(if $(BEFORE),--before $(BEFORE))
 
-bench-compile: $(VENV)/.base  ## First fits of all outcomes, kernels not compiled yet, 10 minutes, recorded
-	$(RUN) -m benchmarks.compilation
+bench-core: $(VENV)/.base  ## The native core next to version 0.2.0, half an hour, recorded; PART=speed ROUNDS=5 BEFORE=folder
+	$(RUN) -m benchmarks.native_core $(PART:%=--part %) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(BEFORE),--before $(BEFORE))
 
 bench-windows: $(VENV)/.study  ## Windows of plays, 1,000 slow workers, 20 minutes, recorded
 	$(RUN) -m benchmarks.windows
@@ -180,6 +189,9 @@ docs: $(VENV)/.docs  ## The documentation as HTML in docs/_build
 check-plays: $(VENV)/.dev  ## The plays of twelve small runs next to those on record
 	$(RUN) -m tests.recorded_plays
 
+check-core: $(VENV)/.dev  ## The native core with checked bounds and with sanitizers
+	$(RUN) -m tests.core.checked
+
 check-faults: $(VENV)/.dev  ## The faults that a hostile review found, tried again, 5 minutes, recorded
 	$(RUN) -m tests.hardening.faults
 
@@ -201,9 +213,9 @@ fuzz: $(VENV)/.test $(VENV)/.study  ## Damaged files for every reader, a minute;
 fuzz-million: $(VENV)/.test $(VENV)/.study  ## A million of them, half an hour, recorded; SEED=1
 	$(RUN) -m fuzz --cases 1000000 --seed $(or $(SEED),1) --record "make fuzz-million"
 
-release: $(VENV)/.release  ## Build, check and try out sdist and wheel on all Pythons here, half an hour, recorded; PYTHONS="3.11 3.13"
+release: $(VENV)/.release  ## Build, check and try out sdist and wheels on all Pythons here, half an hour, recorded; PYTHONS="3.11 3.13"
 	$(RUN) -m release.build $(PYTHONS:%=--python %)
 
 clean:  ## Remove the environment and everything built
-	rm -rf $(VENV) build dist docs/_build docs/gallery docs/api .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist src/tvselect/libtvselect_* docs/_build docs/gallery docs/api .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

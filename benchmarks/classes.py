@@ -18,7 +18,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import mutual_info_classif
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
-from benchmarks.judging import Judged, compile_kernels, judge, shuffled, with_error
+from benchmarks.judging import Judged, judge, shuffled, warm_up, with_error
 from benchmarks.records import heading, record_as_made
 from tvselect import ThompsonSelector
 from tvselect.rewards import bart_settings
@@ -172,7 +172,7 @@ def main() -> None:
     parser.add_argument("--digits", type=int, default=1, help="data sets a row of digits")
     parser.add_argument("--trees", type=int, default=4, help="data sets for the trees of a class")
     options = parser.parse_args()
-    compile_kernels()
+    warm_up()
     record_as_made("classes.md", page(options))
 
 

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.judging import compile_kernels, errors_of, judge, with_error
+from benchmarks.judging import errors_of, judge, warm_up, with_error
 from benchmarks.records import heading, record
 from tvselect import ThompsonSelector
 from tvselect.inputs.survival import survival_array
@@ -93,7 +93,7 @@ def main() -> None:
     parser.add_argument("--counts", type=int, default=10, help="data sets a row of counts")
     parser.add_argument("--speed", type=int, default=1, help="data sets for the times")
     options = parser.parse_args()
-    compile_kernels()
+    warm_up()
     lines = [
         *heading("Counts and grades", "make bench-counts"),
         f"`ThompsonSelector()` (FDR 0.1) with each family, n={N_ROWS}, p={N_COLUMNS}, five "
@@ -113,7 +113,7 @@ def main() -> None:
         "",
         "## Time",
         "",
-        f"CPU seconds of a fit, kernels compiled before, on {options.speed} table(s) of counts "
+        f"CPU seconds of a fit, all of it loaded before, on {options.speed} table(s) of counts "
         "(median rate 20): their logs (gaussian), above the median or not (probit), thirds "
         "(classes, ordinal), the counts, times of which 30 % are censored (survival).",
         "",

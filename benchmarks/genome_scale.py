@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
@@ -34,74 +33,37 @@ SIDE = 50_000
 LARGEST = 100_000, 800_000
 
 
-@numba.njit(cache=True)
-def next_word(state: NDArray[np.uint64]) -> np.uint64:
-    """64 random bits (xorshift64*)."""
-    x = state[0]
-    x ^= x >> np.uint64(12)
-    x ^= x << np.uint64(25)
-    x ^= x >> np.uint64(27)
-    state[0] = x
-    return x * np.uint64(2685821657736338717)
+def draw_bits(rng: np.random.Generator, share: int, n_people: int) -> NDArray[np.uint8]:
+    """Two for each of them, which are 1 with a probability of ``share`` / 256."""
+    words = rng.integers(2**64, size=-(-n_people // 4), dtype=np.uint64)
+    return (words.view(np.uint8)[: 2 * n_people] < share).view(np.uint8).reshape(2, n_people)
 
 
-@numba.njit(cache=True)
-def bits_of_share(state: NDArray[np.uint64], share: int) -> np.uint64:
-    """64 bits, each of which is 1 with a probability of ``share`` / 256."""
-    word = np.uint64(0)
-    for k in range(8):
-        drawn = next_word(state)
-        word = (word | drawn) if (share >> k) & 1 else (word & drawn)
-    return word
-
-
-@numba.njit(cache=True)
-def spread(word: np.uint64) -> np.uint64:
-    """The lower 32 bits with a zero behind each."""
-    word &= np.uint64(0xFFFFFFFF)
-    word = (word | (word << np.uint64(16))) & np.uint64(0x0000FFFF0000FFFF)
-    word = (word | (word << np.uint64(8))) & np.uint64(0x00FF00FF00FF00FF)
-    word = (word | (word << np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    word = (word | (word << np.uint64(2))) & np.uint64(0x3333333333333333)
-    return (word | (word << np.uint64(1))) & np.uint64(0x5555555555555555)
-
-
-@numba.njit(cache=True)
-def draw_block(
-    state: NDArray[np.uint64], haplotypes: NDArray[np.uint64], out: NDArray[np.uint64]
-) -> None:
-    """Variants (variants, words) as PLINK has them: 00 for two copies, 10 for one, 11 for none."""
-    share = 128
-    for j in range(out.shape[0]):
-        if j % BLOCK == 0:
-            share = RAREST + int(next_word(state) % np.uint64(129 - RAREST))
-        for w in range(haplotypes.shape[1]):
-            for h in range(2):
-                fresh = bits_of_share(state, share)
-                if j % BLOCK:
-                    kept = bits_of_share(state, KEPT)
-                    fresh = (haplotypes[h, w] & kept) | (fresh & ~kept)
-                haplotypes[h, w] = fresh
-            first, second = haplotypes[0, w], haplotypes[1, w]
-            low, high = ~(first | second), ~(first & second)
-            for half in range(2):
-                by = np.uint64(32 * half)
-                out[j, 2 * w + half] = spread(low >> by) | (spread(high >> by) << np.uint64(1))
+def draw_block(rng: np.random.Generator, n_people: int, n_variants: int) -> NDArray[np.uint8]:
+    """Variants (variants, bytes) as PLINK has them: 00 for two copies, 10 for one, 11 for none."""
+    out = np.empty((n_variants, n_people // 4), dtype=np.uint8)
+    share, alleles = 0, np.zeros((2, n_people), dtype=np.uint8)
+    for j in range(n_variants):
+        is_new = j % BLOCK == 0
+        share = int(rng.integers(RAREST, 129)) if is_new else share
+        drawn = alleles ^ draw_bits(rng, share, n_people)
+        alleles ^= drawn & draw_bits(rng, 256 if is_new else 256 - KEPT, n_people)
+        first, second = alleles
+        fours = (3 - (first | second) - 2 * (first & second)).view("<u4")
+        packed = fours | fours >> 6 | fours >> 12 | fours >> 18
+        out[j] = packed.astype(np.uint8)  # the lowest eight bits
+    return out
 
 
 def make_files(stem: Path, n_people: int, n_variants: int, seed: int) -> None:
     """A .bed file with linkage in blocks of twenty variants, and its .bim and .fam files."""
-    state = np.array([seed + 1], dtype=np.uint64)
-    n_words, n_bytes = -(-n_people // 64), -(-n_people // 4)
-    haplotypes = np.zeros((2, n_words), dtype=np.uint64)
-    out = np.empty((VARIANTS_AT_ONCE, 2 * n_words), dtype=np.uint64)
+    rng = np.random.Generator(np.random.SFC64(seed))
+    n_bytes = -(-n_people // 4)
     padding = 4 * n_bytes - n_people
     with open(f"{stem}.bed", "wb") as file:
         file.write(b"\x6c\x1b\x01")
         for first in tqdm(range(0, n_variants, VARIANTS_AT_ONCE), desc="making the file"):
-            some = out[: min(VARIANTS_AT_ONCE, n_variants - first)]
-            draw_block(state, haplotypes, some)
-            stored = np.ascontiguousarray(some.view(np.uint8)[:, :n_bytes])
+            stored = draw_block(rng, 4 * n_bytes, min(VARIANTS_AT_ONCE, n_variants - first))
             stored[:, -1] &= 255 >> (2 * padding)
             file.write(stored.data)
     with open(f"{stem}.fam", "w") as file:
@@ -176,7 +138,7 @@ def page(options: argparse.Namespace) -> Iterator[str]:
     yield (
         "Simulated .bed files with linkage in blocks of twenty variants, ten causal variants in "
         "blocks of their own that explain 30 % of the outcome's variance. The default selector, "
-        "500 plays, FDR 0.1, in a process of its own, kernels compiled before. Resident: the most "
+        "500 plays, FDR 0.1, in a process of its own, all of it loaded before. Resident: the most "
         "memory of the process, pages of files included. Read: all that the fit reads from the "
         "file, in sizes of the file. A play: the codes of the columns it looks at, which are in "
         "memory by then. Found and false: blocks."

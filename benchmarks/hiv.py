@@ -90,7 +90,7 @@ def main() -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    ThompsonSelector(n_plays=2, random_state=0).fit(np.eye(40), np.arange(40.0))  # compiles
+    ThompsonSelector(n_plays=2, random_state=0).fit(np.eye(40), np.arange(40.0))  # loads
     known = set(hiv.treatment_selected)
     found: dict[str, dict[str, tuple[int, int]]] = {name: {} for name in methods()}
     cut: dict[str, dict[str, tuple[int, int]]] = {

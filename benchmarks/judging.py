@@ -32,8 +32,8 @@ def judge(selector: Any, d: Any) -> Judged:
     return Judged(int((kept & d.support).sum()), int((kept & ~d.support).sum()), seconds, kept)
 
 
-def compile_kernels() -> None:
-    """Two small fits, so that no clock counts the compilation."""
+def warm_up() -> None:
+    """Two small fits, so that no clock counts what the first ones load."""
     X = np.random.default_rng(0).standard_normal((100, 20))
     total = X[:, :3].sum(axis=1)
     for family, y in (("gaussian", total), ("classes", np.digitize(total, [-0.5, 0.5]))):

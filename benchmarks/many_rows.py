@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.judging import compile_kernels, judge, with_error
+from benchmarks.judging import judge, warm_up, with_error
 from benchmarks.records import heading, record_as_made
 from tvselect import BartReward, ThompsonSelector
 from tvstudy.simulation import Simulated, simulate, simulate_autoregressive
@@ -91,7 +91,7 @@ def main() -> None:
     parser.add_argument("-n", type=int, default=3, help="data sets a row")
     parser.add_argument("--part", choices=PARTS, default="default")
     options = parser.parse_args()
-    compile_kernels()
+    warm_up()
     page, lines = PARTS[options.part]
     record_as_made(page, lines(options.n))
 

@@ -20,7 +20,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 
-from benchmarks.judging import compile_kernels, judge, shuffled, with_error
+from benchmarks.judging import judge, shuffled, warm_up, with_error
 from benchmarks.records import heading, kept, record_as_made
 from tvstudy.datasets import fetch_hiv, load_direct_mail, load_madelon
 from tvstudy.datasets.home import find_folder
@@ -194,7 +194,7 @@ def main() -> None:
     parser.add_argument("--method", nargs="*", choices=METHODS, default=list(METHODS))
     parser.add_argument("--pieces", type=Path, required=True, help="folder of finished pieces")
     options = parser.parse_args()
-    compile_kernels()
+    warm_up()
     record_as_made("real_tables.md", page(options))
 
 

@@ -1,34 +1,25 @@
 """How fast are the tree sampler and whole selections? ``make bench`` records the tables.
 
 Everything runs in one process tied to one core, engines in turn, medians of repeats; the
-first call of every engine, which may compile, is left out.
+first call of every engine, in which bartz compiles, is left out.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable
 from importlib.metadata import version
 from statistics import median
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from benchmarks import peers
-from benchmarks.judging import compile_kernels
+from benchmarks.core_cases import N_TREES, friedman, one_chain
+from benchmarks.judging import warm_up
 from benchmarks.records import heading, record
 from benchmarks.selection_speed import published_settings, selections
-from tvselect.inputs import as_generator, read_outcome
-from tvselect.trees import Prior, bin_table, run_bart, start_chain, working_response
-
-N_TREES = 10
-FloatArray = NDArray[np.float64]
+from tvselect.trees import bin_table, run_bart
 
 
 class Case(NamedTuple):
@@ -47,33 +38,6 @@ CASES = (
     Case("(b) n=300, p=50, 1,000 iterations", 300, 50, 1_000, False, 30),
     Case("(c) n=1,000, p=1,000, sparse prior, 1,000 iterations", 1_000, 1_000, 1_000, True, 60),
 )
-
-
-def friedman(n_rows: int, n_columns: int) -> tuple[FloatArray, FloatArray]:
-    rng = np.random.default_rng(1)
-    X = rng.random((n_rows, n_columns))
-    f = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2
-    return X, f + 10 * X[:, 3] + 5 * X[:, 4] + rng.standard_normal(n_rows)
-
-
-def one_chain(X: FloatArray, y: FloatArray, *, sparse: bool) -> Callable[[int, int], Any]:
-    """A run of the sampler on a table that is binned beforehand, as in a play."""
-    table, response = bin_table(X), working_response(read_outcome(y, len(y)))
-    prior = Prior(n_trees=N_TREES, sparse=sparse)
-
-    def run(n_iterations: int, seed: int) -> Any:
-        chain = start_chain(
-            table,
-            response,
-            prior,
-            n_iterations=n_iterations,
-            n_burn=0,
-            rng=as_generator(seed),
-        )
-        chain.advance()
-        return chain.averages()
-
-    return run
 
 
 def engines(case: Case) -> dict[str, Callable[[int, int], Any]]:
@@ -167,34 +131,16 @@ def time_of_binning(repeats: int) -> str:
     return f"{median(seconds(bin_table, X) for _ in range(repeats)):.3f}"
 
 
-def starts_of_python() -> tuple[float, float]:
-    """Seconds of the first run in a new Python, without and with compiled kernels on disk."""
-    code = (
-        "import time, numpy as np; from tvselect import run_bart; "
-        "X = np.random.default_rng(0).random((100, 5)); t = time.perf_counter(); "
-        "run_bart(X, X[:, 0], n_iterations=10, random_state=0); print(time.perf_counter() - t)"
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        env = {**os.environ, "NUMBA_CACHE_DIR": folder}
-        runs = [
-            subprocess.run(
-                [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
-            )
-            for _ in range(2)
-        ]
-    return float(runs[0].stdout), float(runs[1].stdout)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=7)
     repeats = parser.parse_args().repeats
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    compile_kernels()
+    warm_up()
     lines = [
         *heading("Speed next to others", "make bench"),
-        f"One core; numba {version('numba')}, stochtree {version('stochtree')}, bartz "
+        f"One core; stochtree {version('stochtree')}, bartz "
         f"{version('bartz')} on jax {version('jax')}. {N_TREES} trees, second calls, medians of "
         f"{repeats} repeats, engines in turn.",
         "",
@@ -227,11 +173,6 @@ def main() -> None:
         "| n | p | µs per iteration | relative time per row |",
         "|---|---|---|---|",
         *time_by_rows(min(repeats, 3)),
-        "",
-        "## Compilation",
-        "",
-        "First run in a new Python without compiled kernels on disk: {:.1f} s; in the next new "
-        "Python: {:.2f} s.".format(*starts_of_python()),
         "",
         "## Settings published for R",
         "",

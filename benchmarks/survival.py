@@ -20,7 +20,7 @@ from sksurv.datasets import load_breast_cancer, load_flchain
 from sksurv.ensemble import RandomSurvivalForest
 from sksurv.linear_model import CoxnetSurvivalAnalysis, CoxPHSurvivalAnalysis
 
-from benchmarks.judging import compile_kernels, errors_of, judge, shuffled
+from benchmarks.judging import errors_of, judge, shuffled, warm_up
 from benchmarks.records import heading, record_as_made
 from tvselect import ThompsonSelector
 from tvstudy.simulation import Labelled, simulate_survival
@@ -191,7 +191,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-n", type=int, default=3, help="data sets a row")
     n = parser.parse_args().n
-    compile_kernels()
+    warm_up()
     record_as_made("survival.md", page(n))
 
 

@@ -29,7 +29,7 @@ def compare(setup: str, seed: int, rivals: list[str]) -> list[Judged]:
     """The default on classes and on the outcome that was cut, then the rivals on classes."""
     d = simulate(setup, 500, 1_000, random_state=FIRST_SEED + seed)
     classes = cut(d, 0.5)
-    for known in (classes, d):  # kernels are compiled and loaded before time counts
+    for known in (classes, d):  # all is loaded before time counts
         judge(ThompsonSelector(n_plays=1, n_jobs=1, random_state=seed), known)
     return [
         judge(ThompsonSelector(n_jobs=1, random_state=seed), classes),

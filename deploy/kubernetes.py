@@ -24,7 +24,7 @@ from tvselect.cli import main as tvs
 
 
 def spec_of(options: argparse.Namespace) -> dict[str, Any]:
-    """Workers of one thread each that see the volume; the kernels are in the image."""
+    """Workers of one thread each that see the volume."""
     spec: dict[str, Any] = make_cluster_spec(
         name="tvselect",
         image=options.image,

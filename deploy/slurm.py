@@ -21,7 +21,7 @@ from tvselect.cli import main as tvs
 
 
 def cluster_of(options: argparse.Namespace) -> SLURMCluster:
-    """Workers of one thread each, several in a job; kernels are compiled once, for all of them."""
+    """Workers of one thread each, several in a job."""
     return SLURMCluster(
         queue=options.queue,
         interface=options.interface,
@@ -29,7 +29,6 @@ def cluster_of(options: argparse.Namespace) -> SLURMCluster:
         processes=options.cores,
         memory=options.memory,
         walltime=options.walltime,
-        job_script_prologue=[f"export NUMBA_CACHE_DIR={options.kernels}", "tvs warm"],
     )
 
 
@@ -42,7 +41,6 @@ def main() -> int:
     parser.add_argument("--cores", type=int, default=4, help="of a job; one worker each")
     parser.add_argument("--memory", default="16GB", help="of a job")
     parser.add_argument("--walltime", default="02:00:00")
-    parser.add_argument("--kernels", default="$HOME/.cache/tvselect", help="seen by all nodes")
     parser.add_argument("--script", action="store_true", help="print the job and end")
     parser.add_argument("arguments", nargs="*", help="-- and the arguments of tvs")
     options = parser.parse_args()

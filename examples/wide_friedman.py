@@ -22,7 +22,7 @@ def main() -> None:
 
     rates, intervals = selector.selection_rates_, selector.selection_rate_intervals_
     played = [play.arms.size for play in selector.history_.plays]
-    print(f"\n{N_PLAYS} plays in {seconds:.1f} s (the first use on a machine compiles).")
+    print(f"\n{N_PLAYS} plays in {seconds:.1f} s.")
     print(f"Columns played at once: {played[0]:,} at first, {played[-1]} in the end.\n")
     print("variable    selection rate    95 % interval")
     for j in np.argsort(-rates, kind="stable")[:8]:

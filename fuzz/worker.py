@@ -235,7 +235,7 @@ def limit_memory(room: int | None) -> None:
 
 
 class _NoPickle:
-    """Makes a pickle that a case reads a fault; Numba keeps its own kernels in some."""
+    """Makes a pickle that a case reads a fault."""
 
     def __init__(self) -> None:
         self.is_on = False

@@ -1,72 +1,96 @@
 """Whether this version can be released: built, checked, and tried out where it is installed.
 
-``make release`` builds the sdist and the wheel into dist/ and looks through them. Then it installs
-the wheel in empty environments: of every Python on this machine that Numba supports, with the
-newest dependencies and with the lowest that are allowed. There the demo and a smoke suite run, from
-a folder away from the sources. The table is printed and recorded; the exit code is 1 if anything
-failed.
+``make release`` builds the sdist and a wheel for every kind of machine into dist/, all of them by
+Zig on this one, and looks through them. Then it installs the wheel for this machine in empty
+environments: of every Python here that the dependencies support, with the newest of them and with
+the lowest that are allowed. The sdist follows, which has to be compiled where there is no compiler,
+and the wheel for Linux on ARM, which QEMU runs. There the demo and a smoke suite run, from a folder
+away from the sources. The table is printed and recorded; the exit code is 1 if anything failed.
 """
 
 from __future__ import annotations
 
 import argparse
-import platform
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from packaging.version import Version
 
-from benchmarks.records import heading, record
-from release.artefacts import build, project
+from benchmarks.records import record
+from release.artefacts import Wheel, build, project
 from release.commands import CommandError
 from release.dependencies import floors, lowest, supported_pythons
-from release.environments import Dependencies, Trial, find_python, try_out
+from release.emulated import ArmPython
+from release.environments import Environment, find_python
+from release.page import page
+from release.trials import Trial
 
 
-def page(
-    trials: Sequence[Trial], allowed: Mapping[str, Version], missing: Sequence[str]
-) -> list[str]:
-    """The page of results."""
-    return [
-        *heading(f"Release: version {project()['version']} where it is installed", "make release"),
-        "The wheel with its extra `cli`, in empty environments away from the sources, installed "
-        f"from wheels alone ({platform.system()}, {platform.machine()}). Demo: `tvs demo` with "
-        "200 rows and 500 columns finds the five that matter. Smoke: arrays, data frames, two "
-        "classes, a stream from Parquet, a pipeline, the report, pickling (`release/smoke.py`, "
-        "with pandas). Seconds are those of all of it, installation and compilation included.",
-        "",
-        "| Python | dependencies | demo | smoke | seconds |",
-        "|---|---|---|---|---:|",
-        *(
-            row(trial.python, trial.dependencies, trial.demo, trial.smoke, f"{trial.seconds:.0f}")
-            for trial in trials
-        ),
-        "",
-        *(f"Python {version} is not on this machine: not tried.\n" for version in missing),
-        "Lowest is the lowest version that pyproject.toml allows; where that has no wheel for this "
-        "Python and kind of machine, the first one after it that has (*). The versions that were "
-        "installed:",
-        "",
-        row("package", "allowed", *(f"{trial.python} {trial.dependencies}" for trial in trials)),
-        "|---" * (2 + len(trials)) + "|",
-        *(
-            row(name, f">= {floor}", *(installed(trial, name, floor) for trial in trials))
-            for name, floor in allowed.items()
-        ),
-    ]
+def try_out(
+    package: Path, python: Path, version: str, installed: str, pins: Mapping[str, Version]
+) -> Trial:
+    """Try wheel or sdist with a Python of this machine, in an empty environment."""
+    trial = Trial(version, installed)
+    with tempfile.TemporaryDirectory(prefix="tvselect-release-") as folder:
+        trial.take(Environment(Path(folder), python, pins), package)
+    return said(trial)
 
 
-def row(*cells: str) -> str:
-    """A row of a table."""
-    return f"| {' | '.join(cells)} |"
+def try_on_arm(wheel: Path) -> Trial:
+    """Try a wheel on an emulated ARM processor.
+
+    Raises
+    ------
+    CommandError
+        Where that cannot be had; what the wheel does wrong is in the trial.
+    """
+    with tempfile.TemporaryDirectory(prefix="tvselect-arm-") as folder:
+        python = ArmPython(Path(folder))
+        trial = Trial(f"{python.version}, ARM under QEMU", "wheel, newest")
+        trial.take(python, wheel)
+    return said(trial)
 
 
-def installed(trial: Trial, name: str, floor: Version) -> str:
-    """The version of a package in an environment; with a mark where a lower one is allowed."""
-    version = trial.versions.get(name)
-    if version is None:
-        return "-"
-    return f"{version} (*)" if trial.dependencies == "lowest" and version > floor else str(version)
+def said(trial: Trial) -> Trial:
+    """Print what became of a trial, and return it."""
+    verdicts = f"demo {trial.demo}, smoke {trial.smoke}, plays {trial.plays}{trial.error}"
+    print(f"Python {trial.python}, {trial.installed}: {verdicts}", flush=True)
+    return trial
+
+
+def try_here(
+    wheel: Path, sdist: Path, pythons: Mapping[str, Path], allowed: Mapping[str, Version]
+) -> list[Trial]:
+    """The wheel with every Python, with the newest and the lowest dependencies, then the sdist."""
+    trials = []
+    for version, python in pythons.items():
+        pins = lowest(allowed, version)
+        trials.append(try_out(wheel, python, version, "wheel, newest", {}))
+        trials.append(try_out(wheel, python, version, "wheel, lowest", pins))
+    for version, python in list(pythons.items())[-1:]:
+        trials.append(try_out(sdist, python, version, "sdist, newest", {}))
+    return trials
+
+
+def try_all(
+    sdist: Path, wheels: Sequence[Wheel], versions: Sequence[str], allowed: Mapping[str, Version]
+) -> tuple[list[Trial], list[str]]:
+    """All trials, and what could not be tried."""
+    found = {version: find_python(version) for version in versions}
+    pythons = {version: python for version, python in found.items() if python is not None}
+    untried = [f"Python {version}, not on this machine" for version in found.keys() - pythons]
+    here = next(wheel.path for wheel in wheels if wheel.installs_here)
+    trials = try_here(here, sdist, pythons, allowed)
+    for wheel in wheels:
+        if wheel.is_emulated:
+            try:
+                trials.append(try_on_arm(wheel.path))
+            except CommandError as error:
+                print(error, file=sys.stderr)
+                untried.append(f"The wheel for Linux on ARM, {str(error).splitlines()[-1]}")
+    return trials, sorted(untried)
 
 
 def main() -> int:
@@ -77,26 +101,15 @@ def main() -> int:
     )
     options = parser.parse_args()
     try:
-        wheel = build()
+        sdist, wheels = build()
     except CommandError as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"{wheel.name} and the sdist are built and checked.", flush=True)
+    print(f"{sdist.name} and {len(wheels)} wheels are built and checked.", flush=True)
     allowed = floors(project(), "cli") | {"pandas": floors(project(), "test")["pandas"]}
-    trials, missing = [], []
-    for version in options.python or supported_pythons():
-        python = find_python(version)
-        if python is None:
-            missing.append(version)
-            continue
-        pins: dict[Dependencies, dict[str, Version]]
-        pins = {"newest": {}, "lowest": lowest(allowed, version)}
-        for dependencies, pinned in pins.items():
-            trial = try_out(wheel, python, version, dependencies, pinned)
-            trials.append(trial)
-            said = f"demo {trial.demo}, smoke {trial.smoke}{trial.error}"
-            print(f"Python {version}, {dependencies} dependencies: {said}", flush=True)
-    record("release.md", page(trials, allowed, missing))
+    versions = options.python or supported_pythons()
+    trials, untried = try_all(sdist, wheels, versions, allowed)
+    record("release.md", page(wheels, trials, allowed, untried))
     return int(not trials or not all(trial.passed for trial in trials))
 
 

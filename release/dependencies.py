@@ -55,9 +55,9 @@ def lowest(allowed: Mapping[str, Version], python: str) -> dict[str, Version]:
 
 
 def supported_pythons() -> list[str]:
-    """The Pythons that Numba has wheels for, from the oldest one that tvselect takes."""
+    """The Pythons that scikit-learn has wheels for, from the oldest one that tvselect takes."""
     found: list[str] = []
-    while versions_with_wheel("numba", python := f"3.{OLDEST_MINOR + len(found)}"):
+    while versions_with_wheel("scikit-learn", python := f"3.{OLDEST_MINOR + len(found)}"):
         found.append(python)
     return found
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import datetime
-import subprocess
-import sys
 
-import numba
 import pytest
 
 from benchmarks.records import ROOT, commit, heading
-from tvselect.runs.warming import compile_kernels
 
 RESULTS = ROOT / "docs" / "results" / "exactness.md"
 COLUMNS = "| check | case | finding | date | commit |"
@@ -24,11 +20,12 @@ def record_result():
 
 
 def pytest_sessionstart(session):
-    """Compile the kernels before workers start, once for all of them; beside, those of tests."""
+    """Compile what tests need of the core's inside before workers start, once for all of them."""
     has_workers = getattr(session.config.option, "numprocesses", None)
-    if has_workers and not hasattr(session.config, "workerinput") and not numba.config.DISABLE_JIT:
-        with subprocess.Popen([sys.executable, "-m", "tests.exactness.warming"], cwd=ROOT):
-            compile_kernels()
+    if has_workers and not hasattr(session.config, "workerinput"):
+        from tests.core import probes
+
+        probes.build()
 
 
 def pytest_sessionfinish(session, exitstatus):

@@ -1,7 +1,7 @@
 """Twelve small runs whose plays are on record: ``make check-plays`` says which have changed.
 
 A change of these numbers is not an error by itself, but it must be meant: the same seed then
-gives another selection. The record depends on the versions of NumPy and Numba to the last bit.
+gives another selection. The record depends on the version of NumPy to the last bit.
 """
 
 from __future__ import annotations

@@ -64,14 +64,14 @@ def test_a_star_import_brings_the_public_names():
 def test_importing_the_package_loads_nothing_heavy():
     loaded = modules_after("import tvselect")
     assert "tvselect" in loaded
-    assert not loaded & {"numba", "numpy", "scipy", "sklearn", "narwhals", "tqdm"}
+    assert not loaded & {"numpy", "scipy", "sklearn", "narwhals", "tqdm"}
 
 
 def test_a_selector_is_made_without_what_it_may_need_later():
-    """Beyond scikit-learn's base and numba, next to nothing is loaded before there is data."""
+    """Beyond scikit-learn's base, next to nothing is loaded before there is data."""
     loaded = modules_after("import tvselect; tvselect.ThompsonSelector()")
     assert "tvselect.selectors.thompson" in loaded
-    base = modules_after("import sklearn.base, numba")
+    base = modules_after("import sklearn.base")
     others = {name.partition(".")[0] for name in loaded - base}
     assert others <= {"tvselect", "sqlite3", "_sqlite3", "concurrent"}
     rooms = {name.split(".")[1] for name in loaded if name.startswith("tvselect.")}

@@ -8,7 +8,7 @@ import pytest
 
 from tvselect import __version__
 
-HEAVY = ("numpy", "scipy", "numba", "sklearn", "pyarrow", "pandas", "tqdm", "narwhals", "shtab")
+HEAVY = ("numpy", "scipy", "sklearn", "pyarrow", "pandas", "tqdm", "narwhals", "shtab")
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["select", "--help"], ["--version"]])

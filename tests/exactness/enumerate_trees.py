@@ -10,7 +10,8 @@ import numpy as np
 from scipy import stats
 from scipy.special import gammaln, logsumexp
 
-from tests.exactness.simulate import MISSING, theta_grid
+from tests.exactness.simulate import theta_grid
+from tvselect.trees.bits import MISSING
 
 
 class Tree(NamedTuple):

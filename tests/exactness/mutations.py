@@ -1,6 +1,8 @@
-"""Do the exactness tests have teeth? Break the sampler on purpose and see them fail.
+"""Do the tests of the core have teeth? Break it on purpose and see them fail.
 
-Run as ``python -m tests.exactness.mutations``; exits with 1 when a mutant survives.
+Every mutation is planted in a copy of the C++ sources, which is compiled; then the tests that
+should catch it must fail. Run as ``python -m tests.exactness.mutations``, with names of files
+such as ``moves.h`` for the mutations of these only; exits with 1 when a mutant survives.
 """
 
 from __future__ import annotations
@@ -8,143 +10,446 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.records import heading, record
-from tests.exactness.patched import AS_R_COUNTS, patched_copy, run_with
+from tests.exactness.patched import AS_R_COUNTS, Change, patched_copy, run_with
 
-PROPOSAL = "math.log(shrink * proposal * proposal)"
-DEPTH = "        + prior.split_log_odds[depth]\n"
-CHOOSE_LEAF = "    node = nth_leaf(trees, tree, int(u * n_leaves))\n"
+FLAGS = ("-O1",)
+
+
+class Mutation(NamedTuple):
+    """What is broken, in which file of the core, and what to put in place of which text."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+
+    @property
+    def change(self) -> Change:
+        """As :func:`patched_copy` takes it."""
+        return (f"core/{self.file}", self.old, self.new)
+
+
+CHOOSE_LEAF = "    int64_t node = nth_leaf(trees, tree, (int64_t)(u * (double)n_leaves));\n"
 CHOOSE_LARGE_LEAF = (
     CHOOSE_LEAF
-    + "    for _ in range(100):\n"
-    + "        leaf = trees.nodes[tree, node, LEAF]\n"
-    + "        if chain.leaves.gram[leaf, leaf] >= 2 * prior.min_leaf:\n"
-    + "            break\n"
-    + "        node = nth_leaf(trees, tree, int(rng.random() * n_leaves))\n"
+    + """    for (int64_t k = 0; k < 100; ++k) {
+        int64_t leaf = trees.nodes(tree, node).leaf;
+        if ((double)chain.leaves.gram(leaf, leaf) >= 2.0 * (double)prior.min_leaf) break;
+        node = nth_leaf(trees, tree, (int64_t)(rng.uniform() * (double)n_leaves));
+    }
+"""
 )
-MOVES, PAIRS = "trees/moves.py", "trees/pair_moves.py"
-GRADES, CLASSES = "trees/grades.py", "trees/classes.py"
-
-MUTATIONS = {
-    "drop the proposal ratio": ((MOVES, PROPOSAL, "math.log(shrink)"),),
-    "drop the depth prior": ((MOVES, DEPTH, ""),),
-    "births choose only leaves that are large enough, the reverse move counts all": (
-        (MOVES, CHOOSE_LEAF, CHOOSE_LARGE_LEAF),
-    ),
-    "the right child may be too small": (
-        (
-            MOVES,
-            "if n_left < prior.min_leaf or n_both - n_left < prior.min_leaf:",
-            "if n_left < prior.min_leaf:",
-        ),
-    ),
-    "count prunable nodes as R does": (AS_R_COUNTS,),
-    "cuts that the splits above closed are drawn again": (
-        ("trees/structure.py", "high = min(high, cut)", "high = min(high, cut + 1)"),
-    ),
-    "the urn forgets a split": (
-        ("trees/dirichlet.py", "if ball < n_splits:", "if ball < n_splits - 1:"),
-    ),
-    "a death forgets the weight of the column": (
-        (MOVES, "log_ratio -= prior.column_log_weights[column]", "log_ratio -= 0.0"),
-    ),
-    "a pair birth forgets the coin for the side": (
-        (
-            PAIRS,
-            "proposal = SIDES * proposal_ratio(n_leaves, ",
-            "proposal = proposal_ratio(n_leaves, ",
-        ),
-    ),
-    "a pair birth forgets a pair that it breaks": (
-        (PAIRS, "found -= split_child(trees, tree, parent) != 0", "found -= 0"),
-    ),
-    "a pair death forgets the weight of the second column": (
-        (PAIRS, "log_ratio -= prior.column_log_weights[second]", "log_ratio -= 0.0"),
-    ),
-    "the second split of a pair counts as deep as the first": (
-        (PAIRS, "precision, proposal, depth + 1,", "precision, proposal, depth,"),
-    ),
-    "a known pair is proposed at no charge": (
-        (PAIRS, "log_ratio -= log_chance_of_pair(", "log_ratio -= 0.0 * log_chance_of_pair("),
-    ),
-    "a cut point forgets its prior": (
-        (GRADES, "log_ratio = 0.5 * (old * old - new * new)", "log_ratio = 0.0"),
-    ),
-    "a cut point forgets the grade above it": (
-        (GRADES, "elif level == k + 1:", "elif level == k + 2:"),
-    ),
-    "the latent of the class seen need not be the largest": (
-        (CLASSES, "1.0, highest, math.inf)", "1.0, highest - 1.0, math.inf)"),
-    ),
-    "latents of classes forget their offset": (
-        (CLASSES, "response.values[place] = latent - offset", "response.values[place] = latent"),
-    ),
-    "a latent between close bounds is drawn evenly": (
-        (
-            "trees/truncated.py",
-            "if rng.random() <= math.exp(-0.5 * value * value):",
-            "if rng.random() <= 1.0:",
-        ),
-    ),
-    "latents forget the noise": (
-        ("trees/latents.py", "sd = 1.0 / math.sqrt(response.real[PRECISION])", "sd = 1.0"),
-    ),
-    "leaf means without their prior": (
-        (
-            "trees/leaves.py",
-            "variance = 1.0 / (leaf_precision + leaves.gram[leaf, leaf] * precision)",
-            "variance = 1.0 / (leaf_precision / 2 + leaves.gram[leaf, leaf] * precision)",
-        ),
-    ),
-}
-TESTS = (
+LAWS = (
     "trees/test_pair_moves.py",
     "exactness/test_prior_recovery.py",
     "exactness/test_enumeration.py",
     "exactness/test_geweke.py",
     "exactness/test_calibration.py",
     "exactness/test_weighting.py",
-    "trees/test_truncated.py",
+)
+OF_LAWS = [
+    Mutation(
+        "drop the proposal ratio", "moves.h", "log(shrink * proposal * proposal)", "log(shrink)"
+    ),
+    Mutation(
+        "drop the depth prior", "moves.h", "+\n           prior.split_log_odds[depth];", ";"
+    ),
+    Mutation(
+        "births choose only leaves that are large enough, the reverse move counts all",
+        "moves.h", CHOOSE_LEAF, CHOOSE_LARGE_LEAF,
+    ),
+    Mutation(
+        "the right child may be too small", "moves.h",
+        "if (n_left < min_leaf || n_both - n_left < min_leaf)", "if (n_left < min_leaf)",
+    ),
+    Mutation("count prunable nodes as R does", "moves.h", *AS_R_COUNTS[1:]),
+    Mutation(
+        "cuts that the splits above closed are drawn again", "structure.h",
+        "open.high = above.cut < open.high ? above.cut : open.high;",
+        "open.high = above.cut + 1 < open.high ? above.cut + 1 : open.high;",
+    ),
+    Mutation(
+        "the urn forgets a split", "dirichlet.h", "if (ball < n_splits)",
+        "if (ball < n_splits - 1.0)",
+    ),
+    Mutation(
+        "theta forgets how many splits there are", "dirichlet.h",
+        "value = lgamma(theta) - lgamma(theta + n_splits);", "value = lgamma(theta);",
+    ),
+    Mutation(
+        "a death forgets the weight of the column", "moves.h",
+        "log_ratio -= prior.column_log_weights[column];", "log_ratio -= 0.0;",
+    ),
+    Mutation(
+        "a pair birth forgets the coin for the side", "pair_moves.h",
+        "double proposal = SIDES * proposal_ratio(n_leaves, ",
+        "double proposal = proposal_ratio(n_leaves, ",
+    ),
+    Mutation(
+        "a pair birth forgets a pair that it breaks", "pair_moves.h",
+        "found -= split_child(trees, tree, parent) != 0;", "found -= 0;",
+    ),
+    Mutation(
+        "a pair death forgets the weight of the second column", "pair_moves.h",
+        "log_ratio -= prior.column_log_weights[second];", "log_ratio -= 0.0;",
+    ),
+    Mutation(
+        "the second split of a pair counts as deep as the first", "pair_moves.h",
+        "proposal, upper.depth + 1,", "proposal, upper.depth,",
+    ),
+    Mutation(
+        "a known pair is proposed at no charge", "pair_moves.h",
+        "log_ratio -=\n            log_chance_of_pair(",
+        "log_ratio -=\n            0.0 * log_chance_of_pair(",
+    ),
+]  # fmt: skip
+
+DRAWS = (
+    "trees/test_truncated.py", "exactness/test_geweke.py", "exactness/test_weighting.py",
+    "exactness/test_calibration.py",
+)  # fmt: skip
+OF_DRAWS = [
+    Mutation(
+        "a cut point forgets its prior", "latents.h",
+        "double log_ratio = 0.5 * (old * old - cut * cut);", "double log_ratio = 0.0;",
+    ),
+    Mutation(
+        "a cut point forgets the grade above it", "latents.h",
+        "else if (level == (double)(k + 1))", "else if (level == (double)(k + 2))",
+    ),
+    Mutation(
+        "the latent of the class seen need not be the largest", "latents.h",
+        "1.0, highest, INFINITE)", "1.0, highest - 1.0, INFINITE)",
+    ),
+    Mutation(
+        "latents of classes forget their offset", "latents.h",
+        "response.values[place] = latent - offset;", "response.values[place] = latent;",
+    ),
+    Mutation(
+        "a latent between close bounds is drawn evenly", "latents.h",
+        "if (rng.uniform() <= exp(-0.5 * value * value)) return value;",
+        "if (rng.uniform() <= 1.0) return value;",
+    ),
+    Mutation(
+        "latents forget the noise", "latents.h",
+        "double sd = 1.0 / sqrt(response.real->precision);", "double sd = 1.0;",
+    ),
+    Mutation(
+        "leaf means without their prior", "leaves.h",
+        "1.0 / (leaf_precision + ", "1.0 / (leaf_precision / 2 + ",
+    ),
+    Mutation(
+        "the noise forgets its prior", "leaves.h",
+        "prior.noise_df + (double)n_rows", "(double)n_rows",
+    ),
+    Mutation(
+        "the noise miscounts the squares", "leaves.h",
+        "- 2.0 * leaves.sums[k]", "- 1.8 * leaves.sums[k]",
+    ),
+]  # fmt: skip
+
+NUMBERS = ("bandit/test_numbers.py",)
+OF_NUMBERS = [
+    Mutation(
+        "the tail of the normal law takes all", "random.h", "if (y + y > x * x)",
+        "if (y + y > 0.0)",
+    ),
+    Mutation(
+        "the tail of the exponential law begins earlier", "random.h",
+        "return EXPONENTIAL_TAIL - log1p", "return 0.99 * EXPONENTIAL_TAIL - log1p",
+    ),
+    Mutation(
+        "small gamma variables are drawn from the wrong side", "random.h",
+        "if (u <= 1.0 - shape)", "if (u <= 0.99 - shape)",
+    ),
+    Mutation(
+        "large gamma variables are taken too easily", "random.h",
+        "0.0331 * (x * x) * (x * x)", "0.0131 * (x * x) * (x * x)",
+    ),
+    Mutation(
+        "numbers below a bound are biased", "random.h",
+        "while ((product & UINT32_MAX) < least)", "while (least == 0)",
+    ),
+    Mutation(
+        "a shuffle keeps its mask", "random.h",
+        "if ((int64_t)(mask >> 1) >= i) mask >>= 1;", "",
+    ),
+    Mutation(
+        "the left half of a word is lost", "random.h",
+        "left_over = (value & ~(uint64_t)UINT32_MAX) | 1;", "left_over = 0;",
+    ),
+    Mutation(
+        "a row more is never chosen", "plays.h", "rng.below(n_left + k + 1)",
+        "rng.below(n_left + k)",
+    ),
+]  # fmt: skip
+
+BITS = ("trees/test_bits.py",)
+OF_BITS = [
+    Mutation(
+        "missing ones of two bits go right", "bits.h",
+        "right = missing_left ? at_least_1 : at_least_1 | at_least_2;",
+        "right = at_least_1 | at_least_2;",
+    ),
+    Mutation(
+        "missing ones of eight bits go right", "bits.h",
+        "uint8_t more = missing_left;", "uint8_t more = 0;",
+    ),
+    Mutation(
+        "rows outside of a leaf are sent left", "bits.h",
+        "out[w] = masks(w, leaf) & bytes_at_most(", "out[w] = bytes_at_most(",
+    ),
+    Mutation(
+        "overlaps count whole leaves", "bits.h", "load<Words>(&masks(w, k)) & rows[w]",
+        "load<Words>(&masks(w, k))",
+    ),
+    Mutation(
+        "sums over rows take a value twice", "bits.h",
+        "high += where(rows[w] - Words{}, FIRST << (32 + b),",
+        "high += where(rows[w] - Words{}, FIRST << b,",
+    ),
+    Mutation(
+        "weighted sums forget the rest", "bits.h",
+        "for (int64_t k = n_sets - n_sets % 4; k < n_sets; ++k)",
+        "for (int64_t k = n_sets; k < n_sets; ++k)",
+    ),
+]  # fmt: skip
+
+STATE = ("trees/test_structure.py", "trees/test_sampler.py")
+OF_STATE = [
+    Mutation(
+        "columns that are not in use count as used", "dirichlet.h",
+        "if (entry.count > 0) entry.present += span;", "entry.present += span;",
+    ),
+    Mutation(
+        "a moved leaf keeps its old node", "structure.h",
+        "trees.nodes(leaves.owners[leaf].tree, leaves.owners[leaf].node).leaf",
+        "trees.nodes(leaves.owners[leaf].tree, 0).unused",
+    ),
+    Mutation(
+        "a merged leaf forgets the rows of the other", "structure.h",
+        "leaves.masks(w, keep) |= leaves.masks(w, free)",
+        "leaves.masks(w, keep) |= 0 * leaves.masks(w, free)",
+    ),
+    Mutation(
+        "the right child has the sum of both", "structure.h",
+        "leaves.sums[right] = leaves.sums[left] - split.sum_left;",
+        "leaves.sums[right] = leaves.sums[left];",
+    ),
+    Mutation(
+        "a class misses a row", "gibbs.h", "i < (k + 1) * block; ++i)",
+        "i < (k + 1) * block - 1; ++i)",
+    ),
+    Mutation(
+        "copies have no missing values", "gibbs.h",
+        "sample.has_missing[place] = table.has_missing[column];",
+        "sample.has_missing[place] = false;",
+    ),
+    Mutation(
+        "shadows are not shuffled", "gibbs.h", "draw.shuffled[k], sample, n_columns + k)",
+        "draw.rows, sample, n_columns + k)",
+    ),
+]  # fmt: skip
+
+TABLES = (
+    "trees/test_bins.py", "trees/test_far_values.py", "inputs/test_ranks.py",
+    "rewards/test_pair_screen.py", "decoys/test_scores.py",
+)  # fmt: skip
+OF_TABLES = [
+    Mutation(
+        "cuts are not halfway", "tables.h", "0.5 * distinct[k] + 0.5 * distinct[k + 1]",
+        "0.75 * distinct[k] + 0.25 * distinct[k + 1]",
+    ),
+    Mutation(
+        "a value that was seen is new", "tables.h",
+        "if (seen(place, 1) == bits) return false;", "if (seen(place, 1) == bits) return true;",
+    ),
+    Mutation(
+        "rounding decides between bins, not the cut", "tables.h",
+        "while (code > 0 && low + step * (double)code > value) --code;", "",
+    ),
+    Mutation(
+        "a value at a listed cut lies below it", "tables.h", "if (cuts[middle] <= value)",
+        "if (cuts[middle] < value)",
+    ),
+    Mutation(
+        "a grid is crowded by all of its values", "tables.h",
+        "if (k >= width) inside -= counts[k - width];", "",
+    ),
+    Mutation(
+        "equal codes do not share their rank", "tables.h",
+        "rank_of[code] = 0.5 * (double)(first + last - n_present);",
+        "rank_of[code] = (double)first - 0.5 * (double)n_present;",
+    ),
+    Mutation(
+        "equal values do not share their rank", "tables.h",
+        "double rank = 0.5 * (double)(first + last - n_present);",
+        "double rank = (double)first - 0.5 * (double)n_present;",
+    ),
+    Mutation(
+        "a cell may lie at the very end", "tables.h", "if (middle < 0.5 / n) middle = 0.5 / n;", ""
+    ),
+    Mutation(
+        "values that come again are one point", "tables.h", "last - first <= narrow",
+        "last - first <= 1.0",
+    ),
+    Mutation(
+        "the largest seen value is never found", "tables.h", "shares(i, j) * (double)n)",
+        "shares(i, j) * (double)(n - 1))",
+    ),
+]  # fmt: skip
+
+SCREENS = (
+    "rewards/test_screening.py", "selectors/test_genotypes.py", "selectors/test_copies.py",
+    "sources/test_plink.py",
+)  # fmt: skip
+OF_SCREENS = [
+    Mutation("missing codes correlate", "screen.h", "if (x == MISSING) continue;", ""),
+    Mutation(
+        "missing values are added to the largest", "screen.h",
+        "values(j, i) < 3 ? values(j, i) : 3", "values(j, i) < 3 ? values(j, i) : 2",
+    ),
+    Mutation("alleles are swapped", "screen.h", "{2, 3, 1, 0}", "{0, 3, 1, 2}"),
+]  # fmt: skip
+
+LASSO = ("rewards/test_lasso.py",)
+OF_LASSO = [
+    Mutation("steps grow no more careful", "regression.h", "care *= 2.0", "care *= 1.0"),
+    Mutation(
+        "a flat row has no curvature", "regression.h", "flat > FLATTEST ? flat : FLATTEST", "flat"
+    ),
+    Mutation(
+        "the penalty is halved", "regression.h", "fabs(gain) - alpha > 0.0 ? fabs(gain) - alpha",
+        "fabs(gain) - alpha > 0.0 ? fabs(gain) - 0.5 * alpha",
+    ),
+]  # fmt: skip
+
+FORESTS = ("trees/test_forest.py",)
+OF_FORESTS = [
+    Mutation(
+        "missing values never go left", "forest.h",
+        "(code == MISSING && forest.missing_left[node])", "false",
+    ),
+    Mutation(
+        "points that part go both ways", "forest.h", "points_of[n_left] = points ^ lower;",
+        "points_of[n_left] = points;",
+    ),
+    Mutation(
+        "trees above the points count once for all", "forest.h",
+        "for (double &value : out[row]) value += of_all;", "out(row, 0) += of_all;",
+    ),
+]  # fmt: skip
+
+PLAYS = (
+    "rewards/test_bart.py", "rewards/test_bart_ahead.py", "bandit/test_arms.py",
+    "bandit/test_oracle.py",
+)  # fmt: skip
+OF_PLAYS = [
+    Mutation(
+        "a quantile is rounded down", "plays.h", "return values[low] + step * weight;",
+        "return values[low];",
+    ),
+    Mutation("half of the shadows are beaten", "plays.h", "BEATEN = 0.9;", "BEATEN = 0.5;"),
+    Mutation("columns are proposed half as often", "plays.h", "ceil(2.0 *", "ceil(1.0 *"),
+    Mutation(
+        "evidence makes columns likelier than all", "plays.h", "weight < 0.0 ? weight : 0.0",
+        "weight",
+    ),
+    Mutation(
+        "the average forgets the last forests", "dirichlet.h",
+        "if (entry.count > 0 && span > 0) total += span * entry.count;", "",
+    ),
+    Mutation(
+        "a pair of the first column is not found", "plays.h", "places.second >= 0",
+        "places.second > 0",
+    ),
+    Mutation(
+        "partners join where neither is played", "plays.h",
+        "if (has_first == has_second) continue;", "if (has_first && has_second) continue;",
+    ),
+    Mutation(
+        "columns of every play are left out", "plays.h",
+        "for (int64_t column : source.always) take(found, n_found, column);", "",
+    ),
+    Mutation(
+        "an arm gets what its last column gets", "plays.h", "rewards[k] |= of_columns",
+        "rewards[k] = of_columns",
+    ),
+    Mutation(
+        "an arm at its threshold has passed it", "plays.h", "a / (a + b) > of.threshold",
+        "a / (a + b) >= of.threshold",
+    ),
+    Mutation("decoys change the model", "plays.h", " && i < n_candidates;", ";"),
+    Mutation(
+        "one arm that changes is no change", "plays.h", "n_changed > 0 ? 0", "n_changed > 1 ? 0"
+    ),
+]  # fmt: skip
+
+GROUPS = (
+    (OF_LAWS, LAWS),
+    (OF_DRAWS, DRAWS),
+    (OF_NUMBERS, NUMBERS),
+    (OF_BITS, BITS),
+    (OF_STATE, STATE),
+    (OF_TABLES, TABLES),
+    (OF_SCREENS, SCREENS),
+    (OF_LASSO, LASSO),
+    (OF_FORESTS, FORESTS),
+    (OF_PLAYS, PLAYS),
 )
 
 
-def verdict(changes: tuple[tuple[str, str, str], ...]) -> str:
+def mutations(files: list[str]) -> Iterator[tuple[Mutation, tuple[str, ...]]]:
+    """All mutations, or those of some files, with the tests that should catch them."""
+    for group, tests in GROUPS:
+        yield from ((mutation, tests) for mutation in group if not files or mutation.file in files)
+
+
+def verdict(mutation: Mutation, tests: tuple[str, ...]) -> str:
     """Which test caught a mutant first, or an empty string."""
     with tempfile.TemporaryDirectory() as folder:
-        patched_copy(Path(folder), *changes)
+        patched_copy(Path(folder), mutation.change, flags=FLAGS)
         done = run_with(
             Path(folder), "-m", "pytest", "-x", "-q", "-m", "not long", "-p", "no:cacheprovider",
-            *(f"tests/{name}" for name in TESTS),
+            *(f"tests/{name}" for name in tests), flags=FLAGS,
         )  # fmt: skip
     failed = re.search(r"^FAILED tests/(\S.*?)(?: - |$)", done.stdout, re.MULTILINE)
-    if done.returncode == 1 and failed and "AssertionError" in done.stdout:
+    if done.returncode == 1 and failed and ("AssertionError" in done.stdout):
         return failed.group(1)
     if done.returncode == 0:
         return ""
     raise RuntimeError(done.stdout[-3000:] + done.stderr[-3000:])
 
 
-def main() -> int:
+def main(files: list[str]) -> int:
     rows = []
-    for name, changes in MUTATIONS.items():
-        caught = verdict(changes)
-        print(f"{name}: {'caught by ' + caught if caught else 'SURVIVED'}", flush=True)
-        rows.append((name, caught))
-    record(
-        "mutations.md",
-        [
-            *heading("Mutations", "make check-mutations"),
-            "The sampler is broken on purpose, and the quick exactness tests must fail.",
-            "",
-            "| mutation | caught by |",
-            "|---|---|",
-            *(f"| {name} | {f'`{test}`' if test else '**nothing**'} |" for name, test in rows),
-        ],
-    )
+    for mutation, tests in mutations(files):
+        caught = verdict(mutation, tests)
+        print(f"{mutation.name}: {f'caught by {caught}' if caught else 'SURVIVED'}", flush=True)
+        rows.append((mutation, caught))
+    if not files:
+        record(
+            "mutations.md",
+            [
+                *heading("Mutations", "make check-mutations"),
+                "The core is broken on purpose, and the quick tests of what is broken must fail.",
+                "",
+                "| mutation | file | caught by |",
+                "|---|---|---|",
+                *(
+                    f"| {mutation.name} | `{mutation.file}` | "
+                    f"{f'`{test}`' if test else '**nothing**'} |"
+                    for mutation, test in rows
+                ),
+            ],
+        )
     return 0 if all(caught for _, caught in rows) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -1,10 +1,7 @@
 """The prior, simulated directly: independent of the sampler, by rejection.
 
-Draw theta from its grid, s from the Dirichlet, then every tree from its root down;
-throw everything away as soon as one split is not allowed (no cut left open, or a
-child with too few rows), and once more with probability 1 - weight for every
-column used. What survives has the joint law written down in
-``docs/prior.md``.
+``tests/core/simulate.h`` draws; here are the small tables that it draws for, and what is made of
+the draws.
 """
 
 from __future__ import annotations
@@ -13,14 +10,12 @@ import math
 from functools import cache
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from scipy import stats
 
+from tests.core import probes
+from tests.core.probes import MAX_COLUMNS, MAX_NODES, MAX_ROWS
 from tvselect.trees import BinnedTable, bin_table
-
-MAX_NODES = 127
-MISSING = 255
 
 
 class Setting(NamedTuple):
@@ -109,115 +104,6 @@ class Forest(NamedTuple):
     sizes: np.ndarray
 
 
-@numba.njit(nogil=True, cache=True)
-def draw_forest(
-    rng, codes, n_cuts, has_missing, thetas, sparse, n_trees, min_leaf, base, power,
-    column_weights, leaf_sd, columns, cuts, missing_left, depths, means, sizes,
-):  # fmt: skip
-    """Draw until a forest is allowed; fills the arrays (trees, nodes), returns theta's index."""
-    n_columns, n_rows = codes.shape
-    inside = np.zeros((MAX_NODES, n_rows), dtype=np.bool_)
-    low = np.zeros((MAX_NODES, n_columns), dtype=np.int64)
-    high = np.zeros((MAX_NODES, n_columns), dtype=np.int64)
-    stack = np.zeros(MAX_NODES, dtype=np.int64)
-    level = np.zeros(MAX_NODES, dtype=np.int64)
-    used = np.zeros(n_columns, dtype=np.bool_)
-    s = np.zeros(n_columns)
-    s[:] = 1.0 / n_columns
-    while True:
-        theta_index = int(rng.random() * thetas.shape[0])
-        if sparse:
-            share = thetas[theta_index] / n_columns
-            largest, total = -math.inf, 0.0
-            for j in range(n_columns):
-                s[j] = math.log(rng.standard_gamma(share + 1.0)) + math.log(rng.random()) / share
-                largest = max(largest, s[j])
-            for j in range(n_columns):
-                s[j] = math.exp(s[j] - largest)
-                total += s[j]
-            for j in range(n_columns):
-                s[j] /= total
-        allowed = True
-        used[:] = False
-        for t in range(n_trees):
-            n_nodes = 0
-            top = 1
-            stack[0], level[0] = 0, 0
-            inside[0, :] = True
-            low[0, :] = 0
-            high[0, :] = n_cuts
-            while top > 0 and allowed:
-                top -= 1
-                place, depth = stack[top], level[top]
-                node = n_nodes
-                n_nodes += 1
-                depths[t, node] = depth
-                columns[t, node] = -1
-                means[t, node] = 0.0
-                if rng.random() >= base * (1.0 + depth) ** -power:
-                    means[t, node] = leaf_sd * rng.standard_normal()
-                    continue
-                u = rng.random()
-                j = 0
-                while j < n_columns - 1 and u >= s[j]:
-                    u -= s[j]
-                    j += 1
-                if high[place, j] <= low[place, j] or n_nodes + top + 2 > MAX_NODES:
-                    allowed = False
-                    break
-                cut = low[place, j] + int(rng.random() * (high[place, j] - low[place, j]))
-                side = has_missing[j] and rng.random() < 0.5
-                # The stack position doubles as the place of the node's rows and ranges: the
-                # right child takes that of its parent. The left child is on top, so that
-                # nodes are visited in preorder.
-                right, left = place, top + 1
-                n_left = 0
-                n_right = 0
-                for i in range(n_rows):
-                    goes_left = codes[j, i] <= cut or (codes[j, i] == MISSING and side)
-                    inside[left, i] = inside[place, i] and goes_left
-                    inside[right, i] = inside[place, i] and not goes_left
-                    n_left += inside[left, i]
-                    n_right += inside[right, i]
-                if n_left < min_leaf or n_right < min_leaf:
-                    allowed = False
-                    break
-                for k in range(n_columns):
-                    low[left, k], high[left, k] = low[place, k], high[place, k]
-                high[left, j] = cut
-                low[right, j] = cut + 1
-                stack[top], level[top] = right, depth + 1
-                stack[top + 1], level[top + 1] = left, depth + 1
-                top += 2
-                columns[t, node] = j
-                used[j] = True
-                cuts[t, node] = cut
-                missing_left[t, node] = side
-            if not allowed:
-                break
-            sizes[t] = n_nodes
-        weight = 1.0
-        for j in range(n_columns):
-            if used[j]:
-                weight *= column_weights[j]
-        if allowed and rng.random() < weight:
-            return theta_index
-
-
-@numba.njit(nogil=True, cache=True)
-def draw_forests(
-    rng, codes, n_cuts, has_missing, thetas, sparse, n_trees, min_leaf, base, power,
-    column_weights, leaf_sd, theta_index, columns, cuts, missing_left, depths, means, sizes,
-):  # fmt: skip
-    """One forest after the other."""
-    for r in range(theta_index.shape[0]):
-        theta_index[r] = draw_forest(
-            rng, codes, n_cuts, has_missing, thetas, sparse, n_trees, min_leaf, base, power,
-            column_weights, leaf_sd, columns[r], cuts[r], missing_left[r], depths[r], means[r],
-            sizes[r],
-        )  # fmt: skip
-
-
 def simulate_forests(rng, setting, n_draws):
     """Draws of the prior, one row of every array each."""
     shape = (n_draws, setting.n_trees, MAX_NODES)
@@ -230,40 +116,22 @@ def simulate_forests(rng, setting, n_draws):
         np.zeros(shape),
         np.zeros(shape[:2], dtype=np.int64),
     )
-    draw_forests(
+    assert setting.table.n_rows <= MAX_ROWS
+    assert setting.table.n_columns <= MAX_COLUMNS
+    probes.simulate(
         rng, setting.codes, setting.table.cuts.n_cuts.astype(np.int64), setting.table.has_missing,
-        theta_grid(setting.table.n_columns), setting.sparse, setting.n_trees, setting.min_leaf,
+        theta_grid(setting.table.n_columns), setting.sparse, setting.min_leaf,
         setting.base, setting.power, setting.column_weights, setting.leaf_sd, *forests,
     )  # fmt: skip
     return forests
 
 
-@numba.njit(nogil=True, cache=True)
-def evaluate(codes, columns, cuts, missing_left, means, sizes):
-    """Sum of the trees at every row, walking the preorder."""
-    n_rows = codes.shape[1]
-    out = np.zeros(n_rows)
-    for t in range(columns.shape[0]):
-        skip = np.ones(sizes[t], dtype=np.int64)
-        for node in range(sizes[t] - 1, -1, -1):
-            if columns[t, node] >= 0:
-                left = node + 1
-                right = left + skip[left]
-                skip[node] = 1 + skip[left] + skip[right]
-        for i in range(n_rows):
-            node = 0
-            while columns[t, node] >= 0:
-                code = codes[columns[t, node], i]
-                goes_left = code <= cuts[t, node] or (code == MISSING and missing_left[t, node])
-                node = node + 1 if goes_left else node + 1 + skip[node + 1]
-            out[i] += means[t, node]
-    return out
-
-
 def forest_at(codes, forest):
-    return evaluate(
-        codes, forest.columns, forest.cuts, forest.missing_left, forest.means, forest.sizes
-    )
+    """Sum of the trees at every row."""
+    out = np.zeros(codes.shape[1])
+    parts = (forest.columns, forest.cuts, forest.missing_left, forest.means, forest.sizes)
+    probes.evaluate(codes, *map(np.ascontiguousarray, parts), out)
+    return out
 
 
 def forests_at(codes, forest, n_forests):

@@ -125,7 +125,7 @@ def test_knockoffs_with_a_trap_are_refused(tmp_path):
 
 RESUMED = """
 journal = sys.argv[1]
-fit_stream(None, 6, decoys="knockoffs")  # Numba's own cache is read here
+fit_stream(None, 6, decoys="knockoffs")
 fit(None, 5)
 for stop in (True, False):
     fit_stream(journal, 6, decoys="knockoffs", time_limit=1e-9 if stop else None)

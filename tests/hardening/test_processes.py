@@ -86,7 +86,7 @@ print(json.dumps([found, alone * 2]))
 
 
 def test_fits_in_many_threads_find_what_each_finds_alone(tmp_path):
-    """From the first use on: kernels are loaded in all threads at once."""
+    """From the first use on: the native core is called by all threads at once."""
     found, alone = json.loads(python(THREADS, tmp_path).stdout)
     assert found == alone
     assert found[0] != found[1]

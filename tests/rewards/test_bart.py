@@ -1,14 +1,15 @@
 from __future__ import annotations
 
-import inspect
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 
 import cloudpickle
 import numpy as np
 import pytest
 from scipy import stats
 
+from tests.core.probes import quantile_of
 from tvselect import BartReward
 from tvselect.inputs import read_outcome
 from tvselect.rewards import Data, bart_play
@@ -16,7 +17,7 @@ from tvselect.rewards.bart_settings import rows_seen
 from tvselect.rewards.screening import marginal_evidence
 from tvselect.selectors.copies import draw_decoys
 from tvselect.trees import Prior, start_chain, working_response
-from tvselect.trees.state import COUNT
+from tvselect.trees.state import COUNT, N_DONE
 from tvselect.trees.workspace import Workspace
 
 
@@ -29,38 +30,54 @@ def data_of(n_rows=60, n_columns=40, seed=0):
 
 @pytest.fixture
 def plays(monkeypatch):
-    """What the compiled call of every play was handed, and the weights that it gave columns."""
+    """What every play leaves in its room: the weights of its columns, the chain and its trace."""
     seen = []
-    play = bart_play.play
-    names = list(inspect.signature(getattr(play, "py_func", play)).parameters)
+    score, plan = bart_play._score, bart_play._plan
 
-    def spy(*arguments):
-        done = play(*arguments)
-        handed = dict(zip(names, arguments, strict=True))
-        n_in_play = handed["design"].columns.size
-        handed["weights"] = np.exp(handed["prior"].column_log_weights[:n_in_play])
-        seen.append(handed)
+    def spy(rng, feedback, room):
+        done = score(rng, feedback, room)
+        sizes = np.zeros(3, dtype=np.int64)
+        plan(feedback, room.n_columns, sizes)
+        n_in_play, _, n_iterations = sizes.tolist()
+        arrays = room.record
+        seen.append(
+            SimpleNamespace(
+                n_iterations=n_iterations,
+                n_shadows=n_in_play - room.n_columns,
+                weights=np.exp(arrays.log_weights[:n_in_play]),
+                mean_splits=arrays.scores[:n_in_play].copy(),
+                n_splits=arrays.trace.n_splits[:n_iterations].copy(),
+                theta=arrays.trace.theta[:n_iterations].copy(),
+                chain=arrays.chain,
+            )
+        )
         return done
 
-    monkeypatch.setattr(bart_play, "play", spy)
+    monkeypatch.setattr(bart_play, "_score", spy)
     return seen
+
+
+def sparse_from(play):
+    """The first iteration that draws theta: before, it stays where it was."""
+    moved = np.flatnonzero(np.diff(play.theta))
+    return int(moved[0]) + 1 if moved.size else None
 
 
 def test_the_paper_counts_its_forests_after_burn_in(plays):
     feedback = BartReward.paper(30).start(data_of())
     feedback(np.arange(40), np.random.default_rng(0))
     assert feedback.rules.n_trees == 10
-    assert plays[0]["n_iterations"] == 130
-    assert plays[0]["prior"].burn == 100
-    assert plays[0]["prior"].sparse_from > 130
-    assert plays[0]["draw"].shadows.size == 0
-    np.testing.assert_array_equal(plays[0]["weights"], 1.0)
-    BartReward.paper(30, n_burn=0, sparse=True).start(data_of())(
-        np.arange(40), np.random.default_rng(0)
-    )
-    assert plays[1]["n_iterations"] == 30
-    assert plays[1]["prior"].sparse_from == 0
-    share = plays[1]["prior"].shares[0]
+    assert feedback.rules.n_burn == 100
+    assert feedback.rules.last_forest
+    assert plays[0].n_iterations == plays[0].chain.tally.whole[N_DONE] == 130
+    assert sparse_from(plays[0]) is None
+    assert plays[0].n_shadows == 0
+    np.testing.assert_array_equal(plays[0].weights, 1.0)
+    sparse = BartReward.paper(30, n_burn=0, sparse=True).start(data_of())
+    sparse(np.arange(40), np.random.default_rng(0))
+    assert plays[1].n_iterations == 30
+    assert sparse_from(plays[1]) == 1  # drawn in the first iteration, too
+    share = sparse.prior.shares[0]
     assert share / (1 + share) == pytest.approx(0.001, rel=0.1)
 
 
@@ -69,9 +86,10 @@ def test_every_column_is_proposed_a_number_of_times_on_average(plays, n_played, 
     """Half of the D proposals of an iteration are births: M D / 2 = proposals_per_column q."""
     reward = BartReward(n_iterations=50, proposals_per_column=10.0, n_trees=10)
     reward.start(data_of())(np.arange(n_played), np.random.default_rng(0))
-    assert plays[0]["n_iterations"] == wanted
-    assert plays[0]["prior"].burn == wanted // 2
-    assert plays[0]["prior"].sparse_from == wanted // 4
+    [play] = plays
+    assert play.n_iterations == play.chain.tally.whole[N_DONE] == wanted
+    assert play.mean_splits.sum() == pytest.approx(play.n_splits[wanted // 2 :].mean())
+    assert abs(sparse_from(play) - wanted // 4) <= 1
 
 
 @pytest.mark.parametrize(("penalty", "weight"), [(0.0, 1.0), (0.5, 0.5), (1.0, 0.25)])
@@ -79,7 +97,7 @@ def test_columns_of_a_small_play_are_weighed_by_its_share_of_the_table(plays, pe
     BartReward(n_iterations=10, penalty=penalty, screening=False, shadows=0).start(data_of())(
         np.arange(10), np.random.default_rng(0)
     )
-    np.testing.assert_allclose(plays[0]["weights"], np.full(10, weight))
+    np.testing.assert_allclose(plays[0].weights, np.full(10, weight))
 
 
 def test_a_batch_that_holds_some_columns_knows_how_many_there_are(plays):
@@ -87,7 +105,7 @@ def test_a_batch_that_holds_some_columns_knows_how_many_there_are(plays):
     part = Data(data.X[:, :10], data.outcome, data.names[:10], n_candidates=400)
     reward = BartReward(n_iterations=10, penalty=1.0, screening=False, shadows=0)
     reward.start(part)(np.arange(10), np.random.default_rng(0))
-    np.testing.assert_allclose(plays[0]["weights"], np.full(10, 10 / 400))
+    np.testing.assert_allclose(plays[0].weights, np.full(10, 10 / 400))
 
 
 def test_a_small_play_is_filled_up_with_shadows_that_pay_the_whole_penalty(plays):
@@ -95,11 +113,11 @@ def test_a_small_play_is_filled_up_with_shadows_that_pay_the_whole_penalty(plays
     part = Data(data.X, data.outcome, data.names, n_candidates=600)
     play = BartReward(n_iterations=10, shadows=30).start(part)
     play(np.arange(12), np.random.default_rng(0))
-    assert plays[0]["draw"].shadows.size == 18
-    assert plays[0]["weights"].size == 30
-    np.testing.assert_allclose(plays[0]["weights"][12:], 30 / 600)
+    assert plays[0].n_shadows == 18
+    assert plays[0].weights.size == 30
+    np.testing.assert_allclose(plays[0].weights[12:], 30 / 600)
     play(np.arange(30), np.random.default_rng(0))
-    assert plays[-1]["draw"].shadows.size == 0
+    assert plays[-1].n_shadows == 0
 
 
 def test_the_penalty_of_a_column_that_stands_out_is_reduced(plays):
@@ -109,7 +127,7 @@ def test_the_penalty_of_a_column_that_stands_out_is_reduced(plays):
     BartReward(n_iterations=10).start(Data(X, data.outcome, data.names))(
         np.arange(10), np.random.default_rng(0)
     )
-    weights = plays[0]["weights"]
+    weights = plays[0].weights
     assert weights[3] == 1.0
     np.testing.assert_allclose(np.delete(weights, 3), 30 / 40)
 
@@ -170,7 +188,7 @@ def by_sampler(reward, data, columns, rng):
 
 @pytest.mark.parametrize("family", ["gaussian", "probit"])
 @pytest.mark.parametrize("reward", REWARDS.values(), ids=REWARDS)
-def test_a_compiled_play_is_the_chain_that_a_sampler_advances(plays, reward, family):
+def test_a_play_is_the_chain_that_a_sampler_advances(plays, reward, family):
     """The same splits of every column, the same rewards, the same random numbers used."""
     data = data_of(n_rows=130)
     if family == "probit":
@@ -181,7 +199,7 @@ def test_a_compiled_play_is_the_chain_that_a_sampler_advances(plays, reward, fam
         one, other = (np.random.Generator(np.random.SFC64(seed)) for _ in range(2))
         counts, wanted = by_sampler(reward, data, columns, other)
         np.testing.assert_array_equal(feedback(columns, one), wanted)
-        tally = plays[-1]["chain"].tally.columns[: counts.size]
+        tally = plays[-1].chain.tally.columns[: counts.size]
         np.testing.assert_array_equal(tally[:, COUNT], counts)
         assert one.random() == other.random()
 
@@ -211,7 +229,7 @@ def leaves_by_size(reward, data, plays):
     feedback, found = reward.start(data), []
     for q in (1, 7, 40, 7):
         feedback(np.arange(q), np.random.default_rng(q))
-        leaves = plays[-1]["chain"].leaves
+        leaves = plays[-1].chain.leaves
         found.append(leaves.means[: leaves.size[0]].copy())
     return found
 
@@ -236,10 +254,11 @@ def test_threads_and_pickled_copies_pay_the_same(reward):
 @pytest.mark.parametrize("n", [1, 2, 5, 10, 11, 29])
 def test_the_quantile_is_that_of_numpy(n):
     rng = np.random.default_rng(n)
-    plain = getattr(bart_play.quantile_of, "py_func", bart_play.quantile_of)
     for values in (rng.random(n), rng.integers(3, size=n) / 7):
-        padded = np.concatenate([[9.0], values, [-1.0]])
-        assert plain(padded, 1, n + 1, 0.9) == np.quantile(values, 0.9)
+        for share in (0.0, 0.5, 0.9, 1.0):
+            found = values.copy()
+            assert quantile_of(found, share) == np.quantile(values, share)
+            np.testing.assert_array_equal(found, np.sort(values))
 
 
 @pytest.mark.parametrize("n_columns", [3, 10])

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
+from tests.core.probes import find_pairs, list_columns, reward_arms
 from tvselect import BartReward, ThompsonSelector
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.burn_in import BurnIn
 from tvselect.bandit.chain import ThompsonChain
 from tvselect.bandit.oracle import Oracle
 from tvselect.inputs import read_outcome
-from tvselect.rewards import Data, bart_ahead
-from tvselect.rewards.bart_ahead import can_play_ahead
-from tvselect.rewards.bart_play import find_pairs
+from tvselect.rewards import Data, bart_play
+from tvselect.rewards.bart_play import ArmsInPlay, can_play_ahead
 from tvselect.runners import HereRunner
 from tvselect.selectors.layout import lay_out_arms
 from tvselect.selectors.scoring import TableWork, payoffs_of_arms
@@ -170,15 +172,15 @@ def test_plays_that_no_draw_reaches_are_chosen_in_python():
 
 
 def test_a_full_log_ends_nothing(monkeypatch):
-    monkeypatch.setattr(bart_ahead, "LOG_SIZE", 10)
+    monkeypatch.setattr(bart_play, "LOG_SIZE", 10)
     plain = lay_out_arms(range(N_COLUMNS)).columns(np.arange(N_COLUMNS))
     work = TableWork(REWARDS["paper"].start(data_of()), plain)
     assert_same(work, chain_of(), chain_of(), (12,))
 
 
-def test_only_chains_that_kernels_know_go_ahead():
+def test_only_chains_that_the_core_knows_go_ahead():
     assert can_play_ahead(chain_of())
-    assert not can_play_ahead(chain_of(window=2))
+    assert can_play_ahead(chain_of(window=2))
     assert not can_play_ahead(chain_of(threshold=np.full(N_COLUMNS, 0.5)))
     known_size = ThompsonChain(Arms(3), Oracle(2), entropy=0)
     assert not can_play_ahead(known_size)
@@ -201,3 +203,113 @@ def test_a_fit_makes_the_same_plays_without(monkeypatch, patience):
         for play, twin in zip(one.plays_of(chain), other.plays_of(chain), strict=True):
             np.testing.assert_array_equal(play.arms, twin.arms)
             np.testing.assert_array_equal(play.rewards, twin.rewards)
+
+
+def window_by_hand(work, chain, n_plays):
+    """A window as Python makes it: all are asked for, scored, and told in their order."""
+    pending = chain.ask(n_plays)
+    payoffs = payoffs_of_arms(work.feedback, work.columns)
+    made = []
+    for play in pending:
+        made.append(play.played(play.score(payoffs)))
+        chain.tell(made[-1])
+    return made
+
+
+def assert_same_plays(made, wanted):
+    assert len(made) == len(wanted)
+    for play, twin in zip(made, wanted, strict=True):
+        assert (play.chain, play.number) == (twin.chain, twin.number)
+        np.testing.assert_array_equal(play.arms, twin.arms)
+        np.testing.assert_array_equal(play.rewards, twin.rewards)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("pairs", [(), PAIRS], ids=["plain", "pairs"])
+@pytest.mark.parametrize("reward", REWARDS)
+def test_a_window_of_plays_is_that_of_python(reward, pairs, n_threads):
+    """Chosen at once, scored side by side, learned from in their order."""
+    work = TableWork(
+        REWARDS[reward].start(data_of(pairs=pairs)),
+        lay_out_arms(range(N_COLUMNS)).columns(np.arange(N_COLUMNS)),
+    )
+    chain, other = (chain_of(pairs=pairs, window=8) for _ in range(2))
+    widths = []
+    while chain.n_plays < 100:  # windows grow with what is learned
+        n_plays = chain.width
+        widths.append(n_plays)
+        ahead = work.plays_ahead(chain, n_plays)
+        assert ahead.choose()
+        with ThreadPoolExecutor(n_threads) as pool:
+            for done in [pool.submit(ahead.score) for _ in range(n_threads)]:
+                done.result()
+        assert_same_plays(ahead.learn(), window_by_hand(work, other, n_plays))
+        assert chain.n_unchanged == other.n_unchanged
+    assert set(widths) == {*range(1, 9)}
+    for name in ("successes", "failures", "passing", "_chance_below"):
+        np.testing.assert_array_equal(getattr(chain.arms, name), getattr(other.arms, name))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_fit_in_windows_makes_the_same_plays_without(monkeypatch, n_jobs):
+    data, histories = data_of(), []
+    for shares_memory in (True, False):
+        monkeypatch.setattr(HereRunner, "shares_memory", shares_memory)
+        selector = ThompsonSelector(
+            REWARDS["default"], n_plays=90, n_chains=2, window=8, n_jobs=n_jobs, random_state=3
+        ).fit(data.X, data.outcome.values)
+        histories.append(selector.history_)
+        assert selector.n_plays_ == 90
+    for chain in range(2):
+        assert_same_plays(*([*history.plays_of(chain)] for history in histories))
+
+
+def test_a_full_log_leaves_a_window_to_python(monkeypatch):
+    monkeypatch.setattr(bart_play, "LOG_SIZE", 10)
+    plain = lay_out_arms(range(N_COLUMNS)).columns(np.arange(N_COLUMNS))
+    work = TableWork(REWARDS["paper"].start(data_of()), plain)
+    assert not work.plays_ahead(chain_of(window=8), 8).choose()
+
+
+def groups_in_play():
+    """Four arms of two, none, three and one column, and a column that is always there."""
+    arms = Arms(4, threshold=0.5)
+    return ArmsInPlay(
+        arms.posteriors(), np.zeros((0, 2), dtype=np.int32), 4,
+        np.array([0, 2, 2, 5, 6]), np.array([10, 11, 20, 21, 22, 30]), np.array([99]),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arms", "wanted"),
+    [
+        ([], [99]),
+        ([0], [10, 11, 99]),
+        ([0, 1, 3], [10, 11, 30, 99]),
+        ([0, 2, 3], [10, 11, 20, 21, 22, 30, 99]),
+    ],
+)
+def test_columns_of_arms_stand_in_their_order(arms, wanted):
+    arms = np.array(arms, dtype=np.int32)
+    found = np.full(8, -1)
+    assert list_columns(groups_in_play(), arms, found) == len(wanted)
+    assert found.tolist() == [*wanted, *[-1] * (8 - len(wanted))]
+    short = np.full(2, -1)  # what there is no room for is counted all the same
+    assert list_columns(groups_in_play(), arms, short) == len(wanted)
+    assert short.tolist() == [*wanted, -1][:2]
+
+
+@pytest.mark.parametrize(
+    ("of_columns", "wanted"),
+    [
+        ([0, 0, 0, 0, 0, 0], [False, False, False, False]),
+        ([0, 1, 0, 0, 0, 0], [True, False, False, False]),
+        ([0, 0, 0, 0, 1, 0], [False, False, True, False]),
+        ([1, 1, 0, 0, 0, 1], [True, False, False, True]),
+    ],
+)
+def test_an_arm_gets_what_its_best_column_gets(of_columns, wanted):
+    rewards = np.ones(4, dtype=np.bool_)
+    values = np.array([*of_columns, 1], dtype=np.float64)  # the last is that of the fixed column
+    reward_arms(groups_in_play(), np.arange(4, dtype=np.int32), values, rewards)
+    assert rewards.tolist() == wanted

@@ -10,7 +10,7 @@ from tvselect.runners.build import difference, this_build
 
 OTHERS = [
     ({"tvselect": "0.0.1"}, "tvselect 0.0.1, here it is"),
-    ({"kernels": "others"}, "with other sources"),
+    ({"sources": "others"}, "with other sources"),
     ({"numpy": "1.0"}, "numpy 1.0, here it is"),
 ]
 

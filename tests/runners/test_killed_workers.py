@@ -43,7 +43,7 @@ def test_a_worker_killed_at_a_random_moment_changes_nothing(record_result):
     reward = BartReward(n_trees=10, n_iterations=1000)
     with two_workers() as client:
         selector = ThompsonSelector(reward, runner=client, **settings)
-        selector.fit(*table("gaussian"))  # compiles
+        selector.fit(*table("gaussian"))
         started = time.perf_counter()
         wanted = bits(selector.fit(*table("gaussian")))
         seconds = time.perf_counter() - started

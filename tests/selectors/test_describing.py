@@ -11,7 +11,6 @@ from functools import partial
 from types import SimpleNamespace
 
 import cloudpickle
-import numba
 import numpy as np
 import pytest
 
@@ -85,8 +84,19 @@ def wrapped(limit):
     return pay
 
 
+class Compiled:
+    """As Numba wraps a function: what it was made of is the attribute ``py_func``."""
+
+    def __init__(self, function):
+        self.py_func, self.lock = function, threading.Lock()
+
+
 def compiled(limit):
-    return numba.njit(lambda X, y, rng: X[0] > limit)
+    return Compiled(lambda X, y, rng: X[0] > limit)
+
+
+def cached(limit):
+    return functools.cache(lambda X, y, rng: X[0] > limit)
 
 
 KINDS = {
@@ -104,6 +114,7 @@ KINDS = {
     "local class": make_class,
     "wrapper": wrapped,
     "compiled": compiled,
+    "cached": cached,
     "reward": lambda limit: FunctionReward(closed_over(limit)),
 }
 

@@ -364,7 +364,7 @@ RUN = """
     from tvselect import StreamingThompsonSelector
     from tvselect.trees import bin_table
 
-    bin_table(np.eye(2))  # loads the kernels once and not after every kill
+    bin_table(np.eye(2))  # loads the native core once and not after every kill
 
     def run(journal, n_plays):
         # Tables of other sizes than the batches; the head is full in the first round, and

@@ -10,8 +10,6 @@ import pytest
 from tests.trees.test_bart import NAMES, N, data, run
 from tvselect.trees import Prior, bin_table
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")
-
 X, Y = data(20)
 with_inf, all_missing, text = X.copy(), X.copy(), X.astype(object)
 with_inf[3, 2] = np.inf
@@ -150,6 +148,7 @@ def test_a_noise_scale_out_of_proportion_is_refused():
         run(X, y, noise_scale=1e-200)
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered")
 def test_an_outcome_beyond_the_range_of_doubles_is_refused():
     X, y = data()
     y = np.where(y > np.median(y), 1.7e308, -1.7e308)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,8 +9,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tvselect.trees import bin_table, bins
+from tvselect.trees.bins import encode_columns
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")
 lawful = settings(deadline=None, derandomize=True, database=None, max_examples=150)
 
 MAX = np.finfo(float).max
@@ -291,7 +290,6 @@ def test_blocks_do_not_change_the_result(monkeypatch, block_values):
         np.testing.assert_array_equal(table.cuts.of(j), expected.cuts.of(j))
 
 
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="too slow in plain Python")
 def test_tables_larger_than_a_block_are_cut_by_column():
     rng = np.random.default_rng(5)
     X = rng.integers(0, rng.integers(2, 300, 500), (600, 500)).astype(float)
@@ -357,3 +355,18 @@ def test_another_table_between_the_same_cuts():
     frame = pd.DataFrame(X[:70], columns=[f"x{j}" for j in range(5)])
     np.testing.assert_array_equal(table.cuts.bin(frame).codes[:, :70], table.codes[:, :70])
     assert not table.cuts.bin(X[1:9]).has_missing.any()
+
+
+def test_the_cut_itself_decides_next_to_a_grid_point():
+    """Whatever rounding makes of the division: a code counts the cuts at or below a value."""
+    rng = np.random.default_rng(7)
+    low, step = rng.standard_normal(50), 10.0 ** rng.uniform(-3, 3, 50)
+    cuts = low[:, None] + step[:, None] * np.arange(1, 101)
+    block = np.concatenate([cuts, np.nextafter(cuts, -np.inf), np.nextafter(cuts, np.inf)], axis=1)
+    codes = np.zeros((50, 320), dtype=np.uint8)
+    encode_columns(
+        block, np.full(50, 100, dtype=np.uint8), low, step, np.zeros(51, dtype=np.int64),
+        np.zeros(0), codes,
+    )  # fmt: skip
+    wanted = [np.searchsorted(cuts[j], block[j], side="right") for j in range(50)]
+    np.testing.assert_array_equal(codes[:, :300], wanted)

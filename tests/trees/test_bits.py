@@ -1,30 +1,11 @@
 from __future__ import annotations
 
-from functools import cache
-
-import numba
 import numpy as np
 import pytest
 
+from tests.core import probes
 from tvselect.trees import bits
 from tvselect.trees.state import row_mask
-
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")
-
-
-@cache
-def compiled(part):
-    return numba.njit(getattr(part, "py_func", part))
-
-
-@pytest.fixture(params=["compiled", "plain"])
-def form(request, monkeypatch):
-    """Picks the compiled form of a part, or the Python that it was compiled from."""
-    if request.param == "compiled":
-        return compiled
-    for name, part in list(vars(bits).items()):
-        monkeypatch.setattr(bits, name, getattr(part, "py_func", part))
-    return lambda part: part
 
 
 def as_words(rows):
@@ -53,6 +34,7 @@ def test_bit_order_and_back_is_the_identity(n_rows, dtype):
 def test_bit_order_puts_every_row_where_it_is_said():
     ordered = bits.in_bit_order(np.arange(1, 193))
     for row in range(192):
+        assert ordered[probes.bit_place(row)] == row + 1
         assert ordered[64 * (row // 64) + 8 * (row % 8) + row % 64 // 8] == row + 1
 
 
@@ -67,26 +49,25 @@ def test_row_mask_holds_all_rows_and_no_padding(n_rows):
     np.testing.assert_array_equal(row_mask(n_rows), as_words(np.ones((n_rows, 1), bool))[:, 0])
 
 
-def test_popcount_counts_ones(form):
-    popcount = form(bits.popcount)
+def test_ones_are_counted():
     rng = np.random.default_rng(0)
     words = [0, 1, 1 << 63, (1 << 64) - 1, *(1 << k for k in range(64))]
     words += [int(w) for w in rng.integers(0, 1 << 64, 200, dtype=np.uint64)]
-    for word in words:
-        assert popcount(np.uint64(word)) == word.bit_count()
+    out = np.zeros(len(words), dtype=np.int64)
+    probes.count_ones(np.array(words, dtype=np.uint64), out)
+    assert out.tolist() == [word.bit_count() for word in words]
 
 
 @pytest.mark.parametrize("missing_left", [0, 1])
-def test_rows_at_most_are_those_that_a_split_sends_left(form, missing_left):
-    rows_at_most = form(bits.rows_at_most)
+def test_rows_at_most_are_those_that_a_split_sends_left(missing_left):
     rng = np.random.default_rng(1)
     codes = np.stack([rng.permutation(np.arange(320) % 256) for _ in range(2)]).astype(np.uint8)
     rows = random_rows(rng, 320, 3)
     rows[64:128, 1] = False
-    masks, words = as_words(rows), codes.view(np.uint64).ravel()
+    masks, words = as_words(rows), bits.pack(codes, 8).ravel()
     out = np.full(5, 12345, dtype=np.uint64)
     for cut in range(254):
-        n_left = rows_at_most(words, 40, 8, masks, 1, cut, missing_left, out)
+        n_left = probes.rows_at_most(words, 40, 8, masks, 1, cut, missing_left, out)
         left = rows[:, 1] & ((codes[1] <= cut) | ((codes[1] == 255) & (missing_left == 1)))
         np.testing.assert_array_equal(out, as_words(left[:, None])[:, 0])
         assert n_left == left.sum()
@@ -94,31 +75,28 @@ def test_rows_at_most_are_those_that_a_split_sends_left(form, missing_left):
 
 @pytest.mark.parametrize("missing_left", [0, 1])
 @pytest.mark.parametrize("n_rows", [1, 50, 64, 100])
-def test_rows_at_most_never_takes_padding(form, missing_left, n_rows):
-    rows_at_most = form(bits.rows_at_most)
+def test_rows_at_most_never_takes_padding(missing_left, n_rows):
     codes = np.zeros((1, 64 * -(-n_rows // 64)), dtype=np.uint8)
     codes[0, :n_rows:2] = 255
     masks = row_mask(n_rows)[:, None]
     out = np.zeros(len(masks), dtype=np.uint64)
-    n_left = rows_at_most(codes.view(np.uint64)[0], 0, 8, masks, 0, 0, missing_left, out)
+    n_left = probes.rows_at_most(bits.pack(codes, 8)[0], 0, 8, masks, 0, 0, missing_left, out)
     assert n_left == (n_rows if missing_left else n_rows // 2)
     assert not (out & ~masks[:, 0]).any()
 
 
-def test_every_code_is_compared_right_with_every_cut(form):
-    rows_at_most = form(bits.rows_at_most)
-    codes = np.arange(256, dtype=np.uint8)[None]
+def test_every_code_is_compared_right_with_every_cut():
+    words = bits.pack(np.arange(256, dtype=np.uint8)[None], 8)[0]
     masks = row_mask(256)[:, None]
     out = np.zeros(4, dtype=np.uint64)
     for cut in range(254):
         for missing_left in (0, 1):
-            n_left = rows_at_most(codes.view(np.uint64)[0], 0, 8, masks, 0, cut, missing_left, out)
+            n_left = probes.rows_at_most(words, 0, 8, masks, 0, cut, missing_left, out)
             assert n_left == cut + 1 + missing_left
 
 
 @pytest.mark.parametrize(("width", "values"), [(1, [0, 1]), (2, [0, 1, 2, 255])])
-def test_narrow_codes_are_split_as_wide_ones_are(form, width, values):
-    rows_at_most = form(bits.rows_at_most)
+def test_narrow_codes_are_split_as_wide_ones_are(width, values):
     rng = np.random.default_rng(3)
     codes = rng.choice(values, (2, 192)).astype(np.uint8)
     masks = as_words(random_rows(rng, 192, 2))
@@ -128,52 +106,39 @@ def test_narrow_codes_are_split_as_wide_ones_are(form, width, values):
     ways = [(cut, side) for cut in range(width) for side in (0, 1)] if width > 1 else [(0, 0)]
     for cut, missing_left in ways:
         found = []
-        for words, bits_of_code in ((codes.view(np.uint64), 8), (narrow, width)):
+        for words, bits_of_code in ((bits.pack(codes, 8), 8), (narrow, width)):
             out = np.zeros(3, dtype=np.uint64)
             flat, start = words.ravel(), words.shape[1]
-            n = rows_at_most(flat, start, bits_of_code, masks, 1, cut, missing_left, out)
+            n = probes.rows_at_most(flat, start, bits_of_code, masks, 1, cut, missing_left, out)
             found.append((n, *out.tolist()))
         assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("n_sets", [1, 3, 4, 5, 7, 8, 9, 11, 12, 16])
 @pytest.mark.parametrize("n_rows", [1, 64, 100, 330])
-def test_overlaps_count_common_rows(form, n_rows):
-    overlaps = form(bits.overlaps)
+def test_overlaps_count_common_rows_and_weigh_them(n_rows, n_sets):
     rng = np.random.default_rng(n_rows)
-    rows, some = random_rows(rng, n_rows, 9), random_rows(rng, n_rows, 1)
+    rows, some = random_rows(rng, n_rows, n_sets), random_rows(rng, n_rows, 1)
     some[:64] = False
-    out = np.full(9, -1)
-    overlaps(as_words(rows), 5, as_words(some)[:, 0], out)
-    np.testing.assert_array_equal(out[:5], (rows[:, :5] & some).sum(axis=0))
-    assert out[8] == -1
-
-
-def test_tabulated_sums_are_those_of_all_subsets_of_four(form):
-    values = np.random.default_rng(2).standard_normal(64)
-    table = np.full((16, 16), np.nan)
-    form(bits.tabulate_sums)(values, table)
-    for i in range(16):
-        for subset in range(16):
-            chosen = [values[4 * i + b] for b in range(4) if subset >> b & 1]
-            assert table[i, subset] == pytest.approx(sum(chosen), abs=1e-14)
+    room = -(-n_sets // 8) * 8
+    sets = np.pad(as_words(rows), ((0, 0), (0, room - n_sets)))
+    out, weights = np.full(room + 8, -1, dtype=np.int32), rng.standard_normal(room + 8)
+    total = probes.overlaps(sets, n_sets, np.ascontiguousarray(as_words(some)[:, 0]), weights, out)
+    wanted = (rows & some).sum(axis=0)
+    np.testing.assert_array_equal(out[:n_sets], wanted)
+    assert (out[room:] == -1).all()
+    assert total == pytest.approx(wanted @ weights[:n_sets], abs=1e-10)
 
 
 @pytest.mark.parametrize("n_rows", [1, 20, 64, 129, 400])
-def test_sums_over_sets_of_rows_are_right(form, n_rows):
+def test_sums_over_sets_of_rows_are_right(n_rows):
     rng = np.random.default_rng(n_rows)
     values, rows = rng.standard_normal(n_rows), random_rows(rng, n_rows, 8)
     rows[:, 0], rows[:, 1] = False, True
     words = as_words(rows)
-    table = np.zeros((16 * len(words), 16))
-    form(bits.tabulate_sums)(bits.in_bit_order(values), table)
+    spread = np.zeros(64 * len(words))
+    probes.spread(bits.in_bit_order(values), spread)
+    np.testing.assert_array_equal(np.sort(spread[spread != 0]), np.sort(values))
     for k in range(8):
-        total = form(bits.sum_over)(table, np.ascontiguousarray(words[:, k]))
+        total = probes.sum_over(spread, np.ascontiguousarray(words[:, k]))
         assert total == pytest.approx(values[rows[:, k]].sum(), abs=1e-11)
-
-
-@pytest.mark.parametrize("size", [0, 1, 3, 4, 5, 11])
-def test_weighted_sums_stop_at_their_size(form, size):
-    rng = np.random.default_rng(size)
-    counts, weights = rng.integers(0, 100, 11), rng.standard_normal(11)
-    total = form(bits.weighted_sum)(counts, weights, size)
-    assert total == pytest.approx(counts[:size] @ weights[:size], abs=1e-11)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 from scipy import stats
@@ -14,9 +13,6 @@ from tvselect.trees.bits import in_row_order
 from tvselect.trees.response import chances_of_classes, class_offsets, rounding_bounds
 
 N_ROWS = 300
-PLAIN = bool(numba.config.DISABLE_JIT)
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")
-slow_in_python = pytest.mark.skipif(PLAIN, reason="too slow in plain Python")
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +44,6 @@ def test_a_few_iterations_in_plain_python_too(table, family):
     assert np.isfinite(found.sigma).all()
 
 
-@slow_in_python
 @pytest.mark.parametrize("family", ["ordinal", "counts", "survival", "classes"])
 def test_a_run_finds_and_predicts(table, family):
     X, latent = table
@@ -66,7 +61,6 @@ def test_a_run_finds_and_predicts(table, family):
     assert f", {family}, " in repr(found)
 
 
-@slow_in_python
 def test_times_that_all_ended_are_the_gaussian_run_on_their_log(table):
     X, latent = table
     time = np.exp(latent)
@@ -110,7 +104,6 @@ def test_counts_lie_between_the_quantiles_of_their_shares():
     assert np.all(seen[0] < seen[1])
 
 
-@slow_in_python
 def test_columns_keep_their_names_where_some_are_chosen(table):
     X, latent = table
     y = outcome_of("classes", latent)

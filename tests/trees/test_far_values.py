@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from tvselect.trees import bin_table
+from tvselect.trees.far_values import find_crowded
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")
 RNG = np.random.default_rng(0)
 
 
@@ -53,3 +53,25 @@ def test_rare_values_of_a_column_of_zeros_are_cut_among_themselves():
     x[0] = 9999.0
     table = bin_table(x[:, None])
     assert np.unique(table.codes[0, :300]).size > 90
+
+
+@pytest.mark.parametrize(
+    ("codes", "wanted"),
+    [
+        (np.arange(99), False),  # seven bins hold seven in 99
+        (np.repeat(np.arange(30), 3), False),  # and here 21 in 90
+        (np.repeat([5, 9, 40, 80], [15, 16, 29, 30]), True),  # the first seven 31 in 90
+        (np.repeat([5, 12, 40, 80], [15, 15, 30, 30]), False),  # which these two do not share
+        (np.repeat([93, 99, 4, 50], [15, 16, 29, 30]), True),
+    ],
+)
+def test_a_column_is_crowded_when_a_third_of_it_lies_in_few_bins(codes, wanted):
+    values = np.ones((1, codes.size))
+    crowded = np.zeros(1, dtype=np.bool_)
+    coded = codes.astype(np.uint8)[None]
+    find_crowded(values, coded, np.ones(1), 7, crowded)
+    assert crowded[0] == wanted
+    for step, value in ((0.0, 1.0), (1.0, 0.0)):  # cut at listed points; nothing but zeros
+        crowded[:] = False
+        find_crowded(value * values, coded, np.full(1, step), 7, crowded)
+        assert not crowded[0]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 
@@ -8,8 +7,7 @@ from tvselect.inputs import read_outcome
 from tvselect.trees import Forest, Prior, bin_table, start_chain, working_response
 from tvselect.trees.forest import join_forests
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")
-N_ITERATIONS = 10 if numba.config.DISABLE_JIT else 300
+N_ITERATIONS = 300
 
 
 @pytest.fixture(params=[20, 64, 131])
@@ -155,3 +153,25 @@ def test_leaves_and_splits_are_told_apart(grown):
     sizes = np.diff(forest.starts)
     counted = np.add.reduceat(splits, forest.starts[:-1])
     np.testing.assert_array_equal(sizes, 2 * counted + 1)
+
+
+@pytest.mark.parametrize("first", [0, 1, 3])
+@pytest.mark.parametrize("n_points", [1, 5, 40, 62])
+def test_rows_at_points_have_the_value_of_rows_with_these_codes(grown, first, n_points):
+    """Two columns set to points, also where a branch splits on both of them."""
+    table, sampler = grown
+    forest = join_forests([sampler.forest(), sampler.forest(0.5)])
+    codes, n_rows = table.codes, table.n_rows
+    points = np.random.default_rng(n_points).integers(0, 40, (2, n_points))
+    below = np.array(
+        [
+            [sum(1 << k for k, code in enumerate(of_column) if code <= c) for c in range(255)]
+            for of_column in points.tolist()
+        ]
+    )
+    out = np.full((n_rows, n_points), 7.0)
+    forest.add_at_points(codes, first, below, out)
+    for k in range(n_points):
+        there = codes.copy()
+        there[first : first + 2] = points[:, [k]]
+        np.testing.assert_allclose(out[:, k], 7.0 + forest.evaluate(there, n_rows), atol=1e-9)

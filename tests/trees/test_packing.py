@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -18,9 +17,8 @@ from tvselect.trees.response import working_response
 from tvselect.trees.sampler import start_chain
 from tvselect.trees.state import locked
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")
 SIZES = (1, 63, 64, 65, 200)
-N_ITERATIONS = 50 if numba.config.DISABLE_JIT else 300
+N_ITERATIONS = 300
 
 
 def two_values(n_rows, n_columns=7, seed=0):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tvselect.trees import pair_moves
+from tests.core import probes
 from tvselect.trees.state import LEFT, N_FIELDS, PARENT, Trees
 
 LEAF = ()
@@ -13,16 +13,10 @@ STUMP = (LEAF, LEAF)
 N_SPLITS = (0, 1, 2, 3, 4, 6, 9, 15)
 
 
-@pytest.fixture(autouse=True)
-def plain_functions(monkeypatch):
-    for name, part in list(vars(pair_moves).items()):
-        monkeypatch.setattr(pair_moves, name, getattr(part, "py_func", part))
-
-
 def random_tree(n_splits, seed):
     """Leaves are split at random, and siblings stand anywhere, as they do after deaths."""
     rng = np.random.default_rng(seed)
-    nodes = np.zeros((1, 2 * n_splits + 3, N_FIELDS), dtype=np.int64)
+    nodes = np.zeros((1, 2 * n_splits + 3, N_FIELDS), dtype=np.int32)
     leaves = [0]
     for place in rng.permutation(n_splits):
         node, left = leaves.pop(rng.integers(len(leaves))), 2 * int(place) + 1
@@ -55,34 +49,35 @@ def test_the_split_child_of_a_pair(trees):
         for node in range(2 * tree.splits[0] + 1):
             left = tree.nodes[0, node, LEFT]
             wanted = {(STUMP, LEAF): left, (LEAF, STUMP): left + 1}
-            found = pair_moves.split_child(tree, 0, node)
+            found = probes.split_child(tree, 0, node)
             assert found == wanted.get(written_out(tree, node), 0)
 
 
 def test_pairs_are_counted_and_listed(trees):
     for tree, _ in trees:
-        pairs = [k for k in range(2 * tree.splits[0] + 1) if pair_moves.split_child(tree, 0, k)]
-        assert pair_moves.n_pairs(tree, 0) == len(pairs) == pairs_in(written_out(tree))
-        assert [pair_moves.nth_pair(tree, 0, rank) for rank in range(len(pairs))] == pairs
+        pairs = [k for k in range(2 * tree.splits[0] + 1) if probes.split_child(tree, 0, k)]
+        assert probes.n_pairs(tree, 0) == len(pairs) == pairs_in(written_out(tree))
+        assert [probes.nth_pair(tree, 0, rank) for rank in range(len(pairs))] == pairs
 
 
 def test_pairs_after_a_birth_at_any_leaf(trees):
     for tree, leaves in trees:
         for leaf in leaves:
             wanted = pairs_in(written_out(tree, grown=leaf))
-            assert pair_moves.pairs_after(tree, 0, leaf) == wanted
+            assert probes.pairs_after(tree, 0, leaf) == wanted
 
 
 def test_every_pair_is_as_likely_as_the_others_and_half_of_the_draws_are_of_none():
     """1,000 draws: counts within four standard errors of their binomial laws."""
     rng = np.random.default_rng(0)
     pairs = np.array([[0, 3], [3, 0], [5, 2], [1, 1]])
-    prior = type("Prior", (), {"pairs": pairs})
-    drawn = [pair_moves.draw_pair(rng, prior) for _ in range(1000)]
+    out = np.zeros((1000, 2), dtype=np.int64)
+    probes.draw_pairs(rng, pairs, out)
+    drawn = [tuple(pair) for pair in out.tolist()]
     assert abs(drawn.count((-1, -1)) - 500) < 4 * np.sqrt(250)
     for pair in pairs:
         assert abs(drawn.count(tuple(pair)) - 125) < 4 * np.sqrt(125 * 7 / 8)
-    prior.pairs = pairs[:0]
     state = rng.bit_generator.state
-    assert pair_moves.draw_pair(rng, prior) == (-1, -1)
+    probes.draw_pairs(rng, pairs[:0], out[:1])
+    assert out[0].tolist() == [-1, -1]
     assert rng.bit_generator.state == state

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -14,8 +13,7 @@ from tvselect.trees.bins import packed
 from tvselect.trees.bits import in_bit_order, in_row_order
 from tvselect.trees.state import locked
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")
-N_ITERATIONS = 10 if numba.config.DISABLE_JIT else 200
+N_ITERATIONS = 200
 
 
 def make(family, n_rows=150):

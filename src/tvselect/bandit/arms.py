@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from threading import Lock
 from typing import Any, ClassVar, NamedTuple
 from weakref import WeakValueDictionary
@@ -11,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv
 
-from tvselect.bandit.numbers import WordArray, floats_reaching
-from tvselect.jit import kernel, part
+from tvselect.core import struct
 
 IntArray = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
@@ -21,8 +19,21 @@ ARMS_AT_ONCE = 2**20
 MOST_REDRAWS = 100
 
 
+@struct(
+    "posteriors",
+    """
+    successes: i4[arms]!
+    failures: i4[arms]!
+    chance_below: f4[arms]!
+    passing: b1[arms]!
+    table: f8[successes, failures]
+    prior_a: float
+    prior_b: float
+    threshold: float
+    """,
+)
 class Posteriors(NamedTuple):
-    """Arms of one prior and threshold as kernels read and change them, see :class:`Arms`.
+    """Arms of one prior and threshold as the core reads and changes them, see :class:`Arms`.
 
     Attributes
     ----------
@@ -63,6 +74,16 @@ class ChanceTable:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ChanceTable.of, self.beta
+
+    def at(self, s: IntArray, f: IntArray) -> FloatArray:
+        """The probabilities of some counts."""
+        table = self.values
+        if s.max(initial=-1) < table.shape[0] and f.max(initial=-1) < table.shape[1]:
+            found: FloatArray = table[s, f]
+            if not np.isnan(found).any():
+                return found
+        self.extend(s, f)
+        return self.values[s, f]
 
     def extend(self, s: IntArray, f: IntArray) -> None:
         """Find out what some counts need."""
@@ -164,8 +185,7 @@ class Arms:
 
     def reaching(self, quantiles: NDArray[np.float32]) -> IntArray:
         """Arms whose draw, given as ``quantiles``, reaches its threshold."""
-        found = np.empty(len(self), dtype=np.int32)
-        return found[: find_reaching(quantiles, self._chance_below, found)].copy()
+        return np.flatnonzero(quantiles >= self._chance_below).astype(np.int32)
 
     def thetas(self, arms: IntArray, quantiles: NDArray[np.float32]) -> FloatArray:
         """The values of ``arms`` at these ``quantiles``."""
@@ -174,16 +194,14 @@ class Arms:
 
     def update(self, arms: IntArray, rewards: NDArray[np.bool_]) -> None:
         """Count the ``rewards`` of the ``arms`` of a play."""
-        while (posteriors := self.posteriors()) is not None:
-            if count_rewards(_fixed(arms), _fixed(rewards), posteriors, len(self)) >= 0:
-                return
-            self.extend_table(arms, rewards)
+        if arms.size and not 0 <= arms.min() <= arms.max() < len(self):
+            raise ValueError(f"arms must be from 0 to {len(self) - 1}, got {arms.max()}")
         self._count(arms, rewards)
         self._chance_below[arms] = self._below(arms)
         self.passing[arms] = self.means(arms) > _of(self.threshold, arms)
 
     def posteriors(self) -> Posteriors | None:
-        """The arms for kernels; None where they differ in prior or threshold, or forget."""
+        """The arms for the core; None where they differ in prior or threshold, or forget."""
         if self._table is None:
             return None
         counts, table = (self.successes, self.failures), self._table
@@ -228,71 +246,10 @@ class Arms:
 
     def _below(self, arms: IntArray | slice) -> FloatArray:
         """Probability that a draw stays below the threshold."""
-        s, f = self.successes[arms], self.failures[arms]
         if self._table is None:
             a, b = self.posterior(arms)
             return betainc(a, b, _of(self.threshold, arms))
-        self._table.extend(s, f)
-        return self._table.values[s, f]
-
-
-@kernel
-def find_reaching(
-    quantiles: NDArray[np.float32], chance_below: NDArray[np.float32], found: IntArray
-) -> int:
-    """Write down the arms whose draw reaches its threshold; how many there are."""
-    n_found = 0
-    for i in range(quantiles.shape[0]):
-        found[n_found] = i
-        n_found += quantiles[i] >= chance_below[i]
-    return n_found
-
-
-@part
-def draw_reaching(words: WordArray, chance_below: NDArray[np.float32], found: IntArray) -> int:
-    """Draw and :func:`find_reaching` in one; an empty choice is drawn again, as a rule does."""
-    for _ in range(MOST_REDRAWS):
-        n_found = floats_reaching(words, chance_below, found)
-        if n_found > 0:
-            break
-    return n_found
-
-
-@kernel
-def count_rewards(
-    arms: IntArray, rewards: NDArray[np.bool_], posteriors: Posteriors, n_candidates: int
-) -> int:
-    """Count the rewards of a play and bring its arms up to date, from the table of chances.
-
-    Returns
-    -------
-    int
-        How many of the first ``n_candidates`` arms have passed their threshold, up or down;
-        -1 when the table does not hold all that is needed: then nothing is done.
-    """
-    successes, failures, chance_below, passing, table, prior_a, prior_b, threshold = posteriors
-    for k in range(arms.shape[0]):
-        s, f = successes[arms[k]] + rewards[k], failures[arms[k]] + (not rewards[k])
-        if s >= table.shape[0] or f >= table.shape[1] or math.isnan(table[s, f]):
-            return -1
-    n_changed = 0
-    for k in range(arms.shape[0]):
-        i = arms[k]
-        successes[i] += rewards[k]
-        failures[i] += not rewards[k]
-        chance_below[i] = table[successes[i], failures[i]]
-        a, b = prior_a + successes[i], prior_b + failures[i]
-        is_passing = a / (a + b) > threshold
-        n_changed += is_passing != passing[i] and i < n_candidates
-        passing[i] = is_passing
-    return n_changed
-
-
-def _fixed(values: NDArray[Any]) -> NDArray[Any]:
-    """A read-only view, as a journal's arrays are: one kernel for both."""
-    view = values.view()
-    view.flags.writeable = False
-    return view
+        return self._table.at(self.successes[arms], self.failures[arms])
 
 
 def _of(value: float | FloatArray, arms: IntArray | slice) -> float | FloatArray:

@@ -89,6 +89,11 @@ class ThompsonChain:
         """Whether all that was chosen has been learned from."""
         return not self._pending
 
+    @property
+    def width(self) -> int:
+        """How many plays the next window holds; 0 inside of one."""
+        return 0 if self._pending else self._window()
+
     def ask(self, at_most: int | None = None) -> list[PendingPlay]:
         """What to play next: a window of plays, chosen from the arms as they are now.
 

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.bandit.arms import MOST_REDRAWS, Arms
-from tvselect.jit import kernel
+from tvselect.core import function
 
 NO_PAIRS: NDArray[np.int32] = np.empty((0, 2), dtype=np.int32)
+join_partners = function("join_partners", "pairs: i4[pairs, 2]\narms: i4[room]!\nn_arms: int", int)
+"""Let the missing partners of pairs join arms in rising order; how many there are then."""
 MEDIAN_MODEL_COST = (math.sqrt(5.0) - 1.0) / 2.0
 
 
@@ -98,26 +100,6 @@ class Oracle:
         if self.n_wanted is not None and passing.size > self.n_wanted:
             return _largest(passing, arms.means(passing), self.n_wanted)
         return passing
-
-
-@kernel
-def join_partners(pairs: NDArray[np.int32], arms: NDArray[np.int32], n_arms: int) -> int:
-    """Let the missing partners of pairs join arms in rising order; how many there are then."""
-    for k in range(pairs.shape[0]):
-        first, second = pairs[k, 0], pairs[k, 1]
-        has_first = has_second = False
-        for place in range(n_arms):
-            has_first |= arms[place] == first
-            has_second |= arms[place] == second
-        if has_first != has_second:
-            partner = second if has_first else first
-            place = n_arms
-            while place > 0 and arms[place - 1] > partner:
-                arms[place] = arms[place - 1]
-                place -= 1
-            arms[place] = partner
-            n_arms += 1
-    return n_arms
 
 
 def _largest(

@@ -23,7 +23,6 @@ COMMANDS: dict[str, Callable[[Options, Terminal], int]] = {
     "worth": commands.worth,
     "compare": compare,
     "demo": commands.demo,
-    "warm": commands.warm,
     "completion": commands.completion,
 }
 #: How parameters of Python are spelt here.

@@ -1,4 +1,4 @@
-"""The smaller commands: resume, report, worth, transform, demo, warm, completion."""
+"""The smaller commands: resume, report, worth, transform, demo, completion."""
 
 from __future__ import annotations
 
@@ -161,24 +161,6 @@ def write_table(path: Path, n_rows: int, n_columns: int) -> None:
     names = [f"x{j}" for j in range(n_columns)]
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table([*x.T, y], names=[*names, "y"]), path)
-
-
-def warm(options: Options, terminal: Terminal) -> int:
-    """Compile all kernels, and say where they are kept."""
-    from dataclasses import asdict
-
-    from tvselect.runs.warming import compile_kernels
-
-    made = compile_kernels()
-    if terminal.is_json:
-        terminal.print_json(asdict(made))
-        return 0
-    found = "All kernels were there"
-    if made.n_kernels:
-        found = f"{made.n_kernels} kernels compiled in {made.seconds:.0f} s"
-    kept = f"kept in {made.folder}" if made.folder else "they cannot be kept; set NUMBA_CACHE_DIR"
-    terminal.print_lines([f"{found}; {kept}"])
-    return 0
 
 
 def completion(options: Options, terminal: Terminal) -> int:

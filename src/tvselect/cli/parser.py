@@ -83,7 +83,6 @@ def make_parser() -> argparse.ArgumentParser:
     for name, default in (("--rows", 300), ("--columns", 10_000), ("--plays", 300)):
         demo.add_argument(name, **COUNT, default=default)
     demo.add_argument("--seed", **SEED, default=0)
-    _command(commands, "warm", "compile what the first use would, as in the image of a container")
     completion = _command(commands, "completion", "print a script that completes tvs in a shell")
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
     return top

@@ -32,7 +32,6 @@ def select(options: Options, terminal: Terminal) -> int:
         refuse_what_the_reward_cannot_take,
     )
     from tvselect.runs.plan import Settings, describe_plan, doubts_of, make_reward
-    from tvselect.runs.warming import compile_in_parallel
     from tvselect.sources.addresses import argument_without_secrets
 
     wants_stream = bool(options.batch_size or options.rounds)
@@ -104,8 +103,6 @@ def select(options: Options, terminal: Terminal) -> int:
     for doubt in doubts_of(plan):
         terminal.warn(doubt)
     terminal.say(f"  {_the_search(plan, settings, options.cluster)}")
-    if settings.reward == "bart" and not plan.stream and options.cluster is None:
-        compile_in_parallel()
     folder = new_folder(options.out, options.table)
     result = start(
         plan,

@@ -8,7 +8,6 @@ terminal only.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import shutil
 import sys
@@ -57,9 +56,6 @@ class Terminal:
         self.is_live = sys.stderr.isatty() and not quiet
         self.is_pretty = (sys.stdout.isatty() or for_people) and not json
         self._speaks = not quiet
-        if quiet:
-            # The notice that kernels are compiled.
-            logging.getLogger("tvselect").setLevel(logging.ERROR)
 
     def say(self, text: str = "") -> None:
         """A line for someone who watches, or reads the log."""

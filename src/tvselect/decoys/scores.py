@@ -8,14 +8,34 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from tvselect.jit import kernel
+from tvselect.core import function
 
 Floats = NDArray[np.float64]
 
 CLOSEST = 1e-12
-AT_HAND = 8
-WIDE = 0.02
-"""A value that comes again and makes up a larger share of its column is an interval of scores."""
+
+find_cells = function(
+    "find_cells",
+    """
+    values: f8[seen]
+    starts: i8[columns+1] <= seen
+    columns: f8[columns, rows]
+    order: i8[columns, rows] < rows
+    low: f8[columns, rows]!
+    high: f8[columns, rows]!
+    """,
+)
+"""Shares of the seen values below and up to each entry of the columns, read in rising order."""
+look_up = function(
+    "look_up",
+    """
+    values: f8[seen]
+    starts: i8[columns+1] <= seen
+    shares: f8[rows, columns]
+    found: f8[rows, columns]!
+    """,
+)
+"""The seen value with some share of the others below it, by column of ``shares``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,57 +116,6 @@ class NormalScores:
         by_row = -1, self.n_columns
         look_up(self.values, self.starts, shares.reshape(by_row), X.reshape(by_row))
         return X
-
-
-@kernel
-def find_cells(
-    values: Floats,
-    starts: NDArray[np.int64],
-    columns: Floats,
-    order: NDArray[np.int64],
-    low: Floats,
-    high: Floats,
-) -> None:
-    """Shares of the seen values below and up to each entry of the columns, read in rising order.
-
-    Where few are the same: the point in the middle.
-    """
-    for j in range(columns.shape[0]):
-        start, end = starts[j], starts[j + 1]
-        n = max(end - start, 1)
-        below = up_to = start
-        for k in range(columns.shape[1]):
-            row = order[j, k]
-            x = columns[j, row]
-            if np.isnan(x) or start == end:
-                low[j, row], high[j, row] = 0.0, 1.0
-                continue
-            while below < end and values[below] < x:
-                below += 1
-            up_to = max(up_to, below)
-            while up_to < end and values[up_to] <= x:
-                up_to += 1
-            first, last = (below - start) / n, (up_to - start) / n
-            if last - first <= max(WIDE, 1.5 / n):
-                first = last = min(max((first + last) / 2, 0.5 / n), 1 - 0.5 / n)
-            low[j, row], high[j, row] = first, last
-
-
-@kernel
-def look_up(values: Floats, starts: NDArray[np.int64], shares: Floats, found: Floats) -> None:
-    """The seen value with some share of the others below it, by column of ``shares``.
-
-    A few columns at a time, whose values the processor keeps at hand.
-    """
-    n_rows, n_columns = shares.shape
-    for first in range(0, n_columns, AT_HAND):
-        for i in range(n_rows):
-            for j in range(first, min(first + AT_HAND, n_columns)):
-                n = starts[j + 1] - starts[j]
-                if n == 0:
-                    found[i, j] = 0.0
-                else:
-                    found[i, j] = values[starts[j] + min(int(shares[i, j] * n), n - 1)]
 
 
 def mean_scores(low: Floats, high: Floats) -> Floats:

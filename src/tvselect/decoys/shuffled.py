@@ -14,7 +14,7 @@ from tvselect.inputs.observations import orders_of
 from tvselect.inputs.ranks import centred_ranks, centred_ranks_of_codes
 from tvselect.inputs.sparse import Matrix, ranks_of
 from tvselect.trees.bins import BinnedTable
-from tvselect.trees.cutting import MISSING
+from tvselect.trees.bits import MISSING
 
 Value = TypeVar("Value", np.uint8, np.float64)
 

@@ -8,10 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from tvselect.jit import kernel
+from tvselect.core import function
 
-N_CODES = 256
 TINY = 1e-12
+
+rank_codes = function("rank_codes", "codes: u1[columns, rows]\nranks: f8[columns, rows]!")
+rank_columns = function(
+    "rank_columns",
+    """
+    values: f8[columns, rows]
+    order: i8[columns, rows] < rows
+    ranks: f8[columns, rows]!
+    """,
+)
 
 
 def normal_scores(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -40,7 +49,7 @@ def centred_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     order = np.argsort(values, axis=1)  # missing ones last
     ranks = np.empty(values.shape)
-    rank_columns(values, order, ranks)
+    rank_columns(np.ascontiguousarray(values, dtype=np.float64), order, ranks)
     return ranks
 
 
@@ -85,62 +94,5 @@ def centred_ranks_of_codes(codes: NDArray[np.uint8]) -> NDArray[np.float64]:
     array([[-0.82,  0.41,  0.41,  0.  ]])
     """
     ranks = np.empty(codes.shape)
-    rank_codes(
-        np.ascontiguousarray(codes), np.empty(N_CODES, dtype=np.int64), np.empty(N_CODES), ranks
-    )
+    rank_codes(np.ascontiguousarray(codes), ranks)
     return ranks
-
-
-@kernel
-def rank_codes(
-    codes: NDArray[np.uint8],
-    counts: NDArray[np.int64],
-    rank_of: NDArray[np.float64],
-    ranks: NDArray[np.float64],
-) -> None:
-    """Ranks of columns of codes; equal ones share the mean of their ranks."""
-    missing = counts.shape[0] - 1
-    for j in range(codes.shape[0]):
-        counts[:] = 0
-        for i in range(codes.shape[1]):
-            counts[codes[j, i]] += 1
-        n_present = codes.shape[1] - counts[missing]
-        squares = 0.0
-        first = 0
-        for code in range(missing):
-            last = first + counts[code]
-            rank_of[code] = 0.5 * (first + last - n_present)
-            squares += counts[code] * rank_of[code] * rank_of[code]
-            first = last
-        rank_of[missing] = 0.0
-        for i in range(codes.shape[1]):
-            ranks[j, i] = rank_of[codes[j, i]]
-            if squares > 0.0:
-                ranks[j, i] /= math.sqrt(squares)
-
-
-@kernel
-def rank_columns(
-    values: NDArray[np.float64], order: NDArray[np.int64], ranks: NDArray[np.float64]
-) -> None:
-    """Ranks of columns from their order; equal values share the mean of their ranks."""
-    for j in range(values.shape[0]):
-        n_present = 0
-        for i in range(values.shape[1]):
-            n_present += values[j, i] == values[j, i]
-        squares = 0.0
-        first = 0
-        while first < n_present:
-            last = first + 1
-            while last < n_present and values[j, order[j, last]] == values[j, order[j, first]]:
-                last += 1
-            rank = 0.5 * (first + last - n_present)
-            for place in range(first, last):
-                ranks[j, order[j, place]] = rank
-            squares += (last - first) * rank * rank
-            first = last
-        for place in range(n_present, values.shape[1]):
-            ranks[j, order[j, place]] = 0.0
-        if squares > 0.0:
-            for i in range(values.shape[1]):
-                ranks[j, i] /= math.sqrt(squares)

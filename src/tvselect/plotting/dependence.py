@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from tvselect.inputs import Table, TextColumn
 from tvselect.inputs.outcome import Outcome
 from tvselect.inputs.outliers import pull_in
-from tvselect.jit import kernel
 from tvselect.plotting.effects import Cells, JointEffect
 from tvselect.selectors.encoding import one_hot
 from tvselect.trees import BartRun, Forest, run_bart
-from tvselect.trees.cutting import MISSING
+from tvselect.trees.bits import MISSING
 
 MOST_COLUMNS = 60
 MOST_POINTS, MOST_LEVELS = 12, 50
@@ -224,62 +223,5 @@ def _at_points(
     shape: tuple[int, int],
 ) -> NDArray[np.float64]:
     values = np.zeros(shape)
-    nodes, points_of = np.empty((2, f.left.size), dtype=np.int64)
-    add_forest(
-        f.starts, f.left, f.column, f.cut, f.missing_left, f.value, codes, first, below,
-        nodes, points_of, values,
-    )  # fmt: skip
+    f.add_at_points(codes, first, below, values)
     return values
-
-
-@kernel
-def add_forest(
-    starts: NDArray[np.int64],
-    left: NDArray[np.int64],
-    column: NDArray[np.int64],
-    cut: NDArray[np.uint8],
-    missing_left: NDArray[np.bool_],
-    value: NDArray[np.float64],
-    codes: NDArray[np.uint8],
-    first: int,
-    below: NDArray[np.int64],
-    nodes: NDArray[np.int64],
-    points_of: NDArray[np.int64],
-    out: NDArray[np.float64],
-) -> None:
-    """Add the value of a forest at rows (rows, points) with some columns set to points.
-
-    A row walks down a tree once for all points, which are bits: where the tree splits on a
-    column that is set, they part. ``below[j, c]`` are those of a code up to ``c`` in column
-    ``first + j``; ``nodes`` and ``points_of`` have room for where else there is to go.
-    """
-    every = (1 << out.shape[1]) - 1
-    for row in range(out.shape[0]):
-        of_all = 0.0
-        for tree in range(starts.shape[0] - 1):
-            nodes[0], points_of[0] = starts[tree], every
-            n_left = 1
-            while n_left > 0:
-                n_left -= 1
-                node, points = nodes[n_left], points_of[n_left]
-                while left[node] >= 0:
-                    child, j = left[node], column[node] - first
-                    if 0 <= j < below.shape[0]:
-                        lower = points & below[j, cut[node]]
-                        if lower != 0 and lower != points:
-                            nodes[n_left], points_of[n_left] = child + 1, points ^ lower
-                            n_left += 1
-                            points = lower
-                        goes_left = lower != 0
-                    else:
-                        code = codes[column[node], row]
-                        goes_left = code <= cut[node] or (code == MISSING and missing_left[node])
-                    node = child if goes_left else child + 1
-                if points == every:
-                    of_all += value[node]
-                else:
-                    for point in range(out.shape[1]):
-                        if points >> point & 1:
-                            out[row, point] += value[node]
-        for point in range(out.shape[1]):
-            out[row, point] += of_all

@@ -51,7 +51,7 @@ KINDS: Mapping[Family, OutcomeKind] = {
     "counts": "counts",
     "survival": "survival times",
 }
-PACKAGES = ("tvselect", "numpy", "scipy", "numba", "scikit-learn")
+PACKAGES = ("tvselect", "numpy", "scipy", "scikit-learn")
 NO_TABLE = "The table was not at hand when this report was written."
 
 

@@ -1,47 +1,47 @@
-"""A play of the BART reward: set up, run and scored in one compiled call."""
+"""Plays of the BART reward, made by the native core: scored, or chosen and learned from, too."""
 
 from __future__ import annotations
 
-import math
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tvselect.jit import kernel, part
-from tvselect.trees.dirichlet import mean_splits
-from tvselect.trees.gibbs import run
-from tvselect.trees.start import (
-    NO_DRAW,
-    Draw,
-    Sample,
-    begin,
-    copy_sample,
-    design_of,
-    draw_with,
-    once_for_every_forest,
+from tvselect.bandit.arms import Posteriors
+from tvselect.bandit.chain import ThompsonChain
+from tvselect.bandit.play import Play
+from tvselect.core import function, pack, struct
+from tvselect.trees.bits import n_words
+from tvselect.trees.state import Design, FloatArray, IntArray, PriorParameters, check_levels
+from tvselect.trees.workspace import Plan, Size, Workspace, workspace
+
+LOG_SIZE = 1 << 16
+# Why the core comes back: all is done, or what it asks for first.
+DONE, NO_ARM_DRAWN, LOG_IS_FULL, TABLE_TOO_SMALL, ROOM_TOO_SMALL, FOREST_TOO_LARGE = range(6)
+
+
+@struct(
+    "rules",
+    """
+    n_candidates: int
+    n_seen: int
+    n_forests: int
+    last_forest: bool
+    n_trees: int
+    n_iterations: int
+    n_burn: int
+    proposals_per_column: float
+    penalty: float
+    shadows: int
+    min_splits: float
+    """,
 )
-from tvselect.trees.state import (
-    COUNT,
-    N_DONE,
-    Chain,
-    Design,
-    FloatArray,
-    IntArray,
-    PriorParameters,
-    Tally,
-    Trace,
-    WordArray,
-    locked,
-    read_only,
-)
-from tvselect.trees.workspace import workspace
-
-SHADOWS_BEATEN = 0.9
-
-
 class Rules(NamedTuple):
-    """How plays are run and scored, as kernels read it; see :class:`tvselect.rewards.BartReward`.
+    """How plays are run and scored; see :class:`tvselect.rewards.BartReward`.
 
     Attributes
     ----------
@@ -70,6 +70,29 @@ class Rules(NamedTuple):
     min_splits: float
 
 
+def _check_rows(feedback: BartFeedback) -> None:
+    table, rules = feedback.table, feedback.rules
+    if feedback.observed.shape[1] != 64 * n_words(table.n_rows):
+        raise ValueError(f"observed must be of the {table.n_rows} rows of the table")
+    if not 1 <= rules.n_seen <= table.n_rows or min(rules.n_forests, rules.n_trees) < 1:
+        raise ValueError(f"rules must be of 1 to {table.n_rows} rows, and of a tree at least")
+    if feedback.evidence.size != table.widths.size:
+        raise ValueError(f"evidence must be of the {table.widths.size} columns of the table")
+    check_levels(feedback.observed, table.n_rows, feedback.prior)
+
+
+@struct(
+    "reward",
+    """
+    table: design
+    observed: f8[sides=2, rows]
+    prior: prior
+    precision: float
+    evidence: f8[columns]
+    rules: rules
+    """,
+    _check_rows,
+)
 @dataclass(frozen=True)
 class BartFeedback:
     """The feedback on one table; safe to be called by several threads at once.
@@ -97,189 +120,216 @@ class BartFeedback:
     evidence: FloatArray
     rules: Rules
 
-    def __post_init__(self) -> None:
-        for name, lock in {
-            "table": read_only, "observed": locked, "prior": read_only, "evidence": locked
-        }.items():  # fmt: skip
-            object.__setattr__(self, name, lock(getattr(self, name)))
-
     def __reduce__(self) -> tuple[type[BartFeedback], tuple[object, ...]]:
         return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
-    def draw(self, columns: IntArray, n_shadows: int, rng: np.random.Generator) -> Draw:
-        """The rows and the shadows of a play."""
-        n_rows = self.table.n_rows
-        shadows, rows = NO_DRAW.shadows, None
-        if n_shadows:
-            shadows = rng.choice(columns, n_shadows)
-        if self.rules.n_seen < n_rows:
-            rows = rng.choice(n_rows, self.rules.n_seen, replace=False, shuffle=False)
-        elif n_shadows or self.rules.n_forests > 1:
-            rows = np.arange(n_rows)
-        if rows is None:
-            return NO_DRAW
-        return once_for_every_forest(draw_with(rng, rows, shadows), self.rules.n_forests)
+    @cached_property
+    def packed(self) -> Any:
+        """For the core."""
+        return pack(self)
 
     def __call__(self, columns: IntArray, rng: np.random.Generator) -> FloatArray:
         """Reward 1 or 0 for each of the columns."""
-        n_columns, n_seen = columns.size, self.rules.n_forests * self.rules.n_seen
-        n_iterations, burn, n_shadows, log_penalty = schedule(self.rules, n_columns)
-        draw = self.draw(columns, n_shadows, rng)
-        n_in_play = n_columns + n_shadows
-        n_copies = n_in_play if draw.rows.size else 0
-        room = workspace(self.rules.n_trees, n_seen, n_in_play, n_copies, n_iterations)
-        table = self.table._replace(columns=columns)
-        design = design_of(room.sample, n_in_play, n_seen) if n_copies else table
-        pairs = room.pairs[: find_pairs(columns, self.prior.pairs, room.pairs)]
-        prior = for_play(self.prior, burn, room.log_weights, pairs)
-        rewards = np.empty(n_columns)
-        room.chain.tally.whole[N_DONE] = 0
-        with room.generator(rng) as numbers:
-            while not play(
-                numbers, table, self.observed, draw, room.sample, design, prior, self.precision,
-                self.evidence, log_penalty, room.rows, room.chain, room.trace, n_iterations,
-                self.rules, room.scores, rewards,
-            ):  # fmt: skip
-                room.grow()
-        return rewards
+        if not columns.size or not 0 <= columns.min() <= columns.max() < self.evidence.size:
+            raise ValueError(f"columns must be one or more from 0 to {self.evidence.size - 1}")
+        room = self.room(columns.size)
+        room.arrays.columns[: columns.size] = columns
+        room.packed.n_columns = columns.size
+        while _score(rng, self.packed, room.packed) != DONE:
+            room.grow()
+        return room.arrays.rewards[: columns.size].copy()
+
+    def room(self, n_columns: int) -> Workspace:
+        """Room for a play of so many columns."""
+        rules, n_rows, sizes = self.rules, self.table.n_rows, np.zeros(3, dtype=np.int64)
+        n_in_chain = rules.n_forests * rules.n_seen
+        draws = rules.shadows > 0 or n_in_chain != n_rows
+        _plan(self.packed, n_columns, sizes)
+        room = workspace(
+            Size(rules.n_trees, n_in_chain, n_in_chain if draws else 0, rules.shadows, n_rows),
+            Plan(*sizes.tolist()),
+        )
+        room.forget_play()
+        return room
 
 
-@kernel
-def schedule(rules: Rules, n_columns: int) -> tuple[int, int, int, float]:
-    """How a play of so many columns is run.
+class ColumnsOfArms(NamedTuple):
+    """Arm ``i`` plays ``columns[starts[i]:starts[i + 1]]``; ``always`` is part of every play."""
 
-    Returns
-    -------
-    n_iterations, n_burn : int
-    n_shadows : int
-        Shuffled copies of columns that fill a small play up.
-    log_penalty : float
-        Taken from the log prior of a forest for every column that it uses.
+    starts: IntArray
+    columns: IntArray
+    always: IntArray
+
+
+@struct(
+    "arms",
     """
-    proposed = math.ceil(2.0 * rules.proposals_per_column * n_columns / rules.n_trees)
-    n_iterations = max(rules.n_iterations, proposed)
-    n_burn = n_iterations // 2 if rules.n_burn < 0 else rules.n_burn
-    n_shadows = max(0, rules.shadows - n_columns)
-    rarity = rules.n_candidates / (n_columns + n_shadows)
-    return n_iterations, n_burn, n_shadows, rules.penalty * math.log(max(1.0, rarity))
+    posteriors: posteriors
+    pairs: i4[pairs, two=2] < arms
+    n_candidates: int
+    starts: i8[arms+1] <= columns
+    columns: i8[columns]
+    always: i8[always]
+    """,
+)
+class ArmsInPlay(NamedTuple):
+    """Arms, those that are played together, and their columns."""
+
+    posteriors: Posteriors
+    pairs: NDArray[np.int32]
+    n_candidates: int
+    starts: IntArray
+    columns: IntArray
+    always: IntArray
 
 
-@kernel
-def find_pairs(columns: IntArray, known: IntArray, found: IntArray) -> int:
-    """Write down the pairs of a play as places among its columns, while there is room; how many."""
-    n_found = 0
-    for k in range(known.shape[0]):
-        if n_found == found.shape[0]:
-            break
-        first = second = -1
-        for place in range(columns.shape[0]):
-            if columns[place] == known[k, 0]:
-                first = place
-            elif columns[place] == known[k, 1]:
-                second = place
-        if first >= 0 and second >= 0:
-            found[n_found, 0] = first
-            found[n_found, 1] = second
-            n_found += 1
-    return n_found
+@struct(
+    "log",
+    """
+    arms: i4[room]!
+    rewards: b1[room]!
+    ends: i8[plays+1]!
+    random: u8[plays, words=5]!
+    n_chosen: int
+    next: int
+    n_learned: int
+    n_unchanged: int
+    """,
+)
+class Log(NamedTuple):
+    """Plays one after the other: play ``k`` is ``arms[ends[k]:ends[k + 1]]``.
+
+    Attributes
+    ----------
+    random : uint64 array (plays, 5)
+        The random numbers of every play: seeds in three words, later their state.
+    n_chosen, next, n_learned : int
+        How many plays are chosen, taken by those who score, and learned from.
+    n_unchanged : int
+        For how many plays the model has not changed.
+    """
+
+    arms: NDArray[np.int32]
+    rewards: NDArray[np.bool_]
+    ends: IntArray
+    random: NDArray[np.uint64]
+    n_chosen: int
+    next: int
+    n_learned: int
+    n_unchanged: int
 
 
-@kernel
-def for_play(
-    prior: PriorParameters, burn: int, log_weights: FloatArray, pairs: IntArray
-) -> PriorParameters:
-    """The prior with what a play settles; two splits at once are proposed for its pairs."""
-    since = max(prior.sparse_from, burn // 2)
-    pair_share = prior.pair_share if pairs.shape[0] > 0 else 0.0
-    return PriorParameters(
-        *prior[:8], burn, since, *prior[10:12], log_weights, pair_share, pairs, *prior[15:]
-    )
+_plan = function("plan", "reward: reward\nn_columns: int\nsizes: i8[3]!")
+_score = function("score", "rng: generator\nreward: reward\nroom: room", int)
+_choose = function("choose", "arms: arms\nlog: log\nn: int", int)
+_score_chosen = function("score_chosen", "reward: reward\narms: arms\nlog: log\nroom: room", int)
+_learn = function("learn", "arms: arms\nlog: log", int)
+_play = function("play", "reward: reward\narms: arms\nlog: log\nroom: room\nn: int", int)
 
 
-@kernel
-def play(
-    rng: np.random.Generator,
-    table: Design,
-    observed: FloatArray,
-    draw: Draw,
-    sample: Sample,
-    design: Design,
-    prior: PriorParameters,
-    precision: float,
-    evidence: FloatArray,
-    log_penalty: float,
-    rows: WordArray,
-    chain: Chain,
-    trace: Trace,
-    n_iterations: int,
-    rules: Rules,
-    scores: FloatArray,
-    rewards: FloatArray,
-) -> bool:
-    """Start the chain, run it to its end and score it; False when it needs room to go on."""
-    if chain.tally.whole[N_DONE] == 0:
-        weigh_columns(table.columns, evidence, log_penalty, prior.column_log_weights)
-        for k in range(table.columns.shape[0], design.columns.shape[0]):
-            prior.column_log_weights[k] = -log_penalty
-        if draw.rows.shape[0] > 0:
-            copy_sample(table, observed, draw, sample)
-            observed = sample.observed
-        begin(chain, design, prior, rows, observed, precision)
-    run(rng, design, prior, chain, trace, n_iterations)
-    if chain.tally.whole[N_DONE] < n_iterations:
-        return False
-    if rules.last_forest:
-        for k in range(rewards.shape[0]):
-            rewards[k] = chain.tally.columns[k, COUNT] > 0
-    else:
-        n_in_play = design.columns.shape[0]
-        score_average(chain.tally, n_in_play, prior.burn, rules.min_splits, scores, rewards)
-    return True
+def can_play_ahead(chain: ThompsonChain) -> bool:
+    """Whether the core knows how the chain chooses: arms alike, a model of any size."""
+    return chain.oracle.n_wanted is None and chain.arms.posteriors() is not None
 
 
-@part
-def weigh_columns(
-    columns: IntArray, evidence: FloatArray, log_penalty: float, log_weights: FloatArray
-) -> None:
-    """Log weight of every column in the prior: the penalty, less the evidence for the column."""
-    for k in range(columns.shape[0]):
-        log_weights[k] = min(0.0, evidence[columns[k]] - log_penalty)
+class PlaysAhead:
+    """The next plays of a chain, which the core chooses, scores and learns from.
 
+    Parameters
+    ----------
+    feedback : BartFeedback
+    columns : ColumnsOfArms
+    chain : ThompsonChain
+        Between two windows.
+    n_plays : int
+    """
 
-@part
-def score_average(
-    tally: Tally, n_in_play: int, burn: int, min_splits: float, scores: FloatArray,
-    rewards: FloatArray,
-) -> None:  # fmt: skip
-    """Reward columns of enough splits per forest, more than nine in ten shadows have."""
-    n_columns = rewards.shape[0]
-    for k in range(n_in_play):
-        scores[k] = mean_splits(tally, k, burn)
-    for k in range(n_columns):
-        rewards[k] = scores[k] >= min_splits
-    if n_in_play > n_columns:
-        bar = quantile_of(scores, n_columns, n_in_play, SHADOWS_BEATEN)
-        for k in range(n_columns):
-            if not scores[k] > bar:
-                rewards[k] = 0.0
+    def __init__(
+        self, feedback: BartFeedback, columns: ColumnsOfArms, chain: ThompsonChain, n_plays: int
+    ) -> None:
+        self._started = time.perf_counter()
+        self._feedback, self._columns, self._chain = feedback, columns, chain
+        self._n_plays, n_arms = n_plays, len(chain.arms)
+        random = np.zeros((n_plays, 5), dtype=np.uint64)
+        random[:, :3] = chain.seeds(n_plays)
+        self._log = Log(
+            np.zeros(n_arms + LOG_SIZE, dtype=np.int32),
+            np.zeros(n_arms + LOG_SIZE, dtype=np.bool_),
+            np.zeros(n_plays + 1, dtype=np.int64),
+            random,
+            n_chosen=0,
+            next=0,
+            n_learned=0,
+            n_unchanged=chain.n_unchanged if chain.n_plays else -1,
+        )
+        self._state: Any = pack(self._log)
+        self._arms = self._packed_arms()
 
+    def one_by_one(self) -> list[Play]:
+        """Each chosen after the one before is learned from.
 
-@part
-def quantile_of(values: FloatArray, first: int, last: int, share: float) -> float:
-    """Quantile of ``values[first:last]``, as NumPy interpolates it; sorts them."""
-    for i in range(first + 1, last):
-        value = values[i]
-        k = i
-        while k > first and values[k - 1] > value:
-            values[k] = values[k - 1]
-            k -= 1
-        values[k] = value
-    place = share * (last - first - 1)
-    low = first + int(place)
-    weight = place - int(place)
-    if low + 1 >= last:
-        return values[low]
-    step = values[low + 1] - values[low]
-    if weight >= 0.5:
-        return values[low + 1] - step * (1.0 - weight)
-    return values[low] + step * weight
+        Fewer than asked for come back when the next one is better chosen in Python.
+        """
+        room = self._feedback.room(1)
+        while True:
+            status = _play(
+                self._feedback.packed, self._arms, self._state, room.packed, self._n_plays
+            )
+            if status == TABLE_TOO_SMALL:
+                self._extend_table()
+            elif status in (ROOM_TOO_SMALL, FOREST_TOO_LARGE):
+                room = self._larger(room, status)
+            else:
+                return self._made()
+
+    def choose(self) -> bool:
+        """Choose all of them now; whether that can be done."""
+        return _choose(self._arms, self._state, self._n_plays) == DONE
+
+    def score(self) -> None:
+        """Score those that are chosen; several threads may do so at the same time."""
+        room = self._feedback.room(1)
+        while (
+            status := _score_chosen(self._feedback.packed, self._arms, self._state, room.packed)
+        ) != DONE:
+            room = self._larger(room, status)
+
+    def learn(self) -> list[Play]:
+        """Learn from them in their order."""
+        while _learn(self._arms, self._state) != DONE:
+            self._extend_table()
+        return self._made()
+
+    def _larger(self, room: Workspace, status: int) -> Workspace:
+        if status == FOREST_TOO_LARGE:
+            room.grow()
+            return room
+        play = room.packed.play
+        room = self._feedback.room(room.packed.n_columns)
+        room.packed.play = play
+        return room
+
+    def _packed_arms(self) -> Any:
+        posteriors = self._chain.arms.posteriors()
+        assert posteriors is not None
+        oracle = self._chain.oracle
+        n_candidates = oracle.n_candidates or len(self._chain.arms)
+        return pack(ArmsInPlay(posteriors, oracle.pairs, n_candidates, *self._columns))
+
+    def _extend_table(self) -> None:
+        last = slice(*self._log.ends[self._state.n_learned : self._state.n_learned + 2])
+        self._chain.arms.extend_table(self._log.arms[last], self._log.rewards[last])
+        self._arms = self._packed_arms()
+
+    def _made(self) -> list[Play]:
+        """The plays that were learned from; their time is shared out evenly."""
+        n_made, first = self._state.n_learned, self._chain.n_plays
+        self._chain.has_learned(n_made, self._state.n_unchanged)
+        seconds = (time.perf_counter() - self._started) / max(1, n_made)
+        ends: Sequence[int] = self._log.ends.tolist()
+        plays = []
+        for k in range(n_made):
+            here = slice(ends[k], ends[k + 1])
+            arms, rewards = self._log.arms[here].copy(), self._log.rewards[here].copy()
+            plays.append(Play(first + k, arms, rewards, seconds, self._chain.chain))
+        return plays

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,12 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from tvselect.jit import kernel
+from tvselect.core import function
 
 Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-5
-FLATTEST = 1e-4
+
+descend = function(
+    "descend",
+    """
+    x: f8[columns, rows]
+    y: f8[rows]
+    weight: f8[rows]
+    is_binary: bool
+    alpha: float
+    max_iter: int
+    places: i8[places] < columns
+    coef: f8[columns]!
+    eta: f8[rows]!
+    curvature: f8[rows]!
+    pull: f8[rows]!
+    """,
+)
+"""Sweep over some coefficients until none moves."""
 
 
 @dataclass(frozen=True)
@@ -74,67 +90,3 @@ def walk(problem: LassoProblem, alphas: Floats) -> Iterator[tuple[Floats, Floats
             chosen |= missed
         previous = alpha
         yield coef, eta
-
-
-@kernel
-def descend(
-    x: Floats,
-    y: Floats,
-    weight: Floats,
-    binary: bool,
-    alpha: float,
-    max_iter: int,
-    places: NDArray[np.int64],
-    coef: Floats,
-    eta: Floats,
-    curvature: Floats,
-    pull: Floats,
-) -> None:
-    """Sweep over some coefficients until none moves.
-
-    A sweep looks at a parabola through the loss. For two classes it has the curvature at
-    hand and, whenever moves grow, twice as much as before, up to the largest there is: with that
-    every sweep goes downhill, but where a class is rare it is hundreds of times the one at hand.
-    Coefficients at zero are looked at again when the others have come to rest. Moves are
-    measured by what they are worth: along a flat parabola even a long one changes little.
-    """
-    everything, care, before = True, 1.0, math.inf
-    most = 0.25 if binary else 1.0
-    for _ in range(max_iter):
-        total, gain = 0.0, 0.0
-        for i in range(y.size):
-            mean = 1.0 / (1.0 + math.exp(-eta[i])) if binary else eta[i]
-            curvature[i] = weight[i]
-            if binary:
-                curvature[i] *= min(most, care * max(mean * (1.0 - mean), FLATTEST))
-            pull[i] = weight[i] * (y[i] - mean)
-            total += curvature[i]
-            gain += pull[i]
-        move = gain / total
-        for i in range(y.size):
-            pull[i] -= move * curvature[i]
-            eta[i] += move
-        largest = math.sqrt(total / most) * abs(move)
-        for k in range(places.size):
-            j = places[k]
-            if coef[j] == 0.0 and not everything:
-                continue
-            size, gain = 0.0, 0.0
-            for i in range(y.size):
-                size += curvature[i] * x[j, i] * x[j, i]
-                gain += pull[i] * x[j, i]
-            if size == 0.0:
-                continue
-            gain += coef[j] * size
-            move = max(abs(gain) - alpha, 0.0) * np.sign(gain) / size - coef[j]
-            if move != 0.0:
-                coef[j] += move
-                for i in range(y.size):
-                    pull[i] -= move * curvature[i] * x[j, i]
-                    eta[i] += move * x[j, i]
-                largest = max(largest, math.sqrt(size / most) * abs(move))
-        if largest < TOLERANCE and everything:
-            break
-        if largest > before:
-            care *= 2.0
-        everything, before = largest < TOLERANCE, largest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -40,7 +41,10 @@ class Pairs(NamedTuple):
 
 
 def screen_pairs(
-    X: Matrix, outcome: Outcome, observations: NDArray[np.int64] | None = None
+    X: Matrix,
+    outcome: Outcome,
+    observations: NDArray[np.int64] | None = None,
+    n_threads: int = 1,
 ) -> Pairs:
     """Pairs of columns whose product goes with the outcome, beyond all chance.
 
@@ -79,24 +83,32 @@ def screen_pairs(
     n_tests = len(terms) * kept.size * (kept.size - 1) // 2
     needed = math.sqrt(2.0 * math.log(2.0 * n_tests / FALSE_ALARM))
     found = [
-        pair for term in terms for pair in _passing(halves, _standard_scores(term.values), needed)
+        pair
+        for term in terms
+        for pair in _passing(halves, _standard_scores(term.values), needed, n_threads)
     ]
     return _strongest(found, halves, kept)
 
 
 def _passing(
-    halves: NDArray[np.float32], scores: NDArray[np.float32], needed: float
+    halves: NDArray[np.float32], scores: NDArray[np.float32], needed: float, n_threads: int
 ) -> list[tuple[float, int, int]]:
     """The best partner of every column, where its z-value is as far out as needed."""
-    found: list[tuple[float, int, int]] = []
     bulk = _bulk_of_pairs(halves, scores)
-    for first in range(0, len(halves), COLUMNS_AT_ONCE):
+
+    def of_block(first: int) -> list[tuple[float, int, int]]:
         z = _z_values(halves[first : first + COLUMNS_AT_ONCE], halves[first:], scores)
-        away = np.triu(np.abs(z - bulk.centre) / bulk.spread, 1)
+        away = z - np.float32(bulk.centre)
+        np.abs(away, out=away)
+        away /= np.float32(bulk.spread)
+        away[:, : len(z)] = np.triu(away[:, : len(z)], 1)
         best = away.argmax(axis=1)
-        for i in np.flatnonzero(away[np.arange(len(z)), best] >= needed).tolist():
-            found.append((float(z[i, best[i]]), first + i, first + int(best[i])))
-    return found
+        passing = np.flatnonzero(away[np.arange(len(z)), best] >= needed).tolist()
+        return [(float(z[i, best[i]]), first + i, first + int(best[i])) for i in passing]
+
+    with ThreadPoolExecutor(n_threads) as pool:
+        found = pool.map(of_block, range(0, len(halves), COLUMNS_AT_ONCE))
+        return [pair for block in found for pair in block]
 
 
 def _z_values(

@@ -10,14 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
+from tvselect.core import function
 from tvselect.inputs import Outcome
 from tvselect.inputs.outliers import MAD_TO_SD
-from tvselect.jit import kernel
 from tvselect.trees.bins import BinnedTable
-from tvselect.trees.cutting import MISSING
 
-SMALL = 1e-9
 MOST = 1.0 - 1e-12
+
+correlate = function(
+    "correlate",
+    """
+    codes: u1[columns, padded]
+    outcome: f8[rows<=padded]
+    correlations: f8[columns]!
+    n_present: i8[columns]!
+    """,
+)
+"""Correlation of every column's codes with the outcome over the rows where it is present."""
 
 
 class Bulk(NamedTuple):
@@ -96,34 +105,3 @@ def bulk_of(z: NDArray[np.floating]) -> Bulk:
         return Bulk(0.0, 1.0)
     centre = float(np.median(z))
     return Bulk(centre, max(1.0, MAD_TO_SD * float(np.median(np.abs(z - centre)))))
-
-
-@kernel
-def correlate(
-    codes: NDArray[np.uint8],
-    y: NDArray[np.float64],
-    correlations: NDArray[np.float64],
-    n_present: NDArray[np.int64],
-) -> None:
-    """Correlation of every column's codes with the outcome over the rows where it is present."""
-    for j in range(codes.shape[0]):
-        n = 0
-        x_sum = xx_sum = 0
-        y_sum = yy_sum = xy_sum = 0.0
-        for i in range(y.shape[0]):
-            code = codes[j, i]
-            if code != MISSING:
-                x = int(code)
-                n += 1
-                x_sum += x
-                xx_sum += x * x
-                y_sum += y[i]
-                yy_sum += y[i] * y[i]
-                xy_sum += x * y[i]
-        n_present[j] = n
-        correlations[j] = 0.0
-        x_spread = n * xx_sum - x_sum * x_sum
-        y_spread = n * yy_sum - y_sum * y_sum
-        if x_spread > 0 and y_spread > SMALL:
-            r = (n * xy_sum - x_sum * y_sum) / np.sqrt(x_spread * y_spread)
-            correlations[j] = r

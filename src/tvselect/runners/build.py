@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import tvselect
+from tvselect.core import library
 
-LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
+LIBRARIES = ("numpy", "scipy", "scikit-learn")
 
 
 @cache
 def this_build() -> dict[str, str]:
-    """Version and sources of this package, kernels included, and the libraries behind them.
+    """Version and sources of this package and its native core, and the libraries behind them.
 
     Examples
     --------
     >>> sorted(this_build())
-    ['kernels', 'numba', 'numpy', 'python', 'scikit-learn', 'scipy', 'tvselect']
+    ['numpy', 'python', 'scikit-learn', 'scipy', 'sources', 'tvselect']
     """
     return {
         "tvselect": tvselect.__version__,
-        "kernels": _digest(),
+        "sources": _digest(),
         "python": ".".join(platform.python_version_tuple()[:2]),
         **{name: _version(name) for name in LIBRARIES},
     }
@@ -36,9 +36,9 @@ def difference(ours: dict[str, str], theirs: object) -> str:
 
     Examples
     --------
-    >>> difference({"tvselect": "1.0", "kernels": "a"}, {"tvselect": "0.9", "kernels": "b"})
+    >>> difference({"tvselect": "1.0", "sources": "a"}, {"tvselect": "0.9", "sources": "b"})
     'tvselect 0.9, here it is 1.0'
-    >>> difference({"tvselect": "1.0", "kernels": "a"}, {"tvselect": "1.0", "kernels": "b"})
+    >>> difference({"tvselect": "1.0", "sources": "a"}, {"tvselect": "1.0", "sources": "b"})
     'tvselect 1.0 with other sources'
     """
     if not isinstance(theirs, dict):
@@ -46,14 +46,14 @@ def difference(ours: dict[str, str], theirs: object) -> str:
     if ours == theirs:
         return ""
     for name, ours_is in ours.items():
-        if name != "kernels" and theirs.get(name) != ours_is:
+        if name != "sources" and theirs.get(name) != ours_is:
             return f"{name} {theirs.get(name)}, here it is {ours_is}"
     return f"tvselect {theirs.get('tvselect')} with other sources"
 
 
 def _digest() -> str:
     folder = Path(tvselect.__file__).parent
-    total = hashlib.sha256(os.environ.get("NUMBA_DISABLE_JIT", "0").encode())
+    total = hashlib.sha256(str(library.tvs_source()).encode())
     for file in sorted(folder.rglob("*.py")):
         total.update(file.relative_to(folder).as_posix().encode() + b"\0")
         total.update(file.read_bytes().replace(b"\r\n", b"\n"))

@@ -28,7 +28,7 @@ from tvselect.sources.addresses import may_come_from_a_file, without_secrets
 from tvselect.sources.files import hash_files, hash_stamps
 from tvselect.sources.stored import TableFiles
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow")
 
 
 @dataclass(frozen=True)

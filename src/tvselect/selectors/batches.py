@@ -33,7 +33,7 @@ from tvselect.selectors.encoding import (
     store_encoder,
 )
 from tvselect.selectors.layout import ArmColumns, ArmLayout
-from tvselect.selectors.scoring import Pace, PlaysAhead, payoffs_of_arms
+from tvselect.selectors.scoring import Pace, Stretch, payoffs_of_arms
 from tvselect.sources import Batch, Source, SourceError
 
 ROUND_KEY, ENCODER_KEY = 2**32 - 1, 2**32 - 2
@@ -143,7 +143,7 @@ class WorkerScorer:
     batches: BatchCursor
     scorer: BatchScorer
 
-    def __call__(self, task: PendingPlay | PlaysAhead) -> Score | list[Play] | None:
+    def __call__(self, task: PendingPlay | Stretch) -> Score | list[Play] | None:
         """Score a play, or let a chain make some."""
         if isinstance(task, PendingPlay):
             return self.score(task)

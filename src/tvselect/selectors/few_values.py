@@ -10,11 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.core import function
 from tvselect.inputs.file_columns import FileColumns
 from tvselect.inputs.sparse import Matrix
-from tvselect.jit import kernel
 
 ROWS_TO_TRY = 100
+add_by_value = function(
+    "add_by_value",
+    """
+    small: u1[columns, rows]
+    outcomes: f8[rows, outcomes]
+    counts: i8[columns, 4]!
+    sums: f8[columns, 4, outcomes]!
+    others: i8[rows]!
+    """,
+)
+"""Count the values 0, 1, 2 and missing of columns, and add up outcomes by the last three."""
 TINY, TWO_VALUED = 1e-12, 0.01
 
 
@@ -109,31 +120,3 @@ class ScoresByValue:
         rest = with_factors - factors_owed @ owed
         lengths = 1.0 + 2.0 * np.einsum("fj,kfj->kj", owed, rest)
         return slopes / np.sqrt(np.maximum(lengths, TINY))
-
-
-@kernel
-def add_by_value(
-    small: NDArray[np.uint8],
-    outcomes: NDArray[np.float64],
-    counts: NDArray[np.int64],
-    sums: NDArray[np.float64],
-    others: NDArray[np.int64],
-) -> None:
-    """Count the values 0, 1, 2 and missing of columns, and add up outcomes by the last three.
-
-    ``others`` is room for the rows of a column that are not 0: to list them first spares the
-    processor most of its wrong guesses.
-    """
-    n_rows = small.shape[1]
-    for j in range(small.shape[0]):
-        n_others = 0
-        for i in range(n_rows):
-            others[n_others] = i
-            n_others += small[j, i] != 0
-        counts[j, 0] = n_rows - n_others
-        for place in range(n_others):
-            i = others[place]
-            g = min(small[j, i], 3)
-            counts[j, g] += 1
-            for k in range(outcomes.shape[1]):
-                sums[j, g, k] += outcomes[i, k]

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from tvselect.bandit.chain import Chains, ThompsonChain
 from tvselect.bandit.engine import Scorer, least
 from tvselect.bandit.play import Payoffs, PendingPlay, Play, Score
-from tvselect.rewards.bart_ahead import ColumnsOfArms, can_play_ahead, play_ahead
-from tvselect.rewards.bart_play import BartFeedback
+from tvselect.rewards.bart_play import BartFeedback, ColumnsOfArms, PlaysAhead, can_play_ahead
 from tvselect.rewards.base import Feedback
 from tvselect.runners import TaskMap
 from tvselect.selectors.layout import ArmColumns
 
-PlaysAhead = tuple[ThompsonChain, int]
+Stretch = tuple[ThompsonChain, int]
 """A task: let the chain make so many plays."""
 SECONDS_AHEAD = 0.1
 """How long plays may take that are made ahead: Ctrl-C and the time limit wait for them."""
@@ -47,25 +46,34 @@ class TableWork:
     feedback: Feedback
     columns: ArmColumns
 
-    def __call__(self, task: PendingPlay | PlaysAhead) -> Score | list[Play]:
+    def __call__(self, task: PendingPlay | PlaysAhead | Stretch) -> Score | list[Play] | None:
         """Do it."""
-        return self.score(task) if isinstance(task, PendingPlay) else self.go_ahead(*task)
+        if isinstance(task, PendingPlay):
+            return self.score(task)
+        if isinstance(task, PlaysAhead):
+            task.score()
+            return None
+        return self.go_ahead(*task)
 
     def score(self, pending: PendingPlay) -> Score:
         """Score a play."""
         return pending.score(payoffs_of_arms(self.feedback, self.columns))
 
     def go_ahead(self, chain: ThompsonChain, n_plays: int) -> list[Play]:
-        """The next plays of a chain, compiled as far as possible."""
-        assert isinstance(self.feedback, BartFeedback)
-        columns = self.columns
-        of_arms = ColumnsOfArms(columns.starts, columns.columns, columns.always)
+        """The next plays of a chain, by the native core as far as possible."""
         plays: list[Play] = []
         while len(plays) < n_plays:
             n_left = least(n_plays - len(plays), chain.n_until_fresh()) or 1
-            made = play_ahead(self.feedback, of_arms, chain, n_left)
+            made = self.plays_ahead(chain, n_left).one_by_one()
             plays += made or chain.make_plays(self.score, 1)
         return plays
+
+    def plays_ahead(self, chain: ThompsonChain, n_plays: int) -> PlaysAhead:
+        """The next plays of a chain, yet to be made."""
+        assert isinstance(self.feedback, BartFeedback)
+        columns = self.columns
+        of_arms = ColumnsOfArms(columns.starts, columns.columns, columns.always)
+        return PlaysAhead(self.feedback, of_arms, chain, n_plays)
 
 
 class TableScorer(Scorer):
@@ -74,14 +82,15 @@ class TableScorer(Scorer):
     Parameters
     ----------
     run : callable
-        Does :class:`TableWork` on a list of tasks.
-    shares_memory : bool
-        Whether the workers may change the chains.
+        Does ``work`` on a list of tasks.
+    work : TableWork
+    n_threads : int
+        How many of the tasks run at the same time in the memory of this process; 0 for elsewhere.
     """
 
-    def __init__(self, run: TaskMap, feedback: Feedback, shares_memory: bool) -> None:
-        self._run = run
-        self._may_go_ahead = shares_memory and isinstance(feedback, BartFeedback)
+    def __init__(self, run: TaskMap, work: TableWork, n_threads: int) -> None:
+        self._run, self._work, self._n_threads = run, work, n_threads
+        self._may_go_ahead = n_threads > 0 and isinstance(work.feedback, BartFeedback)
         self._pace = Pace()
 
     def __call__(self, pending: Sequence[PendingPlay]) -> Sequence[Score | None]:
@@ -89,10 +98,28 @@ class TableScorer(Scorer):
         return self._run(pending)
 
     def ahead(self, chains: Chains, at_most: int | None) -> Sequence[Play]:
-        """Plays of the BART reward, where each is chosen after the one before is learned from."""
+        """Plays of the BART reward: one after the other, or a window of them side by side."""
         if not (self._may_go_ahead and all(map(can_play_ahead, chains))):
             return ()
-        return self._pace(chains, self._run, at_most)
+        if chains[0].window == 1:
+            return self._pace(chains, self._run, at_most)
+        return self._window(chains, at_most)
+
+    def _window(self, chains: Chains, at_most: int | None) -> Sequence[Play]:
+        """The next window of every chain; nothing where Python has to choose."""
+        n_plays = chains[0].width
+        if not n_plays or (at_most is not None and at_most < n_plays):
+            return ()
+        windows = [self._work.plays_ahead(chain, n_plays) for chain in chains]
+        if not all(window.choose() for window in windows):
+            return ()
+
+        def make(_: object) -> list[list[Play]]:
+            n_tasks = min(self._n_threads, n_plays)
+            self._run([window for window in windows for _ in range(n_tasks)])
+            return [window.learn() for window in windows]
+
+        return chains.go_ahead(make, n_plays)
 
 
 def payoffs_of_arms(feedback: Feedback, arms_columns: ArmColumns) -> Payoffs:

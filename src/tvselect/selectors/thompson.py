@@ -150,11 +150,11 @@ class ThompsonFit(BanditFit):
         layout = self._lay_out(features, kind)
         identity = {"data": identity_of(data), "family": outcome.family, "copies": kind}
         columns = layout.columns(features.feature_of)
-        data, arm_pairs = with_pairs(data, columns, reward, observations)
+        n_threads = 1 if runner.is_remote else runner.n_workers
+        data, arm_pairs = with_pairs(data, columns, reward, observations, n_threads)
         self.decoy_test_, decoys = None, None
         if kind is not None:
             decoys = draw_decoys(kind, data.X, layout.n_copies, seed, observations)
-            n_threads = 1 if runner.is_remote else runner.n_workers
             data, columns = let_play(
                 data, columns, decoys, entropy=seed, n_threads=n_threads, verbose=self.verbose
             )
@@ -183,7 +183,7 @@ class ThompsonFit(BanditFit):
             runner.bind(work) as run,
             progress_bar(search, total=self.n_plays, unit="plays", verbose=self.verbose) as watch,
         ):
-            scorer = TableScorer(run, feedback, runner.shares_memory)
+            scorer = TableScorer(run, work, n_threads if runner.shares_memory else 0)
             reason = engine.play(search.chains, scorer, search.journal, rule, watch)
         self._conclude(
             search,
@@ -328,6 +328,7 @@ def with_pairs(
     columns: ArmColumns,
     reward: Reward,
     observations: NDArray[np.int64] | None = None,
+    n_threads: int = 1,
 ) -> tuple[Data, NDArray[np.int32]]:
     """The data with pairs of columns that stand out, and the pairs of their arms.
 
@@ -336,7 +337,7 @@ def with_pairs(
     """
     if not getattr(reward, "pair_share", 0.0):
         return data, NO_PAIRS
-    pairs = screen_pairs(data.X, data.outcome, observations).columns
+    pairs = screen_pairs(data.X, data.outcome, observations, n_threads).columns
     arms = columns.arm_of(pairs)
     are_two = (arms >= 0).all(axis=1) & (arms[:, 0] != arms[:, 1])
     arms = arms[are_two]

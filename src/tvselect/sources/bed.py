@@ -12,10 +12,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.core import function
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.facts import LeftOut
 from tvselect.inputs.file_columns import ColumnFile, within
-from tvselect.jit import kernel
 
 MAGIC, SNP_MAJOR = b"\x6c\x1b", 1
 HEADER_BYTES, PER_BYTE = 3, 4
@@ -26,6 +26,8 @@ FOUR_VALUES = np.array(VALUES, np.uint8)[np.arange(256)[:, None] >> np.arange(0,
 )[:, 0]
 """What a byte stands for, a byte for each of its four genotypes."""
 BYTES_AT_ONCE = 2**26
+count_genotypes = function("count_genotypes", "stored: u1[columns, bytes]\ncounts: i8[columns, 4]!")
+"""Count what the pairs of bits of each column stand for."""
 
 
 def load_bed_reader() -> Any:
@@ -126,7 +128,7 @@ class BedFile(ColumnFile):
                 some = counts[first : first + step]
                 block = np.fromfile(file, np.uint8, some.shape[0] * width).reshape(-1, width)
                 block[:, -1] &= 255 >> (2 * n_padding)
-                count_genotypes(block, some, np.zeros(256, np.int64))
+                count_genotypes(block, some)
         counts[:, VALUES[0]] -= n_padding
         return counts
 
@@ -157,18 +159,3 @@ class BedFile(ColumnFile):
             raise SourceError(
                 f"{self.path} cannot be read: {reason}", "it is damaged or has changed"
             ) from error
-
-
-@kernel
-def count_genotypes(
-    stored: NDArray[np.uint8], counts: NDArray[np.int64], of_byte: NDArray[np.int64]
-) -> None:
-    """Count what the pairs of bits of each column stand for; ``of_byte`` is room for 256."""
-    for j in range(stored.shape[0]):
-        of_byte[:] = 0
-        for i in range(stored.shape[1]):
-            of_byte[stored[j, i]] += 1
-        for byte in range(256):
-            if of_byte[byte] > 0:
-                for k in range(PER_BYTE):
-                    counts[j, VALUES[(byte >> (2 * k)) & 3]] += of_byte[byte]

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.core import function
 from tvselect.inputs import Numbered, Table, read_table
 from tvselect.inputs.scalars import check_scalar
-from tvselect.trees.bits import WIDE, n_words, pack, unpack
-from tvselect.trees.cutting import HASH_SIZE, MISSING, encode_columns, find_cuts
+from tvselect.trees.bits import MISSING, WIDE, n_words, pack, unpack
 from tvselect.trees.far_values import cut_crowded_by_rank
 from tvselect.trees.state import Design, locked
 
@@ -30,6 +30,37 @@ Copying = Callable[[NDArray[np.uint8]], NDArray[np.uint8]]
 """From the codes (columns, rows) of some columns to those of their copies."""
 MOST_CUTS = 254
 BLOCK_VALUES = 1 << 18
+HASH_SIZE = 1024
+
+find_cuts = function(
+    "find_cuts",
+    f"""
+    block: f8[columns, rows]
+    bits: i8[columns, rows]
+    seen: i8[{HASH_SIZE}, 2]!
+    n_cuts: u1[columns]!
+    low: f8[columns]!
+    step: f8[columns]!
+    sizes: i8[columns]!
+    halfway: f8[columns, cuts]!
+    n_missing: i8[columns]!
+    infinite: b1[columns]!
+    """,
+)
+"""Cut points of a block of columns; ``sizes[j] > 0`` when they are listed in ``halfway``."""
+encode_columns = function(
+    "encode_columns",
+    """
+    block: f8[columns, rows]
+    n_cuts: u1[columns]
+    low: f8[columns]
+    step: f8[columns]
+    starts: i8[columns+1] <= halfway
+    halfway: f8[halfway]
+    codes: u1[columns, padded>=rows]!
+    """,
+)
+"""Codes of a block of columns; where a column has no cuts its codes stay as they are."""
 
 
 @dataclass(frozen=True)
@@ -179,10 +210,10 @@ class BinnedTable:
             columns = np.arange(self.n_columns, dtype=np.int64)
         return Design(
             codes=self.words,
-            starts=locked(self.starts),
-            widths=locked(self.widths),
-            n_cuts=locked(self.cuts.n_cuts),
-            has_missing=locked(self.has_missing),
+            starts=self.starts,
+            widths=self.widths,
+            n_cuts=self.cuts.n_cuts,
+            has_missing=self.has_missing,
             columns=columns,
             n_rows=self.n_rows,
         )
@@ -225,9 +256,7 @@ class BinnedTable:
     def blocks(self) -> Iterator[tuple[int, NDArray[np.uint8]]]:
         """The codes of some columns at a time, with the number of the first."""
         for first, last in _spans(self.n_columns, self.n_rows):
-            codes = self._codes_of(np.arange(first, last))
-            codes.flags.writeable = False  # one kernel for both
-            yield first, codes
+            yield first, self._codes_of(np.arange(first, last))
 
     @property
     def names(self) -> Sequence[str]:
@@ -375,9 +404,7 @@ def _spans(n_columns: int, n_rows: int) -> Iterator[tuple[int, int]]:
 
 def _blocks(table: Table) -> Iterator[tuple[int, NDArray[np.float64]]]:
     for first, last in _spans(table.n_columns, table.n_rows):
-        block = table.block(first, last).view()
-        block.flags.writeable = False  # as a user's own array may be: one kernel for both
-        yield first, block
+        yield first, np.ascontiguousarray(table.block(first, last), dtype=np.float64)
 
 
 def _no_codes(table: Table) -> NDArray[np.uint8]:

@@ -5,10 +5,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.jit import kernel
-from tvselect.trees.cutting import MISSING
+from tvselect.core import function
 
 FARTHEST = 20.0
+
+find_crowded = function(
+    "find_crowded",
+    """
+    block: f8[columns, rows]
+    codes: u1[columns, padded>=rows]
+    step: f8[columns]
+    width: int
+    crowded: b1[columns]!
+    """,
+)
+"""Columns on a grid with a third of their values in few bins; of zeros none is counted."""
 
 
 def cut_crowded_by_rank(
@@ -22,12 +33,12 @@ def cut_crowded_by_rank(
     """List cuts of columns whose grid a few far values spoil; whether there are such columns.
 
     ``halfway``, ``sizes`` and the others are those of
-    :func:`tvselect.trees.cutting.find_cuts`, ``coded`` the codes on the grid.
+    :func:`tvselect.trees.bins.find_cuts`, ``coded`` the codes on the grid.
     """
     max_cuts = halfway.shape[1]
     crowded = np.zeros(len(block), dtype=np.bool_)
     width = int((max_cuts + 1) / FARTHEST) + 2
-    find_crowded(block, coded, step, np.zeros(MISSING + 1, dtype=np.int64), width, crowded)
+    find_crowded(block, coded, step, width, crowded)
     for j in np.flatnonzero(crowded).tolist():
         distinct = np.unique(block[j][~np.isnan(block[j])])
         crowded[j] = has_far_values(distinct)
@@ -64,31 +75,3 @@ def cuts_by_rank(distinct: NDArray[np.float64], max_cuts: int) -> NDArray[np.flo
     lower, upper = distinct[places - 1], distinct[places]
     middle = 0.5 * lower + 0.5 * upper
     return np.where(middle > lower, middle, upper)
-
-
-@kernel
-def find_crowded(
-    block: NDArray[np.float64],
-    codes: NDArray[np.uint8],
-    step: NDArray[np.float64],
-    counts: NDArray[np.int64],
-    width: int,
-    crowded: NDArray[np.bool_],
-) -> None:
-    """Columns on a grid with a third of their values in few bins; of zeros none is counted."""
-    for j in range(block.shape[0]):
-        if not step[j] > 0.0:
-            continue
-        counts[:] = 0
-        n = 0
-        for i in range(block.shape[1]):
-            if codes[j, i] != MISSING and block[j, i] != 0.0:
-                counts[codes[j, i]] += 1
-                n += 1
-        inside = 0
-        for k in range(MISSING):
-            inside += counts[k]
-            if k >= width:
-                inside -= counts[k - width]
-            if 3 * inside > n:
-                crowded[j] = True

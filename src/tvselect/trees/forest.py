@@ -8,11 +8,39 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.jit import kernel
-from tvselect.trees.cutting import MISSING
+from tvselect.core import function, struct
+from tvselect.trees.bits import MISSING
 from tvselect.trees.state import COLUMN, CUT, LEAF, LEFT, MISSING_LEFT, Chain
 
+MOST_POINTS = 62
 
+
+def _check_nodes(forest: Forest) -> None:
+    """Every node has one parent at most, so that each walk from a root ends."""
+    n_nodes, roots = forest.left.size, forest.starts[:-1]
+    is_split = forest.left >= 0
+    children = forest.left[is_split]
+    if np.any(roots >= n_nodes) or np.any(children > n_nodes - 2):
+        raise ValueError("forest.starts and forest.left must be nodes of the forest")
+    below = np.concatenate([roots, children, children + 1])
+    if np.bincount(below, minlength=1).max() > 1:
+        raise ValueError("forest.left must give every node one parent at most")
+    if np.any(forest.column[is_split] < 0):
+        raise ValueError("forest.column must be a column where a node is split")
+
+
+@struct(
+    "forest",
+    """
+    starts: i8[starts] <= nodes
+    left: i8[nodes]
+    column: i8[nodes]
+    cut: u1[nodes]
+    missing_left: b1[nodes]
+    value: f8[nodes]
+    """,
+    _check_nodes,
+)
 @dataclass(frozen=True)
 class Forest:
     """One draw of a forest.
@@ -109,12 +137,30 @@ class Forest:
     def evaluate(self, codes: NDArray[np.uint8], n_rows: int) -> NDArray[np.float64]:
         """Sum of the trees at ``n_rows`` rows that are given as ``codes`` (columns, rows)."""
         out = np.zeros(n_rows)
-        codes = codes.view()
-        codes.flags.writeable = False  # as those of a BinnedTable are: one kernel for both
-        evaluate_forest(
-            self.starts, self.left, self.column, self.cut, self.missing_left, self.value, codes, out
-        )
+        if self.column.max(initial=-1) >= len(codes) or n_rows > codes.shape[1]:
+            raise ValueError(f"the forest needs more than {codes.shape} columns and rows")
+        _evaluate_forest(self, codes, out)
         return out
+
+    def add_at_points(
+        self,
+        codes: NDArray[np.uint8],
+        first: int,
+        below: NDArray[np.int64],
+        out: NDArray[np.float64],
+    ) -> None:
+        """Add the sum of the trees to ``out`` (rows, points), with some columns set to points.
+
+        Columns from ``first`` on are set: of ``below`` (columns, codes), the bits of a row and
+        place are the points up to that code. The ``codes`` (columns, rows) say what is in the
+        others.
+        """
+        if self.column.max(initial=-1) >= len(codes) or len(out) > codes.shape[1]:
+            raise ValueError(f"the forest needs more than {codes.shape} columns and rows")
+        if out.shape[1] > MOST_POINTS:
+            raise ValueError(f"at most {MOST_POINTS} points at a time, got {out.shape[1]}")
+        room = np.empty((2, self.left.size), dtype=np.int64)
+        _evaluate_at_points(self, codes, first, below, *room, out)
 
 
 def join_forests(forests: Sequence[Forest]) -> Forest:
@@ -158,23 +204,18 @@ def snapshot(chain: Chain, columns: NDArray[np.int64], scale: float) -> Forest:
     )
 
 
-@kernel
-def evaluate_forest(
-    starts: NDArray[np.int64],
-    left: NDArray[np.int64],
-    column: NDArray[np.int64],
-    cut: NDArray[np.uint8],
-    missing_left: NDArray[np.bool_],
-    value: NDArray[np.float64],
-    codes: NDArray[np.uint8],
-    out: NDArray[np.float64],
-) -> None:
-    """Walk every row down every tree and add up the leaf means."""
-    for tree in range(starts.shape[0] - 1):
-        for row in range(out.shape[0]):
-            node = starts[tree]
-            while left[node] >= 0:
-                code = codes[column[node], row]
-                goes_left = code <= cut[node] or (code == MISSING and missing_left[node])
-                node = left[node] if goes_left else left[node] + 1
-            out[row] += value[node]
+_evaluate_forest = function(
+    "evaluate_forest", "forest: forest\ncodes: u1[columns, padded]\nout: f8[rows<=padded]!"
+)
+_evaluate_at_points = function(
+    "evaluate_at_points",
+    f"""
+    forest: forest
+    codes: u1[columns, padded]
+    first: int
+    below: i8[set, {MISSING}]
+    nodes: i8[nodes]!
+    points_of: i8[nodes]!
+    out: f8[rows<=padded, points]!
+    """,
+)

@@ -14,7 +14,7 @@ from scipy.special import gammaincinv
 from tvselect.inputs.scalars import check_scalar
 from tvselect.trees.dirichlet import concentration_grid
 from tvselect.trees.response import Response
-from tvselect.trees.state import MAX_DEPTH, PriorParameters, locked
+from tvselect.trees.state import MAX_DEPTH, PriorParameters
 
 NEVER = np.iinfo(np.int64).max
 NO_PAIRS: NDArray[np.int64] = np.empty((0, 2), dtype=np.int64)
@@ -152,23 +152,22 @@ class Prior:
         quantile = 2.0 * float(gammaincinv(self.noise_df / 2.0, 1.0 - self.noise_quantile))
         rho_share = 1.0 if self.rho is None else self.rho / column_weights.size
         shares, log_shares = concentration_grid(self.a, self.b, rho_share, self.theta_floor)
-        # Locked as what plays are given is: kernels know one type of each array.
         return PriorParameters(
-            split_log_odds=locked(split_log_odds(self.base, self.power)),
+            split_log_odds=split_log_odds(self.base, self.power),
             min_leaf=int(self.min_leaf),
             leaf_precision=self.leaf_sd(response) ** -2,
             noise_df=float(self.noise_df),
             noise_sum=response.noise_scale**2 * quantile,
             free_noise=free_noise and not response.has_unit_noise,
             latent=response.latent,
-            cuts=locked(response.cuts),
+            cuts=response.cuts,
             burn=burn,
             sparse_from=sparse_from if self.sparse else NEVER,
-            shares=locked(shares),
-            log_shares=locked(log_shares),
+            shares=shares,
+            log_shares=log_shares,
             column_log_weights=np.log(column_weights),
             pair_share=float(self.pair_share),
             pairs=pairs,
             latent_sweeps=int(self.latent_sweeps),
-            cut_steps=locked(response.cut_steps),
+            cut_steps=response.cut_steps,
         )

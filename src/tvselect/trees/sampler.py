@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.core import pack
 from tvselect.trees.bins import BinnedTable
 from tvselect.trees.bits import in_row_order
 from tvselect.trees.forest import Forest, snapshot
-from tvselect.trees.gibbs import run
 from tvselect.trees.prior import NO_PAIRS, Prior
 from tvselect.trees.response import Response
 from tvselect.trees.start import (
@@ -27,11 +29,14 @@ from tvselect.trees.state import (
     PRESENT,
     SINCE,
     TOTAL,
+    Chain,
     Design,
     PriorParameters,
     allocate,
+    check_chain,
     new_trace,
     row_mask,
+    run,
     with_more_room,
 )
 
@@ -75,9 +80,21 @@ class Sampler:
         self.prior = prior
         self.rng = rng
         self.n_iterations = n_iterations
-        self.chain = allocate(n_trees, design.n_rows, design.columns.size)
         self.trace = new_trace(n_iterations)
+        self._inputs = pack(design), pack(prior)
+        self._outputs: tuple[Any, ...] = ()
+        self.chain = allocate(n_trees, design.n_rows, design.columns.size)
         begin(self.chain, design, prior, row_mask(design.n_rows), observed, precision)
+
+    @property
+    def chain(self) -> Chain:
+        """The state of the chain."""
+        return self._chain
+
+    @chain.setter
+    def chain(self, chain: Chain) -> None:
+        check_chain(chain, self.design, self.prior)
+        self._chain, self._outputs = chain, (pack(chain), pack(self.trace))
 
     def advance(self, n_iterations: int | None = None) -> None:
         """Run ``n_iterations`` more, or all that are left."""
@@ -85,7 +102,7 @@ class Sampler:
         if n_iterations is not None:
             stop = min(stop, self.n_done + n_iterations)
         while True:
-            run(self.rng, self.design, self.prior, self.chain, self.trace, stop)
+            run(self.rng, *self._inputs, *self._outputs, stop)
             if self.n_done >= stop:
                 return
             self.chain = with_more_room(self.chain)

@@ -1,27 +1,22 @@
 """What the sampler reads and what it changes, as named tuples of arrays.
 
-The trick that makes an iteration cheap: the leaves of all trees stand in one
-list, and the chain keeps how many rows every two of them share
-(``Leaves.gram``). Residual sums of leaves then follow from these counts and from
-the leaf means alone, so that no iteration passes over the rows; only a proposed
-split looks at its column, eight rows at a time.
-
-The tuples are small because every part of the kernel is compiled for just what
-it is handed: compilation stays short.
+They are structs of the native core, which holds the sampler itself (``core/gibbs.h`` is its loop).
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.trees.bits import in_bit_order, n_words
+from tvselect.core import function, struct
+from tvselect.trees.bits import WIDE, in_bit_order, in_row_order, n_words
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 WordArray = NDArray[np.uint64]
+SmallArray = NDArray[np.int32]
 
 # Fields of a node. Children come in pairs (left, left + 1); ``LEFT == 0`` is a leaf.
 PARENT, LEFT, COLUMN, CUT, MISSING_LEFT, DEPTH, LEAF = range(7)
@@ -36,10 +31,35 @@ PRECISION, SQUARES = range(2)
 OBSERVED, BOUNDS, GRADES, CLASSES = range(4)
 LOWER, UPPER, LEVEL = range(3)
 MOST_LEVELS = 100
-
 MAX_DEPTH = 63
+ALIGNMENT = 64
 
 
+def _check_codes(design: Design) -> None:
+    """The codes of every column of the table must be there."""
+    if design.n_rows < 1:
+        raise ValueError(f"design.n_rows must be 1 or more, got {design.n_rows}")
+    widths = design.widths
+    if not ((widths == 1) | (widths == 2) | (widths == WIDE)).all():
+        raise ValueError("design.widths must be 1, 2 or 8")
+    ends = design.starts + n_words(design.n_rows) * widths.astype(np.int64)
+    if ends.max(initial=0) > design.codes.size:
+        raise ValueError(f"design.codes has no {design.n_rows} rows of every column")
+
+
+@struct(
+    "design",
+    """
+    codes: u8[words]
+    starts: i8[table] < words
+    widths: u1[table]
+    n_cuts: u1[table]
+    has_missing: b1[table]
+    columns: i8[columns] < table
+    n_rows: int
+    """,
+    _check_codes,
+)
 class Design(NamedTuple):
     """The table as the sampler reads it.
 
@@ -66,6 +86,53 @@ class Design(NamedTuple):
     n_rows: int
 
 
+def _check_prior(prior: PriorParameters) -> None:
+    """What kernels take for granted."""
+    has_levels = prior.latent in (GRADES, CLASSES)
+    for name, is_right in (
+        ("latent", OBSERVED <= prior.latent <= CLASSES),
+        ("latent_sweeps", prior.latent_sweeps >= 1),
+        ("split_log_odds", prior.split_log_odds.size > MAX_DEPTH),
+        ("shares", prior.shares.size > 0),
+        ("cuts", prior.cuts.size <= MOST_LEVELS and (prior.cuts.size > 0) == has_levels),
+        ("cut_steps", prior.latent != GRADES or prior.cut_steps.size == prior.cuts.size),
+    ):
+        if not is_right:
+            raise ValueError(f"prior.{name} is not what the other parameters ask for")
+
+
+def check_levels(observed: FloatArray, n_rows: int, prior: PriorParameters) -> None:
+    """Grades and classes of all rows must be among those that there are."""
+    if prior.latent in (GRADES, CLASSES):
+        levels = in_row_order(observed[0], n_rows)
+        highest = prior.cuts.size + (prior.latent == GRADES)
+        if not ((levels >= 1) & (levels <= highest)).all():
+            raise ValueError(f"observed must hold grades or classes from 1 to {highest}")
+
+
+@struct(
+    "prior",
+    """
+    split_log_odds: f8[depths]
+    min_leaf: int
+    leaf_precision: float
+    noise_df: float
+    noise_sum: float
+    free_noise: bool
+    latent: int
+    cuts: f8[cuts]
+    burn: int
+    sparse_from: int
+    shares: f8[grid]
+    log_shares: f8[grid, table]
+    column_log_weights: f8[columns]
+    pair_share: float
+    pairs: i8[pairs, 2]
+    latent_sweeps: int
+    cut_steps: f8[steps]
+    """,
+    _check_prior,
+)
 class PriorParameters(NamedTuple):
     """The prior in the numbers that the kernel needs (units of the working response).
 
@@ -121,16 +188,32 @@ class PriorParameters(NamedTuple):
     cut_steps: FloatArray
 
 
-Values = TypeVar("Values", Design, PriorParameters)
-
-
+@struct(
+    "trees",
+    """
+    nodes: i4[trees, nodes, 8]!
+    splits: i8[trees]!
+    """,
+)
 class Trees(NamedTuple):
     """Shape of the forest: nodes (trees, capacity, fields) and splits per tree."""
 
-    nodes: IntArray
+    nodes: SmallArray
     splits: IntArray
 
 
+@struct(
+    "leaves",
+    """
+    size: i8[1]!
+    owners: i4[leaves, 2]!
+    masks: u8[words, leaves]!
+    gram: i4[leaves, leaves]!
+    sums: f8[leaves]!
+    means: f8[leaves]!
+    fitted: f8[leaves]!
+    """,
+)
 class Leaves(NamedTuple):
     """All leaves of the forest.
 
@@ -138,25 +221,33 @@ class Leaves(NamedTuple):
     ----------
     size : int64 array (1,)
         Number of leaves.
-    owners : int64 array (leaves, 2)
+    owners : int32 array (leaves, 2)
         Tree and node of each leaf.
     masks : uint64 array (words, leaves)
         Rows of each leaf.
-    gram : float64 array (leaves, leaves)
+    gram : int32 array (leaves, leaves)
         Rows that two leaves share; the diagonal holds leaf sizes.
     sums, means, fitted : float64 arrays
         Sum of the response, leaf mean, and sum of the forest over a leaf's rows.
     """
 
     size: IntArray
-    owners: IntArray
+    owners: SmallArray
     masks: WordArray
-    gram: FloatArray
+    gram: SmallArray
     sums: FloatArray
     means: FloatArray
     fitted: FloatArray
 
 
+@struct(
+    "tally",
+    """
+    columns: i8[columns, 4]!
+    ladder: i8[leaves]!
+    whole: i8[4]!
+    """,
+)
 class Tally(NamedTuple):
     """Splits by column.
 
@@ -177,6 +268,17 @@ class Tally(NamedTuple):
     whole: IntArray
 
 
+@struct(
+    "response",
+    """
+    values: f8[rows]!
+    observed: f8[levels=3, rows]!
+    fit: f8[rows]!
+    cuts: f8[cuts]!
+    spread: f8[rows]!
+    real: f8[2]!
+    """,
+)
 class ResponseState(NamedTuple):
     """The response, by row in the order of the bits.
 
@@ -191,8 +293,8 @@ class ResponseState(NamedTuple):
         The forest, when latents were drawn last.
     cuts : float64 array
         Cut points between the grades.
-    subset_sums : float64 array
-        See :func:`tvselect.trees.bits.tabulate_sums`.
+    spread : float64 array
+        The values in the order in which the core adds them up.
     real : float64 array
         ``1 / sigma^2`` and the sum of squared values.
     """
@@ -201,17 +303,34 @@ class ResponseState(NamedTuple):
     observed: FloatArray
     fit: FloatArray
     cuts: FloatArray
-    subset_sums: FloatArray
+    spread: FloatArray
     real: FloatArray
 
 
+@struct(
+    "proposal",
+    """
+    rows: u8[words]!
+    shared: i4[leaves]!
+    """,
+)
 class Proposal(NamedTuple):
     """Scratch: rows of a proposed left child, and how many each leaf shares with it."""
 
     rows: WordArray
-    shared: IntArray
+    shared: SmallArray
 
 
+@struct(
+    "chain",
+    """
+    trees: trees
+    leaves: leaves
+    tally: tally
+    response: response
+    proposal: proposal
+    """,
+)
 class Chain(NamedTuple):
     """The state of the Markov chain and its running tallies."""
 
@@ -222,21 +341,20 @@ class Chain(NamedTuple):
     proposal: Proposal
 
 
+@struct(
+    "trace",
+    """
+    precision: f8[iterations]!
+    theta: f8[iterations]!
+    n_splits: i8[iterations]!
+    """,
+)
 class Trace(NamedTuple):
     """One value per iteration."""
 
     precision: FloatArray
     theta: FloatArray
     n_splits: IntArray
-
-
-def read_only(values: Values) -> Values:
-    """The same tuple with views of its arrays that cannot be written to.
-
-    To Numba these are another type: what arrives in a process is of it, and a kernel is compiled
-    for one type alone where all are.
-    """
-    return type(values)(*map(locked, values))
 
 
 def locked(value: Any) -> Any:
@@ -253,44 +371,52 @@ def row_mask(n_rows: int) -> WordArray:
     return np.packbits(bits, bitorder="little").view(np.uint64)
 
 
+def zeros(shape: int | tuple[int, ...], kind: type = np.float64) -> NDArray[Any]:
+    """Zeros that begin at a multiple of 64 bytes: a vector of eight numbers is one access then."""
+    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    memory = np.zeros(size + ALIGNMENT, dtype=np.uint8)
+    first = -memory.__array_interface__["data"][0] % ALIGNMENT
+    return memory[first : first + size].view(kind).reshape(shape)
+
+
 def allocate(n_trees: int, n_rows: int, n_columns: int) -> Chain:
     """The arrays of a chain that has not begun.
 
-    There is room for a multiple of four leaves, so that loops over leaves may run on to
-    the next multiple of four (:func:`tvselect.trees.bits.whole_fours`).
+    There is room for a multiple of eight leaves, so that loops over leaves may run on to
+    the next multiple of eight.
     """
     words = n_words(n_rows)
-    capacity = 4 * (n_trees // 2 + 8)
+    capacity = 8 * (n_trees // 4 + 4)
     return Chain(
         trees=Trees(
-            nodes=np.zeros((n_trees, 31, N_FIELDS), dtype=np.int64),
-            splits=np.zeros(n_trees, dtype=np.int64),
+            nodes=zeros((n_trees, 31, N_FIELDS), np.int32),
+            splits=zeros(n_trees, np.int64),
         ),
         leaves=Leaves(
-            size=np.zeros(1, dtype=np.int64),
-            owners=np.zeros((capacity, 2), dtype=np.int64),
-            masks=np.zeros((words, capacity), dtype=np.uint64),
-            gram=np.zeros((capacity, capacity)),
-            sums=np.zeros(capacity),
-            means=np.zeros(capacity),
-            fitted=np.zeros(capacity),
+            size=zeros(1, np.int64),
+            owners=zeros((capacity, 2), np.int32),
+            masks=zeros((words, capacity), np.uint64),
+            gram=zeros((capacity, capacity), np.int32),
+            sums=zeros(capacity),
+            means=zeros(capacity),
+            fitted=zeros(capacity),
         ),
         tally=Tally(
-            columns=np.zeros((n_columns, 4), dtype=np.int64),
-            ladder=np.zeros(capacity, dtype=np.int64),
-            whole=np.zeros(4, dtype=np.int64),
+            columns=zeros((n_columns, 4), np.int64),
+            ladder=zeros(capacity, np.int64),
+            whole=zeros(4, np.int64),
         ),
         response=ResponseState(
-            values=np.zeros(64 * words),
-            observed=np.zeros((3, 64 * words)),
-            fit=np.zeros(64 * words),
-            cuts=np.zeros(MOST_LEVELS),
-            subset_sums=np.zeros((16 * words, 16)),
-            real=np.zeros(2),
+            values=zeros(64 * words),
+            observed=zeros((3, 64 * words)),
+            fit=zeros(64 * words),
+            cuts=zeros(MOST_LEVELS),
+            spread=zeros(64 * words),
+            real=zeros(2),
         ),
         proposal=Proposal(
-            rows=np.zeros(words, dtype=np.uint64),
-            shared=np.zeros(capacity, dtype=np.int64),
+            rows=zeros(words, np.uint64),
+            shared=zeros(capacity, np.int32),
         ),
     )
 
@@ -298,9 +424,9 @@ def allocate(n_trees: int, n_rows: int, n_columns: int) -> Chain:
 def new_trace(n_iterations: int) -> Trace:
     """Room for the values of so many iterations."""
     return Trace(
-        precision=np.zeros(n_iterations),
-        theta=np.zeros(n_iterations),
-        n_splits=np.zeros(n_iterations, dtype=np.int64),
+        precision=zeros(n_iterations),
+        theta=zeros(n_iterations),
+        n_splits=zeros(n_iterations, np.int64),
     )
 
 
@@ -309,7 +435,7 @@ def with_more_room(chain: Chain) -> Chain:
 
     def doubled(old: NDArray[Any], *axes: int) -> NDArray[Any]:
         shape = tuple(2 * s if axis in axes else s for axis, s in enumerate(old.shape))
-        new = np.zeros(shape, dtype=old.dtype)
+        new = zeros(shape, old.dtype.type)
         new[tuple(slice(s) for s in old.shape)] = old
         return new
 
@@ -328,3 +454,45 @@ def with_more_room(chain: Chain) -> Chain:
         tally=chain.tally._replace(ladder=doubled(chain.tally.ladder, 0)),
         proposal=chain.proposal._replace(shared=doubled(chain.proposal.shared, 0)),
     )
+
+
+run = function(
+    "run",
+    """
+    rng: generator
+    design: design
+    prior: prior
+    chain: chain
+    trace: trace
+    stop: int
+    """,
+)
+"""Run iterations until ``stop`` of them are done.
+
+It ends early, between two iterations, when the arrays of the chain could become too small in the
+next one. The chain itself holds how many iterations are done, so that an interrupt on the way back
+to Python loses nothing.
+"""
+
+
+def check_chain(chain: Chain, design: Design, prior: PriorParameters) -> None:
+    """Refuse a chain that does not belong to a design and a prior."""
+    words, leaves = n_words(design.n_rows), chain.leaves.sums.size
+    for name, found, wanted in (
+        ("leaves.masks", chain.leaves.masks.shape[0], words),
+        ("response.values", chain.response.values.size, 64 * words),
+        ("proposal.rows", chain.proposal.rows.size, words),
+        ("proposal.shared", chain.proposal.shared.size, leaves),
+        ("tally.ladder", chain.tally.ladder.size, leaves),
+    ):
+        if found != wanted:
+            raise ValueError(f"{name} of the chain has length {found} where {wanted} is needed")
+    n_columns = design.columns.size
+    if n_columns == 0:
+        raise ValueError("a chain needs a column to split on")
+    if min(chain.tally.columns.shape[0], prior.column_log_weights.size) < n_columns:
+        raise ValueError(f"the chain and its prior must be of {n_columns} columns")
+    if prior.pairs.size and not 0 <= prior.pairs.min() <= prior.pairs.max() < n_columns:
+        raise ValueError(f"prior.pairs must be of columns from 0 to {n_columns - 1}")
+    if leaves % 8 or prior.cuts.size > chain.response.cuts.size:
+        raise ValueError("a chain has room for a multiple of eight leaves and at most 100 grades")

@@ -1,16 +1,14 @@
-"""Arrays that short chains use one after the other: every thread keeps its own."""
+"""Room for short chains, used for one after the other: every thread keeps its own."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
-from tvselect.trees.start import Sample, new_sample
+from tvselect.core import pack, struct
+from tvselect.trees.start import Draw, Sample, new_sample
 from tvselect.trees.state import (
     Chain,
     FloatArray,
@@ -26,101 +24,174 @@ from tvselect.trees.state import (
 MOST_KEPT = 1 << 18
 """Words by column, in all, that a thread may keep."""
 MOST_PAIRS = 32
+NO_PLAY = -1
 
 
-class KernelGenerator(np.random.Generator):
-    """A generator whose type Numba need not find out at every call."""
-
-    _numba_type_ = numba.typeof(np.random.Generator(np.random.SFC64(0)))  # type: ignore[no-untyped-call]
-
-
-@dataclass
-class Workspace:
-    """Room for chains of one number of trees and rows.
+class Size(NamedTuple):
+    """What a room is for.
 
     Attributes
     ----------
+    n_trees : int
     n_rows : int
-    rows : uint64 array
-        All rows as bits.
-    chain : Chain
-    trace : Trace
-    log_weights, scores : float64 arrays
-        By column: its weight in the prior, and its splits.
-    pairs : int64 array
-        Room for pairs of columns.
-    sample : Sample
-        Room for copies of the columns; none where they are read from the table.
-    rng : KernelGenerator
-        For whoever uses the room.
+        That a chain sees.
+    n_drawn : int
+        As many, where rows may be drawn and columns copied, else 0.
+    n_shadows : int
+        At most.
+    n_table : int
+        Rows of the table.
     """
 
+    n_trees: int
     n_rows: int
-    rows: WordArray
+    n_drawn: int
+    n_shadows: int
+    n_table: int
+
+
+class Plan(NamedTuple):
+    """What a play needs: columns, their copies and shadows, and iterations."""
+
+    n_in_play: int
+    n_copies: int
+    n_iterations: int
+
+
+@struct(
+    "room",
+    """
+    chain: chain
+    trace: trace
+    sample: sample
+    draw: draw
+    mask: u8[words]
+    order: i8[table]!
+    columns: i8[columns]!
+    places: i8[columns]!
+    log_weights: f8[columns]!
+    scores: f8[columns]!
+    rewards: f8[columns]!
+    pairs: i8[pairs, 2]!
+    play: int
+    is_started: bool
+    n_columns: int
+    """,
+)
+class Arrays(NamedTuple):
+    """The memory of a room; all of it is the core's.
+
+    Attributes
+    ----------
+    mask : uint64 array
+        All rows that a chain sees, as bits.
+    order : int64 array
+        By row of the table.
+    columns, places : int64 arrays
+        Of the play, and 0, 1, 2, ...
+    log_weights, scores, rewards : float64 arrays
+        By column: its weight in the prior, its splits, what it gets.
+    pairs : int64 array
+        Room for pairs of columns.
+    play, is_started, n_columns : int
+        The play in progress, whether its chain has started, and how many columns it has.
+    """
+
     chain: Chain
     trace: Trace
+    sample: Sample
+    draw: Draw
+    mask: WordArray
+    order: IntArray
+    columns: IntArray
+    places: IntArray
     log_weights: FloatArray
     scores: FloatArray
+    rewards: FloatArray
     pairs: IntArray
-    sample: Sample
-    rng: KernelGenerator = field(default_factory=lambda: KernelGenerator(np.random.SFC64()))
+    play: int = NO_PLAY
+    is_started: bool = False
+    n_columns: int = 0
 
-    @contextmanager
-    def generator(self, rng: np.random.Generator) -> Iterator[np.random.Generator]:
-        """The random numbers of a generator, for kernels.
 
-        The first kernel that a generator is handed to pays for its way there, 80
-        microseconds: one that stays here goes in its place.
-        """
-        if type(rng.bit_generator) is not np.random.SFC64:
-            yield rng
-            return
-        self.rng.bit_generator.state = rng.bit_generator.state
-        yield self.rng
-        rng.bit_generator.state = self.rng.bit_generator.state
+class Workspace:
+    """Room for plays of one size.
 
-    def fits(
-        self, n_trees: int, n_rows: int, n_columns: int, n_copies: int, n_iterations: int
-    ) -> bool:
-        """Whether there is room for a chain of this size."""
+    Attributes
+    ----------
+    size : Size
+    arrays : Arrays
+    packed : struct
+        The arrays for the core, and what it says of the play in progress.
+    """
+
+    def __init__(self, size: Size, plan: Plan) -> None:
+        self.size = size
+        self.arrays = _new_arrays(size, Plan(*map(_rounded, plan)))
+        self.packed: Any = pack(self.arrays)
+
+    def fits(self, size: Size, plan: Plan) -> bool:
+        """Whether there is room for a play."""
+        arrays = self.arrays
         return (
-            n_trees == self.chain.trees.splits.size
-            and n_rows == self.n_rows
-            and n_columns <= self.scores.size
-            and n_copies <= self.sample.starts.size
-            and n_iterations <= self.trace.theta.size
+            size == self.size
+            and plan.n_in_play <= arrays.columns.size
+            and plan.n_copies <= arrays.sample.starts.size
+            and plan.n_iterations <= arrays.trace.theta.size
         )
+
+    def forget_play(self) -> None:
+        """Be ready for another play, whatever was in progress."""
+        self.packed.play, self.packed.is_started = NO_PLAY, False
 
     def grow(self) -> None:
         """Make room for more leaves; the chain goes on where it was."""
-        self.chain = with_more_room(self.chain)
+        now = self.packed
+        self.arrays = self.arrays._replace(
+            chain=with_more_room(self.arrays.chain),
+            play=now.play,
+            is_started=now.is_started,
+            n_columns=now.n_columns,
+        )
+        self.packed = pack(self.arrays)
+
+
+def _new_arrays(size: Size, plan: Plan) -> Arrays:
+    n_columns = plan.n_in_play
+    return Arrays(
+        chain=allocate(size.n_trees, size.n_rows, n_columns),
+        trace=new_trace(plan.n_iterations),
+        sample=new_sample(plan.n_copies, size.n_rows),
+        draw=Draw(
+            np.zeros(size.n_drawn, dtype=np.int64),
+            np.zeros(size.n_shadows, dtype=np.int64),
+            np.zeros((size.n_shadows, size.n_drawn), dtype=np.int64),
+        ),
+        mask=row_mask(size.n_rows),
+        order=np.zeros(size.n_table if size.n_drawn else 0, dtype=np.int64),
+        columns=np.zeros(n_columns, dtype=np.int64),
+        places=np.arange(n_columns),
+        log_weights=np.zeros(n_columns),
+        scores=np.zeros(n_columns),
+        rewards=np.zeros(n_columns),
+        pairs=np.zeros((MOST_PAIRS, 2), dtype=np.int64),
+    )
 
 
 _mine = threading.local()
 
 
-def workspace(
-    n_trees: int, n_rows: int, n_columns: int, n_copies: int, n_iterations: int
-) -> Workspace:
-    """Room for a chain: what this thread has used before, or new arrays.
+def workspace(size: Size, plan: Plan) -> Workspace:
+    """Room for a play: what this thread has used before, or new arrays.
 
     What they hold is left over; only the thread that asks may use them.
     """
     kept: Workspace | None = getattr(_mine, "workspace", None)
-    if kept is not None and kept.fits(n_trees, n_rows, n_columns, n_copies, n_iterations):
+    if kept is not None and kept.fits(size, plan):
         return kept
-    n_columns, n_copies, n_iterations = map(_rounded, (n_columns, n_copies, n_iterations))
-    made = Workspace(
-        n_rows=n_rows,
-        rows=row_mask(n_rows),
-        chain=allocate(n_trees, n_rows, n_columns),
-        trace=new_trace(n_iterations),
-        log_weights=np.zeros(n_columns),
-        scores=np.zeros(n_columns),
-        pairs=np.zeros((MOST_PAIRS, 2), dtype=np.int64),
-        sample=new_sample(n_copies, n_rows),
-    )
-    is_small = made.chain.tally.columns.size + made.sample.codes.size <= MOST_KEPT
+    made = Workspace(size, plan)
+    arrays = made.arrays
+    is_small = arrays.chain.tally.columns.size + arrays.sample.codes.size <= MOST_KEPT
     _mine.workspace = made if is_small else None
     return made
 

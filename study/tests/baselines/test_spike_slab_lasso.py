@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 from sklearn.linear_model import Lasso
 
-from tvstudy.baselines import SpikeSlabLasso, spike_slab_lasso
+from tvstudy.baselines import SpikeSlabLasso
 from tvstudy.baselines.scaling import standardise
-from tvstudy.baselines.spike_slab_lasso import Penalty, first_variance, last_stable, walk
-
-
-def entry(part):
-    """A part of a kernel with an entry from Python."""
-    return numba.njit(getattr(part, "py_func", part))
-
-
-pull, threshold = entry(spike_slab_lasso.pull), entry(spike_slab_lasso.threshold)
+from tvstudy.baselines.spike_slab_lasso import (
+    Penalty,
+    first_variance,
+    last_stable,
+    pull,
+    threshold,
+    walk,
+)
 
 
 def draw(n, p, seed=0):

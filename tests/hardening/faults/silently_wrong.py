@@ -65,7 +65,12 @@ def swap_rewards(folder):
 
     X = np.random.default_rng(0).normal(size=(50, 4))
     for kind, make in KINDS.items():
-        if kind in ("array", "namespace", "compiled"):  # as arguments only, or not callable so
+        if kind in (
+            "array",
+            "namespace",
+            "compiled",
+            "cached",
+        ):  # as arguments only, or not callable so
             continue
         journal = folder / kind
         ThompsonSelector(make(0.5), n_plays=3, journal=journal, random_state=1).fit(X, X[:, 0])

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Literal, NamedTuple
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 from sklearn.utils import check_scalar
 
 from tvselect.inputs.seeds import RandomState
-from tvselect.jit import kernel, part
 from tvstudy.baselines.base import Baseline, Floats, Mask
 from tvstudy.baselines.scaling import in_old_units, standardise
+
+compiled = numba.njit(cache=True, nogil=True, error_model="numpy")
 
 THETA, VARIANCE = 0, 1
 QUICK = 100
@@ -241,21 +243,21 @@ def last_stable(models: list[Mask]) -> int:
     return len(models) - 1
 
 
-@part
+@compiled
 def slab_share(size: float, theta: float, lambda0: float, lambda1: float) -> float:
     """Probability that a coefficient of that size comes from the slab."""
     odds = lambda0 / lambda1 * (1.0 - theta) / theta
     return 1.0 / (1.0 + odds * math.exp(-size * (lambda0 - lambda1)))
 
 
-@part
+@compiled
 def pull(size: float, theta: float, lambda0: float, lambda1: float) -> float:
     """The slope of the penalty: between the rates of slab and spike."""
     share = slab_share(size, theta, lambda0, lambda1)
     return share * lambda1 + (1.0 - share) * lambda0
 
 
-@part
+@compiled
 def threshold(n: int, variance: float, theta: float, lambda0: float, lambda1: float) -> float:
     """Below that, zero is the better mode of a coordinate."""
     at_zero = pull(0.0, theta, lambda0, lambda1)
@@ -265,7 +267,7 @@ def threshold(n: int, variance: float, theta: float, lambda0: float, lambda1: fl
     return variance * at_zero
 
 
-@kernel
+@compiled
 def descend(
     x: Floats,
     residual: Floats,
@@ -322,7 +324,7 @@ def descend(
     return sweep
 
 
-@part
+@compiled
 def refresh(
     residual: Floats, state: Floats, n_used: int, p: int, a: float, b: float, free_variance: bool
 ) -> None:

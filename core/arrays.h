@@ -1,0 +1,55 @@
+// Views of arrays that the caller made: a pointer and sizes. With TVS_CHECKED every access is
+// checked, and the first one out of bounds stops the program.
+#pragma once
+
+#include <stdint.h>
+
+#ifdef TVS_CHECKED
+#define TVS_CHECK(condition) ((condition) ? (void)0 : __builtin_trap())
+#else
+#define TVS_CHECK(condition) ((void)0)
+#endif
+
+namespace tvselect {
+
+template <class T> struct Array {
+    T *data;
+    int64_t size;
+
+    T &operator[](int64_t i) const {
+        TVS_CHECK(0 <= i && i < size);
+        return data[i];
+    }
+    Array first(int64_t n) const {
+        TVS_CHECK(0 <= n && n <= size);
+        return {data, n};
+    }
+    Array from(int64_t i) const {
+        TVS_CHECK(0 <= i && i <= size);
+        return {data + i, size - i};
+    }
+    Array between(int64_t i, int64_t end) const { return first(end).from(i); }
+    T *begin() const { return data; }
+    T *end() const { return data + size; }
+    void fill(T value) const {
+        for (T &entry : *this) entry = value;
+    }
+    operator Array<const T>() const { return {data, size}; }
+};
+
+template <class T> struct Matrix {
+    T *data;
+    int64_t n_rows;
+    int64_t n_columns;
+
+    T &operator()(int64_t i, int64_t j) const {
+        TVS_CHECK(0 <= i && i < n_rows && 0 <= j && j < n_columns);
+        return data[i * n_columns + j];
+    }
+    Array<T> operator[](int64_t i) const {
+        TVS_CHECK(0 <= i && i < n_rows);
+        return {data + i * n_columns, n_columns};
+    }
+};
+
+} // namespace tvselect

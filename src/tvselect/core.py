@@ -1,0 +1,337 @@
+"""The one door to the native core: loads the library, checks what is handed over, calls.
+
+Everything that crosses is declared here once on this side, in a short language: structs by
+:func:`struct` on a named tuple, functions by :func:`function`. A field or parameter reads
+``name: type``; a type is ``int``, ``float``, ``bool``, ``generator``, the name of a struct, or
+an array such as ``f8[rows, columns]``: its items (as NumPy writes them), its axes, then ``!`` where
+the core writes into it. An axis with a name has one length in all of the declaration; the
+lengths cross before the arrays. The numbers of ``i8[q] < table`` are places below the length
+``table``, those of ``i8[columns+1] <= listed`` rise from 0 up to it.
+
+Nothing gets past this module with the wrong type, shape, order or range: a ``TypeError`` or
+``ValueError`` names the struct or function and the field.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+VERSION = 1
+ITEMS = {kind: np.dtype(kind) for kind in ("f8", "f4", "i8", "i4", "u8", "u1", "b1")}
+SCALARS = {"int": ctypes.c_int64, "bool": ctypes.c_int64, "float": ctypes.c_double}
+SUFFIXES = {"win32": "dll", "darwin": "dylib"}
+INSTALL_AGAIN = "install tvselect again"
+
+Record = TypeVar("Record", bound=type)
+
+
+class Axis(NamedTuple):
+    """An axis of an array: ``3``, ``rows``, ``rows+1``, ``sides=2`` or ``padded>=rows``."""
+
+    name: str
+    relation: str
+    other: str
+    number: int
+
+    @classmethod
+    def read(cls, text: str) -> Axis:
+        """From how it is written down."""
+        match = re.fullmatch(r"([a-z_]*)([+=]|>=|<=|)([a-z_]*)(\d*)", text)
+        assert match, text
+        name, relation, other, number = match.groups()
+        return cls(name, relation if name else "=", other, int(number or 0))
+
+    def length(self, lengths: dict[str, int], found: int) -> int:
+        """How long it must be; what is found settles a name that comes for the first time."""
+        if self.relation in (">=", "<="):
+            bound = lengths[self.other]
+            found = max(found, bound) if self.relation == ">=" else min(found, bound)
+        elif self.relation == "=":
+            lengths[self.name] = self.number
+            return self.number
+        return lengths.setdefault(self.name, max(found - self.number, 0)) + self.number
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a struct, or a parameter of a function.
+
+    Attributes
+    ----------
+    kind : str
+        Of its items, of a scalar, or a struct's name.
+    axes : tuple of Axis
+        None but of an array.
+    is_written : bool
+    relation, limit : str
+        ``<``: its numbers are places below this length; ``<=``: they rise from 0 up to it.
+    """
+
+    name: str
+    kind: str
+    axes: tuple[Axis, ...]
+    is_written: bool
+    relation: str
+    limit: str
+
+    @classmethod
+    def read(cls, text: str) -> Field:
+        """From ``name: type``."""
+        match = re.fullmatch(r"(\w+): (\w+)(?:\[(.+?)\])?(!?)(?: (<=?) (\w+))?", text.strip())
+        assert match, text
+        name, kind, axes, mark, relation, limit = match.groups()
+        parsed = tuple(map(Axis.read, axes.split(", "))) if axes else ()
+        return cls(name, kind, parsed, bool(mark), relation or "", limit or "")
+
+    @property
+    def n_lengths(self) -> int:
+        """Lengths that stand behind the pointer in a struct."""
+        return sum(bool(axis.name) for axis in self.axes)
+
+    def check(self, where: str, value: Any, lengths: dict[str, int]) -> int:
+        """The address of an array that is as it should be."""
+        wanted = ITEMS[self.kind]
+        if type(value) is not np.ndarray or value.dtype != wanted:
+            found = value.dtype if isinstance(value, np.ndarray) else type(value).__name__
+            raise TypeError(f"{where}.{self.name} must be an array of {wanted}, got {found}")
+        is_right = value.ndim == len(self.axes)
+        for axis, length in zip(self.axes, value.shape, strict=False):
+            is_right &= axis.length(lengths, length) == length
+        if not is_right:
+            axes = ", ".join(str(axis.length(lengths, 0)) for axis in self.axes)
+            raise ValueError(f"{where}.{self.name} must be of shape ({axes}), got {value.shape}")
+        flags = value.flags
+        if not flags.c_contiguous or (self.is_written and not flags.writeable):
+            needed = "writable and stored row by row" if self.is_written else "stored row by row"
+            raise ValueError(f"{where}.{self.name} must be {needed}")
+        return int(value.__array_interface__["data"][0])
+
+    def check_range(self, where: str, value: NDArray[Any], lengths: dict[str, int]) -> None:
+        """Refuse numbers that are no places, or no ends of stretches, in an array."""
+        if not self.limit or not value.size:
+            return
+        highest = lengths[self.limit] - (self.relation == "<")
+        if value.min() < 0 or value.max() > highest:
+            wrong = value.min() if value.min() < 0 else value.max()
+            raise ValueError(f"{where}.{self.name} must be from 0 to {highest}, got {wrong}")
+        if self.relation == "<=" and np.any(value[1:] < value[:-1]):
+            raise ValueError(f"{where}.{self.name} must not fall")
+
+
+class Struct(NamedTuple):
+    """A struct of the core, and the named tuple that stands for it."""
+
+    name: str
+    fields: tuple[Field, ...]
+    memory: type[ctypes.Structure]
+    check: Callable[[Any], None]
+
+
+_structs: dict[str, Struct] = {}
+_struct_of: dict[type, Struct] = {}
+
+
+def struct(
+    name: str, declaration: str, check: Callable[[Any], None] = lambda record: None
+) -> Callable[[Record], Record]:
+    """Declare a named tuple or dataclass to be the struct ``tvs_name`` of the core.
+
+    Parameters
+    ----------
+    name : str
+    declaration : str
+        A line for each field.
+    check : callable
+        Refuses records whose fields do not belong together.
+
+    Raises
+    ------
+    ImportError
+        When the library has another struct of this name.
+    """
+    fields = tuple(Field.read(line) for line in declaration.strip().splitlines())
+    memory = type(name, (ctypes.Structure,), {"_fields_": _memory_of(fields)})
+    offsets = [getattr(memory, field.name).offset for field in fields]
+    theirs = _layout(name.encode())
+    ours = [len(fields), ctypes.sizeof(memory), *offsets]
+    if not theirs or theirs[: len(ours)] != ours:
+        raise _other_version()
+
+    def declare(record: Record) -> Record:
+        _structs[name] = _struct_of[record] = Struct(name, fields, memory, check)
+        return record
+
+    return declare
+
+
+def _memory_of(fields: tuple[Field, ...]) -> list[tuple[str, Any]]:
+    memory: list[tuple[str, Any]] = []
+    for field in fields:
+        if field.axes:
+            memory.append((field.name, ctypes.c_void_p))
+            memory += [(f"{field.name}_{k}", ctypes.c_int64) for k in range(field.n_lengths)]
+        else:
+            scalar = SCALARS.get(field.kind)
+            memory.append((field.name, scalar or _structs[field.kind].memory))
+    return memory
+
+
+def _layout(name: bytes) -> list[int]:
+    numbers = library.tvs_layout(name)
+    if not numbers:
+        return []
+    return [int(numbers[k]) for k in range(numbers[0] + 2)]
+
+
+def pack(record: Any) -> ctypes.Structure:
+    """A named tuple as its struct in memory; it keeps the arrays alive, and may be used again."""
+    declared = _struct_of[type(record)]
+    packed = declared.memory()
+    _fill(packed, declared, record)
+    packed.record = record
+    return packed
+
+
+def _fill(packed: Any, declared: Struct, record: Any) -> None:
+    lengths: dict[str, int] = {}
+    for field in declared.fields:
+        value = getattr(record, field.name)
+        if field.axes:
+            setattr(packed, field.name, field.check(declared.name, value, lengths))
+            named = (n for axis, n in zip(field.axes, value.shape, strict=True) if axis.name)
+            for k, length in enumerate(named):
+                setattr(packed, f"{field.name}_{k}", length)
+        elif field.kind in SCALARS:
+            setattr(packed, field.name, _scalar(declared.name, field, value))
+        else:
+            _fill(getattr(packed, field.name), _expected(declared.name, field, value), value)
+    for field in declared.fields:
+        if field.limit:
+            field.check_range(declared.name, getattr(record, field.name), lengths)
+    declared.check(record)
+
+
+def _scalar(where: str, field: Field, value: Any) -> Any:
+    if field.kind == "float":
+        return float(value)
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(f"{where}.{field.name} must have 64 bits, got {value}")
+    return int(value)
+
+
+def _expected(where: str, field: Field, record: Any) -> Struct:
+    declared = _structs[field.kind]
+    if _struct_of.get(type(record)) is not declared:
+        raise TypeError(f"{where}.{field.name} must be a {field.kind}, got {type(record).__name__}")
+    return declared
+
+
+def function(
+    name: str,
+    declaration: str,
+    returns: type[int] | type[float] | None = None,
+    source: ctypes.CDLL | None = None,
+) -> Callable[..., Any]:
+    """The function ``tvs_name`` of the core, which checks what it is called with.
+
+    A struct is handed over as its named tuple, or as :func:`pack` has made it. ``source`` is
+    another library with such functions, for tests.
+    """
+    fields = tuple(Field.read(line) for line in declaration.strip().splitlines())
+    native = getattr(source or library, f"tvs_{name}", None)
+    if native is None:
+        raise _other_version()
+    native.restype = SCALARS[returns.__name__] if returns else None
+    axes = dict.fromkeys(axis.name for field in fields for axis in field.axes if axis.name)
+    native.argtypes = [ctypes.c_int64] * len(axes) + [_parameter(field) for field in fields]
+
+    with_range = [field for field in fields if field.limit]
+
+    def call(*values: Any) -> Any:
+        lengths: dict[str, int] = {}
+        arguments = [
+            _argument(name, field, value, lengths)
+            for field, value in zip(fields, values, strict=True)
+        ]
+        for field in with_range:
+            field.check_range(name, values[fields.index(field)], lengths)
+        return native(*(lengths[axis] for axis in axes), *arguments)
+
+    call.__name__ = name
+    return call
+
+
+def _parameter(field: Field) -> Any:
+    return SCALARS.get(field.kind, ctypes.c_void_p)
+
+
+def _argument(where: str, field: Field, value: Any, lengths: dict[str, int]) -> Any:
+    if field.axes:
+        return field.check(where, value, lengths)
+    if field.kind in SCALARS:
+        return _scalar(where, field, value)
+    if field.kind == "generator":
+        if not isinstance(value, np.random.Generator):
+            raise TypeError(f"{where}.{field.name} must be a numpy.random.Generator, got {value!r}")
+        return value.bit_generator.ctypes.bit_generator
+    if isinstance(value, _structs[field.kind].memory):
+        return ctypes.byref(value)
+    _expected(where, field, value)
+    return ctypes.byref(pack(value))
+
+
+def _load() -> ctypes.CDLL:
+    """The library for this processor; ``TVSELECT_SIMD`` names a lower one, for tests."""
+    is_x86 = platform.machine().lower() in ("x86_64", "amd64")
+    if not is_x86:
+        is_arm = platform.machine().lower() in ("arm64", "aarch64")
+        return _open("arm" if is_arm else "any")
+    basic = _open("v2")
+    best = int(basic.tvs_level())
+    if best < 2:
+        raise ImportError("tvselect needs a processor with x86-64-v2 (SSE4.2 and POPCNT)")
+    asked = os.environ.get("TVSELECT_SIMD", f"v{best}")
+    if asked not in ("v2", "v3", "v4") or int(asked[1]) > best:
+        raise ImportError(
+            f"TVSELECT_SIMD={asked} is not one of those that this processor runs: "
+            + ", ".join(f"v{level}" for level in range(2, best + 1))
+        )
+    return basic if asked == "v2" else _open(asked)
+
+
+def _open(level: str) -> ctypes.CDLL:
+    path = Path(__file__).with_name(f"libtvselect_{level}.{SUFFIXES.get(sys.platform, 'so')}")
+    try:
+        found = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise ImportError(f"the native library {path} cannot be loaded; {INSTALL_AGAIN}") from error
+    try:
+        for about in (found.tvs_version, found.tvs_source, found.tvs_level):
+            about.restype = ctypes.c_int64
+    except AttributeError:
+        raise _other_version() from None
+    if found.tvs_version() != VERSION:
+        raise _other_version()
+    found.tvs_layout.restype = ctypes.POINTER(ctypes.c_int64)
+    found.tvs_layout.argtypes = [ctypes.c_char_p]
+    return found
+
+
+def _other_version() -> ImportError:
+    return ImportError(
+        f"the native library in {Path(__file__).parent} is of another version; {INSTALL_AGAIN}"
+    )
+
+
+library = _load()
