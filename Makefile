@@ -144,8 +144,8 @@ bench-cluster-files: $(VENV)/.dev $(VENV)/.genetics  ## Dask workers that open a
 bench-imports: $(VENV)/.cli  ## Until there is a selector, next to scikit-learn's base, recorded; BEFORE=folder with 0.2.0
 	$(RUN) -m benchmarks.imports $(if $(BEFORE),--before $(BEFORE))
 
-bench-core: $(VENV)/.base  ## The native core next to version 0.2.0, half an hour, recorded; PART=speed ROUNDS=5 BEFORE=folder
-	$(RUN) -m benchmarks.native_core $(PART:%=--part %) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(BEFORE),--before $(BEFORE))
+bench-core: $(VENV)/.base  ## The native core next to version 0.2.0, half an hour, recorded; PART=speed ROUNDS=5 BEFORE=folder WHEEL=1
+	$(RUN) -m benchmarks.native_core $(PART:%=--part %) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(BEFORE),--before $(BEFORE)) $(if $(WHEEL),--wheel)
 
 bench-windows: $(VENV)/.study  ## Windows of plays, 1,000 slow workers, 20 minutes, recorded
 	$(RUN) -m benchmarks.windows

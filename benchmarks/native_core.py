@@ -20,6 +20,7 @@ from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any, NamedTuple
 
+import hatch_build
 from benchmarks import before
 from benchmarks.core_cases import RUNS, Job, Measured
 from benchmarks.records import ROOT, heading, record
@@ -33,6 +34,7 @@ ABOUT = (
 )
 VERSIONS = before.VERSION, "now"
 LEVELS = "v2", "v3", "v4"
+WHEEL = "x86_64-linux-gnu.2.17"
 COMPILERS = "numba*", "llvmlite*"
 SELECTIONS = {
     "default, 300 x 1,000": "default selection, 300 x 1,000",
@@ -508,20 +510,32 @@ def page_with(part: str, lines: Sequence[str]) -> list[str]:
     return [f"# {TITLE}", "", ABOUT, *sections]
 
 
+def made_by(compiler: hatch_build.Compiler | None) -> str:
+    """Which compiler has made the library of the present version."""
+    assert compiler is not None
+    if compiler.is_zig:
+        return "The native library is that of the wheel, compiled by Zig."
+    return f"The native library was compiled here, by {Path(compiler.command[0]).name}."
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--before", type=Path, default=before.FOLDER, help="its environment")
     parser.add_argument("--part", action="append", choices=PARTS, help="all but install and clone")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="a tenth of the size, not recorded")
+    parser.add_argument("--wheel", action="store_true", help="the library of the wheel, by Zig")
     options = parser.parse_args()
+    compiler = hatch_build.find_compiler(WHEEL if options.wheel else None)
+    if options.wheel:
+        hatch_build.build_core(hatch_build.PACKAGE, target=WHEEL)
     python = before.python_of(options.before.resolve())
     for part in options.part or list(PARTS)[:5]:
         lines = PARTS[part][1](Options(python, options.rounds, options.quick))
         if options.quick:
             print("\n".join(lines))
         else:
-            record(PAGE, page_with(part, lines))
+            record(PAGE, page_with(part, [*lines, "", made_by(compiler)]))
 
 
 if __name__ == "__main__":

@@ -97,6 +97,10 @@ void tvs_encode_columns(int64_t n_columns, int64_t n_rows, int64_t n_halfway, in
                    {halfway, n_halfway}, {codes, n, n_padded});
 }
 
+void tvs_transpose_codes(int64_t n_codes, const uint8_t *codes, uint8_t *out) {
+    transpose_codes(codes, n_codes / 64, out);
+}
+
 void tvs_find_crowded(int64_t n_columns, int64_t n_rows, int64_t n_padded, const double *values,
                       const uint8_t *codes, const double *step, int64_t width, uint8_t *crowded) {
     find_crowded({values, n_columns, n_rows}, {codes, n_columns, n_padded}, {step, n_columns},

@@ -136,6 +136,14 @@ inline void encode_columns(Matrix<const double> values, Array<const uint8_t> n_c
     }
 }
 
+// Codes in the order of the bits, or back: every 64 of them are a square, transposed.
+inline void transpose_codes(const uint8_t *codes, int64_t n_squares, uint8_t *out) {
+    for (int64_t square = 0; square < n_squares; ++square)
+        for (int64_t i = 0; i < 8; ++i)
+            for (int64_t b = 0; b < 8; ++b)
+                out[64 * square + 8 * i + b] = codes[64 * square + 8 * b + i];
+}
+
 // Columns on a grid with a third of their values in few bins; zeros are not counted.
 inline void find_crowded(Matrix<const double> values, Matrix<const uint8_t> codes,
                          Array<const double> step, int64_t width, Array<uint8_t> crowded) {

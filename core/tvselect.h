@@ -344,6 +344,9 @@ TVS_API void tvs_encode_columns(int64_t n_columns, int64_t n_rows, int64_t n_hal
                                 const double *low, const double *step, const int64_t *starts,
                                 const double *halfway, uint8_t *codes);
 
+/* Codes by row in the order of the bits, or back: a multiple of 64. */
+TVS_API void tvs_transpose_codes(int64_t n_codes, const uint8_t *codes, uint8_t *out);
+
 /* Columns on a grid with a third of their values in few bins; zeros are not counted. */
 TVS_API void tvs_find_crowded(int64_t n_columns, int64_t n_rows, int64_t n_padded,
                               const double *values, const uint8_t *codes, const double *step,

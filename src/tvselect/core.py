@@ -21,6 +21,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -94,10 +95,11 @@ class Field:
         parsed = tuple(map(Axis.read, axes.split(", "))) if axes else ()
         return cls(name, kind, parsed, bool(mark), relation or "", limit or "")
 
-    @property
-    def n_lengths(self) -> int:
-        """Lengths that stand behind the pointer in a struct."""
-        return sum(bool(axis.name) for axis in self.axes)
+    @cached_property
+    def lengths(self) -> list[tuple[str, int]]:
+        """What stands behind the pointer in a struct: lengths, and of which axis they are."""
+        named = [k for k, axis in enumerate(self.axes) if axis.name]
+        return [(f"{self.name}_{k}", axis) for k, axis in enumerate(named)]
 
     def check(self, where: str, value: Any, lengths: dict[str, int]) -> int:
         """The address of an array that is as it should be."""
@@ -180,7 +182,7 @@ def _memory_of(fields: tuple[Field, ...]) -> list[tuple[str, Any]]:
     for field in fields:
         if field.axes:
             memory.append((field.name, ctypes.c_void_p))
-            memory += [(f"{field.name}_{k}", ctypes.c_int64) for k in range(field.n_lengths)]
+            memory += [(name, ctypes.c_int64) for name, _ in field.lengths]
         else:
             scalar = SCALARS.get(field.kind)
             memory.append((field.name, scalar or _structs[field.kind].memory))
@@ -209,9 +211,8 @@ def _fill(packed: Any, declared: Struct, record: Any) -> None:
         value = getattr(record, field.name)
         if field.axes:
             setattr(packed, field.name, field.check(declared.name, value, lengths))
-            named = (n for axis, n in zip(field.axes, value.shape, strict=True) if axis.name)
-            for k, length in enumerate(named):
-                setattr(packed, f"{field.name}_{k}", length)
+            for name, axis in field.lengths:
+                setattr(packed, name, value.shape[axis])
         elif field.kind in SCALARS:
             setattr(packed, field.name, _scalar(declared.name, field, value))
         else:

@@ -149,7 +149,7 @@ class Cuts:
         codes = _no_codes(table)
         for first, block in _blocks(table):
             _refuse_infinite(np.any(np.isinf(block), axis=1), table.names, first)
-            self._encode_block(first, block, codes)
+            self._encode_block(first, np.ascontiguousarray(block, dtype=np.float64), codes)
         return codes
 
     def _encode_block(
@@ -300,14 +300,15 @@ def bin_table(X: Any, *, max_cuts: int = 100) -> BinnedTable:
     words = _Words()
     pieces: list[NDArray[np.float64]] = []
     for first, block in _blocks(table):
+        # Stored by column, and -0.0 and 0.0 one value to the bit.
+        block = np.add(block, 0.0, dtype=np.float64, order="C")
         last = first + len(block)
         here = slice(first, last)
         halfway = np.zeros((len(block), max_cuts))
         infinite = np.zeros(len(block), dtype=np.bool_)
-        plain = block + 0.0  # makes -0.0 and 0.0 one value to the bit
         seen = np.zeros((HASH_SIZE, 2), dtype=np.int64)
         find_cuts(
-            plain, plain.view(np.int64), seen, n_cuts[here], low[here], step[here], sizes[here],
+            block, block.view(np.int64), seen, n_cuts[here], low[here], step[here], sizes[here],
             halfway, n_missing[here], infinite,
         )  # fmt: skip
         _refuse_infinite(infinite, table.names, first)
@@ -404,7 +405,7 @@ def _spans(n_columns: int, n_rows: int) -> Iterator[tuple[int, int]]:
 
 def _blocks(table: Table) -> Iterator[tuple[int, NDArray[np.float64]]]:
     for first, last in _spans(table.n_columns, table.n_rows):
-        yield first, np.ascontiguousarray(table.block(first, last), dtype=np.float64)
+        yield first, table.block(first, last)
 
 
 def _no_codes(table: Table) -> NDArray[np.uint8]:

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.core import function
+
 ONE = np.uint64(1)
 BYTE_ONES = np.uint64(0x0101010101010101)
 SHIFTS = np.arange(8, dtype=np.uint64)
@@ -25,6 +27,7 @@ OTHER_SIX_BITS = np.uint64(252)
 WIDE = 8
 """Bits of a code that may be any."""
 MISSING = 255
+_transpose_codes = function("transpose_codes", "codes: u1[codes]\nout: u1[codes]!")
 
 
 def in_bit_order(values: NDArray[Any]) -> NDArray[Any]:
@@ -37,6 +40,12 @@ def in_bit_order(values: NDArray[Any]) -> NDArray[Any]:
 def in_row_order(values: NDArray[Any], n_rows: int) -> NDArray[Any]:
     """Undo :func:`in_bit_order`."""
     return _transposed(values)[:n_rows]
+
+
+def _transposed_codes(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    out = np.empty(codes.shape, dtype=np.uint8)
+    _transpose_codes(np.ascontiguousarray(codes).ravel(), out.reshape(-1))
+    return out
 
 
 def _transposed(values: NDArray[Any]) -> NDArray[Any]:
@@ -53,7 +62,7 @@ def n_words(n_rows: int) -> int:
 def pack(codes: NDArray[np.uint8], width: int) -> NDArray[np.uint64]:
     """Codes (columns, rows padded to a multiple of 64) in words, of ``width`` bits each."""
     if width == WIDE:
-        return _transposed(codes).view(np.uint64)
+        return _transposed_codes(codes).view(np.uint64)
     words = codes.view(np.uint64)
     words = words.reshape(len(codes), -1, 8)
     low, high = (
@@ -68,7 +77,7 @@ def pack(codes: NDArray[np.uint8], width: int) -> NDArray[np.uint64]:
 def unpack(words: NDArray[np.uint64], width: int) -> NDArray[np.uint8]:
     """Undo :func:`pack`."""
     if width == WIDE:
-        return _transposed(words.view(np.uint8))
+        return _transposed_codes(words.view(np.uint8))
     planes = words.reshape(len(words), -1, width, 1)
     spread = (planes >> SHIFTS) & BYTE_ONES
     if width == 1:

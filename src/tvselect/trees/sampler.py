@@ -82,9 +82,9 @@ class Sampler:
         self.n_iterations = n_iterations
         self.trace = new_trace(n_iterations)
         self._inputs = pack(design), pack(prior)
-        self._outputs: tuple[Any, ...] = ()
         self.chain = allocate(n_trees, design.n_rows, design.columns.size)
-        begin(self.chain, design, prior, row_mask(design.n_rows), observed, precision)
+        chain, (table, law) = self._outputs[0], self._inputs
+        begin(chain, table, law, row_mask(design.n_rows), observed, precision)
 
     @property
     def chain(self) -> Chain:
@@ -94,7 +94,8 @@ class Sampler:
     @chain.setter
     def chain(self, chain: Chain) -> None:
         check_chain(chain, self.design, self.prior)
-        self._chain, self._outputs = chain, (pack(chain), pack(self.trace))
+        self._chain = chain
+        self._outputs: tuple[Any, Any] = pack(chain), pack(self.trace)
 
     def advance(self, n_iterations: int | None = None) -> None:
         """Run ``n_iterations`` more, or all that are left."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 from tvselect.core import function, struct
 from tvselect.trees.bits import WIDE, n_words
 from tvselect.trees.state import (
-    Chain,
     Design,
     FloatArray,
     IntArray,
-    PriorParameters,
     WordArray,
     check_chain,
     check_levels,
@@ -153,16 +151,16 @@ def copy_sample(table: Design, observed: FloatArray, draw: Draw, sample: Sample)
 
 
 def begin(
-    chain: Chain, design: Design, prior: PriorParameters, rows: WordArray, observed: FloatArray,
-    precision: float,
-) -> None:  # fmt: skip
-    """Make the chain a forest of stumps with means zero, whatever its arrays held before.
+    chain: Any, design: Any, prior: Any, rows: WordArray, observed: FloatArray, precision: float
+) -> None:
+    """Make a packed chain a forest of stumps with means zero, whatever its arrays held before.
 
     ``rows`` are all rows as bits; ``observed`` what is known of the response, in their order: its
     bounds, or its grade or class counted from 1.
     """
-    check_chain(chain, design, prior)
-    check_levels(observed, design.n_rows, prior)
-    if rows.size != chain.proposal.rows.size or observed.shape[1] != chain.response.values.size:
-        raise ValueError(f"rows and observed must be of {design.n_rows} rows")
+    n_rows = design.record.n_rows
+    check_chain(chain.record, design.record, prior.record)
+    check_levels(observed, n_rows, prior.record)
+    if (rows.size, observed.shape[1]) != (n_words(n_rows), 64 * n_words(n_rows)):
+        raise ValueError(f"rows and observed must be of {n_rows} rows")
     _begin(chain, design, prior, rows, observed, precision)

@@ -5,6 +5,7 @@ They are structs of the native core, which holds the sampler itself (``core/gibb
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -373,7 +374,8 @@ def row_mask(n_rows: int) -> WordArray:
 
 def zeros(shape: int | tuple[int, ...], kind: type = np.float64) -> NDArray[Any]:
     """Zeros that begin at a multiple of 64 bytes: a vector of eight numbers is one access then."""
-    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    n_items = shape if isinstance(shape, int) else math.prod(shape)
+    size = n_items * np.dtype(kind).itemsize
     memory = np.zeros(size + ALIGNMENT, dtype=np.uint8)
     first = -memory.__array_interface__["data"][0] % ALIGNMENT
     return memory[first : first + size].view(kind).reshape(shape)
