@@ -451,3 +451,16 @@ def test_random_numbers_come_from_numpy():
     chain.rng = None
     with pytest.raises(TypeError, match=r"run\.rng must be a numpy\.random\.Generator, got None"):
         chain.advance()
+
+
+def test_the_command_line_says_in_a_line_that_the_core_cannot_be_loaded(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "tvselect.cli", "select", "table.csv", "-t", "y"],
+        cwd=tmp_path,
+        env={**os.environ, "TVSELECT_SIMD": "v9"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[0].startswith("tvs: error: TVSELECT_SIMD=v9 is not one of")
+    assert len(done.stderr.splitlines()) == 1

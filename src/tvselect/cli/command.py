@@ -77,6 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def explain(error: Exception) -> str:
     """What is wrong and what to do about it, in one line for someone at the command line."""
+    if isinstance(error, ImportError):  # of an extra, or of the native core: little can be imported
+        return " ".join(str(error).split())
     from tvselect.inputs.errors import InputError
     from tvselect.runners import WorkerError
 
@@ -86,7 +88,7 @@ def explain(error: Exception) -> str:
         return f"{error.filename}: {error.strerror.lower()}"
     text = error.worded(OPTIONS) if isinstance(error, InputError) else str(error)
     text = " ".join(text.split())
-    if isinstance(error, OSError | ValueError | TypeError | ModuleNotFoundError | WorkerError):
+    if isinstance(error, OSError | ValueError | TypeError | WorkerError):
         return text
     kind = type(error).__name__
     return f"this should not happen ({kind}: {text}); run again with --debug and tell us"
