@@ -52,4 +52,14 @@ template <class T> struct Matrix {
     }
 };
 
+// By insertion: for some dozens of numbers.
+inline void sort_in_place(Array<double> values) {
+    for (int64_t i = 1; i < values.size; ++i) {
+        double value = values[i];
+        int64_t k = i;
+        for (; k > 0 && values[k - 1] > value; --k) values[k] = values[k - 1];
+        values[k] = value;
+    }
+}
+
 } // namespace tvselect

@@ -96,12 +96,7 @@ inline void draw_sample(Random &rng, const tvs_draw &draw, Array<const int64_t> 
 
 // Quantile of some values, as NumPy interpolates it; sorts them.
 inline double quantile_of(Array<double> values, double share) {
-    for (int64_t i = 1; i < values.size; ++i) {
-        double value = values[i];
-        int64_t k = i;
-        for (; k > 0 && values[k - 1] > value; --k) values[k] = values[k - 1];
-        values[k] = value;
-    }
+    sort_in_place(values);
     double place = share * (double)(values.size - 1);
     int64_t low = (int64_t)place;
     double weight = place - (double)low;

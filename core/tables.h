@@ -28,15 +28,6 @@ inline bool is_new(Matrix<int64_t> seen, int64_t column, int64_t bits) {
     return true;
 }
 
-inline void sort_in_place(Array<double> values) {
-    for (int64_t i = 1; i < values.size; ++i) {
-        double value = values[i];
-        int64_t k = i;
-        for (; k > 0 && values[k - 1] > value; --k) values[k] = values[k - 1];
-        values[k] = value;
-    }
-}
-
 struct CutPoints {
     Array<uint8_t> n_cuts;
     Array<double> low, step;
