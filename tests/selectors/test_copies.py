@@ -13,6 +13,7 @@ from tvselect.inputs import read_outcome
 from tvselect.inputs.ranks import normal_scores
 from tvselect.rewards import Data
 from tvselect.rewards.screening import bulk_of, z_values
+from tvselect.seeds import RandomStream
 from tvselect.selectors import copies, second_look
 from tvselect.selectors.copies import explained_shares, let_play
 from tvselect.selectors.layout import lay_out_arms
@@ -34,7 +35,7 @@ def first_look(decoys, X, y):
 
 
 def look_rng(entropy):
-    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(copies.LOOK_KEY,)))
+    return RandomStream.SECOND_LOOK.generator(entropy)
 
 
 def test_a_copy_is_scored_as_if_it_were_the_table():

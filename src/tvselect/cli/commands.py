@@ -147,8 +147,8 @@ def write_table(path: Path, n_rows: int, n_columns: int) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from tvselect.inputs import as_generator
     from tvselect.runs.errors import RunError
+    from tvselect.seeds import as_generator
 
     if n_columns < 5:
         raise RunError(f"five columns matter; say --columns 5 or more, not {n_columns}")

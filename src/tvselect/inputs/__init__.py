@@ -7,7 +7,6 @@ from tvselect.inputs.errors import ColumnTypeError, InputError, SourceError
 from tvselect.inputs.names import Numbered
 from tvselect.inputs.outcome import Outcome, read_outcome
 from tvselect.inputs.outcome_reader import OutcomeReader
-from tvselect.inputs.seeds import as_generator
 from tvselect.inputs.table import Table, read_table
 from tvselect.inputs.text import TextColumn
 
@@ -20,7 +19,6 @@ __all__ = [
     "SourceError",
     "Table",
     "TextColumn",
-    "as_generator",
     "read_outcome",
     "read_table",
 ]

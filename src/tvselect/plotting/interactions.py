@@ -13,6 +13,7 @@ from tvselect.inputs.sample import sample_rows
 from tvselect.plotting.canvas import FONT_SIZE, axes_on, clean
 from tvselect.plotting.effects import JointEffect, cell_edges
 from tvselect.plotting.labels import level, shorten
+from tvselect.seeds import RandomStream
 from tvselect.selectors.findings import fitted_history
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from tvselect.selectors.history import History
 
 MOST_ROWS = 1000
-FOREST_KEY = 2**32 - 6
 LONGEST_NAME, LONGEST_LABEL = 24, 14
 
 
@@ -71,8 +71,7 @@ def joint_effect(
     if pair is None and not found:
         raise ValueError("no interaction was found: name a pair")
     columns = next(iter(found)) if pair is None else _selected_pair(pair, history)
-    seed = np.random.SeedSequence(history.asked.seed, spawn_key=(FOREST_KEY,))
-    rng = np.random.default_rng(seed)
+    rng = RandomStream.JOINT_EFFECT.generator(history.asked.seed)
     is_named = hasattr(selector, "feature_names_in_")
     family = history.asked.family
     table, target = sample_rows(

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs import Table, as_generator, read_outcome
+from tvselect.inputs import Table, read_outcome
 from tvselect.inputs.outcome import Family, Outcome
 from tvselect.inputs.sample import sample_rows
-from tvselect.inputs.seeds import RandomState
 from tvselect.plotting.arms import FittedArms, decoy_name, fitted_arms
 from tvselect.plotting.dependence import DependenceForest
 from tvselect.report.control import best_unselected, control_of, joint_claims, variable_name
@@ -31,6 +30,7 @@ from tvselect.report.findings import (
 from tvselect.report.interactions import report_interactions
 from tvselect.report.lookalikes import ALIKE, chance_level, find_lookalikes
 from tvselect.report.names import readable, shown
+from tvselect.seeds import RandomState, as_generator
 from tvselect.selectors.findings import fitted_history
 from tvselect.selectors.history import History
 from tvselect.selectors.worth import Worth

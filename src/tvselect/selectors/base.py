@@ -18,11 +18,11 @@ from tvselect.inputs.observations import numbered
 from tvselect.inputs.scalars import check_scalar
 from tvselect.inputs.weights import check_weights, repeated_rows, take_rows, thinned_rows
 from tvselect.rewards import BartReward, FunctionReward, Reward
+from tvselect.seeds import RandomStream
 from tvselect.selectors.findings import to_frame
 from tvselect.selectors.search import Search
 
 REWARDS = {"lasso": "LassoReward", "importance": "ImportanceReward", "pvalue": "PValueReward"}
-WEIGHT_KEY = 2**32 - 6
 
 
 class BanditFit(ABC):
@@ -160,7 +160,7 @@ def weighted(
     weights = fit_params.get("sample_weight")
     if weights is None or reward.takes_weights:
         return X, y, weights, None
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(WEIGHT_KEY,)))
+    rng = RandomStream.WEIGHTS.generator(seed)
     choose = thinned_rows if only_once else repeated_rows
     rows = choose(check_weights(weights, len(y)), rng)
     if rows.size < 2:

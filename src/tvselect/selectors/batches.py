@@ -26,6 +26,7 @@ from tvselect.rewards import Data, Reward
 from tvselect.rewards.base import start_reward
 from tvselect.runners import HereRunner, Runner, TaskMap, ThreadRunner
 from tvselect.runners.base import call
+from tvselect.seeds import RandomStream
 from tvselect.selectors.encoding import (
     ColumnEncoding,
     StreamEncoder,
@@ -36,7 +37,6 @@ from tvselect.selectors.layout import ArmColumns, ArmLayout
 from tvselect.selectors.scoring import Pace, Stretch, payoffs_of_arms
 from tvselect.sources import Batch, Source, SourceError
 
-ROUND_KEY, ENCODER_KEY = 2**32 - 1, 2**32 - 2
 MOST_DIGITS = 18
 
 
@@ -119,8 +119,7 @@ class BatchCursor:
         round, place = (0, number) if self.n_batches is None else divmod(number, self.n_batches)
         at = getattr(mine, "at", None)
         if at is None or at[0] != round or at[1] > place:
-            seeds = np.random.SeedSequence(self.entropy, spawn_key=(ROUND_KEY, round))
-            rng = np.random.default_rng(seeds)
+            rng = RandomStream.LATER_ROUNDS.generator(self.entropy, round)
             mine.batches = self.source.batches(self.batch_size, round, rng, skip=place)
             at = (round, place - 1)
         for _ in range(place - at[1]):
@@ -175,7 +174,7 @@ class StreamState:
     ) -> None:
         self.reward, self.layout = reward, layout
         self.encoder, self.outcomes = encoder, outcomes
-        seeds = np.random.SeedSequence(entropy, spawn_key=(ENCODER_KEY,))
+        seeds = RandomStream.STREAM_DECOYS.seeds(entropy)
         self.decoy_key = int(seeds.generate_state(1, np.uint64)[0])
         self._columns: tuple[ColumnEncoding, ArmColumns] | None = None
 

@@ -21,6 +21,7 @@ from tvselect.inputs.ranks import centred_ranks
 from tvselect.inputs.sparse import ChosenColumns, Matrix
 from tvselect.rewards import Data
 from tvselect.rewards.screening import bulk_of, z_values
+from tvselect.seeds import RandomStream
 from tvselect.selectors.base import check_share
 from tvselect.selectors.layout import ArmColumns, DecoyKind
 from tvselect.selectors.marginal import marginal_scores
@@ -31,7 +32,6 @@ MOST_ARMS = 2**13
 MOST_KNOCKOFFS = 10_000
 DOUBTFUL = 0.01
 TINY = 1e-12
-DECOY_KEY, TEST_KEY, LOOK_KEY = 2**32 - 3, 2**32 - 4, 2**32 - 8
 
 
 def kind_of_decoys(decoys: Any, max_fdr: float | None) -> DecoyKind | None:
@@ -75,7 +75,7 @@ def draw_decoys(
     Rows of the same observation (None: each is one) are copies of each other, and so are theirs:
     as independent rows, those of decoys would hold less evidence by chance than a column does.
     """
-    rng = _generator(entropy, DECOY_KEY)
+    rng = RandomStream.DECOYS.generator(entropy)
     if kind != "knockoffs":
         return ShuffledColumns.draw(
             X, n_copies, rng, keep_factors=kind == "shuffled", observations=observations
@@ -125,7 +125,7 @@ def let_play(
         bulks = [bulk_of(z_values(found[:, 0, k], data.n_rows)) for k in range(1 + n_copies)]
         firsts = explained_shares(found)
         firsts[:, :, arm_of_column < 0] = -1.0
-        rng = _generator(entropy, LOOK_KEY)
+        rng = RandomStream.SECOND_LOOK.generator(entropy)
         ask = partial(open_questions, decoys, data.X, always=columns.always, rng=rng)
         left = [ask(term, scores=first) for term, first in zip(terms, firsts, strict=True)]
         scores = firsts.max(axis=0)
@@ -202,7 +202,7 @@ def check_decoys(
     """Whether knockoffs can be told from the columns; None for shuffled decoys, which can be."""
     if not isinstance(decoys, DrawnColumns):
         return None
-    found = swap_test(X[:, :], decoys.copies, _generator(entropy, TEST_KEY))
+    found = swap_test(X[:, :], decoys.copies, RandomStream.SWAP_TEST.generator(entropy))
     if found.p_value < DOUBTFUL:
         warnings.warn(
             f"the knockoffs can be told from the columns (a classifier is right for "
@@ -240,7 +240,3 @@ def warn_of_factors(
             UserWarning,
             stacklevel=stacklevel + 1,
         )
-
-
-def _generator(entropy: int, key: int) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(key,)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from tvselect.bandit.play import Play
 from tvselect.bandit.stopping import StopReason
 from tvselect.inputs.scalars import check_scalar
 from tvselect.rewards import Reward
+from tvselect.seeds import entropy_of
 from tvselect.selectors.evidence import Evidence
 from tvselect.selectors.fingerprint import fingerprint
 from tvselect.selectors.history import Asked, History
@@ -264,24 +264,6 @@ def seed_of_run(settings: GameSettings, journal: MemoryJournal | None) -> int:
             if disk.header is not None:
                 return disk.header.entropy
     return entropy_of(settings.random_state)
-
-
-def entropy_of(random_state: Any) -> int:
-    """Seed of a run."""
-    if random_state is None:
-        return secrets.randbits(128)
-    if isinstance(random_state, Integral):
-        if random_state < 0:
-            raise ValueError(f"random_state must not be negative, got {random_state!r}")
-        return int(random_state)
-    if isinstance(random_state, np.random.SeedSequence):
-        words = random_state.generate_state(2, np.uint64)
-        return int(words[0]) | int(words[1]) << 64
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**63))
-    from sklearn.utils import check_random_state
-
-    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 @contextmanager

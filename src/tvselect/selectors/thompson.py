@@ -26,6 +26,7 @@ from tvselect.inputs.weights import check_weights
 from tvselect.rewards import Data, Reward
 from tvselect.rewards.pair_screen import screen_pairs
 from tvselect.runners import Runner, opened
+from tvselect.seeds import RandomStream
 from tvselect.selectors.base import (
     BanditFit,
     as_reward,
@@ -59,7 +60,6 @@ from tvselect.selectors.search import progress_bar, seed_of_run, set_up_search
 
 BURN_IN, LEADERS = 150, 1000
 DEFAULT_LEVEL = 0.1
-INTERACTION_KEY, LINKAGE_KEY = 2**32 - 5, 2**32 - 7
 
 
 class ThompsonFit(BanditFit):
@@ -203,7 +203,7 @@ class ThompsonFit(BanditFit):
                 features.X,
                 np.searchsorted(features.feature_of, np.arange(len(features.names))),
                 outcome,
-                np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(LINKAGE_KEY,))),
+                RandomStream.LINKAGE.generator(seed),
             )
         self._selected_data = keep_selected(data, features, self.support_, observations)
         self._interactions: tuple[Interaction, ...] | None = None
@@ -268,10 +268,8 @@ class ThompsonFit(BanditFit):
         if not hasattr(self, "_selected_data"):
             raise AttributeError("interactions_ is there after fit")
         if self._interactions is None:
-            seed = np.random.SeedSequence(self.history_.asked.seed, spawn_key=(INTERACTION_KEY,))
-            found = find_interactions(
-                self._selected_data, self.history_.names, np.random.default_rng(seed)
-            )
+            rng = RandomStream.INTERACTIONS.generator(self.history_.asked.seed)
+            found = find_interactions(self._selected_data, self.history_.names, rng)
             level = DEFAULT_LEVEL if self.history_.max_fdr is None else self.history_.max_fdr
             self._interactions = tuple(pair for pair in found if pair.q_value <= level)
         return self._interactions

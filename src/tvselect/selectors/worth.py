@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs import as_generator, read_outcome
+from tvselect.inputs import read_outcome
 from tvselect.inputs.outcome import Outcome
 from tvselect.inputs.scalars import check_scalar
-from tvselect.inputs.seeds import RandomState
 from tvselect.inputs.table import as_given
 from tvselect.inputs.weights import take_rows
+from tvselect.seeds import RandomState, as_generator
 from tvselect.selectors.features import Features, read_features
 from tvselect.trees import run_bart
 

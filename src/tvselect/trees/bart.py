@@ -13,10 +13,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs import Outcome, as_generator, read_outcome, read_table
+from tvselect.inputs import Outcome, read_outcome, read_table
 from tvselect.inputs.outcome import AskedFamily
 from tvselect.inputs.scalars import check_scalar
-from tvselect.inputs.seeds import RandomState
+from tvselect.seeds import RandomState, as_generator
 from tvselect.trees.bins import BinnedTable, bin_table
 from tvselect.trees.prior import Prior
 from tvselect.trees.response import ON_LATENT_SCALE, Response, working_response

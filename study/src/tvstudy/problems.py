@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tvselect.inputs import as_generator
+from tvselect.seeds import as_generator
 from tvstudy.datasets import fetch_hiv, load_madelon
 from tvstudy.grid import PAPER_SETUPS, Task
 from tvstudy.simulation import (

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
-from tvselect.inputs import as_generator
+from tvselect.seeds import as_generator
 from tvstudy.baselines import Boruta, ForestBaseline, RfecvBaseline
 
 

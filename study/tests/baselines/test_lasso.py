@@ -8,7 +8,7 @@ from sklearn.linear_model import Lasso, lasso_path
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
-from tvselect.inputs import as_generator
+from tvselect.seeds import as_generator
 from tvstudy.baselines import LassoBaseline
 from tvstudy.baselines.lasso import one_standard_error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tvselect.inputs import as_generator
+from tvselect.seeds import as_generator
 from tvselect.trees import run_bart
 from tvstudy.baselines import BartBaseline, SisBart
 from tvstudy.baselines.trees import important, screen

@@ -12,8 +12,8 @@ from scipy.special import betainc
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import validate_data
 
-from tvselect.inputs import OutcomeReader, as_generator
-from tvselect.inputs.seeds import RandomState
+from tvselect.inputs import OutcomeReader
+from tvselect.seeds import RandomState, as_generator
 from tvstudy.baselines.base import Baseline, Floats, Mask
 
 Bidding = Literal["streamwise", "recent"]

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tvselect.inputs import Outcome, as_generator, read_outcome
-from tvselect.inputs.seeds import RandomState
+from tvselect.inputs import Outcome, read_outcome
+from tvselect.seeds import RandomState, as_generator
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

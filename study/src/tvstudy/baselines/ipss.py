@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from tvselect.inputs.seeds import RandomState
+from tvselect.seeds import RandomState
 from tvstudy.baselines.base import Baseline, Floats, Mask
 
 

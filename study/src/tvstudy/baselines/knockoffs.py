@@ -16,7 +16,7 @@ from sklearn.utils import check_scalar
 from tvselect import ThompsonSelector
 from tvselect.decoys import Knockoffs
 from tvselect.decoys.entropy import most_entropy
-from tvselect.inputs.seeds import RandomState
+from tvselect.seeds import RandomState
 from tvstudy.baselines.base import Baseline, Floats, Mask
 from tvstudy.baselines.lasso import cross_validate
 from tvstudy.baselines.scaling import standardise

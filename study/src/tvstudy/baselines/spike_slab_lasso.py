@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 from sklearn.utils import check_scalar
 
-from tvselect.inputs.seeds import RandomState
+from tvselect.seeds import RandomState
 from tvstudy.baselines.base import Baseline, Floats, Mask
 from tvstudy.baselines.scaling import in_old_units, standardise
 

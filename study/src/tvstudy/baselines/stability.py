@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path
 from sklearn.utils import check_scalar
 
-from tvselect.inputs.seeds import RandomState
+from tvselect.seeds import RandomState
 from tvstudy.baselines.base import Baseline, Floats, Mask
 from tvstudy.baselines.scaling import standardise
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 
-from tvselect.inputs.seeds import RandomState
+from tvselect.seeds import RandomState
 from tvselect.trees import BartRun, bin_table, run_bart
 from tvstudy.baselines.base import Baseline, Floats, Mask
 from tvstudy.baselines.scaling import standardise

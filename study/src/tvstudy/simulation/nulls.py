@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tvselect.inputs import as_generator
+from tvselect.seeds import as_generator
 from tvstudy.simulation.setups import FloatArray, Simulated, autoregressive
 
 Rng = np.random.Generator

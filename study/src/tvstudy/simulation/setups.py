@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 from sklearn.utils import check_scalar
 
-from tvselect.inputs import as_generator
+from tvselect.seeds import as_generator
 
 N_SIGNALS = 5
 FloatArray = NDArray[np.float64]

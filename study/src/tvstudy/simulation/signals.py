@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs import as_generator
+from tvselect.seeds import as_generator
 from tvstudy.simulation.setups import FloatArray, Simulated, autoregressive
 
 NOISE = 0.7

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from tvselect.inputs import as_generator
+import tvselect
+from tvselect.seeds import RandomStream, as_generator
 
 
 @pytest.mark.parametrize(
@@ -42,3 +45,17 @@ def test_no_seed_differs_every_time():
 def test_what_is_no_random_state_is_refused(random_state, error, message):
     with pytest.raises(error, match=message):
         as_generator(random_state)
+
+
+def test_no_two_random_streams_of_a_run_are_alike():
+    streams = {
+        name: stream.generator(7).random() for name, stream in RandomStream.__members__.items()
+    }
+    assert len(set(streams.values())) == len(streams)
+    assert min(RandomStream) > 2**31  # above the number of any chain
+
+
+def test_no_other_file_has_keys_of_its_own():
+    source = Path(tvselect.__file__).parent
+    using = {path.name for path in source.rglob("*.py") if "spawn_key" in path.read_text()}
+    assert using == {"seeds.py", "chain.py"}
