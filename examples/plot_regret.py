@@ -12,9 +12,7 @@ constants.
 import numpy as np
 from matplotlib import pyplot as plt
 
-from tvselect.bandit.bounds import regret_bound
-from tvselect.bandit.regret import simulate_game
-from tvselect.plotting import plot_regret
+from tvstudy.theory import plot_regret, regret_bound, simulate_game
 
 THETA = np.r_[np.full(5, 0.8), np.full(45, 0.2)]
 N_RUNS, N_PLAYS = 300, 2_000

@@ -30,5 +30,3 @@ def test_without_matplotlib_the_extra_is_named(display, fit, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ModuleNotFoundError, match=r"tvselect\[plot\]"):
         display.from_estimator(selector)
-    with pytest.raises(ModuleNotFoundError, match=r"tvselect\[plot\]"):
-        plotting.plot_regret([1.0, 2.0])

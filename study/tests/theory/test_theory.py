@@ -2,19 +2,27 @@ from __future__ import annotations
 
 from itertools import product
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from tests.bandit.arm_law import exact_mistakes, expected_waits
-from tvselect.bandit.bounds import (
+from study.tests.theory.arm_law import exact_mistakes, expected_waits
+from tvselect.bandit.oracle import MEDIAN_MODEL_COST, threshold
+from tvstudy.theory import (
+    arm_values,
+    cumulative_regret,
     dependent_arms_bound,
+    dependent_means,
+    expected_reward,
+    global_reward,
     identifiability_margin,
     independent_arms_bound,
     known_size_bound,
+    plot_regret,
+    regret_band,
     regret_bound,
+    simulate_game,
 )
-from tvselect.bandit.oracle import MEDIAN_MODEL_COST, threshold
-from tvselect.bandit.regret import arm_values, dependent_means, expected_reward, simulate_game
 
 THETA = np.array([0.9, 0.7, 0.3, 0.3, 0.2, 0.1])
 VALUE = np.log1p(1 / MEDIAN_MODEL_COST)
@@ -23,6 +31,143 @@ PLAYS = np.array([1, 2, 3, 10, 1e3, 1e6, 1e12])
 
 def all_sets(n_arms: int) -> np.ndarray:
     return np.array(list(product([False, True], repeat=n_arms)))
+
+
+@pytest.mark.parametrize("C", [0.3, MEDIAN_MODEL_COST, np.array([0.2, 0.5, 0.9])])
+def test_expected_reward_is_the_mean_of_the_global_reward(C):
+    theta = np.array([0.8, 0.4, 0.1])
+    for mask in all_sets(3):
+        mean = 0.0
+        for rewards in product([0, 1], repeat=int(mask.sum())):
+            chance = np.prod(np.where(rewards, theta[mask], 1 - theta[mask]))
+            cost = np.broadcast_to(C, 3)[mask]
+            mean += chance * global_reward(rewards, cost)
+        assert expected_reward(mask, theta, C) == pytest.approx(mean, abs=1e-12)
+
+
+@pytest.mark.parametrize("C", [0.3, MEDIAN_MODEL_COST, np.linspace(0.1, 0.9, 6)])
+def test_the_best_set_is_that_of_the_arms_above_their_threshold(C):
+    sets = all_sets(6)
+    best = sets[np.argmax(expected_reward(sets, THETA, C))]
+    np.testing.assert_array_equal(best, threshold(C) <= THETA)
+    np.testing.assert_array_equal(best, arm_values(THETA, C) >= 0)
+
+
+def test_regret_is_what_the_best_set_would_have_paid_more():
+    rng = np.random.default_rng(0)
+    masks = rng.random((20, 6)) < 0.5
+    losses = expected_reward(THETA >= 0.5, THETA) - expected_reward(masks, THETA)
+    found = cumulative_regret((np.flatnonzero(mask) for mask in masks), THETA)
+    np.testing.assert_allclose(found, np.cumsum(losses), rtol=1e-12)
+    assert (losses >= 0).all()
+    assert cumulative_regret([[], [0, 1]], THETA).tolist() == pytest.approx([0.6 * VALUE] * 2)
+    assert cumulative_regret([], THETA).shape == (0,)
+
+
+@pytest.mark.parametrize("theta", [0.2, 0.45, 0.5, 0.6, 0.9])
+@pytest.mark.parametrize("C", [0.3, MEDIAN_MODEL_COST])
+def test_the_simulation_follows_the_exact_law(theta, C):
+    n_arms, n_runs, n_plays = 20, 100, 40
+    game = simulate_game(
+        np.full(n_arms, theta), n_plays, np.random.default_rng(1), C=C, n_runs=n_runs
+    )
+    c = float(threshold(C))
+    cost = n_arms * abs(float(arm_values(theta, C)))
+    expected = cost * exact_mistakes(theta, c, n_plays)
+    error = game.regret.std(axis=0, ddof=1) / n_runs**0.5
+    assert (np.abs(game.regret.mean(axis=0) - expected) <= 4.5 * error + 1e-9).all()
+    mistakes = n_plays - game.times_played if theta >= c else game.times_played
+    np.testing.assert_allclose(game.regret[:, -1], cost / n_arms * mistakes.sum(axis=1), atol=1e-9)
+
+
+def test_costs_may_differ_between_arms():
+    C = np.array([0.1, 0.1, MEDIAN_MODEL_COST, MEDIAN_MODEL_COST])
+    game = simulate_game([0.8, 0.99, 0.8, 0.99], 400, np.random.default_rng(2), C=C, n_runs=50)
+    plays = game.times_played.mean(axis=0)
+    assert threshold(0.1) > 0.9
+    assert plays[0] < 100
+    assert plays[1] > 200
+    assert (plays[2:] > 350).all()
+
+
+def test_means_of_arms_that_keep_being_played_converge():
+    game = simulate_game(THETA, 2_000, np.random.default_rng(3), n_runs=50)
+    kept = THETA >= 0.5
+    assert (game.times_played[:, kept] > 1_800).all()
+    assert (game.times_played[:, ~kept] < 400).all()
+    np.testing.assert_allclose(
+        game.posterior_means[:, kept], np.broadcast_to(THETA[kept], (50, 2)), atol=0.06
+    )
+    assert (game.posterior_means[:, ~kept] < 0.5).all()
+
+
+def log_rate(theta: np.ndarray) -> float:
+    """What regret gains per e-fold of plays in the end, as of Lai and Robbins (c = 1/2)."""
+    noise = theta[theta < 0.5]
+    divergence = np.log(2) + noise * np.log(noise) + (1 - noise) * np.log(1 - noise)
+    return float((VALUE * (0.5 - noise) / divergence).sum())
+
+
+def check_logarithmic(n_runs: int, n_plays: int) -> str:
+    regret = simulate_game(THETA, n_plays, np.random.default_rng(4), n_runs=n_runs).regret
+    plays = np.arange(1, n_plays + 1)
+    assert (regret.mean(axis=0) <= regret_bound(THETA, plays)).all()
+
+    folds = np.floor(n_plays * np.exp(-np.arange(4.0)[::-1])).astype(int) - 1
+    gains = np.diff(regret[:, folds], axis=1)
+    error = gains.std(axis=0, ddof=1) / n_runs**0.5
+    assert (gains.mean(axis=0) <= log_rate(THETA) + 4 * error).all()
+    assert (gains.mean(axis=0) >= 0.6 * log_rate(THETA) - 4 * error).all()
+
+    per_play = gains / np.diff(folds)
+    change = np.diff(per_play, axis=1)
+    assert (change.mean(axis=0) + 4 * change.std(axis=0) / n_runs**0.5 < 0).all()
+
+    last = slice(n_plays // 10, None)
+    curve, time = regret[:, last].mean(axis=0), np.log(plays[last])
+    slope, start = np.polyfit(time, curve, 1)
+    assert np.std(curve - slope * time - start) < 0.02 * np.ptp(curve)
+    assert 0.6 * log_rate(THETA) < slope < 1.1 * log_rate(THETA)
+    bound = regret_bound(THETA, n_plays)
+    return (
+        f"{n_runs:,} runs of {n_plays:,} plays: regret {regret[:, -1].mean():.1f} on average, "
+        f"bound {bound:.1f}; {slope:.2f} per log T, {log_rate(THETA):.2f} in theory"
+    )
+
+
+def test_regret_grows_like_the_logarithm_of_time():
+    check_logarithmic(n_runs=200, n_plays=3_000)
+
+
+@pytest.mark.long
+def test_regret_grows_like_the_logarithm_of_time_at_full_size(record_result):
+    finding = check_logarithmic(n_runs=1_000, n_plays=20_000)
+    record_result("Regret", "known arm means", finding)
+
+
+def test_regret_grows_like_the_number_of_noise_arms():
+    rng = np.random.default_rng(5)
+    few, many = (
+        simulate_game([0.2] * p, 500, rng, n_runs=100).regret[:, -1].mean() for p in (5, 50)
+    )
+    assert many / few == pytest.approx(10, rel=0.1)
+
+
+@pytest.mark.parametrize("needs", [0, [0, 1, 2, 3], [0, 0, 1, 2]])
+def test_signals_that_need_those_before_them_are_found(needs):
+    best = np.arange(10) < 4
+    means = dependent_means(10, np.flatnonzero(best), needs=needs)
+    game = simulate_game(means, 1_500, np.random.default_rng(7), n_runs=100, best=best)
+    assert ((game.posterior_means >= 0.5) == best).all(axis=1).mean() > 0.98
+    noise = regret_bound([0.2] * 6, 1_500) / (VALUE * 0.3)
+    assert game.times_played[:, ~best].sum(axis=1).mean() <= noise
+    regret = game.regret.mean(axis=0)
+    assert regret[-1] - regret[500] < 1.2 * log_rate(np.full(6, 0.2)) * np.log(3)
+
+
+def test_dependent_means_need_their_best_set():
+    with pytest.raises(ValueError, match="best"):
+        simulate_game(dependent_means(3, [0]), 10, np.random.default_rng(0))
 
 
 def largest_loss(means, best: np.ndarray) -> float:
@@ -208,3 +353,41 @@ def test_games_that_are_strongly_identifiable_stay_below_theorem_1(needs):
     assert (game.regret.mean(axis=0) <= ours).all()
     assert (ours <= dependent_arms_bound(8, 3, alpha, plays, loss)).all()
     assert game.regret[:, -1].max() < ours[-1]
+
+
+def test_the_band_is_of_the_runs():
+    curves = np.cumsum(np.random.default_rng(0).random((101, 7)), axis=1)
+    band = regret_band(curves)
+    assert band.n_runs == 101
+    assert band.plays.tolist() == [1, 2, 3, 4, 5, 6, 7]
+    np.testing.assert_allclose(band.mean, curves.mean(axis=0))
+    np.testing.assert_allclose(band.low, np.sort(curves, axis=0)[5])
+    np.testing.assert_allclose(band.high, np.sort(curves, axis=0)[95])
+
+
+@pytest.mark.parametrize("curves", [[], [[]], np.zeros((2, 2, 2))])
+def test_other_shapes_are_refused(curves):
+    with pytest.raises(ValueError, match="curves"):
+        regret_band(curves)
+
+
+def test_mean_band_and_bound_are_drawn_on_the_axes_handed_in():
+    game = simulate_game([0.9, 0.1, 0.2], 50, np.random.default_rng(0), n_runs=20)
+    _, ax = plt.subplots()
+    assert plot_regret(game.regret, bound=regret_bound([0.9, 0.1, 0.2], range(1, 51)), ax=ax) is ax
+    assert ax.get_xscale() == "log"
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts == ["5-95 % of runs", "mean of 20 runs", "bound"]
+    ax.set_yscale("log")
+    ax.figure.canvas.draw()
+
+
+def test_one_run_has_no_band():
+    ax = plot_regret([1.0, 2.0, 2.5])
+    assert not ax.collections
+    ax.figure.canvas.draw()
+
+
+def test_a_bound_of_another_length_is_refused():
+    with pytest.raises(ValueError, match="bound"):
+        plot_regret([1.0, 2.0], bound=[1.0])

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from tests.bandit.arm_law import exact_law, expected_waits
-from tvselect.bandit.bounds import identifiability_margin
-from tvselect.bandit.regret import Game, dependent_means, simulate_game
+from study.tests.theory.arm_law import exact_law, expected_waits
+from tvstudy.theory import Game, dependent_means, identifiability_margin, simulate_game
 
 N_ARMS, N_SIGNALS, SIGNAL, NOISE = 8, 3, 0.7, 0.2
 BEST = np.arange(N_ARMS) < N_SIGNALS

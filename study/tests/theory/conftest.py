@@ -1,0 +1,1 @@
+from tests.conftest import record_result  # noqa: F401
