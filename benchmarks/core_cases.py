@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from tests.recorded_plays import RUNS, digest
 from tvselect import BartReward, ThompsonSelector, run_bart
 from tvselect.inputs import read_outcome
-from tvselect.inputs.survival import survival_array
+from tvselect.inputs.outcome import survival_array
 from tvselect.seeds import as_generator
 from tvselect.trees import BartRun, BinnedTable, Prior, bin_table, start_chain, working_response
 

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.judging import errors_of, judge, warm_up, with_error
 from benchmarks.records import heading, record
 from tvselect import ThompsonSelector
-from tvselect.inputs.survival import survival_array
+from tvselect.inputs.outcome import survival_array
 from tvstudy.simulation import Labelled, simulate_counts, simulate_grades
 
 N_ROWS, N_COLUMNS = 300, 500

@@ -11,7 +11,7 @@ from fuzz.targets.journals import sound_journal
 from fuzz.targets.tables import CSV_TOKENS, csv_seeds
 from tvselect.bandit.stopping import StopReason
 from tvselect.inputs.facts import FileFacts, LeftOut, OutcomeProfile, ReadingMode, TableFacts
-from tvselect.inputs.written import Writing
+from tvselect.inputs.text import Writing
 from tvselect.records import to_json
 from tvselect.report.control import Best, Control, JointClaim
 from tvselect.report.findings import (

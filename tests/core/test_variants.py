@@ -23,7 +23,7 @@ LEVELS = [f"v{level}" for level in range(2, BEST + 1)]
 CHAINS = """
 import hashlib, json
 import numpy as np
-from tvselect.inputs.survival import survival_array
+from tvselect.inputs.outcome import survival_array
 from tvselect.trees import Prior, run_bart
 from tests.recorded_plays import RUNS, digest
 

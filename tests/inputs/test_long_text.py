@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from tvselect.inputs import read_outcome
+from tvselect.inputs.table import read_features
 from tvselect.selectors.encoding import StreamEncoder, restore_encoder, store_encoder
-from tvselect.selectors.features import read_features
 from tvselect.sources import ArraySource
 from tvselect.trees import bin_table
 

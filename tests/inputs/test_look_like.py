@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tvselect.inputs.look_like import doubts_about_text
+from tvselect.inputs.doubts import doubts_about_text
 from tvselect.inputs.text import encode_text
 
 NUMBERS = [f"{i}.5" for i in range(20)]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from tvselect.inputs.observations import copied_rows, numbered, orders_of
-from tvselect.inputs.sparse import SparseColumns
+from tvselect.inputs.columns import SparseColumns
+from tvselect.inputs.rows import copied_rows, numbered, orders_of
 
 
 def table(n=100, p=5, seed=0):

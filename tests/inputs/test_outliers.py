@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tvselect.inputs.outliers import has_outliers, pull_in
+from tvselect.inputs.outcome import has_outliers, pull_in
 
 
 def test_values_far_out_are_pulled_in_where_they_are_few():

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tvselect.inputs.ranks import centred_ranks, centred_ranks_of_codes
+from tvselect.inputs.columns import centred_ranks, centred_ranks_of_codes
 
 
 def test_counted_ranks_are_sorted_ranks_to_the_bit():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.utils import check_scalar as of_sklearn
 
-from tvselect.inputs.scalars import check_scalar
+from tvselect.inputs.errors import check_scalar
 
 
 def outcome(check, *arguments, **bounds):

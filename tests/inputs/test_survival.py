@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tvselect.inputs.errors import InputError
-from tvselect.inputs.survival import (
+from tvselect.inputs.outcome import (
     Times,
     log_rank_scores,
     normal_times,

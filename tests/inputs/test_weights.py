@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from tvselect.inputs.weights import check_weights, repeated_rows, take_rows
+from tvselect.inputs.rows import check_weights, repeated_rows, take_rows
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,14 @@ import math
 
 import pytest
 
-from tvselect.inputs.text import encode_text
-from tvselect.inputs.written import decide_writing, look_at, mixed_units, read_number, read_numbers
+from tvselect.inputs.text import (
+    decide_writing,
+    encode_text,
+    look_at,
+    mixed_units,
+    read_number,
+    read_numbers,
+)
 
 
 def look(cells):

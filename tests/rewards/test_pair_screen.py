@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from tvselect.inputs import read_outcome
-from tvselect.inputs.sample import even_rows
+from tvselect.inputs.rows import even_rows
 from tvselect.rewards import pair_screen
 from tvselect.rewards.pair_screen import FALSE_ALARM, FEWEST_ROWS, MOST_PAIRS, screen_pairs
 

@@ -14,7 +14,7 @@ from tvselect.bandit.stopping import StopReason
 from tvselect.cli import main
 from tvselect.files import write_text
 from tvselect.inputs.facts import FileFacts, LeftOut, OutcomeProfile, ReadingMode, TableFacts
-from tvselect.inputs.written import Writing
+from tvselect.inputs.text import Writing
 from tvselect.records import to_json
 from tvselect.report import Findings, render
 from tvselect.runs.errors import RunError

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from tvselect.inputs.arrow import as_days, as_text
-from tvselect.inputs.profile import scan_block, text_to_numbers
+from tvselect.inputs.facts import scan_block, text_to_numbers
 from tvselect.report.decisions import why_left_out
 from tvselect.runs.data import split
 from tvselect.runs.inspection import profile_columns

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tvselect.decoys.shuffled import ShuffledColumns
 from tvselect.inputs import read_outcome
-from tvselect.inputs.ranks import normal_scores
+from tvselect.inputs.columns import normal_scores
 from tvselect.rewards import Data
 from tvselect.rewards.screening import bulk_of, z_values
 from tvselect.seeds import RandomStream

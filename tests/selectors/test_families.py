@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binom
 
 from tvselect import StreamingThompsonSelector, ThompsonSelector
-from tvselect.inputs.survival import survival_array
+from tvselect.inputs.outcome import survival_array
 from tvselect.rewards import BartReward
 
 N, P = 250, 12

@@ -10,8 +10,8 @@ from numpy.testing import assert_array_equal
 
 from tvselect import BartReward, PValueReward, StreamingThompsonSelector, ThompsonSelector
 from tvselect.inputs import Table, read_table
+from tvselect.inputs.table import read_features
 from tvselect.rewards.base import Reward
-from tvselect.selectors.features import read_features
 from tvselect.selectors.layout import lay_out_arms
 
 N = 120

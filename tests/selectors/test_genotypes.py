@@ -14,9 +14,9 @@ from tvselect import BartReward, StreamingThompsonSelector, ThompsonSelector
 from tvselect.decoys.shuffled import ShuffledColumns
 from tvselect.inputs import read_outcome
 from tvselect.inputs.errors import SourceError
+from tvselect.inputs.table import read_features
 from tvselect.rewards import Data
 from tvselect.selectors import copies, marginal
-from tvselect.selectors.features import read_features
 from tvselect.selectors.file_feedback import FileFeedback
 from tvselect.selectors.marginal import marginal_scores
 from tvselect.sources import open_source

@@ -14,8 +14,7 @@ from tvselect import (
     ThompsonSelector,
 )
 from tvselect.decoys.shuffled import ShuffledColumns
-from tvselect.inputs.ranks import centred_ranks
-from tvselect.inputs.sparse import SparseColumns, ranks_of
+from tvselect.inputs.columns import SparseColumns, centred_ranks, ranks_of
 from tvselect.selectors import copies
 from tvselect.selectors.marginal import marginal_scores
 

@@ -10,13 +10,13 @@ from numpy.testing import assert_array_equal
 from tests.selectors.streams import make_frame
 from tvselect.decoys import store_knockoffs
 from tvselect.selectors.encoding import (
+    HEAD_ROWS,
     StreamEncoder,
     codes_of,
     one_hot,
     restore_encoder,
     store_encoder,
 )
-from tvselect.selectors.encoding.stream import HEAD_ROWS
 from tvselect.sources import ArraySource
 from tvselect.trees import bin_table
 

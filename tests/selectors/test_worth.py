@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss, r2_score, roc_auc_score
 
 from tvselect import PValueReward, ThompsonSelector, held_out_worth
 from tvselect.inputs import read_outcome
-from tvselect.inputs.survival import survival_array
+from tvselect.inputs.outcome import survival_array
 from tvselect.selectors.worth import concordance, score
 
 N = 120

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from tvselect.inputs import read_outcome
-from tvselect.inputs.survival import survival_array
+from tvselect.inputs.outcome import survival_array
 from tvselect.trees import run_bart, working_response
 from tvselect.trees.bits import in_row_order
 from tvselect.trees.response import chances_of_classes, class_offsets, rounding_bounds

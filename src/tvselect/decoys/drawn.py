@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs.sparse import Matrix, ranks_of
+from tvselect.inputs.columns import Matrix, ranks_of
 from tvselect.trees.bins import BinnedTable
 
 

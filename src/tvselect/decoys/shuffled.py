@@ -10,9 +10,8 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs.observations import orders_of
-from tvselect.inputs.ranks import centred_ranks, centred_ranks_of_codes
-from tvselect.inputs.sparse import Matrix, ranks_of
+from tvselect.inputs.columns import Matrix, centred_ranks, centred_ranks_of_codes, ranks_of
+from tvselect.inputs.rows import orders_of
 from tvselect.trees.bins import BinnedTable
 from tvselect.trees.bits import MISSING
 

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs.days import DAY
 from tvselect.inputs.errors import SourceError
-from tvselect.inputs.kinds import kind_of
+from tvselect.inputs.kinds import DAY, kind_of
 from tvselect.inputs.text import TextColumn
 
 

@@ -2,19 +2,223 @@
 
 from __future__ import annotations
 
+import json
+import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
+from tvselect.inputs.columns import normal_scores
 from tvselect.inputs.errors import InputError, RowError
-from tvselect.inputs.frames import labels_of
+from tvselect.inputs.frames import as_array, is_null, is_text, labels_of, not_one_column
 from tvselect.inputs.kinds import kind_of
-from tvselect.inputs.ranks import normal_scores
-from tvselect.inputs.survival import Times, is_survival, log_rank_scores, read_times
-from tvselect.inputs.values import as_array, is_null, is_text, not_one_column
+
+MAD_TO_SD = 1.4826
+FARTHEST = 5.0
+RARE = 0.01
+
+
+def outlier_limits(y: NDArray[np.float64]) -> tuple[float, float]:
+    """The median, less and plus five standard deviations by the median absolute one."""
+    centre = np.median(y)
+    reach = FARTHEST * MAD_TO_SD * np.median(np.abs(y - centre))
+    return float(centre - reach), float(centre + reach)
+
+
+def has_outliers(y: NDArray[np.float64]) -> bool:
+    """Whether a value is beyond the limits.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> has_outliers(rng.normal(size=10_000)), has_outliers(rng.standard_t(2, 300))
+    (False, True)
+    """
+    low, high = outlier_limits(y)
+    return bool(y.min() < low or y.max() > high)
+
+
+def pull_in(y: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
+    """Set a few values beyond the limits to these, and say how many; a long tail is left alone.
+
+    Examples
+    --------
+    >>> values, n_moved = pull_in(np.append(np.arange(200.0), 1e12))
+    >>> values.max().round(), n_moved
+    (np.float64(471.0), 1)
+    """
+    low, high = outlier_limits(y)
+    n_beyond = int(np.count_nonzero((y < low) | (y > high)))
+    if n_beyond > RARE * y.size:
+        return y, 0
+    return np.clip(y, low, high), n_beyond
+
+
+FORMS = (
+    "survival times are a structured array of an event (bool) and a time, as scikit-survival has "
+    "them, two columns of the earliest and the latest time (inf where it is not known), or one of "
+    "times that all ended in the event"
+)
+
+
+class Times(NamedTuple):
+    """Logs of the first and of the last time at which the event can have taken place."""
+
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+
+def is_survival(y: Any) -> bool:
+    """Whether an outcome is a structured array of two fields."""
+    return isinstance(y, np.ndarray) and y.dtype.names is not None and len(y.dtype.names) == 2
+
+
+def survival_array(time: Any, event: Any) -> NDArray[Any]:
+    """Times and events as one outcome.
+
+    Parameters
+    ----------
+    time : array-like of positive numbers
+        When the event took place, or when the row was seen last without it.
+    event : array-like of bool or 0 / 1
+        Whether it took place.
+
+    Examples
+    --------
+    >>> from tvselect.inputs.outcome import survival_array
+    >>> survival_array([5.0, 2.5], [True, False])
+    array([( True, 5. ), (False, 2.5)], dtype=[('event', '?'), ('time', '<f8')])
+    """
+    times = np.asarray(time, dtype=np.float64).ravel()
+    events = np.asarray(event).ravel()
+    if events.size != times.size:
+        raise ValueError(f"event has {events.size} values, time {times.size}")
+    if not np.isin(events, [0, 1]).all():
+        row = int(np.flatnonzero(~np.isin(events, [0, 1]))[0])
+        raise RowError(f"event has {events.item(row)!r}", "it must be true or false (1 or 0)", row)
+    made = np.empty(times.size, dtype=[("event", np.bool_), ("time", np.float64)])
+    made["event"], made["time"] = events.astype(np.bool_), times
+    return made
+
+
+def read_times(y: Any, what: str = "y") -> Times:
+    """Check survival times and put them on the log scale.
+
+    A time of zero counts as half of the smallest other time.
+
+    Raises
+    ------
+    InputError
+        For anything that is not survival times.
+    ValueError
+        For negative or missing times, and where the last comes before the first.
+    """
+    first, last = _as_bounds(y, what)
+    bad = np.isnan(first) | np.isnan(last) | np.isinf(first) | (first < 0) | (last < first)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise RowError(
+            f"{what} has {int(bad.sum())} row(s) that are no survival times, the first "
+            f"({first[row]:g} to {last[row]:g})",
+            "times are not negative, not missing, and the last is not before the first; drop "
+            "these rows",
+            row,
+        )
+    is_zero = first == 0
+    if is_zero.any():
+        positive = np.concatenate([first[~is_zero], last[(last > 0) & np.isfinite(last)]])
+        if positive.size == 0:
+            raise ValueError(f"all times of {what} are zero")
+        half = positive.min() / 2.0
+        is_exact = first == last
+        first = np.where(is_zero & is_exact, half, first)
+        last = np.where(is_zero & is_exact, half, last)
+        if (is_zero & is_exact).any():
+            warnings.warn(
+                f"{what} has {int((is_zero & is_exact).sum())} event(s) at time zero, taken as "
+                f"{half:g}, half of the smallest other time",
+                UserWarning,
+                stacklevel=2,
+            )
+    with np.errstate(divide="ignore"):
+        return Times(np.log(first), np.log(last))
+
+
+def _as_bounds(y: Any, what: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if is_survival(y):
+        one, two = (y[name] for name in y.dtype.names)
+        if two.dtype.kind == "b":
+            one, two = two, one
+        if one.dtype.kind == "b" and two.dtype.kind in "fiu":
+            time = two.astype(np.float64)
+            return time, np.where(one, time, np.inf)
+        if one.dtype.kind not in "fiu" or two.dtype.kind not in "fiu":
+            raise InputError(f"{what} has fields of {one.dtype} and {two.dtype}", FORMS)
+        return one.astype(np.float64), two.astype(np.float64)
+    try:
+        values = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} does not hold times", FORMS) from None
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim == 1:
+        return values, values
+    if values.ndim != 2 or values.shape[1] != 2:
+        raise InputError(f"{what} has shape {values.shape}", FORMS)
+    return values[:, 0].copy(), values[:, 1].copy()
+
+
+class _LifeTable(NamedTuple):
+    """Rows by their time: whether it ended in the event, and events and rows at risk by time."""
+
+    is_event: NDArray[np.bool_]
+    place: NDArray[np.intp]
+    distinct: NDArray[np.float64]
+    n_events: NDArray[Any]
+    n_at_risk: NDArray[Any]
+
+
+def _life_table(times: Times) -> _LifeTable:
+    is_event = np.isfinite(times.upper)
+    at = np.where(np.isfinite(times.lower), times.lower, times.upper)
+    distinct, place = np.unique(at, return_inverse=True)
+    n_events = np.bincount(place, weights=is_event, minlength=distinct.size)
+    n_at_risk = np.cumsum(np.bincount(place, minlength=distinct.size)[::-1])[::-1]
+    return _LifeTable(is_event, place, distinct, n_events, n_at_risk)
+
+
+def log_rank_scores(times: Times) -> NDArray[np.float64]:
+    """Event less the cumulative hazard (Nelson-Aalen): a number for every row, censored or not.
+
+    A time between bounds counts as an event at its first bound.
+
+    Examples
+    --------
+    >>> log_rank_scores(Times(np.log([1.0, 2.0, 3.0]), np.array([0.0, np.inf, np.log(3.0)])))
+    array([ 0.66666667, -0.33333333, -0.33333333])
+    """
+    seen = _life_table(times)
+    return seen.is_event - np.cumsum(seen.n_events / seen.n_at_risk)[seen.place]
+
+
+def normal_times(times: Times) -> Times:
+    """The same times through their distribution (Kaplan-Meier) to quantiles of the normal law."""
+    seen = _life_table(times)
+    alive = np.cumprod(1.0 - seen.n_events / (seen.n_at_risk + 1.0))
+    before = np.concatenate([[1.0], alive[:-1]])
+    smallest = 0.25 / times.lower.size
+    scores = ndtri(np.clip(1.0 - 0.5 * (before + alive), smallest, 1.0 - smallest))
+
+    def score(bounds: NDArray[np.float64]) -> NDArray[np.float64]:
+        found = np.interp(bounds, seen.distinct, scores)
+        return np.where(np.isfinite(bounds), found, bounds)
+
+    return Times(score(times.lower), score(times.upper))
+
 
 Family = Literal["gaussian", "probit", "classes", "ordinal", "counts", "survival"]
 AskedFamily = Literal["auto", Family]
@@ -348,3 +552,100 @@ def levels_of(values: NDArray[Any], what: str) -> NDArray[Any]:
         raise TypeError(
             f"{what} mixes types that have no order, such as numbers and text"
         ) from None
+
+
+class OutcomeReader:
+    """Reads the outcome of a stream batch by batch, all of one family.
+
+    Parameters
+    ----------
+    family : {"auto", "gaussian", "probit", "classes", "ordinal", "counts", "survival"}
+        "auto" decides with the first batch that has more than one value.
+    classes : array of two labels, optional
+        For probit, where they are known already.
+    """
+
+    def __init__(
+        self,
+        family: AskedFamily = "auto",
+        classes: NDArray[Any] | None = None,
+    ) -> None:
+        check_family(family)
+        self.family: AskedFamily = family
+        self.classes = classes
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no batch to come can change the family or the classes."""
+        return self.family not in ("auto", "probit") or self.classes is not None
+
+    def to_bytes(self) -> bytes:
+        """What is known so far, as JSON."""
+        classes = None if self.classes is None else self.classes.tolist()
+        return json.dumps([self.family, classes]).encode()
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> OutcomeReader:
+        """The reader that :meth:`to_bytes` wrote down.
+
+        Raises
+        ------
+        ValueError
+            For anything else.
+        """
+        try:
+            known = json.loads(blob)
+        except (ValueError, RecursionError) as error:
+            raise ValueError("these bytes are no stored outcome") from error
+        if not isinstance(known, list) or len(known) != 2 or not _are_classes(known[1]):
+            raise ValueError("these bytes are no stored outcome")
+        family, classes = known
+        return cls(family, None if classes is None else np.array(classes))
+
+    def read(self, y: Any, n_rows: int) -> Outcome | None:
+        """The outcome of a batch; None where it is constant: there is nothing to explain.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As :func:`read_outcome`, and for a third class.
+        """
+        if self.family == "survival" or (self.family == "auto" and is_survival(y)):
+            self.family = "survival"
+            times = read_times(y)
+            has_none = not np.isfinite(times.upper).any() or np.unique(times.lower).size == 1
+            return None if has_none else read_outcome(y, n_rows, family="survival")
+        values = checked_values(y, n_rows, "y")
+        levels = levels_of(values, "y")
+        if self.classes is not None:
+            known = self.classes.tolist()  # NumPy would take the number 1 for the text "1"
+            for level in (level for level in levels.tolist() if level not in known):
+                are_labels = all(isinstance(label, str) for label in (level, *known))
+                raise InputError(
+                    f"y has the value {level!r} where the stream so far has the two classes "
+                    f"{known}",
+                    "for three or more classes say {classes}"
+                    if are_labels
+                    else "for other outcomes say {family}",
+                )
+        if len(levels) == 1:
+            return None
+        if self.classes is not None:
+            return Outcome((values == self.classes[1]).astype(np.float64), "probit", self.classes)
+        outcome = read_outcome(y, n_rows, family=self.family)
+        if self.family in ("auto", "probit"):
+            self.family = outcome.family
+            self.classes = outcome.classes if outcome.family == "probit" else None
+        return outcome
+
+
+def _are_classes(value: Any) -> bool:
+    """Whether a JSON value is no class or two."""
+    if value is None:
+        return True
+    if not isinstance(value, list) or len(value) != 2 or value[0] == value[1]:
+        return False
+    kinds = {type(label) for label in value}
+    if kinds == {str} or kinds == {bool}:
+        return True
+    return kinds <= {int, float} and all(abs(label) < 2**63 for label in value)

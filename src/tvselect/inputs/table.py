@@ -1,24 +1,101 @@
-"""One table for all that users hand in: arrays and data frames, numbers and text."""
+"""One table for all that users hand in, and its columns as numbers alone."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, final, overload
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs.days import days_of_array
+from tvselect.inputs.columns import (
+    ChosenColumns,
+    ColumnFile,
+    FileColumns,
+    Matrix,
+    SparseColumns,
+    WholeMatrix,
+    is_sparse,
+    places,
+)
 from tvselect.inputs.errors import ColumnTypeError, SourceError
-from tvselect.inputs.file_columns import ColumnFile, FileColumns, places
-from tvselect.inputs.frames import Columns, Frame
-from tvselect.inputs.kinds import Field
-from tvselect.inputs.names import Numbered
-from tvselect.inputs.sparse import ChosenColumns, Matrix, SparseColumns, is_sparse
+from tvselect.inputs.frames import Columns, Frame, as_array, floats_of_objects, no_numbers
+from tvselect.inputs.kinds import Field, days_of_array
 from tvselect.inputs.text import ALL, Rows, TextColumn
-from tvselect.inputs.values import as_array, floats_of_objects, no_numbers
+
+PATTERN = re.compile(r"x(0|[1-9][0-9]*)")
+
+
+@final
+class Numbered(Sequence[str]):
+    """The names ``x0``, ``x1``, ... of columns, made when they are asked for.
+
+    Equal to a tuple or list of the same names.
+
+    Examples
+    --------
+    >>> names = Numbered(10_000_000)
+    >>> names[9_999_999], names.index("x12"), "x012" in names
+    ('x9999999', 12, False)
+    >>> names[:2]
+    ('x0', 'x1')
+    """
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+
+    def __len__(self) -> int:
+        """Number of names."""
+        return self._n
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
+        """One name, or a tuple of neighbours."""
+        numbers = range(self._n)[place]
+        return tuple(map(_name, numbers)) if isinstance(numbers, range) else _name(numbers)
+
+    def __iter__(self) -> Iterator[str]:
+        """All names, one after the other."""
+        return map(_name, range(self._n))
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a column has this name."""
+        match = PATTERN.fullmatch(name) if isinstance(name, str) else None
+        return match is not None and int(match[1]) < self._n
+
+    def index(self, name: str, start: int = 0, stop: int | None = None) -> int:
+        """The column of a name."""
+        if name in self and int(name[1:]) in range(self._n)[start:stop]:
+            return int(name[1:])
+        raise ValueError(f"{name!r} is not among the names")
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other one has the same names."""
+        if isinstance(other, Numbered):
+            return self._n == other._n
+        if not isinstance(other, tuple | list) or len(other) != self._n:
+            return False
+        return all(a == b for a, b in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        """As of a tuple of them."""
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        """How many there are; not all of them."""
+        return f"Numbered({self._n})"
+
+
+def _name(number: int) -> str:
+    return f"x{number}"
+
 
 Block = NDArray[np.float64]
 
@@ -323,3 +400,128 @@ def _from_array(X: Any, what: str) -> Table:
         floats = [floats_of_objects(values, what, names[j]) for j, values in columns]
         array = np.array(floats).reshape(array.shape[::-1]).T
     return Table.of_matrix(array, names, named=False)
+
+
+UNKNOWN = -2
+
+
+@dataclass(frozen=True)
+class Features:
+    """Features as columns of numbers.
+
+    Attributes
+    ----------
+    X : array, SparseColumns or FileColumns (rows, columns)
+    names : sequence of str
+        Of the features.
+    feature_of : int64 array
+        The feature that each column comes from.
+    """
+
+    X: WholeMatrix
+    names: Sequence[str]
+    feature_of: NDArray[np.int64]
+
+    @property
+    def column_names(self) -> Sequence[str]:
+        """Of the columns: each is called like the feature it comes from."""
+        if self.feature_of.size == len(self.names):
+            return self.names
+        return tuple(self.names[j] for j in self.feature_of)
+
+
+def is_frame(X: Any) -> bool:
+    """Whether a table is a data frame or a :class:`Table`, and no array."""
+    return isinstance(X, Table) or nw.dependencies.is_into_dataframe(X)
+
+
+def read_features(X: Any) -> Features:
+    """Columns of numbers from a table: one 0/1 column per category, NaN for missing.
+
+    Parameters
+    ----------
+    X : array-like (rows, columns), a pandas, polars or Arrow data frame, or a Table
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`tvselect.inputs.read_table`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> features = read_features(pd.DataFrame({"n": [1.5, 2.5], "t": ["b", "a"]}))
+    >>> features.X
+    array([[1.5, 0. , 1. ],
+           [2.5, 1. , 0. ]])
+    >>> features.feature_of
+    array([0, 1, 1])
+    """
+    table = read_table(X)
+    front = _in_memory(table.front)
+    if table.file is None:
+        return front
+    feature_of = table.front.n_columns + np.arange(table.file.shape[1])
+    X = _beside(np.asarray(front.X), table.file)
+    return Features(X, table.names, np.append(front.feature_of, feature_of))
+
+
+def _beside(front: NDArray[Any], file: ColumnFile) -> WholeMatrix:
+    """Columns of a file behind others: in memory as far as they are there and sparse."""
+    whole: WholeMatrix | None = file.in_memory()
+    if isinstance(whole, SparseColumns):
+        from scipy.sparse import csc_array, hstack
+
+        return SparseColumns(hstack([csc_array(front), whole.matrix])) if front.size else whole
+    if whole is not None and front.shape[1] == 0:
+        return whole
+    return FileColumns(front, file)
+
+
+def _in_memory(table: Table) -> Features:
+    if not table.categorical.any():
+        X = table.numbers() if table.sparse is None else table.sparse
+        return Features(X, table.names, np.arange(table.n_columns))
+    widths = np.ones(table.n_columns, dtype=np.int64)
+    texts = {int(j): table.text(int(j)) for j in np.flatnonzero(table.categorical)}
+    widths[list(texts)] = [max(1, len(text.levels)) for text in texts.values()]
+    starts = np.cumsum(widths) - widths
+    out = np.empty((table.n_rows, widths.sum()), order="F")
+    numeric = np.flatnonzero(~table.categorical)
+    if numeric.size:
+        out[:, starts[numeric]] = table.numbers(numeric)
+    for j, text in texts.items():
+        out[:, starts[j] : starts[j] + widths[j]] = one_hot(text.codes, int(widths[j]))
+    return Features(out, table.names, np.repeat(np.arange(table.n_columns), widths))
+
+
+def one_hot(
+    codes: NDArray[np.int64], n_levels: int, unknown: float = np.nan
+) -> NDArray[np.float64]:
+    """0/1 columns of the levels of a feature (rows, levels).
+
+    Parameters
+    ----------
+    codes : int64 array
+        The level of each row; -1 where it is missing (a row of NaN), -2 where it is none of
+        the levels (a row of ``unknown``).
+    n_levels : int
+    unknown : float, default=NaN
+
+    Examples
+    --------
+    >>> one_hot(np.array([1, 0, -1]), 2)
+    array([[ 0.,  1.],
+           [ 1.,  0.],
+           [nan, nan]])
+    """
+    rows = np.concatenate([np.eye(n_levels), np.full((2, n_levels), np.nan)])
+    rows[UNKNOWN] = unknown
+    return rows[codes]
+
+
+def codes_of(labels: NDArray[np.object_], levels: Iterable[str]) -> NDArray[np.int64]:
+    """The place of each label among the levels; -1 for None, -2 for a label that is not there."""
+    place_of: dict[str | None, int] = {str(level): place for place, level in enumerate(levels)}
+    place_of[None] = -1
+    return np.fromiter((place_of.get(label, UNKNOWN) for label in labels), np.int64, len(labels))

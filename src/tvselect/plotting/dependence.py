@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import Table, TextColumn
-from tvselect.inputs.outcome import Outcome
-from tvselect.inputs.outliers import pull_in
+from tvselect.inputs.outcome import Outcome, pull_in
+from tvselect.inputs.table import one_hot
 from tvselect.plotting.effects import Cells, JointEffect
-from tvselect.selectors.encoding import one_hot
 from tvselect.trees import BartRun, Forest, run_bart
 from tvselect.trees.bits import MISSING
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import read_outcome
-from tvselect.inputs.sample import sample_rows
+from tvselect.inputs.rows import sample_rows
 from tvselect.plotting.canvas import FONT_SIZE, axes_on, clean
 from tvselect.plotting.effects import JointEffect, cell_edges
 from tvselect.plotting.labels import level, shorten

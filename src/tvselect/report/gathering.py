@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tvselect.inputs import Table, read_outcome
 from tvselect.inputs.outcome import Family, Outcome
-from tvselect.inputs.sample import sample_rows
+from tvselect.inputs.rows import sample_rows
 from tvselect.plotting.arms import FittedArms, decoy_name, fitted_arms
 from tvselect.plotting.dependence import DependenceForest
 from tvselect.report.control import best_unselected, control_of, joint_claims, variable_name

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from tvselect.inputs import Table
-from tvselect.inputs.ranks import centred_ranks
+from tvselect.inputs.columns import centred_ranks
 
 MOST_ALIKE = 5
 ALIKE = 0.5

@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 import numpy as np
 
-from tvselect.inputs.scalars import check_scalar
+from tvselect.inputs.errors import check_scalar
 from tvselect.rewards.bart_play import BartFeedback, Rules
 from tvselect.rewards.bart_settings import (
     Noise,

@@ -10,10 +10,9 @@ from typing import Literal
 import numpy as np
 
 from tvselect.inputs import Outcome
-from tvselect.inputs.outliers import has_outliers
-from tvselect.inputs.ranks import normal_scores
-from tvselect.inputs.scalars import check_scalar
-from tvselect.inputs.survival import normal_times
+from tvselect.inputs.columns import normal_scores
+from tvselect.inputs.errors import check_scalar
+from tvselect.inputs.outcome import has_outliers, normal_times
 from tvselect.rewards.base import Data
 
 MOST_ROWS, MOST_BESIDE_DECOYS, RARE_ROWS = 2000, 5000, 100

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import Outcome
+from tvselect.inputs.columns import Matrix
 from tvselect.inputs.outcome import Family
-from tvselect.inputs.sparse import Matrix
 from tvselect.rewards.screening import Bulk
 from tvselect.trees import BinnedTable, Cuts, bin_table
 from tvselect.trees.prior import NO_PAIRS

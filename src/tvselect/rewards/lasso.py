@@ -9,7 +9,7 @@ from numbers import Integral, Real
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs.scalars import check_scalar
+from tvselect.inputs.errors import check_scalar
 from tvselect.rewards.base import Data, Feedback, Reward
 from tvselect.rewards.lasso_path import Floats, LassoProblem, largest_alpha, walk
 from tvselect.rewards.payoffs import draw_rows

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import Outcome
-from tvselect.inputs.ranks import normal_scores
-from tvselect.inputs.sample import even_rows
-from tvselect.inputs.sparse import Matrix
+from tvselect.inputs.columns import Matrix, normal_scores
+from tvselect.inputs.rows import even_rows
 from tvselect.rewards.screening import Bulk, bulk_of
 from tvselect.trees.prior import NO_PAIRS
 from tvselect.trees.workspace import MOST_PAIRS

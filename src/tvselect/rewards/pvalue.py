@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
 
-from tvselect.inputs.scalars import check_scalar
+from tvselect.inputs.errors import check_scalar
 from tvselect.rewards.base import Data, Feedback, Reward
 from tvselect.rewards.payoffs import draw_rows
 

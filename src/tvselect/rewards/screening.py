@@ -12,7 +12,7 @@ from scipy.special import log_ndtr
 
 from tvselect.core import function
 from tvselect.inputs import Outcome
-from tvselect.inputs.outliers import MAD_TO_SD
+from tvselect.inputs.outcome import MAD_TO_SD
 from tvselect.trees.bins import BinnedTable
 
 MOST = 1.0 - 1e-12

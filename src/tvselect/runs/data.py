@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from tvselect.inputs import Table, TextColumn
 from tvselect.inputs.arrow import as_days, as_matrix, as_target, as_text
-from tvselect.inputs.file_columns import ColumnFile
+from tvselect.inputs.columns import ColumnFile
+from tvselect.inputs.facts import text_to_numbers
 from tvselect.inputs.kinds import Field, fields_of
-from tvselect.inputs.outcome import missing_mask
-from tvselect.inputs.profile import text_to_numbers
-from tvselect.inputs.survival import survival_array
-from tvselect.inputs.written import Writing
+from tvselect.inputs.outcome import missing_mask, survival_array
+from tvselect.inputs.text import Writing
 from tvselect.runs.errors import RunError, hint
 from tvselect.runs.outcome import read_event
 from tvselect.runs.plan import Plan

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from tvselect.inputs.arrow import as_target
 from tvselect.inputs.doubts import find_doubts
-from tvselect.inputs.facts import Doubt
+from tvselect.inputs.facts import MOST_CATEGORIES, Doubt
 from tvselect.inputs.outcome import Family, missing_mask
-from tvselect.inputs.profile import MOST_CATEGORIES
+from tvselect.inputs.table import one_hot
 from tvselect.runs.data import RawTable
 from tvselect.runs.outcome import look_at_outcome
-from tvselect.selectors.features import one_hot
 
 VALUES_AT_ONCE = 2**18
 

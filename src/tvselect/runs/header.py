@@ -10,7 +10,7 @@ import numpy as np
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.facts import FileFacts
 from tvselect.inputs.table import refuse_repeated
-from tvselect.inputs.written import number_of
+from tvselect.inputs.text import number_of
 from tvselect.runs.errors import RunError, hint
 from tvselect.sources.csv import CsvFiles
 from tvselect.sources.stored import TableFiles

@@ -12,17 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs.arrow import arrow_errors
-from tvselect.inputs.facts import ColumnFacts, LeftOut, ReadingMode, TableFacts
-from tvselect.inputs.look_like import doubts_about_text
-from tvselect.inputs.outcome import Family
-from tvselect.inputs.profile import (
+from tvselect.inputs.doubts import doubts_about_text
+from tvselect.inputs.facts import (
+    ColumnFacts,
+    LeftOut,
+    ReadingMode,
+    TableFacts,
     profile_days,
     profile_numbers,
     profile_text,
     scan_block,
     text_to_numbers,
 )
-from tvselect.inputs.written import Mark, Writing
+from tvselect.inputs.outcome import Family
+from tvselect.inputs.text import Mark, Writing
 from tvselect.report.decisions import why_left_out
 from tvselect.runs.data import RawTable, local_path, read_raw
 from tvselect.runs.doubts import look_for_doubts

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tvselect.inputs.arrow import as_text, load
+from tvselect.inputs.facts import text_to_numbers
 from tvselect.inputs.kinds import kind_of
-from tvselect.inputs.profile import text_to_numbers
-from tvselect.inputs.text import TextColumn
-from tvselect.inputs.written import Writing, decide_writing, look_at, mixed_units
+from tvselect.inputs.text import TextColumn, Writing, decide_writing, look_at, mixed_units
 from tvselect.runs.data import RawTable
 from tvselect.runs.errors import RunError
 from tvselect.sources.csv import CsvFiles

@@ -13,9 +13,8 @@ from tvselect.inputs.arrow import as_target
 from tvselect.inputs.errors import RowError
 from tvselect.inputs.facts import OutcomeProfile
 from tvselect.inputs.kinds import kind_of
-from tvselect.inputs.outcome import Family, Outcome, TextOutcomeError, missing_mask
-from tvselect.inputs.survival import survival_array
-from tvselect.inputs.written import number_of
+from tvselect.inputs.outcome import Family, Outcome, TextOutcomeError, missing_mask, survival_array
+from tvselect.inputs.text import number_of
 from tvselect.runs.errors import RunError
 from tvselect.words import listed
 

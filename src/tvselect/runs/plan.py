@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from tvselect.inputs.facts import TableFacts
 from tvselect.inputs.outcome import Family
-from tvselect.inputs.written import Mark
+from tvselect.inputs.text import Mark
 from tvselect.report.decisions import describe_doubts, describe_table
 
 RewardName = Literal["bart", "lasso", "importance", "pvalue"]

@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from tvselect.bandit.stopping import InterruptWarning, StopReason
 from tvselect.inputs import Outcome
-from tvselect.inputs.observations import numbered
-from tvselect.inputs.scalars import check_scalar
-from tvselect.inputs.weights import check_weights, repeated_rows, take_rows, thinned_rows
+from tvselect.inputs.errors import check_scalar
+from tvselect.inputs.rows import check_weights, numbered, repeated_rows, take_rows, thinned_rows
 from tvselect.rewards import BartReward, FunctionReward, Reward
 from tvselect.seeds import RandomStream
 from tvselect.selectors.findings import to_frame

@@ -20,8 +20,8 @@ from tvselect.bandit.journal import Journal
 from tvselect.bandit.play import Payoffs, PendingPlay, Play, Score
 from tvselect.bandit.stopping import NoMoreData, StopReason
 from tvselect.inputs import OutcomeReader
+from tvselect.inputs.columns import refuse_nonfinite
 from tvselect.inputs.errors import located
-from tvselect.inputs.finite import refuse_nonfinite
 from tvselect.rewards import Data, Reward
 from tvselect.rewards.base import start_reward
 from tvselect.runners import HereRunner, Runner, TaskMap, ThreadRunner

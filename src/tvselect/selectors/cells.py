@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import Table
+from tvselect.inputs.columns import SparseColumns, is_sparse
 from tvselect.inputs.outcome import missing_mask
-from tvselect.inputs.sparse import SparseColumns, is_sparse
 from tvselect.sources.cells import read_matrix, unique
 
 if TYPE_CHECKING:

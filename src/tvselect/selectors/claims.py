@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from tvselect.bandit.counts import Counts
 from tvselect.control.decoy_fdr import q_values
-from tvselect.inputs.ranks import centred_ranks
-from tvselect.inputs.sample import even_rows
-from tvselect.inputs.sparse import Matrix, ranks_of
+from tvselect.inputs.columns import Matrix, centred_ranks, ranks_of
+from tvselect.inputs.rows import even_rows
 from tvselect.selectors.history import History
 from tvselect.selectors.layout import ArmColumns
 

@@ -16,9 +16,8 @@ from tvselect.decoys.drawn import DrawnColumns
 from tvselect.decoys.knockoffs import Knockoffs
 from tvselect.decoys.shuffled import ShuffledColumns, common_factors
 from tvselect.decoys.validity import SwapTest, swap_test
+from tvselect.inputs.columns import ChosenColumns, Matrix, centred_ranks
 from tvselect.inputs.outcome import Outcome
-from tvselect.inputs.ranks import centred_ranks
-from tvselect.inputs.sparse import ChosenColumns, Matrix
 from tvselect.rewards import Data
 from tvselect.rewards.screening import bulk_of, z_values
 from tvselect.seeds import RandomStream

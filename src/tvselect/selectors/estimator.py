@@ -10,11 +10,10 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from tvselect.inputs import Numbered, Table
+from tvselect.inputs.columns import SparseColumns, is_sparse
 from tvselect.inputs.doubts import DoubtWarning, find_doubts
-from tvselect.inputs.sparse import SparseColumns, is_sparse
-from tvselect.inputs.table import as_given
+from tvselect.inputs.table import Features, as_given, is_frame, read_features
 from tvselect.rewards import Data
-from tvselect.selectors.features import Features, is_frame, read_features
 from tvselect.selectors.support import BanditSelector
 from tvselect.selectors.thompson import ThompsonFit
 

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.core import function
-from tvselect.inputs.file_columns import FileColumns
-from tvselect.inputs.sparse import Matrix
+from tvselect.inputs.columns import FileColumns, Matrix
 
 ROWS_TO_TRY = 100
 add_by_value = function(

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.decoys.shuffled import ShuffledColumns
+from tvselect.inputs.columns import ChosenColumns, ColumnFile, FileColumns
 from tvselect.inputs.errors import SourceError
-from tvselect.inputs.file_columns import ColumnFile, FileColumns
-from tvselect.inputs.sparse import ChosenColumns
 from tvselect.rewards import Data, Reward
 from tvselect.rewards.base import Feedback, start_reward
 from tvselect.runners import Runner

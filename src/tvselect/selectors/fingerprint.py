@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.bandit.journal import JournalError
-from tvselect.inputs.file_columns import FileColumns
-from tvselect.inputs.sparse import ChosenColumns, Matrix, SparseColumns
+from tvselect.inputs.columns import ChosenColumns, FileColumns, Matrix, SparseColumns
 from tvselect.rewards import Data
 from tvselect.selectors.describing import UnknowableError, describe
 

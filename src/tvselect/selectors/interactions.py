@@ -13,7 +13,7 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from tvselect.control.decoy_fdr import q_values
 from tvselect.inputs import Outcome
-from tvselect.inputs.observations import orders_of
+from tvselect.inputs.rows import orders_of
 from tvselect.trees import Cuts, Forest, Prior, bin_table, run_bart
 from tvselect.trees.forest import join_forests
 

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import Outcome
-from tvselect.inputs.ranks import centred_ranks
-from tvselect.inputs.sample import even_rows
-from tvselect.inputs.sparse import Matrix
+from tvselect.inputs.columns import Matrix, centred_ranks
+from tvselect.inputs.rows import even_rows
 from tvselect.rewards.bart_settings import outcome_for
 from tvselect.selectors.claims import Claim
 from tvselect.trees import Prior, bin_table, run_bart

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from tvselect.decoys.drawn import DrawnColumns
 from tvselect.decoys.shuffled import ShuffledColumns
-from tvselect.inputs.ranks import centred_ranks, ranks_beside_zeros
-from tvselect.inputs.sparse import Matrix, SparseColumns
+from tvselect.inputs.columns import Matrix, SparseColumns, centred_ranks, ranks_beside_zeros
 from tvselect.selectors.few_values import TINY, TWO_VALUED, ScoresByValue, read_small
 
 VALUES_AT_ONCE = 2**20

@@ -22,7 +22,7 @@ from tvselect.bandit.journal import Header, JournalError, MemoryJournal, SqliteJ
 from tvselect.bandit.oracle import NO_PAIRS, Oracle, threshold
 from tvselect.bandit.play import Play
 from tvselect.bandit.stopping import StopReason
-from tvselect.inputs.scalars import check_scalar
+from tvselect.inputs.errors import check_scalar
 from tvselect.rewards import Reward
 from tvselect.seeds import entropy_of
 from tvselect.selectors.evidence import Evidence

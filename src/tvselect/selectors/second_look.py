@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from tvselect.decoys.drawn import DrawnColumns
 from tvselect.decoys.shuffled import ShuffledColumns
-from tvselect.inputs.ranks import normal_scores
-from tvselect.inputs.sample import even_rows
-from tvselect.inputs.sparse import Matrix
+from tvselect.inputs.columns import Matrix, normal_scores
+from tvselect.inputs.rows import even_rows
 from tvselect.trees import bin_table, run_bart
 
 N_LEADERS = 50

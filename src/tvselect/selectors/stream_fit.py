@@ -13,7 +13,7 @@ import numpy as np
 from tvselect.bandit import engine
 from tvselect.bandit.stopping import StoppingRule, StopReason
 from tvselect.inputs import InputError, OutcomeReader
-from tvselect.inputs.scalars import check_scalar
+from tvselect.inputs.errors import check_scalar
 from tvselect.runners import Runner, opened
 from tvselect.selectors.base import (
     BanditFit,

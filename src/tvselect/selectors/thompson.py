@@ -17,12 +17,11 @@ from tvselect.bandit.burn_in import BurnIn
 from tvselect.bandit.oracle import MEDIAN_MODEL_COST, NO_PAIRS
 from tvselect.bandit.stopping import StoppingRule
 from tvselect.inputs import read_outcome
-from tvselect.inputs.finite import refuse_nonfinite
-from tvselect.inputs.observations import copied_rows, numbered
+from tvselect.inputs.columns import refuse_nonfinite
+from tvselect.inputs.errors import check_scalar
 from tvselect.inputs.outcome import AskedFamily
-from tvselect.inputs.sample import even_rows
-from tvselect.inputs.scalars import check_scalar
-from tvselect.inputs.weights import check_weights
+from tvselect.inputs.rows import check_weights, copied_rows, even_rows, numbered
+from tvselect.inputs.table import Features, read_features
 from tvselect.rewards import Data, Reward
 from tvselect.rewards.pair_screen import screen_pairs
 from tvselect.runners import Runner, opened
@@ -43,7 +42,6 @@ from tvselect.selectors.copies import (
     let_play,
     warn_of_factors,
 )
-from tvselect.selectors.features import Features, read_features
 from tvselect.selectors.file_feedback import start_for
 from tvselect.selectors.fingerprint import identity_of
 from tvselect.selectors.interactions import (
@@ -126,7 +124,7 @@ class ThompsonFit(BanditFit):
         **fit_params
             ``sample_weight`` (array-like): a row of weight 2 counts as two rows. Where a reward
             has no use for weights the rows are repeated, see
-            :func:`tvselect.inputs.weights.repeated_rows`.
+            :func:`tvselect.inputs.rows.repeated_rows`.
 
         Returns
         -------

@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import read_outcome
+from tvselect.inputs.errors import check_scalar
 from tvselect.inputs.outcome import Outcome
-from tvselect.inputs.scalars import check_scalar
-from tvselect.inputs.table import as_given
-from tvselect.inputs.weights import take_rows
+from tvselect.inputs.rows import take_rows
+from tvselect.inputs.table import Features, as_given, read_features
 from tvselect.seeds import RandomState, as_generator
-from tvselect.selectors.features import Features, read_features
 from tvselect.trees import run_bart
 
 N_TREES, N_ITERATIONS = 50, 2000

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.core import function
+from tvselect.inputs.columns import ColumnFile, within
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.facts import LeftOut
-from tvselect.inputs.file_columns import ColumnFile, within
 
 MAGIC, SNP_MAJOR = b"\x6c\x1b", 1
 HEADER_BYTES, PER_BYTE = 3, 4

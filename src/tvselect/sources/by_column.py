@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from tvselect.inputs import Table
 from tvselect.inputs.arrow import as_target, load
+from tvselect.inputs.columns import ColumnFile
 from tvselect.inputs.errors import SourceError
-from tvselect.inputs.file_columns import ColumnFile
 from tvselect.inputs.kinds import Field, fields_of
 from tvselect.inputs.table import read_table, refuse_repeated
 from tvselect.sources.chunks import Chunk

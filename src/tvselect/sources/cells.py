@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs.arrow import arrow_errors, load
+from tvselect.inputs.columns import ColumnFile, SparseColumns, WholeMatrix, within
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.facts import LeftOut
-from tvselect.inputs.file_columns import ColumnFile, within
-from tvselect.inputs.sparse import SparseColumns, WholeMatrix
 from tvselect.sources.by_column import ColumnTable, in_order
 from tvselect.sources.files import DataFile, find_files
 from tvselect.sources.h5ad import DENSE, ROWS, SPARSE, ask

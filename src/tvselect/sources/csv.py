@@ -18,7 +18,7 @@ import numpy as np
 from tvselect.inputs.arrow import load
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.kinds import Field, fields_of
-from tvselect.inputs.written import Mark
+from tvselect.inputs.text import Mark
 from tvselect.sources.chunks import Chunk, lazy_chunk
 from tvselect.sources.columns import compare_columns
 from tvselect.sources.dialect import BLANKS, find_dialect

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from tvselect.inputs.errors import SourceError
-from tvselect.inputs.written import MARKS, NUMBER, Mark
+from tvselect.inputs.text import MARKS, NUMBER, Mark
 from tvselect.sources.texts import HEAD, Text
 
 BLOCK = 2**20

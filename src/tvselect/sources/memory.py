@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from tvselect.inputs.arrow import decoded
 from tvselect.inputs.errors import SourceError
-from tvselect.inputs.frames import OBJECTS
+from tvselect.inputs.frames import OBJECTS, is_text
 from tvselect.inputs.kinds import Field
 from tvselect.inputs.outcome import one_column
 from tvselect.inputs.table import Table, open_table
-from tvselect.inputs.values import is_text
 from tvselect.sources.base import Batch
 from tvselect.sources.chunks import Chunk, ChunkedSource, Pieces
 from tvselect.sources.columns import categorical_mask, choose_columns, hash_fields

@@ -13,7 +13,7 @@ import numpy as np
 
 from tvselect.inputs.arrow import load
 from tvselect.inputs.errors import SourceError
-from tvselect.inputs.written import Mark
+from tvselect.inputs.text import Mark
 from tvselect.sources.base import Source
 from tvselect.sources.by_column import ColumnTable
 from tvselect.sources.cells import H5adFiles, MatrixFiles

@@ -8,7 +8,7 @@ import io
 from tvselect.inputs.arrow import load
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.table import refuse_repeated
-from tvselect.inputs.written import Mark
+from tvselect.inputs.text import Mark
 from tvselect.sources.csv import CsvFiles
 from tvselect.sources.dialect import BLANKS
 from tvselect.sources.stored import TableFiles

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import Outcome, read_outcome, read_table
+from tvselect.inputs.errors import check_scalar
 from tvselect.inputs.outcome import AskedFamily
-from tvselect.inputs.scalars import check_scalar
 from tvselect.seeds import RandomState, as_generator
 from tvselect.trees.bins import BinnedTable, bin_table
 from tvselect.trees.prior import Prior

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tvselect.core import function
 from tvselect.inputs import Numbered, Table, read_table
-from tvselect.inputs.scalars import check_scalar
+from tvselect.inputs.errors import check_scalar
 from tvselect.trees.bits import MISSING, WIDE, n_words, pack, unpack
 from tvselect.trees.far_values import cut_crowded_by_rank
 from tvselect.trees.state import Design, locked

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv
 
-from tvselect.inputs.scalars import check_scalar
+from tvselect.inputs.errors import check_scalar
 from tvselect.trees.dirichlet import concentration_grid
 from tvselect.trees.response import Response
 from tvselect.trees.state import MAX_DEPTH, PriorParameters

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from tvselect.inputs import Outcome
+from tvselect.inputs.columns import normal_scores
 from tvselect.inputs.outcome import Family
-from tvselect.inputs.ranks import normal_scores
 from tvselect.trees.bits import in_bit_order
 from tvselect.trees.state import BOUNDS, CLASSES, GRADES, OBSERVED
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs.survival import survival_array
+from tvselect.inputs.outcome import survival_array
 
 Floats = NDArray[np.float64]
 

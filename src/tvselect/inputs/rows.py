@@ -1,0 +1,250 @@
+"""Rows: their weights, those that are copies of each other, and samples of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tvselect.inputs.columns import Matrix
+from tvselect.inputs.outcome import AskedFamily, is_survival, one_column
+from tvselect.inputs.table import Table, open_table, read_table
+
+MOST_REPEATS = 20
+"""Largest whole weight that is taken at its word."""
+
+
+def check_weights(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+    """Weights as floats, one for each row.
+
+    Raises
+    ------
+    ValueError
+        For another number of them, and for negative, missing or infinite ones.
+    """
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_rows,):
+        raise ValueError(f"sample_weight has shape {weights.shape}, X has {n_rows} rows")
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+        raise ValueError("sample_weight must be finite, not negative and not all zero")
+    return weights
+
+
+def repeated_rows(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
+    """The rows that weights stand for, each as often as its weight says.
+
+    Whole numbers up to 20 are taken at their word once a common divisor is taken out: 3 for each
+    row says no more than 1. Others are scaled so that as many rows come out as have a positive
+    weight, and rounded up or down at random, such that each is right on average.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tvselect.inputs.rows import repeated_rows
+    >>> repeated_rows(np.array([2.0, 0.0, 1.0]), np.random.default_rng(0))
+    array([0, 0, 2])
+    """
+    if weights.max() > MOST_REPEATS or not np.array_equal(weights, np.floor(weights)):
+        scaled = weights * (np.count_nonzero(weights) / weights.sum())
+        order = rng.permutation(weights.size)
+        ends = np.floor(np.cumsum(scaled[order]) + rng.random())
+        counts = np.empty(weights.size)
+        counts[order] = np.diff(ends, prepend=0.0)
+        repeats = counts.astype(np.int64)
+    else:
+        repeats = weights.astype(np.int64)
+        repeats //= np.gcd.reduce(repeats)
+    return np.repeat(np.arange(weights.size), repeats)
+
+
+def thinned_rows(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
+    """A sample of rows in which each has the chance that its weight says, none twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tvselect.inputs.rows import thinned_rows
+    >>> thinned_rows(np.array([2.0, 0.0, 2.0]), np.random.default_rng(0))
+    array([0, 2])
+    """
+    return np.flatnonzero(rng.random(weights.size) * weights.max() < weights)
+
+
+def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
+    """Some rows of a table or outcome of any kind."""
+    if isinstance(X, Table):
+        return X.rows(rows)
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if hasattr(X, "take") and type(X).__module__.startswith("pyarrow"):
+        return X.take(rows)
+    if hasattr(X, "shape") or type(X).__module__.startswith("polars"):
+        return X[rows]
+    return [X[row] for row in rows.tolist()]
+
+
+MOST_COLUMNS = 64
+MOST_VALUES = 2**26
+TELLING = 3
+"""Variables that a chance match is judged by: those with the most values."""
+FEWEST_COPIES, SMALLEST_SHARE = 5, 0.01
+"""Fewer copies, or a smaller share of the rows, do not matter."""
+BEYOND_CHANCE = 10.0
+
+
+def numbered(labels: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Labels as numbers, in the order in which they appear first.
+
+    Examples
+    --------
+    >>> numbered(np.array([7, 7, 2, 7]))
+    array([0, 0, 1, 0])
+    """
+    _, firsts, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(firsts))[inverse]
+
+
+def copied_rows(X: Matrix, y: NDArray[np.float64]) -> NDArray[np.int64] | None:
+    """The observation of every row, where many rows are copies of others; else None.
+
+    Rows are copies that agree in the outcome and in up to 64 columns, if far more of them do than
+    would by chance: by that of the three most varied among these alone, so that a table of a few
+    classes has none.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(50, 3)), rng.normal(size=50)
+    >>> copied_rows(X, y) is None
+    True
+    >>> copied_rows(np.repeat(X, 2, axis=0), np.repeat(y, 2))[:4]
+    array([0, 0, 1, 1])
+    """
+    n_rows, n_columns = X.shape
+    n_seen = min(n_columns, MOST_COLUMNS, max(1, MOST_VALUES // n_rows))
+    agreeing = [_codes(y)]
+    found = agreeing[0]
+    for j in np.linspace(0, n_columns - 1, n_seen).astype(np.int64):
+        if found.max() == n_rows - 1:
+            return None
+        agreeing.append(_codes(np.asarray(X[:, [j]], dtype=np.float64)[:, 0]))
+        found = _codes(found * n_rows + agreeing[-1])
+    chances = sorted(_share_of_pairs(codes) for codes in agreeing)[:TELLING]
+    found_share = _share_of_pairs(found)
+    n_copies = n_rows - (int(found.max()) + 1)
+    is_few = n_copies < max(FEWEST_COPIES, SMALLEST_SHARE * n_rows)
+    if is_few or found_share < BEYOND_CHANCE * np.prod(chances):
+        return None
+    return numbered(found)
+
+
+def orders_of(
+    observations: NDArray[np.int64] | None, n_rows: int, n: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Random orders (n, rows) of rows, in which the rows of an observation stay together.
+
+    An observation takes the place of one with as many rows, so that these orders are permutations
+    and leave alone what weights may have to do with the columns.
+
+    Examples
+    --------
+    >>> orders_of(np.array([0, 0, 1, 1, 2]), 5, 1, np.random.default_rng(3))
+    array([[2, 3, 0, 1, 4]])
+    """
+    orders = np.tile(np.arange(n_rows), (n, 1))
+    if observations is None:
+        return rng.permuted(orders, axis=1)
+    by_observation = np.argsort(observations, kind="stable")
+    n_rows_of = np.bincount(observations)
+    starts = np.cumsum(n_rows_of) - n_rows_of
+    for size in np.unique(n_rows_of):
+        rows = by_observation[starts[n_rows_of == size][:, None] + np.arange(size)]
+        for order in orders:
+            order[rows] = rng.permutation(rows)
+    return orders
+
+
+def _codes(values: NDArray[np.generic]) -> NDArray[np.int64]:
+    """Values as numbers from 0; missing ones are the same."""
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)
+
+
+def _share_of_pairs(codes: NDArray[np.int64]) -> float:
+    """Of all pairs of rows, those that agree."""
+    n = codes.size
+    counts = np.bincount(codes).astype(np.float64)
+    return float((counts * (counts - 1.0)).sum() / max(n * (n - 1), 1))
+
+
+def even_rows(n_rows: int, most: int) -> NDArray[np.intp]:
+    """At most so many rows, evenly spread; all where there are no more.
+
+    Examples
+    --------
+    >>> even_rows(10, 4)
+    array([0, 3, 6, 9])
+    """
+    return np.unique(np.linspace(0, n_rows - 1, min(n_rows, most), dtype=np.intp))
+
+
+def sample_rows(
+    X: Any,
+    y: Any,
+    names: Sequence[str],
+    *,
+    named: bool,
+    most: int,
+    rng: np.random.Generator,
+    family: AskedFamily = "auto",
+) -> tuple[Table, NDArray[Any] | None]:
+    """At most so many rows of a table and of an outcome, drawn at random, in their order.
+
+    Parameters
+    ----------
+    X : array-like, data frame or Table
+    y : array-like or None
+    names : sequence of str
+        Of the columns of the fit, which are those of the sample.
+    named : bool
+        Whether the fit knew columns by name; else they are taken by their place.
+    most : int
+    rng : numpy.random.Generator
+    family : str
+        Of the outcome, as the fit was told.
+
+    Raises
+    ------
+    ValueError
+        When X has other columns than the fit, or y another length.
+
+    Examples
+    --------
+    >>> X = np.arange(12.0).reshape(4, 3)
+    >>> rng = np.random.default_rng(0)
+    >>> sample, _ = sample_rows(X, None, ("x0", "x1", "x2"), named=False, most=3, rng=rng)
+    >>> sample.numbers(np.array([2])).shape
+    (3, 1)
+    """
+    table, _ = open_table(X, "X")
+    if named and table.named and tuple(names) != table.names:
+        place_of = {name: place for place, name in enumerate(table.names)}
+        for name in names:
+            if name not in place_of:
+                raise ValueError(f"X lacks column {name!r}, which the selector was fitted on")
+        X = table.take(np.array([place_of[name] for name in names], dtype=np.int64))
+    table = read_table(X)
+    if table.n_columns != len(names):
+        raise ValueError(
+            f"X has {table.n_columns} columns, the selector was fitted on {len(names)}; pass the "
+            "same table"
+        )
+    is_time = family == "survival" or is_survival(y)  # of one column, or two
+    target = None if y is None else np.asarray(y) if is_time else one_column(y)
+    if target is not None and len(target) != table.n_rows:
+        raise ValueError(f"y has {len(target)} values but X has {table.n_rows} rows")
+    rows = np.sort(rng.choice(table.n_rows, min(most, table.n_rows), replace=False))
+    if rows.size == table.n_rows:
+        return table, target
+    return table.rows(rows), None if target is None else target[rows]

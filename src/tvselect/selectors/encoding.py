@@ -1,0 +1,400 @@
+"""From the rows of a stream to columns of numbers, by rules that its first rows settle.
+
+Categories, cut points and the law of the decoys are taken from the first 1,000 rows (or the
+first batch, if that is longer). They are refined batch by batch until these are full, and
+stay as they are from then on: values outside the range seen fall into the end bins, a new
+category counts as missing. Columns that are constant until then are cut batch by batch.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.decoys import Knockoffs, restore_knockoffs, store_knockoffs
+from tvselect.inputs import Numbered, Table
+from tvselect.inputs.columns import refuse_nonfinite
+from tvselect.inputs.npz import check_types, read_arrays
+from tvselect.inputs.table import codes_of, one_hot, read_features
+from tvselect.inputs.text import TextColumn, encode_text
+from tvselect.selectors.layout import DecoyKind
+from tvselect.sources import Batch
+from tvselect.trees import Cuts, bin_table
+from tvselect.trees.bins import MOST_CUTS
+from tvselect.words import listed
+
+
+@dataclass(frozen=True)
+class ColumnEncoding:
+    """How features become columns: numbers as they are, one 0/1 column per category.
+
+    Column ``n_columns + c`` is the decoy of column ``c``. A column that was constant when the
+    rules were settled has no cut points: it is cut anew by every batch in which it varies, and
+    its decoy is made of the rows of that batch.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the features.
+    feature_of : int64 array
+        The feature that each column comes from.
+    levels : object array of str
+        The category that a column stands for; not used where the feature is a number.
+    categorical : bool array
+        By feature.
+    cuts : Cuts
+        Of the columns; a decoy has those of its column.
+    knockoffs : Knockoffs or None
+        Of all numeric features; None where decoys are shuffled rows, or there are none.
+    """
+
+    names: tuple[str, ...]
+    feature_of: NDArray[np.int64]
+    levels: NDArray[np.object_]
+    categorical: NDArray[np.bool_]
+    cuts: Cuts
+    knockoffs: Knockoffs | None
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns that are no decoys."""
+        return self.feature_of.size
+
+    def column_names(self, columns: NDArray[np.int64]) -> tuple[str, ...]:
+        """Names of columns: that of the feature, or of its decoy."""
+        names = (self.names[j] for j in self.feature_of[columns % self.n_columns])
+        is_decoy = columns >= self.n_columns
+        return tuple(f"decoy of {n}" if d else n for n, d in zip(names, is_decoy, strict=True))
+
+    def cuts_of(self, columns: NDArray[np.int64], X: NDArray[np.float64], max_cuts: int) -> Cuts:
+        """Cut points of some columns of a batch, where ``X`` (rows, columns) are their values."""
+        cuts = self.cuts.take(columns % self.n_columns, self.column_names(columns))
+        late = np.flatnonzero(cuts.n_cuts == 0)
+        late = late[~np.isnan(X[:, late]).all(axis=0)]
+        if late.size == 0:
+            return cuts
+        return cuts.replaced(late, bin_table(X[:, late], max_cuts=max_cuts).cuts)
+
+    def values(
+        self,
+        batch: Batch,
+        columns: NDArray[np.int64],
+        rng: np.random.Generator,
+        unknown: float = np.nan,
+    ) -> NDArray[np.float64]:
+        """Some columns of a batch (rows, columns); only their features are read.
+
+        Columns of a category hold ``unknown`` where a label is new, or 0 where the
+        feature has a single label: a second one is what makes it vary. Knockoffs look at all
+        numeric features that are not independent of those played, and read these as well. Other
+        decoys are the columns with rows changing places two by two, the same ones for all columns.
+        """
+        wanted, place = np.unique(columns % self.n_columns, return_inverse=True)
+        seen = self._read(batch, wanted, unknown)
+        is_decoy = columns >= self.n_columns
+        if not is_decoy.any():
+            return np.asfortranarray(seen[:, place])
+        copies = seen[_in_pairs(batch.n_rows, rng)]
+        features = self.feature_of[wanted]
+        is_number = ~self.categorical[features] & (self.cuts.n_cuts[wanted] > 0)
+        if self.knockoffs is not None and is_number.any():
+            numbers = np.flatnonzero(~self.categorical)
+            asked = np.searchsorted(numbers, features[is_number])
+            needed, knockoffs = self.knockoffs.among(asked)
+            originals = np.asarray(batch.numbers(numbers[needed]), dtype=np.float64)
+            names = [self.names[j] for j in numbers[needed]]
+            refuse_nonfinite(originals, names, takes_missing=True, takes_empty=True)
+            drawn = knockoffs.draw(originals, rng)[0]
+            copies[:, is_number] = drawn[:, np.searchsorted(needed, asked)]
+        both = np.concatenate([seen, copies], axis=1)
+        return np.asfortranarray(both[:, place + wanted.size * is_decoy])
+
+    def _read(
+        self, batch: Batch, columns: NDArray[np.int64], unknown: float
+    ) -> NDArray[np.float64]:
+        out = np.empty((batch.n_rows, columns.size))
+        features = self.feature_of[columns]
+        numbers = np.flatnonzero(~self.categorical[features])
+        if numbers.size:
+            out[:, numbers] = batch.numbers(features[numbers])
+        for feature in np.unique(features[self.categorical[features]]):
+            places = np.flatnonzero(features == feature)
+            codes = codes_of(batch.labels(int(feature)), self.levels[columns[places]])
+            is_late = bool((self.cuts.n_cuts[columns[places]] == 0).any())
+            out[:, places] = one_hot(codes, places.size, 0.0 if is_late else unknown)
+        return out
+
+
+def _in_pairs(n_rows: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """A permutation of rows that is its own inverse: which is the copy cannot be told."""
+    order = rng.permutation(n_rows)
+    half = n_rows // 2
+    permutation = np.arange(n_rows)
+    permutation[order[:half]], permutation[order[half : 2 * half]] = (
+        order[half : 2 * half],
+        order[:half],
+    )
+    return permutation
+
+
+HEAD_ROWS = 1000
+
+
+class StreamEncoder:
+    """The encoder of a stream: its first rows, and the encoding they settle.
+
+    Parameters
+    ----------
+    names : tuple of str
+    categorical : bool array
+    decoys : {"knockoffs", "shuffled"} or None
+        What decoys of columns are made of.
+    max_cuts : int
+
+    Attributes
+    ----------
+    encoding : ColumnEncoding or None
+    n_batches, n_rows : int
+        That were seen.
+    held_numbers, held_labels : lists of arrays
+        The rows, until there are enough of them.
+    """
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        categorical: NDArray[np.bool_],
+        *,
+        decoys: DecoyKind | None = None,
+        max_cuts: int = 100,
+    ) -> None:
+        self.names, self.categorical = names, categorical
+        self.decoys, self.max_cuts = decoys, max_cuts
+        self.n_batches = 0
+        self.n_rows = 0
+        self.encoding: ColumnEncoding | None = None
+        self.held_numbers: list[NDArray[Any]] = []
+        self.held_labels: list[list[NDArray[Any]]] = [[] for _ in np.flatnonzero(categorical)]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the encoding stays as it is."""
+        return self.n_rows >= HEAD_ROWS
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether there are numbers to estimate knockoffs from."""
+        return self.n_rows > 1 and not self.categorical.all()
+
+    def see(self, batch: Batch, *, is_new: bool = True) -> ColumnEncoding:
+        """Take in a batch while there is room, and settle the encoding anew.
+
+        Rows that come again in a later round tell nothing new of the columns' correlations:
+        knockoffs stay as they are.
+        """
+        # New lists, so that a copy of the encoder stays as it was.
+        numbers = np.asarray(batch.numbers(np.flatnonzero(~self.categorical)))
+        self.held_numbers = [*self.held_numbers, numbers]
+        self.held_labels = [
+            [*pieces, batch.labels(int(feature))]
+            for pieces, feature in zip(
+                self.held_labels, np.flatnonzero(self.categorical), strict=True
+            )
+        ]
+        self.n_rows += batch.n_rows
+        self.n_batches += 1
+        self.encoding = self._settle(is_new)
+        if self.is_full:
+            self.held_numbers, self.held_labels = [], []
+        return self.encoding
+
+    def _settle(self, is_new: bool) -> ColumnEncoding:
+        numbers = np.concatenate(self.held_numbers).astype(np.float64)
+        self._refuse_infinite(numbers)
+        texts = [encode_text(np.concatenate(pieces)) for pieces in self.held_labels]
+        features = read_features(Table.of_matrix(numbers, self.names, texts, self.categorical))
+        X, feature_of = features.X[:, :], features.feature_of
+        levels_of = iter([text.levels or ("",) for text in texts])
+        levels = [next(levels_of) if is_text else ("",) for is_text in self.categorical]
+        self._warn_of_empty(texts)
+        knockoffs = None
+        if self.decoys == "knockoffs" and self.has_numbers:
+            before = self.encoding.knockoffs if self.encoding else None
+            knockoffs = Knockoffs.estimate(numbers) if is_new or before is None else before
+        X[:, np.isnan(X).all(axis=0)] = 0.0
+        return ColumnEncoding(
+            names=self.names,
+            feature_of=feature_of,
+            levels=np.array(list(chain.from_iterable(levels)), dtype=object),
+            categorical=self.categorical,
+            cuts=bin_table(X, max_cuts=self.max_cuts).cuts,
+            knockoffs=knockoffs,
+        )
+
+    def _refuse_infinite(self, numbers: NDArray[np.float64]) -> None:
+        names = [self.names[j] for j in np.flatnonzero(~self.categorical)]
+        refuse_nonfinite(numbers, names, takes_missing=True, takes_empty=True)
+        with np.errstate(over="ignore", invalid="ignore"):
+            span = np.fmax.reduce(numbers) - np.fmin.reduce(numbers)
+        for j in np.flatnonzero(np.isinf(span)):
+            raise ValueError(
+                f"X contains values further apart than a double can say in column {names[j]!r}"
+            )
+
+    def _warn_of_empty(self, texts: list[TextColumn]) -> None:
+        """Say which columns of text have no category to be told by."""
+        features = np.flatnonzero(self.categorical).tolist()
+        empty = [self.names[j] for j, text in zip(features, texts, strict=True) if not text.levels]
+        if empty and self.is_full:
+            warnings.warn(
+                f"text without a value in the first {self.n_rows} rows of the stream: "
+                f"{listed(empty)} cannot be selected; take larger batches or shuffle the rows",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+
+
+STORED = {
+    "names": "|u1", "categorical": "|b1", "settings": "<i8", "feature_of": "<i8", "levels": "|u1",
+    "n_cuts": "|u1", "low": "<f8", "step": "<f8", "starts": "<i8", "halfway": "<f8",
+    "knockoffs": "|u1",
+}  # fmt: skip
+
+KINDS: tuple[DecoyKind | None, ...] = (None, "knockoffs", "shuffled")
+CUTS = ("n_cuts", "low", "step", "starts", "halfway")
+
+
+def store_encoder(encoder: StreamEncoder) -> bytes:
+    """All that a resumed run needs to go on."""
+    assert encoder.encoding is not None
+    e = encoder.encoding
+    kind = KINDS.index(encoder.decoys)
+    seen = [kind, encoder.max_cuts, encoder.n_batches, encoder.n_rows]
+    arrays: dict[str, Any] = {
+        "names": _packed(encoder.names),
+        "categorical": encoder.categorical,
+        "settings": np.array(seen),
+        "feature_of": e.feature_of,
+        "levels": _packed(e.levels),
+        **{name: getattr(e.cuts, name) for name in CUTS},
+        "knockoffs": np.frombuffer(store_knockoffs(e.knockoffs) if e.knockoffs else b"", np.uint8),
+    }
+    if not encoder.is_full:
+        arrays["numbers"] = np.concatenate(encoder.held_numbers)
+        for place, pieces in enumerate(encoder.held_labels):
+            text = encode_text(np.concatenate(pieces))
+            arrays[f"codes{place}"] = text.codes
+            arrays[f"labels{place}"] = _packed(text.levels)
+    file = io.BytesIO()
+    try:
+        np.savez_compressed(file, **arrays)
+    except ValueError as error:
+        # An interrupt in the midst of it comes out as the archive's complaint.
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
+    return file.getvalue()
+
+
+def restore_encoder(blob: bytes) -> StreamEncoder:
+    """The encoder that :func:`store_encoder` wrote down.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
+    arrays = read_arrays(blob)
+    check_types(arrays, STORED)
+    _demand(arrays["settings"].size == 4, "settings")
+    names, levels = (tuple(_unpacked(arrays, name)) for name in ("names", "levels"))
+    kind, max_cuts, n_batches, n_rows = map(int, arrays["settings"])
+    _demand(0 <= kind < len(KINDS) and min(max_cuts, n_batches, n_rows) >= 1, "settings")
+    encoder = StreamEncoder(names, arrays["categorical"], decoys=KINDS[kind], max_cuts=max_cuts)
+    encoder.n_batches, encoder.n_rows = n_batches, n_rows
+    _check_columns(names, levels, arrays)
+    _check_cuts(arrays, arrays["feature_of"].size)
+    knockoffs = None
+    if encoder.decoys == "knockoffs" and encoder.has_numbers:
+        knockoffs = restore_knockoffs(arrays["knockoffs"].tobytes())
+        _demand(knockoffs.rest.size == np.count_nonzero(~encoder.categorical), "knockoffs")
+    n_columns = arrays["n_cuts"].size
+    cuts = {name: arrays[name] for name in CUTS}
+    encoder.encoding = ColumnEncoding(
+        names=names,
+        feature_of=arrays["feature_of"],
+        levels=np.array(levels, dtype=object),
+        categorical=encoder.categorical,
+        cuts=Cuts(**cuts, names=Numbered(n_columns)),
+        knockoffs=knockoffs,
+    )
+    if not encoder.is_full:
+        _take_rows(encoder, arrays)
+    return encoder
+
+
+def _take_rows(encoder: StreamEncoder, arrays: dict[str, NDArray[Any]]) -> None:
+    """The rows that an encoder which needs more has seen."""
+    numbers = arrays.get("numbers", np.empty(0))
+    shape = (encoder.n_rows, int((~encoder.categorical).sum()))
+    _demand(numbers.shape == shape and numbers.dtype in (np.float32, np.float64), "numbers")
+    encoder.held_numbers = [numbers]
+    for place, pieces in enumerate(encoder.held_labels):
+        check_types(arrays, {f"codes{place}": "<i8", f"labels{place}": "|u1"})
+        codes, labels = arrays[f"codes{place}"], _unpacked(arrays, f"labels{place}")
+        fits = codes.size == encoder.n_rows and codes.min() >= -1 and codes.max() < len(labels)
+        _demand(fits, f"codes{place}")
+        pieces.append(TextColumn(codes, tuple(labels)).labels())
+
+
+def _packed(texts: Sequence[str] | NDArray[np.object_]) -> NDArray[np.uint8]:
+    """Texts as JSON: every cell of NumPy's own text is as wide as the longest one."""
+    return np.frombuffer(json.dumps(list(texts)).encode(), np.uint8)
+
+
+def _unpacked(arrays: dict[str, NDArray[Any]], name: str) -> list[str]:
+    try:
+        texts = json.loads(arrays[name].tobytes())
+    except (ValueError, RecursionError):
+        texts = None
+    _demand(isinstance(texts, list) and all(isinstance(text, str) for text in texts), name)
+    return list(texts)
+
+
+def _check_columns(
+    names: tuple[str, ...], levels: tuple[str, ...], arrays: dict[str, NDArray[Any]]
+) -> None:
+    """Raise unless every feature has its columns, one if it is a number."""
+    categorical, feature_of = arrays["categorical"], arrays["feature_of"]
+    _demand(categorical.size == len(names) > 0, "categorical")
+    _demand(feature_of.size == len(levels) > 0, "levels")
+    steps = np.diff(feature_of, prepend=-1, append=len(names))
+    _demand(bool(np.isin(steps, (0, 1)).all()), "feature_of")
+    n_columns = np.bincount(feature_of, minlength=len(names))
+    _demand(bool((n_columns[~categorical] == 1).all()), "feature_of")
+
+
+def _check_cuts(arrays: dict[str, NDArray[Any]], n_columns: int) -> None:
+    """Raise unless every column has its cut points."""
+    n_cuts, starts = arrays["n_cuts"], arrays["starts"]
+    for name, size in (("n_cuts", 0), ("low", 0), ("step", 0), ("starts", 1)):
+        _demand(arrays[name].size == n_columns + size, name)
+    _demand(bool((n_cuts <= MOST_CUTS).all()), "n_cuts")
+    _demand(starts[0] == 0 and starts[-1] == arrays["halfway"].size, "starts")
+    sizes = np.diff(starts)
+    _demand(bool(((sizes == 0) | (sizes == n_cuts)).all()), "starts")
+    for name in ("low", "step", "halfway"):
+        _demand(bool(np.isfinite(arrays[name]).all()), name)
+
+
+def _demand(fits: bool | np.bool_, name: str) -> None:
+    if not fits:
+        raise ValueError(f"these bytes are no stored encoder of a stream (at {name!r})")
