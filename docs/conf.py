@@ -34,7 +34,7 @@ suppress_warnings = ["config.cache"]
 templates_path = ["_templates"]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
-myst_heading_anchors = 3
+myst_heading_anchors = 4
 
 autodoc_typehints = "none"
 toc_object_entries_show_parents = "hide"

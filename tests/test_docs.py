@@ -21,7 +21,7 @@ OTHER_NAMES = r"\b[Pp]i\b|π|(?i:success rate|inclusion probabilit)"
 GAMES = r"(?i:\bgames?\b|\bpaid\b|\bpays?\b|\bpayments?\b|(?<!\.)\bpayoffs?\b(?!\.py))"
 NUMBER = re.compile(r"sin\(\\?pi\b")
 #: The paper's notation and picture; densities; the picture in short.
-ALLOWED = {"method.md": (OTHER_NAMES, GAMES), "prior.md": (OTHER_NAMES,), "what.md": (GAMES,)}
+ALLOWED = {"method.md": (OTHER_NAMES, GAMES), "trees.md": (OTHER_NAMES,), "what.md": (GAMES,)}
 
 
 def other_words(text, allowed=()):

@@ -3,7 +3,7 @@
 // Draw theta from its grid, s from the Dirichlet, then every tree from its root down; throw
 // everything away as soon as one split is not allowed (no cut left open, or a child with too few
 // rows), and once more with probability 1 - weight for every column used. What survives has the
-// joint law written down in docs/prior.md.
+// joint law written down in docs/trees.md.
 //
 // Nothing of the core is used but its random numbers, which tests/bandit/test_numbers.py compares
 // with those of NumPy.

@@ -5,7 +5,7 @@ the splits by variable agree within 4 combined standard errors (spread of chain 
 plus 2 % of the value (of the outcome's standard deviation for the fits).
 
 R miscounts the prunable nodes when a tree of two leaves grows a third (see
-``patched.AS_R_COUNTS`` and docs/exactness.md), which costs it some splits: on two of the
+``patched.AS_R_COUNTS`` and docs/trees.md), which costs it some splits: on two of the
 data sets more than the tolerance. There the law holds for sigma and the fits, and for
 everything when our sampler is made to miscount in the same way.
 
