@@ -1,0 +1,22 @@
+from .rewards import BartReward, ImportanceReward, LassoReward, PValueReward
+from .selectors import StreamingThompsonSelector, ThompsonSelector, held_out_worth
+from .selectors.cells import select_anndata
+from .sources.plink import read_plink
+from .trees import BartRun, Prior, bin_table, run_bart
+
+__version__: str
+__all__ = [
+    "BartReward",
+    "BartRun",
+    "ImportanceReward",
+    "LassoReward",
+    "PValueReward",
+    "Prior",
+    "StreamingThompsonSelector",
+    "ThompsonSelector",
+    "bin_table",
+    "held_out_worth",
+    "read_plink",
+    "run_bart",
+    "select_anndata",
+]
