@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from inspect import getclosurevars
+from pathlib import Path
+from types import CodeType, EllipsisType, FunctionType, ModuleType, NoneType
 from typing import Any
 
 import numpy as np
@@ -12,10 +16,14 @@ from numpy.typing import NDArray
 from tvselect.bandit.journal import JournalError
 from tvselect.inputs.columns import ChosenColumns, FileColumns, Matrix, SparseColumns
 from tvselect.rewards import Data
-from tvselect.selectors.describing import UnknowableError, describe
 
+PLAIN = (NoneType, bool, int, float, complex, str, bytes, EllipsisType, range, np.generic, np.dtype)
 NAMES_AT_A_TIME = 100_000
 LARGE = 2**31
+
+
+class UnknowableError(TypeError):
+    """A value that cannot be told from another one of its type."""
 
 
 def fingerprint(known: Mapping[str, Any], *, strict: bool) -> str:
@@ -37,15 +45,6 @@ def fingerprint(known: Mapping[str, Any], *, strict: bool) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _held(X: Matrix, digest: Any) -> Sequence[NDArray[Any]]:
-    """The arrays that a table is made of; what is in a file is hashed there."""
-    assert not isinstance(X, ChosenColumns)
-    if isinstance(X, FileColumns):
-        digest.update(X.file.identity().encode())
-        return [X.front]
-    return X.stored if isinstance(X, SparseColumns) else [X]
-
-
 def identity_of(data: Data) -> str:
     """Hash of a table and its outcome."""
     digest = hashlib.sha256()
@@ -62,3 +61,112 @@ def identity_of(data: Data) -> str:
     if data.outcome.upper is not None:
         digest.update(describe(data.outcome.upper).encode())
     return digest.hexdigest()
+
+
+def _held(X: Matrix, digest: Any) -> Sequence[NDArray[Any]]:
+    """The arrays that a table is made of; what is in a file is hashed there."""
+    assert not isinstance(X, ChosenColumns)
+    if isinstance(X, FileColumns):
+        digest.update(X.file.identity().encode())
+        return [X.front]
+    return X.stored if isinstance(X, SparseColumns) else [X]
+
+
+def describe(value: Any, *, strict: bool = True) -> str:
+    """Text that stands for a value, without memory addresses and without omissions.
+
+    Functions and classes of installed packages are known by their names. A function of the user's
+    is known by its code, its defaults, the values that it remembers and those of the global names
+    that it uses; a class by its functions, an object by its class and what pickle would keep of it.
+    An object that knows better says so by ``__dask_tokenize__``.
+
+    Parameters
+    ----------
+    strict : bool, default=True
+        Whether to refuse what cannot be known, such as locks and open files; else the type
+        stands for it.
+
+    Raises
+    ------
+    UnknowableError
+
+    Examples
+    --------
+    >>> def scaled(by):
+    ...     return lambda x: by * x
+    >>> describe(scaled(2)) == describe(scaled(2)), describe(scaled(2)) == describe(scaled(3))
+    (True, False)
+    """
+    known: dict[int, tuple[Any, str]] = {}  # with the value, or another could get the same id
+
+    def text(value: Any) -> str:
+        if isinstance(value, PLAIN):
+            return repr(value)
+        if id(value) not in known:
+            known[id(value)] = value, f"<{len(known)}>"  # for values that hold themselves
+            known[id(value)] = value, described(value)
+        return known[id(value)][1]
+
+    def described(value: Any) -> str:
+        if isinstance(value, dict):
+            return "".join(f"{text(key)}: {text(item)}, " for key, item in value.items()).join("{}")
+        if isinstance(value, list | tuple):
+            return ", ".join(map(text, value)).join("[]")
+        if isinstance(value, set | frozenset):
+            return ", ".join(sorted(map(text, value))).join("{}")
+        if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+            content = hashlib.sha256(np.ascontiguousarray(value).data).hexdigest()
+            return f"array({value.dtype.str}, {value.shape}, {content})"
+        try:
+            parts = _parts(value)
+        except Exception:  # whatever its author raises
+            parts = kind = type(value)
+            if strict:
+                raise UnknowableError(f"a {kind.__module__}.{kind.__qualname__}") from None
+        return text(parts)
+
+    return text(value)
+
+
+def _parts(value: Any) -> Any:
+    """What a value is made of that is no plain one; fails where pickle does."""
+    if isinstance(value, ModuleType):
+        file = getattr(value, "__file__", None)
+        if file is None or is_installed(value.__name__):
+            return value.__name__
+        return [value.__name__, Path(file).read_bytes()]
+    if isinstance(value, CodeType):
+        made_of = value.co_code, value.co_names, value.co_consts, value.co_freevars
+        return [*made_of, value.co_exceptiontable]
+    if isinstance(value, FunctionType | type):
+        name = f"{value.__module__}.{value.__qualname__}"
+        if is_installed(value.__module__) and "<" not in name:
+            return name
+        if isinstance(value, FunctionType):
+            known = getclosurevars(value)
+            defaults = value.__defaults__, value.__kwdefaults__
+            return [name, value.__code__, *defaults, known.nonlocals, known.globals]
+        own = {n: v for n, v in vars(value).items() if isinstance(v, FunctionType)}
+        return [name, list(value.__bases__), own]
+    if hasattr(value, "__dask_tokenize__"):
+        return [type(value), value.__dask_tokenize__()]
+    if hasattr(value, "get_params"):
+        return [type(value), value.get_params(deep=False)]
+    for inner in ("py_func", "__wrapped__"):  # compiled by Numba, cached by functools
+        if isinstance(function := getattr(value, inner, None), FunctionType):
+            return [type(value), function]
+    parts = value.__reduce_ex__(4)
+    if isinstance(parts, str):
+        return f"{getattr(value, '__module__', '')}.{parts}"
+    return [list(part) if isinstance(part, Iterator) else part for part in parts]
+
+
+def is_installed(module: str | None) -> bool:
+    """Whether code is of Python, of this package or of another that was installed."""
+    top = (module or "").partition(".")[0]
+    if top in sys.stdlib_module_names or top == "tvselect":
+        return True
+    if top in ("", "__main__"):  # which may be run by an installed program
+        return False
+    file = getattr(sys.modules.get(module or ""), "__file__", None)
+    return file is None or bool({"site-packages", "dist-packages"} & set(Path(file).parts))

@@ -17,7 +17,7 @@ import pytest
 from tvselect import ThompsonSelector
 from tvselect.bandit.journal import JournalError
 from tvselect.rewards import FunctionReward
-from tvselect.selectors.describing import UnknowableError, describe
+from tvselect.selectors.fingerprint import UnknowableError, describe
 
 
 def above(X, y, rng, limit=0.5):
@@ -206,7 +206,7 @@ def test_use_changes_nothing(kind):
 SCRIPT = """
 import numpy as np
 from functools import partial
-from tvselect.selectors.describing import describe
+from tvselect.selectors.fingerprint import describe
 GLOBAL = {"b", "a", "c"}
 class Payer:
     def __init__(self): self.names = {"x", "y", "z"}
@@ -242,4 +242,4 @@ def test_code_of_ones_own_counts(tmp_path, monkeypatch):
         names["pay"].__module__ = "__main__"
         texts.add(describe(names["pay"]))
     assert len(texts) == 2
-    assert describe(np) == "numpy"
+    assert describe(np) == "'numpy'"
