@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.judging import with_error
 from benchmarks.records import heading, record_as_made
 from tvselect import ThompsonSelector, read_plink
-from tvselect.selectors.linkage import find_clumps
+from tvselect.omics.linkage import find_clumps
 from tvstudy.methods import ALL_METHODS
 from tvstudy.simulation.genomes import Genome, simulate_genome
 

@@ -23,11 +23,11 @@ from fuzz.mutation import EXTREMES
 from fuzz.targets.base import Target
 from tvselect import BartReward
 from tvselect.inputs import read_outcome
+from tvselect.omics.plink import count_genotypes
 from tvselect.rewards import Data
 from tvselect.rewards.lasso_path import descend
 from tvselect.rewards.screening import correlate
 from tvselect.selectors.few_values import add_by_value
-from tvselect.sources.bed import count_genotypes
 from tvselect.trees import Prior, bin_table, working_response
 from tvselect.trees.bins import encode_columns
 from tvselect.trees.forest import Forest

@@ -14,9 +14,9 @@ import numpy as np
 
 from fuzz.mutation import TABLE
 from fuzz.targets.base import Target
+from tvselect.omics import h5ad
 from tvselect.runs.data import prepare
 from tvselect.runs.inspection import TableOptions, inspect_table
-from tvselect.sources import h5ad
 
 N, P = 20, 9
 BED, BIM, FAM, PHENOTYPES = ".bed", ".bim", ".fam", ".tsv"

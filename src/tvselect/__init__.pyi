@@ -1,7 +1,7 @@
+from .omics.cells import select_anndata
+from .omics.plink import read_plink
 from .rewards import BartReward, ImportanceReward, LassoReward, PValueReward
 from .selectors import StreamingThompsonSelector, ThompsonSelector, held_out_worth
-from .selectors.cells import select_anndata
-from .sources.plink import read_plink
 from .trees import BartRun, Prior, bin_table, run_bart
 
 __version__: str

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.cli.makers import QUICK
-from tests.sources.genotypes import draw_genotypes, write_plink
+from tests.omics.genotypes import draw_genotypes, write_plink
 
 pytest.importorskip("bed_reader")
 SELECT = ("--phenotype", "p.tsv", "-t", "height", *QUICK)

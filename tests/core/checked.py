@@ -27,7 +27,7 @@ TESTS = (
     "tests/bandit/test_oracle.py",
     "tests/inputs/test_ranks.py",
     "tests/decoys/test_scores.py",
-    "tests/sources/test_plink.py",
+    "tests/omics/test_plink.py",
     "tests/selectors/test_genotypes.py",
     "tests/rewards/test_bart.py",
     "tests/rewards/test_bart_ahead.py",

@@ -17,10 +17,10 @@ from tvselect import core
 from tvselect.bandit.oracle import join_partners
 from tvselect.core import pack
 from tvselect.inputs import read_outcome
+from tvselect.omics.plink import count_genotypes
 from tvselect.rewards import bart_play
 from tvselect.rewards.screening import correlate
 from tvselect.selectors.few_values import add_by_value  # noqa: F401  declares
-from tvselect.sources.bed import count_genotypes
 from tvselect.trees import Prior, bin_table, start_chain, working_response
 from tvselect.trees.bins import encode_columns
 from tvselect.trees.forest import Forest

@@ -306,7 +306,7 @@ OF_TABLES = [
 
 SCREENS = (
     "rewards/test_screening.py", "selectors/test_genotypes.py", "selectors/test_copies.py",
-    "sources/test_plink.py",
+    "omics/test_plink.py",
 )  # fmt: skip
 OF_SCREENS = [
     Mutation("missing codes correlate", "screen.h", "if (x == MISSING) continue;", ""),

@@ -9,18 +9,18 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tests.sources.genotypes import as_floats, draw_genotypes, write_plink
+from tests.omics.genotypes import as_floats, draw_genotypes, write_plink
 from tvselect import BartReward, StreamingThompsonSelector, ThompsonSelector
 from tvselect.decoys.shuffled import ShuffledColumns
 from tvselect.inputs import read_outcome
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.table import read_features
+from tvselect.omics.plink import read_plink
 from tvselect.rewards import Data
 from tvselect.selectors import copies, marginal
 from tvselect.selectors.file_feedback import FileFeedback
 from tvselect.selectors.marginal import marginal_scores
 from tvselect.sources import open_source
-from tvselect.sources.plink import read_plink
 
 pytest.importorskip("bed_reader")
 N, P = 150, 60

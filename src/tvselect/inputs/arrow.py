@@ -14,6 +14,8 @@ from tvselect.inputs.errors import SourceError
 from tvselect.inputs.kinds import DAY, kind_of
 from tvselect.inputs.text import TextColumn
 
+MOST_PACKED, LEAST_UNPACKED, BYTES_AT_ONCE = 200, 2**24, 2**20
+
 
 def load(module: str) -> Any:
     """A module of pyarrow, or an error that says how to install it."""
@@ -34,6 +36,21 @@ def arrow_errors(what: str, remedy: str) -> Iterator[None]:
     except exceptions as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(". ")
         raise SourceError(f"{what}: {reason}", remedy) from error
+
+
+def unpack(stream: Any, path: str, n_packed: int, remedy: str) -> bytearray:
+    """All of a stream; raises where that is far more than tables of so many bytes unpack to."""
+    limit, data = most_unpacked(n_packed), bytearray()
+    while block := stream.read_buffer(BYTES_AT_ONCE):
+        data += block
+        if len(data) > limit:
+            raise SourceError(f"{path} unpacks to more than {limit:,} bytes", remedy)
+    return data
+
+
+def most_unpacked(n_packed: int) -> int:
+    """How many bytes a table may be that is packed into these."""
+    return max(LEAST_UNPACKED, MOST_PACKED * n_packed)
 
 
 def as_matrix(table: Any) -> NDArray[np.floating[Any]]:

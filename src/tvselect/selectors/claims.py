@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -55,6 +55,17 @@ class Claim:
 
     def __str__(self) -> str:
         return self.names[0] if len(self.names) == 1 else f"at least one of {', '.join(self.names)}"
+
+
+def by_shares(claim: Claim, shares: NDArray[np.float64]) -> Claim:
+    """A claim with the share of each of its columns in the evidence, the largest first."""
+    order = np.argsort(-shares, kind="stable").tolist()
+    return replace(
+        claim,
+        columns=tuple(claim.columns[k] for k in order),
+        names=tuple(claim.names[k] for k in order),
+        shares=tuple(shares[order].tolist()),
+    )
 
 
 def find_claims(

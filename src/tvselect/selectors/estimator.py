@@ -68,7 +68,7 @@ class ThompsonSelector(ThompsonFit, BanditSelector):
         Columns that make one arm: ``{"label": [columns]}``, or one label per column.
         Text and categorical columns of a data frame are one arm each. "ld" (linkage
         disequilibrium) makes one of neighbouring columns that are much alike, as variants of a
-        genome are, see :func:`tvselect.selectors.linkage.find_clumps`; ``claims_`` then says how
+        genome are, see :func:`tvselect.omics.linkage.find_clumps`; ``claims_`` then says how
         the evidence is shared within.
     always_include : sequence, optional
         Columns that are part of every play and always selected.

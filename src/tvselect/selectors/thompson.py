@@ -22,6 +22,7 @@ from tvselect.inputs.errors import check_scalar
 from tvselect.inputs.outcome import AskedFamily
 from tvselect.inputs.rows import check_weights, copied_rows, even_rows, numbered
 from tvselect.inputs.table import Features, read_features
+from tvselect.omics.linkage import clump_labels, fine_map
 from tvselect.rewards import Data, Reward
 from tvselect.rewards.pair_screen import screen_pairs
 from tvselect.runners import Runner, opened
@@ -33,7 +34,7 @@ from tvselect.selectors.base import (
     warn_of_interrupt,
     weighted,
 )
-from tvselect.selectors.claims import find_claims
+from tvselect.selectors.claims import by_shares, find_claims
 from tvselect.selectors.copies import (
     check_decoys,
     copies_for,
@@ -52,7 +53,6 @@ from tvselect.selectors.interactions import (
     find_interactions,
 )
 from tvselect.selectors.layout import ArmColumns, ArmLayout, DecoyKind, Groups, lay_out_arms
-from tvselect.selectors.linkage import clump_labels, fine_map
 from tvselect.selectors.scoring import TableScorer, TableWork
 from tvselect.selectors.search import progress_bar, seed_of_run, set_up_search
 
@@ -196,13 +196,15 @@ class ThompsonFit(BanditFit):
         factors = None if decoys is None else decoys.factors
         self.claims_ = find_claims(self.history_, data.X, columns, factors)
         if self._is_linked:
-            self.claims_ = fine_map(
-                self.claims_,
+            shares = fine_map(
+                [claim.columns for claim in self.claims_],
                 features.X,
                 np.searchsorted(features.feature_of, np.arange(len(features.names))),
                 outcome,
                 RandomStream.LINKAGE.generator(seed),
             )
+            if shares:
+                self.claims_ = tuple(map(by_shares, self.claims_, shares))
         self._selected_data = keep_selected(data, features, self.support_, observations)
         self._interactions: tuple[Interaction, ...] | None = None
         if decoys is not None and not self._has_found():

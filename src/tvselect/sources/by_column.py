@@ -1,24 +1,23 @@
-"""Tables of which one file holds the many columns, and another what is known of the rows."""
+"""Tables of which a file holds the many columns, and another what is known of the rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tvselect.inputs import Table
 from tvselect.inputs.arrow import as_target, load
-from tvselect.inputs.columns import ColumnFile
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.kinds import Field, fields_of
 from tvselect.inputs.table import read_table, refuse_repeated
+from tvselect.omics import StoredColumns
 from tvselect.sources.chunks import Chunk
 from tvselect.sources.columns import compare_columns
 from tvselect.sources.csv import CsvFiles
-from tvselect.sources.files import hash_files
+from tvselect.sources.files import DataFile, hash_files
 from tvselect.sources.stored import TableFiles
 
 ROWS_AT_ONCE = 10_000
@@ -26,8 +25,17 @@ FAMILY = ("fid", "#fid", "family", "family_id")
 ROW = ("iid", "#iid", "id", "sample", "person", "barcode", "barcodes", "cell", "cell_id", "index")
 
 
+@final
 class ColumnTable(TableFiles):
     """Columns that stay in a file, behind what is known of the rows.
+
+    Parameters
+    ----------
+    open_columns : callable
+        Opens the file, once it is known how it is.
+    known : TableFiles, optional
+        A table of the rows with a column that says which row is which; by default what the file
+        says itself.
 
     Attributes
     ----------
@@ -39,14 +47,23 @@ class ColumnTable(TableFiles):
     """
 
     by_column = True
-    file: ColumnFile
-    in_file: list[str]
-    rows: Any
 
-    def _hold(self, file: ColumnFile, in_file: list[str], rows: Any) -> None:
-        self.file, self.in_file, self.rows = file, in_file, rows
-        self.n_rows = file.shape[0]
-        self.names = [*rows.column_names, *in_file]
+    def __init__(
+        self,
+        where: str,
+        files: Sequence[DataFile],
+        format: str,
+        open_columns: Callable[[], StoredColumns],
+        known: TableFiles | None,
+    ) -> None:
+        super().__init__(where, (*files, *(() if known is None else known.files)), format)
+        self.file, self.in_file, ids, self.rows = open_columns()
+        if known is not None:
+            self.rows = _in_order(known, ids, where)
+        elif self.rows is None:
+            raise SourceError(f"{where} says nothing of the cells", "name a table: {phenotypes}")
+        self.n_rows = self.file.shape[0]
+        self.names = [*self.rows.column_names, *self.in_file]
         refuse_repeated(self.names, self.where, "rename the column of the rows")
 
     @cached_property
@@ -60,11 +77,16 @@ class ColumnTable(TableFiles):
         """There is one file."""
         return {}
 
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {name: j for j, name in enumerate(self.in_file)}
+
     def read(self, columns: Sequence[str] | None = None) -> Any:
         """All rows of some columns; of all of them where that is asked for, in memory."""
         pa = load("pyarrow")
         wanted = self.names if columns is None else list(columns)
-        values = iter(self.file.read(self.places(n for n in wanted if n in self._place)).T)
+        places = [self._place[name] for name in wanted if name in self._place]
+        values = iter(self.file.read(np.array(places, np.int64)).T)
         arrays = [
             pa.array(next(values), from_pandas=True) if name in self._place else self.rows[name]
             for name in wanted
@@ -92,43 +114,24 @@ class ColumnTable(TableFiles):
         *used, target = (field.name for field in fields)
         behind = [name for name in used if name in self._place]
         front = [name for name in used if name not in self._place]
-        columns = self.places(behind)
+        columns = np.array([self._place[name] for name in behind], np.int64)
         order = {name: j for j, name in enumerate((*front, *behind))}
         n_rows, step = self.file.shape[0], max(ROWS_AT_ONCE, 10 * size)
         starts = np.arange(0, n_rows, step)
         for first in starts if rng is None else rng.permutation(starts):
             some = np.arange(first, min(first + step, n_rows))
             rows = self.rows.slice(int(first), some.size)
-            table = read_table(rows.select(front)) if front else no_columns(some.size)
+            table = Table.of_matrix(np.empty((some.size, 0)), ())
+            table = read_table(rows.select(front)) if front else table
             table = table.beside(self.file.at(some, columns), behind)
             table = table.take(np.array([order[name] for name in used]))
             yield Chunk(table, partial(as_target, rows[target]))
 
-    def places(self, names: Iterable[str]) -> NDArray[np.int64]:
-        """Where columns stand in the file."""
-        return np.array([self._place[name] for name in names], dtype=np.int64)
 
-    @cached_property
-    def _place(self) -> dict[str, int]:
-        return {name: j for j, name in enumerate(self.in_file)}
-
-
-def no_columns(n_rows: int) -> Table:
-    """A table of rows, of which nothing is known yet."""
-    return Table.of_matrix(np.empty((n_rows, 0)), ())
-
-
-def in_order(known: TableFiles, ids: Sequence[tuple[str, str]], where: str) -> Any:
+def _in_order(known: TableFiles, ids: Sequence[tuple[str, str]], where: str) -> Any:
     """The rows of a table in the order of a file's; nulls where one is not there.
 
-    Parameters
-    ----------
-    known : TableFiles
-        With a column that says which row is which: IID, barcode or the like.
-    ids : sequence of (str, str)
-        Family and name of the rows of the file; the family is looked at where names are not enough.
-    where : str
-        The file, for error messages.
+    Rows are found by name, and by family where names are not enough.
     """
     if not ids:
         raise SourceError(f"{where} has no rows")

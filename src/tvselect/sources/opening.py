@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 import narwhals as nw
@@ -16,14 +17,12 @@ from tvselect.inputs.errors import SourceError
 from tvselect.inputs.text import Mark
 from tvselect.sources.base import Source
 from tvselect.sources.by_column import ColumnTable
-from tvselect.sources.cells import H5adFiles, MatrixFiles
 from tvselect.sources.columns import require_target
 from tvselect.sources.csv import CsvFiles
 from tvselect.sources.files import PACKED, DataFile, Paths, StandardInput, find_files, shown
 from tvselect.sources.groups import GroupedFiles
 from tvselect.sources.iterators import IteratorSource
 from tvselect.sources.memory import ArraySource
-from tvselect.sources.plink import PlinkFiles
 from tvselect.sources.sheets import read_sheet
 from tvselect.sources.stored import FileSource, TableFiles
 from tvselect.sources.texts import UTF_8
@@ -188,13 +187,26 @@ def _open_by_column(
         raise SourceError(f"{where}: {format} is read alone", "pass one file")
     if not found[0].is_local:
         raise SourceError(f"{where}: {format} is read from this machine", "copy it first")
-    if format == "AnnData":
-        return H5adFiles(where, found, layer)
     known = None if phenotypes is None else open_files(phenotypes)
     if isinstance(known, ColumnTable):
         raise SourceError(f"{known.where} is {known.format}, no table of the rows of {where}")
-    kind = PlinkFiles if format == "PLINK" else MatrixFiles
-    return kind(where, found, known)
+    path, beside = found[0].path, []
+    if format == "AnnData":
+        from tvselect.omics.cells import open_h5ad
+
+        read = partial(open_h5ad, path, layer)
+    elif format == "PLINK":
+        from tvselect.omics.plink import BESIDE, open_plink
+
+        beside = [Path(path).with_suffix(suffix) for suffix in BESIDE]
+        read = partial(open_plink, path)
+    else:
+        from tvselect.omics.cells import beside_market, open_market
+
+        beside = list(beside_market(path))
+        read = partial(open_market, path)
+    files = (*found, *find_files(beside, ())) if beside else found
+    return ColumnTable(where, files, format, read, known)
 
 
 def _open_sheet(

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 from xml.parsers.expat import ExpatError, ParserCreate
 from zipfile import ZipFile
 
+from tvselect.inputs.arrow import most_unpacked
 from tvselect.inputs.errors import SourceError
 from tvselect.sources.files import DataFile
-from tvselect.sources.texts import LEAST_UNPACKED, MOST_PACKED, UTF_8, HeldText
+from tvselect.sources.texts import UTF_8, HeldText
 from tvselect.sources.zipped import FAULTS
 
 LARGEST_WHOLE = 2.0**53
@@ -104,7 +105,7 @@ def _cell(value: Any) -> str:
 
 
 def _refuse_bomb(data: bytes, path: str) -> None:
-    limit = max(LEAST_UNPACKED, MOST_PACKED * len(data))
+    limit = most_unpacked(len(data))
     n_bytes = 0
     with suppress(*FAULTS), ZipFile(io.BytesIO(data)) as archive:
         n_bytes = sum(item.file_size for item in archive.infolist())

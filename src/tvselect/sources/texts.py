@@ -11,14 +11,13 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, final
 
-from tvselect.inputs.arrow import load
+from tvselect.inputs.arrow import load, unpack
 from tvselect.inputs.errors import SourceError
 from tvselect.sources.files import DataFile
 
 HEAD = 2**20
 BLOCK = 2**20
 TYPICAL_COMPRESSION = 4
-MOST_PACKED, LEAST_UNPACKED = 200, 2**24
 UTF_8 = "UTF-8"
 WESTERN = "Windows-1252"
 CODECS = {
@@ -88,26 +87,17 @@ class Text:
         """
         with self.open_stream() as stream:
             is_plain = self.encoding == UTF_8 and not self.is_aligned and not self.file.is_packed
-            data = stream.read_buffer() if is_plain else self._gathered(stream)
+            data = (
+                stream.read_buffer()
+                if is_plain
+                else unpack(stream, self.path, self.file.size, "unpack it yourself, or {stream}")
+            )
         encoding = self.encoding
         if encoding == UTF_8 and len(data) > HEAD and not _is_utf8(data):
             encoding = find_encoding(bytes(data), self.path)
             if encoding != UTF_8:
                 data = bytes(data).decode(CODECS[encoding]).encode()
         return load("pyarrow").BufferReader(data), encoding
-
-    def _gathered(self, stream: Any) -> Any:
-        """Block by block, so that no more is unpacked than may be."""
-        limit = max(LEAST_UNPACKED, MOST_PACKED * self.file.size)
-        data = io.BytesIO()
-        while block := bytes(stream.read_buffer(BLOCK)):
-            data.write(block)
-            if self.file.is_packed and data.tell() > limit:
-                raise SourceError(
-                    f"{self.path} unpacks to more than {limit:,} bytes",
-                    "unpack it yourself, or {stream}",
-                )
-        return data.getbuffer()
 
 
 @final

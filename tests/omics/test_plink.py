@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from tests.sources.genotypes import as_floats, draw_genotypes, write_plink
+from tests.omics.genotypes import as_floats, draw_genotypes, write_plink
 from tvselect.inputs.errors import SourceError
+from tvselect.omics.plink import read_plink
 from tvselect.sources import open_files, open_source
-from tvselect.sources.plink import read_plink
 
 pytest.importorskip("bed_reader")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,6 @@ from tvselect.inputs import Outcome
 from tvselect.inputs.columns import Matrix, centred_ranks
 from tvselect.inputs.rows import even_rows
 from tvselect.rewards.bart_settings import outcome_for
-from tvselect.selectors.claims import Claim
 from tvselect.trees import Prior, bin_table, run_bart
 
 LINKED, WINDOW = 0.5, 100
@@ -78,13 +76,13 @@ def clump_labels(X: Matrix, feature_of: NDArray[np.int64], names: Sequence[str])
 
 
 def fine_map(
-    claims: Sequence[Claim],
+    claims: Sequence[Sequence[int]],
     X: Matrix,
     column_of: NDArray[np.int64],
     outcome: Outcome,
     rng: np.random.Generator,
-) -> tuple[Claim, ...]:
-    """Claims with the share of each of their columns in the evidence, the largest first.
+) -> list[NDArray[np.float64]]:
+    """The share of each column of a claim in its evidence; nothing where it cannot be told.
 
     Ten short runs of sparse forests on the columns of all claims: of linked columns, each run
     settles on those that explain the outcome best beside the other claims. The share of a column is
@@ -93,47 +91,34 @@ def fine_map(
 
     Parameters
     ----------
-    claims : sequence of Claim
+    claims : sequence
+        The features of each.
     X : array or file (rows, columns)
     column_of : int64 array
         The column of each feature.
     outcome : Outcome
     rng : numpy.random.Generator
     """
-    features = np.array(sorted({j for claim in claims for j in claim.columns}), dtype=np.int64)
+    features = np.unique([j for claim in claims for j in claim]).astype(np.int64)
     if not 1 < features.size <= MOST_COLUMNS:
-        return tuple(claims)
+        return []
     rows = even_rows(len(X), MOST_ROWS)
     values = X[rows[:, None], column_of[features]]
     shown = outcome_for("auto", outcome.rows(rows))
     is_there = ~np.isnan(values).all(axis=0)
     if is_there.sum() < 2 or np.ptp(shown.values) == 0.0 or rows.size < FEWEST_ROWS:
-        return tuple(claims)
-    features, table = features[is_there], bin_table(values[:, is_there])
+        return []
+    table = bin_table(values[:, is_there])
     prior = Prior(n_trees=N_TREES, sparse=True)
-    splits = np.stack(
-        [
-            run_bart(
-                table, shown, prior=prior, n_iterations=N_ITERATIONS, n_keep=1, random_state=one
-            ).mean_splits
-            for one in rng.spawn(N_RUNS)
-        ]
-    )
-    place = {feature: j for j, feature in enumerate(features.tolist())}
+    splits = np.zeros((N_RUNS, features.size))
+    for of_run, one in zip(splits, rng.spawn(N_RUNS), strict=True):
+        of_run[is_there] = run_bart(
+            table, shown, prior=prior, n_iterations=N_ITERATIONS, n_keep=1, random_state=one
+        ).mean_splits
     found = []
     for claim in claims:
-        of_claim = np.zeros((N_RUNS, len(claim.columns)))
-        seen = [k for k, j in enumerate(claim.columns) if j in place]
-        of_claim[:, seen] = splits[:, [place[claim.columns[k]] for k in seen]]
+        of_claim = splits[:, np.searchsorted(features, claim)]
         sums = of_claim.sum(axis=1, keepdims=True)
-        shares = np.divide(of_claim, sums, where=sums > 0, out=np.zeros_like(of_claim)).mean(axis=0)
-        order = np.argsort(-shares, kind="stable").tolist()
-        found.append(
-            replace(
-                claim,
-                columns=tuple(claim.columns[k] for k in order),
-                names=tuple(claim.names[k] for k in order),
-                shares=tuple(float(shares[k]) for k in order),
-            )
-        )
-    return tuple(found)
+        shares = np.divide(of_claim, sums, where=sums > 0, out=np.zeros_like(of_claim))
+        found.append(shares.mean(axis=0))
+    return found

@@ -30,32 +30,15 @@ VALUES_AT_ONCE = 2**24
 ROWS, DENSE, SPARSE = "rows.arrow", "dense.npy", ("data.npy", "indices.npy", "indptr.npy")
 
 
-def require_anndata() -> None:
-    """Raise an error that says how to install anndata, where it is not there."""
+def ask(what: str, path: str, key: str, folder: str) -> Any:
+    """Let the other process :func:`look` at a file or :func:`load` the numbers at ``key``.
+
+    What is too large for an answer is put into the folder.
+    """
     if find_spec("anndata") is None:
         raise ModuleNotFoundError(
             "reading .h5ad files needs anndata: pip install 'tvselect[cells]'"
         )
-
-
-def ask(what: str, path: str, key: str, folder: str) -> Any:
-    """Let the other process read a file.
-
-    Parameters
-    ----------
-    what : {"look", "load"}
-        Names, sizes and what is known of the cells, or the numbers.
-    path, key : str
-        The file, and where the numbers are in it.
-    folder : str
-        Where to put what is too large for an answer.
-
-    Raises
-    ------
-    SourceError
-        When the file cannot be read, or reading it has no end.
-    """
-    require_anndata()
     seconds = LEAST_SECONDS + os.path.getsize(path) / BYTES_A_SECOND
     with ONE_AT_A_TIME:
         reader = _reader()

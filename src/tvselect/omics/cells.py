@@ -1,0 +1,314 @@
+"""Cells and genes: AnnData (.h5ad) and the matrices of 10x Genomics (.mtx)."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+import tvselect
+from tvselect.inputs import Table
+from tvselect.inputs.arrow import arrow_errors, load, unpack
+from tvselect.inputs.columns import ColumnFile, SparseColumns, WholeMatrix, is_sparse, within
+from tvselect.inputs.errors import SourceError
+from tvselect.inputs.facts import LeftOut
+from tvselect.inputs.outcome import missing_mask
+from tvselect.omics import StoredColumns
+from tvselect.omics.h5ad import DENSE, ROWS, SPARSE, ask
+
+VALUES_AT_ONCE = 2**24
+BARCODES, GENES = ("barcodes.tsv",), ("features.tsv", "genes.tsv")
+
+
+def select_anndata(
+    adata: Any,
+    target: str,
+    *,
+    layer: str | None = None,
+    key_added: str = "tvselect",
+    **settings: Any,
+) -> tvselect.ThompsonSelector:
+    """Select the genes of an AnnData object that explain a column of ``obs``.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        Cells by genes, dense or sparse, in memory or backed.
+    target : str
+        A column of ``adata.obs``: labels, numbers, grades; cells without a value are left out.
+    layer : str, optional
+        Where the numbers are; ``adata.X`` by default.
+    key_added : str, default="tvselect"
+        ``adata.var`` gets the columns ``key_added`` (whether a gene is selected),
+        ``key_added + "_q_value"`` and ``key_added + "_selection_rate"``; ``adata.uns[key_added]``
+        says how it was done.
+    **settings
+        Of :class:`tvselect.ThompsonSelector`.
+
+    Returns
+    -------
+    ThompsonSelector
+        Fitted.
+
+    Raises
+    ------
+    KeyError
+        When ``obs`` has no such column, or there is no such layer.
+
+    Examples
+    --------
+    >>> from tvselect import select_anndata
+    >>> select_anndata(adata, "type", random_state=0)  # doctest: +SKIP
+    >>> adata.var[adata.var["tvselect"]]  # doctest: +SKIP
+    """
+    if target not in adata.obs:
+        raise KeyError(f"obs has no column {target!r}; it has {', '.join(adata.obs.columns[:10])}")
+    if layer is not None and layer not in adata.layers:
+        raise KeyError(
+            f"there is no layer {layer!r}; there are {', '.join(adata.layers) or 'none'}"
+        )
+    y, names = adata.obs[target], unique([str(name) for name in adata.var_names])
+    matrix = _matrix_of(adata, layer)
+    labels = np.asarray(y.astype(object) if y.dtype == "category" else y)
+    known = np.flatnonzero(~missing_mask(labels))
+    if known.size < adata.n_obs:
+        if isinstance(matrix, SparseColumns):
+            matrix = SparseColumns(matrix.matrix[known])
+        else:
+            matrix = matrix[known]
+        y = y.iloc[known]
+    selector = tvselect.ThompsonSelector(**settings).fit(Table.of_matrix(matrix, names), y)
+    adata.var[key_added] = selector.support_
+    adata.var[f"{key_added}_q_value"] = selector.q_values_
+    adata.var[f"{key_added}_selection_rate"] = selector.selection_rates_
+    max_fdr = selector.max_fdr
+    adata.uns[key_added] = {
+        "target": target,
+        "layer": layer or "X",
+        "max_fdr": "none" if max_fdr is None else max_fdr,
+        "n_plays": selector.n_plays_,
+        "n_cells": int(known.size),
+        "expected_false": selector.expected_false_,
+    }
+    return selector
+
+
+def _matrix_of(adata: Any, layer: str | None) -> NDArray[Any] | SparseColumns:
+    if adata.isbacked and adata.is_view:
+        raise ValueError("a view of a backed object cannot be read; use adata.to_memory()")
+    matrix = adata.X if layer is None else adata.layers[layer]
+    if matrix is None:
+        raise ValueError("adata.X is empty; say layer=")
+    if adata.isbacked and layer is None:
+        return _read_h5ad(str(adata.filename), "X")
+    return SparseColumns(matrix) if is_sparse(matrix) else np.asarray(matrix)
+
+
+def open_h5ad(path: str, layer: str | None) -> StoredColumns:
+    """An AnnData file: genes are the columns, ``obs`` is what is known of the cells."""
+    key = "X" if layer is None else f"layers/{layer}"
+    with tempfile.TemporaryDirectory() as folder:
+        seen = ask("look", path, key, folder)
+        if "layers" in seen:
+            layers = ", ".join(map(repr, seen["layers"])) or "none"
+            raise SourceError(f"{path} has no {key}", f"its layers are: {layers}")
+        rows = load("pyarrow.feather").read_table(Path(folder) / ROWS, memory_map=False)
+    names = unique(seen["names"])
+    shape = (rows.num_rows, len(names))
+    if tuple(seen["shape"]) != shape:
+        raise SourceError(
+            f"{path} has {shape[0]:,} cells and {shape[1]:,} genes, but {key} is "
+            f"{' x '.join(map(str, seen['shape']))}"
+        )
+    file = MatrixFile(path, partial(_read_h5ad, path, key), shape, key)
+    return StoredColumns(file, names, (), rows)
+
+
+def _read_h5ad(path: str, key: str) -> NDArray[Any] | SparseColumns:
+    """The numbers of an AnnData file, mapped by column."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        shape, is_sparse = ask("load", path, key, folder)
+        mapped = [
+            np.load(Path(folder) / name, mmap_mode="r", allow_pickle=False)
+            for name in (SPARSE if is_sparse else (DENSE,))
+        ]
+    if not is_sparse:
+        return mapped[0]
+    from scipy.sparse import csc_array
+
+    return SparseColumns(csc_array(tuple(mapped), shape=tuple(shape)))
+
+
+def beside_market(path: str) -> tuple[Path, Path]:
+    """The files with the names of the cells and of the genes of a .mtx file."""
+    folder = Path(path).parent
+    found = []
+    for names in (BARCODES, GENES):
+        paths = [folder / f"{name}{packed}" for name in names for packed in ("", ".gz")]
+        if not any(map(Path.is_file, paths)):
+            raise FileNotFoundError(f"{folder} has no {names[0]} beside the matrix; put it there")
+        found.append(next(filter(Path.is_file, paths)))
+    return found[0], found[1]
+
+
+def open_market(path: str) -> StoredColumns:
+    """A matrix of 10x Genomics: genes by cells, in their files beside it."""
+    cells, genes = ([line.split("\t") for line in _lines(file)] for file in beside_market(path))
+    barcodes = [("", cell[0]) for cell in cells]
+    names = unique([gene[1] if len(gene) > 1 else gene[0] for gene in genes])
+    shape = (len(barcodes), len(names))
+    file = MatrixFile(path, partial(_read_market, path, shape), shape)
+    return StoredColumns(file, names, barcodes, None)
+
+
+def _lines(path: Path) -> list[str]:
+    with arrow_errors(f"{path} cannot be read", "it is damaged"):
+        return _unpacked(str(path)).decode().splitlines()
+
+
+def _unpacked(path: str) -> bytearray:
+    with load("pyarrow").input_stream(path, compression="detect") as stream:
+        return unpack(stream, path, os.path.getsize(path), "unpack it first")
+
+
+def _read_market(path: str, shape: tuple[int, int]) -> WholeMatrix:
+    """The matrix of a .mtx file with the genes as columns.
+
+    SciPy's reader ends the process where a damaged file names a place outside of the matrix.
+    """
+    csv, pa = load("pyarrow.csv"), load("pyarrow")
+    with arrow_errors(f"{path} cannot be read", "it is damaged"):
+        text = _unpacked(path)
+        kind, size, at = _market_head(text, path)
+        if size[:2] != shape[::-1]:
+            raise SourceError(
+                f"{path} is {size[:2]}, but features.tsv and barcodes.tsv have {shape[::-1]}",
+                "the three files do not belong together",
+            )
+        first = text[at : text.find(b"\n", at)]
+        types = {"i": pa.int64(), "j": pa.int64(), "value": pa.float64()}
+        names = [name for name in types if name != "value" or kind != "pattern"]
+        table = csv.read_csv(
+            pa.BufferReader(memoryview(text)[at:]),
+            read_options=csv.ReadOptions(column_names=names),
+            parse_options=csv.ParseOptions(delimiter="\t" if b"\t" in first else " "),
+            convert_options=csv.ConvertOptions(column_types=types, null_values=[]),
+        )
+    i, j = (table[name].to_numpy() - 1 for name in names[:2])
+    if not (len(i) == size[2] and _is_inside(i, size[0]) and _is_inside(j, size[1])):
+        raise SourceError(f"{path} does not have the {size[2]:,} entries that it says it has")
+    values = table["value"].to_numpy() if kind != "pattern" else np.ones(len(i))
+    from scipy.sparse import coo_array
+
+    values = np.where(np.isinf(values), np.nan, values)
+    return SparseColumns(coo_array((values, (j, i)), shape=shape))
+
+
+def _is_inside(places: NDArray[np.int64], size: int) -> bool:
+    return bool(((places >= 0) & (places < size)).all())
+
+
+def _market_head(text: bytearray, path: str) -> tuple[str, tuple[int, int, int], int]:
+    """The kind of values of a .mtx file, its rows, columns and entries; where these begin."""
+    at = text.find(b"\n") + 1
+    words = text[:at].decode("ascii", "replace").lower().split()
+    is_known = words[:3] == ["%%matrixmarket", "matrix", "coordinate"] and words[4:] == ["general"]
+    if not is_known or words[3] not in ("integer", "real", "pattern"):
+        raise SourceError(
+            f"{path} does not begin as a sparse matrix of numbers does: {bytes(text[:80])!r}",
+            "write it as '%%MatrixMarket matrix coordinate integer general'",
+        )
+    line = bytearray(b"%")
+    while at > 0 and (line.startswith(b"%") or not line.strip()):
+        end = text.find(b"\n", at) + 1
+        line, at = text[at : end or None], end
+    try:
+        n_rows, n_columns, n_entries = (int(word) for word in line.split())
+    except ValueError:
+        raise SourceError(f"{path} does not say how large it is: {bytes(line[:80])!r}") from None
+    return words[3], (n_rows, n_columns, n_entries), at or len(text)
+
+
+@final
+class MatrixFile(ColumnFile):
+    """A matrix that is read as a whole when it is first needed: sparse, or mapped by column.
+
+    ``inside`` says where it is in the file.
+    """
+
+    def __init__(
+        self, path: str, load: Callable[[], WholeMatrix], shape: tuple[int, int], inside: str = ""
+    ) -> None:
+        super().__init__(path, shape)
+        self._load, self.inside = load, inside
+
+    @cached_property
+    def _whole(self) -> WholeMatrix:
+        return self._load()
+
+    def read(
+        self, columns: NDArray[np.int64], rows: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float64]:
+        """Numbers (rows, columns), by column."""
+        places = within(self._columns, columns)
+        some = within(self._rows, rows)
+        read = self._whole[:, places] if some is None else self._whole[some[:, None], places]
+        return np.asfortranarray(read, dtype=np.float64)
+
+    def in_memory(self) -> WholeMatrix | None:
+        """The matrix, where it is sparse, or nothing of it is left out."""
+        whole = self._whole
+        if not isinstance(whole, SparseColumns):
+            is_all = self._rows is None and self._columns is None
+            return whole if is_all else None
+        matrix = whole.matrix
+        matrix = matrix if self._columns is None else matrix[:, self._columns]
+        return SparseColumns(matrix if self._rows is None else matrix[self._rows])
+
+    def useless(self) -> dict[int, LeftOut]:
+        """Columns that say nothing, and why."""
+        found: dict[int, LeftOut] = {}
+        for first, block in self._blocks():
+            low, high = np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
+            for j in np.flatnonzero(~(low < high)).tolist():
+                is_empty = bool(np.isnan(low[j]))
+                found[first + j] = (
+                    LeftOut("no value") if is_empty else LeftOut("constant", f"{low[j]:g}")
+                )
+        return found
+
+    def with_missing(self) -> NDArray[np.int64]:
+        """Columns with missing values."""
+        found = [first + np.flatnonzero(np.isnan(b).any(axis=0)) for first, b in self._blocks()]
+        return np.concatenate([np.empty(0, np.int64), *found])
+
+    def _blocks(self) -> Iterator[tuple[int, NDArray[np.float64]]]:
+        """Some columns at a time, and the place of the first."""
+        step = max(1, VALUES_AT_ONCE // max(1, self.shape[0]))
+        for first in range(0, self.shape[1], step):
+            yield first, self.read(np.arange(first, min(first + step, self.shape[1])))
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """Names of which the second and later ones are numbered, as scanpy does.
+
+    Examples
+    --------
+    >>> unique(["A", "A", "B", "A-1"])
+    ['A', 'A-2', 'B', 'A-1']
+    """
+    seen, given = set(), set(names)
+    found = []
+    for name in names:
+        number, new = 1, name
+        while new in seen or (new != name and new in given):
+            new, number = f"{name}-{number}", number + 1
+        seen.add(new)
+        found.append(new)
+    return found
