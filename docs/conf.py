@@ -3,13 +3,18 @@
 import os
 import pkgutil
 import re
+import sys
 import warnings
+from pathlib import Path
 
 from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
 from sphinx_gallery.sorting import ExplicitOrder
 
 from tvselect import __version__
+
+sys.path.insert(0, str(Path(__file__).parent))
+import api_page
 
 # One example after the other on one core is what their times are about.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -39,7 +44,10 @@ myst_heading_anchors = 4
 autodoc_typehints = "none"
 toc_object_entries_show_parents = "hide"
 autodoc_member_order = "bysource"
-autosummary_generate = True
+autosummary_generate = ["_build/names.rst"]
+names = Path(__file__).parent / autosummary_generate[0]
+names.parent.mkdir(exist_ok=True)
+names.write_text(api_page.stubs(api_page.PAGE.read_text()))
 
 
 def fields(name):
@@ -130,6 +138,8 @@ def write_formula(writer, node):
 
 def for_the_site(app, name, source):
     """Leave out the empty line that must end a doctest; link the gallery in place of scripts."""
+    if name == "api":
+        source[0] = api_page.linked(source[0])
     text = (
         source[0].replace("\n\n```\n", "\n```\n").replace("](../examples)", "](gallery/index.rst)")
     )

@@ -4,7 +4,7 @@ Direct mail: who gives after a letter?
 
 A stream of 50,083 households, with knockoffs as decoys. This script is not run for the gallery,
 because the data must be fetched first: Karlan and List (2007), "Does price matter in charitable
-giving?", replication files. :doc:`The guide </mail>` has the results. ::
+giving?", replication files. :doc:`The guide </real_data>` has the results. ::
 
     python examples/direct_mail.py charity_mail.csv.gz
 

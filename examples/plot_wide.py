@@ -34,4 +34,4 @@ right.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# :doc:`Wide tables </wide>` has times and memory up to a million columns.
+# :doc:`Wide tables </scale>` has times and memory up to a million columns.

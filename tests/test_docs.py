@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from docs import api_page
 from tvselect.cli.parser import make_parser
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-API = re.findall(r"^   (tv\w+(?:\.\w+)+)$", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
+API = api_page.names(api_page.PAGE.read_text())
 
 #: Other names of the selection rate, and the words of the bandit's picture.
 OTHER_NAMES = r"\b[Pp]i\b|π|(?i:success rate|inclusion probabilit)"
@@ -47,6 +48,13 @@ def test_other_words_are_seen():
     bad = ["a success rate", "its $\\pi$", "The game", "paid by bart", "the column `pi`"]
     assert other_words("\n".join(bad)) == bad
     assert not other_words("10 sin(pi x0 x1)\na selection rate\n`BatchScorer.payoffs`\nPI\ntopics")
+
+
+def test_the_api_page_says_what_the_code_says():
+    """``python docs/api_page.py`` writes it anew."""
+    page = api_page.PAGE.read_text()
+    assert api_page.renewed(page) == page
+    assert 13 <= sum(name.startswith("tvselect.") for name in API) <= 45
 
 
 @pytest.mark.parametrize("name", API)

@@ -17,7 +17,7 @@ N_TREES = 50
 
 
 class ImportanceReward(Reward):
-    """Pay a column its importance in a fitted estimator, over that of the best column.
+    """Reward a column by its importance in a fitted estimator, over that of the best column.
 
     The payoff is ``|importance| / max |importance|``: the best of the played columns gets
     1, the others a fraction that a Bernoulli trial turns into 0 or 1. A coefficient is an

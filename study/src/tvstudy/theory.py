@@ -67,7 +67,7 @@ def expected_reward(
 def cumulative_regret(
     played: Iterable[ArrayLike], theta: ArrayLike, C: ArrayLike = MEDIAN_MODEL_COST
 ) -> Floats:
-    """Regret after each play of a game with known, independent arm means.
+    """Regret after each play of a search with known, independent arm means.
 
     Parameters
     ----------
