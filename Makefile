@@ -184,6 +184,7 @@ choose-errors: $(VENV)/.study  ## Variants of error control on data sets of thei
 	$(RUN) -m benchmarks.errors_choice --rows $(or $(ROWS),rows/errors_choice) -n $(or $(N),10) --jobs $(or $(JOBS),2)
 
 docs: $(VENV)/.docs  ## The documentation as HTML in docs/_build
+	rm -rf docs/api  # pages of names that are gone
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build
 
 check-plays: $(VENV)/.dev  ## The plays of twelve small runs next to those on record
