@@ -20,7 +20,7 @@ import tvstudy
 from tvselect.bandit.journal import JournalError
 from tvselect.inputs import InputError
 from tvselect.records import RecordError
-from tvselect.runs.errors import RunError
+from tvselect.runs import RunError
 
 OURS = (InputError, RunError, RecordError, JournalError)
 PLAIN = (ValueError, TypeError, OSError, FileNotFoundError, PermissionError)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from docs import api_page
-from tvselect.cli.parser import make_parser
+from tvselect.cli.parse import make_parser
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

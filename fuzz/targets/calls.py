@@ -8,9 +8,9 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from random import Random
 
-from tvselect.cli.command import COMMANDS, explain
-from tvselect.cli.parser import Options, make_parser
-from tvselect.cli.terminal import Terminal
+from tvselect.cli.call import COMMANDS, explain
+from tvselect.cli.parse import Options, make_parser
+from tvselect.cli.print import Terminal
 
 
 class HarmError(Exception):

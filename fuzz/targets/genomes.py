@@ -16,7 +16,7 @@ from fuzz.mutation import TABLE
 from fuzz.targets.base import Target
 from tvselect.omics import h5ad
 from tvselect.runs.data import prepare
-from tvselect.runs.inspection import TableOptions, inspect_table
+from tvselect.runs.inspect import TableOptions, inspect_table
 
 N, P = 20, 9
 BED, BIM, FAM, PHENOTYPES = ".bed", ".bim", ".fam", ".tsv"

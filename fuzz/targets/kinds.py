@@ -24,7 +24,7 @@ from fuzz.targets.calls import HarmError
 from fuzz.targets.journals import ZIP_TOKENS, change_member
 from fuzz.targets.tables import CSV_TOKENS, csv_seeds, look_at
 from tvselect.runs.data import prepare
-from tvselect.runs.inspection import TableOptions, inspect_table
+from tvselect.runs.inspect import TableOptions, inspect_table
 from tvselect.sources import ArraySource
 
 SUFFIXES = (".txt", ".csv.bz2", ".csv.zst", ".tsv.gz", ".txt.zip", ".csv", ".txt.bz2", ".tsv.zst")

@@ -28,11 +28,9 @@ from tvselect.report.findings import (
 )
 from tvselect.runs.compare import compare
 from tvselect.runs.data import open_planned
-from tvselect.runs.folder import SCHEMA, RunFolder, RunRecord
-from tvselect.runs.names import read_groups
-from tvselect.runs.plan import Plan, Settings
+from tvselect.runs.folder import SCHEMA, RunFolder, RunRecord, VariableResult, to_csv
+from tvselect.runs.plan import Plan, Settings, read_groups
 from tvselect.runs.play import Place, hash_table, make_selector, plays_done
-from tvselect.runs.results import VariableResult, to_csv
 from tvselect.runs.transform import transform
 from tvselect.selectors.history import Asked
 from tvselect.selectors.worth import Worth

@@ -20,7 +20,7 @@ import pyarrow.parquet
 from fuzz.mutation import TABLE
 from fuzz.targets.base import Target
 from tvselect.runs.data import open_stream, prepare, sample
-from tvselect.runs.inspection import TableOptions, inspect_table
+from tvselect.runs.inspect import TableOptions, inspect_table
 from tvselect.sources import Source, open_source
 
 ROWS_AT_ONCE = 7

@@ -21,7 +21,7 @@ from fuzz.targets.folders import seen
 from fuzz.targets.journals import HEADER, N_ARMS
 from tvselect.bandit.journal import Header, JournalError, MemoryJournal, SqliteJournal
 from tvselect.bandit.play import Play
-from tvselect.runs.errors import RunError
+from tvselect.runs import RunError
 from tvselect.runs.folder import RunFolder, new_folder
 
 N_WRITERS = 3

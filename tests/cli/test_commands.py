@@ -238,7 +238,7 @@ class TestStream:
         assert found["n_plays"] == 60
 
     def test_many_rows(self, answer, here, monkeypatch):
-        monkeypatch.setattr("tvselect.runs.inspection.ROWS_IN_MEMORY", 2000)
+        monkeypatch.setattr("tvselect.runs.inspect.ROWS_IN_MEMORY", 2000)
         path = self.stream(here, ".parquet")
         options = ["--reward", "pvalue", "--seed", "1", "--max-fdr", "none"]
         found = answer("select", path, "-t", "y", *options)
@@ -247,7 +247,7 @@ class TestStream:
         assert answer("select", path, "-t", "y", *QUICK, "--no-stream")["stream"] is False
 
     def test_little_memory(self, answer, here, monkeypatch):
-        monkeypatch.setattr("tvselect.runs.inspection.available_memory", lambda: 100_000)
+        monkeypatch.setattr("tvselect.runs.inspect.available_memory", lambda: 100_000)
         options = ["--reward", "pvalue", "--max-fdr", "none"]
         found = answer("select", self.stream(here, ".csv"), "-t", "y", *options)
         assert found["stream"] is True

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.makers import write
-from tvselect.cli.command import explain
+from tvselect.cli.call import explain
 from tvselect.inputs.errors import InputError
-from tvselect.runs.errors import RunError
+from tvselect.runs import RunError
 
 
 @pytest.mark.parametrize(

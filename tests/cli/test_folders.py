@@ -15,9 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.makers import QUICK, make_table, write
-from tvselect.runs.errors import RunError
+from tvselect.runs import RunError
 from tvselect.runs.folder import RunFolder, new_folder
-from tvselect.runs.owning import locked
 from tvselect.sources.addresses import without_secrets
 
 ROOT = Path(__file__).parents[2]
@@ -171,7 +170,7 @@ class TestOwners:
 
     def test_others_are_kept_out(self, run, failure):
         before = {path: path.read_bytes() for path in run.iterdir()}
-        with locked(RunFolder(run).lock):
+        with RunFolder(run).held():
             for command in (["resume", "run", "--plays", "80"], ["report", "run"]):
                 assert "another tvs is at work in run" in failure(*command)
         assert {path: path.read_bytes() for path in run.iterdir()} == before
@@ -194,7 +193,7 @@ class TestOwners:
 
     def test_a_writer_that_is_refused_writes_nothing(self, run, here, tvs, monkeypatch):
         """Where files cannot be locked, the journal is what lets one run write."""
-        monkeypatch.setattr("tvselect.runs.owning._lock", lambda *_: None)
+        monkeypatch.setattr("tvselect.runs.folder._lock", lambda *_: None)
         from tvselect.runs import play
 
         fit = play.ThompsonFit.fit

@@ -13,10 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.makers import QUICK, make_table, write
-from tvselect.cli.terminal import Terminal
+from tvselect.cli.print import Terminal
 from tvselect.report.characters import escaped, printable
-from tvselect.runs.folder import RunFolder
-from tvselect.runs.results import from_csv
+from tvselect.runs.folder import RunFolder, from_csv
 
 ROOT = Path(__file__).parents[2]
 ESCAPE = "\x1b]0;owned\x07\x1b[31m"
@@ -189,15 +188,15 @@ class TestInterrupts:
         code = f"""if True:
             import sys, time
             sys.path.insert(0, {str(here)!r})
-            from tvselect.cli import command
+            from tvselect.cli import call
 
             def greedy(options, terminal):
                 import greedy
                 time.sleep(5)
                 print("not reached")
 
-            command.COMMANDS["report"] = greedy
-            sys.exit(command.main(["report", "run"]))
+            call.COMMANDS["report"] = greedy
+            sys.exit(call.main(["report", "run"]))
         """
         done = python(code, stdout=subprocess.PIPE)
         assert (done.returncode, done.stdout) == (130, b"")

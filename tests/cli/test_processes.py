@@ -129,7 +129,7 @@ def test_an_interrupt_in_the_first_play_leaves_nothing(tvs, here, monkeypatch):
 def test_a_second_interrupt_ends_at_once(here):
     code = """if True:
         import os, signal, sys
-        from tvselect.cli import command
+        from tvselect.cli import call
 
         def stubborn(options, terminal):
             try:
@@ -138,8 +138,8 @@ def test_a_second_interrupt_ends_at_once(here):
                 os.kill(os.getpid(), signal.SIGINT)
             print("not reached")
 
-        command.COMMANDS["report"] = stubborn
-        sys.exit(command.main(["report", "run"]))
+        call.COMMANDS["report"] = stubborn
+        sys.exit(call.main(["report", "run"]))
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (130, "")

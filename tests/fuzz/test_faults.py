@@ -31,11 +31,11 @@ from tvselect.inputs import OutcomeReader
 from tvselect.inputs.arrow import as_days
 from tvselect.inputs.npz import read_arrays
 from tvselect.report.findings import Findings
+from tvselect.runs import RunError
 from tvselect.runs.data import open_planned
-from tvselect.runs.errors import RunError
 from tvselect.runs.folder import RunFolder
-from tvselect.runs.inspection import TableOptions, inspect_table
-from tvselect.runs.names import read_groups
+from tvselect.runs.inspect import TableOptions, inspect_table
+from tvselect.runs.plan import read_groups
 from tvselect.runs.transform import transform
 from tvselect.selectors.encoding import restore_encoder
 from tvselect.sources import ArraySource, SourceError, open_source

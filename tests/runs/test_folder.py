@@ -17,7 +17,7 @@ from tvselect.inputs.facts import FileFacts, LeftOut, OutcomeProfile, ReadingMod
 from tvselect.inputs.text import Writing
 from tvselect.records import to_json
 from tvselect.report import Findings, render
-from tvselect.runs.errors import RunError
+from tvselect.runs import RunError
 from tvselect.runs.folder import SCHEMA, RunFolder, RunRecord, new_folder
 from tvselect.runs.plan import Plan, Settings
 

@@ -8,7 +8,7 @@ from tvselect.inputs.arrow import as_days, as_text
 from tvselect.inputs.facts import scan_block, text_to_numbers
 from tvselect.report.decisions import why_left_out
 from tvselect.runs.data import split
-from tvselect.runs.inspection import profile_columns
+from tvselect.runs.inspect import profile_columns
 
 
 def look(values, name="x", type=None):
@@ -81,7 +81,7 @@ def test_infinity_counts_as_missing():
 
 
 def test_copies_are_found_across_blocks_and_types(monkeypatch):
-    monkeypatch.setattr("tvselect.runs.inspection.VALUES_AT_ONCE", 60)
+    monkeypatch.setattr("tvselect.runs.inspect.VALUES_AT_ONCE", 60)
     whole = np.arange(50) % 7
     columns = {"a": NUMBERS, "b": whole, "c": -NUMBERS, "d": NUMBERS, "e": whole * 1.0}
     assert look_at(columns).copies == (("a", "d"), ("b", "e"))
@@ -93,7 +93,7 @@ def test_columns_of_the_same_hash_are_compared(monkeypatch):
         found.digest[:] = 7
         return found
 
-    monkeypatch.setattr("tvselect.runs.inspection.scan_block", same_digest)
+    monkeypatch.setattr("tvselect.runs.inspect.scan_block", same_digest)
     assert look_at({"a": NUMBERS, "b": -NUMBERS, "c": NUMBERS}).copies == (("a", "c"),)
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tvselect.runs.errors import RunError
-from tvselect.runs.names import expand, read_groups
+from tvselect.runs import RunError
+from tvselect.runs.plan import expand, read_groups
 
 NAMES = ["id", "gene_1", "gene_2", "a,b", "x[1]", " padded"]
 

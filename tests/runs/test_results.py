@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.decoyed import fit_signals
-from tvselect.runs.errors import RunError
-from tvselect.runs.results import from_csv, read_off, to_csv
+from tvselect.runs import RunError
+from tvselect.runs.folder import from_csv, read_off, to_csv
 
 
 @pytest.fixture

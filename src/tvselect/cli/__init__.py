@@ -1,5 +1,5 @@
 """The command ``tvs``: parse, call, print. Nothing heavy is imported before a command runs."""
 
-from tvselect.cli.command import main
+from tvselect.cli.call import main
 
 __all__ = ["main"]

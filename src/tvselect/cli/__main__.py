@@ -2,7 +2,7 @@
 
 import sys
 
-from tvselect.cli.command import main
+from tvselect.cli.call import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
-from tvselect.runs.folder import RunFolder, RunRecord
-from tvselect.runs.results import from_csv
+from tvselect.runs.folder import RunFolder, RunRecord, from_csv
 from tvselect.words import listed
 
 NOT_THE_GAME = ("seed", "time_limit", "jobs")

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from tvselect.inputs import Table, TextColumn
 from tvselect.inputs.arrow import as_days, as_matrix, as_target, as_text
 from tvselect.inputs.columns import ColumnFile
+from tvselect.inputs.errors import RowError
 from tvselect.inputs.facts import text_to_numbers
 from tvselect.inputs.kinds import Field, fields_of
 from tvselect.inputs.outcome import missing_mask, survival_array
 from tvselect.inputs.text import Writing
-from tvselect.runs.errors import RunError, hint
-from tvselect.runs.outcome import read_event
+from tvselect.runs import RunError, hint
 from tvselect.runs.plan import Plan
 from tvselect.sources import CompleteSource, FileSource, Source, open_files
 from tvselect.sources.by_column import ColumnTable
@@ -30,13 +30,7 @@ ROWS_OF_SAMPLE = 2000
 
 
 def open_planned(plan: Plan) -> TableFiles:
-    """The files of a plan, which must still have its columns.
-
-    Raises
-    ------
-    OSError, RunError, SourceError
-        When they cannot be read or have changed.
-    """
+    """The files of a plan, which must still have its columns."""
     if plan.table == STANDARD_INPUT:
         raise RunError(
             "the table came through standard input and is gone; save it as a file, and say where "
@@ -210,6 +204,26 @@ def _in_memory(plan: Plan, raw: RawTable) -> tuple[Table, NDArray[Any], NDArray[
         complete = np.flatnonzero(~missing)
         matrix, y, texts = matrix[complete], y[complete], [text.at(complete) for text in texts]
     return Table.of_matrix(matrix, plan.columns, texts, categorical), y, complete
+
+
+def read_event(column: Any, name: str, where: str) -> NDArray[np.float64]:
+    """A column that says whether the event took place, as 1 and 0; NaN is missing."""
+    values = np.empty(len(column))
+    for row, value in enumerate(column.to_pylist()):
+        text = str(value).strip().lower()
+        if value is None or text == "nan":
+            values[row] = np.nan
+        elif text in ("true", "yes", "1", "1.0"):
+            values[row] = 1.0
+        elif text in ("false", "no", "0", "0.0"):
+            values[row] = 0.0
+        else:
+            raise RowError(
+                f"the event {name!r} of {where} has {value!r}",
+                "it must be true or false (1 or 0)",
+                row + 1,
+            )
+    return values
 
 
 def _read_target(column: Any, writing: Writing | None) -> NDArray[Any]:

@@ -1,25 +1,50 @@
-"""The folder of a run: run.json, the journal and what was found. Writes are atomic."""
+"""The folder of a run: run.json, the journal and what was found, and who may write there.
+
+Writes are atomic. A folder may come from anywhere: links and pipes in it are refused.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import csv
+import errno
+import io
+import math
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tvselect import report
 from tvselect.bandit.stopping import StopReason
 from tvselect.files import write_text
 from tvselect.records import RecordError, parse_json, read_record, to_json
-from tvselect.runs.errors import RunError
-from tvselect.runs.owning import claim, locked, make_folders, require_plain
+from tvselect.report.characters import as_cell, from_cell
+from tvselect.report.findings import Effect
+from tvselect.runs import RunError
 from tvselect.runs.plan import Plan, Settings
+from tvselect.selectors.base import BanditFit
+from tvselect.selectors.findings import feature_findings
+from tvselect.selectors.interactions import Interaction
 from tvselect.sources.addresses import without_secrets
 
 SCHEMA = 4
-INSTALL = "pip install 'tvselect[cli]'"
 State = Literal["running", "done", "interrupted", "failed"]
+#: Of systems on which files cannot be locked; the journal still lets one run write.
+NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
+HEADER = (
+    "variable", "selected", "q_value", "selection_rate", "low", "high", "times_played", "claim",
+    "group",
+)  # fmt: skip
+OF_STREAMS = ("e_value", "selected_since")
+OF_SELECTED = ("effect", "direction", "of_class")
+OF_PAIRS = ("first", "second", "strength", "q_value")
 
 
 @dataclass(frozen=True)
@@ -45,14 +70,7 @@ class RunRecord:
 
 
 class RunFolder:
-    """Where a run is kept.
-
-    Parameters
-    ----------
-    path : Path
-    made : tuple of Path
-        Folders that were made for this run, innermost first: it may remove them.
-    """
+    """Where a run is kept; ``made`` are the folders made for it, which it may remove."""
 
     def __init__(self, path: Path, made: tuple[Path, ...] = ()) -> None:
         self.path = path
@@ -65,28 +83,37 @@ class RunFolder:
         self.findings = path / "findings.json"  #: What the report shows
         self.report = path / "report.html"
         self.lock = path / "run.lock"  #: Held by the one who writes
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """All files that a run writes."""
         beside = (self.journal.with_name(self.journal.name + end) for end in ("-wal", "-shm"))
-        return (
+        self.files = (
             self.record, self.selected, self.variables, self.interactions, self.findings,
             self.report, self.journal, *beside, self.lock,
         )  # fmt: skip
 
+    def require_plain_files(self) -> None:
+        """Refuse links, pipes and devices."""
+        for path in self.files:
+            try:
+                mode = path.lstat().st_mode
+            except OSError:  # missing, or not to be read: whoever opens it says so
+                continue
+            if not stat.S_ISREG(mode):
+                what = "a link" if stat.S_ISLNK(mode) else "no file"
+                raise RunError(f"{path} is {what}; put the file itself there, or remove it")
+
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep others from writing here.
-
-        Raises
-        ------
-        RunError
-            When somebody else is writing, or a file is a link or a pipe.
-        """
-        require_plain(self.files)
-        with locked(self.lock):
+        """Keep other processes from writing here as long as this one is inside, or lives."""
+        self.require_plain_files()
+        no_link = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        try:
+            handle = os.open(self.lock, os.O_RDWR | os.O_CREAT | no_link, 0o666)
+        except OSError as error:
+            raise RunError(f"{self.path} cannot be written to ({error.strerror})") from None
+        try:
+            _lock(handle, self.path)
             yield
+        finally:
+            os.close(handle)
 
     def write_run(self, run: RunRecord) -> None:
         """Write run.json, one line for each entry."""
@@ -94,16 +121,10 @@ class RunFolder:
         write_text(self.record, "{" + ",\n ".join(entries) + "}\n")
 
     def read_run(self) -> RunRecord:
-        """Read run.json.
-
-        Raises
-        ------
-        RunError
-            When the folder does not exist or run.json is not of this version; says so.
-        """
+        """Read run.json; an error says what is wrong with the folder."""
         if not self.path.is_dir():
             raise RunError(f"there is no folder {self.path}; look at the path of the run")
-        require_plain(self.files)
+        self.require_plain_files()
         remedy = "is this the folder of a run?"
         try:
             values = parse_json(self.record.read_text(encoding="utf-8"))
@@ -128,13 +149,7 @@ class RunFolder:
             ) from None
 
     def read_findings(self) -> report.Findings:
-        """Read findings.json.
-
-        Raises
-        ------
-        RunError
-            When it is missing or something else.
-        """
+        """Read findings.json."""
         remedy = f"'tvs resume {self.path}' writes it"
         try:
             return report.Findings.from_json(self.findings.read_text(encoding="utf-8"))
@@ -146,17 +161,13 @@ class RunFolder:
             raise RunError(f"{self.findings} is not as tvs wrote it; {remedy}") from None
 
     def render(self, findings: report.Findings) -> None:
-        """Write report.html.
-
-        Raises
-        ------
-        RunError
-            When the report is not installed.
-        """
+        """Write report.html."""
         try:
             page = report.render(findings)
         except ModuleNotFoundError:
-            raise RunError(f"the report as a page needs more packages: {INSTALL}") from None
+            raise RunError(
+                "the report as a page needs more packages: pip install 'tvselect[cli]'"
+            ) from None
         write_text(self.report, page)
 
     def remove(self) -> None:
@@ -169,35 +180,53 @@ class RunFolder:
                 folder.rmdir()
 
 
-def new_folder(out: str | Path | None, table: str) -> RunFolder:
-    """Make a folder that did not exist before, or take an empty one: for this run alone.
-
-    Raises
-    ------
-    RunError
-        When there is something already, or it cannot be made.
-    """
+def _lock(handle: int, folder: Path) -> None:
     try:
-        if out is not None:
+        import fcntl
+    except ModuleNotFoundError:  # on Windows, where nobody can write to a journal that is open
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise RunError(
+            f"another tvs is at work in {folder}, or was suspended there; let it finish or end it"
+        ) from None
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise
+
+
+def new_folder(out: str | Path | None, table: str) -> RunFolder:
+    """Make a folder that did not exist before, or take an empty one: for this run alone."""
+    made: list[Path] = []  # innermost first
+    try:
+        if out is None:
+            name = Path(without_secrets(table).rstrip("/")).name
+            stem = name.split(".")[0].split("@")[-1].strip("*?[] -") or "table"
+            for number in count(1):
+                path = Path(f"tvs-{stem}-{number}")
+                with suppress(FileExistsError):
+                    path.mkdir()
+                    made = [path]
+                    break
+        else:
             path = Path(out).expanduser()
-            folder = RunFolder(path, make_folders(path))
+            missing = [path]
+            while not missing[-1].parent.exists():
+                missing.append(missing[-1].parent)
+            for inner in reversed(missing):
+                with suppress(FileExistsError):
+                    inner.mkdir()
+                    made.insert(0, inner)
             if not path.is_dir():
                 raise FileExistsError
-            claim(path, folder.lock)
-            return folder
-        name = Path(without_secrets(table).rstrip("/")).name
-        stem = name.split(".")[0].split("@")[-1].strip("*?[] -") or "table"
-        number = 1
-        while True:
-            path = Path(f"tvs-{stem}-{number}")
-            try:
-                path.mkdir()
-            except FileExistsError:
-                number += 1
-                continue
-            folder = RunFolder(path, (path,))
-            claim(path, folder.lock)
-            return folder
+        folder = RunFolder(path, tuple(made))
+        # Of all who want an empty folder at the same time, one makes the lock.
+        os.close(os.open(folder.lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        if os.listdir(path) != [folder.lock.name]:
+            folder.lock.unlink()
+            raise FileExistsError
+        return folder
     except FileExistsError:
         is_run = RunFolder(Path(out or "").expanduser()).record.exists()
         go_on = f"go on with it by 'tvs resume {out}', or " if is_run else ""
@@ -209,3 +238,145 @@ def new_folder(out: str | Path | None, table: str) -> RunFolder:
             f"the folder {out or 'of the run'} cannot be made ({error.strerror}); choose another "
             "place with --out"
         ) from None
+
+
+class VariableResult(NamedTuple):
+    """A variable: its selection rate, with the 95 % interval, and how often it was played."""
+
+    name: str
+    selected: bool
+    q_value: float | None  #: None without decoys, and where always included
+    selection_rate: float
+    low: float
+    high: float
+    times_played: int
+    claim: int | None  #: Number of the claim that it belongs to
+    group: str
+    e_value: float | None = None  #: Of a stream with error control, as the next
+    selected_since: int | None = None  #: Batch
+    always: bool = False  #: Included without being tested
+
+
+def read_off(fit: BanditFit) -> list[VariableResult]:
+    """All variables of a run, best first; ties in the order of the table."""
+    found, history = feature_findings(fit), fit.history_
+    arms = history.arm_of_feature[found.column]
+    nothing = [None] * arms.size
+    values = zip(
+        found.name,
+        found.selected.tolist(),
+        _numbers(np.where(arms < 0, np.nan, found.q_value)),
+        found.selection_rate.round(6).tolist(),
+        found.low.round(6).tolist(),
+        found.high.round(6).tolist(),
+        found.times_played.tolist(),
+        [number or None for number in found.claim.tolist()],
+        [history.labels.get(arm, "") for arm in arms.tolist()],
+        nothing if found.e_value is None else _numbers(found.e_value),
+        nothing
+        if found.selected_since is None
+        else [batch if batch > 0 else None for batch in found.selected_since.tolist()],
+        (arms < 0).tolist(),
+        strict=True,
+    )
+    return list(map(VariableResult._make, values))
+
+
+def _numbers(values: NDArray[np.float64]) -> list[float | None]:
+    return [None if math.isnan(value) else float(f"{value:.6g}") for value in values.tolist()]
+
+
+def to_csv(
+    variables: Sequence[VariableResult],
+    *,
+    of_stream: bool = False,
+    effects: Mapping[str, Effect] | None = None,
+) -> str:
+    """Variables as text; those of a stream with error control have two columns more.
+
+    A variable is selected, "yes" or "no", or "always" part of the model and not tested.
+    With ``effects``, by name, there are three more: how far the outcome moves with the variable,
+    which way, and of which class it is the chance. Names that a spreadsheet would compute have an
+    apostrophe in front, see :func:`tvselect.report.characters.as_cell`.
+    """
+    rows: list[Sequence[object]] = [
+        HEADER + OF_STREAMS * of_stream + OF_SELECTED * (effects is not None)
+    ]
+    for v in variables:
+        answer = "always" if v.always else "yes" if v.selected else "no"
+        rates = (f"{rate:.6f}" for rate in (v.selection_rate, v.low, v.high))
+        row = [as_cell(v.name), answer, v.q_value, *rates, v.times_played, v.claim,
+               as_cell(v.group)]  # fmt: skip
+        if of_stream:
+            row += [v.e_value, v.selected_since]
+        if effects is not None:
+            effect = effects.get(v.name)
+            row += (
+                [""] * len(OF_SELECTED)
+                if effect is None
+                else [effect.size, effect.direction, as_cell(effect.of_class)]
+            )
+        rows.append(row)
+    return _csv(rows)
+
+
+def pairs_to_csv(interactions: Sequence[Interaction]) -> str:
+    """Interactions as text.
+
+    Examples
+    --------
+    >>> print(pairs_to_csv([Interaction((0, 2), ("age", "dose"), 1.5, 0.05)]), end="")
+    first,second,strength,q_value
+    age,dose,1.5,0.05
+    """
+    rows = ((*map(as_cell, pair.names), pair.strength, pair.q_value) for pair in interactions)
+    return _csv([OF_PAIRS, *rows])
+
+
+def _csv(rows: Iterable[Sequence[object]]) -> str:
+    """Rows as text; numbers in six digits, None as an empty cell."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    for row in rows:
+        writer.writerow([f"{cell:.6g}" if isinstance(cell, float) else cell for cell in row])
+    return out.getvalue()
+
+
+def from_csv(path: Path) -> list[VariableResult]:
+    """Variables from a file that :func:`to_csv` wrote."""
+    remedy = f"'tvs resume {path.parent}' writes it again"
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            header, *rows = csv.reader(file)
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise RunError(f"{path} cannot be read; {remedy}") from None
+    except ValueError:
+        header, rows = [], []
+    more = tuple(header[len(HEADER) :])
+    is_known = more in ((), OF_STREAMS, OF_SELECTED, OF_STREAMS + OF_SELECTED)
+    try:
+        if tuple(header[: len(HEADER)]) != HEADER or not is_known:
+            raise ValueError
+        return [_variable(dict(zip(header, row, strict=True))) for row in rows]
+    except ValueError:
+        raise RunError(f"{path} is not as tvs wrote it; {remedy}") from None
+
+
+def _variable(cells: dict[str, str]) -> VariableResult:
+    def known(name: str, kind: type) -> Any:
+        return kind(cells[name]) if cells.get(name) else None
+
+    return VariableResult(
+        from_cell(cells["variable"]),
+        cells["selected"] != "no",
+        known("q_value", float),
+        float(cells["selection_rate"]),
+        float(cells["low"]),
+        float(cells["high"]),
+        int(cells["times_played"]),
+        known("claim", int),
+        from_cell(cells["group"]),
+        known("e_value", float),
+        known("selected_since", int),
+        cells["selected"] == "always",
+    )

@@ -1,26 +1,37 @@
-"""Start a run and go on with one."""
+"""Start a run, go on with one, and measure what its selection is worth."""
 
 from __future__ import annotations
 
 import os
 import platform
 import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tvselect import report
 from tvselect.bandit.journal import JournalError, SqliteJournal
 from tvselect.bandit.stopping import StopReason
+from tvselect.files import write_text
+from tvselect.report.decisions import describe_doubts
+from tvselect.report.findings import Effect
+from tvselect.runs import RunError, collected_warnings
 from tvselect.runs.data import open_planned, open_stream, prepare, sample
-from tvselect.runs.errors import RunError, collected_warnings
-from tvselect.runs.folder import SCHEMA, RunFolder, RunRecord
-from tvselect.runs.owning import require_plain
-from tvselect.runs.plan import Plan, Settings, make_reward
-from tvselect.runs.results import VariableResult
-from tvselect.runs.writing import write_interactions, write_report, write_results
+from tvselect.runs.folder import (
+    SCHEMA,
+    RunFolder,
+    RunRecord,
+    State,
+    VariableResult,
+    pairs_to_csv,
+    read_off,
+    to_csv,
+)
+from tvselect.runs.plan import Plan, Settings, describe_plan
 from tvselect.selectors.history import History
 from tvselect.selectors.interactions import Interaction
 from tvselect.selectors.thompson import ThompsonFit
@@ -28,7 +39,14 @@ from tvselect.sources.addresses import may_come_from_a_file, without_secrets
 from tvselect.sources.files import hash_files, hash_stamps
 from tvselect.sources.stored import TableFiles
 
+if TYPE_CHECKING:
+    from tvselect.selectors.worth import Worth
+
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow")
+STATES: dict[StopReason, State] = {
+    StopReason.INTERRUPTED: "interrupted",
+    StopReason.ERROR: "failed",
+}
 
 
 @dataclass(frozen=True)
@@ -51,47 +69,50 @@ class Result:
         return history
 
 
+@dataclass(frozen=True)
+class Place:
+    """What a call decides for itself, whatever the folder says."""
+
+    cluster: str | None = None  #: Address of a Dask scheduler
+    with_page: bool = True  #: Whether to write report.html
+    verbose: int = 0
+
+
 def start(
     plan: Plan,
     settings: Settings,
     folder: RunFolder,
+    place: Place,
     *,
-    files: TableFiles | None = None,
+    files: TableFiles,
     table: Any = None,
     command: str = "",
-    cluster: str | None = None,
-    with_page: bool = True,
-    verbose: int = 0,
 ) -> Result:
     """Play a new run in a folder; what it has made goes again if not one play was made."""
-    run = RunRecord(
-        schema=SCHEMA,
-        version=version("tvselect"),
-        versions={
-            "python": platform.python_version(),
-            **{name: version(name) for name in PACKAGES},
-        },
-        command=command,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        state="running",
-        stop_reason=None,
-        n_plays=0,
-        seconds=0.0,
-        table_hash="",
-        table_stamp="",
-        fingerprint=None,
-        settings=settings,
-        plan=plan,
-        warnings=(),
-    )
     with folder.held():
         try:
-            files = files or open_planned(plan)
-            run = replace(
-                run, table_hash=hash_table(files, plan), table_stamp=hash_stamps(files.files)
+            run = RunRecord(
+                schema=SCHEMA,
+                version=version("tvselect"),
+                versions={
+                    "python": platform.python_version(),
+                    **{name: version(name) for name in PACKAGES},
+                },
+                command=command,
+                created=datetime.now(UTC).isoformat(timespec="seconds"),
+                state="running",
+                stop_reason=None,
+                n_plays=0,
+                seconds=0.0,
+                table_hash=hash_table(files, plan),
+                table_stamp=hash_stamps(files.files),
+                fingerprint=None,
+                settings=settings,
+                plan=plan,
+                warnings=(),
             )
             folder.write_run(run)
-            return _go(run, folder, files, table, Place(cluster, with_page, verbose))
+            return _play(run, folder, files, table, place)
         except BaseException as error:
             with suppress(JournalError):  # not ours to throw away
                 n_plays = plays_done(folder)
@@ -103,101 +124,112 @@ def start(
 
 def resume(
     folder: RunFolder,
+    place: Place,
     *,
     plays: int | None = None,
     rounds: int | None = None,
     time_limit: float | None = None,
     table: str | None = None,
     jobs: int | None = None,
-    cluster: str | None = None,
-    with_page: bool = True,
-    verbose: int = 0,
 ) -> Result:
     """Go on with a run, to the planned number of plays or to more.
 
     The folder may come from anywhere: it does not say on which cluster to play, nor which host
     to ask for the table. These are the caller's to name.
-
-    Raises
-    ------
-    RunError
-        When the folder holds no run, somebody else is at work in it or the table has changed.
     """
     folder.read_run()  # a folder that is none is not written to
     with folder.held():
-        return _resume(
-            folder, plays, rounds, time_limit, table, jobs, Place(cluster, with_page, verbose)
+        before = folder.read_run()
+        plan, settings = before.plan, before.settings
+        if plays is not None and plan.stream:
+            raise RunError(f"{folder.path} is a run on a stream; for more plays say --rounds")
+        if rounds is not None and not plan.stream:
+            raise RunError(f"{folder.path} is a run in memory; for more plays say --plays")
+        if plays is not None and plays < (done := plays_done(folder)):
+            raise RunError(f"{folder.path} has {done} plays already; --plays is counted in all")
+        if rounds is not None and rounds < settings.rounds:
+            raise RunError(
+                f"{folder.path} has {settings.rounds} rounds; --rounds is counted in all"
+            )
+        plan, files = open_again(before, folder, table)
+        stamp = hash_stamps(files.files)
+        if table is None and plan.stream and stamp != before.table_stamp:
+            raise RunError(
+                f"{files.where} was written again since the run was begun; if it is the same "
+                "table, say so with --table, else start a new run"
+            )
+        run = replace(
+            before,
+            plan=replace(plan, table=without_secrets(plan.table)),
+            settings=replace(
+                settings,
+                jobs=min(settings.jobs, os.cpu_count() or 1) if jobs is None else jobs,
+                plays=plays or settings.plays,
+                rounds=rounds or settings.rounds,
+                time_limit=time_limit,
+            ),
+            state="running",
+            warnings=(),
+            table_stamp=stamp,
         )
+        folder.write_run(run)
+        try:
+            return _play(run, folder, files, None, place)
+        except BaseException as error:
+            with suppress(RunError, JournalError):
+                if folder.read_run().state == "running":  # nothing came of it
+                    folder.write_run(before)
+                _say_what_is_kept(error, folder, plays_done(folder))
+            raise
 
 
-@dataclass(frozen=True)
-class Place:
-    """What a call decides for itself, whatever the folder says."""
-
-    cluster: str | None = None  #: Address of a Dask scheduler
-    with_page: bool = True  #: Whether to write report.html
-    verbose: int = 0
-
-
-def _resume(
+def measure_worth(
     folder: RunFolder,
-    plays: int | None,
-    rounds: int | None,
-    time_limit: float | None,
-    table: str | None,
-    jobs: int | None,
     place: Place,
-) -> Result:
-    run = before = folder.read_run()
-    plan, settings = run.plan, run.settings
-    if plays is not None and plan.stream:
-        raise RunError(f"{folder.path} is a run on a stream; for more plays say --rounds")
-    if rounds is not None and not plan.stream:
-        raise RunError(f"{folder.path} is a run in memory; for more plays say --plays")
-    if plays is not None and plays < (done := plays_done(folder)):
-        raise RunError(f"{folder.path} has {done} plays already; --plays is counted in all")
-    if rounds is not None and rounds < settings.rounds:
-        raise RunError(f"{folder.path} has {settings.rounds} rounds; --rounds is counted in all")
-    plan, files = open_again(run, folder, table)
-    if table is None and plan.stream and hash_stamps(files.files) != run.table_stamp:
+    *,
+    folds: int,
+    table: str | None = None,
+    jobs: int | None = None,
+    announce: Callable[[float], None] = lambda seconds: None,
+) -> Worth:
+    """Score predictions of held-out rows, and add them to the findings and the report of a run.
+
+    ``announce`` is told how many seconds it may take, once the table has been found and read.
+    """
+    from tvselect.selectors.worth import held_out_worth, refuse_folds
+
+    run = folder.read_run()
+    if run.plan.stream:
         raise RunError(
-            f"{files.where} was written again since the run was begun; if it is the same table, "
-            "say so with --table, else start a new run"
+            f"{folder.path} is a run on a stream, which is read in order, not in folds; measure "
+            "a sample of its rows with 'tvs select --no-stream'"
         )
-    settings = replace(
-        settings,
-        jobs=min(settings.jobs, os.cpu_count() or 1) if jobs is None else jobs,
-        plays=settings.plays if plays is None else plays,
-        rounds=settings.rounds if rounds is None else rounds,
-        time_limit=time_limit,
-    )
-    run = replace(
-        run,
-        plan=replace(plan, table=without_secrets(plan.table)),
-        settings=settings,
-        state="running",
-        warnings=(),
-        table_stamp=hash_stamps(files.files),
-    )
-    folder.write_run(run)
-    try:
-        return _go(run, folder, files, None, place)
-    except BaseException as error:
-        with suppress(RunError, JournalError):
-            if folder.read_run().state == "running":  # nothing came of it
-                folder.write_run(before)
-            _say_what_is_kept(error, folder, plays_done(folder))
-        raise
+    if run.state != "done":
+        raise RunError(f"{folder.path} is not complete; finish it with 'tvs resume {folder.path}'")
+    with folder.held():
+        findings = folder.read_findings()
+        X, y = prepare(*open_again(run, folder, table))
+        if jobs is not None:
+            run = replace(run, settings=replace(run.settings, jobs=jobs))
+        selector = make_selector(run, None, place)
+        try:
+            refuse_folds(len(y), folds)
+            announce(max(1.0, folds * findings.seconds))
+            worth = held_out_worth(
+                selector, X, y, n_folds=folds, random_state=run.settings.seed,
+                verbose=place.verbose,
+            )  # fmt: skip
+        except ValueError as error:
+            raise RunError(str(error)) from None
+        findings = replace(findings, worth=worth)
+        write_text(folder.findings, findings.to_json())
+        if folder.report.exists():
+            folder.render(findings)
+    return worth
 
 
 def open_again(run: RunRecord, folder: RunFolder, table: str | None) -> tuple[Plan, TableFiles]:
-    """The table of a run, where it was or where it is now.
-
-    Raises
-    ------
-    RunError
-        When it is another one, or its address is not kept.
-    """
+    """The table of a run, where it was or where it is now; refused if it is another one."""
     plan = run.plan
     if table is not None:
         plan = replace(plan, table=table if "://" in table else os.path.abspath(table))
@@ -215,46 +247,37 @@ def open_again(run: RunRecord, folder: RunFolder, table: str | None) -> tuple[Pl
     return plan, files
 
 
-def _say_what_is_kept(error: BaseException, folder: RunFolder, n_plays: int) -> None:
-    if isinstance(error, KeyboardInterrupt):
-        kept = f"{n_plays:,} plays are kept; go on with: tvs resume {folder.path}"
-        error.args = (kept if n_plays else "no play was made",)
+def hash_table(files: TableFiles, plan: Plan) -> str:
+    """A hash of the files: of all bytes, or of the names, sizes, footers and samples of a stream's.
+
+    A file that has changed since it was opened is a SourceError.
+    """
+    return hash_files(files.files, "") if plan.stream else files.fingerprint()
 
 
 def plays_done(folder: RunFolder) -> int:
-    """How many plays the journal of a run holds.
-
-    Raises
-    ------
-    JournalError
-        When it is no journal or damaged.
-    """
-    require_plain(folder.files)
+    """How many plays the journal of a run holds; one that is damaged is a JournalError."""
+    folder.require_plain_files()
     if not folder.journal.exists():
         return 0
     with SqliteJournal(folder.journal) as journal:
         return 0 if journal.header is None else journal.n_plays()
 
 
-def hash_table(files: TableFiles, plan: Plan) -> str:
-    """A hash of the files: of all bytes, or of the names, sizes, footers and samples of a stream's.
-
-    Raises
-    ------
-    SourceError
-        When a file has changed since it was opened.
-    """
-    return hash_files(files.files, "") if plan.stream else files.fingerprint()
+def _say_what_is_kept(error: BaseException, folder: RunFolder, n_plays: int) -> None:
+    if isinstance(error, KeyboardInterrupt):
+        kept = f"{n_plays:,} plays are kept; go on with: tvs resume {folder.path}"
+        error.args = (kept if n_plays else "no play was made",)
 
 
-def _go(run: RunRecord, folder: RunFolder, files: TableFiles, table: Any, place: Place) -> Result:
+def _play(run: RunRecord, folder: RunFolder, files: TableFiles, table: Any, place: Place) -> Result:
     started = time.perf_counter()
     plan = run.plan
     selector = make_selector(run, folder.journal, place)
+    X, y = None, None
     with collected_warnings() as said:
         try:
             if plan.stream:
-                X, y = None, None
                 selector.fit_source(open_stream(plan, files))
             else:
                 X, y = prepare(plan, files, table)
@@ -273,9 +296,13 @@ def _go(run: RunRecord, folder: RunFolder, files: TableFiles, table: Any, place:
     page, was_interrupted = None, False
     with collected_warnings() as about_report:
         try:
-            interactions = write_interactions(folder, selector)
-            rows = sample(plan, files) if plan.stream else (X, y)
-            page = write_report(run, folder, selector, *rows, with_page=place.with_page)
+            interactions = getattr(selector, "interactions_", ())
+            folder.interactions.unlink(missing_ok=True)
+            if interactions:
+                write_text(folder.interactions, pairs_to_csv(interactions))
+            if plan.stream:
+                X, y = sample(plan, files)
+            page = write_report(run, folder, selector, X, y, with_page=place.with_page)
         except RunError as error:
             about_report.append(str(error))
         except Exception as error:  # what was found is worth more than its page
@@ -291,6 +318,7 @@ def make_selector(run: RunRecord, journal: Path | None, place: Place) -> Any:
     """The selector of a run, not fitted."""
     plan, settings = run.plan, run.settings
     groups = {label: list(members) for label, members in plan.groups.items()}
+    reward = settings.make_reward(plan.stream)
     shared: dict[str, Any] = dict(
         max_fdr=settings.max_fdr,
         decoys=None if settings.decoys == "none" else settings.decoys,
@@ -307,14 +335,70 @@ def make_selector(run: RunRecord, journal: Path | None, place: Place) -> Any:
         journal=journal,
         verbose=place.verbose,
     )
-    reward = make_reward(settings, plan.stream)
     if not plan.stream:
         return ThompsonFit(reward, n_plays=settings.plays, **shared)
     from tvselect.selectors import StreamingThompsonSelector
 
     return StreamingThompsonSelector(
-        reward,
-        batch_size=settings.batch_size,
-        n_rounds=settings.rounds,
-        **shared,
+        reward, batch_size=settings.batch_size, n_rounds=settings.rounds, **shared
     )
+
+
+def write_results(
+    run: RunRecord, folder: RunFolder, selector: Any, said: list[str], started: float
+) -> tuple[RunRecord, list[VariableResult]]:
+    """Write variables.csv, selected.csv and, last, run.json, which says that they are there."""
+    history: History = selector.history_
+    variables = read_off(selector)
+    write_text(folder.variables, to_csv(variables, of_stream=hasattr(selector, "e_values_")))
+    _write_selected(folder, selector, variables, {})
+    run = replace(
+        run,
+        state=STATES.get(history.stop_reason, "done"),
+        stop_reason=history.stop_reason,
+        n_plays=history.n_plays,
+        seconds=round(time.perf_counter() - started, 3),
+        fingerprint=history.asked.fingerprint,
+        warnings=tuple(dict.fromkeys(said)),
+    )
+    folder.write_run(run)
+    return run, variables
+
+
+def write_report(
+    run: RunRecord, folder: RunFolder, selector: Any, X: Any, y: Any, *, with_page: bool
+) -> Path | None:
+    """Write findings.json, report.html and the effects of selected.csv."""
+    for outdated in (folder.findings, folder.report):
+        outdated.unlink(missing_ok=True)
+    plan = run.plan
+    settings = ", ".join(f"{name}={value!r}" for name, value in asdict(run.settings).items())
+    findings = report.gather(
+        selector,
+        X,
+        y,
+        title=f"What explains {plan.target}?",
+        target=plan.target,
+        about=report.About(plan.table, run.command, str(folder.path), {"Settings": settings}),
+        notes=[*describe_plan(plan), *describe_doubts(plan.facts), *run.warnings],
+        random_state=run.settings.seed,
+    )
+    write_text(folder.findings, findings.to_json())
+    names = selector.history_.names
+    effects = {names[found.column]: found for found in findings.effects}
+    _write_selected(folder, selector, read_off(selector), effects)
+    if not with_page:
+        return None
+    folder.render(findings)
+    return folder.report
+
+
+def _write_selected(
+    folder: RunFolder,
+    selector: Any,
+    variables: list[VariableResult],
+    effects: Mapping[str, Effect],
+) -> None:
+    selected = [variable for variable in variables if variable.selected]
+    of_stream = hasattr(selector, "e_values_")
+    write_text(folder.selected, to_csv(selected, of_stream=of_stream, effects=effects))

@@ -12,10 +12,9 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from tvselect.files import replacing
+from tvselect.runs import RunError, hint
 from tvselect.runs.data import local_path
-from tvselect.runs.errors import RunError, hint
-from tvselect.runs.folder import RunFolder
-from tvselect.runs.results import from_csv
+from tvselect.runs.folder import RunFolder, from_csv
 from tvselect.sources import open_files
 from tvselect.sources.csv import CsvFiles
 from tvselect.sources.dialect import BLANKS

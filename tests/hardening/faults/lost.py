@@ -137,9 +137,9 @@ def interrupt_imports(folder):
         f"import os, signal\ntry:\n    {INTERRUPT}\nexcept BaseException:\n    pass\n"
     )
     script = (
-        "import time\nfrom tvselect.cli import command\n"
+        "import time\nfrom tvselect.cli import call\n"
         "def report(*_):\n    import greedy\n    time.sleep(5)\n"
-        "command.COMMANDS['report'] = report\nsys.exit(command.main(['report', 'run']))"
+        "call.COMMANDS['report'] = report\nsys.exit(call.main(['report', 'run']))"
     )
     done = python(folder, script)
     expect(done.returncode == 130, done.stderr)

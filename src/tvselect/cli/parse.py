@@ -31,6 +31,7 @@ so much better that on average at most one in ten that are found is false (--max
 --max-fdr none: when it proves useful in more than half of its plays (selection rate > 0.5).
 Ctrl-C ends the run in good order; 'tvs resume' goes on with it.
 """
+MARKS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "blank": " ", "space": " "}
 
 
 class Options(argparse.Namespace):
@@ -54,52 +55,63 @@ def make_parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"tvs {tvselect.__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_select(commands)
-    _add_resume(commands)
-    report = _command(commands, "report", "write report.html of a run again")
-    report.add_argument("run", **RUN)
-    report.add_argument("--open", action="store_true", help="show it in the browser")
-    worth = _command(commands, "worth", "how well the selected columns predict held-out rows")
-    worth.add_argument("run", **RUN)
-    worth.add_argument("--folds", **FOLDS, default=5, help="parts of the rows to hold back; 5")
-    worth.add_argument("--jobs", **COUNT, help="plays at a time")
-    worth.add_argument("--table", metavar="TABLE", help="where the table is now, if it has moved")
-    transform = _command(commands, "transform", "keep only the selected columns of a table")
-    transform.add_argument("run", **RUN)
-    transform.add_argument("table", metavar="TABLE", help="the table, or a new one like it")
-    transform.add_argument(
+    resume = _command(commands, "resume", "go on with a run that was stopped, or extend it")
+    resume.add_argument("run", **RUN)
+    resume.add_argument("--plays", **COUNT, help="plays in all; as planned")
+    resume.add_argument("--rounds", **COUNT, help="of a stream, in all")
+    resume.add_argument("--time-limit", **SECONDS)
+    _add_places(resume)
+    resume.add_argument("--table", **MOVED)
+    resume.add_argument("--no-report", **NO_REPORT)
+    report = _command(commands, "report", "write report.html of a run again").add_argument
+    report("run", **RUN)
+    report("--open", action="store_true", help="show it in the browser")
+    worth = _command(
+        commands, "worth", "how well the selected columns predict held-out rows"
+    ).add_argument
+    worth("run", **RUN)
+    worth("--folds", **FOLDS, default=5, help="parts of the rows to hold back; 5")
+    worth("--jobs", **COUNT, help="plays at a time")
+    worth("--table", **MOVED)
+    transform = _command(
+        commands, "transform", "keep only the selected columns of a table"
+    ).add_argument
+    transform("run", **RUN)
+    transform("table", metavar="TABLE", help="the table, or a new one like it")
+    transform(
         "-o", "--out", metavar="OUT", required=True,
         help="file to write: .csv, .tsv (also .gz), .parquet, .feather, .arrow",
     )  # fmt: skip
-    transform.add_argument("--sep", help="what is between the cells of a CSV")
-    transform.add_argument(
+    transform("--sep", **MARK, help="what is between the cells of a CSV")
+    transform(
         "--phenotype", metavar="FILE", dest="phenotypes",
         help="table of the people of a .bed file; that of the run",
     )  # fmt: skip
-    transform.add_argument("--force", action="store_true", help="overwrite OUT")
-    compare = _command(commands, "compare", "who selects what: two runs side by side")
-    compare.add_argument("runs", metavar="RUN", nargs=2, help="folders of two runs")
-    demo = _command(commands, "demo", "select 5 of 10,000 columns of a made-up table")
-    demo.add_argument("--out", metavar="FOLDER", help="where to write; a temporary folder")
+    transform("--force", action="store_true", help="overwrite OUT")
+    compare = _command(commands, "compare", "who selects what: two runs side by side").add_argument
+    compare("runs", metavar="RUN", nargs=2, help="folders of two runs")
+    demo = _command(commands, "demo", "select 5 of 10,000 columns of a made-up table").add_argument
+    demo("--out", metavar="FOLDER", help="where to write; a temporary folder")
     for name, default in (("--rows", 300), ("--columns", 10_000), ("--plays", 300)):
-        demo.add_argument(name, **COUNT, default=default)
-    demo.add_argument("--seed", **SEED, default=0)
-    completion = _command(commands, "completion", "print a script that completes tvs in a shell")
-    completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+        demo(name, **COUNT, default=default)
+    demo("--seed", **SEED, default=0)
+    completion = _command(
+        commands, "completion", "print a script that completes tvs in a shell"
+    ).add_argument
+    completion("shell", choices=("bash", "zsh", "tcsh"))
     return top
 
 
 def _add_select(commands: Any) -> None:
-    select = _command(
-        commands, "select", "find the columns that explain a target", epilog=SELECT_EXAMPLES
-    )
+    select = _command(commands, "select", "find the columns that explain a target", SELECT_EXAMPLES)
     select.add_argument(
         "table", metavar="TABLE",
         help="CSV, TSV or .txt (also .gz, .bz2, .zst, .zip), .xlsx, Parquet, Arrow/Feather, a "
         "folder of Parquet files, PLINK .bed, AnnData .h5ad, .mtx, or - for standard input",
     )  # fmt: skip
-    outcome = select.add_mutually_exclusive_group(required=True)
-    outcome.add_argument("-t", "--target", metavar="NAME", help="column to explain")
-    outcome.add_argument(
+    outcome = select.add_mutually_exclusive_group(required=True).add_argument
+    outcome("-t", "--target", metavar="NAME", help="column to explain")
+    outcome(
         "--time", metavar="NAME", help="column to explain: the time until an event, see --event"
     )
     select.add_argument(
@@ -108,46 +120,40 @@ def _add_select(commands: Any) -> None:
         "censored (0)",
     )  # fmt: skip
     columns = select.add_argument_group("columns (names and patterns such as 'gene_*')")
-    for name, text in (
-        ("--exclude", "leave these out"),
-        ("--include", "keep these although they would be left out"),
-        ("--always", "make these part of every play"),
-    ):
-        columns.add_argument(name, metavar="A,B", action="append", default=[], help=text)
+    columns.add_argument("--exclude", **NAMES, help="leave these out")
+    columns.add_argument("--include", **NAMES, help="keep these although they would be left out")
+    columns.add_argument("--always", **NAMES, help="make these part of every play")
     columns.add_argument(
         "--groups", metavar="FILE|ld",
         help='columns that are one variable: JSON {"group": ["a", "b"]} or CSV column,group; or '
         "ld: neighbouring columns that are much alike, as in a genome",
     )  # fmt: skip
-    table = select.add_argument_group("the table")
-    table.add_argument(
-        "--family",
-        choices=("gaussian", "probit", "classes", "ordinal", "counts"),
+    table = select.add_argument_group("the table").add_argument
+    table(
+        "--family", choices=("gaussian", "probit", "classes", "ordinal", "counts"),
         help="the target is a number, one of two classes, of more classes, an ordered grade, or a "
-        "count; found out",
-    )
-    table.add_argument(
-        "--stream", action=argparse.BooleanOptionalAction,
-        help="read it batch by batch, or all into memory; found out by its size",
+        "count; detected",
     )  # fmt: skip
-    table.add_argument("--sep", metavar="MARK", help="between the cells of a CSV; found out")
-    table.add_argument(
-        "--decimal", choices=(".", ","), help="before the fraction of a number; found out"
-    )
-    table.add_argument("--sheet", metavar="NAME", help="of a spreadsheet; the first")
-    table.add_argument(
+    table(
+        "--stream", action=argparse.BooleanOptionalAction,
+        help="read it batch by batch, or all into memory; decided by its size",
+    )  # fmt: skip
+    table("--sep", **MARK, help="between the cells of a CSV; detected")
+    table("--decimal", choices=(".", ","), help="before the fraction of a number; detected")
+    table("--sheet", metavar="NAME", help="of a spreadsheet; the first")
+    table(
         "--transpose", action="store_true",
         help="its rows are the columns, named by its first column, as with genes in rows",
     )  # fmt: skip
-    genotypes = select.add_argument_group("genotypes (PLINK .bed) and cells (.h5ad, .mtx)")
-    genotypes.add_argument(
+    cells = select.add_argument_group("genotypes (PLINK .bed) and cells (.h5ad, .mtx)").add_argument
+    cells(
         "--phenotype", metavar="FILE", dest="phenotypes",
         help="table with a column IID (people) or barcode (cells), the target and covariates; "
         "without one the target is 'phenotype' of the .fam file",
     )  # fmt: skip
-    genotypes.add_argument("--layer", metavar="NAME", help="of an AnnData file; X")
-    genotypes.add_argument(
-        "--covariates", metavar="A,B", action="append", default=[],
+    cells("--layer", metavar="NAME", help="of an AnnData file; X")
+    cells(
+        "--covariates", **NAMES,
         help="columns of that table, or of obs, that are part of every play, such as "
         "age,sex,PC1-PC10",
     )  # fmt: skip
@@ -167,43 +173,33 @@ def _add_select(commands: Any) -> None:
     )  # fmt: skip
     search.add_argument(
         "--decoys", choices=("auto", "shuffled", "plain", "knockoffs", "none"), default="auto",
-        help="columns without a signal that the others are measured by; found out; 'plain' lets "
-        "columns be selected for a factor that many share",
+        help="columns without a signal that the others are measured by; chosen automatically; "
+        "'plain' lets columns be selected for a factor that many share",
     )  # fmt: skip
     search.add_argument("--chains", **COUNT, default=1, help="independent searches; 1")
     _add_places(search)
     search.add_argument(
         "--window", **COUNT,
-        help="most plays that are chosen together: with the same one, the same bits anywhere; "
-        "1, and 16 per worker where there are more of these than chains",
+        help="most plays chosen before their scores are known; runs with the same window give "
+        "identical results with any number of workers; 1, or 16 per worker where there are more "
+        "workers than chains",
     )  # fmt: skip
     search.add_argument("--seed", **SEED, help="drawn and written down if not given")
     search.add_argument("--patience", **COUNT, help="stop after N plays of no change")
     search.add_argument("--time-limit", **SECONDS)
-    stream = select.add_argument_group("streams")
-    stream.add_argument("--batch-size", **COUNT, help="rows of a play; 1000")
-    stream.add_argument("--rounds", **COUNT, help="passes over the rows; 1")
+    stream = select.add_argument_group("streams").add_argument
+    stream("--batch-size", **COUNT, help="rows of a play; 1000")
+    stream("--rounds", **COUNT, help="passes over the rows; 1")
     select.add_argument(
         "--out", metavar="FOLDER", help="folder of the run; tvs-<table>-<number> if not given"
     )
     select.add_argument("--no-report", **NO_REPORT)
 
 
-def _add_resume(commands: Any) -> None:
-    resume = _command(commands, "resume", "go on with a run that was stopped, or extend it")
-    resume.add_argument("run", **RUN)
-    resume.add_argument("--plays", **COUNT, help="plays in all; as planned")
-    resume.add_argument("--rounds", **COUNT, help="of a stream, in all")
-    resume.add_argument("--time-limit", **SECONDS)
-    _add_places(resume)
-    resume.add_argument("--table", metavar="TABLE", help="where the table is now, if it has moved")
-    resume.add_argument("--no-report", **NO_REPORT)
-
-
 def _add_places(command: Any) -> None:
-    places = command.add_mutually_exclusive_group()
-    places.add_argument("--jobs", **COUNT, help="plays at a time, here")
-    places.add_argument(
+    places = command.add_mutually_exclusive_group().add_argument
+    places("--jobs", **COUNT, help="plays at a time, here")
+    places(
         "--cluster", type=_address, metavar="ADDRESS",
         help="run on a Dask cluster, such as tcp://head-node:8786",
     )  # fmt: skip
@@ -263,13 +259,21 @@ def _address(text: str) -> str:
     return text
 
 
+def _mark(text: str) -> str:
+    return MARKS.get(text, text)
+
+
 _seconds.__name__ = "number of seconds"
 _level.__name__ = "share"
-COUNT: dict[str, Any] = dict(type=_whole("whole number", 1, "must be at least 1"), metavar="N")
-FOLDS: dict[str, Any] = dict(type=_whole("whole number", 2, "must be at least 2"), metavar="N")
-SEED: dict[str, Any] = dict(type=_whole("seed", 0, "must not be negative"), metavar="N")
-SECONDS: dict[str, Any] = dict(type=_seconds, metavar="SECONDS", help="stop after that")
-NO_REPORT: dict[str, Any] = dict(
+Shared = dict[str, Any]
+COUNT: Shared = dict(type=_whole("whole number", 1, "must be at least 1"), metavar="N")
+FOLDS: Shared = dict(type=_whole("whole number", 2, "must be at least 2"), metavar="N")
+SEED: Shared = dict(type=_whole("seed", 0, "must not be negative"), metavar="N")
+SECONDS: Shared = dict(type=_seconds, metavar="SECONDS", help="stop after that")
+MARK: Shared = dict(type=_mark, metavar="MARK", dest="delimiter")
+NAMES: Shared = dict(metavar="A,B", action="append", default=[])
+NO_REPORT: Shared = dict(
     action="store_true", help="write no report.html; 'tvs report' can do so later"
 )
-RUN: dict[str, Any] = dict(metavar="RUN", help="folder of a run")
+RUN: Shared = dict(metavar="RUN", help="folder of a run")
+MOVED: Shared = dict(metavar="TABLE", help="where the table is now, if it has moved")

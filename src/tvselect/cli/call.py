@@ -1,0 +1,417 @@
+"""From the arguments to a command, and from what it raises to an exit code."""
+
+from __future__ import annotations
+
+import _thread
+import argparse
+import os
+import secrets
+import shlex
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, fields, replace
+from importlib import import_module
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from tvselect.cli.parse import Options, make_parser
+from tvselect.cli.print import (
+    DONE,
+    INTERRUPTED,
+    Terminal,
+    open_streams,
+    show_comparison,
+    show_result,
+)
+from tvselect.words import counted
+
+if TYPE_CHECKING:
+    from tvselect.runs.plan import Plan, Settings
+
+FAILED = 1
+SEED_BITS, DEMO_SEED = 32, 2021
+SECONDS_TO_WAIT = 0.05
+IMPORTING = "<frozen importlib._bootstrap>"
+FILES, FOLDERS = ("TABLE", "FILE", "OUT"), ("RUN", "FOLDER")
+#: How parameters of Python are spelt here.
+OPTIONS = {
+    "columns": "--exclude",
+    "family": "--family gaussian",
+    "classes": "--family classes",
+    "batch_size": "--batch-size",
+    "delimiter": "--sep",
+    "decimal": "--decimal",
+    "sheet": "--sheet",
+    "phenotypes": "--phenotype",
+    "layer": "--layer",
+    "format": "save it as .csv, .tsv, .xlsx, .parquet, .feather or .arrow",
+    "stream": "say --stream",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run ``tvs``; returns the exit code.
+
+    0 done, 1 an error (one line says what to do), 2 wrong usage, 130 interrupted.
+    """
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    open_streams()
+    try:
+        options = make_parser().parse_args(arguments, Options())
+    except SystemExit as leaving:
+        return int(leaving.code or 0)
+    options.arguments = arguments
+    terminal = Terminal(
+        quiet=options.quiet, json=options.json, for_people=options.command == "demo"
+    )
+    with interrupts():
+        try:
+            code = COMMANDS[options.command](options, terminal)
+            sys.stdout.flush()
+            return code
+        except KeyboardInterrupt as interrupt:
+            terminal.note(f"interrupted{''.join(f'; {text}' for text in interrupt.args)}")
+            return INTERRUPTED
+        except BrokenPipeError:
+            # The reader of a pipe has gone: nothing is wrong. Python would complain at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return DONE
+        except Exception as error:
+            if options.debug:
+                terminal.trace(traceback.format_exc())
+            terminal.note(f"error: {explain(error)}")
+            return FAILED
+
+
+def explain(error: Exception) -> str:
+    """What is wrong and what to do about it, in one line for someone at the command line."""
+    if isinstance(error, ImportError):  # of an extra, or of the native core: little can be imported
+        return " ".join(str(error).split())
+    from tvselect.inputs.errors import InputError
+    from tvselect.runners import WorkerError
+
+    if isinstance(error, MemoryError):
+        return "the table does not fit into memory; say --stream"
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror.lower()}"
+    text = error.worded(OPTIONS) if isinstance(error, InputError) else str(error)
+    text = " ".join(text.split())
+    if isinstance(error, OSError | ValueError | TypeError | WorkerError):
+        return text
+    kind = type(error).__name__
+    return f"this should not happen ({kind}: {text}); run again with --debug and tell us"
+
+
+@contextmanager
+def interrupts() -> Iterator[None]:
+    """Raise KeyboardInterrupt at the first Ctrl-C, end the process at the second.
+
+    Modules that are half imported lose or swallow what is raised in their midst: as long as one
+    is being imported, the first Ctrl-C waits.
+    """
+    n_imports = _count_imports(sys._getframe())
+    n_pressed, is_over, is_delayed = 0, False, False
+
+    def press(number: int, frame: FrameType | None) -> None:
+        nonlocal n_pressed, is_delayed
+        if not is_delayed:
+            n_pressed += 1
+        is_delayed = False
+        if n_pressed > 1:
+            os.write(2, b"\nstopped at once; plays that were made are kept in the journal\n")
+            os._exit(INTERRUPTED)
+        if _count_imports(frame) <= n_imports:
+            raise KeyboardInterrupt
+        wait = threading.Timer(SECONDS_TO_WAIT, press_again)
+        wait.daemon = True
+        wait.start()
+
+    def press_again() -> None:
+        nonlocal is_delayed
+        if not is_over:
+            is_delayed = True
+            _thread.interrupt_main()
+
+    try:
+        before = signal.signal(signal.SIGINT, press)
+    except ValueError:  # not in the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        is_over = True
+        signal.signal(signal.SIGINT, before)
+
+
+def _count_imports(frame: FrameType | None) -> int:
+    """Imports under way in a thread."""
+    count = 0
+    while frame is not None:
+        count += frame.f_code.co_filename == IMPORTING
+        frame = frame.f_back
+    return count
+
+
+def select(options: Options, terminal: Terminal) -> int:
+    """Look at the table, say what was decided, search, show what was found."""
+    from tvselect.report import prepare
+    from tvselect.report.decisions import describe_doubts
+    from tvselect.runs.folder import new_folder
+    from tvselect.runs.inspect import TableOptions, inspect_table, require_what_the_reward_needs
+    from tvselect.runs.plan import Settings, describe_plan
+    from tvselect.sources.addresses import argument_without_secrets
+
+    _refuse_contradictions(options)
+    settings = Settings(
+        **{
+            "seed": secrets.randbits(SEED_BITS),
+            **_given(options, Settings),
+            "max_fdr": options.max_fdr,  # None is without a limit
+        }
+    )
+    if options.cluster is not None:
+        from tvselect.runners import open_runner
+
+        open_runner(options.cluster).close()  # a wrong address shows before a table is read
+    if not options.no_report:
+        prepare()
+    with ThreadPoolExecutor(1) as aside:  # libraries are loaded while the table is read
+        loading = aside.submit(import_module, "tvselect.runs.play")
+        wanted = TableOptions(**_given(options, TableOptions))
+        if options.time:
+            wanted = replace(wanted, target=options.time, family="survival")
+        if options.batch_size or options.rounds:
+            wanted = replace(wanted, stream=True)
+        plan, files, table = inspect_table(options.table, wanted)
+    play = loading.result()
+    require_what_the_reward_needs(plan, settings)
+    if plan.stream and options.plays is not None:
+        per_round = -(-plan.n_rows // settings.batch_size)
+        rounds = max(settings.rounds, -(-options.plays // per_round))
+        settings = replace(settings, rounds=rounds)
+    for sentence in describe_plan(plan):
+        terminal.say(f"  {sentence}")
+    if plan.facts.left_out:
+        terminal.say("  (--include NAME keeps a column, --exclude NAME leaves one out)")
+    for doubt in describe_doubts(plan.facts):
+        terminal.warn(doubt)
+    terminal.say(f"  {_describe_search(plan, settings, options.cluster)}")
+    result = play.start(
+        plan,
+        settings,
+        new_folder(options.out, options.table),
+        play.Place(options.cluster, not options.no_report, int(terminal.is_live)),
+        files=files,
+        table=table,
+        command=shlex.join(["tvs", *map(argument_without_secrets, options.arguments)]),
+    )
+    return show_result(result, terminal)
+
+
+def _given(options: Options, record: type) -> dict[str, Any]:
+    """The options that were given, of those that have the names of a record's fields."""
+    named = {field.name: getattr(options, field.name, None) for field in fields(record)}
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def _refuse_contradictions(options: Options) -> None:
+    from tvselect.runs import RunError
+
+    if options.iterations is not None and options.reward != "bart":
+        raise RunError(f"--iterations is for --reward bart, not {options.reward}; leave it out")
+    if options.stream is False and (options.batch_size or options.rounds):
+        raise RunError("--batch-size and --rounds are for streams; drop --no-stream")
+    if options.decoys == "none" and options.max_fdr is not None:
+        raise RunError(
+            f"--max-fdr {options.max_fdr:g} cannot be kept with --decoys none; leave that out, or "
+            "say --max-fdr none"
+        )
+    if options.event is not None and options.time is None:
+        raise RunError("--event needs --time, the column of the times")
+    if options.time is not None and options.family is not None:
+        raise RunError("--time is a family of its own; leave --family out")
+
+
+def _describe_search(plan: Plan, settings: Settings, cluster: str | None) -> str:
+    if plan.stream:
+        n_batches = -(-plan.n_rows // settings.batch_size) * settings.rounds
+        each, rounds = counted(settings.batch_size, "row"), counted(settings.rounds, "round")
+        plays = f"{counted(n_batches, 'play')} of {each}, {rounds}"
+    else:
+        plays = counted(settings.plays, "play")
+    chains = f"{settings.chains} chains of " if settings.chains > 1 else ""
+    place = f" on {cluster}" if cluster else ""
+    by = {"bart": "BART", "lasso": "LASSO", "pvalue": "p-values"}.get(settings.reward, "importance")
+    search = f"Search: {chains}{plays}{place}, scored by {by}; seed {settings.seed}."
+    if settings.max_fdr is None:
+        return f"{search} Error control is off (--max-fdr none)."
+    return f"{search} On average at most {100 * settings.max_fdr:g} % of the selected false."
+
+
+def resume(options: Options, terminal: Terminal) -> int:
+    """Go on with a run to the planned number of plays, or to more."""
+    from tvselect.runs import play
+    from tvselect.runs.folder import RunFolder
+    from tvselect.sources.addresses import without_secrets
+
+    folder = RunFolder(Path(options.run))
+    before = folder.read_run()
+    terminal.say(f"  Going on with {folder.path} ({without_secrets(before.plan.table)}).")
+    result = play.resume(
+        folder,
+        play.Place(options.cluster, not options.no_report, int(terminal.is_live)),
+        plays=options.plays,
+        rounds=options.rounds,
+        time_limit=options.time_limit,
+        table=options.table,
+        jobs=options.jobs,
+    )
+    if before.state == "done" and result.run.n_plays == before.n_plays:
+        more = "--rounds" if before.plan.stream else "--plays"
+        terminal.say(f"  The run was complete; {more} N plays more.")
+    return show_result(result, terminal)
+
+
+def report(options: Options, terminal: Terminal) -> int:
+    """Render report.html from findings.json, and show it where that is asked for."""
+    from tvselect.runs import collected_warnings
+    from tvselect.runs.folder import RunFolder
+
+    folder = RunFolder(Path(options.run))
+    folder.read_run()
+    findings = folder.read_findings()
+    with folder.held(), collected_warnings() as said:
+        folder.render(findings)
+    for warning in said:
+        terminal.warn(warning)
+    terminal.show({"report": str(folder.report)}, [str(folder.report)])
+    if options.open:
+        import webbrowser
+
+        if not webbrowser.open(folder.report.absolute().as_uri()):
+            terminal.warn(f"no browser was found; open {folder.report} by hand")
+    return DONE
+
+
+def worth(options: Options, terminal: Terminal) -> int:
+    """Score predictions of rows that were held back."""
+    from tvselect.runs import collected_warnings
+    from tvselect.runs.folder import RunFolder
+    from tvselect.runs.play import Place, measure_worth
+
+    def announce(seconds: float) -> None:
+        terminal.say(
+            f"  Selecting again {options.folds} times, each time without a part of the rows: about "
+            f"{seconds:.0f} s."
+        )
+
+    with collected_warnings() as said:
+        found = measure_worth(
+            RunFolder(Path(options.run)),
+            Place(verbose=int(terminal.is_live)),
+            folds=options.folds,
+            table=options.table,
+            jobs=options.jobs,
+            announce=announce,
+        )
+    for warning in dict.fromkeys(said):
+        terminal.warn(warning)
+    terminal.show(asdict(found), str(found).splitlines())
+    return DONE
+
+
+def transform(options: Options, terminal: Terminal) -> int:
+    """Write a table with the selected columns, and the target if it is there."""
+    from tvselect.runs.folder import RunFolder
+    from tvselect.runs.transform import transform
+
+    n_rows, columns = transform(
+        RunFolder(Path(options.run)),
+        options.table,
+        options.out,
+        force=options.force,
+        delimiter=options.delimiter,
+        phenotypes=options.phenotypes,
+    )
+    written = f"Written: {options.out}, {n_rows:,} rows, columns {', '.join(columns)}"
+    if terminal.is_json or terminal.is_pretty:
+        terminal.show({"out": options.out, "n_rows": n_rows, "columns": columns}, [written])
+    else:
+        terminal.say(written)
+    return DONE
+
+
+def compare(options: Options, terminal: Terminal) -> int:
+    """Show two runs side by side."""
+    from tvselect.runs.compare import compare
+    from tvselect.runs.folder import RunFolder
+
+    show_comparison(compare(*(RunFolder(Path(path)) for path in options.runs)), terminal)
+    return DONE
+
+
+def demo(options: Options, terminal: Terminal) -> int:
+    """Write the wide Friedman example and run ``tvs select`` on it."""
+    import tempfile
+
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from tvselect.runs import RunError
+    from tvselect.seeds import as_generator
+
+    n_rows, n_columns = options.rows, options.columns
+    if n_columns < 5:
+        raise RunError(f"five columns matter; say --columns 5 or more, not {n_columns}")
+    folder = Path(options.out or tempfile.mkdtemp(prefix="tvs-demo-"))
+    table = folder / "friedman.parquet"
+    if table.exists():
+        raise RunError(f"{table} exists already; choose another --out")
+    rng = as_generator(DEMO_SEED)
+    x = rng.random((n_rows, n_columns))
+    f = 10 * np.sin(np.pi * x[:, 0] * x[:, 1]) + 20 * (x[:, 2] - 0.5) ** 2
+    y = f + 10 * x[:, 3] + 5 * x[:, 4] + rng.standard_normal(n_rows)
+    names = [*(f"x{j}" for j in range(n_columns)), "y"]
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table([*x.T, y], names=names), table)
+    terminal.say(f"Made up: {n_rows:,} rows x {n_columns:,} columns, {table}")
+    terminal.say("y = 10 sin(pi x0 x1) + 20 (x2 - 0.5)^2 + 10 x3 + 5 x4 + noise")
+    terminal.say("Five columns matter: x0, x1, x2, x3, x4. Will they be found?")
+    arguments = ["select", str(table), "--target", "y", "--out", str(folder / "run")]
+    arguments += ["--plays", str(options.plays), "--seed", str(options.seed)]
+    terminal.say(f"$ tvs {' '.join(arguments)}")
+    chosen = make_parser().parse_args(arguments, Options())
+    chosen.arguments = arguments
+    return select(chosen, terminal)
+
+
+def completion(options: Options, terminal: Terminal) -> int:
+    """Print a script that completes ``tvs`` in a shell."""
+    try:
+        import shtab
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError("completion needs shtab: pip install 'tvselect[cli]'") from None
+    parser = make_parser()
+    commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    for command in commands.choices.values():
+        for action in command._actions:
+            if action.metavar in FILES:
+                action.complete = shtab.FILE
+            elif action.metavar in FOLDERS:
+                action.complete = shtab.DIRECTORY
+    print(shtab.complete(parser, options.shell))
+    return DONE
+
+
+COMMANDS: dict[str, Callable[[Options, Terminal], int]] = {
+    command.__name__: command
+    for command in (select, resume, report, worth, transform, compare, demo, completion)
+}

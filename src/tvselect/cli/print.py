@@ -1,0 +1,376 @@
+"""What is printed, and where: findings on standard output, everything else on standard error.
+
+On a terminal findings are a table to read, in a pipe lines with tabs, with ``--json`` JSON.
+Decisions and remarks go to standard error; the progress bar is for a terminal only.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shlex
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tvselect.report.characters import escaped, printable
+from tvselect.words import counted, listed
+
+if TYPE_CHECKING:
+    from tvselect.runs.compare import Comparison
+    from tvselect.runs.folder import VariableResult
+    from tvselect.runs.play import Result
+    from tvselect.selectors import Interaction
+
+DONE, INTERRUPTED = 0, 130
+RUNNERS_UP, MOST_ROWS, LONGEST_NAME = 3, 40, 40
+BAR_WIDTH = 20
+EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def open_streams() -> None:
+    """Make standard output and error fit to be written to, whatever the caller has left of them.
+
+    In place of one that is closed stands the null device: its number would else go to the next
+    file that is opened. What an encoding lacks is written by its number, as in Python.
+    """
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        stream = getattr(sys, name)
+        if stream is None:
+            handle = os.open(os.devnull, os.O_WRONLY)
+            if handle != number:
+                os.dup2(handle, number)
+                os.close(handle)
+            setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+class Terminal:
+    """Where a command prints.
+
+    Parameters
+    ----------
+    quiet : bool
+        Only findings and errors.
+    json : bool
+        Findings as JSON.
+    for_people : bool
+        Findings as a table to read in a pipe, too.
+    """
+
+    def __init__(
+        self, *, quiet: bool = False, json: bool = False, for_people: bool = False
+    ) -> None:
+        self.is_json = json
+        self.is_live = sys.stderr.isatty() and not quiet
+        self.is_pretty = (sys.stdout.isatty() or for_people) and not json
+        self._is_quiet = quiet
+
+    def say(self, text: str) -> None:
+        """A line for someone who watches, or reads the log."""
+        if self._is_quiet:
+            return
+        text = printable(text)
+        if self.is_live:  # a line each for other programs
+            text = textwrap.fill(
+                text,
+                max(40, shutil.get_terminal_size().columns - 1),
+                subsequent_indent="    " if text.startswith("  ") else "",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        print(text, file=sys.stderr, flush=True)
+
+    def note(self, text: str) -> None:
+        """A line that is said even with ``--quiet``: a warning, an error, how a run ended."""
+        print(f"tvs: {printable(' '.join(text.split()))}", file=sys.stderr, flush=True)
+
+    def warn(self, text: str) -> None:
+        """A warning."""
+        self.note(f"warning: {text}")
+
+    def trace(self, text: str) -> None:
+        """Where an error comes from."""
+        print(*map(printable, text.splitlines()), sep="\n", file=sys.stderr, flush=True)
+
+    def show(self, as_json: Any, lines: Iterable[str]) -> None:
+        """Findings as JSON or as lines to read; nothing in them steers the terminal."""
+        if self.is_json:
+            print(json.dumps(as_json, indent=1, allow_nan=False))
+        else:
+            print("\n".join(map(printable, lines)))
+
+    def show_rows(self, rows: Iterable[Iterable[str]]) -> None:
+        """Findings for scripts: cells with tabs between them, see :func:`escaped`."""
+        for row in rows:
+            print("\t".join(map(escaped, row)))
+
+
+def show_result(result: Result, terminal: Terminal) -> int:
+    """Show what a run found; returns the exit code."""
+    run, folder = result.run, result.folder
+    for warning in run.warnings:
+        terminal.warn(warning)
+    selected = [v for v in result.variables if v.selected and not v.always]
+    before, after = _what_it_means(result)
+    if terminal.is_pretty:
+        others = [v for v in result.variables if not v.selected]
+        terminal.show(None, ["", *before, "", *variable_lines(selected, others), "", *after])
+    else:
+        for line in filter(None, (*before, *after)):
+            terminal.say(line)
+    if terminal.is_json:
+        terminal.show(_as_json(result, selected), ())
+    elif not terminal.is_pretty:
+        rows = [["variable", "q_value", "selection_rate", "low", "high"]]
+        for v in selected:
+            q = "" if v.q_value is None else f"{v.q_value:.6g}"
+            rows.append([v.name, q, *(f"{x:.6f}" for x in (v.selection_rate, v.low, v.high))])
+        terminal.show_rows(rows)
+    for warning in result.about_report:
+        terminal.warn(warning)
+    resume = f"tvs resume {shlex.quote(str(folder.path))}"
+    if result.was_interrupted:
+        terminal.note(
+            "interrupted while the report was made; the run is kept, and the report is made by: "
+            f"{resume}"
+        )
+        return INTERRUPTED
+    if run.state == "interrupted":
+        are = "is" if run.n_plays == 1 else "are"
+        terminal.note(
+            f"interrupted after {counted(run.n_plays, 'play')}, which {are} kept; go on with: "
+            f"{resume}"
+        )
+        return INTERRUPTED
+    return DONE
+
+
+def _what_it_means(result: Result) -> tuple[list[str], list[str]]:
+    """What is to be said before and after the variables."""
+    from tvselect.plotting.labels import level
+    from tvselect.report.control import (
+        NOTHING,
+        best_unselected,
+        control_of,
+        describe_false,
+        describe_nothing,
+        joint_claims,
+    )
+    from tvselect.report.sentences import why_stopped
+
+    run, history = result.run, result.history
+    control, claims = control_of(result.fit), joint_claims(result.fit)
+    n_selected = int(history.selected().sum())
+    before: list[str] = []
+    if control.max_fdr is not None and not n_selected and not claims and run.n_plays:
+        best = best_unselected(result.fit)
+        before += [NOTHING, *describe_nothing(control, best, run.plan.n_rows), ""]
+    plays = counted(run.n_plays, "batch" if run.plan.stream else "play")
+    because = why_stopped(history.stop_reason, history.asked)
+    before.append(
+        f"{n_selected:,} of {counted(history.layout.n_candidates, 'variable')} selected "
+        f"for {run.plan.target!r} ({plays}, {run.seconds:.1f} s: {because})"
+    )
+    if n_selected:
+        before.append(describe_false(n_selected, control))
+    if always := [v.name for v in result.variables if v.always]:
+        before.append(f"Always part of the model, not tested: {listed(always)}.")
+    after: list[str] = []
+    if result.interactions:
+        after += [*interaction_lines(result.interactions), ""]
+    if claims:
+        is_off = control.max_fdr is None
+        after.append(
+            "These rows cannot tell apart:"
+            if is_off
+            else "At least one of these matters, but these rows cannot tell which:"
+        )
+        for claim in claims[:MOST_ROWS]:
+            q = "" if claim.q_value is None else f" (q-value {level(claim.q_value)})"
+            after.append(f"  {'' if is_off else 'one of: '}{claim}{q}")
+        after.append("")
+    folder = result.folder
+    after.append(f"Report: {result.page}" if result.page else f"Found:  {folder.selected}")
+    if n_selected:
+        after.append(f"Next:   tvs transform {folder.path} TABLE -o OUT keeps these columns")
+    return before, after
+
+
+def _as_json(result: Result, selected: Sequence[VariableResult]) -> dict[str, Any]:
+    from tvselect.report.control import control_of
+    from tvselect.report.decisions import describe_doubts, why_left_out
+    from tvselect.runs.plan import describe_plan
+
+    run, control = result.run, control_of(result.fit)
+    plan = run.plan
+    return {
+        "run": str(result.folder.path),
+        "state": run.state,
+        "stop_reason": run.stop_reason,
+        "target": plan.target,
+        "family": plan.family,
+        "stream": plan.stream,
+        "n_rows": plan.n_rows,
+        "n_columns": len(plan.columns),
+        "n_plays": run.n_plays,
+        "seconds": run.seconds,
+        "seed": run.settings.seed,
+        "selected": [{**v._asdict(), "group": v.group or None} for v in selected],
+        "always": list(plan.always),
+        "left_out": {name: why_left_out(why) for name, why in plan.facts.left_out.items()},
+        "decisions": describe_plan(plan),
+        "warnings": [*describe_doubts(plan.facts), *run.warnings],
+        "max_fdr": control.max_fdr,
+        "expected_false": control.expected_false,
+        "n_decoys": control.n_decoys,
+        "highest_decoy": control.highest,
+        "claims": [
+            {
+                "columns": claim.names,
+                "shares": claim.shares or None,
+                "selection_rate": claim.selection_rate,
+                "q_value": None if math.isnan(claim.q_value) else claim.q_value,
+            }
+            for claim in getattr(result.fit, "claims_", ())
+        ],
+        "interactions": [
+            {"columns": pair.names, "strength": pair.strength, "q_value": pair.q_value}
+            for pair in result.interactions
+        ],
+        "report": result.page and str(result.page),
+    }
+
+
+def variable_lines(
+    selected: Sequence[VariableResult], others: Sequence[VariableResult]
+) -> list[str]:
+    """The selected variables with their numbers and a bar, then the best of the others.
+
+    A group of columns has one line.
+    """
+    from tvselect.plotting.labels import level
+
+    selected, others = _one_a_group(selected), _one_a_group(others)[:RUNNERS_UP]
+    shown = [*selected[:MOST_ROWS], *others]
+    width = max(len("variable"), *(len(_short(v.group or v.name)) for v in shown))
+    has_q = any(v.q_value is not None for v in shown)
+    rows = []
+    for v in shown:
+        q = f"  {'' if v.q_value is None else level(v.q_value):>7}" if has_q else ""
+        rows.append(
+            f"  {_short(v.group or v.name):<{width}}{q}  {v.selection_rate:4.2f}  "
+            f"{bar(v.selection_rate)}  {v.low:.2f} to {v.high:.2f}"
+        )
+    head = "  q-value" if has_q else ""
+    lines = [f"  {'variable':<{width}}{head}  {'selection rate':<{6 + BAR_WIDTH}}  95 % interval"]
+    lines += rows[: len(shown) - len(others)]
+    if len(selected) > MOST_ROWS:
+        lines.append(f"  ... and {len(selected) - MOST_ROWS:,} more in selected.csv")
+    if others:
+        lines += ["  not selected, the best of them:", *rows[len(shown) - len(others) :]]
+    return lines
+
+
+def _one_a_group(variables: Sequence[VariableResult]) -> list[VariableResult]:
+    firsts: dict[object, VariableResult] = {}
+    for v in variables:
+        firsts.setdefault(v.group or (v.name,), v)
+    return list(firsts.values())
+
+
+def interaction_lines(interactions: Sequence[Interaction]) -> list[str]:
+    """Pairs of variables that act together, one a line.
+
+    Examples
+    --------
+    >>> from tvselect.selectors import Interaction
+    >>> interaction_lines([Interaction((0, 2), ("age", "dose"), 1.5, 0.05)])
+    ['interactions: age x dose (q 0.050)']
+    """
+    from tvselect.plotting.labels import level
+
+    lines = [
+        f"interactions: {' x '.join(map(_short, pair.names))} (q {level(pair.q_value)})"
+        for pair in interactions[:MOST_ROWS]
+    ]
+    if len(interactions) > MOST_ROWS:
+        lines.append(f"... and {len(interactions) - MOST_ROWS:,} more in interactions.csv")
+    return lines
+
+
+def bar(share: float, width: int = BAR_WIDTH) -> str:
+    """A bar of text, padded to its width.
+
+    Examples
+    --------
+    >>> bar(0.5, 4), bar(0.6, 4)
+    ('██  ', '██▍ ')
+    """
+    eighths = round(8 * width * min(max(share, 0.0), 1.0))
+    full, part = divmod(eighths, 8)
+    text = (EIGHTHS[-1] * full + (EIGHTHS[part] if part else "")).ljust(width)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return ("#" * round(width * share)).ljust(width)
+    return text
+
+
+def _short(name: str) -> str:
+    name = " ".join(name.split())
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 3] + "..."
+
+
+def show_comparison(found: Comparison, terminal: Terminal) -> None:
+    """Show who selects what, how alike two runs are, and in what they differ."""
+    from tvselect.plotting.labels import level
+
+    both = sum(all(pair.selected) for pair in found.pairs)
+    agreement = (
+        f"{both} of {len(found.pairs)} variables by both (Jaccard index {found.jaccard:.2f})."
+    )
+    if not terminal.is_json and not terminal.is_pretty:
+        rows = [["variable", "selected_1", "selected_2", "selection_rate_1", "selection_rate_2",
+                 "q_value_1", "q_value_2"]]  # fmt: skip
+        for pair in found.pairs:
+            numbers = (*pair.selection_rate, *pair.q_value)
+            rows.append(
+                [pair.name, *("yes" if is_selected else "no" for is_selected in pair.selected),
+                 *("" if x is None else f"{x:.6f}" for x in numbers)]
+            )  # fmt: skip
+        terminal.show_rows(rows)
+        for sentence in (*found.differences, agreement):
+            terminal.say(sentence)
+        return
+    width = max(len("variable"), *(len(pair.name) for pair in found.pairs), 0)
+    lines = [f"1: {found.folders[0]}", f"2: {found.folders[1]}"]
+    lines += [f"  {sentence}" for sentence in found.differences or ["Same data, same settings."]]
+    lines += ["", f"  {'variable':<{width}}  {'selected':<9}  rate 1 rate 2  change     q 1    q 2"]
+    for pair in found.pairs:
+        who = {(True, True): "by both", (True, False): "by 1", (False, True): "by 2"}[pair.selected]
+        rates = " ".join("     -" if x is None else f"{x:6.2f}" for x in pair.selection_rate)
+        change = " " * 7 if pair.difference is None else f"{pair.difference:+7.2f}"
+        q = " ".join(f"{'-' if x is None else level(x):>6}" for x in pair.q_value)
+        lines.append(f"  {pair.name:<{width}}  {who:<9} {rates} {change}  {q}")
+    lines += ["", agreement]
+    largest = found.largest_difference
+    if largest is not None and largest.difference:
+        first, second = largest.selection_rate
+        lines.append(
+            f"Largest change of the selection rate: {largest.name}, from {first:.2f} to "
+            f"{second:.2f}."
+        )
+    as_json = {
+        "runs": found.folders,
+        "jaccard": found.jaccard,
+        "same": not found.differences,
+        "differences": found.differences,
+        "variables": [{**pair._asdict(), "difference": pair.difference} for pair in found.pairs],
+        "largest_difference": largest and {**largest._asdict(), "difference": largest.difference},
+    }
+    terminal.show(as_json, lines)

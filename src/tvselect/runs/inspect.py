@@ -1,0 +1,567 @@
+"""Look at a table in a file and decide how to read it; decisions are facts."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.inputs import read_outcome
+from tvselect.inputs.arrow import arrow_errors, as_target, as_text
+from tvselect.inputs.doubts import doubts_about_text, find_doubts
+from tvselect.inputs.errors import RowError, SourceError
+from tvselect.inputs.facts import (
+    MOST_CATEGORIES,
+    ColumnFacts,
+    Doubt,
+    FileFacts,
+    LeftOut,
+    OutcomeProfile,
+    ReadingMode,
+    TableFacts,
+    profile_days,
+    profile_numbers,
+    profile_text,
+    scan_block,
+    text_to_numbers,
+)
+from tvselect.inputs.kinds import kind_of
+from tvselect.inputs.outcome import Family, Outcome, TextOutcomeError, missing_mask, survival_array
+from tvselect.inputs.table import one_hot, refuse_repeated
+from tvselect.inputs.text import Mark, Writing, decide_writing, look_at, mixed_units, number_of
+from tvselect.report.decisions import why_left_out
+from tvselect.runs import RunError, hint
+from tvselect.runs.data import RawTable, local_path, read_event, read_raw
+from tvselect.runs.plan import Plan, Settings, expand, read_groups, with_ranges
+from tvselect.sources import open_files
+from tvselect.sources.by_column import ColumnTable
+from tvselect.sources.csv import CsvFiles
+from tvselect.sources.files import STANDARD_INPUT
+from tvselect.sources.stored import TableFiles
+from tvselect.words import counted, listed
+
+LINKAGE = "ld"
+ROWS_IN_MEMORY = 200_000
+ROWS_TO_LOOK_AT = 10_000
+COPIES, SHARE_OF_MEMORY = 3, 0.5
+ASSUMED_MEMORY = 4 * 2**30
+VALUES_AT_ONCE, VALUES_OF_DOUBT = 2**22, 2**18
+MOST_LABELS = 200_000
+WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """What the user has decided already; the rest is found out."""
+
+    target: str = ""
+    stream: bool | None = None
+    family: Family | None = None
+    event: str | None = None  #: Column that says whether a survival time ended in the event
+    exclude: Sequence[str] = ()  #: Names and patterns, as the next two
+    include: Sequence[str] = ()
+    always: Sequence[str] = ()
+    groups: str | Path | None = None  #: A file, or "ld" for linked neighbours
+    delimiter: str | None = None
+    decimal: Mark | None = None
+    sheet: str | None = None
+    transpose: bool = False
+    phenotypes: str | None = None  #: Table of the people or cells
+    layer: str | None = None  #: Of an AnnData file
+    covariates: Sequence[str] = ()  #: Columns of that table that are part of every play
+
+
+def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, RawTable | None]:
+    """Look at a table: how it is read, its files, and all of it, unless it is to be streamed.
+
+    What cannot be read or holds nothing to select from is an error that says what to do.
+    """
+    phenotypes = local_path(options.phenotypes)
+    files = open_files(
+        path,
+        delimiter=options.delimiter,
+        decimal=options.decimal,
+        sheet=options.sheet,
+        transpose=options.transpose,
+        phenotypes=phenotypes,
+        layer=options.layer,
+    )
+    where, target = files.where, options.target
+    may_lack_header = _may_lack_header(files)
+    _require_column(files, target, "the target", may_lack_header)
+    if options.event is not None:
+        _require_column(files, options.event, "--event", may_lack_header)
+    names = [name for name in files.names if name not in files.in_some]
+    mode = decide_mode(files, options.stream)
+    if mode.stream and options.event is not None:
+        raise RunError("survival times cannot be read from a stream; say --no-stream")
+    with arrow_errors(f"{where} cannot be read", "mend it, or leave columns out with {columns}"):
+        n_rows = ROWS_TO_LOOK_AT if mode.stream else None
+        raw = read_raw(files, names, target, options.event, n_rows)
+    written, mixed = _find_writing(raw, target, files)
+    if mode.stream and target in written:
+        raise RunError(
+            f"the target {target!r} of {where} holds numbers such as {written[target].cell!r}, "
+            "which a stream cannot read; say --no-stream, or write plain numbers"
+        )
+    values = files.column(target) if mode.stream else raw.target
+    outcome = profile_outcome(values, raw.event, options, where, written.get(target))
+    others = [name for name in names if name not in (target, options.event)]
+    always, wanted, unwanted = _asked_for(options, others, files)
+    found = replace(profile_columns(raw, unwanted, written), mixed=mixed)
+    left_out = found.left_out | {
+        name: LeftOut("some files", n_files=n, n_all_files=len(files.files))
+        for name, n in files.in_some.items()
+    }
+    if mode.stream:
+        left_out = _left_out_on_a_stream(found, left_out, len(raw.matrix))
+        found = replace(found, copies=())
+    for name in wanted & left_out.keys():
+        if not left_out[name].is_usable:
+            raise RunError(f"column {name!r} cannot be included: {why_left_out(left_out[name])}")
+    left_out = {
+        name: why
+        for name, why in left_out.items()
+        if name not in wanted and name != (options.event or target)
+    }
+    kept = [name for name in others if name not in left_out and name not in unwanted]
+    if not kept:
+        reasons = left_out or unwanted
+        why = "; ".join(f"{n!r}: {why_left_out(reasons[n])}" for n in list(reasons)[:3])
+        raise RunError(f"no column of {where} is left to choose from: {why or 'it has no other'}")
+    chosen = set(kept)
+    if chosen <= set(always):
+        raise RunError(
+            f"all columns of {where} that are left are always included (--always, --covariates): "
+            "there is nothing to select from"
+        )
+    is_linked = options.groups == LINKAGE
+    if is_linked and mode.stream:
+        raise RunError(f"--groups {LINKAGE} needs the whole table; say --no-stream")
+    groups = read_groups(options.groups, others) if options.groups and not is_linked else {}
+    facts = TableFacts(
+        **vars(replace(found, left_out=unwanted | left_out).among({*chosen, target})),
+        where=where,
+        n_columns=len(others) + len(files.in_some),
+        mode=mode,
+        files=FileFacts(
+            encoding=files.encoding,
+            delimiter=files.dialect.delimiter if isinstance(files, CsvFiles) else None,
+            sheets=files.sheets,
+            is_transposed=files.is_transposed,
+            numeric_names=may_lack_header,
+        ),
+        outcome=outcome,
+        doubts=_look_for_doubts(raw, found, chosen, unwanted, options.family),
+    )
+    address = where if "://" in path else path  # without its secrets
+    is_fixed = "://" in path or path == STANDARD_INPUT
+    plan = Plan(
+        table=address if is_fixed else os.path.abspath(os.path.expanduser(path)),
+        delimiter=options.delimiter,
+        decimal=options.decimal,
+        sheet=options.sheet,
+        transpose=options.transpose,
+        phenotypes=phenotypes,
+        layer=options.layer,
+        columns=tuple(kept),
+        always=tuple(always),
+        groups={
+            label: inside
+            for label, members in groups.items()
+            if (inside := tuple(member for member in members if member in chosen))
+        },
+        linkage=is_linked,
+        facts=facts,
+    )
+    return plan, files, None if mode.stream else raw
+
+
+def _may_lack_header(files: TableFiles) -> bool:
+    """Whether all names are numbers, and do not just count the columns."""
+    if not isinstance(files, CsvFiles) or files.is_transposed or len(files.names) < 2:
+        return False
+    numbers = [number_of(name) for name in files.names]
+    steps = {b - a for a, b in pairwise(numbers)}
+    is_count = steps == {1.0} and numbers[0] in (0.0, 1.0)
+    return not is_count and not np.isnan(numbers).any()
+
+
+def _require_column(files: TableFiles, name: str, what: str, may_lack_header: bool) -> None:
+    """Raise a RunError for columns of the same name, and a column that is not there."""
+    names, where = files.names, files.where
+    if may_lack_header and (name not in names or len(set(names)) < len(names)):
+        raise RunError(
+            f"the first line of {where} holds numbers ({listed(names, 3)}); if these are no names, "
+            "write a line of names above it"
+        )
+    refuse_repeated(names, where, "rename them")
+    if name in files.in_some:
+        n = files.in_some[name]
+        raise RunError(f"{what} {name!r} is in {n} of {len(files.files)} files of {where}")
+    if name in names:
+        return
+    # Its rows may be meant as columns; very many of them are not.
+    with suppress(SourceError):
+        may_be_columns = names and not files.is_transposed and files.estimate_rows() <= MOST_LABELS
+        if may_be_columns and name in files.column(names[0]).to_pylist():
+            raise RunError(
+                f"no column of {where} is named {name!r}, but a row is; if its rows are to be "
+                "columns, say --transpose"
+            )
+    raise RunError(f"no column named {name!r} in {where}; {hint(name, names)}")
+
+
+def decide_mode(files: TableFiles, asked: bool | None) -> ReadingMode:
+    """Whether to read a table batch by batch."""
+    n_rows, is_estimate = files.estimate_rows(), files.n_rows is None
+    if asked:
+        files.refuse_stream()
+    if asked is not None:
+        return ReadingMode(asked, "asked", n_rows, is_estimate)
+    if files.by_column:
+        return ReadingMode(False, "by column", n_rows)
+    if files.only_whole:
+        return ReadingMode(False, "whole", n_rows, is_estimate)
+    if n_rows > ROWS_IN_MEMORY:
+        return ReadingMode(True, "rows", n_rows, is_estimate, ROWS_IN_MEMORY)
+    need, free = n_rows * len(files.names) * 8 * COPIES, available_memory()
+    is_large = need > SHARE_OF_MEMORY * free
+    return ReadingMode(
+        is_large, "memory" if is_large else "small", n_rows, is_estimate,
+        bytes_needed=need, bytes_free=free,
+    )  # fmt: skip
+
+
+def available_memory() -> int:
+    """Bytes that are free for use."""
+    try:
+        import psutil
+    except ModuleNotFoundError:
+        return ASSUMED_MEMORY
+    return int(psutil.virtual_memory().available)
+
+
+def _find_writing(
+    raw: RawTable, target: str, files: TableFiles
+) -> tuple[dict[str, Writing], dict[str, tuple[str, ...]]]:
+    """How numbers in columns of text are written, the target's too; and those of several units."""
+    texts = dict(raw.texts)
+    if kind_of(raw.target.type) == "text":
+        text = as_text(raw.target)
+        if len(text.levels) > 2:  # two are classes
+            texts[target] = text
+    looks = {name: look for name, text in texts.items() if (look := look_at(text)) is not None}
+    mixed = {name: units for name, look in looks.items() if (units := mixed_units(look))}
+    if not isinstance(files, CsvFiles):
+        return decide_writing(looks, (), "."), mixed
+    dialect = files.dialect
+    given = dialect.decimal if dialect.is_given else None
+    return decide_writing(looks, dialect.known, dialect.usual, given), mixed
+
+
+def profile_outcome(
+    column: Any, events: Any, options: TableOptions, where: str, writing: Writing | None
+) -> OutcomeProfile:
+    """Look at the target, with the events of survival times; raises if nothing is to be explained.
+
+    ``writing`` says how its numbers are written where it is text.
+    """
+    name, family = options.target, options.family
+    what = f"the target {name!r} of {where}"
+    kind = kind_of(column.type)
+    if kind not in ("number", "text"):
+        raise RunError(f"{what} holds {column.type}; it must hold numbers or classes")
+    if kind == "text":
+        _refuse_odd_cells(column, writing, what)
+    values = as_target(column) if writing is None else text_to_numbers(as_text(column), writing)
+    missing = missing_mask(values)
+    event = None
+    if options.event is not None:
+        event = read_event(events, options.event, where)
+        missing |= np.isnan(event)
+    present = values[~missing]
+    if present.size == 0:
+        raise RunError(f"{what} has no value in any of its {len(column):,} rows")
+    if present.size == 1:
+        raise RunError(f"{what} has a value in 1 row only; at least two are needed")
+    is_text = kind == "text" and writing is None
+    if event is not None:
+        if is_text:
+            raise RunError(_about_text(what, values.tolist(), is_time=True))
+        present = survival_array(present, event[~missing])
+    try:
+        outcome = _read_outcome(present, family, what)
+    except RowError as error:
+        row = int(np.flatnonzero(~missing)[error.row]) + 1
+        raise RowError(error.problem, error.remedy, row) from None
+    except TextOutcomeError:
+        if family == "ordinal":
+            raise RunError(
+                f"{what} holds grades in text, whose order is not known; write them as numbers, "
+                "from the lowest on"
+            ) from None
+        raise RunError(_about_text(what, values.tolist())) from None
+    is_count = outcome.family == "counts"
+    return OutcomeProfile(
+        name=name,
+        family=outcome.family,
+        is_asked=family is not None,
+        is_text=is_text,
+        n_rows=present.size,
+        n_missing=int(missing.sum()),
+        n_distinct=np.unique(outcome.values).size,
+        classes=() if outcome.classes is None else tuple(map(str, outcome.classes.tolist())),
+        is_guess=outcome.is_guess,
+        low=float(outcome.values.min()) if is_count else 0.0,
+        high=float(outcome.values.max()) if is_count else 0.0,
+        event=options.event,
+        n_events=0 if outcome.upper is None else int(np.isfinite(outcome.upper).sum()),
+    )
+
+
+def _read_outcome(y: NDArray[Any], family: Family | None, what: str = "y") -> Outcome:
+    """Read an outcome without a warning: the fit warns of what is odd."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return read_outcome(y, y.size, family=family or "auto", what=what)
+
+
+def _refuse_odd_cells(column: Any, writing: Writing | None, what: str) -> None:
+    """Raise for cells of text that are none of the numbers, and signs among labels.
+
+    A sign such as '?' is no class, but says that the value is missing.
+    """
+    text = as_text(column)
+    if writing is not None:
+        odd = np.flatnonzero(np.isnan(text_to_numbers(text, writing)) & (text.codes >= 0))
+        if odd.size:
+            more = f" and text in {odd.size - 1:,} more" if odd.size > 1 else ""
+            raise RunError(
+                f"{what} holds numbers such as {writing.cell!r}, but {text.labels()[odd[0]]!r} in "
+                f"row {odd[0] + 1}{more}; mend or empty these"
+            )
+        return
+    signs = [k for k, label in enumerate(text.levels) if label and not any(map(str.isalnum, label))]
+    if len(signs) == 1 and len(text.levels) > 2:
+        rows = np.flatnonzero(text.codes == signs[0])
+        raise RunError(
+            f"{what} holds {text.levels[signs[0]]!r} in {counted(rows.size, 'row')}, first in row "
+            f"{rows[0] + 1}; empty these cells where the value is missing, or write a name for "
+            "the class"
+        )
+
+
+def _about_text(what: str, texts: list[Any], *, is_time: bool = False) -> str:
+    numbers = [0.0 if text is None else number_of(text.replace("_", "")) for text in texts]
+    odd = np.flatnonzero(np.isnan(numbers)).tolist()
+    if not odd:
+        return (
+            f"{what} holds numbers that are written in several ways, such as {texts[0]!r}; write "
+            "them alike"
+        )
+    if 2 * len(odd) < len(texts):
+        more = f" and text in {len(odd) - 1:,} more" if len(odd) > 1 else ""
+        return (
+            f"{what} holds numbers, but {texts[odd[0]]!r} in row {odd[0] + 1}{more}; mend or "
+            "empty these"
+        )
+    if is_time:
+        return f"{what} holds text such as {texts[odd[0]]!r}; survival times are numbers"
+    levels = sorted(set(texts) - {None})
+    return (
+        f"{what} holds text with {len(levels):,} different values ({listed(levels)}), too many for "
+        "classes; it must be a number or have fewer classes"
+    )
+
+
+def _asked_for(
+    options: TableOptions, others: Sequence[str], files: TableFiles
+) -> tuple[list[str], set[str], dict[str, LeftOut]]:
+    """Columns that are part of every play, those that may not be left out, and those left out."""
+    where = files.where
+    for option in ("always", "include", "exclude", "covariates"):
+        for name in (options.target, options.event):
+            if name is not None and name in getattr(options, option):
+                raise RunError(f"--{option} names {name!r}, which is what is to be explained")
+    always = expand(options.always, others, "--always", where)
+    beside = options.phenotypes or where
+    always += expand(with_ranges(options.covariates, others), others, "--covariates", beside)
+    wanted = {*expand(options.include, others, "--include", where), *always}
+    excluded = expand(options.exclude, others, "--exclude", where)
+    unwanted = dict.fromkeys(sorted(excluded), LeftOut("excluded"))
+    if isinstance(files, ColumnTable):  # what else is known of the rows is for covariates
+        unused = set(files.rows.column_names).intersection(others) - wanted - unwanted.keys()
+        unwanted |= dict.fromkeys(sorted(unused), LeftOut("no covariate"))
+    if both := sorted(wanted & unwanted.keys()):
+        raise RunError(f"column {both[0]!r} is excluded and included; choose one")
+    return always, wanted, unwanted
+
+
+def profile_columns(
+    raw: RawTable, unwanted: Collection[str] = (), written: Mapping[str, Writing] | None = None
+) -> ColumnFacts:
+    """Look at the columns of a table: numbers in blocks, others one by one.
+
+    Infinite numbers become missing ones.
+    """
+    written = written or {}
+    left_out: dict[str, LeftOut] = {}
+    infinite: dict[str, int] = {}
+    missing: set[str] = set()
+    numeric = [field for field in raw.fields if field.kind == "number"]
+    names = [field.name for field in numeric]
+    is_whole = np.array([field.type in WHOLE for field in numeric], dtype=np.bool_)
+    columns = raw.matrix.T
+    digests = np.empty(len(numeric), dtype=np.int64)
+    step = max(1, VALUES_AT_ONCE // max(1, len(raw.matrix)))
+    for first in range(0, len(numeric), step):
+        part = slice(first, first + step)
+        scan, inside = scan_block(columns[part]), names[part]
+        left_out |= profile_numbers(inside, columns[part], scan, is_whole[part])
+        missing.update(inside[j] for j in np.flatnonzero(scan.n_missing))
+        infinite |= {inside[j]: int(scan.n_infinite[j]) for j in np.flatnonzero(scan.n_infinite)}
+        digests[part] = scan.digest
+    copies = []
+    _, which, counts = np.unique(digests, return_inverse=True, return_counts=True)
+    for digest in dict.fromkeys(which[counts[which] > 1].tolist()):
+        first, *later = np.flatnonzero(which == digest).tolist()
+        alike = [j for j in later if np.array_equal(columns[first], columns[j], equal_nan=True)]
+        if alike:
+            copies.append(tuple(names[j] for j in (first, *alike)))
+    dates: list[str] = []
+    numbers: dict[str, str] = {}
+    for name, kind, type in raw.fields:
+        if kind == "number":
+            continue
+        why: LeftOut | None = LeftOut("other type", type)
+        lacks = np.zeros(0, dtype=np.bool_)
+        if kind == "date":
+            dates.append(name)
+            why = profile_days(name, raw.days[name])
+            lacks = np.isnan(raw.days[name])
+        elif kind == "text":
+            why, odd_cell = profile_text(name, text := raw.texts[name], written.get(name))
+            lacks = text.codes < 0
+            if odd_cell is not None:
+                numbers[name] = odd_cell
+                lacks = np.isnan(text_to_numbers(text, written.get(name)))
+        if why is not None:
+            left_out[name] = why
+        if lacks.any():
+            missing.add(name)
+    if raw.file is not None:
+        left_out |= {raw.in_file[j]: why for j, why in raw.file.useless().items()}
+        missing.update(raw.in_file[j] for j in raw.file.with_missing().tolist())
+    order = [*(field.name for field in raw.fields), *raw.in_file]
+    return ColumnFacts(
+        left_out={n: left_out[n] for n in order if n in left_out and n not in unwanted},
+        dates=tuple(dates),
+        numbers=numbers,
+        written=dict(written),
+        mixed={},
+        infinite=infinite,
+        missing=tuple(name for name in order if name in missing),
+        copies=tuple(copies),
+    )
+
+
+def _left_out_on_a_stream(
+    found: ColumnFacts, left_out: Mapping[str, LeftOut], n_seen: int
+) -> dict[str, LeftOut]:
+    """Columns that a stream cannot use: those that are useless in the rows looked at, and more.
+
+    A column that is constant in these rows may vary in later ones.
+    """
+    seen = {
+        name: replace(why, n_seen=n_seen)
+        for name, why in left_out.items()
+        if why.reason != "constant" or n_seen < ROWS_TO_LOOK_AT
+    }
+    for names, why in (
+        (found.dates, LeftOut("date on a stream")),
+        (found.numbers, LeftOut("mixed on a stream")),
+        (found.infinite, LeftOut("infinite on a stream")),
+    ):
+        for name in names:
+            seen.setdefault(name, why)
+    return seen
+
+
+def _look_for_doubts(
+    raw: RawTable,
+    found: ColumnFacts,
+    chosen: Collection[str],
+    unwanted: Collection[str],
+    family: Family | None,
+) -> tuple[Doubt, ...]:
+    """Doubts about the chosen columns; copies and identifiers were looked for already."""
+    unread = {
+        name: text
+        for name, text in raw.texts.items()
+        if name not in unwanted and name not in found.numbers and name not in found.mixed
+    }
+    about_text = doubts_about_text(unread)
+    y = as_target(raw.target)
+    rows = np.flatnonzero(~missing_mask(y))
+    try:
+        outcome = _read_outcome(y[rows], family)
+    except (TypeError, ValueError):  # the first rows of a stream may not tell
+        return about_text
+    names = [field.name for field in raw.fields if field.kind == "number"]
+    texts = {
+        name: text
+        for name, text in raw.texts.items()
+        if name in chosen and len(text.levels) <= MOST_CATEGORIES
+    }
+    for name, text in texts.items():
+        names += [name] * len(text.levels)
+
+    def blocks() -> Iterator[tuple[int, NDArray[np.float64]]]:
+        columns = raw.matrix.T
+        step = max(1, VALUES_OF_DOUBT // max(1, len(raw.matrix)))
+        for first in range(0, len(columns), step):
+            block = columns[first : first + step]
+            yield first, block if rows.size == y.size else block[:, rows]
+        place = len(columns)
+        for text in texts.values():
+            yield place, np.ascontiguousarray(one_hot(text.codes[rows], len(text.levels)).T)
+            place += len(text.levels)
+
+    doubts = []
+    for doubt in find_doubts(names, blocks(), outcome, with_structure=False):
+        if not doubt.is_of_outcome:
+            doubt = replace(doubt, names=tuple(name for name in doubt.names if name in chosen))
+        if doubt.is_of_outcome or doubt.names:
+            doubts.append(doubt)
+    return (*doubts, *about_text)
+
+
+def require_what_the_reward_needs(plan: Plan, settings: Settings) -> None:
+    """Raise a RunError for too few rows, and for missing values where the reward takes none."""
+    outcome, missing, reward = plan.facts.outcome, plan.facts.missing, settings.reward
+    made = settings.make_reward(plan.stream)
+    if outcome.n_rows < made.min_rows:
+        raise RunError(
+            f"{plan.facts.where} has {counted(outcome.n_rows, 'row')} with a value of "
+            f"{outcome.name!r}; at least {made.min_rows} are needed"
+        )
+    if missing and not made.takes_missing:
+        has = "has" if len(missing) == 1 else "have"
+        raise RunError(
+            f"--reward {reward} cannot take missing values, but {listed(missing)} {has} some; use "
+            "--reward bart or --exclude"
+        )
+    if settings.batch_size < made.min_rows:
+        raise RunError(
+            f"--batch-size {settings.batch_size} is too small: --reward {reward} needs at least "
+            f"{made.min_rows} rows"
+        )
