@@ -80,10 +80,9 @@ def one_run(path: str, seed: int) -> dict[str, Any]:
     ThompsonSelector(n_plays=2, random_state=0).fit(small, small[:, 0] + np.arange(200.0))
     rng = np.random.default_rng(seed)
     table = read_plink(path)
-    assert table.file is not None
-    n_people, n_variants = table.file.shape
+    n_people, n_variants = table.X.file.shape
     causal = np.sort(rng.choice(n_variants // BLOCK, N_CAUSAL, replace=False)) * BLOCK + BLOCK // 2
-    effects = table.file.read(causal)
+    effects = table.X.file.read(causal)
     effects = (effects - effects.mean(axis=0)) / effects.std(axis=0)
     signal = (effects * rng.choice([-1.0, 1.0], N_CAUSAL)).sum(axis=1)
     y = signal / signal.std() * np.sqrt(HERITABILITY)

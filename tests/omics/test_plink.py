@@ -35,14 +35,14 @@ def test_the_table_holds_what_was_written(bed, genotypes):
     assert_array_equal(table.numbers(columns, rows), as_floats(genotypes)[np.ix_(rows, columns)])
     assert_array_equal(table.rows(rows).numbers(), as_floats(genotypes)[rows])
     assert_array_equal(
-        table.file.read_small(columns), np.where(genotypes < 0, 3, genotypes).T[columns]
+        table.X.file.read_small(columns), np.where(genotypes < 0, 3, genotypes).T[columns]
     )
 
 
 @pytest.mark.parametrize("n_people", [1, 4, 5, 23])
 def test_genotypes_are_counted(tmp_path, n_people):
     genotypes = draw_genotypes(n_people, 6, seed=n_people)
-    counts = read_plink(write_plink(tmp_path / "s", genotypes)).file.counts
+    counts = read_plink(write_plink(tmp_path / "s", genotypes)).X.file.counts
     for value, found in zip((0, 1, 2, -1), counts.T, strict=True):
         assert_array_equal(found, (genotypes == value).sum(axis=0))
 
@@ -52,11 +52,11 @@ def test_bits_behind_the_last_person_do_not_count(bed, genotypes):
     for last in range(8, len(stored), 6):
         stored[last] |= 0b11000000
     bed.write_bytes(bytes(stored))
-    assert_array_equal(read_plink(bed).file.counts[:, 0], (genotypes == 0).sum(axis=0))
+    assert_array_equal(read_plink(bed).X.file.counts[:, 0], (genotypes == 0).sum(axis=0))
 
 
 def test_a_choice_of_a_choice(bed, genotypes):
-    file = read_plink(bed).file
+    file = read_plink(bed).X.file
     some = file.at(np.arange(22, 2, -2), np.array([5, 3, 1])).at(np.array([1, 0]), np.array([2, 0]))
     assert some.shape == (2, 2)
     assert_array_equal(some.read(np.arange(2)), as_floats(genotypes)[[20, 22]][:, [1, 5]])
@@ -66,7 +66,7 @@ def test_a_choice_of_a_choice(bed, genotypes):
 
 
 def test_a_pickled_file_is_its_path(bed, genotypes):
-    file = read_plink(bed).file
+    file = read_plink(bed).X.file
     file.read(np.arange(2))
     data = pickle.dumps(file)
     assert len(data) < 2000

@@ -1,4 +1,8 @@
-"""Columns of numbers that are read when asked for: of a sparse matrix, of a file, of another."""
+"""Columns of numbers, read when they are asked for: in memory, in a sparse matrix, in a file.
+
+All are read alike, by ``X[rows, columns]`` with slices or places: NumPy arrays as they are, other
+sources as :class:`Columns`. The whole of these never becomes one array.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,12 @@ from tvselect.core import function
 if TYPE_CHECKING:
     from tvselect.inputs.facts import LeftOut
 
+Places = slice | NDArray[np.int64]
+"""Some rows or columns."""
+ALL = slice(None)
+VALUES_AT_ONCE = 2**22
+"""Numbers of a block of columns."""
+PIECE, N_PIECES = 4096, 1000
 TINY = 1e-12
 
 rank_codes = function("rank_codes", "codes: u1[columns, rows]\nranks: f8[columns, rows]!")
@@ -30,6 +40,298 @@ rank_columns = function(
     ranks: f8[columns, rows]!
     """,
 )
+
+
+class Columns(ABC):
+    """Columns of numbers (rows, columns) that become an array when they are asked for.
+
+    Attributes
+    ----------
+    shape : (int, int)
+    dtype : numpy.dtype
+    """
+
+    dtype: np.dtype[Any] = np.dtype(np.float64)
+    shape: tuple[int, int]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @abstractmethod
+    def __getitem__(self, key: tuple[Any, ...]) -> NDArray[np.floating[Any]]:
+        """Some rows and columns, by slices or places, as an array by column; NaN is missing."""
+
+    def read_small(self, columns: NDArray[np.int64]) -> NDArray[np.uint8] | None:
+        """Some columns (columns, rows) where it is known that all are 0, 1, 2 or missing (3)."""
+        return None
+
+
+Matrix = NDArray[Any] | Columns
+
+
+def places(key: Any, size: int) -> NDArray[np.int64]:
+    """What a slice, a mask or some places stand for."""
+    if isinstance(key, slice):
+        return np.arange(*key.indices(size))
+    return np.arange(size)[np.ravel(key)]
+
+
+def within(
+    outer: NDArray[np.int64] | None, inner: NDArray[np.int64] | None
+) -> NDArray[np.int64] | None:
+    """A choice of a choice; None is all."""
+    if outer is None or inner is None:
+        return outer if inner is None else inner
+    return outer[inner]
+
+
+def read(X: Matrix, rows: Places, columns: Places) -> NDArray[Any]:
+    """Some rows and columns of an array or of others."""
+    if isinstance(X, np.ndarray) and not isinstance(rows, slice) and not isinstance(columns, slice):
+        return X[np.ravel(rows)[:, None], np.ravel(columns)]
+    return X[rows, columns]
+
+
+@final
+class ChosenColumns(Columns):
+    """Some rows and columns of others, in any order; None is all of them."""
+
+    def __init__(
+        self,
+        X: Matrix,
+        columns: NDArray[np.int64] | None = None,
+        rows: NDArray[np.int64] | None = None,
+    ) -> None:
+        self.X, self.columns, self.rows = X, columns, rows
+        self.shape = (
+            len(X) if rows is None else rows.size,
+            X.shape[1] if columns is None else columns.size,
+        )
+        self.dtype = X.dtype
+
+    def __getitem__(self, key: tuple[Any, ...]) -> NDArray[Any]:
+        rows, columns = key
+        return read(
+            self.X,
+            rows if self.rows is None else self.rows[rows],
+            columns if self.columns is None else self.columns[columns],
+        )
+
+
+@final
+class SparseColumns(Columns):
+    """A sparse matrix of SciPy, of any format, by column; zeros are values.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> X = SparseColumns(csr_array([[0, 2, 0], [1, 0, 0]]))
+    >>> X[:, np.array([1, 2])]
+    array([[2., 0.],
+           [0., 0.]])
+    """
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = matrix.tocsc()
+        if self.matrix.dtype.kind not in "biuf":
+            raise TypeError(f"X is a sparse matrix of {self.matrix.dtype}; it must hold numbers")
+        if not self.matrix.has_canonical_format:
+            self.matrix = self.matrix.copy()
+            self.matrix.sum_duplicates()
+        self.shape = self.matrix.shape
+        self.dtype = self.matrix.dtype
+
+    def __getitem__(self, key: tuple[Any, ...]) -> NDArray[np.floating[Any]]:
+        rows, columns = (places(k, n) for k, n in zip(key, self.shape, strict=True))
+        if columns.size / self.shape[1] <= rows.size / self.shape[0]:
+            part = self.matrix[:, columns]
+            part = part if rows.size == self.shape[0] and isinstance(key[0], slice) else part[rows]
+        else:
+            part = self._by_row[rows][:, columns]
+        dense: NDArray[Any] = part.toarray(order="F")
+        return dense if dense.dtype in (np.float32, np.float64) else dense.astype(np.float64)
+
+    @property
+    def stored(self) -> tuple[NDArray[Any], ...]:
+        """The arrays that all of it is made of."""
+        return self.matrix.data, self.matrix.indices, self.matrix.indptr
+
+    def sum(self) -> Any:
+        """Of all values."""
+        return self.matrix.data.sum()
+
+    def column(self, place: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The rows that are stored of a column, and their values."""
+        values, rows, starts = self.stored
+        here = slice(starts[place], starts[place + 1])
+        return rows[here], values[here].astype(np.float64)
+
+    @cached_property
+    def _by_row(self) -> Any:
+        return self.matrix.tocsr()
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether a table is one of SciPy's sparse matrices; does not import them."""
+    return hasattr(X, "tocsc") and hasattr(X, "nnz")
+
+
+class ColumnFile(Columns):
+    """A file of numbers that can be read by column.
+
+    What is opened or counted is kept in cached properties. It is pickled without them, as its
+    path: who unpickles it opens the file.
+
+    Parameters
+    ----------
+    path : str
+    whole : (int, int)
+        Rows and columns in the file.
+    """
+
+    inside = ""
+    """Where the numbers are, in a file of several."""
+
+    def __init__(self, path: str, whole: tuple[int, int]) -> None:
+        self.path, self._whole_shape = path, whole
+        self._rows: NDArray[np.int64] | None = None
+        self._columns: NDArray[np.int64] | None = None
+        self.shape = whole
+
+    def __getstate__(self) -> dict[str, Any]:
+        kind = type(self)
+        is_cached = {n for n in vars(kind) if isinstance(vars(kind)[n], cached_property)}
+        return {name: value for name, value in vars(self).items() if name not in is_cached}
+
+    def __getitem__(self, key: tuple[Any, ...]) -> NDArray[np.float64]:
+        rows, columns = key
+        is_all = isinstance(rows, slice) and rows == ALL
+        return self.read(
+            places(columns, self.shape[1]), None if is_all else places(rows, self.shape[0])
+        )
+
+    def at(
+        self, rows: NDArray[np.int64] | None = None, columns: NDArray[np.int64] | None = None
+    ) -> Self:
+        """The same file with some of its rows and columns; what is opened stays open."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        other._rows, other._columns = within(self._rows, rows), within(self._columns, columns)
+        chosen = zip((other._rows, other._columns), self._whole_shape, strict=True)
+        n_rows, n_columns = (n if some is None else some.size for some, n in chosen)
+        other.shape = n_rows, n_columns
+        return other
+
+    def identity(self) -> str:
+        """A hash of size and time of the file, and of the choice of rows and columns."""
+        found = os.stat(self.path)
+        known = [os.path.basename(self.path), found.st_size, found.st_mtime_ns, self._whole_shape]
+        digest = sha256(repr([*known, self.inside]).encode())
+        for chosen in (self._rows, self._columns):
+            digest.update(b"\0" if chosen is None else np.ascontiguousarray(chosen).tobytes())
+        return digest.hexdigest()
+
+    def sample_hash(self) -> str:
+        """A hash of the size and of 1,000 pieces of the file: copies of it have the same."""
+        size = os.path.getsize(self.path)
+        digest = sha256(repr([size, self._whole_shape, self.inside]).encode())
+        with open(self.path, "rb") as file:
+            for start in np.linspace(0, max(0, size - PIECE), N_PIECES, dtype=np.int64).tolist():
+                file.seek(start)
+                digest.update(file.read(PIECE))
+        return digest.hexdigest()
+
+    @abstractmethod
+    def read(
+        self, columns: NDArray[np.int64], rows: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float64]:
+        """Some columns at all rows, or at some (rows, columns), by column; NaN is missing."""
+
+    @abstractmethod
+    def in_memory(self) -> Matrix | None:
+        """The numbers themselves, where they are in memory or mapped by column; else None."""
+
+    @abstractmethod
+    def useless(self) -> dict[int, LeftOut]:
+        """Columns that say nothing, and why."""
+
+    @abstractmethod
+    def with_missing(self) -> NDArray[np.int64]:
+        """Columns with missing values."""
+
+
+@final
+class FileColumns(Columns):
+    """Columns in memory, and behind them those of a file of as many rows."""
+
+    def __init__(self, front: Matrix, file: ColumnFile) -> None:
+        self.front, self.file = front, file
+        self.shape = (file.shape[0], front.shape[1] + file.shape[1])
+
+    def __getitem__(self, key: tuple[Any, ...]) -> NDArray[np.float64]:
+        rows, columns = key[0], places(key[1], self.shape[1])
+        n_front = self.front.shape[1]
+        is_front = columns < n_front
+        if is_front.all():
+            return read(self.front, rows, columns)
+        behind = self.file[rows, columns[~is_front] - n_front]
+        if not is_front.any():
+            return behind
+        out = np.empty((len(behind), columns.size), order="F")
+        out[:, is_front], out[:, ~is_front] = read(self.front, rows, columns[is_front]), behind
+        return out
+
+    def read_small(self, columns: NDArray[np.int64]) -> NDArray[np.uint8] | None:
+        """What the file knows of its columns; None for others."""
+        n_front = self.front.shape[1]
+        return None if columns[0] < n_front else self.file.read_small(columns - n_front)
+
+
+def refuse_nonfinite(
+    X: Matrix, names: Sequence[str], takes_missing: bool, *, takes_empty: bool = False
+) -> None:
+    """Raise a ValueError that names the first column with values that cannot be used.
+
+    These are infinite ones, missing ones where the reward takes none, and columns without
+    any value unless ``takes_empty``: a batch of a stream may have such columns.
+    """
+    if isinstance(X, FileColumns):  # its reader hands out nothing that is infinite
+        refuse_nonfinite(X.front, names, takes_missing, takes_empty=takes_empty)
+        missing = np.empty(0, np.int64) if takes_missing else X.file.with_missing()
+        if missing.size:
+            name = names[X.front.shape[1] + int(missing[0])]
+            raise ValueError(
+                f"X contains NaN, which the reward cannot take, in column {name!r}"
+                + (f" and {missing.size - 1} more" if missing.size > 1 else "")
+            )
+        return
+    if isinstance(X, np.ndarray | SparseColumns):
+        with np.errstate(over="ignore", invalid="ignore"):
+            if X.dtype.kind != "f" or np.isfinite(X.sum()):
+                return
+    n = X.shape[1]
+    infinite, some, empty = (np.zeros(n, dtype=np.bool_) for _ in range(3))
+    step = max(1, VALUES_AT_ONCE // max(1, len(X)))
+    for first in range(0, n, step):
+        here = slice(first, first + step)
+        block = X[:, here]
+        missing = np.isnan(block)
+        infinite[here] = np.isinf(block).any(axis=0)
+        some[here], empty[here] = missing.any(axis=0), missing.all(axis=0)
+    for bad, what, remedy in (
+        (infinite, "infinity", "put numbers or NaN there, or leave the column out"),
+        (
+            some & (not takes_missing),
+            "NaN, which the reward cannot take,",
+            "fill it in, or leave the column out",
+        ),
+        (empty & (not takes_empty), "no value at all", "leave the column out"),
+    ):
+        found = np.flatnonzero(bad)
+        if found.size:
+            others = f" and {found.size - 1} more" if found.size > 1 else ""
+            name = names[int(found[0])]
+            raise ValueError(f"X contains {what} in column {name!r}{others}; {remedy}")
 
 
 def normal_scores(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -62,17 +364,17 @@ def centred_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return ranks
 
 
+def centred_ranks_of_codes(codes: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """:func:`centred_ranks` of codes, of which the largest byte is missing, without sorting."""
+    ranks = np.empty(codes.shape)
+    rank_codes(np.ascontiguousarray(codes), ranks)
+    return ranks
+
+
 def ranks_beside_zeros(
     values: NDArray[np.float64], n_rows: int
 ) -> tuple[NDArray[np.float64], float]:
-    """:func:`centred_ranks` of a column of which some values are at hand, the others zero.
-
-    Returns
-    -------
-    ranks : float64 array
-        Of the values at hand.
-    of_zero : float
-        The rank of a zero.
+    """:func:`centred_ranks` of the values of a column that are no zeros, and that of a zero.
 
     Examples
     --------
@@ -92,279 +394,10 @@ def ranks_beside_zeros(
     return ranks[place[:-1]], float(ranks[place[-1]])
 
 
-def centred_ranks_of_codes(codes: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """:func:`centred_ranks` of columns of codes, of which the largest byte is missing.
-
-    Counting takes the place of sorting.
-
-    Examples
-    --------
-    >>> centred_ranks_of_codes(np.array([[3, 9, 9, 255]], dtype=np.uint8)).round(2)
-    array([[-0.82,  0.41,  0.41,  0.  ]])
-    """
-    ranks = np.empty(codes.shape)
-    rank_codes(np.ascontiguousarray(codes), ranks)
-    return ranks
-
-
-PIECE, N_PIECES = 4096, 1000
-
-
-class ColumnFile(ABC):
-    """A file of numbers that can be read by column.
-
-    What is opened or counted is kept in cached properties. It is pickled without them, as its
-    path: who unpickles it opens the file.
-
-    Parameters
-    ----------
-    path : str
-    whole : (int, int)
-        Rows and columns in the file.
-
-    Attributes
-    ----------
-    shape : (int, int)
-        Rows and columns that are used: all, until :meth:`at` chooses.
-    """
-
-    def __init__(self, path: str, whole: tuple[int, int]) -> None:
-        self.path, self._whole_shape = path, whole
-        self._rows: NDArray[np.int64] | None = None
-        self._columns: NDArray[np.int64] | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        kind = type(self)
-        is_cached = {n for n in vars(kind) if isinstance(vars(kind)[n], cached_property)}
-        return {name: value for name, value in vars(self).items() if name not in is_cached}
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns that are used."""
-        n_rows, n_columns = self._whole_shape
-        return (
-            n_rows if self._rows is None else self._rows.size,
-            n_columns if self._columns is None else self._columns.size,
-        )
-
-    def at(
-        self, rows: NDArray[np.int64] | None = None, columns: NDArray[np.int64] | None = None
-    ) -> Self:
-        """The same file with some of its rows and columns; what is opened stays open."""
-        other = object.__new__(type(self))
-        vars(other).update(vars(self))
-        other._rows, other._columns = within(self._rows, rows), within(self._columns, columns)
-        return other
-
-    def identity(self) -> str:
-        """A hash of size and time of the file, and of the choice of rows and columns."""
-        found = os.stat(self.path)
-        known = [os.path.basename(self.path), found.st_size, found.st_mtime_ns, self._whole_shape]
-        digest = sha256(repr([*known, self.inside]).encode())
-        for chosen in (self._rows, self._columns):
-            digest.update(b"\0" if chosen is None else np.ascontiguousarray(chosen).tobytes())
-        return digest.hexdigest()
-
-    def sample_hash(self) -> str:
-        """A hash of the size and of 1,000 pieces of the file: copies of it have the same."""
-        size = os.path.getsize(self.path)
-        digest = sha256(repr([size, self._whole_shape, self.inside]).encode())
-        with open(self.path, "rb") as file:
-            for start in np.linspace(0, max(0, size - PIECE), N_PIECES, dtype=np.int64).tolist():
-                file.seek(start)
-                digest.update(file.read(PIECE))
-        return digest.hexdigest()
-
-    inside = ""
-    """Where the numbers are, in a file of several."""
-
-    @abstractmethod
-    def read(
-        self, columns: NDArray[np.int64], rows: NDArray[np.int64] | None = None
-    ) -> NDArray[np.float64]:
-        """Some columns at all rows, or at some (rows, columns), by column; NaN is missing."""
-
-    def read_small(self, columns: NDArray[np.int64]) -> NDArray[np.uint8] | None:
-        """Some columns (columns, rows), where all values are 0, 1, 2 or missing (3)."""
-        return None
-
-    @abstractmethod
-    def in_memory(self) -> Any:
-        """The numbers themselves, where they are in memory or mapped by column; else None."""
-
-    @abstractmethod
-    def useless(self) -> dict[int, LeftOut]:
-        """Columns that say nothing, and why."""
-
-    @abstractmethod
-    def with_missing(self) -> NDArray[np.int64]:
-        """Columns with missing values."""
-
-
-@final
-class FileColumns:
-    """Columns in memory, and behind them the columns of a file.
-
-    Parameters
-    ----------
-    front : array (rows, columns)
-    file : ColumnFile
-        Of as many rows.
-    """
-
-    def __init__(self, front: NDArray[Any], file: ColumnFile) -> None:
-        self.front, self.file = front, file
-        self.shape: tuple[int, int] = (file.shape[0], front.shape[1] + file.shape[1])
-        self.dtype: np.dtype[Any] = np.dtype(np.float64)
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, key: tuple[Any, ...]) -> NDArray[np.float64]:
-        """Rows and columns, by slices or places, as an array by column."""
-        rows, columns = key
-        columns = places(columns, self.shape[1])
-        some = None if isinstance(rows, slice) and rows == slice(None) else places(rows, len(self))
-        n_rows, n_front = len(self) if some is None else some.size, self.front.shape[1]
-        out = np.empty((n_rows, columns.size), order="F")
-        is_front = columns < n_front
-        if is_front.any():
-            in_memory = self.front[:, columns[is_front]]
-            out[:, is_front] = in_memory if some is None else in_memory[some]
-        if not is_front.all():
-            out[:, ~is_front] = self.file.read(columns[~is_front] - n_front, some)
-        return out
-
-    def read_small(self, columns: NDArray[np.int64]) -> NDArray[np.uint8] | None:
-        """See :meth:`ColumnFile.read_small`; None for columns in memory."""
-        n_front = self.front.shape[1]
-        return None if columns[0] < n_front else self.file.read_small(columns - n_front)
-
-
-def within(
-    outer: NDArray[np.int64] | None, inner: NDArray[np.int64] | None
-) -> NDArray[np.int64] | None:
-    """A choice of a choice; None is all."""
-    if outer is None or inner is None:
-        return outer if inner is None else inner
-    return outer[inner]
-
-
-def places(key: Any, size: int) -> NDArray[np.int64]:
-    """What a slice, a mask or some places stand for."""
-    return np.arange(size)[key if isinstance(key, slice) else np.ravel(key)]
-
-
-@final
-class SparseColumns:
-    """A sparse matrix that hands out columns as arrays; zeros are values, NaN is missing.
-
-    Parameters
-    ----------
-    matrix : scipy sparse matrix or array
-        Of any format; taken by column from then on.
-
-    Attributes
-    ----------
-    matrix : scipy sparse matrix or array (CSC)
-    shape : (int, int)
-    dtype : numpy.dtype
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_array
-    >>> X = SparseColumns(csr_array([[0, 2, 0], [1, 0, 0]]))
-    >>> X[:, np.array([1, 2])]
-    array([[2., 0.],
-           [0., 0.]])
-    """
-
-    def __init__(self, matrix: Any) -> None:
-        self.matrix = matrix.tocsc()
-        if self.matrix.dtype.kind not in "biuf":
-            raise TypeError(f"X is a sparse matrix of {self.matrix.dtype}; it must hold numbers")
-        if not self.matrix.has_canonical_format:
-            self.matrix = self.matrix.copy()
-            self.matrix.sum_duplicates()
-        self.shape: tuple[int, int] = self.matrix.shape
-        self.dtype: np.dtype[Any] = self.matrix.dtype
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, key: tuple[Any, ...]) -> NDArray[np.floating[Any]]:
-        """Rows and columns, by slices or places, as an array by column."""
-        rows, columns = (
-            np.arange(n)[k] if isinstance(k, slice) else np.ravel(k)
-            for k, n in zip(key, self.shape, strict=True)
-        )
-        if columns.size / self.shape[1] <= rows.size / self.shape[0]:
-            part = self.matrix[:, columns]
-            part = part if rows.size == self.shape[0] and isinstance(key[0], slice) else part[rows]
-        else:
-            part = self._by_row[rows][:, columns]
-        dense: NDArray[Any] = part.toarray(order="F")
-        return dense if dense.dtype in (np.float32, np.float64) else dense.astype(np.float64)
-
-    @property
-    def stored(self) -> tuple[NDArray[Any], ...]:
-        """The arrays that all of it is made of."""
-        return self.matrix.data, self.matrix.indices, self.matrix.indptr
-
-    def sum(self) -> Any:
-        """Of all values."""
-        return self.matrix.data.sum()
-
-    def column(self, place: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The rows that are stored of a column, and their values."""
-        values, rows, starts = self.stored
-        here = slice(starts[place], starts[place + 1])
-        return rows[here], values[here].astype(np.float64)
-
-    @cached_property
-    def _by_row(self) -> Any:
-        return self.matrix.tocsr()
-
-
-@final
-class ChosenColumns:
-    """Some columns of an array, a sparse matrix or a file, read when they are asked for.
-
-    Parameters
-    ----------
-    X : array, SparseColumns or FileColumns (rows, columns)
-    places : int64 array
-        The columns of ``X``.
-    """
-
-    def __init__(self, X: WholeMatrix, places: NDArray[np.int64]) -> None:
-        self.X, self.places = X, places
-        self.shape: tuple[int, int] = (len(X), places.size)
-        self.dtype: np.dtype[Any] = X.dtype
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, key: tuple[Any, ...]) -> NDArray[Any]:
-        """All rows, or some by a slice, of some of these columns."""
-        rows, columns = key
-        return self.X[rows, self.places[columns]]
-
-
-WholeMatrix = NDArray[Any] | SparseColumns | FileColumns
-Matrix = WholeMatrix | ChosenColumns
-"""Numbers (rows, columns) whose columns are read by ``X[:, columns]``."""
-
-
-def is_sparse(X: Any) -> bool:
-    """Whether a table is one of SciPy's sparse matrices; does not import them."""
-    return hasattr(X, "tocsc") and hasattr(X, "nnz")
-
-
 def ranks_of(X: Matrix, columns: NDArray[np.int64]) -> NDArray[np.float64]:
-    """:func:`tvselect.inputs.columns.centred_ranks` (columns, rows) of some columns."""
-    if isinstance(X, ChosenColumns):
-        return ranks_of(X.X, X.places[columns])
+    """:func:`centred_ranks` (columns, rows) of some columns."""
+    if isinstance(X, ChosenColumns) and X.rows is None:
+        return ranks_of(X.X, columns if X.columns is None else X.columns[columns])
     if not isinstance(X, SparseColumns):
         return centred_ranks(np.ascontiguousarray(X[:, columns].T, dtype=np.float64))
     ranks = np.empty((columns.size, len(X)))
@@ -373,51 +406,3 @@ def ranks_of(X: Matrix, columns: NDArray[np.int64]) -> NDArray[np.float64]:
         stored, line[:] = ranks_beside_zeros(values, len(X))
         line[rows] = stored
     return ranks
-
-
-VALUES_AT_ONCE = 2**22
-
-
-def refuse_nonfinite(
-    X: WholeMatrix, names: Sequence[str], takes_missing: bool, *, takes_empty: bool = False
-) -> None:
-    """Raise a ValueError that names the first column with values that cannot be used.
-
-    These are infinite ones, missing ones where the reward takes none, and columns without
-    any value unless ``takes_empty``: a batch of a stream may have such columns.
-    """
-    if isinstance(X, FileColumns):  # its reader hands out nothing that is infinite
-        refuse_nonfinite(X.front, names, takes_missing, takes_empty=takes_empty)
-        missing = np.empty(0, np.int64) if takes_missing else X.file.with_missing()
-        if missing.size:
-            name = names[X.front.shape[1] + int(missing[0])]
-            raise ValueError(
-                f"X contains NaN, which the reward cannot take, in column {name!r}"
-                + (f" and {missing.size - 1} more" if missing.size > 1 else "")
-            )
-        return
-    with np.errstate(over="ignore", invalid="ignore"):
-        if X.dtype.kind != "f" or np.isfinite(X.sum()):
-            return
-    n = X.shape[1]
-    infinite, some, empty = (np.zeros(n, dtype=np.bool_) for _ in range(3))
-    step = max(1, VALUES_AT_ONCE // max(1, len(X)))
-    for first in range(0, n, step):
-        block = slice(first, first + step)
-        missing = np.isnan(X[:, block])
-        infinite[block] = np.isinf(X[:, block]).any(axis=0)
-        some[block], empty[block] = missing.any(axis=0), missing.all(axis=0)
-    for bad, what, remedy in (
-        (infinite, "infinity", "put numbers or NaN there, or leave the column out"),
-        (
-            some & (not takes_missing),
-            "NaN, which the reward cannot take,",
-            "fill it in, or leave the column out",
-        ),
-        (empty & (not takes_empty), "no value at all", "leave the column out"),
-    ):
-        places = np.flatnonzero(bad)
-        if places.size:
-            others = f" and {places.size - 1} more" if places.size > 1 else ""
-            name = names[int(places[0])]
-            raise ValueError(f"X contains {what} in column {name!r}{others}; {remedy}")

@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from tvselect.inputs.columns import normal_scores
 from tvselect.inputs.errors import InputError, RowError
-from tvselect.inputs.frames import as_array, is_null, is_text, labels_of, not_one_column
+from tvselect.inputs.frames import as_array, holds_text, is_null, labels_of
 from tvselect.inputs.kinds import kind_of
 
 MAD_TO_SD = 1.4826
@@ -337,7 +337,7 @@ def read_outcome(y: Any, n_rows: int, *, family: AskedFamily = "auto", what: str
                 "say {classes}, or compare one class with the rest",
             )
         return Outcome((values == levels[1]).astype(np.float64), "probit", levels)
-    if family == "ordinal" and grades is None and _holds_text(values):
+    if family == "ordinal" and grades is None and holds_text(values):
         raise TextOutcomeError(
             f"{what} holds grades in text ({_listed(levels)}), whose order is not known",
             "write them as numbers from the lowest on, or hand over an ordered category",
@@ -496,10 +496,23 @@ def one_column(y: Any, what: str = "y") -> NDArray[Any]:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
-        raise not_one_column(what, y, values.shape)
+        raise _not_one_column(what, y, values.shape)
     if values.dtype.kind in "cmM":
         raise TypeError(f"{what} holds {values.dtype}; it must hold numbers or labels")
     return values
+
+
+def _not_one_column(what: str, y: Any, shape: tuple[int, ...]) -> ValueError:
+    """The error of an outcome of several columns."""
+    if len(shape) != 2:
+        return ValueError(f"{what} must be a single column, got shape {shape}")
+    names = list(map(repr, getattr(y, "columns", ())))
+    listed = f" ({', '.join(names[:5])}{', ...' if len(names) > 5 else ''})" if names else ""
+    one = f"{what}[{names[0]}]" if names else f"{what}[:, 0]"
+    return ValueError(
+        f"{what} must be a single column, but has {shape[1]}{listed}; fit one selector to each "
+        f"of them, for instance to {one}"
+    )
 
 
 def missing_mask(values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -534,12 +547,8 @@ def _infinite_mask(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.isinf(values) if values.dtype.kind == "f" else np.zeros(values.size, dtype=np.bool_)
 
 
-def _holds_text(values: NDArray[Any]) -> bool:
-    return values.dtype.kind in "US" or (values.dtype.kind == "O" and any(map(is_text, values)))
-
-
 def _as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
-    if _holds_text(values):
+    if holds_text(values):
         raise TypeError
     return values.astype(np.float64)
 

@@ -1,4 +1,4 @@
-"""One table for all that users hand in, and its columns as numbers alone."""
+"""The one table for all that users hand in, and its columns as numbers alone."""
 
 from __future__ import annotations
 
@@ -13,237 +13,106 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs.columns import (
+    ALL,
     ChosenColumns,
     ColumnFile,
+    Columns,
     FileColumns,
     Matrix,
+    Places,
     SparseColumns,
-    WholeMatrix,
     is_sparse,
-    places,
+    read,
 )
 from tvselect.inputs.errors import ColumnTypeError, SourceError
-from tvselect.inputs.frames import Columns, Frame, as_array, floats_of_objects, no_numbers
+from tvselect.inputs.frames import FrameColumns, as_array, floats_of_objects, no_numbers
 from tvselect.inputs.kinds import Field, days_of_array
-from tvselect.inputs.text import ALL, Rows, TextColumn
+from tvselect.inputs.text import TextColumn
 
-PATTERN = re.compile(r"x(0|[1-9][0-9]*)")
-
-
-@final
-class Numbered(Sequence[str]):
-    """The names ``x0``, ``x1``, ... of columns, made when they are asked for.
-
-    Equal to a tuple or list of the same names.
-
-    Examples
-    --------
-    >>> names = Numbered(10_000_000)
-    >>> names[9_999_999], names.index("x12"), "x012" in names
-    ('x9999999', 12, False)
-    >>> names[:2]
-    ('x0', 'x1')
-    """
-
-    def __init__(self, n: int) -> None:
-        self._n = n
-
-    def __len__(self) -> int:
-        """Number of names."""
-        return self._n
-
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
-    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
-        """One name, or a tuple of neighbours."""
-        numbers = range(self._n)[place]
-        return tuple(map(_name, numbers)) if isinstance(numbers, range) else _name(numbers)
-
-    def __iter__(self) -> Iterator[str]:
-        """All names, one after the other."""
-        return map(_name, range(self._n))
-
-    def __contains__(self, name: object) -> bool:
-        """Whether a column has this name."""
-        match = PATTERN.fullmatch(name) if isinstance(name, str) else None
-        return match is not None and int(match[1]) < self._n
-
-    def index(self, name: str, start: int = 0, stop: int | None = None) -> int:
-        """The column of a name."""
-        if name in self and int(name[1:]) in range(self._n)[start:stop]:
-            return int(name[1:])
-        raise ValueError(f"{name!r} is not among the names")
-
-    def __eq__(self, other: object) -> bool:
-        """Whether the other one has the same names."""
-        if isinstance(other, Numbered):
-            return self._n == other._n
-        if not isinstance(other, tuple | list) or len(other) != self._n:
-            return False
-        return all(a == b for a, b in zip(self, other, strict=True))
-
-    def __hash__(self) -> int:
-        """As of a tuple of them."""
-        return hash(tuple(self))
-
-    def __repr__(self) -> str:
-        """How many there are; not all of them."""
-        return f"Numbered({self._n})"
-
-
-def _name(number: int) -> str:
-    return f"x{number}"
-
-
-Block = NDArray[np.float64]
+UNKNOWN = -2
+NUMBERED = re.compile(r"x(0|[1-9][0-9]*)")
 
 
 @final
 class Table:
-    """A table in memory, of numbers and of text; read in blocks of columns.
+    """A table of numbers and of text; read in blocks of columns, from wherever they are.
 
     Parameters
     ----------
-    n_rows : int
+    X : array or Columns (rows, columns)
+        The numbers.
     names : sequence of str
         Column names; ``x0``, ``x1``, ... where the input has none.
-    numbers : callable
-        ``numbers(columns, rows)``: numbers (rows, columns) in float32 or float64, NaN where
-        missing. Columns and rows are slices or places.
     named : bool
         Whether the names came with the input.
     categorical : bool array, optional
-        Which columns hold text; none by default.
+        Which columns hold text; none by default. Of these ``X`` is not read.
     text : callable, optional
         ``text(column)``: a column of text.
     what : str
         The table's name in error messages.
 
-    Attributes
-    ----------
-    file : ColumnFile or None
-        Holds the last columns, where they are in a file.
-    front : Table
-        The columns before those.
-    sparse : SparseColumns or None
-        All of its columns, where they are a sparse matrix.
-
     Examples
     --------
-    >>> table = Table.of_matrix(np.array([[1.0, 2.0], [3.0, np.nan]]), ["a", "b"])
+    >>> table = Table(np.array([[1.0, 2.0], [3.0, np.nan]]), ["a", "b"])
     >>> table.block(1, 2)
     array([[ 2., nan]])
     """
 
     def __init__(
         self,
-        n_rows: int,
+        X: Matrix,
         names: Sequence[str],
-        numbers: Callable[[Columns, Rows], NDArray[np.floating[Any]]],
         *,
         named: bool = True,
         categorical: NDArray[np.bool_] | None = None,
         text: Callable[[int], TextColumn] | None = None,
         what: str = "X",
     ) -> None:
-        self.n_rows, self.names, self.named = n_rows, names, named
-        self.front: Table = self
-        self.file: ColumnFile | None = None
-        self.sparse: SparseColumns | None = None
+        self.X, self.names, self.named = X, names, named
         self.categorical = np.zeros(len(names), np.bool_) if categorical is None else categorical
-        self._numbers, self._text, self._what = numbers, text, what
+        self._text, self._what = text, what
         self._held: dict[int, TextColumn] = {}
 
     @classmethod
     def of_matrix(
         cls,
-        matrix: Matrix,
+        numbers: Matrix,
         names: Sequence[str],
         texts: Sequence[TextColumn] = (),
         categorical: NDArray[np.bool_] | None = None,
-        *,
-        named: bool = True,
     ) -> Table:
-        """A table of a matrix of numbers (rows, columns), and of columns of text.
+        """A table of numbers (rows, columns) and texts; ``categorical`` says where these stand."""
+        if categorical is None or not categorical.any():
+            return cls(numbers, names)
+        place = np.where(categorical, np.cumsum(categorical), np.cumsum(~categorical)) - 1
+        X = ChosenColumns(numbers, place)
+        return cls(X, names, categorical=categorical, text=lambda column: texts[place[column]])
 
-        ``categorical`` says which of the columns are texts; the others are those of the matrix.
-        """
-        place = np.empty(0, dtype=np.int64)
-        if categorical is not None:
-            place = np.where(categorical, np.cumsum(categorical), np.cumsum(~categorical)) - 1
-
-        def numbers(columns: Columns, rows: Rows) -> NDArray[np.floating[Any]]:
-            inside = place[columns] if texts else columns
-            if isinstance(rows, slice) or isinstance(inside, slice):
-                part = matrix[rows, inside]
-            else:
-                part = matrix[rows[:, None], inside]
-            if part.dtype in (np.float32, np.float64):
-                return part
-            return part.astype(np.float64, order="F")  # as a block of columns needs it
-
-        table = cls(
-            matrix.shape[0],
-            names,
-            numbers,
-            named=named,
-            categorical=categorical,
-            text=lambda column: texts[place[column]],
-        )
-        if isinstance(matrix, SparseColumns) and not texts:
-            table.sparse = matrix
-        return table
-
-    def beside(self, file: ColumnFile, names: Sequence[str]) -> Table:
-        """The table with the columns of a file behind its own."""
-        n_front = self.n_columns
-        n_columns = n_front + len(names)
-
-        def numbers(columns: Columns, rows: Rows) -> NDArray[np.floating[Any]]:
-            chosen = places(columns, n_columns)
-            is_front = chosen < n_front
-            if is_front.all():
-                return self._numbers(chosen, rows)
-            some = None if rows is ALL else places(rows, self.n_rows)
-            read = file.read(chosen[~is_front] - n_front, some)
-            if not is_front.any():
-                return read
-            out = np.empty((len(read), chosen.size), order="F")
-            out[:, is_front], out[:, ~is_front] = self._numbers(chosen[is_front], rows), read
-            return out
-
-        table = Table(
-            self.n_rows,
-            (*self.names, *names),
-            numbers,
-            categorical=np.append(self.categorical, np.zeros(len(names), np.bool_)),
-            text=self.text,
-            what=self._what,
-        )
-        table.front, table.file = self, file
-        return table
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.X)
 
     @property
     def n_columns(self) -> int:
         """Number of columns."""
         return len(self.names)
 
-    def numbers(self, columns: Columns = ALL, rows: Rows = ALL) -> NDArray[np.floating[Any]]:
+    def numbers(self, columns: Places = ALL, rows: Places = ALL) -> NDArray[np.floating[Any]]:
         """Columns of numbers (rows, columns): float32 if all are, else float64; NaN if missing.
 
-        Raises
-        ------
-        ColumnTypeError
-            When one of them holds text.
+        Raises a ColumnTypeError when one of them holds text.
         """
         if (texts := self.categorical[columns]).any():
             column = np.arange(self.n_columns)[columns][texts][0]
             raise no_numbers(self._what, self.names[column], "text")
-        return self._numbers(columns, rows)
+        part = read(self.X, rows, columns)
+        if part.dtype in (np.float32, np.float64):
+            return part
+        return part.astype(np.float64, order="F")  # as a block of columns needs it
 
-    def block(self, first: int, last: int) -> Block:
+    def block(self, first: int, last: int) -> NDArray[np.float64]:
         """The columns ``first`` to ``last`` as a C-contiguous float64 array (columns, rows)."""
         return np.ascontiguousarray(self.numbers(slice(first, last)).T, dtype=np.float64)
 
@@ -257,16 +126,16 @@ class Table:
 
     def rows(self, chosen: NDArray[np.intp]) -> Table:
         """Some rows, in their order."""
-        if self.file is not None:
-            in_file = self.names[self.front.n_columns :]
-            return self.front.rows(chosen).beside(self.file.at(chosen), in_file)
+        X: Matrix = ChosenColumns(self.X, rows=chosen)
+        if isinstance(self.X, FileColumns):
+            X = FileColumns(ChosenColumns(self.X.front, rows=chosen), self.X.file.at(chosen))
         return Table(
-            chosen.size,
+            X,
             self.names,
-            lambda columns, rows: self.numbers(columns, chosen[rows]),
-            categorical=self.categorical,
             named=self.named,
+            categorical=self.categorical,
             text=lambda column: self.text(column).at(chosen),
+            what=self._what,
         )
 
     def take(self, chosen: NDArray[np.int64]) -> Table:
@@ -274,12 +143,21 @@ class Table:
         if np.array_equal(chosen, np.arange(self.n_columns)):
             return self
         return Table(
-            self.n_rows,
+            ChosenColumns(self.X, chosen),
             tuple(self.names[place] for place in chosen),
-            lambda columns, rows: self._numbers(chosen[columns], rows),
             named=self.named,
             categorical=self.categorical[chosen],
             text=lambda column: self.text(int(chosen[column])),
+            what=self._what,
+        )
+
+    def beside(self, file: ColumnFile, names: Sequence[str]) -> Table:
+        """The table with the columns of a file behind its own."""
+        return Table(
+            FileColumns(self.X, file),
+            (*self.names, *names),
+            categorical=np.append(self.categorical, np.zeros(len(names), np.bool_)),
+            text=self.text,
             what=self._what,
         )
 
@@ -335,18 +213,11 @@ def open_table(X: Any, what: str) -> tuple[Table, Sequence[Field]]:
     native = _as_frame(X, what)
     if native is None:
         return _from_array(X, what), ()
-    frame = Frame(native, what)
+    frame = FrameColumns(native, what)
     names = tuple(field.name for field in frame.fields)
     refuse_repeated(names, what, "rename them")
     categorical = np.array([field.kind == "text" for field in frame.fields], dtype=np.bool_)
-    table = Table(
-        frame.n_rows,
-        names,
-        frame.numbers,
-        categorical=categorical,
-        text=frame.text,
-        what=what,
-    )
+    table = Table(frame, names, categorical=categorical, text=frame.text, what=what)
     return table, frame.fields
 
 
@@ -384,8 +255,8 @@ def _as_frame(X: Any, what: str) -> nw.DataFrame[Any] | None:
 def _from_array(X: Any, what: str) -> Table:
     if is_sparse(X):
         X = SparseColumns(X)
-    if isinstance(X, SparseColumns | ChosenColumns | FileColumns):
-        return Table.of_matrix(X, Numbered(X.shape[1]), named=False)
+    if isinstance(X, Columns):
+        return Table(X, Numbered(X.shape[1]), named=False, what=what)
     array = as_array(X, what)
     if array.ndim != 2:
         raise ValueError(
@@ -399,26 +270,82 @@ def _from_array(X: Any, what: str) -> Table:
         columns = enumerate(array.T)
         floats = [floats_of_objects(values, what, names[j]) for j, values in columns]
         array = np.array(floats).reshape(array.shape[::-1]).T
-    return Table.of_matrix(array, names, named=False)
+    return Table(array, names, named=False, what=what)
 
 
-UNKNOWN = -2
+@final
+class Numbered(Sequence[str]):
+    """The names ``x0``, ``x1``, ... of columns, made when they are asked for.
+
+    Equal to a tuple or list of the same names.
+
+    Examples
+    --------
+    >>> names = Numbered(10_000_000)
+    >>> names[9_999_999], names.index("x12"), "x012" in names
+    ('x9999999', 12, False)
+    >>> names[:2]
+    ('x0', 'x1')
+    """
+
+    def __init__(self, n: int) -> None:
+        self._numbers = range(n)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
+        if isinstance(place, slice):
+            return tuple(f"x{number}" for number in self._numbers[place])
+        return f"x{self._numbers[place]}"
+
+    def __iter__(self) -> Iterator[str]:
+        return (f"x{number}" for number in self._numbers)
+
+    def __contains__(self, name: object) -> bool:
+        match = NUMBERED.fullmatch(name) if isinstance(name, str) else None
+        return match is not None and int(match[1]) in self._numbers
+
+    def index(self, name: str, start: int = 0, stop: int | None = None) -> int:
+        """The column of a name."""
+        if name in self and int(name[1:]) in self._numbers[start:stop]:
+            return int(name[1:])
+        raise ValueError(f"{name!r} is not among the names")
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Numbered):
+            return self._numbers == other._numbers
+        if not isinstance(other, tuple | list) or len(other) != len(self):
+            return False
+        return all(a == b for a, b in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))  # as of a tuple of them
+
+    def __repr__(self) -> str:
+        return f"Numbered({len(self)})"
 
 
 @dataclass(frozen=True)
 class Features:
-    """Features as columns of numbers.
+    """The columns of a table, called features, as columns of numbers.
+
+    Text and categories become one 0/1 column per category.
 
     Attributes
     ----------
-    X : array, SparseColumns or FileColumns (rows, columns)
+    X : array or Columns (rows, columns)
     names : sequence of str
         Of the features.
     feature_of : int64 array
         The feature that each column comes from.
     """
 
-    X: WholeMatrix
+    X: Matrix
     names: Sequence[str]
     feature_of: NDArray[np.int64]
 
@@ -445,7 +372,7 @@ def read_features(X: Any) -> Features:
     Raises
     ------
     TypeError, ValueError
-        As :func:`tvselect.inputs.read_table`.
+        As :func:`read_table`.
 
     Examples
     --------
@@ -458,17 +385,18 @@ def read_features(X: Any) -> Features:
     array([0, 1, 1])
     """
     table = read_table(X)
-    front = _in_memory(table.front)
-    if table.file is None:
-        return front
-    feature_of = table.front.n_columns + np.arange(table.file.shape[1])
-    X = _beside(np.asarray(front.X), table.file)
-    return Features(X, table.names, np.append(front.feature_of, feature_of))
+    if not isinstance(table.X, FileColumns):
+        numbers, feature_of = _encoded(table, table.n_columns)
+        return Features(numbers, table.names, feature_of)
+    n_front = table.X.front.shape[1]
+    front, feature_of = _encoded(table, n_front)
+    feature_of = np.append(feature_of, np.arange(n_front, table.n_columns))
+    return Features(_beside(np.asarray(front), table.X.file), table.names, feature_of)
 
 
-def _beside(front: NDArray[Any], file: ColumnFile) -> WholeMatrix:
+def _beside(front: NDArray[Any], file: ColumnFile) -> Matrix:
     """Columns of a file behind others: in memory as far as they are there and sparse."""
-    whole: WholeMatrix | None = file.in_memory()
+    whole = file.in_memory()
     if isinstance(whole, SparseColumns):
         from scipy.sparse import csc_array, hstack
 
@@ -478,21 +406,22 @@ def _beside(front: NDArray[Any], file: ColumnFile) -> WholeMatrix:
     return FileColumns(front, file)
 
 
-def _in_memory(table: Table) -> Features:
-    if not table.categorical.any():
-        X = table.numbers() if table.sparse is None else table.sparse
-        return Features(X, table.names, np.arange(table.n_columns))
-    widths = np.ones(table.n_columns, dtype=np.int64)
-    texts = {int(j): table.text(int(j)) for j in np.flatnonzero(table.categorical)}
+def _encoded(table: Table, n_columns: int) -> tuple[Matrix, NDArray[np.int64]]:
+    """The first columns of a table in memory as numbers, and the feature of each of these."""
+    texts = {int(j): table.text(int(j)) for j in np.flatnonzero(table.categorical[:n_columns])}
+    if not texts:
+        is_kept = isinstance(table.X, SparseColumns)
+        return table.X if is_kept else table.numbers(slice(n_columns)), np.arange(n_columns)
+    widths = np.ones(n_columns, dtype=np.int64)
     widths[list(texts)] = [max(1, len(text.levels)) for text in texts.values()]
     starts = np.cumsum(widths) - widths
     out = np.empty((table.n_rows, widths.sum()), order="F")
-    numeric = np.flatnonzero(~table.categorical)
+    numeric = np.flatnonzero(~table.categorical[:n_columns])
     if numeric.size:
         out[:, starts[numeric]] = table.numbers(numeric)
     for j, text in texts.items():
         out[:, starts[j] : starts[j] + widths[j]] = one_hot(text.codes, int(widths[j]))
-    return Features(out, table.names, np.repeat(np.arange(table.n_columns), widths))
+    return out, np.repeat(np.arange(n_columns), widths)
 
 
 def one_hot(
@@ -500,13 +429,7 @@ def one_hot(
 ) -> NDArray[np.float64]:
     """0/1 columns of the levels of a feature (rows, levels).
 
-    Parameters
-    ----------
-    codes : int64 array
-        The level of each row; -1 where it is missing (a row of NaN), -2 where it is none of
-        the levels (a row of ``unknown``).
-    n_levels : int
-    unknown : float, default=NaN
+    A row of NaN where the code is -1 (missing), of ``unknown`` where it is -2 (no level of these).
 
     Examples
     --------

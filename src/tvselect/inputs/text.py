@@ -14,8 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Rows = slice | NDArray[np.int64]
-ALL = slice(None)
+from tvselect.inputs.columns import ALL, Places
 
 
 @dataclass(frozen=True)
@@ -33,12 +32,12 @@ class TextColumn:
     codes: NDArray[np.int64]
     levels: tuple[str, ...]
 
-    def labels(self, rows: Rows = ALL) -> NDArray[np.object_]:
+    def labels(self, rows: Places = ALL) -> NDArray[np.object_]:
         """The labels of some rows, None where missing; equal labels are one object."""
         # The code -1 is the last place.
         return np.array([*self.levels, None], dtype=object)[self.codes[rows]]
 
-    def at(self, rows: Rows) -> TextColumn:
+    def at(self, rows: Places) -> TextColumn:
         """Some rows, with the labels that they have."""
         used, codes = np.unique(self.codes[rows], return_inverse=True)
         n_missing = int(np.count_nonzero(used < 0))

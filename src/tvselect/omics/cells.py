@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import tvselect
 from tvselect.inputs import Table
 from tvselect.inputs.arrow import arrow_errors, load, unpack
-from tvselect.inputs.columns import ColumnFile, SparseColumns, WholeMatrix, is_sparse, within
+from tvselect.inputs.columns import ColumnFile, Matrix, SparseColumns, is_sparse, within
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.facts import LeftOut
 from tvselect.inputs.outcome import missing_mask
@@ -177,7 +177,7 @@ def _unpacked(path: str) -> bytearray:
         return unpack(stream, path, os.path.getsize(path), "unpack it first")
 
 
-def _read_market(path: str, shape: tuple[int, int]) -> WholeMatrix:
+def _read_market(path: str, shape: tuple[int, int]) -> Matrix:
     """The matrix of a .mtx file with the genes as columns.
 
     SciPy's reader ends the process where a damaged file names a place outside of the matrix.
@@ -243,13 +243,13 @@ class MatrixFile(ColumnFile):
     """
 
     def __init__(
-        self, path: str, load: Callable[[], WholeMatrix], shape: tuple[int, int], inside: str = ""
+        self, path: str, load: Callable[[], Matrix], shape: tuple[int, int], inside: str = ""
     ) -> None:
         super().__init__(path, shape)
         self._load, self.inside = load, inside
 
     @cached_property
-    def _whole(self) -> WholeMatrix:
+    def _whole(self) -> Matrix:
         return self._load()
 
     def read(
@@ -261,7 +261,7 @@ class MatrixFile(ColumnFile):
         read = self._whole[:, places] if some is None else self._whole[some[:, None], places]
         return np.asfortranarray(read, dtype=np.float64)
 
-    def in_memory(self) -> WholeMatrix | None:
+    def in_memory(self) -> Matrix | None:
         """The matrix, where it is sparse, or nothing of it is left out."""
         whole = self._whole
         if not isinstance(whole, SparseColumns):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.core import function
-from tvselect.inputs.columns import FileColumns, Matrix
+from tvselect.inputs.columns import Columns, Matrix
 
 ROWS_TO_TRY = 100
 add_by_value = function(
@@ -30,7 +30,7 @@ TINY, TWO_VALUED = 1e-12, 0.01
 
 def read_small(X: Matrix, columns: NDArray[np.int64]) -> NDArray[np.uint8] | None:
     """Columns (columns, rows) in a byte each, if their values are 0, 1, 2 or missing (3)."""
-    small = X.read_small(columns) if isinstance(X, FileColumns) else None
+    small = X.read_small(columns) if isinstance(X, Columns) else None
     return as_small(X[:, columns].T) if small is None else small
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.bandit.journal import JournalError
-from tvselect.inputs.columns import ChosenColumns, FileColumns, Matrix, SparseColumns
+from tvselect.inputs.columns import FileColumns, Matrix, SparseColumns
 from tvselect.rewards import Data
 
 PLAIN = (NoneType, bool, int, float, complex, str, bytes, EllipsisType, range, np.generic, np.dtype)
@@ -65,11 +65,13 @@ def identity_of(data: Data) -> str:
 
 def _held(X: Matrix, digest: Any) -> Sequence[NDArray[Any]]:
     """The arrays that a table is made of; what is in a file is hashed there."""
-    assert not isinstance(X, ChosenColumns)
     if isinstance(X, FileColumns):
         digest.update(X.file.identity().encode())
-        return [X.front]
-    return X.stored if isinstance(X, SparseColumns) else [X]
+        return [np.asarray(X.front)]
+    if isinstance(X, SparseColumns):
+        return X.stored
+    assert isinstance(X, np.ndarray)
+    return [X]
 
 
 def describe(value: Any, *, strict: bool = True) -> str:

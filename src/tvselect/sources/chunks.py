@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs.arrow import arrow_errors, as_numbers, as_target, as_text
+from tvselect.inputs.columns import Columns, Places, places
 from tvselect.inputs.errors import SourceError
-from tvselect.inputs.frames import Columns
 from tvselect.inputs.kinds import Field
 from tvselect.inputs.outcome import missing_mask
 from tvselect.inputs.table import Table
-from tvselect.inputs.text import Rows
 from tvselect.sources.base import Batch, Source
 from tvselect.sources.columns import categorical_mask
 
@@ -31,7 +30,7 @@ ONLY_ONCE = (
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Rows that come together: a table in memory, a row group, a block of a file.
+    """Places that come together: a table in memory, a row group, a block of a file.
 
     Attributes
     ----------
@@ -56,7 +55,7 @@ class Chunk:
 class Pieces(Batch):
     """A batch made of rows of one or several chunks."""
 
-    def __init__(self, pieces: list[tuple[Chunk, Rows]], n_rows: int) -> None:
+    def __init__(self, pieces: list[tuple[Chunk, Places]], n_rows: int) -> None:
         self._pieces = pieces
         self.n_rows = n_rows
 
@@ -144,7 +143,7 @@ def cut(
     chunks: Iterable[Chunk], size: int, rng: np.random.Generator | None, skip: int = 0
 ) -> Iterator[Batch]:
     """Cut chunks into batches; with ``rng`` the rows of each chunk are resampled first."""
-    pieces: list[tuple[Chunk, Rows]] = []
+    pieces: list[tuple[Chunk, Places]] = []
     held = 0
     for chunk in chunks:
         drawn = None if rng is None else rng.integers(chunk.n_rows, size=chunk.n_rows)
@@ -167,51 +166,62 @@ def cut(
         yield Pieces(pieces, held)
 
 
-def lazy_chunk(
-    read: Callable[[str], Any], fields: Sequence[Field], n_rows: int, where: str, lock: Lock
-) -> Chunk:
+@final
+class LazyColumns(Columns):
     """Columns that are read when first asked for, and kept as long as the chunk.
 
     Parameters
     ----------
     read : callable
         ``read(name)``: the Arrow array of a column.
-    fields : sequence of Field
-        The last one is the target.
+    names : sequence of str
     n_rows : int
     where : str
         The chunk's name in error messages.
     lock : Lock
         Held while reading; chunks that share a reader share it.
     """
-    names = tuple(field.name for field in fields)
-    kept: dict[str, Any] = {}
 
-    def column(name: str, convert: Callable[[Any], Any]) -> Any:
-        with lock:
-            if name not in kept:
-                what = f"column {name!r} of {where} cannot be read"
-                with arrow_errors(what, "the file is damaged or has changed; write it again"):
-                    values = read(name)
-                    if len(values) != n_rows:
-                        raise SourceError(f"{what}: the file has changed; start again")
-                    kept[name] = convert(values)
-            return kept[name]
+    def __init__(
+        self, read: Callable[[str], Any], names: Sequence[str], n_rows: int, where: str, lock: Lock
+    ) -> None:
+        self._read, self._names, self._where, self._lock = read, names, where, lock
+        self.shape = n_rows, len(names)
+        self._kept: dict[str, Any] = {}
 
-    def numbers(columns: Columns, rows: Rows) -> NDArray[np.floating[Any]]:
-        places = range(len(names) - 1)[columns] if isinstance(columns, slice) else columns
-        parts = [column(names[j], as_numbers)[rows] for j in places]
+    def __getitem__(self, key: tuple[Any, ...]) -> NDArray[np.floating[Any]]:
+        rows, columns = key
+        parts = [self.column(j, as_numbers)[rows] for j in places(columns, self.shape[1])]
         with np.errstate(invalid="ignore"):  # a signalling NaN is a missing value like others
             return np.array(parts).T
 
+    def column(self, place: int, convert: Callable[[Any], Any]) -> Any:
+        """All of a column, of text or the target, too."""
+        name = self._names[place]
+        with self._lock:
+            if name not in self._kept:
+                what = f"column {name!r} of {self._where} cannot be read"
+                with arrow_errors(what, "the file is damaged or has changed; write it again"):
+                    values = self._read(name)
+                    if len(values) != len(self):
+                        raise SourceError(f"{what}: the file has changed; start again")
+                    self._kept[name] = convert(values)
+            return self._kept[name]
+
+
+def lazy_chunk(
+    read: Callable[[str], Any], fields: Sequence[Field], n_rows: int, where: str, lock: Lock
+) -> Chunk:
+    """A chunk of :class:`LazyColumns`, of which the last one is the target."""
+    names = tuple(field.name for field in fields)
+    columns = LazyColumns(read, names, n_rows, where, lock)
     table = Table(
-        n_rows,
+        columns,
         names[:-1],
-        numbers,
         categorical=categorical_mask(fields[:-1]),
-        text=lambda j: column(names[j], as_text),
+        text=lambda j: columns.column(j, as_text),
     )
-    return Chunk(table, lambda: column(names[-1], as_target))
+    return Chunk(table, lambda: columns.column(-1, as_target))
 
 
 def _join(parts: list[NDArray[Any]]) -> NDArray[Any]:
