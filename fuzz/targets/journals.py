@@ -21,8 +21,7 @@ import numpy as np
 
 from fuzz.mutation import BYTES, JSON
 from fuzz.targets.base import Target
-from tvselect.bandit.journal import Header, MemoryJournal, SqliteJournal
-from tvselect.bandit.journal.base import _checksum
+from tvselect.bandit.journal import Header, Journal, checksum
 from tvselect.bandit.play import Play
 from tvselect.inputs import OutcomeReader
 from tvselect.rewards import LassoReward
@@ -60,7 +59,7 @@ def some_plays(n: int = 4) -> list[Play]:
 def sound_journal() -> bytes:
     """The bytes of a small journal."""
     with tempfile.TemporaryDirectory() as folder:
-        with SqliteJournal(f"{folder}/{NAME}") as journal:
+        with Journal(f"{folder}/{NAME}") as journal:
             journal.begin(HEADER)
             journal.append(
                 [replace(play, chain=chain) for chain in range(2) for play in some_plays()]
@@ -76,7 +75,7 @@ def _wal_seeds() -> list[bytes]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, NAME)
         path.write_bytes(sound_journal())
-        with SqliteJournal(path) as journal:
+        with Journal(path) as journal:
             journal.append([Play(4, np.array([3], np.int32), np.array([True]), 0.5)])
             log = Path(folder, f"{NAME}-wal").read_bytes()
     return [log, log[: len(log) // 2], b""]
@@ -84,14 +83,14 @@ def _wal_seeds() -> list[bytes]:
 
 def _read_journal(path: Path) -> None:
     """As a resumed run does, and then as one that never was: every play and blob."""
-    with SqliteJournal(path) as journal:
+    with Journal(path) as journal:
         for chain in range(3):
             for play in journal.plays(chain):
                 play.arms.sum()
         for name in ("encoder", "outcome", "batches"):
             journal.kept(name)
-    with MemoryJournal() as mirror:
-        mirror.attach(SqliteJournal(path), HEADER)
+    with Journal() as mirror:
+        mirror.attach(path, HEADER)
 
 
 def _clean(folder: Path) -> Path:
@@ -136,7 +135,7 @@ def read_record(data: bytes, folder: Path) -> None:
     data = data.ljust(9, b"\0")
     (seconds,) = struct.unpack("<d", data[:8])
     arms, rewards = data[9 : 9 + data[8]], data[9 + data[8] :]
-    crc = _checksum(0, 2, arms, rewards, seconds)
+    crc = checksum(0, 2, arms, rewards, seconds)
     change = "UPDATE plays SET arms = ?, rewards = ?, seconds = ?, crc = ?"
     statement = f"{change} WHERE chain = 0 AND number = 2"
     kept = 0.0 if seconds != seconds else seconds  # SQLite has no NaN
@@ -188,7 +187,7 @@ def _stream(text: bool, decoys: DecoyKind | None) -> StreamState:
 def restore(name: str, data: bytes, text: bool, decoys: DecoyKind | None) -> None:
     """Go on with a stream whose journal keeps these bytes, and read a batch by them."""
     stream = _stream(text, decoys)
-    journal = MemoryJournal()
+    journal = Journal()
     journal.keep(name, data)
     stream.restore(journal)
     source = _source(text)
@@ -283,7 +282,7 @@ def read_outcome(data: bytes, folder: Path) -> None:
 
 def read_batches(data: bytes, folder: Path) -> None:
     """How many batches a round has."""
-    source, journal = _source(False), MemoryJournal()
+    source, journal = _source(False), Journal()
     journal.keep("batches", data)
     source.n_rows = None
     known_batches(source, 5, journal)

@@ -19,7 +19,7 @@ from fuzz.targets.base import Target
 from fuzz.targets.calls import HarmError, make_run, small_table, tvs
 from fuzz.targets.folders import seen
 from fuzz.targets.journals import HEADER, N_ARMS
-from tvselect.bandit.journal import Header, JournalError, MemoryJournal, SqliteJournal
+from tvselect.bandit.journal import Header, Journal, JournalError
 from tvselect.bandit.play import Play
 from tvselect.runs import RunError
 from tvselect.runs.folder import RunFolder, new_folder
@@ -31,25 +31,21 @@ MOST_STEPS = 40
 
 @dataclass
 class _Writer:
-    """One that writes to a journal, by a mirror in memory as runs do, or without."""
+    """One that writes to a journal, attached to one in memory as runs do, or as it is."""
 
     number: int
-    journal: MemoryJournal | SqliteJournal | None = None
+    journal: Journal | None = None
     mark: float = field(default=0.0)
 
-    def open(self, path: Path, header: Header, *, mirrored: bool) -> None:
+    def open(self, path: Path, header: Header, *, attached: bool) -> None:
         self.close()
-        disk = SqliteJournal(path)
-        if mirrored:
-            self.journal = MemoryJournal()
-            try:
-                self.journal.attach(disk, header)
-            except JournalError:
-                self.journal = None
-                raise
+        if attached:
+            journal = Journal()
+            journal.attach(path, header)
+            self.journal = journal
         else:
-            self.journal = disk
-            disk.begin(header)
+            self.journal = Journal(path)
+            self.journal.begin(header)
 
     def play(self, chain: int, n: int) -> list[Play]:
         """The next plays by what this writer knows."""
@@ -81,7 +77,7 @@ def write_journal(data: bytes, folder: Path) -> None:
         writer, what, more = writers[step % N_WRITERS], step // N_WRITERS % 8, step // 24
         try:
             if what == 0 or writer.journal is None:
-                writer.open(path, OTHER if more == 9 else HEADER, mirrored=more % 4 > 0)
+                writer.open(path, OTHER if more == 9 else HEADER, attached=more % 4 > 0)
             elif what < 4:
                 plays = writer.play(more % 2, 1 + more % 3)
                 writer.journal.append(plays)
@@ -91,10 +87,8 @@ def write_journal(data: bytes, folder: Path) -> None:
                 writer.journal.append(plays, {"batches": blob})
                 wanted[more % 2] += [(writer.number, play.seconds) for play in plays]
                 kept = blob
-            elif what == 6:
-                writer.close()
             else:
-                writer.journal.settle()
+                writer.close()
         except JournalError as error:
             first_refusal = first_refusal or error
             with suppress(JournalError):
@@ -110,7 +104,7 @@ def write_journal(data: bytes, folder: Path) -> None:
 def _compare(path: Path, wanted: dict[int, list[tuple[int, float]]], kept: bytes | None) -> None:
     if not path.exists():
         return
-    with SqliteJournal(path) as journal:
+    with Journal(path) as journal:
         for chain, expected in wanted.items():
             found = [(int(play.arms[0]), play.seconds) for play in journal.plays(chain)]
             if found != expected:

@@ -6,7 +6,7 @@ from scipy.stats import binom
 
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.chain import Chains, ThompsonChain
-from tvselect.bandit.journal import Header, MemoryJournal
+from tvselect.bandit.journal import Header, Journal
 from tvselect.bandit.oracle import Oracle
 from tvselect.bandit.play import bernoulli
 
@@ -178,7 +178,7 @@ def test_a_window_goes_on_with_plays_chosen_before_its_first_one(n_done):
 
 
 def journal_of(n_chains):
-    journal = MemoryJournal()
+    journal = Journal()
     journal.begin(Header("fp", 1, 7, n_chains, 1, "1"))
     return journal
 

@@ -13,7 +13,7 @@ from tvselect.bandit import engine, stopping
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.chain import Chains, ThompsonChain
 from tvselect.bandit.engine import Scorer, least
-from tvselect.bandit.journal import Header, JournalError, MemoryJournal, SqliteJournal
+from tvselect.bandit.journal import Header, Journal, JournalError
 from tvselect.bandit.oracle import Oracle
 from tvselect.bandit.stopping import NoMoreData, StoppingRule, StopReason
 
@@ -34,11 +34,11 @@ class Known(Scorer):
 
 
 def game(n_chains=2, window=1, disk=None):
-    journal, header = MemoryJournal(), Header("fp", 1, 5, n_chains, window, "1")
+    journal, header = Journal(), Header("fp", 1, 5, n_chains, window, "1")
     if disk is None:
         journal.begin(header)
     else:
-        journal.attach(SqliteJournal(disk), header)
+        journal.attach(disk, header)
     chains = Chains(
         ThompsonChain(Arms(5), Oracle(), entropy=1, chain=k, window=window) for k in range(n_chains)
     )
@@ -113,37 +113,39 @@ def test_an_error_leaves_the_chains_where_the_journal_is():
     assert chains.n_plays == journal.n_plays() == 9
 
 
-def test_a_play_that_reached_the_disk_only_is_taken_over(tmp_path, monkeypatch):
-    """Ctrl-C between the two writes of an append: the disk is first, memory catches up."""
+@pytest.mark.parametrize("after", [False, True])
+def test_an_interrupt_while_a_play_is_written_loses_none(tmp_path, monkeypatch, after):
+    """Ctrl-C before an append is done, or right after it."""
     chains, journal = game(disk=tmp_path / "a")
-    remember, n_calls = journal._remember, iter(range(100))
+    write, n_calls = journal._write, iter(range(100))
 
     def interrupted(rows, blobs):
-        if next(n_calls) == 6:
+        is_last = next(n_calls) == 6
+        if after or not is_last:
+            write(rows, blobs)
+        if is_last:
             raise KeyboardInterrupt
-        remember(rows, blobs)
 
-    monkeypatch.setattr(journal, "_remember", interrupted)
+    monkeypatch.setattr(journal, "_write", interrupted)
     reason, _ = run(chains, journal, n_plays=20)
     assert reason is StopReason.INTERRUPTED
-    assert chains.n_plays == journal.n_plays() == 7
+    assert chains.n_plays == journal.n_plays() == 6 + after
     assert run(chains, journal, n_plays=20)[0] is StopReason.PLAYS
     journal.close()
     undisturbed = game()
     run(*undisturbed, n_plays=20)
-    with SqliteJournal(tmp_path / "a") as disk:
+    with Journal(tmp_path / "a") as disk:
         assert plays_of(disk) == plays_of(journal) == plays_of(undisturbed[1])
 
 
 def test_a_disk_that_fails_ends_the_run_with_its_error(tmp_path, monkeypatch):
     chains, journal = game(disk=tmp_path / "a")
-    disk = journal._disk
 
     def full(rows, blobs):
         raise JournalError("full")
 
     run(chains, journal, n_plays=5)
-    monkeypatch.setattr(disk, "_write", full)
+    monkeypatch.setattr(journal, "_write", full)
     with pytest.raises(JournalError, match="full"):
         run(chains, journal, n_plays=10)
     assert chains.n_plays == journal.n_plays() == 5

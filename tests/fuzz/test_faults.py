@@ -25,8 +25,7 @@ from fuzz.targets.kinds import open_document
 from fuzz.targets.runs import make_folder, sound_findings
 from fuzz.targets.studies import row_seeds
 from fuzz.targets.tables import look_at, read_all
-from tvselect.bandit.journal import JournalError, SqliteJournal
-from tvselect.bandit.journal.base import Record, _checksum, _unpack
+from tvselect.bandit.journal import Journal, JournalError, checksum, unpack
 from tvselect.inputs import OutcomeReader
 from tvselect.inputs.arrow import as_days
 from tvselect.inputs.npz import read_arrays
@@ -121,7 +120,7 @@ def test_a_journal_with_other_tables(tmp_path, statement):
         except sqlite3.OperationalError:
             pytest.skip("this SQLite refuses it itself")
     with pytest.raises(JournalError, match="is not a journal of tvselect"):
-        SqliteJournal(path)
+        Journal(path)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "3", DEEP, "9" * 5000, '{"entropy": 1}'])
@@ -144,7 +143,7 @@ def refuse_header(folder, text):
         crc = zlib.crc32(text.encode())
         db.execute("UPDATE header SET json = ?, crc = ?", (text, crc))
     with pytest.raises(JournalError, match="damaged in its header"):
-        SqliteJournal(path)
+        Journal(path)
 
 
 @pytest.mark.parametrize(
@@ -152,8 +151,8 @@ def refuse_header(folder, text):
     [(b"\1", b"", 0.1), (b"\1\0\0\0", b"", 0.1), (b"", b"\1", 0.1), (b"", b"", np.inf)],
 )
 def test_a_play_of_odd_bytes(arms, rewards, seconds):
-    record = Record(arms, rewards, seconds, _checksum(0, 0, arms, rewards, seconds))
-    assert _unpack(0, 0, record, HEADER) is None
+    row = (0, 0, arms, rewards, seconds, checksum(0, 0, arms, rewards, seconds))
+    assert unpack(row, HEADER) is None
 
 
 def archive(**files):
@@ -376,7 +375,7 @@ def test_a_journal_with_a_rollback_journal_beside_it(tmp_path, kind):
     else:
         beside.write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" * 100)
     with pytest.raises(JournalError, match="has a -journal file"):
-        SqliteJournal(path)
+        Journal(path)
     assert path.read_bytes() == sound_journal()
 
 

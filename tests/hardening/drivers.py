@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.records import ROOT
 from tvselect import BartReward, StreamingThompsonSelector
-from tvselect.bandit.journal import SqliteJournal
+from tvselect.bandit.journal import Journal
 from tvselect.runs.folder import RunFolder
 
 N_FILES, N_ROWS, N_COLUMNS = 12, 4_000, 40
@@ -57,14 +57,14 @@ def drive(folder: Path, journal: Path, cluster: str | None, *, locked: bool) -> 
 
 def slow_down(rng: np.random.Generator) -> None:
     """Let some writes into the journal take their time."""
-    write = SqliteJournal._write
+    write = Journal._write
 
-    def slowly(self: SqliteJournal, *what: Any) -> None:
+    def slowly(self: Journal, *what: Any) -> None:
         if rng.random() < SLOW_SHARE:
             time.sleep(rng.exponential(SLOW_SECONDS))
         write(self, *what)
 
-    SqliteJournal._write = slowly  # type: ignore[method-assign]
+    Journal._write = slowly  # type: ignore[method-assign]
 
 
 def be_a_cluster() -> None:

@@ -15,7 +15,7 @@ GAME = """
 import json, os, signal, sys
 import numpy as np
 from tvselect import PValueReward, StreamingThompsonSelector, ThompsonSelector
-from tvselect.bandit.journal import JournalError, SqliteJournal
+from tvselect.bandit.journal import Journal, JournalError
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((600, 20))

@@ -38,7 +38,7 @@ from tests.hardening.drivers import (
     start,
 )
 from tvselect.bandit.arms import Arms
-from tvselect.bandit.journal import SqliteJournal
+from tvselect.bandit.journal import Journal
 from tvselect.runs.folder import RunFolder
 
 BETWEEN_FAULTS = 15.0
@@ -185,7 +185,7 @@ def end_in_good_order(process: subprocess.Popen[str]) -> None:
 
 def compare(disturbed: Path, control: Path) -> tuple[bool, int, list[str]]:
     """Whether the plays of the first are those of the second, how many, and the model."""
-    with SqliteJournal(disturbed) as one, SqliteJournal(control) as other:
+    with Journal(disturbed) as one, Journal(control) as other:
         n = one.n_plays()
         assert one.header is not None
         arms = Arms(one.header.n_arms)

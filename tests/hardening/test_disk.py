@@ -8,12 +8,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.bandit.journal.plays import HEADER, assert_holds, make_play, write
+from tests.bandit.plays import HEADER, assert_holds, make_play, write
 from tests.selectors.runs import assert_same
 from tests.selectors.streams import make_data as make_stream
 from tests.selectors.streams import selector as stream_selector
 from tests.selectors.test_resuming import make_data, selector
-from tvselect.bandit.journal import JournalError, SqliteJournal
+from tvselect.bandit.journal import Journal, JournalError
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def append_until_full(journal, written):
 
 
 def write_until_full(path, written):
-    with SqliteJournal(path) as journal:
+    with Journal(path) as journal:
         journal.begin(HEADER)
         append_until_full(journal, written)
 
@@ -55,21 +55,21 @@ def test_on_a_full_disk_every_play_that_was_written_is_kept(size, tmp_path):
             write_until_full(path, written)
         n_written = len(written)
         try:
-            with SqliteJournal(path) as journal:
+            with Journal(path) as journal:
                 assert_holds(journal, n_written)
         except JournalError:  # not even room to read it
             assert n_written == 0
         remount(disk, "size=8m")
-        with SqliteJournal(path) as journal:
+        with Journal(path) as journal:
             assert_holds(journal, n_written)
         write(path, n_written + 5)
-        with SqliteJournal(path) as journal:
+        with Journal(path) as journal:
             assert_holds(journal, n_written + 5)
 
 
 def test_a_journal_goes_on_by_itself_when_there_is_room_again(tmp_path):
     with mounted(tmp_path / "disk", "200k") as disk:
-        with SqliteJournal(disk / "a") as journal:
+        with Journal(disk / "a") as journal:
             journal.begin(HEADER)
             with pytest.raises(JournalError, match="run again"):
                 append_until_full(journal, written := [])
@@ -78,7 +78,7 @@ def test_a_journal_goes_on_by_itself_when_there_is_room_again(tmp_path):
                 journal.append([play])
             remount(disk, "size=8m")
             journal.append([play])
-        with SqliteJournal(disk / "a") as journal:
+        with Journal(disk / "a") as journal:
             assert_holds(journal, len(written) + 1)
 
 
@@ -95,7 +95,7 @@ def test_a_fit_on_a_full_disk_goes_on_to_the_same_end(kind, tmp_path):
         with pytest.raises(JournalError, match=r"run\.journal' failed \(.*full\); .*run again"):
             make(journal=path, **settings).fit(*data)
         remount(disk, "size=8m")
-        with SqliteJournal(path) as journal:
+        with Journal(path) as journal:
             assert 0 < journal.n_plays() < 150
         resumed = make(journal=path, **settings).fit(*data)
     assert_same(resumed, make(**settings).fit(*data))
@@ -110,18 +110,18 @@ def test_a_disk_that_cannot_be_written_to_is_named_and_left_as_it_is(tmp_path):
         remount(disk, "ro")
         for name in ("ended", "killed", "empty", "new"):
             with pytest.raises(JournalError, match=rf"{name}'.*read-only.*writable, or choose"):
-                SqliteJournal(disk / name)
+                Journal(disk / name)
         with pytest.raises(JournalError, match=r"read-only.*writable, or choose"):
             selector(journal=disk / "fit").fit(*make_data())
         assert {name: (disk / name).read_bytes() for name in os.listdir(disk)} == before
         remount(disk, "rw")
-        with SqliteJournal(disk / "killed") as journal:
+        with Journal(disk / "killed") as journal:
             assert_holds(journal, 3)
 
 
 def leave_a_log(path):
     """The files as a run leaves them that is killed."""
-    with SqliteJournal(path) as journal:
+    with Journal(path) as journal:
         journal.begin(HEADER)
         for number in range(3):
             journal.append([make_play(number)])

@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from scipy.special import betainc
 
-from tests.bandit.journal.plays import assert_same
+from tests.bandit.plays import assert_same
 from tvselect.bandit.arms import Arms
-from tvselect.bandit.journal import Header, JournalError, MemoryJournal, SqliteJournal
+from tvselect.bandit.journal import Header, Journal, JournalError
 from tvselect.bandit.play import Play
 from tvselect.sources import open_source
 from tvselect.trees import bin_table
@@ -200,16 +200,16 @@ def test_journals_hold_what_lists_hold(todo):
     lists, kept = [[] for _ in range(N_CHAINS)], {}
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder, ExitStack() as left:
         path = Path(folder) / "a"
-        memory, disk = MemoryJournal(), SqliteJournal(path)
+        memory, disk = Journal(), Journal(path)
         for journal in (memory, disk):
             journal.begin(HEADER)
         for what, first, second in todo:
             if what == "reopen":
                 disk.close()
-                disk = SqliteJournal(path)
+                disk = Journal(path)
             elif what == "leave":  # a reader that stays, so that the log stays, too
                 left.callback(disk.close)
-                disk = SqliteJournal(path)
+                disk = Journal(path)
             elif what == "keep":
                 for journal in (memory, disk):
                     journal.keep(first, second)
@@ -229,7 +229,7 @@ def test_journals_hold_what_lists_hold(todo):
                 assert [journal.n_plays(chain) for chain in range(N_CHAINS)] == [*map(len, lists)]
         left.close()
         disk.close()
-        with SqliteJournal(path) as disk:
+        with Journal(path) as disk:
             for journal in (memory, disk):
                 for chain, plays in enumerate(lists):
                     for found, wanted in zip(journal.plays(chain), plays, strict=True):

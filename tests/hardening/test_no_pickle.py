@@ -13,7 +13,7 @@ import pytest
 import tvselect
 from tests.hardening.scripts import python
 from tests.selectors.streams import make_data, selector
-from tvselect.bandit.journal import JournalError, SqliteJournal
+from tvselect.bandit.journal import Journal, JournalError
 from tvselect.decoys.store import STORED, restore_knockoffs
 
 SOURCE = Path(tvselect.__file__).parent
@@ -108,7 +108,7 @@ def test_a_head_that_cannot_be_read_is_refused_unopened(name, kind, tmp_path):
         "text": b'{"a": 1}',
         "empty": b"",
     }[kind]
-    with SqliteJournal(path) as journal:
+    with Journal(path) as journal:
         journal.keep(name, blob)
     with pytest.raises(
         JournalError, match=r"run\.journal' is damaged at '(encoder|outcome)'.*the version"

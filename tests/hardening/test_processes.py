@@ -101,7 +101,7 @@ signal.signal(signal.SIGALRM, signal.default_int_handler)  # KeyboardInterrupt, 
 def written(journal, n_chains):
     if not os.path.exists(journal):
         return []
-    with SqliteJournal(journal) as opened:
+    with Journal(journal) as opened:
         return [
             (chain, play.number, play.arms.tolist(), play.rewards.tolist())
             for chain in range(n_chains) for play in opened.plays(chain)

@@ -16,7 +16,7 @@ import pytest
 
 from tests.selectors.runs import assert_same, plays_of
 from tvselect import PValueReward, ThompsonSelector
-from tvselect.bandit.journal import JournalError, SqliteJournal
+from tvselect.bandit.journal import Journal, JournalError
 
 PAGE, FRAME, FRAME_HEADER = 4096, 4120, 24
 N_PLAYS, N_CHAINS = 6, 2
@@ -46,7 +46,7 @@ def left(folder):
     whole = fit()
     plays = [list(whole.history_.journal.plays(chain)) for chain in range(N_CHAINS)]
     fit(path, 1)
-    with SqliteJournal(path) as journal:
+    with Journal(path) as journal:
         for number in range(1, N_PLAYS):
             start = log.stat().st_size if log.exists() else 0
             journal.append([plays[chain][number] for chain in range(N_CHAINS)])
@@ -69,7 +69,7 @@ def check_cuts(folder, left, cuts):
     wanted = plays_of(fit(None, N_PLAYS - 1))
     for cut in cuts:
         path = lay(folder, content, log[:cut])
-        with SqliteJournal(path) as journal:
+        with Journal(path) as journal:
             found = [
                 (chain, play.number, play.arms.tolist(), play.rewards.tolist())
                 for chain in range(N_CHAINS)
@@ -115,6 +115,6 @@ def test_a_file_that_is_cut_off_is_refused_and_left_as_it_is(folder):
     for cut in sorted(cut for cut in cuts if cut < len(content)):
         path.write_bytes(content[:cut])
         with pytest.raises(JournalError, match=r"run\.journal' is .*; \w+"):
-            SqliteJournal(path)
+            Journal(path)
         assert path.read_bytes() == content[:cut]
         assert os.listdir(folder) == [path.name]

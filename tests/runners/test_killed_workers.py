@@ -15,7 +15,7 @@ import pytest
 
 from tests.runners.test_same_bits import bits, table
 from tvselect import BartReward, ThompsonSelector
-from tvselect.bandit.journal import SqliteJournal
+from tvselect.bandit.journal import Journal
 from tvselect.rewards import Reward
 from tvselect.runners import ProcessRunner, WorkerError
 
@@ -113,7 +113,7 @@ def test_a_process_out_of_memory_is_one_error_and_the_run_can_go_on(tmp_path):
     scarce.touch()
     with pytest.raises(MemoryError, match="Unable to allocate"):
         ThompsonSelector(reward, runner=ProcessRunner(2), **again).fit(*table("gaussian"))
-    with SqliteJournal(tmp_path / "journal") as journal:
+    with Journal(tmp_path / "journal") as journal:
         assert 2 <= journal.n_plays() < 60
     scarce.unlink()
     resumed = ThompsonSelector(reward, runner=ProcessRunner(1), **again).fit(*table("gaussian"))
@@ -135,5 +135,5 @@ def test_a_dask_worker_out_of_memory_is_one_clear_error_and_no_play_is_lost(tmp_
         ),
     ):
         selector.set_params(runner=client).fit(*table("gaussian"))
-    with SqliteJournal(tmp_path / "journal") as journal:
+    with Journal(tmp_path / "journal") as journal:
         assert 2 <= journal.n_plays() < 60

@@ -9,7 +9,7 @@ import pytest
 
 from fuzz.targets.runs import sound_findings
 from tests.cli.makers import QUICK, write
-from tvselect.bandit.journal import SqliteJournal
+from tvselect.bandit.journal import Journal
 from tvselect.bandit.stopping import StopReason
 from tvselect.cli import main
 from tvselect.files import write_text
@@ -133,7 +133,7 @@ def test_run_json_and_the_report_say_the_same(stream, tmp_path):
     assert main(arguments) == 0
     folder = RunFolder(out)
     run, findings = folder.read_run(), folder.read_findings()
-    with SqliteJournal(folder.journal) as journal:
+    with Journal(folder.journal) as journal:
         assert run.fingerprint == findings.asked.fingerprint == journal.header.fingerprint
     assert run.stop_reason is findings.stop_reason
     assert run.settings.seed == findings.asked.seed == 1

@@ -50,7 +50,7 @@ def Undisturbed():  # noqa: N802
 KILLER = """
 import os, signal, sys
 import numpy as np
-from tvselect.bandit.journal import SqliteJournal
+from tvselect.bandit.journal import Journal
 
 def slow_coin(X, y, rng):
     print("play", flush=True)
@@ -72,7 +72,7 @@ def run_in_a_process(journal, n_plays):
 def committed(journal):
     if not os.path.exists(journal):
         return 0
-    with SqliteJournal(journal) as opened:
+    with Journal(journal) as opened:
         n_plays = opened.n_plays(0)
         assert n_plays == opened.n_plays(1) == sum(1 for _ in opened.plays(1))
         return n_plays

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tests.bandit.journal.plays import fold_counts
+from tests.bandit.plays import fold_counts
 from tvselect import PValueReward, StreamingThompsonSelector, ThompsonSelector
 from tvselect.bandit.counts import Counts
-from tvselect.bandit.journal import MemoryJournal
+from tvselect.bandit.journal import Journal
 from tvselect.bandit.play import Play
 from tvselect.bandit.stopping import StopReason
 from tvselect.inputs import Numbered
@@ -25,7 +25,7 @@ ASKED = Asked(is_stream=False, reward="r", family="auto", seed=1, window=1, fing
 
 
 def history_of(plays, n_arms, *, n_chains=1, prior=(1.0, 1.0), **more):
-    journal = MemoryJournal()
+    journal = Journal()
     for chain in range(n_chains):
         for play in plays:
             journal.append([replace(play, chain=chain)])
@@ -55,7 +55,7 @@ def test_paths_are_the_means_of_the_counts(seed, n_plays):
     found = history_of(plays, n_arms, prior=(prior_a, prior_b)).paths(chosen)
     assert found.shape == (n_plays + 1, 5)
     for t in range(n_plays + 1):
-        journal = MemoryJournal()
+        journal = Journal()
         for play in plays[:t]:
             journal.append([play])
         successes, failures = fold_counts(journal, n_arms)

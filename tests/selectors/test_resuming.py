@@ -10,10 +10,10 @@ import sklearn
 from numpy.testing import assert_array_equal
 from sklearn.ensemble import RandomForestRegressor
 
-from tests.bandit.journal.plays import fold_counts
+from tests.bandit.plays import fold_counts
 from tests.selectors.runs import Interrupted, Undisturbed, assert_same, check_kills, plays_of
 from tvselect import BartReward, ImportanceReward, LassoReward, PValueReward, ThompsonSelector
-from tvselect.bandit.journal import JournalError, MemoryJournal, SqliteJournal
+from tvselect.bandit.journal import Journal, JournalError
 from tvselect.bandit.stopping import StopReason
 from tvselect.selectors.fingerprint import describe
 
@@ -109,7 +109,7 @@ def test_a_journal_in_two_halves_is_the_whole_run(tmp_path, settings):
     whole = selector(**settings).fit(X, y)
     assert_same(resumed, whole)
     assert_same(selector(journal=path, **settings).fit(X, y), whole)
-    with SqliteJournal(path) as journal:
+    with Journal(path) as journal:
         assert journal.n_plays(0) == 20
 
 
@@ -258,7 +258,7 @@ def test_an_interrupt_keeps_the_plays_and_the_journal_goes_on_to_the_same_end(n_
     assert stopped.stop_reason_ is StopReason.INTERRUPTED
     assert stopped.n_plays_ == 6
     assert_counts_are_those_of_the_plays(stopped)
-    with SqliteJournal(path) as journal:
+    with Journal(path) as journal:
         assert journal.n_plays(0) == 6
     resumed = selector(Undisturbed(), **settings).fit(X, y)
     assert_same(resumed, selector(Undisturbed(), n_chains=n_chains).fit(X, y))
@@ -296,7 +296,7 @@ def test_a_reward_that_fails_leaves_a_journal_that_can_be_continued(tmp_path):
 def test_the_journal_survives_with_the_plays_in_memory(tmp_path):
     X, y = make_data()
     fitted = selector(journal=tmp_path / "run.journal").fit(X, y)
-    assert isinstance(fitted.history_.journal, MemoryJournal)
+    assert isinstance(fitted.history_.journal, Journal)
     (tmp_path / "run.journal").unlink()
     assert len(fitted.history_.plays) == 20
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-from tests.bandit.journal.plays import fold_counts
+from tests.bandit.plays import fold_counts
 from tests.selectors.runs import assert_same, plays_of
 from tests.selectors.streams import (
     NAMES,

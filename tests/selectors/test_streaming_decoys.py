@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tests.bandit.journal.plays import fold_counts
+from tests.bandit.plays import fold_counts
 from tests.selectors.streams import SIGNALS, P, make_data, make_frame, parts, play_parts, selector
 from tvselect import BartReward, PValueReward, StreamingThompsonSelector
 from tvselect.bandit.oracle import threshold

@@ -25,7 +25,7 @@ from tests.selectors.streams import (
     stop_after,
 )
 from tvselect import BartReward, LassoReward, PValueReward
-from tvselect.bandit.journal import JournalError, SqliteJournal
+from tvselect.bandit.journal import Journal, JournalError
 from tvselect.sources import SourceError
 
 N_BATCHES = 15
@@ -39,7 +39,7 @@ def fit_for(fitted, n_batches, monkeypatch, fit):
 
 
 def assert_same_journal(path, fitted):
-    with SqliteJournal(path) as journal:
+    with Journal(path) as journal:
         found = [
             (chain, play.number, play.arms.tolist(), play.rewards.tolist())
             for chain in range(fitted.history_.n_chains)

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 
-from tests.bandit.journal.plays import fold_counts
+from tests.bandit.plays import fold_counts
 from tests.selectors.runs import Interrupted, Undisturbed, assert_same, plays_of
 from tests.selectors.streams import (
     SIGNALS,

@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tests.bandit.journal.plays import fold_counts
+from tests.bandit.plays import fold_counts
 from tvselect import BartReward, LassoReward, PValueReward, ThompsonSelector
 from tvselect.bandit.oracle import threshold
 from tvselect.inputs.doubts import DoubtWarning

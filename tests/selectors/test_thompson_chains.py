@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tests.bandit.journal.plays import fold_counts
+from tests.bandit.plays import fold_counts
 from tests.selectors.test_thompson import P, assert_same, make_data, quick_bart, selector
 from tvselect import PValueReward
 from tvselect.bandit import stopping

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.burn_in import BurnIn
-from tvselect.bandit.journal.base import Journal
+from tvselect.bandit.journal import Journal
 from tvselect.bandit.oracle import Oracle
 from tvselect.bandit.play import PendingPlay, Play, Score
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
 from tvselect.bandit.chain import Chains
-from tvselect.bandit.journal.base import Journal
+from tvselect.bandit.journal import Journal
 from tvselect.bandit.play import PendingPlay, Play, Score
 from tvselect.bandit.stopping import StoppingRule, StopReason
 
@@ -66,7 +66,6 @@ def play(
                 journal.append(plays, score.state())
                 watch(plays)
     finally:
-        journal.settle()
         chains.follow(journal)
         score.follow(journal)
     return rule.reason(chains)

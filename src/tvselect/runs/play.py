@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tvselect import report
-from tvselect.bandit.journal import JournalError, SqliteJournal
+from tvselect.bandit.journal import Journal, JournalError
 from tvselect.bandit.stopping import StopReason
 from tvselect.files import write_text
 from tvselect.report.decisions import describe_doubts
@@ -260,7 +260,7 @@ def plays_done(folder: RunFolder) -> int:
     folder.require_plain_files()
     if not folder.journal.exists():
         return 0
-    with SqliteJournal(folder.journal) as journal:
+    with Journal(folder.journal) as journal:
         return 0 if journal.header is None else journal.n_plays()
 
 

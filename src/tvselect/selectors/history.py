@@ -14,7 +14,7 @@ from scipy.special import betaincinv
 
 from tvselect.bandit.burn_in import BurnIn
 from tvselect.bandit.counts import Counts, FreshArms
-from tvselect.bandit.journal import MemoryJournal
+from tvselect.bandit.journal import Journal
 from tvselect.bandit.play import Play
 from tvselect.bandit.stopping import StopReason
 from tvselect.control.decoy_fdr import false_ones, q_values
@@ -67,7 +67,7 @@ class History:
     can be selected, then the decoys.
     """
 
-    journal: MemoryJournal  #: Every play
+    journal: Journal  #: Every play
     n_chains: int  #: Independent searches
     n_plays: int  #: Of each chain
     layout: ArmLayout  #: Which features make an arm

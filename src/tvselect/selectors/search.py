@@ -18,7 +18,7 @@ from tvselect.bandit.arms import Arms
 from tvselect.bandit.burn_in import BurnIn
 from tvselect.bandit.chain import Chains, ThompsonChain
 from tvselect.bandit.engine import Watcher
-from tvselect.bandit.journal import Header, JournalError, MemoryJournal, SqliteJournal
+from tvselect.bandit.journal import Header, Journal, JournalError
 from tvselect.bandit.oracle import NO_PAIRS, Oracle, threshold
 from tvselect.bandit.play import Play
 from tvselect.bandit.stopping import StopReason
@@ -54,7 +54,7 @@ class Search:
 
     Attributes
     ----------
-    journal : MemoryJournal
+    journal : Journal
         With the plays of earlier runs; open on disk, where that was asked for.
     header : Header
         What the journal is written for.
@@ -64,7 +64,7 @@ class Search:
     layout: ArmLayout
     reward: Reward
     chains: Chains
-    journal: MemoryJournal
+    journal: Journal
     header: Header
     max_fdr: float | None = None
 
@@ -113,7 +113,7 @@ def set_up_search(
     n_workers: int = 1,
     discount: float = 1.0,
     with_decoys: bool = False,
-    journal: MemoryJournal | None = None,
+    journal: Journal | None = None,
     entropy: int | None = None,
     idle: NDArray[np.bool_] | None = None,
     burn_in: BurnIn | None = None,
@@ -127,7 +127,7 @@ def set_up_search(
         What else the plays depend on, the data above all.
     with_decoys : bool, default=False
         Whether every arm is played together with its decoy.
-    journal : MemoryJournal, optional
+    journal : Journal, optional
         To go on with; a new one by default.
     entropy : int, optional
         The seed, where :func:`seed_of_run` was asked already.
@@ -169,7 +169,7 @@ def set_up_search(
         window=widest_window(settings.window, n_workers, settings.n_chains),
         version=version("tvselect"),
     )
-    journal = MemoryJournal() if journal is None else journal
+    journal = Journal() if journal is None else journal
     stored = _begin(journal, header, settings)
     oracle = Oracle(n_wanted, layout.n_candidates, with_decoys, pairs)
     chains = Chains(
@@ -189,12 +189,12 @@ def set_up_search(
     return Search(layout, reward, chains, journal, stored, max_fdr)
 
 
-def _begin(journal: MemoryJournal, header: Header, settings: GameSettings) -> Header:
+def _begin(journal: Journal, header: Header, settings: GameSettings) -> Header:
     """Begin a journal, or go on with one: its seed and its window are then those of the run."""
     if settings.journal is None:
         stored, name = journal.begin(header), "warm_start"
     else:
-        stored = journal.attach(SqliteJournal(settings.journal), header)
+        stored = journal.attach(settings.journal, header)
         name = journal.name
     if stored.window != header.window and settings.window != "auto":
         journal.close()
@@ -255,12 +255,12 @@ def widest_window(window: int | Literal["auto"], n_workers: int, n_chains: int) 
     return int(window)
 
 
-def seed_of_run(settings: GameSettings, journal: MemoryJournal | None) -> int:
+def seed_of_run(settings: GameSettings, journal: Journal | None) -> int:
     """Seed of a run: that of its journal, where it goes on with one."""
     if journal is not None and journal.header is not None:
         return journal.header.entropy
     if settings.journal is not None and Path(settings.journal).exists():
-        with SqliteJournal(settings.journal) as disk:
+        with Journal(settings.journal) as disk:
             if disk.header is not None:
                 return disk.header.entropy
     return entropy_of(settings.random_state)

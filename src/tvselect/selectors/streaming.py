@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
-from tvselect.bandit.journal import SqliteJournal
 from tvselect.bandit.oracle import MEDIAN_MODEL_COST
 from tvselect.bandit.stopping import StoppingRule, StopReason
 from tvselect.inputs import OutcomeReader
@@ -288,7 +287,7 @@ feature_names_in_
                         "partial_fit cannot add to the journal of a fit, which holds the batches "
                         "of its table; set journal=None to go on in memory"
                     )
-                self._search.journal.attach(SqliteJournal(self.journal), self._search.header)
+                self._search.journal.attach(self.journal, self._search.header)
             with self._search.journal:
                 rule = StoppingRule(self._search.chains.n_plays + 1)
                 runner = open_runner(None, self.n_jobs)

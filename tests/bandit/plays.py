@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.bandit.journal import Header, Journal, SqliteJournal
+from tvselect.bandit.journal import Header, Journal
 from tvselect.bandit.play import Play
 
 N_ARMS = 5_000
@@ -38,7 +38,7 @@ def assert_holds(journal: Journal, n_plays: int, chain: int = 0) -> None:
 
 
 def write(path: Path, n_plays: int) -> None:
-    with SqliteJournal(path) as journal:
+    with Journal(path) as journal:
         journal.begin(HEADER)
         for number in range(journal.n_plays(), n_plays):
             journal.append([make_play(number)])

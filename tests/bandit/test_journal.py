@@ -1,0 +1,414 @@
+from __future__ import annotations
+
+import copy
+import dataclasses
+import os
+import pickle
+import sqlite3
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.bandit.plays import HEADER, N_ARMS, assert_holds, assert_same, make_play, write
+from tvselect.bandit import journal as journals
+from tvselect.bandit.journal import Journal, JournalError
+from tvselect.bandit.play import Play
+
+
+@pytest.fixture(params=["memory", "file"])
+def journal(request, tmp_path):
+    with Journal(None if request.param == "memory" else tmp_path / "a.journal") as made:
+        yield made
+
+
+class TestEveryJournal:
+    def test_it_starts_blank(self, journal):
+        assert journal.header is None
+        assert journal.n_plays() == 0
+        assert list(journal.plays()) == []
+
+    def test_it_gives_back_what_it_was_given(self, journal):
+        journal.begin(HEADER)
+        for number in range(12):
+            journal.append([make_play(number, 1)])
+            journal.append([make_play(number, 0)])
+        assert journal.header == HEADER
+        assert_holds(journal, 12, 0)
+        assert_holds(journal, 12, 1)
+        assert [play.number for play in journal.plays(1, start=9)] == [9, 10, 11]
+        assert list(journal.plays(0, start=12)) == []
+
+    @given(
+        arms=st.sets(st.integers(0, N_ARMS - 1), max_size=40),
+        seconds=st.floats(0, 1e9),
+        data=st.data(),
+    )
+    @settings(max_examples=30, deadline=None)
+    def test_any_play_survives(self, arms, seconds, data):
+        rewards = data.draw(st.lists(st.booleans(), min_size=len(arms), max_size=len(arms)))
+        play = Play(0, np.array(sorted(arms), np.int32), np.array(rewards, np.bool_), seconds)
+        with tempfile.TemporaryDirectory() as folder:
+            for made in (Journal(), Journal(Path(folder) / "a")):
+                with made:
+                    made.begin(HEADER)
+                    made.append([play])
+                    assert_same(next(made.plays()), play)
+
+    def test_numbers_of_numpy_will_do(self, journal):
+        journal.begin(HEADER)
+        play = dataclasses.replace(make_play(0, 1), number=np.int64(0), seconds=np.float32(0.5))
+        journal.append([play])
+        assert [found.seconds for found in journal.plays(np.int64(1))] == [0.5]
+
+    def test_a_second_begin_returns_the_first_header(self, journal):
+        journal.begin(HEADER)
+        again = dataclasses.replace(HEADER, entropy=1, version="9")
+        assert journal.begin(again).entropy == HEADER.entropy
+
+    @pytest.mark.parametrize("changed", [{"fingerprint": "x"}, {"n_arms": 3}, {"n_chains": 5}])
+    def test_another_game_is_refused(self, journal, changed):
+        journal.begin(HEADER)
+        name, value = next(iter(changed.items()))
+        with pytest.raises(JournalError, match=rf"another data set.*{name} was .*, is {value}"):
+            journal.begin(dataclasses.replace(HEADER, **changed))
+
+    @pytest.mark.parametrize("number", [0, 2, -1])
+    def test_a_gap_is_refused(self, journal, number):
+        journal.begin(HEADER)
+        journal.append([make_play(0)])
+        with pytest.raises(JournalError, match="holds 1 plays of chain 0"):
+            journal.append([dataclasses.replace(make_play(1), number=number)])
+        assert journal.n_plays() == 1
+
+    @pytest.mark.parametrize(
+        ("arms", "n_rewards"), [([3, 2], 2), ([2, 2], 2), ([-1], 1), ([N_ARMS], 1), ([1], 2)]
+    )
+    @pytest.mark.parametrize("seconds", [0.0, float("nan")])
+    def test_a_play_that_makes_no_sense_is_refused(self, journal, arms, n_rewards, seconds):
+        journal.begin(HEADER)
+        with pytest.raises(ValueError, match="make no sense"):
+            journal.append([Play(0, np.array(arms), np.zeros(n_rewards, np.bool_), seconds)])
+        assert journal.n_plays() == 0
+
+    @pytest.mark.parametrize("chain", [-1, 2])
+    def test_a_chain_that_is_not_there_is_refused(self, journal, chain):
+        journal.begin(HEADER)
+        with pytest.raises(ValueError, match="no chain"):
+            journal.append([dataclasses.replace(make_play(0), chain=chain)])
+
+    def test_plays_of_several_chains_are_added_together(self, journal):
+        journal.begin(HEADER)
+        journal.append([make_play(0, 1)])
+        order = [(0, 0), (1, 1), (np.int64(0), 1), (0, 2), (1, 2)]
+        journal.append([make_play(number, chain) for chain, number in order])
+        journal.append([])
+        assert_holds(journal, 3, 0)
+        assert_holds(journal, 3, 1)
+
+    @pytest.mark.parametrize(
+        ("chain", "play", "match"),
+        [
+            (1, make_play(1, 1), "holds 0 plays of chain 1"),
+            (0, make_play(1), "holds 2 plays of chain 0"),
+            (2, make_play(0), "no chain 2"),
+            (1, Play(0, np.array([3, 2]), np.zeros(2, np.bool_), 0.1), "make no sense"),
+        ],
+    )
+    def test_when_one_of_several_plays_is_refused_none_is_added(self, journal, chain, play, match):
+        journal.begin(HEADER)
+        journal.append([make_play(0)])
+        with pytest.raises(ValueError, match=match):
+            journal.append([make_play(1), dataclasses.replace(play, chain=chain)])
+        assert_holds(journal, 1)
+        assert journal.n_plays(1) == 0
+        journal.append([make_play(1), make_play(0, 1)])
+        assert_holds(journal, 2)
+
+    def test_blobs_are_kept_with_the_plays_or_not_at_all(self, journal):
+        journal.begin(HEADER)
+        journal.append([make_play(0)], {"head": b"one", "cuts": b"0.5"})
+        assert (journal.kept("head"), journal.kept("cuts")) == (b"one", b"0.5")
+        with pytest.raises(JournalError, match="holds 1 plays of chain 0"):
+            journal.append([make_play(0)], {"head": b"older"})
+        assert journal.kept("head") == b"one"
+        journal.append([make_play(1)], {"head": bytearray(b"two")})
+        assert (journal.kept("head"), journal.kept("cuts")) == (b"two", b"0.5")
+        assert_holds(journal, 2)
+
+    def test_a_play_without_arms_is_a_play(self, journal):
+        journal.begin(HEADER)
+        plays = [make_play(0), skipped(1), skipped(2), make_play(3)]
+        journal.append([plays[0]])
+        journal.append([plays[1], skipped(0, 1)])
+        journal.append([plays[2]])
+        journal.append([plays[3]])
+        assert [journal.n_plays(chain) for chain in (0, 1)] == [4, 1]
+        for found, expected in zip(journal.plays(0), plays, strict=True):
+            assert_same(found, expected)
+        assert_same(next(journal.plays(1)), skipped(0, 1))
+
+    def test_it_keeps_blobs_next_to_the_plays(self, journal):
+        journal.begin(HEADER)
+        assert journal.kept("cuts") is None
+        for name, blob in [("cuts", b"old"), ("", b""), ("é\0 '", bytes(range(256)) * 999)]:
+            journal.keep(name, blob)
+            assert journal.kept(name) == blob
+        journal.keep("cuts", bytearray(b"new"))
+        assert journal.kept("cuts") == b"new"
+        assert journal.kept("") == b""
+        assert journal.kept("Cuts") is None
+        assert journal.n_plays() == 0
+
+
+def skipped(number: int, chain: int = 0) -> Play:
+    return Play(number, np.array([], np.int32), np.array([], np.bool_), 0.25, chain)
+
+
+class TestInAFile:
+    def test_a_run_goes_on_where_it_stopped(self, tmp_path):
+        path = tmp_path / "a b?c#%41.journal"
+        write(path, 3)
+        with Journal(str(path)) as journal:
+            assert journal.header == HEADER
+        write(path, 7)
+        with Journal(path) as journal:
+            assert_holds(journal, 7)
+        assert os.listdir(tmp_path) == [path.name]
+
+    def test_the_file_is_as_promised(self, tmp_path):
+        path = tmp_path / "a"
+        with Journal(path) as journal:
+            journal.begin(HEADER)
+            journal.append([Play(0, np.array([1, 258]), np.array([True, False]), 0.5)])
+            db = sqlite3.connect(path)
+            assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+            assert db.execute("PRAGMA application_id").fetchone() == (0x5456534A,)
+            assert db.execute("PRAGMA user_version").fetchone() == (1,)
+            row = db.execute("SELECT chain, number, arms, rewards, seconds FROM plays").fetchone()
+            assert row == (0, 0, b"\1\0\0\0\2\1\0\0", b"\x80", 0.5)
+            db.close()
+
+    def test_plays_and_blobs_need_a_header(self, tmp_path):
+        with Journal(tmp_path / "a") as journal:
+            with pytest.raises(JournalError, match="call begin first"):
+                journal.append([make_play(0)])
+            with pytest.raises(JournalError, match="call begin first"):
+                journal.keep("cuts", b"0.5")
+
+    def test_blobs_are_there_when_the_journal_is_opened_again(self, tmp_path):
+        write(tmp_path / "a", 2)
+        with Journal(tmp_path / "a") as journal, Journal(tmp_path / "a") as reader:
+            journal.keep("cuts", b"0.5")
+            assert reader.kept("cuts") == b"0.5"
+        with Journal(tmp_path / "a") as journal:
+            assert journal.kept("cuts") == b"0.5"
+            assert_holds(journal, 2)
+
+    def test_others_may_read_while_one_writes(self, tmp_path):
+        path = tmp_path / "a"
+        write(path, 2)
+        with Journal(path) as writer, Journal(path) as reader:
+            writer.append([make_play(2)])
+            assert_holds(reader, 3)
+
+    def test_of_two_writers_the_second_is_refused(self, tmp_path):
+        path = tmp_path / "a"
+        with Journal(path) as first, Journal(path) as second:
+            first.begin(HEADER)
+            with pytest.raises(JournalError, match="only one run may write"):
+                second.begin(HEADER)
+        with Journal(path) as first, Journal(path) as second:
+            first.append([make_play(0)])
+            with pytest.raises(JournalError, match="only one run may write"):
+                second.append([make_play(0)])
+            second.n_plays = lambda chain=0: 0
+            with pytest.raises(JournalError, match=r"UNIQUE.*only one run may write"):
+                second.append([make_play(0)])
+            assert_holds(first, 1)
+
+    def test_plays_that_fail_while_written_leave_none_behind(self, tmp_path):
+        path = tmp_path / "a"
+        write(path, 1)
+        with Journal(path) as journal, Journal(path) as reader:
+            plays = [make_play(0, 1), make_play(0)]
+            journal.n_plays = lambda chain=0: 0
+            with pytest.raises(JournalError, match=r"UNIQUE.*only one run may write"):
+                journal.append(plays, {"head": b"of those plays"})
+            del journal.n_plays
+            assert_holds(reader, 1)
+            assert reader.kept("head") is None
+            assert reader.n_plays(1) == 0
+            journal.append([make_play(0, 1), make_play(1)])
+            assert_holds(reader, 2)
+
+    def test_a_locked_file_is_reported(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(journals, "SECONDS_TO_WAIT", 0.05)
+        path = tmp_path / "a"
+        write(path, 1)
+        other = sqlite3.connect(path, isolation_level=None)
+        with Journal(path) as journal:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(JournalError, match=r"locked.*only one run may write"):
+                journal.append([make_play(1)])
+            other.execute("ROLLBACK")
+            other.close()
+            journal.append([make_play(1)])
+            assert_holds(journal, 2)
+
+    def test_a_full_disk_keeps_what_is_written(self, tmp_path):
+        path = tmp_path / "a"
+        write(path, 3)
+        with Journal(path) as journal:
+            journal._db.execute("PRAGMA max_page_count = 1")
+            with pytest.raises(JournalError, match=r"full.*run again"):
+                journal.append([make_play(3)])
+            assert_holds(journal, 3)
+        write(path, 20)
+        with Journal(path) as journal:
+            assert_holds(journal, 20)
+
+    def test_a_log_left_by_a_deleted_journal_is_not_replayed(self, tmp_path):
+        old, new = tmp_path / "old", tmp_path / "new"
+        with Journal(old) as journal:
+            journal.begin(HEADER)
+            journal.append([make_play(0)])
+            (tmp_path / "new-wal").write_bytes((tmp_path / "old-wal").read_bytes())
+        with Journal(new) as journal:
+            assert journal.header is None
+            assert journal.n_plays() == 0
+
+    def test_a_link_leads_to_the_journal(self, tmp_path):
+        (tmp_path / "there").mkdir()
+        (tmp_path / "link").symlink_to(tmp_path / "there" / "a")
+        write(tmp_path / "link", 2)
+        with Journal(tmp_path / "there" / "a") as journal:
+            assert_holds(journal, 2)
+
+    def test_an_empty_file_is_a_new_journal(self, tmp_path):
+        """A run that is killed as it makes the file may leave one."""
+        path, fresh = tmp_path / "a", tmp_path / "fresh"
+        path.touch()
+        (tmp_path / "a-wal").touch()
+        Journal(path).close()
+        Journal(fresh).close()
+        assert path.read_bytes() == fresh.read_bytes()
+        with Journal(path) as journal:
+            assert journal.header is None
+        write(path, 3)
+        with Journal(path) as journal:
+            assert_holds(journal, 3)
+        assert sorted(os.listdir(tmp_path)) == ["a", "fresh"]
+
+    def test_of_runs_that_start_at_the_same_time_one_makes_the_file(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(journals, "SECONDS_TO_WAIT", 0.05)
+        path = tmp_path / "a"
+        path.touch()
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(JournalError, match=r"locked.*only one run may write"):
+            Journal(path)
+        other.close()
+        assert path.read_bytes() == b""
+        write(path, 1)
+
+    def test_a_file_that_another_run_has_filled_meanwhile_is_left_alone(self, tmp_path):
+        path = tmp_path / "a"
+        path.touch()
+        with Journal(path) as first:
+            first.begin(HEADER)
+            first.append([make_play(0)])
+            first._create(path)
+            first.append([make_play(1)])
+            assert_holds(first, 2)
+        with Journal(path) as journal:
+            journal._create(path)
+            assert_holds(journal, 2)
+
+    def test_a_file_that_cannot_be_filled_is_removed(self, tmp_path, monkeypatch):
+        def fail(self, missing_ok):
+            monkeypatch.undo()
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(Path, "unlink", fail)
+        with pytest.raises(JournalError, match="No space left"):
+            Journal(tmp_path / "a")
+        assert os.listdir(tmp_path) == []
+
+
+class TestInMemory:
+    @pytest.mark.parametrize("how", [copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
+    def test_it_takes_plays_without_a_header_and_can_be_copied(self, how):
+        journal = Journal()
+        journal.append([make_play(0, 3)], {"cuts": b"0.5"})
+        found = how(journal)
+        assert_holds(found, 1, 3)
+        assert found.kept("cuts") == b"0.5"
+        found.append([make_play(1, 3)])
+        assert_holds(journal, 1, 3)
+
+    def test_it_is_small(self):
+        arms = np.arange(0, 1_000_000, 58, dtype=np.int32)
+        journal = Journal()
+        for t in range(500):
+            journal.append([Play(t, arms, arms % 7 == t % 7, 0.1)])
+        (pages,), (size,) = (
+            journal._db.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size")
+        )
+        assert sum(play.arms.size for play in journal.plays()) > 8.5e6
+        assert pages * size < 40e6
+
+    def test_a_copy_of_one_in_a_file_is_in_memory(self, tmp_path):
+        with Journal(tmp_path / "a") as journal:
+            journal.begin(HEADER)
+            journal.append([make_play(0)])
+            found = copy.deepcopy(journal)
+            assert journal.is_durable
+        assert not found.is_durable
+        assert found.header == HEADER
+        assert_holds(found, 1)
+
+
+class TestAttached:
+    def test_plays_go_to_the_file_until_it_is_closed_and_stay_readable(self, tmp_path):
+        path, journal = tmp_path / "a", Journal()
+        for n_done in (0, 3):
+            assert journal.attach(path, HEADER) == HEADER
+            for number in range(n_done, n_done + 3):
+                journal.append([make_play(number)], {"head": b"%d" % number})
+            assert journal.is_durable
+            journal.close()
+        assert not journal.is_durable
+        with Journal(path) as file:
+            assert_holds(file, 6)
+        path.unlink()
+        assert_holds(journal, 6)
+        assert journal.kept("head") == b"5"
+
+    def test_an_empty_one_takes_over_what_the_file_holds(self, tmp_path):
+        write(tmp_path / "a", 3)
+        journal = Journal()
+        assert journal.attach(tmp_path / "a", dataclasses.replace(HEADER, entropy=1)) == HEADER
+        assert_holds(journal, 3)
+        journal.close()
+
+    @pytest.mark.parametrize("n", [1, 4])
+    def test_a_file_with_other_plays_is_refused(self, tmp_path, n):
+        write(tmp_path / "a", 3)
+        journal = Journal()
+        journal.append([make_play(number) for number in range(n)])
+        with pytest.raises(JournalError, match=f"holds 3 plays of chain 0: this run has made {n}"):
+            journal.attach(tmp_path / "a", HEADER)
+        assert_holds(journal, n)
+        assert not journal.is_durable
+
+    def test_damage_is_found_at_once(self, tmp_path):
+        write(tmp_path / "a", 3)
+        db = sqlite3.connect(tmp_path / "a", isolation_level=None)
+        db.execute("UPDATE plays SET seconds = 7 WHERE number = 2")
+        db.close()
+        with pytest.raises(JournalError, match="damaged at play 2"):
+            Journal().attach(tmp_path / "a", HEADER)
