@@ -59,7 +59,7 @@ def skip_batches(folder):
 
 @fault("9", "Two rewards of one name", "a journal goes on with the other one")
 def swap_rewards(folder):
-    from tests.selectors.test_describing import KINDS
+    from tests.selectors.test_fingerprint import KINDS
     from tvselect import ThompsonSelector
     from tvselect.bandit.journal import JournalError
 
