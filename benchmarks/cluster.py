@@ -27,8 +27,8 @@ from tvselect.bandit.arms import Arms
 from tvselect.bandit.chain import PLAYS_PER_PENDING, ThompsonChain
 from tvselect.bandit.oracle import Oracle
 from tvselect.bandit.play import PendingPlay, Score
-from tvselect.runners import DaskRunner
 from tvselect.selectors.search import PLAYS_PER_WORKER
+from tvselect.workers import open_runner
 from tvstudy.simulation import simulate
 
 WINDOW = 2 * PLAYS_PER_WORKER
@@ -115,7 +115,7 @@ def remote_play(n_arms: int, n_rounds: int = 200) -> dict[str, float]:
     pending = chain.ask()
     one = cloudpickle.dumps(pending[0])
     back = cloudpickle.dumps(nothing(pending[0]))
-    with workers(2) as client, DaskRunner(client).bind(nothing) as run:
+    with workers(2) as client, open_runner(client).bind(nothing) as run:
         run(pending)
         before, started = loopback_bytes(), time.process_time()
         for _ in range(n_rounds):

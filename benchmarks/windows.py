@@ -20,9 +20,8 @@ from tqdm import tqdm
 
 from benchmarks.records import heading, record
 from tvselect import ThompsonSelector
-from tvselect.runners import Runner, TaskMap
-from tvselect.runners.base import Work, shares
 from tvselect.selectors.search import PLAYS_PER_WORKER
+from tvselect.workers import Runner, TaskMap, Work, shares
 from tvstudy.simulation import score, simulate
 
 SETUPS = ("linear", "friedman-correlated", "forest", "liang")
@@ -37,7 +36,7 @@ SLOW_WORKERS, SLOW_PLAYS = 1_000, 3_000
 MEAN_DELAY, STRAGGLERS, STRAGGLER_FACTOR = 5.0, 0.02, 20.0
 
 
-class SlowWorkers(Runner):
+class SlowWorkers:
     """Simulated workers: each play takes seconds, one in fifty twenty times as long.
 
     Parameters
@@ -52,10 +51,9 @@ class SlowWorkers(Runner):
         self.clock = 0.0
         self.work = 0.0
 
-    @property
-    def n_workers(self) -> int:
-        """Workers that are pretended."""
-        return self._n_workers
+    def runner(self) -> Runner:
+        """Where a selector may play."""
+        return Runner(self._n_workers, self.bind)
 
     @contextmanager
     def bind(self, work: Work) -> Iterator[TaskMap]:
@@ -111,7 +109,9 @@ def slow(setup: str, seed: int) -> str:
     """One row: the model of slow workers, and the time they would have taken."""
     d = simulate(setup, 300, 1_000, random_state=seed)
     workers = SlowWorkers(SLOW_WORKERS, np.random.default_rng(seed))
-    fitted = ThompsonSelector(n_plays=SLOW_PLAYS, runner=workers, random_state=seed).fit(d.X, d.y)
+    fitted = ThompsonSelector(n_plays=SLOW_PLAYS, runner=workers.runner(), random_state=seed).fit(
+        d.X, d.y
+    )
     alone = ThompsonSelector(n_plays=SLOW_PLAYS, random_state=seed).fit(d.X, d.y)
     ours = score(fitted.get_support(), d.support)
     theirs = score(alone.get_support(), d.support)

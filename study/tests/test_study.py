@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tvselect.runners import HereRunner, ThreadRunner
+from tvselect.workers import open_runner
 from tvstudy import METHODS, OFFLINE, Task, read_rows, runner, tasks
 from tvstudy.__main__ import main
 from tvstudy.cell import run_apart
@@ -129,7 +129,7 @@ def test_a_cell_is_the_same_whatever_runs_beside_it(tmp_path):
 
 def test_cells_run_on_any_runner(tmp_path):
     here = runner.run_study(SMALL, tmp_path / "a", verbose=0)
-    there = runner.run_study(SMALL, tmp_path / "b", cluster=ThreadRunner(2), verbose=0)
+    there = runner.run_study(SMALL, tmp_path / "b", cluster=open_runner("threads", 2), verbose=0)
     differ = ("seconds", "cpu_seconds", "peak_mb")
     pick = lambda rows: [{k: v for k, v in r.items() if k not in differ} for r in rows]  # noqa: E731
     assert pick(here) == pick(there)
@@ -137,7 +137,7 @@ def test_cells_run_on_any_runner(tmp_path):
 
 def test_what_does_not_end_or_fails_on_a_runner_is_recorded_as_such(tmp_path):
     long = Task("linear", 300, 1000, 0, "horseshoe")
-    [row] = runner.run_study([long], tmp_path, time_limit=0.1, cluster=HereRunner(), verbose=0)
+    [row] = runner.run_study([long], tmp_path, time_limit=0.1, cluster=open_runner(), verbose=0)
     assert (row["status"], row["seconds"]) == ("not finished", 0.1)
     row = run_apart(Task("linear", 20, 5, 0, "nobody"), None)
     assert row == {"status": "failed", "error": "KeyError: 'nobody'"}

@@ -61,7 +61,7 @@ def test_a_run_goes_on_where_this_call_says(tvs, table, here, cluster, monkeypat
     assert tvs("select", table, *OPTIONS, "--out", here / "run", "--cluster", address)[0] == 0
     assert tvs("resume", here / "run", "--plays", 80)[0] == 0
     assert tvs("resume", here / "run", "--plays", 90, "--cluster", address)[0] == 0
-    monkeypatch.setattr("tvselect.runners.cluster.SECONDS_TO_CONNECT", 1)
+    monkeypatch.setattr("tvselect.workers.SECONDS_TO_CONNECT", 1)
     code, _, err = tvs("resume", here / "run", "--plays", 100, "--cluster", NOBODY)
     assert code == 1
     assert f"no Dask scheduler answers at {NOBODY}" in err
@@ -69,7 +69,7 @@ def test_a_run_goes_on_where_this_call_says(tvs, table, here, cluster, monkeypat
 
 
 def test_a_wrong_address_is_one_error_before_the_table_is_read(failure, tvs, monkeypatch):
-    monkeypatch.setattr("tvselect.runners.cluster.SECONDS_TO_CONNECT", 1)
+    monkeypatch.setattr("tvselect.workers.SECONDS_TO_CONNECT", 1)
     line = failure("select", "no-such-table.csv", *OPTIONS, "--cluster", NOBODY)
     assert "no Dask scheduler answers" in line
     code, _, err = tvs("select", "t.csv", *OPTIONS, "--cluster", "head-node")

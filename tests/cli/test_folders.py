@@ -18,6 +18,7 @@ from tests.cli.makers import QUICK, make_table, write
 from tvselect.runs import RunError
 from tvselect.runs.folder import RunFolder, new_folder
 from tvselect.sources.addresses import without_secrets
+from tvselect.workers import in_threads
 
 ROOT = Path(__file__).parents[2]
 STREAM = (
@@ -92,11 +93,11 @@ class TestHostileFolders:
     def test_it_does_not_start_a_thousand_threads(self, run, tvs, monkeypatch):
         change(run, settings__jobs=1000)
         asked = []
-        opened = "tvselect.runners.opening.ThreadRunner"
-        monkeypatch.setattr(opened, lambda n: asked.append(n) or pytest.fail("threads"))
+        opened = "tvselect.workers.in_threads"
+        monkeypatch.setattr(opened, lambda n, work: asked.append(n) or in_threads(n, work))
         monkeypatch.setattr("os.cpu_count", lambda: 1)
         assert tvs("resume", run, "--plays", "61")[0] == 0
-        assert asked == []
+        assert set(asked) <= {1}
 
 
 class FakeBucket:

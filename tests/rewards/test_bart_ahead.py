@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,9 +17,9 @@ from tvselect.bandit.oracle import Oracle
 from tvselect.inputs import read_outcome
 from tvselect.rewards import Data, bart_play
 from tvselect.rewards.bart_play import ArmsInPlay, can_play_ahead
-from tvselect.runners import HereRunner
 from tvselect.selectors.layout import lay_out_arms
 from tvselect.selectors.scoring import TableWork, payoffs_of_arms
+from tvselect.workers import open_runner
 
 N_COLUMNS = 60
 REWARDS = {
@@ -187,13 +188,18 @@ def test_only_chains_that_the_core_knows_go_ahead():
 
 
 @pytest.mark.parametrize("patience", [None, 12])
-def test_a_fit_makes_the_same_plays_without(monkeypatch, patience):
+def test_a_fit_makes_the_same_plays_without(patience):
     """Patience ends both at the same play, however long the stretches are."""
     data, histories = data_of(), []
     for shares_memory in (True, False):
-        monkeypatch.setattr(HereRunner, "shares_memory", shares_memory)
+        runner = replace(open_runner(), shares_memory=shares_memory)
         selector = ThompsonSelector(
-            REWARDS["paper"], n_plays=150, n_chains=2, patience=patience, random_state=3
+            REWARDS["paper"],
+            n_plays=150,
+            n_chains=2,
+            patience=patience,
+            runner=runner,
+            random_state=3,
         ).fit(data.X, data.outcome.values)
         histories.append(selector.history_)
     one, other = histories
@@ -251,12 +257,12 @@ def test_a_window_of_plays_is_that_of_python(reward, pairs, n_threads):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_fit_in_windows_makes_the_same_plays_without(monkeypatch, n_jobs):
+def test_a_fit_in_windows_makes_the_same_plays_without(n_jobs):
     data, histories = data_of(), []
     for shares_memory in (True, False):
-        monkeypatch.setattr(HereRunner, "shares_memory", shares_memory)
+        runner = replace(open_runner(n_jobs=n_jobs), shares_memory=shares_memory)
         selector = ThompsonSelector(
-            REWARDS["default"], n_plays=90, n_chains=2, window=8, n_jobs=n_jobs, random_state=3
+            REWARDS["default"], n_plays=90, n_chains=2, window=8, runner=runner, random_state=3
         ).fit(data.X, data.outcome.values)
         histories.append(selector.history_)
         assert selector.n_plays_ == 90

@@ -94,7 +94,7 @@ def explain(error: Exception) -> str:
     if isinstance(error, ImportError):  # of an extra, or of the native core: little can be imported
         return " ".join(str(error).split())
     from tvselect.inputs.errors import InputError
-    from tvselect.runners import WorkerError
+    from tvselect.workers import WorkerError
 
     if isinstance(error, MemoryError):
         return "the table does not fit into memory; say --stream"
@@ -177,7 +177,7 @@ def select(options: Options, terminal: Terminal) -> int:
         }
     )
     if options.cluster is not None:
-        from tvselect.runners import open_runner
+        from tvselect.workers import open_runner
 
         open_runner(options.cluster).close()  # a wrong address shows before a table is read
     if not options.no_report:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
+from operator import methodcaller
 from types import TracebackType
 from typing import Any, Self
 
@@ -24,8 +25,6 @@ from tvselect.inputs.columns import refuse_nonfinite
 from tvselect.inputs.errors import located
 from tvselect.rewards import Data, Reward
 from tvselect.rewards.base import start_reward
-from tvselect.runners import HereRunner, Runner, TaskMap, ThreadRunner
-from tvselect.runners.base import call
 from tvselect.seeds import RandomStream
 from tvselect.selectors.encoding import (
     ColumnEncoding,
@@ -36,6 +35,7 @@ from tvselect.selectors.encoding import (
 from tvselect.selectors.layout import ArmColumns, ArmLayout
 from tvselect.selectors.scoring import Pace, Stretch, payoffs_of_arms
 from tvselect.sources import Batch, Source, SourceError
+from tvselect.workers import Runner, TaskMap, in_threads
 
 MOST_DIGITS = 18
 
@@ -270,8 +270,7 @@ class StreamScorer(Scorer):
     ) -> None:
         self.stream, self.batches, self.runner = stream, batches, runner
         self.n_rounds, self.journal = n_rounds, journal
-        n_threads = min(runner.n_workers, n_chains)
-        self._threads = HereRunner() if n_threads == 1 else ThreadRunner(n_threads)
+        self._n_threads = min(runner.n_workers, n_chains)
         self._stack = ExitStack()
         self._here: TaskMap | None = None
         self._elsewhere: TaskMap | None = None
@@ -279,7 +278,9 @@ class StreamScorer(Scorer):
         self._before = 0, stream.encoder, stream.outcomes
 
     def __enter__(self) -> Self:
-        self._here = self._stack.enter_context(self._threads.bind(call))
+        self._here = self._stack.enter_context(
+            in_threads(self._n_threads, methodcaller("__call__"))
+        )
         return self
 
     def __exit__(

@@ -13,7 +13,7 @@ from tvselect.inputs.columns import ChosenColumns, ColumnFile, FileColumns
 from tvselect.inputs.errors import SourceError
 from tvselect.rewards import Data, Reward
 from tvselect.rewards.base import Feedback, start_reward
-from tvselect.runners import Runner
+from tvselect.workers import Runner
 
 
 class FileFeedback:

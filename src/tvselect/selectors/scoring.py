@@ -14,8 +14,8 @@ from tvselect.bandit.engine import Scorer, least
 from tvselect.bandit.play import Payoffs, PendingPlay, Play, Score
 from tvselect.rewards.bart_play import BartFeedback, ColumnsOfArms, PlaysAhead, can_play_ahead
 from tvselect.rewards.base import Feedback
-from tvselect.runners import TaskMap
 from tvselect.selectors.layout import ArmColumns
+from tvselect.workers import TaskMap
 
 Stretch = tuple[ThompsonChain, int]
 """A task: let the chain make so many plays."""

@@ -14,7 +14,6 @@ from tvselect.bandit import engine
 from tvselect.bandit.stopping import StoppingRule, StopReason
 from tvselect.inputs import InputError, OutcomeReader
 from tvselect.inputs.errors import check_scalar
-from tvselect.runners import Runner, opened
 from tvselect.selectors.base import (
     BanditFit,
     as_reward,
@@ -29,6 +28,7 @@ from tvselect.selectors.evidence import Ledger, too_few
 from tvselect.selectors.layout import DecoyKind, Groups, lay_out_arms
 from tvselect.selectors.search import Search, progress_bar, set_up_search
 from tvselect.sources import Batch, Source
+from tvselect.workers import Runner, opened
 
 MOST_KNOCKOFFS = 2000
 """Numeric columns up to which decoys are knockoffs by default."""

@@ -25,7 +25,6 @@ from tvselect.inputs.table import Features, read_features
 from tvselect.omics.linkage import clump_labels, fine_map
 from tvselect.rewards import Data, Reward
 from tvselect.rewards.pair_screen import screen_pairs
-from tvselect.runners import Runner, opened
 from tvselect.seeds import RandomStream
 from tvselect.selectors.base import (
     BanditFit,
@@ -55,6 +54,7 @@ from tvselect.selectors.interactions import (
 from tvselect.selectors.layout import ArmColumns, ArmLayout, DecoyKind, Groups, lay_out_arms
 from tvselect.selectors.scoring import TableScorer, TableWork
 from tvselect.selectors.search import progress_bar, seed_of_run, set_up_search
+from tvselect.workers import Runner, opened
 
 BURN_IN, LEADERS = 150, 1000
 DEFAULT_LEVEL = 0.1

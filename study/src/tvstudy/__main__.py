@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tvselect.runners import WorkerError
+from tvselect.workers import WorkerError
 from tvstudy.check import check_rows
 from tvstudy.figures import plot_study
 from tvstudy.grid import OFFLINE, ONLINE, tasks

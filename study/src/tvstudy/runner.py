@@ -17,7 +17,7 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
-from tvselect.runners import opened
+from tvselect.workers import opened
 from tvstudy.cell import failed, not_finished, run_apart, try_task
 from tvstudy.grid import Task
 from tvstudy.methods import ALL_METHODS

@@ -86,8 +86,8 @@ def swap_rewards(folder):
 def mix_versions(folder):
     import distributed
 
-    from tests.runners.test_build import pretend
-    from tvselect.runners import WorkerError, open_runner
+    from tests.workers.test_workers import pretend
+    from tvselect.workers import WorkerError, open_runner
 
     with (
         distributed.LocalCluster(

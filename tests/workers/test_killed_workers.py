@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.runners.test_same_bits import bits, table
+from tests.workers.test_same_bits import bits, table
 from tvselect import BartReward, ThompsonSelector
 from tvselect.bandit.journal import Journal
 from tvselect.rewards import Reward
-from tvselect.runners import ProcessRunner, WorkerError
+from tvselect.workers import WorkerError
 
 N_RUNS = 20
 N_PLAYS = 200
@@ -112,11 +112,11 @@ def test_a_process_out_of_memory_is_one_error_and_the_run_can_go_on(tmp_path):
     again = dict(journal=tmp_path / "journal", **settings)
     scarce.touch()
     with pytest.raises(MemoryError, match="Unable to allocate"):
-        ThompsonSelector(reward, runner=ProcessRunner(2), **again).fit(*table("gaussian"))
+        ThompsonSelector(reward, runner="processes", n_jobs=2, **again).fit(*table("gaussian"))
     with Journal(tmp_path / "journal") as journal:
         assert 2 <= journal.n_plays() < 60
     scarce.unlink()
-    resumed = ThompsonSelector(reward, runner=ProcessRunner(1), **again).fit(*table("gaussian"))
+    resumed = ThompsonSelector(reward, runner="processes", **again).fit(*table("gaussian"))
     undisturbed = ThompsonSelector(reward, **settings).fit(*table("gaussian"))
     assert bits(resumed) == bits(undisturbed)
 

@@ -1,0 +1,549 @@
+"""Where plays run: in threads, in processes, or on the workers of a Dask cluster.
+
+The state of a run stays with the driver. Workers are given the work once, with the data that it
+holds, and then do tasks. The work is a pure function of a task, so that it does not matter who
+does it, how many there are, and whether a task is done twice because its worker was lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import pickle
+import platform
+import shutil
+import signal
+import tempfile
+import threading
+import time
+import traceback
+import uuid
+from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.metadata import version
+from itertools import chain, takewhile
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+
+import tvselect
+from tvselect.core import library
+
+Work = Callable[[Any], Any]
+"""A pure function of one task."""
+TaskMap = Callable[[Sequence[Any]], list[Any]]
+"""``run(tasks)``: the results in the order of the tasks."""
+
+MOST_LOSSES = 5
+SECONDS_TO_CONNECT, SECONDS_FOR_WORKERS, SECONDS_BETWEEN_LOOKS = 10, 60, 2
+
+
+class WorkerError(RuntimeError):
+    """Workers that are lost again and again, or that cannot be reached."""
+
+    @classmethod
+    def lost(cls) -> WorkerError:
+        """Of workers that are lost again and again."""
+        return cls(
+            f"workers were lost {MOST_LOSSES} times during the same plays; if memory was short, "
+            "use fewer of them or give them more"
+        )
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Workers, wherever they are.
+
+    Parameters
+    ----------
+    n_workers : int
+        Tasks that run at the same time.
+    bind : callable
+        ``bind(work)`` gives the work, and the data it holds, to every worker once. It is a
+        context manager of a function that runs a list of tasks: a task whose worker is lost is
+        done again by another one, an error that the work raises is raised as it is.
+    shares_memory : bool, default=False
+        Whether tasks are the very objects that they were handed over as.
+    is_remote : bool, default=False
+        Whether the workers may be on other machines, to which data has a way to go.
+    close : callable, optional
+        Lets go of what was opened for this runner.
+
+    Examples
+    --------
+    >>> from tvselect.workers import open_runner
+    >>> with open_runner("threads", n_jobs=2).bind(abs) as run:
+    ...     run([-1, 2, -3])
+    [1, 2, 3]
+    """
+
+    n_workers: int
+    bind: Callable[[Work], AbstractContextManager[TaskMap]]
+    shares_memory: bool = False
+    is_remote: bool = False
+    close: Callable[[], Any] = tuple
+
+
+def open_runner(runner: Any = None, n_jobs: int | None = None) -> Runner:
+    """Choose where plays run.
+
+    Parameters
+    ----------
+    runner : {"threads", "processes"}, address, distributed.Client or Runner, optional
+        "threads" by default, which share one copy of the data while the trees run without
+        Python's lock. "processes" of this machine are for rewards in plain Python; they map the
+        data into memory from files. An address such as ``tcp://head-node:8786``, or a client,
+        is a Dask cluster: its scheduler and workers run code of this process, which unpickles
+        what they say, so that both must be trusted. A file of columns (PLINK, cells) is opened
+        by every worker there under the same path; other data is sent to each of them once.
+    n_jobs : int, optional
+        Threads or processes, as in scikit-learn: 1 by default, -1 is one per core.
+
+    Returns
+    -------
+    Runner
+
+    Examples
+    --------
+    >>> open_runner("threads", n_jobs=2).n_workers
+    2
+    """
+    if isinstance(runner, Runner):
+        return runner
+    if runner is None or (isinstance(runner, str) and runner in ("threads", "processes")):
+        n_workers = 1
+        if n_jobs != 1:
+            from joblib import effective_n_jobs
+
+            n_workers = max(1, effective_n_jobs(n_jobs))
+        if runner == "processes":
+            return Runner(n_workers, partial(in_processes, n_workers))
+        return Runner(n_workers, partial(in_threads, n_workers), shares_memory=True)
+    if hasattr(runner, "scheduler_info"):
+        return Runner(len(_places(runner)), partial(on_cluster, runner), is_remote=True)
+    if isinstance(runner, str) and "://" in runner:
+        client = _client_of(runner)
+        try:
+            n_workers = len(_places(client))
+        except BaseException:
+            client.close()
+            raise
+        return Runner(n_workers, partial(on_cluster, client), is_remote=True, close=client.close)
+    raise ValueError(
+        f"runner must be 'threads', 'processes', the address of a Dask scheduler such as "
+        f"'tcp://head-node:8786', a distributed.Client or a Runner, got {runner!r}"
+    )
+
+
+@contextmanager
+def opened(runner: Any = None, n_jobs: int | None = None) -> Iterator[Runner]:
+    """A runner as :func:`open_runner` chooses it, closed afterwards unless it was given."""
+    chosen = open_runner(runner, n_jobs)
+    try:
+        yield chosen
+    finally:
+        if chosen is not runner:
+            chosen.close()
+
+
+# In threads ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def in_threads(n_workers: int, work: Work) -> Iterator[TaskMap]:
+    """Threads of this process; the caller's own, where it is a single one."""
+    if n_workers == 1:
+        yield lambda tasks: [work(task) for task in tasks]
+        return
+    # Ctrl-C amid the locks of futures and events would leave these locked; this queue has none.
+    queues: list[SimpleQueue[Any]] = [SimpleQueue() for _ in range(n_workers)]
+    threads = [threading.Thread(target=_do_jobs, args=(jobs,), daemon=True) for jobs in queues]
+    try:
+        for thread in threads:
+            thread.start()
+        yield partial(_share_out, work, queues)
+    finally:
+        for jobs in queues:
+            jobs.put(None)
+        for thread in threads:
+            if thread.is_alive():
+                thread.join()
+
+
+def _do_jobs(jobs: SimpleQueue[Callable[[], None] | None]) -> None:
+    for job in iter(jobs.get, None):
+        job()
+
+
+def _share_out(work: Work, queues: Sequence[SimpleQueue[Any]], tasks: Sequence[Any]) -> list[Any]:
+    if len(tasks) == 1:
+        return [work(tasks[0])]
+    results: list[Any] = [None] * len(tasks)
+    places = iter(range(len(tasks)))
+    errors: list[BaseException] = []
+
+    def pull() -> None:
+        """Take task after task: a job for each would cost more."""
+        try:
+            for place in places:
+                if errors:
+                    return
+                results[place] = work(tasks[place])
+        except BaseException as error:
+            errors.append(error)
+
+    try:
+        for jobs in queues:
+            jobs.put(pull)
+        _wait_for(queues)
+    except BaseException as interrupt:
+        # Whatever happens, nobody goes on working behind the caller's back.
+        errors.append(interrupt)
+        _wait_for(queues)
+        raise
+    if errors:
+        raise errors[0]
+    return results
+
+
+def _wait_for(queues: Sequence[SimpleQueue[Any]]) -> None:
+    """Wait until every thread has done the jobs that it has."""
+    done: SimpleQueue[None] = SimpleQueue()
+    for jobs in queues:
+        jobs.put(partial(done.put, None))
+    for _ in queues:
+        done.get()
+
+
+# In processes -------------------------------------------------------------------------------------
+
+_work: Work | None = None
+"""What this process was handed, if it is a worker."""
+
+
+@contextmanager
+def in_processes(n_workers: int, work: Work) -> Iterator[TaskMap]:
+    """Processes of this machine, which are replaced when one of them dies."""
+    from loky import ProcessPoolExecutor
+    from loky.backend import get_context
+
+    pool: Any = None
+
+    def start() -> Any:
+        # Fresh interpreters, as a copy of this one may hold locks of threads it has not; they
+        # do not run the caller's script again, as those of the standard library do.
+        return ProcessPoolExecutor(
+            n_workers, context=get_context("loky"), initializer=_begin, initargs=begin_with
+        )
+
+    def run(tasks: Sequence[Any]) -> list[Any]:
+        nonlocal pool
+        left = dict(enumerate(shares(tasks, n_workers)))
+        done: dict[int, list[Any]] = {}
+        for _ in range(MOST_LOSSES):
+            futures: dict[int, Future[list[Any]]] = {}
+            try:
+                with suppress(BrokenProcessPool):
+                    for k, share in left.items():
+                        futures[k] = pool.submit(_do_share, share)
+                wait(futures.values(), return_when=FIRST_EXCEPTION)
+                for k, future in futures.items():
+                    with suppress(BrokenProcessPool):
+                        done[k] = future.result()
+                        del left[k]
+            finally:
+                for future in futures.values():
+                    future.cancel()
+            if not left:
+                return list(chain.from_iterable(done[k] for k in sorted(done)))
+            pool.shutdown()
+            pool = start()
+        raise WorkerError.lost()
+
+    with tempfile.TemporaryDirectory(prefix="tvselect-") as folder:
+        begin_with = (Path(folder), pack(work, Path(folder)), os.getpid(), this_build())
+        pool = start()
+        try:
+            yield run
+        finally:
+            pool.shutdown()
+
+
+def pack(thing: object, folder: Path) -> bytes:
+    """An object as bytes, its arrays as files, which any number of processes map into memory."""
+    import cloudpickle
+
+    buffers: list[pickle.PickleBuffer] = []
+    head: bytes = cloudpickle.dumps(thing, protocol=5, buffer_callback=buffers.append)
+    for number, buffer in enumerate(buffers):
+        (folder / str(number)).write_bytes(buffer.raw())
+    return head
+
+
+def unpack(head: bytes, folder: Path) -> Any:
+    """The object again; its arrays cannot be written to."""
+    files = sorted(folder.iterdir(), key=lambda file: int(file.name))
+    sizes = [file.stat().st_size for file in files]
+    buffers = [
+        np.memmap(f, mode="r") if size else b"" for f, size in zip(files, sizes, strict=True)
+    ]
+    return pickle.loads(head, buffers=buffers)
+
+
+def _begin(folder: Path, head: bytes, driver: int, build: dict[str, str]) -> None:
+    """What a process does first."""
+    from threadpoolctl import threadpool_limits
+
+    global _work
+    threading.Thread(target=_leave_with, args=(driver, folder), daemon=True).start()
+    # Ctrl-C is the driver's: it lets the plays in hand end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threadpool_limits(1)
+    what = difference(build, this_build())
+    _work = partial(_refuse, what) if what else unpack(head, folder)
+
+
+def _leave_with(driver: int, folder: Path) -> None:
+    """End with the driver, even if it is killed, and leave nothing behind."""
+    while os.getppid() == driver:
+        time.sleep(1)
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
+
+
+def _refuse(what: str, task: Any) -> Any:
+    raise WorkerError(
+        f"a process has {what}: it was installed anew or edited while this one ran; start again"
+    )
+
+
+def _do_share(tasks: Sequence[Any]) -> list[Any]:
+    assert _work is not None
+    return [_work(task) for task in tasks]
+
+
+# On a cluster -------------------------------------------------------------------------------------
+
+_stopped: set[str] = set()
+"""Calls of ``run`` of which this process, if it is a worker, begins no more tasks."""
+
+
+class _WorkError(Exception):
+    """An error of the work, which is none of the cluster; its bytes are the argument."""
+
+
+@contextmanager
+def on_cluster(client: Any, work: Work) -> Iterator[TaskMap]:
+    """Workers of a Dask cluster, which does the tasks of lost ones elsewhere.
+
+    Every worker keeps a copy of the work under a name of its own, as Dask drops all copies under
+    one name but one when it tidies up. The work is not broadcast: when a worker is killed then,
+    this broadcast and all later ones never end.
+    """
+    from distributed import CancelledError, KilledWorker
+
+    sent: Any = None
+    copies: dict[str, Any] = {}
+
+    def send_to(new: Sequence[str]) -> None:
+        nonlocal sent
+        _require_same_build(client, new)
+        if sent is None or sent.status != "finished":
+            sending = client.scatter(work, workers=new[:1], hash=False, asynchronous=True)
+            sent = _ask(client, sending, new[:1])
+        for place in new:
+            copies[place] = client.submit(
+                _keep, sent, workers=[place], allow_other_workers=True, pure=False
+            )
+
+    def attempt(tasks: Sequence[Any], call: str) -> list[Any]:
+        places = _places(client)
+        for place in list(copies):
+            if place not in places or copies[place].status not in ("pending", "finished"):
+                del copies[place]
+        if new := sorted(set(places) - copies.keys()):
+            send_to(new)
+        parts = [
+            client.submit(_do_there, copies[place], share, call, workers=places, pure=False)
+            for share, place in zip(shares(tasks, len(places)), places, strict=False)
+        ]
+        try:
+            found = _ask(client, client.gather(parts, asynchronous=True), places)
+        finally:
+            for part in parts:
+                part.release()
+        return list(chain.from_iterable(found))
+
+    def run(tasks: Sequence[Any]) -> list[Any]:
+        call = uuid.uuid4().hex
+        try:
+            for _ in range(MOST_LOSSES):
+                with suppress(OSError, CancelledError):
+                    return attempt(tasks, call)
+            raise WorkerError.lost()
+        except BaseException as error:
+            # Nobody goes on working behind the caller's back.
+            with suppress(Exception):
+                _ask(client, client.run(_stop, call, asynchronous=True), ())
+            if isinstance(error, _WorkError):
+                raise pickle.loads(error.args[0]) from None
+            if isinstance(error, KilledWorker):
+                raise WorkerError.lost() from None
+            raise
+
+    yield run
+
+
+def _keep(work: Work) -> Work:
+    return work
+
+
+def _stop(call: str) -> None:
+    _stopped.add(call)
+
+
+def _do_there(work: Work, tasks: Sequence[Any], call: str) -> list[Any]:
+    """The work on several tasks, until the call is stopped."""
+    import cloudpickle
+
+    try:
+        return [work(task) for task in takewhile(lambda _: call not in _stopped, tasks)]
+    except Exception as error:
+        error.add_note(f"On a worker:\n{traceback.format_exc()}")
+        try:
+            pickle.loads(said := cloudpickle.dumps(error))
+        except Exception:
+            said = pickle.dumps(RuntimeError(f"{type(error).__name__}: {error}"))
+    raise _WorkError(said)
+
+
+def _ask(client: Any, question: Coroutine[Any, Any, Any], places: Collection[str]) -> Any:
+    """What Dask answers; a TimeoutError when all of these workers have gone before."""
+    answer = asyncio.run_coroutine_threadsafe(question, client.loop.asyncio_loop)
+    try:
+        while True:
+            try:
+                return answer.result(SECONDS_BETWEEN_LOOKS)
+            except TimeoutError:
+                if answer.done() or set(places).isdisjoint(_places(client)):
+                    raise
+    finally:
+        answer.cancel()
+
+
+def _places(client: Any) -> list[str]:
+    """The addresses of workers, each as often as it has threads; waits a minute for the first."""
+    deadline = time.monotonic() + SECONDS_FOR_WORKERS
+    while True:
+        try:
+            known = client.sync(client.scheduler.ncores, callback_timeout=SECONDS_FOR_WORKERS)
+        except OSError as error:
+            raise WorkerError(
+                f"the Dask scheduler does not answer: {error}; look at its log, and start again"
+            ) from None
+        if known:
+            return [place for place, n_threads in sorted(known.items()) for _ in range(n_threads)]
+        if time.monotonic() > deadline:
+            raise WorkerError(
+                f"the Dask cluster has had no worker for {SECONDS_FOR_WORKERS} s; start one with "
+                "'dask worker ADDRESS'; if there was one, look at its log and its memory"
+            )
+        time.sleep(0.1)
+
+
+def _client_of(address: str) -> Any:
+    try:
+        import distributed
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "a Dask cluster needs dask: pip install 'tvselect[dask]'"
+        ) from None
+    connect: Any = distributed.Client
+    try:
+        return connect(address, timeout=SECONDS_TO_CONNECT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise WorkerError(
+            f"no Dask scheduler answers at {address}: {error}; start one with "
+            "'dask scheduler', or look at the address"
+        ) from None
+
+
+def _require_same_build(client: Any, places: Sequence[str]) -> None:
+    """Refuse workers with another tvselect, or other libraries: other numbers."""
+    asking = client.run(this_build, workers=places, on_error="return", asynchronous=True)
+    for place, build in _ask(client, asking, places).items():
+        if isinstance(build, OSError):  # lost, as will be seen soon
+            continue
+        if isinstance(build, Exception):
+            what = f"no tvselect like this one ({type(build).__name__}: {build})"
+        else:
+            what = difference(this_build(), build)
+        if what:
+            raise WorkerError(
+                f"the worker {place} has {what}; its numbers would be others: install the same "
+                "there, and start it again"
+            )
+
+
+# What all of them need ----------------------------------------------------------------------------
+
+
+def shares(tasks: Sequence[Any], n_workers: int) -> list[Sequence[Any]]:
+    """Cut the tasks into runs of neighbours, one per worker, as even as can be.
+
+    Examples
+    --------
+    >>> shares([1, 2, 3, 4, 5], 2)
+    [[1, 2, 3], [4, 5]]
+    >>> shares([1], 2)
+    [[1]]
+    """
+    n_shares = min(n_workers, len(tasks))
+    places = np.array_split(range(len(tasks)), n_shares) if n_shares else []
+    return [tasks[part[0] : part[-1] + 1] for part in places]
+
+
+@cache
+def this_build() -> dict[str, str]:
+    """Version and sources of this package and its native core, and the libraries behind them.
+
+    Examples
+    --------
+    >>> sorted(this_build())
+    ['numpy', 'python', 'scikit-learn', 'scipy', 'sources', 'tvselect']
+    """
+    folder = Path(tvselect.__file__).parent
+    sources = hashlib.sha256(str(library.tvs_source()).encode())
+    for file in sorted(folder.rglob("*.py")):
+        sources.update(file.relative_to(folder).as_posix().encode() + b"\0")
+        sources.update(file.read_bytes().replace(b"\r\n", b"\n"))
+    return {
+        "tvselect": tvselect.__version__,
+        "sources": sources.hexdigest(),
+        "python": ".".join(platform.python_version_tuple()[:2]),
+        **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
+    }
+
+
+def difference(ours: dict[str, str], theirs: dict[str, str]) -> str:
+    """What makes two builds another one, in words; empty if they are the same.
+
+    Examples
+    --------
+    >>> difference({"tvselect": "1.0", "sources": "a"}, {"tvselect": "0.9", "sources": "b"})
+    'tvselect 0.9, here it is 1.0'
+    >>> difference({"tvselect": "1.0", "sources": "a"}, {"tvselect": "1.0", "sources": "b"})
+    'tvselect 1.0 with other sources'
+    """
+    for name, ours_is in ours.items():
+        if name != "sources" and theirs[name] != ours_is:
+            return f"{name} {theirs[name]}, here it is {ours_is}"
+    is_same = ours["sources"] == theirs["sources"]
+    return "" if is_same else f"tvselect {theirs['tvselect']} with other sources"

@@ -1,0 +1,395 @@
+"""Workers: the same results wherever the work is done, whatever happens to those who do it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from tests.waiting import wait_for
+from tvselect import workers as module
+from tvselect.workers import (
+    WorkerError,
+    difference,
+    open_runner,
+    pack,
+    shares,
+    this_build,
+    unpack,
+)
+
+IN_THREADS, IN_PROCESSES = open_runner("threads", 3), open_runner("processes", 2)
+
+
+class Adder:
+    """Work that holds an array."""
+
+    def __init__(self, base):
+        self.base = base
+
+    def __call__(self, task):
+        if task < 0:
+            raise ValueError(f"{task} is below zero")
+        return self.base.sum() + task
+
+
+def die_once(folder, task):
+    """Kill the worker the first time that task 3 is done."""
+    mark = Path(folder) / "died"
+    if task == 3 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return task * 10
+
+
+def die(task):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("runner", [open_runner(), IN_THREADS, IN_PROCESSES])
+def test_results_come_in_the_order_of_the_tasks_and_an_error_stays_what_it_is(runner):
+    base = np.arange(1000.0)
+    with runner.bind(Adder(base)) as run:
+        assert run([5, 1, 3, 2, 4]) == [base.sum() + k for k in (5, 1, 3, 2, 4)]
+        assert run([]) == []
+        with pytest.raises(ValueError, match="-4 is below zero"):
+            run([1, 2, -4, 3])
+        assert run([7]) == [base.sum() + 7]
+
+
+def test_a_task_whose_process_is_killed_is_done_again(tmp_path):
+    with IN_PROCESSES.bind(partial(die_once, str(tmp_path))) as run:
+        assert run([1, 2, 3, 4, 5]) == [10, 20, 30, 40, 50]
+        assert (tmp_path / "died").exists()
+        assert run([6]) == [60]
+
+
+SCRIPT = """
+import os, sys, time
+from pathlib import Path
+from tvselect.workers import open_runner
+
+def work(task):
+    Path(sys.argv[1], str(os.getpid())).touch()
+    time.sleep(task)
+    return task
+
+with open_runner("processes", 2).bind(work) as run:
+    print(run([float(seconds) for seconds in sys.argv[2:]]))
+"""
+
+
+@pytest.mark.parametrize("piped", [False, True])
+def test_scripts_need_no_guard(piped, tmp_path):
+    """Processes of the standard library run the caller's script again, and so without end."""
+    (tmp_path / "script.py").write_text(SCRIPT)
+    name = "-" if piped else str(tmp_path / "script.py")
+    done = subprocess.run(
+        [sys.executable, name, str(tmp_path), "0", "0.5"],
+        input=SCRIPT if piped else None, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("[0.0, 0.5]\n", "")
+
+
+def test_nothing_is_left_behind_when_the_driver_is_killed(tmp_path):
+    temporary, workers = tmp_path / "temporary", tmp_path / "workers"
+    temporary.mkdir()
+    workers.mkdir()
+    driver = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(workers), "100", "100"],
+        env=os.environ | {"TMPDIR": str(temporary)},
+    )
+    wait_for(lambda: len(list(workers.iterdir())) == 2)
+    [folder] = temporary.glob("tvselect-*")
+    driver.kill()
+    driver.wait()
+    wait_for(lambda: not any(alive(int(worker.name)) for worker in workers.iterdir()))
+    assert not folder.exists()
+
+
+def alive(pid):
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
+
+
+def test_processes_that_die_again_and_again_end_in_one_clear_error(monkeypatch):
+    monkeypatch.setattr(module, "MOST_LOSSES", 2)
+    with (
+        open_runner("processes").bind(die) as run,
+        pytest.raises(WorkerError, match=r"lost 2 times.*use fewer"),
+    ):
+        run([1])
+
+
+def test_processes_are_handed_what_was_packed(tmp_path):
+    thing = {
+        "nested": [np.arange(10), "text", *(np.full(k, k) for k in range(12))],
+        "transposed": np.arange(100_000).reshape(100, -1).T,
+        "empty": np.array([], dtype=float),
+    }
+    np.testing.assert_equal(unpack(pack(thing, tmp_path), tmp_path), thing)
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 3, 7])
+@pytest.mark.parametrize("n_tasks", [0, 1, 2, 6, 7, 20])
+def test_shares_are_even_and_in_order(n_tasks, n_workers):
+    parts = shares(list(range(n_tasks)), n_workers)
+    assert [task for part in parts for task in part] == list(range(n_tasks))
+    assert len(parts) == min(n_tasks, n_workers)
+    sizes = [len(part) for part in parts]
+    assert max(sizes, default=0) - min(sizes, default=0) <= 1
+
+
+def test_a_runner_is_chosen_by_name():
+    kinds = [(r.n_workers, r.shares_memory) for r in (open_runner(), IN_THREADS, IN_PROCESSES)]
+    assert kinds == [(1, True), (3, True), (2, False)]
+    assert open_runner(IN_THREADS) is IN_THREADS
+    assert open_runner(None, -1).n_workers >= 1
+
+
+@pytest.mark.parametrize("wrong", ["proceses", "localhost:8786", 3])
+def test_other_names_are_refused(wrong):
+    with pytest.raises(ValueError, match=r"runner must be 'threads', 'processes', the address"):
+        open_runner(wrong)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals to a thread")
+def test_an_interrupt_ends_the_threads_before_it_is_raised(request):
+    """The tasks in hand are ended, and none is begun behind the caller's back."""
+    # A process that a shell has started in the background ignores Ctrl-C.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(partial(signal.signal, signal.SIGINT, before))
+    begun = []
+
+    def work(task):
+        begun.append(task)
+        if task == 1:
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    with open_runner("threads", 2).bind(work) as run:
+        with pytest.raises(KeyboardInterrupt):
+            run(range(10**6))
+        n_begun = len(begun)
+        assert run(["a", "b"]) == [None, None]
+        assert set(begun[n_begun:]) == {"a", "b"}
+
+
+def test_a_scheduler_that_is_not_there_is_one_clear_error(monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(module, "SECONDS_TO_CONNECT", 1)
+    with pytest.raises(WorkerError, match=r"no Dask scheduler answers at tcp://127.0.0.1:1"):
+        open_runner("tcp://127.0.0.1:1")
+
+
+@contextmanager
+def dask_here(n_workers, n_threads):
+    """Dask workers in this process, and a client of them."""
+    distributed = pytest.importorskip("distributed", reason="needs dask")
+    with (
+        distributed.LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=n_threads,
+            processes=False,
+            dashboard_address=":0",
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def many_threads():
+    with dask_here(n_workers=1, n_threads=3) as client:
+        yield open_runner(client)
+
+
+@pytest.fixture(scope="module")
+def two_workers():
+    with dask_here(n_workers=2, n_threads=1) as client:
+        yield open_runner(client)
+
+
+class Unpicklable:
+    """Work that never leaves this process."""
+
+    kept: ClassVar[dict[int, object]] = {}
+
+    def __init__(self, work):
+        self.kept[id(work)] = work
+        self.place = id(work)
+
+    def __call__(self, task):
+        return self.kept[self.place](task)
+
+
+def test_a_dask_worker_uses_all_its_threads(many_threads):
+    together = threading.Barrier(3, timeout=60)
+
+    def meet(task):
+        together.wait()
+        return task * 10
+
+    with many_threads.bind(Unpicklable(meet)) as run:
+        assert run([1, 2, 3]) == [10, 20, 30]
+        assert run([4, 5, 6]) == [40, 50, 60]
+
+
+def test_an_error_that_cannot_travel_is_told_as_another(many_threads):
+    def fail(task):
+        error = ValueError("of the work")
+        error.lock = threading.Lock()
+        raise error
+
+    with (
+        many_threads.bind(fail) as run,
+        pytest.raises(RuntimeError, match="ValueError: of the work"),
+    ):
+        run([1])
+
+
+@pytest.mark.parametrize("error", [ValueError, OSError, TimeoutError, KeyError])
+def test_an_error_of_the_work_on_a_cluster_is_raised_as_it_is(many_threads, error):
+    """Also one of a kind that the loss of a worker would raise."""
+
+    def fail(task):
+        if task == 2:
+            raise error("of the work")
+        return task
+
+    with many_threads.bind(fail) as run:
+        with pytest.raises(error, match="of the work"):
+            run([1, 2, 3, 4])
+        assert run([1, 3]) == [1, 3]
+
+
+def test_two_runs_on_one_cluster_wait_for_each_other(two_workers, monkeypatch):
+    """While the first one holds both workers, the second one is not taken for lost."""
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_LOOKS", 0.05)
+    gate, begun = threading.Event(), threading.Semaphore(0)
+
+    def hold(task):
+        begun.release()
+        assert gate.wait(60)
+        return task
+
+    with (
+        two_workers.bind(Unpicklable(hold)) as run,
+        two_workers.bind(Adder(np.zeros(3))) as other,
+        ThreadPoolExecutor(2) as aside,
+    ):
+        slow = aside.submit(run, [1, 2])
+        assert begun.acquire(timeout=60)
+        assert begun.acquire(timeout=60)
+        waiting = aside.submit(other, [5, 6])
+        with pytest.raises(TimeoutError):
+            waiting.result(0.5)
+        gate.set()
+        assert slow.result(60) == [1, 2]
+        assert waiting.result(60) == [5.0, 6.0]
+
+
+def test_an_error_stops_the_other_workers(two_workers):
+    """They end the task in hand and begin no other one."""
+    begun, gate, stopped = [], threading.Event(), threading.Event()
+
+    def work(task):
+        if task == 0:
+            assert gate.wait(60)
+            raise ValueError("of the work")
+        begun.append(task)
+        gate.set()
+        return stopped.wait(60)
+
+    with two_workers.bind(Unpicklable(work)) as run:
+        with pytest.raises(ValueError, match="of the work"):
+            run([0, 1, 2, 3, 4, 5])
+        stopped.set()
+        assert run([6]) == [True]
+    assert begun == [3, 6]
+
+
+OTHERS = [
+    ({"tvselect": "0.0.1"}, "tvselect 0.0.1, here it is"),
+    ({"sources": "others"}, "with other sources"),
+    ({"numpy": "1.0"}, "numpy 1.0, here it is"),
+]
+
+
+@pytest.mark.parametrize(("change", "said"), OTHERS)
+def test_another_build_is_told_apart(change, said):
+    ours = this_build()
+    assert difference(ours, dict(ours)) == ""
+    assert said in difference(ours, {**ours, **change})
+
+
+def test_processes_of_another_build_are_refused(monkeypatch):
+    ours = this_build()
+    monkeypatch.setattr(module, "this_build", lambda: {**ours, "sources": "others"})
+    with (
+        open_runner("processes").bind(abs) as run,
+        pytest.raises(WorkerError, match=r"a process has .*with other sources.*start again"),
+    ):
+        run([-1, -2])
+
+
+def test_workers_of_another_build_are_refused(client):
+    client.run(pretend, {"numpy": "1.0"})
+    try:
+        with open_runner(client).bind(abs) as run, pytest.raises(WorkerError, match=r"numpy 1\.0"):
+            run([-1, -2])
+    finally:
+        client.run(pretend, {})
+    with open_runner(client).bind(abs) as run:
+        assert run([-1, -2]) == [1, 2]
+
+
+def pretend(change):
+    """Let the record of a worker say something else."""
+    this_build.cache_clear()
+    this_build().update(change)
+
+
+def test_workers_without_such_a_package_are_refused(client, monkeypatch):
+    def unheard_of():
+        raise ModuleNotFoundError("No module named 'tvselect.workers'")
+
+    monkeypatch.setattr(module, "this_build", unheard_of)
+    with (
+        open_runner(client).bind(abs) as run,
+        pytest.raises(WorkerError, match="no tvselect like this one"),
+    ):
+        run([-1])
+
+
+def test_a_cluster_whose_last_worker_goes_is_one_clear_error(monkeypatch):
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_LOOKS", 0.05)
+    monkeypatch.setattr(module, "SECONDS_FOR_WORKERS", 0.5)
+    with dask_here(n_workers=1, n_threads=1) as client:
+        begun, gate = threading.Event(), threading.Event()
+
+        def hold(task):
+            begun.set()
+            return gate.wait(60)
+
+        def close():
+            assert begun.wait(60)
+            client.cluster.scale(0)
+
+        with open_runner(client).bind(Unpicklable(hold)) as run, ThreadPoolExecutor(1) as aside:
+            going = aside.submit(close)
+            with pytest.raises(WorkerError, match="has had no worker"):
+                run([1])
+            gate.set()
+            going.result(60)
