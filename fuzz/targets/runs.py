@@ -32,7 +32,7 @@ from tvselect.runs.folder import SCHEMA, RunFolder, RunRecord, VariableResult, t
 from tvselect.runs.plan import Plan, Settings, read_groups
 from tvselect.runs.play import Place, hash_table, make_selector, plays_done
 from tvselect.runs.transform import transform
-from tvselect.selectors.history import Asked
+from tvselect.selectors.results import Asked
 from tvselect.selectors.worth import Worth
 
 COLUMNS = ("n", "x", "text")

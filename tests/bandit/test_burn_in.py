@@ -140,8 +140,8 @@ def test_what_is_no_burn_in_is_refused(wrong):
 
 def test_by_default_wide_games_with_decoys_have_one():
     settings = dict(burn_in="auto", n_plays=2)
-    assert fit(**settings).history_.burn_in is None
-    assert fit(**settings, max_fdr=0.1).history_.burn_in is None
+    assert fit(**settings).history_.asked.burn_in == 0
+    assert fit(**settings, max_fdr=0.1).history_.asked.burn_in == 0
     X = np.random.default_rng(0).normal(size=(30, 100))
     wide = ThompsonSelector(PValueReward(), n_plays=2).fit(X, X[:, 2])
-    assert wide.history_.burn_in == BurnIn(150, 1000)
+    assert wide.history_.asked.burn_in == 150

@@ -8,7 +8,7 @@ import pytest
 from tvselect.bandit.stopping import StopReason
 from tvselect.report.findings import Dependence
 from tvselect.report.sentences import in_words, why_stopped
-from tvselect.selectors.history import Asked
+from tvselect.selectors.results import Asked
 
 
 def shape(mean, *, labels=(), width=0.1):

@@ -13,13 +13,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.bandit.plays import fold_counts
 from tvselect import PValueReward, StreamingThompsonSelector, ThompsonSelector
-from tvselect.bandit.counts import Counts
+from tvselect.bandit.arms import Arms
 from tvselect.bandit.journal import Journal
 from tvselect.bandit.play import Play
 from tvselect.bandit.stopping import StopReason
 from tvselect.inputs import Numbered
-from tvselect.selectors.history import Asked, History
 from tvselect.selectors.layout import lay_out_arms
+from tvselect.selectors.results import Asked, History
 
 ASKED = Asked(is_stream=False, reward="r", family="auto", seed=1, window=1, fingerprint="f")
 
@@ -29,10 +29,14 @@ def history_of(plays, n_arms, *, n_chains=1, prior=(1.0, 1.0), **more):
     for chain in range(n_chains):
         for play in plays:
             journal.append([replace(play, chain=chain)])
+    arms = Arms(n_arms, discount=more.get("discount", 1.0))
+    for play in plays:
+        arms.update(play.arms, play.rewards)
     return History(
-        journal=journal, n_chains=n_chains, n_plays=journal.n_plays(),
+        journal=journal, n_plays=journal.n_plays(),
         layout=lay_out_arms(Numbered(n_arms)), prior=prior, threshold=0.5, asked=ASKED,
-        stop_reason=StopReason.PLAYS, **more,
+        stop_reason=StopReason.PLAYS, successes=np.tile(arms.successes, (n_chains, 1)),
+        failures=np.tile(arms.failures, (n_chains, 1)), **more,
     )  # fmt: skip
 
 
@@ -97,9 +101,10 @@ def test_some_steps_are_rows_of_all_and_chains_are_added_up(seed, n_plays):
     every = history.paths(arms)
     assert_array_equal(history.paths(arms, steps), every[steps])
     one = history.paths(arms, chain=1)
-    counts = Counts.zeros(6)
-    for number, _ in enumerate(counts.follow(plays), start=1):
-        s, f = counts.successes, counts.failures
+    counted = Arms(6)
+    for number, play in enumerate(plays, start=1):
+        counted.update(play.arms, play.rewards)
+        s, f = counted.successes, counted.failures
         assert_array_equal(one[number], (1 + s) / (2 + s + f))
         assert_array_equal(every[number], (1 + 3 * s) / (2 + 3 * (s + f)))
     played, paid = history.sizes(steps)
@@ -180,18 +185,6 @@ def test_an_old_history_stays_as_it_was_after_more_batches():
         readings.append(reading(selector.history_))
     assert [history.n_plays for history in histories] == list(range(1, 11))
     assert [reading(history) for history in histories] == readings
-    whole = history_again(selector.history_)
-    assert reading(whole) == readings[-1]
-    for chain, total in zip(selector._search.chains, whole.totals, strict=True):
-        assert_array_equal(total.counts.successes, chain.arms.successes)
-        assert_array_equal(total.counts.failures, chain.arms.failures)
-
-
-def history_again(history):
-    """Counted from the first play on, not from an earlier history."""
-    from dataclasses import replace
-
-    return replace(history, before=())
 
 
 def test_of_too_many_arms_the_best_are_selected():

@@ -13,7 +13,7 @@ from tests.bandit.plays import fold_counts
 from tests.selectors.test_thompson import P, assert_same, make_data, quick_bart, selector
 from tvselect import PValueReward
 from tvselect.bandit import stopping
-from tvselect.selectors.history import mean_jaccard
+from tvselect.selectors.results import mean_jaccard
 
 
 def test_patience_stops_a_steady_game():

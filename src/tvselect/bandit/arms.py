@@ -196,7 +196,7 @@ class Arms:
         """Count the ``rewards`` of the ``arms`` of a play."""
         if arms.size and not 0 <= arms.min() <= arms.max() < len(self):
             raise ValueError(f"arms must be from 0 to {len(self) - 1}, got {arms.max()}")
-        self._count(arms, rewards)
+        count(self.successes, self.failures, arms, rewards, self.discount)
         self._chance_below[arms] = self._below(arms)
         self.passing[arms] = self.means(arms) > _of(self.threshold, arms)
 
@@ -211,13 +211,6 @@ class Arms:
         """Find out the chances that counting these ``rewards`` of ``arms`` asks for."""
         assert self._table is not None
         self._table.extend(self.successes[arms] + rewards, self.failures[arms] + ~rewards)
-
-    def _count(self, arms: IntArray, rewards: NDArray[np.bool_]) -> None:
-        if self.discount < 1.0:
-            self.successes[arms] *= self.discount
-            self.failures[arms] *= self.discount
-        self.successes[arms] += rewards
-        self.failures[arms] += ~rewards
 
     def begin(self) -> None:
         """Bring all arms back to their prior."""
@@ -250,6 +243,21 @@ class Arms:
             a, b = self.posterior(arms)
             return betainc(a, b, _of(self.threshold, arms))
         return self._table.at(self.successes[arms], self.failures[arms])
+
+
+def count(
+    successes: NDArray[Any],
+    failures: NDArray[Any],
+    arms: NDArray[Any],
+    rewards: NDArray[np.bool_],
+    discount: float = 1.0,
+) -> None:
+    """Count the ``rewards`` of the ``arms`` of a play; their earlier ones fade by ``discount``."""
+    if discount < 1.0:
+        successes[arms] *= discount
+        failures[arms] *= discount
+    successes[arms] += rewards
+    failures[arms] += ~rewards
 
 
 def _of(value: float | FloatArray, arms: IntArray | slice) -> float | FloatArray:

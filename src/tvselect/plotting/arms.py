@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.selectors.findings import fitted_history
+from tvselect.selectors.results import fitted_history
 
 if TYPE_CHECKING:
     from tvselect.selectors import StreamingThompsonSelector, ThompsonSelector
-    from tvselect.selectors.history import History
+    from tvselect.selectors.results import History
     from tvselect.selectors.thompson import ThompsonFit
 
     Selector: TypeAlias = ThompsonSelector | StreamingThompsonSelector

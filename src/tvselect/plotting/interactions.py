@@ -14,13 +14,13 @@ from tvselect.plotting.canvas import FONT_SIZE, axes_on, clean
 from tvselect.plotting.effects import JointEffect, cell_edges
 from tvselect.plotting.labels import level, shorten
 from tvselect.seeds import RandomStream
-from tvselect.selectors.findings import fitted_history
+from tvselect.selectors.results import fitted_history
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from tvselect.plotting.arms import Selector
-    from tvselect.selectors.history import History
+    from tvselect.selectors.results import History
 
 MOST_ROWS = 1000
 LONGEST_NAME, LONGEST_LABEL = 24, 14

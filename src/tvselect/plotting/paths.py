@@ -20,7 +20,7 @@ from tvselect.plotting.canvas import (
     look,
 )
 from tvselect.plotting.labels import label_ends
-from tvselect.selectors.findings import fitted_history
+from tvselect.selectors.results import fitted_history
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,7 +20,7 @@ from tvselect.plotting.canvas import (
     legend_above,
 )
 from tvselect.plotting.labels import level, shorten
-from tvselect.selectors.findings import fitted_history
+from tvselect.selectors.results import fitted_history
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

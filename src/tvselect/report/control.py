@@ -12,7 +12,7 @@ from tvselect.report.names import readable, shown
 
 if TYPE_CHECKING:
     from tvselect.plotting.arms import Fit
-    from tvselect.selectors.history import History
+    from tvselect.selectors.results import History
 
 MOST_NAMES = 20
 NOTHING = "Nothing here can be told from noise."

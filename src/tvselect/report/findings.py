@@ -8,7 +8,7 @@ from typing import Literal
 from tvselect.bandit.stopping import StopReason
 from tvselect.records import RecordError, parse_json, read_record, to_json
 from tvselect.report.control import Best, Control, JointClaim
-from tvselect.selectors.history import Asked
+from tvselect.selectors.results import Asked
 from tvselect.selectors.worth import Worth
 
 FORMAT, VERSION = "tvselect findings", 4

@@ -31,8 +31,7 @@ from tvselect.report.interactions import report_interactions
 from tvselect.report.lookalikes import ALIKE, chance_level, find_lookalikes
 from tvselect.report.names import readable, shown
 from tvselect.seeds import RandomState, as_generator
-from tvselect.selectors.findings import fitted_history
-from tvselect.selectors.history import History
+from tvselect.selectors.results import History, fitted_history
 from tvselect.selectors.worth import Worth
 from tvselect.sources.addresses import without_secrets
 from tvselect.words import counted

@@ -10,7 +10,7 @@ from tvselect.words import counted, plural
 
 if TYPE_CHECKING:
     from tvselect.report.findings import Dependence, Findings, HeatMap, ReportedInteraction
-    from tvselect.selectors.history import Asked
+    from tvselect.selectors.results import Asked
     from tvselect.selectors.worth import Worth
 
 

@@ -30,8 +30,8 @@ from tvselect.report.findings import Effect
 from tvselect.runs import RunError
 from tvselect.runs.plan import Plan, Settings
 from tvselect.selectors.base import BanditFit
-from tvselect.selectors.findings import feature_findings
 from tvselect.selectors.interactions import Interaction
+from tvselect.selectors.results import feature_findings
 from tvselect.sources.addresses import without_secrets
 
 SCHEMA = 4

@@ -32,8 +32,8 @@ from tvselect.runs.folder import (
     to_csv,
 )
 from tvselect.runs.plan import Plan, Settings, describe_plan
-from tvselect.selectors.history import History
 from tvselect.selectors.interactions import Interaction
+from tvselect.selectors.results import History
 from tvselect.selectors.thompson import ThompsonFit
 from tvselect.sources.addresses import may_come_from_a_file, without_secrets
 from tvselect.sources.files import hash_files, hash_stamps

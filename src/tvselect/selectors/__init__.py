@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tvselect.selectors.claims import Claim
     from tvselect.selectors.estimator import ThompsonSelector
-    from tvselect.selectors.history import History
     from tvselect.selectors.interactions import Interaction
+    from tvselect.selectors.results import History
     from tvselect.selectors.streaming import StreamingThompsonSelector
     from tvselect.selectors.worth import Worth, held_out_worth
 
@@ -24,7 +24,7 @@ __all__ = [
 _homes = {
     "Claim": "claims",
     "Interaction": "interactions",
-    "History": "history",
+    "History": "results",
     "StreamingThompsonSelector": "streaming",
     "ThompsonSelector": "estimator",
     "Worth": "worth",

@@ -18,7 +18,7 @@ from tvselect.inputs.errors import check_scalar
 from tvselect.inputs.rows import check_weights, numbered, repeated_rows, take_rows, thinned_rows
 from tvselect.rewards import BartReward, FunctionReward, Reward
 from tvselect.seeds import RandomStream
-from tvselect.selectors.findings import to_frame
+from tvselect.selectors.results import feature_findings, import_pandas
 from tvselect.selectors.search import Search
 
 REWARDS = {"lasso": "LassoReward", "importance": "ImportanceReward", "pvalue": "PValueReward"}
@@ -38,13 +38,8 @@ class BanditFit(ABC):
     def _conclude(self, search: Search, reason: StopReason | None, **asked: Any) -> None:
         """Read off what was found."""
         assert reason is not None
-        before = getattr(self, "history_", None)
         self.history_ = history = search.history(
-            reason,
-            before,
-            patience=self.patience,
-            time_limit=self.time_limit,
-            **asked,
+            reason, patience=self.patience, time_limit=self.time_limit, **asked
         )
         if reason is StopReason.TIME_LIMIT and history.n_plays == 0:
             warnings.warn(
@@ -99,7 +94,13 @@ class BanditFit(ABC):
         >>> frame.name[3], int(frame.index[0]), bool(frame.selected[3])
         ('x3', 3, True)
         """
-        return to_frame(self)
+        pd, found = import_pandas(), feature_findings(self)
+        columns = {name: values for name, values in found._asdict().items() if values is not None}
+        index = pd.Index(columns.pop("column"), name="column")
+        frame = pd.DataFrame(columns, index=index)
+        for name in {"claim", "selected_since"} & columns.keys():
+            frame[name] = frame[name].astype("Int64").mask(frame[name] == 0)
+        return frame
 
     def _check_shared(self) -> None:
         """Refuse values that the parameters of both selectors cannot have."""

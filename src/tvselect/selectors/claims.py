@@ -9,12 +9,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.bandit.counts import Counts
+from tvselect.bandit.arms import count
 from tvselect.control.decoy_fdr import q_values
 from tvselect.inputs.columns import Matrix, centred_ranks, ranks_of
 from tvselect.inputs.rows import even_rows
-from tvselect.selectors.history import History
 from tvselect.selectors.layout import ArmColumns
+from tvselect.selectors.results import History
 
 ALIKE = 0.6
 LEADING, MOST_LEADING = 0.4, 500
@@ -103,9 +103,8 @@ def find_claims(
         return ()
     ranks_of = partial(_specific_ranks, X, factors)
     heads, claim_of = _gather(leaders, ranks_of, arm_columns, n)
-    counts = _count_together(history, claim_of, heads.size)
+    won, lost = _count_together(history, claim_of, heads.size)
     a, b = (np.broadcast_to(prior, layout.n_arms)[heads] for prior in history.prior)
-    won, lost = (n.reshape(-1, heads.size) for n in (counts.successes, counts.failures))
     rates = (a + won) / (a + b + won + lost)
     passing = (rates > history.thresholds()[heads]) & (won + lost > 0)
     scores = np.where(passing, rates, 0.0)
@@ -170,20 +169,17 @@ def _specific_ranks(
     return ranks / np.maximum(np.linalg.norm(ranks, axis=1, keepdims=True), TINY)
 
 
-def _count_together(history: History, claim_of: IntArray, n_claims: int) -> Counts:
-    """How often claims, and their decoys behind them, had a reward since burn-in."""
-    n_copies, burn_in = history.layout.n_copies, history.burn_in
-    start = burn_in.n_plays if burn_in and history.n_plays > burn_in.n_plays else 0
-    counts = Counts.zeros(n_claims * (1 + n_copies))
+def _count_together(
+    history: History, claim_of: IntArray, n_claims: int
+) -> tuple[IntArray, IntArray]:
+    """Rewards of 1 and of 0 since burn-in of claims and of their decoys (1 + copies, claims)."""
+    start = history.asked.burn_in if history.asked.burn_in < history.n_plays else 0
+    won, lost = np.zeros((2, n_claims * (1 + history.layout.n_copies)), dtype=np.int64)
     for chain in range(history.n_chains):
         for play in history.plays_of(chain, start):
-            played = np.zeros(counts.successes.size, dtype=np.bool_)
-            rewarded = np.zeros(counts.successes.size, dtype=np.bool_)
             copies, originals = np.divmod(play.arms, claim_of.size)
-            claims = claim_of[originals]
-            places = n_claims * copies + claims
-            played[places[claims >= 0]] = True
-            rewarded[places[(claims >= 0) & play.rewards]] = True
-            counts.successes[rewarded] += 1
-            counts.failures[played & ~rewarded] += 1
-    return counts
+            is_in = claim_of[originals] >= 0
+            places = (n_claims * copies + claim_of[originals])[is_in]
+            played, rewarded = np.unique(places), places[play.rewards[is_in]]
+            count(won, lost, played, np.isin(played, rewarded))
+    return won.reshape(-1, n_claims), lost.reshape(-1, n_claims)

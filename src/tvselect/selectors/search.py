@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.bandit.arms import Arms
+from tvselect.bandit.arms import Arms, count
 from tvselect.bandit.burn_in import BurnIn
 from tvselect.bandit.chain import Chains, ThompsonChain
 from tvselect.bandit.engine import Watcher
@@ -25,10 +25,9 @@ from tvselect.bandit.stopping import StopReason
 from tvselect.inputs.errors import check_scalar
 from tvselect.rewards import Reward
 from tvselect.seeds import entropy_of
-from tvselect.selectors.evidence import Evidence
 from tvselect.selectors.fingerprint import fingerprint
-from tvselect.selectors.history import Asked, History
 from tvselect.selectors.layout import ArmLayout, PerArm
+from tvselect.selectors.results import Asked, Evidence, History
 
 WIDEST_WINDOW = 10**6
 PLAYS_PER_WORKER = 16
@@ -69,35 +68,37 @@ class Search:
     max_fdr: float | None = None
 
     def history(
-        self,
-        reason: StopReason,
-        before: History | None,
-        evidence: Evidence | None = None,
-        **asked: Any,
+        self, reason: StopReason, evidence: Evidence | None = None, **asked: Any
     ) -> History:
-        """What was done and found so far; goes on from an earlier history of the same run."""
-        chain = self.chains[0]
-        arms = chain.arms
-        wish = Asked(
-            reward=repr(self.reward),
-            seed=chain.entropy,
-            window=chain.window,
-            burn_in=chain.burn_in.n_plays if chain.burn_in else 0,
-            **asked,
-        )
-        if before is not None and before.journal is self.journal:
-            return before.extended(self.chains.n_plays, reason, wish, evidence)
+        """What was done and found so far."""
+        chain, n_plays = self.chains[0], self.chains.n_plays
+        arms, n_burned_in = chain.arms, chain.burn_in.n_plays if chain.burn_in else 0
+        successes = np.stack([one.arms.successes for one in self.chains])
+        failures = np.stack([one.arms.failures for one in self.chains])
+        if 0 < n_plays == n_burned_in:  # where the leaders stand at their prior already
+            successes[:] = failures[:] = 0
+            for k, (won, lost) in enumerate(zip(successes, failures, strict=True)):
+                for play in self.journal.plays(k):
+                    count(won, lost, play.arms, play.rewards)
+        is_fresh = 0 < n_burned_in < n_plays
         return History(
             journal=self.journal,
-            n_chains=len(self.chains),
-            n_plays=self.chains.n_plays,
+            n_plays=n_plays,
             layout=self.layout,
             prior=(arms.prior_a, arms.prior_b),
             threshold=arms.threshold,
-            asked=wish,
+            asked=Asked(
+                reward=repr(self.reward),
+                seed=chain.entropy,
+                window=chain.window,
+                burn_in=n_burned_in,
+                **asked,
+            ),
             stop_reason=reason,
+            successes=successes,
+            failures=failures,
+            fresh=tuple(one.arms.drawable() for one in self.chains) if is_fresh else (),
             discount=arms.discount,
-            burn_in=chain.burn_in,
             n_wanted=chain.oracle.n_wanted,
             max_fdr=self.max_fdr,
             evidence=evidence,

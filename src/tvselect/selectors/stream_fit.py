@@ -24,8 +24,8 @@ from tvselect.selectors.base import (
 from tvselect.selectors.batches import BatchCursor, StreamScorer, StreamState, known_batches
 from tvselect.selectors.copies import kind_of_decoys
 from tvselect.selectors.encoding import StreamEncoder
-from tvselect.selectors.evidence import Ledger, too_few
 from tvselect.selectors.layout import DecoyKind, Groups, lay_out_arms
+from tvselect.selectors.results import Ledger, too_few
 from tvselect.selectors.search import Search, progress_bar, set_up_search
 from tvselect.sources import Batch, Source
 from tvselect.workers import Runner, opened

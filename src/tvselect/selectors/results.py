@@ -1,31 +1,34 @@
-"""The read-out of a fit: one record that never changes, and all that is found is a view of it."""
+"""What a fit found: a record of the run that never changes, and what it says of every feature."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from tvselect.bandit.burn_in import BurnIn
-from tvselect.bandit.counts import Counts, FreshArms
+from tvselect.bandit.arms import count
 from tvselect.bandit.journal import Journal
 from tvselect.bandit.play import Play
 from tvselect.bandit.stopping import StopReason
+from tvselect.control import evalues
 from tvselect.control.decoy_fdr import false_ones, q_values
 from tvselect.inputs.outcome import AskedFamily
-from tvselect.selectors.evidence import Evidence
 from tvselect.selectors.layout import ArmLayout, PerArm
+
+if TYPE_CHECKING:
+    from tvselect.selectors.base import BanditFit
 
 FloatArray = NDArray[np.float64]
 SomeArms = NDArray[np.int64] | slice
 EVERY_ARM = slice(None)
 INTERVAL = (0.025, 0.975)
+LARGEST_LOG = 700.0
 
 
 @dataclass(frozen=True)
@@ -50,13 +53,103 @@ class Asked:
     burn_in: int = 0  #: Plays after which the leading arms start anew; 0 for never
 
 
-class ChainTotals(NamedTuple):
-    """A chain from its first play to its last."""
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The e-values of a stream at one moment."""
 
-    counts: Counts  #: Of all arms
-    n_played: NDArray[np.int64]  #: Arms that each play tried
-    n_rewarded: NDArray[np.int64]  #: Arms with a reward
-    seconds: FloatArray  #: That it took
+    max_fdr: float
+    log_e: NDArray[np.float64]  #: By chain and arm
+    since: NDArray[np.int64]  #: By arm the batches after which it was selected for good, or -1
+    n_batches: int  #: That count: the first time that their rows were played
+
+    @cached_property
+    def log_e_values(self) -> NDArray[np.float64]:
+        """By arm, averaged over chains."""
+        return evalues.average(self.log_e)
+
+    @cached_property
+    def q_values(self) -> NDArray[np.float64]:
+        """By arm the smallest level at which e-BH selects it."""
+        return evalues.q_values(self.log_e_values)
+
+    @property
+    def e_values(self) -> NDArray[np.float64]:
+        """By arm, averaged over chains."""
+        return np.exp(np.minimum(self.log_e_values, LARGEST_LOG))
+
+    def selected(self, chain: int | None = None) -> NDArray[np.bool_]:
+        """Arms that e-BH selects, by all chains or by one of them."""
+        q = self.q_values if chain is None else evalues.q_values(self.log_e[chain])
+        return q <= self.max_fdr
+
+    def expected_false(self, chosen: NDArray[np.bool_]) -> float:
+        """The largest expected number of false ones among some arms."""
+        return float(chosen.sum() * self.q_values[chosen].max(initial=0.0))
+
+
+class Ledger:
+    """Counts wins and losses of arms against their decoys, play after play.
+
+    Parameters
+    ----------
+    n_candidates : int
+        Arms; the decoy of arm ``i`` is arm ``n_candidates + i``.
+    n_chains : int
+    max_fdr : float
+    """
+
+    def __init__(self, n_candidates: int, n_chains: int, max_fdr: float) -> None:
+        self.max_fdr = max_fdr
+        self.wins, self.losses = np.zeros((2, n_chains, n_candidates), dtype=np.int32)
+        self.log_e = np.zeros((n_chains, n_candidates))
+        self.since = np.full(n_candidates, -1, dtype=np.int64)
+        self.n_plays = 0
+        self.n_batches = 0
+
+    def follow(self, journal: Journal, n_fresh: int | None) -> None:
+        """Count what is new; plays from number ``n_fresh`` on see rows that were seen before."""
+        plays = (journal.plays(chain, self.n_plays) for chain in range(len(self.log_e)))
+        for made in zip(*plays, strict=True):
+            self.n_plays += 1
+            if (n_fresh is None or made[0].number < n_fresh) and made[0].arms.size:
+                self.n_batches += 1
+                for chain, play in enumerate(made):
+                    self._count(chain, play)
+                chosen = evalues.q_values(evalues.average(self.log_e)) <= self.max_fdr
+                self.since[~chosen] = -1
+                self.since[chosen & (self.since < 0)] = self.n_plays
+
+    def evidence(self) -> Evidence:
+        """All that was counted so far."""
+        return Evidence(self.max_fdr, self.log_e.copy(), self.since.copy(), self.n_batches)
+
+    def _count(self, chain: int, play: Play) -> None:
+        n_pairs = play.arms.size // 2
+        arms, won, decoy_won = play.arms[:n_pairs], *np.split(play.rewards, 2)
+        moved = arms[won != decoy_won]
+        self.wins[chain, arms] += won & ~decoy_won
+        self.losses[chain, arms] += decoy_won & ~won
+        wins, losses = self.wins[chain, moved], self.losses[chain, moved]
+        self.log_e[chain, moved] = evalues.log_e_values(wins, losses)
+
+
+def too_few(n_batches: int, n_arms: int, max_fdr: float, n_likely: int) -> str | None:
+    """Why nothing can be selected, where so few batches prove nothing.
+
+    Parameters
+    ----------
+    n_likely : int
+        Arms that might be proven together; the more, the less each of them needs.
+    """
+    needed = evalues.fewest_wins(n_arms, max_fdr, max(1, n_likely))
+    if n_batches >= needed:
+        return None
+    return (
+        f"nothing can be selected: to prove {n_likely} of {n_arms} variables at a false discovery "
+        f"rate of {max_fdr:g} takes at least {needed} batches of new rows, and there are "
+        f"{n_batches}. Take smaller batches, or switch error control off; a table that fits into "
+        "memory is better played as a whole, where every play sees all rows"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,37 +161,24 @@ class History:
     """
 
     journal: Journal  #: Every play
-    n_chains: int  #: Independent searches
     n_plays: int  #: Of each chain
     layout: ArmLayout  #: Which features make an arm
     prior: tuple[PerArm, PerArm]  #: Beta prior of the arms
     threshold: PerArm  #: Selection rate that an arm has to exceed
     asked: Asked  #: What the run was asked to do
     stop_reason: StopReason  #: Why it ended
+    successes: NDArray[Any]  #: Rewards of 1 by chain and arm, since the arm started anew
+    failures: NDArray[Any]  #: Rewards of 0
+    fresh: tuple[NDArray[np.int32], ...] = ()  #: By chain the arms that burn-in has started anew
     discount: float = 1.0  #: What is left of an arm's earlier rewards when it is played again
-    burn_in: BurnIn | None = None  #: Plays after which the leading arms start anew
     n_wanted: int | None = None  #: Known size of the model, in arms
     max_fdr: float | None = None  #: Largest share of false selections; None: the median model
     evidence: Evidence | None = None  #: Of a stream with decoys
-    #: Totals of an earlier history of the same journal, to go on from.
-    before: tuple[ChainTotals, ...] = ()
 
-    def extended(
-        self,
-        n_plays: int,
-        stop_reason: StopReason,
-        asked: Asked,
-        evidence: Evidence | None = None,
-    ) -> History:
-        """The run after ``n_plays``, with its new ``stop_reason``, ``asked`` and ``evidence``."""
-        return replace(
-            self,
-            n_plays=n_plays,
-            stop_reason=stop_reason,
-            asked=asked,
-            evidence=evidence,
-            before=self.totals,
-        )
+    @property
+    def n_chains(self) -> int:
+        """Number of independent searches."""
+        return len(self.successes)
 
     @property
     def plays(self) -> list[Play]:
@@ -124,101 +204,71 @@ class History:
         """What the user calls the arms of several features."""
         return self.layout.labels
 
-    def fresh_arms(self, chain: int) -> FreshArms | None:
-        """Arms of ``chain`` that started anew after burn-in; None where it ended before that."""
-        if self.burn_in is None or self.n_plays <= self.burn_in.n_plays:
-            return None
-        counts, n_plays = Counts.zeros(self.layout.n_arms), self.burn_in.n_plays
-        for _ in counts.follow(islice(self.plays_of(chain), n_plays)):
-            pass
-        return FreshArms(n_plays, self.burn_in.leaders(counts.successes, counts.failures))
-
-    @cached_property
-    def totals(self) -> tuple[ChainTotals, ...]:
-        """Every chain counted to its end, in one walk over its plays."""
-        return tuple(self._total(chain) for chain in range(self.n_chains))
-
-    def _total(self, chain: int) -> ChainTotals:
-        none, no_seconds = np.empty(0, dtype=np.int64), np.empty(0)
-        counts, *done = (
-            self.before[chain]
-            if self.before
-            else ChainTotals(
-                Counts.zeros(self.layout.n_arms, self.discount), none, none, no_seconds
-            )
-        )
-        counts = counts.copy()
-        rows = [
-            (play.arms.size, np.count_nonzero(play.rewards), play.seconds)
-            for play in counts.follow(
-                self.plays_of(chain, done[0].size), fresh=self.fresh_arms(chain)
-            )
-        ]
-        new = np.array(rows, dtype=np.float64).reshape(-1, 3).T
-        return ChainTotals(
-            counts,
-            *(np.append(old, more.astype(old.dtype)) for old, more in zip(done, new, strict=True)),
-        )
-
-    @cached_property
-    def times_played(self) -> NDArray[np.int32]:
-        """By arm the plays that its counts know, in all chains: those since it started anew."""
-        return self._over_chains([total.counts.times_played for total in self.totals])
-
-    def played(self, chain: int | None = None) -> NDArray[np.int64]:
-        """Arms that were played, of one ``chain`` or of all together: few of very many."""
-        own = self.times_played if chain is None else self.totals[chain].counts.times_played
-        return np.flatnonzero(own)
-
     @property
     def candidates(self) -> slice:
         """The arms that can be selected."""
         return slice(self.layout.n_candidates)
 
+    @cached_property
+    def made(self) -> FloatArray:
+        """Arms played, arms rewarded and seconds of every play (chains, plays, 3)."""
+        made = [
+            (play.arms.size, np.count_nonzero(play.rewards), play.seconds)
+            for chain in range(self.n_chains)
+            for play in self.plays_of(chain)
+        ]
+        return np.array(made, dtype=np.float64).reshape(self.n_chains, -1, 3)
+
     @property
     def seconds(self) -> float:
         """Time spent on plays, by all chains."""
-        return float(sum(total.seconds.sum() for total in self.totals))
+        return float(self.made[..., 2].sum())
 
     @property
     def n_skipped(self) -> int:
         """Batches of a stream that were skipped: a single class, or too few rows."""
-        return int(np.count_nonzero(self.totals[0].n_played == 0))
+        return int(np.count_nonzero(self.made[0, :, 0] == 0.0))
 
     def sizes(self, steps: NDArray[np.int64]) -> FloatArray:
         """How many arms were played and rewarded at ``steps``, averaged over chains (2, steps).
 
         Plays count from 1; 0 is before the first.
         """
-        sizes = np.zeros((2, steps.size))
-        n_chains = np.zeros(steps.size)
-        for total in self.totals:
-            is_there = (steps >= 1) & (steps <= total.n_played.size)
-            at = steps[is_there] - 1
-            sizes[:, is_there] += total.n_played[at], total.n_rewarded[at]
-            n_chains += is_there
-        return sizes / np.maximum(n_chains, 1)
+        sizes = self.made[..., :2].mean(axis=0)
+        return np.concatenate([np.zeros((1, 2)), sizes])[steps].T
+
+    @cached_property
+    def times_played(self) -> NDArray[np.int32]:
+        """By arm the plays that its counts know, in all chains: those since it started anew."""
+        if self.discount == 1.0:
+            return (self.successes + self.failures).sum(axis=0, dtype=np.int32)
+        times = np.zeros(self.layout.n_arms, dtype=np.int32)
+        for chain in range(self.n_chains):
+            for play in self.plays_of(chain):
+                times[play.arms] += 1
+        return times
+
+    def played(self, chain: int | None = None) -> NDArray[np.int64]:
+        """Arms that were played, of one ``chain`` or of all together: few of very many."""
+        chains = slice(None) if chain is None else slice(chain, chain + 1)
+        return np.flatnonzero((self.successes[chains] + self.failures[chains]).any(axis=0))
 
     def posterior(
         self, chain: int | None = None, arms: SomeArms = EVERY_ARM
     ) -> tuple[FloatArray, FloatArray]:
         """Beta parameters of some ``arms``, of one ``chain`` or of all together."""
-        totals = self.totals if chain is None else self.totals[chain : chain + 1]
-        a, b = (np.broadcast_to(value, self.layout.n_arms)[arms] for value in self.prior)
-        return (
-            a + self._over_chains([total.counts.successes[arms] for total in totals]),
-            b + self._over_chains([total.counts.failures[arms] for total in totals]),
+        chains = slice(None) if chain is None else slice(chain, chain + 1)
+        a, b = (
+            np.broadcast_to(prior, self.layout.n_arms)[arms]
+            + counts[chains, arms].sum(axis=0, dtype=counts.dtype)
+            for prior, counts in zip(self.prior, (self.successes, self.failures), strict=True)
         )
-
-    @staticmethod
-    def _over_chains(counts: list[NDArray[Any]]) -> NDArray[Any]:
-        return counts[0] if len(counts) == 1 else np.sum(counts, axis=0, dtype=counts[0].dtype)
+        return a, b
 
     def means(self, chain: int | None = None, arms: SomeArms = EVERY_ARM) -> FloatArray:
         """Selection rates of some ``arms``, of one ``chain`` or of all together."""
         a, b = self.posterior(chain, arms)
-        b += a
-        return np.divide(a, b, out=a)
+        return a / (a + b)
 
     @cached_property
     def intervals(self) -> FloatArray:
@@ -356,22 +406,28 @@ class History:
         float64 array (steps, arms)
         """
         if steps is None:
-            longest = self.n_plays if chain is None else self.journal.n_plays(chain)
-            steps = np.arange(min(self.n_plays, longest) + 1)
+            steps = np.arange(self.n_plays + 1)
         chosen, inverse = np.unique(arms, return_inverse=True)
-        places = np.full(self.layout.n_arms, -1)
-        places[chosen] = np.arange(chosen.size)
-        a, b = (np.broadcast_to(value, places.shape)[chosen] for value in self.prior)
-        successes, failures = np.zeros((2, steps.size, chosen.size))
+        place_of = np.full(self.layout.n_arms, -1)
+        place_of[chosen] = np.arange(chosen.size)
+        sums = np.zeros((2, steps.size, chosen.size))
         for walked in range(self.n_chains) if chain is None else [chain]:
-            counts, n_done = Counts.zeros(chosen.size, self.discount), 0
-            walk = counts.follow(self.plays_of(walked), places, self.fresh_arms(walked))
-            for row, step in enumerate(steps):
-                n_done += sum(1 for _ in islice(walk, int(step) - n_done))
-                successes[row] += counts.successes
-                failures[row] += counts.failures
-        paths: FloatArray = (a + successes) / ((a + successes) + (b + failures))
-        return paths[:, inverse]
+            successes, failures = np.zeros((2, chosen.size))
+            fresh = place_of[self.fresh[walked]] if self.fresh else place_of[:0]
+            plays, n_done = self.plays_of(walked), 0
+            for row, step in enumerate(steps.tolist()):
+                for play in islice(plays, step - n_done):
+                    if play.number == self.asked.burn_in:
+                        successes[fresh[fresh >= 0]] = failures[fresh[fresh >= 0]] = 0.0
+                    places = place_of[play.arms]
+                    is_chosen = places >= 0
+                    rewards = play.rewards[is_chosen]
+                    count(successes, failures, places[is_chosen], rewards, self.discount)
+                n_done = step
+                sums[:, row] += successes, failures
+        priors = [np.broadcast_to(prior, place_of.shape)[None, chosen] for prior in self.prior]
+        a, b = priors + sums
+        return (a / (a + b))[:, inverse]
 
     def trajectories(
         self, features: Sequence[str] | Sequence[int], chain: int = 0
@@ -402,16 +458,17 @@ class History:
 
     def to_frame(self) -> Any:
         """One row per play: chain, play, arms played, arms rewarded, seconds (needs pandas)."""
-        try:
-            import pandas as pd
-        except ModuleNotFoundError:
-            raise ModuleNotFoundError("to_frame needs pandas: pip install pandas") from None
-        rows = [
-            (chain, play, *row)
-            for chain, total in enumerate(self.totals)
-            for play, row in enumerate(zip(*total[1:], strict=True))
-        ]
-        return pd.DataFrame(rows, columns=["chain", "play", "n_played", "n_rewarded", "seconds"])
+        n_played, n_rewarded, seconds = self.made.reshape(-1, 3).T
+        chain, play = np.divmod(np.arange(seconds.size), max(self.n_plays, 1))
+        return import_pandas().DataFrame(
+            {
+                "chain": chain,
+                "play": play,
+                "n_played": n_played.astype(np.int64),
+                "n_rewarded": n_rewarded.astype(np.int64),
+                "seconds": seconds,
+            }
+        )
 
     def _place(self, item: Any) -> int:
         if isinstance(item, str):
@@ -427,3 +484,70 @@ def mean_jaccard(sets: NDArray[np.bool_]) -> float:
         (a & b).sum() / union if (union := (a | b).sum()) else 1.0 for a, b in combinations(sets, 2)
     ]
     return float(np.mean(values)) if values else float("nan")
+
+
+class FeatureFindings(NamedTuple):
+    """One entry per feature, the best first."""
+
+    column: NDArray[np.int64]  #: Its place in the table
+    name: list[str]
+    selected: NDArray[np.bool_]
+    q_value: NDArray[np.float64]  #: NaN without decoys
+    selection_rate: NDArray[np.float64]
+    low: NDArray[np.float64]  #: Of its 95 % interval
+    high: NDArray[np.float64]
+    times_played: NDArray[np.int32]
+    ranking: NDArray[np.int64]
+    claim: NDArray[np.int64]  #: Number of its claim, from 1; 0 for none
+    e_value: NDArray[np.float64] | None  #: None where there are no e-values
+    selected_since: NDArray[np.int64] | None  #: Batch; 0 for those that are not selected
+
+
+def feature_findings(fit: BanditFit) -> FeatureFindings:
+    """What a fit found, by rank, then by q-value and selection rate."""
+    history = fitted_history(fit)
+    rates, q = fit.selection_rates_, fit.q_values_
+    order = np.lexsort([-rates, q, fit.ranking_])
+    claim = np.zeros(rates.size, dtype=np.int64)
+    for number, found in enumerate(getattr(fit, "claims_", ()), start=1):
+        claim[list(found.columns)] = number
+    e_values, since = getattr(fit, "e_values_", None), getattr(fit, "selected_since_", None)
+    return FeatureFindings(
+        column=order,
+        name=[str(history.names[j]) for j in order.tolist()],
+        selected=fit.support_[order],
+        q_value=q[order],
+        selection_rate=rates[order],
+        low=fit.selection_rate_intervals_[order, 0],
+        high=fit.selection_rate_intervals_[order, 1],
+        times_played=history.layout.by_feature(history.times_played, history.n_plays)[order],
+        ranking=fit.ranking_[order],
+        claim=claim[order],
+        e_value=None if e_values is None else e_values[order],
+        selected_since=None
+        if since is None
+        else np.where(fit.support_, since, 0)[order].astype(np.int64),
+    )
+
+
+def fitted_history(fit: BanditFit) -> History:
+    """The read-out of a fit.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+    """
+    if not hasattr(fit, "history_"):
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(fit, "history_")
+    return fit.history_
+
+
+def import_pandas() -> Any:
+    """Pandas, or an error that says how to get it."""
+    try:
+        import pandas as pd
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError("to_frame needs pandas: pip install pandas") from None
+    return pd
