@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs.columns import centred_ranks
-from tvselect.inputs.facts import Doubt, profile_numbers, scan_block
+from tvselect.inputs.facts import Doubt, DoubtKind, profile_numbers, scan_block
 from tvselect.inputs.outcome import Outcome
 from tvselect.inputs.text import SHARE_OF_NUMBERS, TextColumn, number_of
 
@@ -19,9 +18,14 @@ FEWEST_ROWS, FEW_OF_CLASS, MOST_CLASSES = 20, 10, 3
 TOO_GOOD, NEARLY, SAMPLED = 0.99, 0.6, 40
 MOST = 0.5
 FAR, FEWEST_VALUES = 20.0, 10
+FEWEST_NUMBERS, SHARE_OF_CODED, MOST_CODES = 5, 0.5, 3
+#: 31/12/2019, 31.12.2019 and 31 Dec 2019, with a time behind it or not
+DATE = re.compile(
+    r"(\d{1,2}([/.-])\d{1,2}\2\d{4}|\d{1,2}[ .-]+[^\W\d_]{3,9}[ .,-]+\d{4})([ T,]+\d{1,2}:\d{2}.*)?"
+)
+#: 12 kg, 3,5mm
+WITH_UNIT = re.compile(r"[+-]?\d+(?:[.,]\d+)?\s?([^\W\d_/]{1,5}(?:/[^\W\d_]{1,5})?\.?)")
 Block = NDArray[np.float64]
-Kind = Literal["leak", "one class", "code", "wild cell", "identifier"]
-EXTREMES = ((np.fmin.reduce, np.inf), (np.fmax.reduce, -np.inf))
 
 
 class DoubtWarning(UserWarning):
@@ -33,14 +37,6 @@ class DoubtWarning(UserWarning):
     >>> from tvselect.inputs.doubts import DoubtWarning
     >>> warnings.simplefilter("error", DoubtWarning)  # a doubt ends a fit  # doctest: +SKIP
     """
-
-
-class Found(NamedTuple):
-    """A doubt about one column."""
-
-    kind: Kind
-    name: str
-    value: float
 
 
 def find_doubts(
@@ -77,8 +73,8 @@ def find_doubts(
         return ()
     *others, last = outcome.in_simple_terms()
     closenesses = [_Closeness(simple) for simple in (*others[: MOST_CLASSES - 1], last)]
-    found: list[Found] = []
-    leaks: list[Found] = []
+    found: list[Doubt] = []
+    leaks: list[Doubt] = []
     firsts: dict[int, str] = {}
     copies: dict[str, Counter[str]] = {}
     for first, block in blocks:
@@ -95,10 +91,10 @@ def find_doubts(
                 if original != name and np.fmin.reduce(values) < np.fmax.reduce(values):
                     copies.setdefault(original, Counter())[name] += 1
     # To tell one of several classes is no leak; what is as good as all of them tells most.
-    n_told = Counter(leak.name for leak in leaks)
-    leaks = [leak for leak in leaks if n_told[leak.name] >= max(1, len(closenesses) - 1)]
-    leaking = {leak.name for leak in leaks}
-    found = [one for one in found if one.kind != "one class" or one.name not in leaking]
+    n_told = Counter(leak.names for leak in leaks)
+    leaks = [leak for leak in leaks if n_told[leak.names] >= max(1, len(closenesses) - 1)]
+    leaking = {leak.names for leak in leaks}
+    found = [one for one in found if one.kind != "one class" or one.names not in leaking]
     doubts = list(_gathered([*leaks, *found]))
     if sets := list(_whole_copies(copies, names)):
         doubts.append(Doubt("copies", sets[0], n=len(sets)))
@@ -112,9 +108,7 @@ def _whole_copies(
 
     Categories are columns of one name; two texts that share a rare one are no copies.
     """
-    if not copies:
-        return
-    n_columns = Counter(names)
+    n_columns = Counter(names) if copies else Counter()
     for original, shared in copies.items():
         alike = tuple(
             name for name, n in shared.items() if n >= min(n_columns[original], n_columns[name])
@@ -133,13 +127,16 @@ class _Closeness:
         if self._has_classes:
             n_first = int(np.count_nonzero(self._y == 0.0))
             parts = [order[:n_first], order[n_first:]]
-        self._some = [_spaced(part, SAMPLED // len(parts)) for part in parts]
+        self._some = []
+        for part in parts:
+            n = min(SAMPLED // len(parts), part.size)
+            self._some.append(np.sort(part[np.linspace(0, part.size - 1, n).astype(np.int64)]))
 
-    def leaks(self, names: Sequence[str], block: Block) -> Iterator[Found]:
+    def leaks(self, names: Sequence[str], block: Block) -> Iterator[Doubt]:
         """Columns that are too good, looked for on some rows first."""
         for j in np.flatnonzero(self._on_some_rows(block) > NEARLY).tolist():
             if (closeness := self._on_all_rows(block[j])) > TOO_GOOD:
-                yield Found("leak", names[j], closeness)
+                yield Doubt("leak", (names[j],), closeness)
 
     def _on_some_rows(self, block: Block) -> NDArray[np.float64]:
         if self._has_classes:
@@ -165,7 +162,7 @@ class _Closeness:
         return abs(float((below + up_to).mean() / first.size - 1.0))
 
 
-def _one_class(names: Sequence[str], block: Block, y: NDArray[np.float64]) -> Iterator[Found]:
+def _one_class(names: Sequence[str], block: Block, y: NDArray[np.float64]) -> Iterator[Doubt]:
     """Columns with one value in all rows of a class, and with others in most of the other."""
     for value in (0.0, 1.0):
         here, there = block[:, y == value], block[:, y != value]
@@ -174,16 +171,17 @@ def _one_class(names: Sequence[str], block: Block, y: NDArray[np.float64]) -> It
         constant = np.flatnonzero((here == here[:, :1]).all(axis=1))
         for j in constant.tolist():
             if np.mean(there[j] != here[j, 0]) > MOST:
-                yield Found("one class", names[j], float(here[j, 0]))
+                yield Doubt("one class", (names[j],), float(here[j, 0]))
 
 
-def far_values(names: Sequence[str], block: Block) -> list[Found]:
+def far_values(names: Sequence[str], block: Block) -> list[Doubt]:
     """Columns (columns, rows) with a value far from all others: a code, or a single wild cell.
 
     Such as 99, -999 and 8888 are codes where they are farther from the other values than these
     from each other; so is any value in several rows that is twenty times as far.
     """
-    low, high = (reduce(block, axis=1, initial=start) for reduce, start in EXTREMES)
+    low = np.fmin.reduce(block, axis=1, initial=np.inf)
+    high = np.fmax.reduce(block, axis=1, initial=-np.inf)
     inside = (block > low[:, None]) & (block < high[:, None])
     inner_low = np.min(block, axis=1, initial=np.inf, where=inside)
     inner_high = np.max(block, axis=1, initial=-np.inf, where=inside)
@@ -197,13 +195,13 @@ def far_values(names: Sequence[str], block: Block) -> list[Found]:
         for values, gap, others in gaps:
             for j in np.flatnonzero((gap > others) & (reach >= 0.0)).tolist():
                 value = float(values[j])
-                kind: Kind = "code"
+                kind: DoubtKind = "code"
                 if not _is_code(value):
                     if not gap[j] / FAR > others[j] or np.unique(block[j]).size < FEWEST_VALUES:
                         continue
                     if np.count_nonzero(block[j] == value) == 1:
                         kind = "wild cell"
-                found.append(Found(kind, names[j], value))
+                found.append(Doubt(kind, (names[j],), value))
     return found
 
 
@@ -213,7 +211,7 @@ def _is_code(value: float) -> bool:
     return len(digits) > 1 and digits == digits[0] * len(digits) and digits[0] in "789"
 
 
-def _identifiers(names: Sequence[str], block: Block) -> Iterator[Found]:
+def _identifiers(names: Sequence[str], block: Block) -> Iterator[Doubt]:
     is_whole = (block == np.floor(block)).all(axis=1)
     if is_whole.any():
         some = [name for name, whole in zip(names, is_whole, strict=True) if whole]
@@ -221,17 +219,17 @@ def _identifiers(names: Sequence[str], block: Block) -> Iterator[Found]:
         useless = profile_numbers(some, values, scan_block(values), np.ones(len(some), np.bool_))
         for name, why in useless.items():
             if why.reason in ("row numbers", "identifier"):
-                yield Found("identifier", name, 0.0)
+                yield Doubt("identifier", (name,))
 
 
-def _gathered(found: Iterable[Found]) -> Iterator[Doubt]:
+def _gathered(found: Iterable[Doubt]) -> Iterator[Doubt]:
     """Doubts of one kind, and of one value where it is a value of the table, in one."""
-    together: dict[tuple[str, float], list[Found]] = {}
+    together: dict[tuple[str, float], list[Doubt]] = {}
     for one in found:
         key = one.kind, 0.0 if one.kind == "leak" else one.value
         together.setdefault(key, []).append(one)
     for alike in together.values():
-        names = tuple(dict.fromkeys(one.name for one in alike))
+        names = tuple(dict.fromkeys(name for one in alike for name in one.names))
         yield Doubt(alike[0].kind, names, min(one.value for one in alike))
 
 
@@ -241,38 +239,20 @@ def _of_outcome(outcome: Outcome) -> Iterator[Doubt]:
             yield Doubt("outcome code" if found.kind == "code" else "outcome cell", (), found.value)
     if outcome.classes is None:
         return
-    labels = outcome.classes.tolist()
+    labels = list(map(str, outcome.classes.tolist()))
     counts = np.bincount(outcome.values.astype(np.int64), minlength=len(labels))
+    written: dict[str, list[str]] = {}
     for label, n in zip(labels, counts.tolist(), strict=True):
         if n < FEW_OF_CLASS:
-            yield Doubt("few rows", (str(label),), n=n)
-    written: dict[str, list[str]] = {}
-    for label in map(str, labels):
+            yield Doubt("few rows", (label,), n=n)
         written.setdefault("".join(label.split()).casefold(), []).append(label)
     for alike in written.values():
         if len(alike) > 1:
             yield Doubt("labels", tuple(alike))
 
 
-def _spaced(order: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    places = np.linspace(0, order.size - 1, min(n, order.size)).astype(np.int64)
-    return np.sort(order[places])
-
-
-#: 31/12/2019, 31.12.2019 and 31 Dec 2019, with a time behind it or not
-DATE = re.compile(
-    r"(\d{1,2}([/.-])\d{1,2}\2\d{4}|\d{1,2}[ .-]+[^\W\d_]{3,9}[ .,-]+\d{4})([ T,]+\d{1,2}:\d{2}.*)?"
-)
-#: 12 kg, 3,5mm
-WITH_UNIT = re.compile(r"[+-]?\d+(?:[.,]\d+)?\s?([^\W\d_/]{1,5}(?:/[^\W\d_]{1,5})?\.?)")
-Look = Literal["dates as text", "units as text", "codes as text"]
-FEWEST_NUMBERS = 5
-SHARE_OF_CODED = 0.5
-MOST_CODES = 3
-
-
 def doubts_about_text(texts: Mapping[str, TextColumn]) -> tuple[Doubt, ...]:
-    """What the columns look like, a doubt for each kind of them.
+    """Columns that look like dates or numbers in a form that is not read as such; by kind.
 
     Examples
     --------
@@ -281,12 +261,12 @@ def doubts_about_text(texts: Mapping[str, TextColumn]) -> tuple[Doubt, ...]:
     >>> doubt.kind, doubt.names
     ('dates as text', ('day',))
     """
-    looks: dict[Look, Callable[[TextColumn], bool]] = {
+    looks: dict[DoubtKind, Callable[[TextColumn], bool]] = {
         "dates as text": _is_dates,
         "units as text": _has_unit,
         "codes as text": _has_codes,
     }
-    found: dict[Look, list[str]] = {}
+    found: dict[DoubtKind, list[str]] = {}
     for name, text in texts.items():
         look = next((look for look, holds in looks.items() if holds(text)), None)
         if look is not None:

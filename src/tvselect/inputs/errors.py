@@ -19,6 +19,7 @@ IN_PYTHON = {
     "format": "save it as .parquet, .csv or .feather; if only its name is wrong, say format=",
     "stream": "read it as a stream",
 }
+NAMES: dict[Any, str] = {Integral: "int", Real: "float"}
 Raised = TypeVar("Raised", bound=Exception)
 
 
@@ -30,6 +31,8 @@ class InputError(ValueError):
     problem : str
     remedy : str
         Parameters in braces: ``"leave it out with {columns}"``.
+    row : int, optional
+        Where it is, named after the problem: from 0 in an array, from 1 in a file.
 
     Examples
     --------
@@ -38,44 +41,22 @@ class InputError(ValueError):
     "column 'a' holds lists; leave it out with columns="
     >>> error.worded({"columns": "--exclude"})
     "column 'a' holds lists; leave it out with --exclude"
-    """
-
-    def __init__(self, problem: str, remedy: str = "") -> None:
-        self.problem, self.remedy = problem, remedy
-        super().__init__(self.worded(IN_PYTHON))
-
-    def worded(self, spelling: Mapping[str, str]) -> str:
-        """The error in one sentence, with this spelling of the parameters."""
-        if not self.remedy:
-            return self.problem
-        return f"{self.problem}; {self.remedy.format_map(spelling)}"
-
-
-class RowError(InputError):
-    """A value that cannot be used.
-
-    Parameters
-    ----------
-    problem, remedy : str
-        As for :class:`InputError`; the row is named after the problem.
-    row : int, optional
-        Its number: from 0 in an array, from 1 in a file.
-
-    Examples
-    --------
-    >>> str(RowError("y has inf", "drop these rows", 3))
+    >>> str(InputError("y has inf", "drop these rows", 3))
     'y has inf in row 3; drop these rows'
     """
 
     def __init__(self, problem: str, remedy: str = "", row: int | None = None) -> None:
-        self.row = row
-        super().__init__(problem, remedy)
+        self.problem, self.remedy, self.row = problem, remedy, row
+        super().__init__(self.worded(IN_PYTHON))
 
     def worded(self, spelling: Mapping[str, str]) -> str:
         """The error in one sentence, with this spelling of the parameters."""
-        if self.row is None:
-            return super().worded(spelling)
-        return f"{self.problem} in row {self.row}; {self.remedy.format_map(spelling)}"
+        problem = self.problem if self.row is None else f"{self.problem} in row {self.row}"
+        return f"{problem}; {self.remedy.format_map(spelling)}" if self.remedy else problem
+
+
+class RowError(InputError):
+    """A value that cannot be used, in one row."""
 
 
 class SourceError(InputError):
@@ -88,14 +69,9 @@ class ColumnTypeError(SourceError, TypeError):
 
 def located(error: Raised, where: str) -> Raised:
     """The same error, with the place where it happened in front."""
-    if isinstance(error, RowError):
-        return type(error)(f"{where}: {error.problem}", error.remedy, error.row)
     if isinstance(error, InputError):
-        return type(error)(f"{where}: {error.problem}", error.remedy)
+        return type(error)(f"{where}: {error.problem}", error.remedy, error.row)
     return type(error)(f"{where}: {error}")
-
-
-NAMES: dict[Any, str] = {Integral: "int", Real: "float"}
 
 
 def check_scalar(
@@ -109,10 +85,7 @@ def check_scalar(
 ) -> Any:
     """Refuse a value of another type, or beyond its bounds; returns it.
 
-    Raises
-    ------
-    TypeError, ValueError
-        In the words of :func:`sklearn.utils.check_scalar`.
+    In the words of :func:`sklearn.utils.check_scalar`, without the import of seconds.
 
     Examples
     --------

@@ -14,22 +14,22 @@ from tvselect.inputs.outcome import Family
 from tvselect.inputs.text import SHARE_OF_NUMBERS, TextColumn, Writing, read_numbers
 from tvselect.words import counted, listed
 
+FEW_ROWS = 10
+MOST_CATEGORIES = 100
+LONG_TEXT = 25
+ID_NAME = re.compile(
+    r"(?i:|id|index|idx|uuid|guid|row_?(names?|id|number|num|nr|no)|unnamed: ?\d+"
+    r"|__index_level_\d+__|(id|uuid)[ _.-].*|.*[ _.-](id|uuid|guid|idx))|.*[a-z](ID|Id)"
+)
 Reason = Literal[
-    "excluded",
-    "no covariate",
-    "no value",
-    "constant",
-    "row numbers",
-    "identifier",
-    "free text",
-    "all different",
-    "many texts",
-    "other type",
-    "some files",
-    "date on a stream",
-    "mixed on a stream",
-    "infinite on a stream",
-]
+    "excluded", "no covariate", "no value", "constant", "row numbers", "identifier", "free text",
+    "all different", "many texts", "other type", "some files", "date on a stream",
+    "mixed on a stream", "infinite on a stream",
+]  # fmt: skip
+DoubtKind = Literal[
+    "leak", "one class", "code", "wild cell", "identifier", "copies", "few rows", "labels",
+    "outcome code", "outcome cell", "dates as text", "units as text", "codes as text",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class OutcomeProfile:
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """What was found out about columns, by name where there is something to say."""
+    """What is known of columns, by name where there is something to say."""
 
     left_out: dict[str, LeftOut]  #: Columns that are not used
     dates: tuple[str, ...]  #: Read as days since 1970-01-01
@@ -128,10 +128,7 @@ class ColumnFacts:
 class Doubt:
     """What may spoil a selection without being an error; for the user to judge."""
 
-    kind: Literal[
-        "leak", "one class", "code", "wild cell", "identifier", "copies", "few rows", "labels",
-        "outcome code", "outcome cell", "dates as text", "units as text", "codes as text",
-    ]  # fmt: skip
+    kind: DoubtKind
     names: tuple[str, ...]  #: Of columns; of classes, where these are in doubt
     value: float = 0.0  #: The least rank correlation with the outcome; the value, code or cell
     n: int = 0  #: Rows of the class, sets of copies
@@ -188,33 +185,14 @@ class TableFacts(ColumnFacts):
     doubts: tuple[Doubt, ...] = ()
 
 
-FEW_ROWS = 10
-MOST_CATEGORIES = 100
-LONG_TEXT = 25
-ID_NAME = re.compile(
-    r"(?i:|id|index|idx|uuid|guid|row_?(names?|id|number|num|nr|no)|unnamed: ?\d+"
-    r"|__index_level_\d+__|(id|uuid)[ _.-].*|.*[ _.-](id|uuid|guid|idx))|.*[a-z](ID|Id)"
-)
-
-
 class Scan(NamedTuple):
-    """Columns of numbers, one value per column.
+    """Columns of numbers, one value per column."""
 
-    Attributes
-    ----------
-    low, high : float64 arrays
-        Smallest and largest finite value; infinite the other way round where there is none.
-    n_missing, n_infinite : int64 arrays
-        Infinite values count as missing, too.
-    digest : int64 array
-        A hash of the values, of this process: alike where they are.
-    """
-
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    n_missing: NDArray[np.int64]
+    low: NDArray[np.float64]  #: Smallest and largest finite value; infinite the other way round
+    high: NDArray[np.float64]  #: where there is none
+    n_missing: NDArray[np.int64]  #: Infinite values count as missing, too
     n_infinite: NDArray[np.int64]
-    digest: NDArray[np.int64]
+    digest: NDArray[np.int64]  #: A hash of the values, of this process
 
 
 def scan_block(block: NDArray[np.float64]) -> Scan:
@@ -243,9 +221,9 @@ def scan_block(block: NDArray[np.float64]) -> Scan:
 def profile_numbers(
     names: Sequence[str], block: NDArray[np.float64], found: Scan, is_whole: NDArray[np.bool_]
 ) -> dict[str, LeftOut]:
-    """Why columns of numbers (columns, rows) are of no use, by name.
+    """Why scanned columns of numbers (columns, rows) are of no use, by name.
 
-    Infinite values are missing ones already; ``is_whole`` says which types are whole numbers.
+    ``is_whole`` says which types are whole numbers.
     """
     n_rows = block.shape[1]
     left_out = {}
@@ -257,16 +235,14 @@ def profile_numbers(
         return left_out
     counts_rows = np.isin(found.low, (0.0, 1.0)) & (found.high == found.low + (n_rows - 1))
     for j in np.flatnonzero(is_whole & (found.low < found.high)).tolist():
-        named = is_id(names[j])
+        named = ID_NAME.fullmatch(names[j]) is not None
         if not counts_rows[j] and not named:
             continue
-        n_distinct = np.unique(block[j]).size
         steps = np.diff(block[j])
-        in_order = (steps == 1.0).all() or (steps == -1.0).all()
-        if counts_rows[j] and in_order:
+        if counts_rows[j] and ((steps == 1.0).all() or (steps == -1.0).all()):
             low, high = float(found.low[j]), float(found.high[j])
             left_out[names[j]] = LeftOut("row numbers", low=low, high=high)
-        elif named and _is_many(n_distinct, n_rows):
+        elif named and _is_many(np.unique(block[j]).size, n_rows):
             left_out[names[j]] = LeftOut("identifier")
     return left_out
 
@@ -286,8 +262,10 @@ def profile_text(
         odd = next((text for text, good in zip(texts, is_number, strict=True) if not good), "")
         return profile_days(name, np.where(np.isinf(numbers), np.nan, numbers)), odd
     if len(texts) == 1:
-        return LeftOut("constant", _short(texts[0])), None
-    if is_id(name) and _is_many(len(texts), n):
+        text = texts[0]
+        short = text if len(text) <= LONG_TEXT else text[: LONG_TEXT - 3] + "..."
+        return LeftOut("constant", repr(short)), None
+    if ID_NAME.fullmatch(name) and _is_many(len(texts), n):
         return LeftOut("identifier"), None
     if n >= FEW_ROWS and len(texts) == n:
         is_long = sum(map(len, texts)) > LONG_TEXT * n
@@ -303,21 +281,12 @@ def profile_days(name: str, values: NDArray[np.float64]) -> LeftOut | None:
     return profile_numbers([name], block, scan_block(block), np.zeros(1, np.bool_)).get(name)
 
 
+def _is_many(n_distinct: int, n_rows: int) -> bool:
+    """Whether these are too many values for the codes of a few kinds."""
+    return n_distinct > max(2 * FEW_ROWS, n_rows // 20) or n_distinct == n_rows
+
+
 def text_to_numbers(column: TextColumn, writing: Writing | None = None) -> NDArray[np.float64]:
     """Text as finite numbers, NaN where it is none."""
     numbers = np.append(read_numbers(column.levels, writing), np.nan)
     return np.where(np.isinf(numbers), np.nan, numbers)[column.codes]
-
-
-def is_id(name: str) -> bool:
-    """Whether a column is an identifier by its name."""
-    return ID_NAME.fullmatch(name) is not None
-
-
-def _is_many(n_distinct: int, n_rows: int) -> bool:
-    """Too many values for the codes of a few kinds."""
-    return n_distinct > max(2 * FEW_ROWS, n_rows // 20) or n_distinct == n_rows
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= LONG_TEXT else text[: LONG_TEXT - 3] + "...")

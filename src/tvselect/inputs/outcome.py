@@ -1,4 +1,8 @@
-"""The outcome to explain: a number, a class, a grade, a count or a survival time."""
+"""The outcome to explain: a number, a class, a grade, a count or a survival time.
+
+Read at once, or from a stream batch by batch; survival times are read as times between which the
+event took place.
+"""
 
 from __future__ import annotations
 
@@ -17,215 +21,27 @@ from tvselect.inputs.errors import InputError, RowError
 from tvselect.inputs.frames import as_array, holds_text, is_null, labels_of
 from tvselect.inputs.kinds import kind_of
 
-MAD_TO_SD = 1.4826
-FARTHEST = 5.0
-RARE = 0.01
-
-
-def outlier_limits(y: NDArray[np.float64]) -> tuple[float, float]:
-    """The median, less and plus five standard deviations by the median absolute one."""
-    centre = np.median(y)
-    reach = FARTHEST * MAD_TO_SD * np.median(np.abs(y - centre))
-    return float(centre - reach), float(centre + reach)
-
-
-def has_outliers(y: NDArray[np.float64]) -> bool:
-    """Whether a value is beyond the limits.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> has_outliers(rng.normal(size=10_000)), has_outliers(rng.standard_t(2, 300))
-    (False, True)
-    """
-    low, high = outlier_limits(y)
-    return bool(y.min() < low or y.max() > high)
-
-
-def pull_in(y: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
-    """Set a few values beyond the limits to these, and say how many; a long tail is left alone.
-
-    Examples
-    --------
-    >>> values, n_moved = pull_in(np.append(np.arange(200.0), 1e12))
-    >>> values.max().round(), n_moved
-    (np.float64(471.0), 1)
-    """
-    low, high = outlier_limits(y)
-    n_beyond = int(np.count_nonzero((y < low) | (y > high)))
-    if n_beyond > RARE * y.size:
-        return y, 0
-    return np.clip(y, low, high), n_beyond
-
-
-FORMS = (
-    "survival times are a structured array of an event (bool) and a time, as scikit-survival has "
-    "them, two columns of the earliest and the latest time (inf where it is not known), or one of "
-    "times that all ended in the event"
-)
-
-
-class Times(NamedTuple):
-    """Logs of the first and of the last time at which the event can have taken place."""
-
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-
-
-def is_survival(y: Any) -> bool:
-    """Whether an outcome is a structured array of two fields."""
-    return isinstance(y, np.ndarray) and y.dtype.names is not None and len(y.dtype.names) == 2
-
-
-def survival_array(time: Any, event: Any) -> NDArray[Any]:
-    """Times and events as one outcome.
-
-    Parameters
-    ----------
-    time : array-like of positive numbers
-        When the event took place, or when the row was seen last without it.
-    event : array-like of bool or 0 / 1
-        Whether it took place.
-
-    Examples
-    --------
-    >>> from tvselect.inputs.outcome import survival_array
-    >>> survival_array([5.0, 2.5], [True, False])
-    array([( True, 5. ), (False, 2.5)], dtype=[('event', '?'), ('time', '<f8')])
-    """
-    times = np.asarray(time, dtype=np.float64).ravel()
-    events = np.asarray(event).ravel()
-    if events.size != times.size:
-        raise ValueError(f"event has {events.size} values, time {times.size}")
-    if not np.isin(events, [0, 1]).all():
-        row = int(np.flatnonzero(~np.isin(events, [0, 1]))[0])
-        raise RowError(f"event has {events.item(row)!r}", "it must be true or false (1 or 0)", row)
-    made = np.empty(times.size, dtype=[("event", np.bool_), ("time", np.float64)])
-    made["event"], made["time"] = events.astype(np.bool_), times
-    return made
-
-
-def read_times(y: Any, what: str = "y") -> Times:
-    """Check survival times and put them on the log scale.
-
-    A time of zero counts as half of the smallest other time.
-
-    Raises
-    ------
-    InputError
-        For anything that is not survival times.
-    ValueError
-        For negative or missing times, and where the last comes before the first.
-    """
-    first, last = _as_bounds(y, what)
-    bad = np.isnan(first) | np.isnan(last) | np.isinf(first) | (first < 0) | (last < first)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise RowError(
-            f"{what} has {int(bad.sum())} row(s) that are no survival times, the first "
-            f"({first[row]:g} to {last[row]:g})",
-            "times are not negative, not missing, and the last is not before the first; drop "
-            "these rows",
-            row,
-        )
-    is_zero = first == 0
-    if is_zero.any():
-        positive = np.concatenate([first[~is_zero], last[(last > 0) & np.isfinite(last)]])
-        if positive.size == 0:
-            raise ValueError(f"all times of {what} are zero")
-        half = positive.min() / 2.0
-        is_exact = first == last
-        first = np.where(is_zero & is_exact, half, first)
-        last = np.where(is_zero & is_exact, half, last)
-        if (is_zero & is_exact).any():
-            warnings.warn(
-                f"{what} has {int((is_zero & is_exact).sum())} event(s) at time zero, taken as "
-                f"{half:g}, half of the smallest other time",
-                UserWarning,
-                stacklevel=2,
-            )
-    with np.errstate(divide="ignore"):
-        return Times(np.log(first), np.log(last))
-
-
-def _as_bounds(y: Any, what: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    if is_survival(y):
-        one, two = (y[name] for name in y.dtype.names)
-        if two.dtype.kind == "b":
-            one, two = two, one
-        if one.dtype.kind == "b" and two.dtype.kind in "fiu":
-            time = two.astype(np.float64)
-            return time, np.where(one, time, np.inf)
-        if one.dtype.kind not in "fiu" or two.dtype.kind not in "fiu":
-            raise InputError(f"{what} has fields of {one.dtype} and {two.dtype}", FORMS)
-        return one.astype(np.float64), two.astype(np.float64)
-    try:
-        values = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{what} does not hold times", FORMS) from None
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    if values.ndim == 1:
-        return values, values
-    if values.ndim != 2 or values.shape[1] != 2:
-        raise InputError(f"{what} has shape {values.shape}", FORMS)
-    return values[:, 0].copy(), values[:, 1].copy()
-
-
-class _LifeTable(NamedTuple):
-    """Rows by their time: whether it ended in the event, and events and rows at risk by time."""
-
-    is_event: NDArray[np.bool_]
-    place: NDArray[np.intp]
-    distinct: NDArray[np.float64]
-    n_events: NDArray[Any]
-    n_at_risk: NDArray[Any]
-
-
-def _life_table(times: Times) -> _LifeTable:
-    is_event = np.isfinite(times.upper)
-    at = np.where(np.isfinite(times.lower), times.lower, times.upper)
-    distinct, place = np.unique(at, return_inverse=True)
-    n_events = np.bincount(place, weights=is_event, minlength=distinct.size)
-    n_at_risk = np.cumsum(np.bincount(place, minlength=distinct.size)[::-1])[::-1]
-    return _LifeTable(is_event, place, distinct, n_events, n_at_risk)
-
-
-def log_rank_scores(times: Times) -> NDArray[np.float64]:
-    """Event less the cumulative hazard (Nelson-Aalen): a number for every row, censored or not.
-
-    A time between bounds counts as an event at its first bound.
-
-    Examples
-    --------
-    >>> log_rank_scores(Times(np.log([1.0, 2.0, 3.0]), np.array([0.0, np.inf, np.log(3.0)])))
-    array([ 0.66666667, -0.33333333, -0.33333333])
-    """
-    seen = _life_table(times)
-    return seen.is_event - np.cumsum(seen.n_events / seen.n_at_risk)[seen.place]
-
-
-def normal_times(times: Times) -> Times:
-    """The same times through their distribution (Kaplan-Meier) to quantiles of the normal law."""
-    seen = _life_table(times)
-    alive = np.cumprod(1.0 - seen.n_events / (seen.n_at_risk + 1.0))
-    before = np.concatenate([[1.0], alive[:-1]])
-    smallest = 0.25 / times.lower.size
-    scores = ndtri(np.clip(1.0 - 0.5 * (before + alive), smallest, 1.0 - smallest))
-
-    def score(bounds: NDArray[np.float64]) -> NDArray[np.float64]:
-        found = np.interp(bounds, seen.distinct, scores)
-        return np.where(np.isfinite(bounds), found, bounds)
-
-    return Times(score(times.lower), score(times.upper))
-
-
 Family = Literal["gaussian", "probit", "classes", "ordinal", "counts", "survival"]
 AskedFamily = Literal["auto", Family]
 FAMILIES: tuple[str, ...] = get_args(Family)
 FEW_VALUES, ROWS_A_VALUE, LARGEST_CODE = 10, 5, 1e6
 TYPICAL_COUNT = 20
 MOST_CLASSES = 100
+MAD_TO_SD = 1.4826
+FARTHEST, RARE = 5.0, 0.01
+FORMS = (
+    "survival times are a structured array of an event (bool) and a time, as scikit-survival has "
+    "them, two columns of the earliest and the latest time (inf where it is not known), or one of "
+    "times that all ended in the event"
+)
+FloatArray = NDArray[np.float64]
+
+
+class Times(NamedTuple):
+    """Logs of the first and of the last time at which the event can have taken place."""
+
+    lower: FloatArray
+    upper: FloatArray
 
 
 @dataclass(frozen=True)
@@ -246,10 +62,10 @@ class Outcome:
         Whether other families are as likely for such numbers.
     """
 
-    values: NDArray[np.float64]
+    values: FloatArray
     family: Family
     classes: NDArray[Any] | None
-    upper: NDArray[np.float64] | None = None
+    upper: FloatArray | None = None
     is_guess: bool = False
 
     @property
@@ -296,14 +112,7 @@ def read_outcome(y: Any, n_rows: int, *, family: AskedFamily = "auto", what: str
     values as rows, or fewer) and have a median of at most 20 for "counts": both are guesses.
     Other numbers, and those beyond a million, are "gaussian".
 
-    Parameters
-    ----------
-    y : array-like
-        An :class:`Outcome` is taken as it is.
-    n_rows : int
-    family : {"auto", "gaussian", "probit", "classes", "ordinal", "counts", "survival"}
-    what : str
-        Its name in error messages.
+    An :class:`Outcome` is taken as it is; ``what`` is its name in error messages.
 
     Raises
     ------
@@ -320,9 +129,9 @@ def read_outcome(y: Any, n_rows: int, *, family: AskedFamily = "auto", what: str
         raise ValueError(f"X and {what} have one row; at least two are needed")
     if family == "survival" or (family == "auto" and is_survival(y)):
         return _survival(y, n_rows, what)
-    values = checked_values(y, n_rows, what)
+    values = _checked_values(y, n_rows, what)
     grades = _order_of(y)
-    levels = levels_of(values, what) if grades is None else grades
+    levels = _levels_of(values, what) if grades is None else grades
     if len(levels) == 1:
         raise ValueError(
             f"{what} is constant ({levels.item(0)!r} in every row): there is nothing to explain"
@@ -418,7 +227,7 @@ def _labelled(
     return Outcome(codes, family, levels, is_guess=is_guess)
 
 
-def _numbers(values: NDArray[Any], levels: NDArray[Any], what: str) -> NDArray[np.float64]:
+def _numbers(values: NDArray[Any], levels: NDArray[Any], what: str) -> FloatArray:
     try:
         numbers = _as_numbers(values)
     except (TypeError, ValueError):
@@ -475,13 +284,7 @@ def _listed(levels: NDArray[Any]) -> str:
 
 
 def one_column(y: Any, what: str = "y") -> NDArray[Any]:
-    """The values of an outcome as an array of one dimension.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When it is more than one column, or holds dates or complex numbers.
-    """
+    """The values of an outcome as an array of one dimension; raises where there is no such."""
     values: NDArray[Any]
     if isinstance(y, np.ndarray):  # narwhals takes its time to say no
         values = as_array(y, what)
@@ -496,23 +299,17 @@ def one_column(y: Any, what: str = "y") -> NDArray[Any]:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
-        raise _not_one_column(what, y, values.shape)
+        if values.ndim != 2:
+            raise ValueError(f"{what} must be a single column, got shape {values.shape}")
+        names = list(map(repr, getattr(y, "columns", ())))
+        listed = f" ({', '.join(names[:5])}{', ...' if len(names) > 5 else ''})" if names else ""
+        raise ValueError(
+            f"{what} must be a single column, but has {values.shape[1]}{listed}; fit one selector "
+            f"to each of them, for instance to {what}[{names[0] if names else ':, 0'}]"
+        )
     if values.dtype.kind in "cmM":
         raise TypeError(f"{what} holds {values.dtype}; it must hold numbers or labels")
     return values
-
-
-def _not_one_column(what: str, y: Any, shape: tuple[int, ...]) -> ValueError:
-    """The error of an outcome of several columns."""
-    if len(shape) != 2:
-        return ValueError(f"{what} must be a single column, got shape {shape}")
-    names = list(map(repr, getattr(y, "columns", ())))
-    listed = f" ({', '.join(names[:5])}{', ...' if len(names) > 5 else ''})" if names else ""
-    one = f"{what}[{names[0]}]" if names else f"{what}[:, 0]"
-    return ValueError(
-        f"{what} must be a single column, but has {shape[1]}{listed}; fit one selector to each "
-        f"of them, for instance to {one}"
-    )
 
 
 def missing_mask(values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -522,12 +319,16 @@ def missing_mask(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.size, dtype=np.bool_)
 
 
-def checked_values(y: Any, n_rows: int, what: str) -> NDArray[Any]:
+def _checked_values(y: Any, n_rows: int, what: str) -> NDArray[Any]:
     """The values of an outcome, as many as there are rows and none of them missing."""
     values = one_column(y, what)
     if values.size != n_rows:
         raise ValueError(f"{what} has {values.size} values but X has {n_rows} rows")
-    bad = missing_mask(values) | _infinite_mask(values)
+    bad = missing_mask(values)
+    if values.dtype.kind == "O":
+        bad |= [isinstance(v, float | np.floating) and bool(np.isinf(v)) for v in values]
+    elif values.dtype.kind == "f":
+        bad |= np.isinf(values)
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         raise RowError(
@@ -539,21 +340,13 @@ def checked_values(y: Any, n_rows: int, what: str) -> NDArray[Any]:
     return values
 
 
-def _infinite_mask(values: NDArray[Any]) -> NDArray[np.bool_]:
-    if values.dtype.kind == "O":
-        return np.array(
-            [isinstance(v, float | np.floating) and np.isinf(v) for v in values], dtype=np.bool_
-        )
-    return np.isinf(values) if values.dtype.kind == "f" else np.zeros(values.size, dtype=np.bool_)
-
-
-def _as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
+def _as_numbers(values: NDArray[Any]) -> FloatArray:
     if holds_text(values):
         raise TypeError
     return values.astype(np.float64)
 
 
-def levels_of(values: NDArray[Any], what: str) -> NDArray[Any]:
+def _levels_of(values: NDArray[Any], what: str) -> NDArray[Any]:
     """The distinct values in their order."""
     try:
         return np.unique(values)
@@ -568,17 +361,13 @@ class OutcomeReader:
 
     Parameters
     ----------
-    family : {"auto", "gaussian", "probit", "classes", "ordinal", "counts", "survival"}
-        "auto" decides with the first batch that has more than one value.
+    family : str
+        As for :func:`read_outcome`; "auto" decides with the first batch of more than one value.
     classes : array of two labels, optional
         For probit, where they are known already.
     """
 
-    def __init__(
-        self,
-        family: AskedFamily = "auto",
-        classes: NDArray[Any] | None = None,
-    ) -> None:
+    def __init__(self, family: AskedFamily = "auto", classes: NDArray[Any] | None = None) -> None:
         check_family(family)
         self.family: AskedFamily = family
         self.classes = classes
@@ -595,13 +384,7 @@ class OutcomeReader:
 
     @classmethod
     def from_bytes(cls, blob: bytes) -> OutcomeReader:
-        """The reader that :meth:`to_bytes` wrote down.
-
-        Raises
-        ------
-        ValueError
-            For anything else.
-        """
+        """The reader that :meth:`to_bytes` wrote down; raises a ValueError for anything else."""
         try:
             known = json.loads(blob)
         except (ValueError, RecursionError) as error:
@@ -614,29 +397,17 @@ class OutcomeReader:
     def read(self, y: Any, n_rows: int) -> Outcome | None:
         """The outcome of a batch; None where it is constant: there is nothing to explain.
 
-        Raises
-        ------
-        TypeError, ValueError
-            As :func:`read_outcome`, and for a third class.
+        Raises what :func:`read_outcome` raises, and an InputError for a third class.
         """
         if self.family == "survival" or (self.family == "auto" and is_survival(y)):
             self.family = "survival"
             times = read_times(y)
             has_none = not np.isfinite(times.upper).any() or np.unique(times.lower).size == 1
             return None if has_none else read_outcome(y, n_rows, family="survival")
-        values = checked_values(y, n_rows, "y")
-        levels = levels_of(values, "y")
+        values = _checked_values(y, n_rows, "y")
+        levels = _levels_of(values, "y")
         if self.classes is not None:
-            known = self.classes.tolist()  # NumPy would take the number 1 for the text "1"
-            for level in (level for level in levels.tolist() if level not in known):
-                are_labels = all(isinstance(label, str) for label in (level, *known))
-                raise InputError(
-                    f"y has the value {level!r} where the stream so far has the two classes "
-                    f"{known}",
-                    "for three or more classes say {classes}"
-                    if are_labels
-                    else "for other outcomes say {family}",
-                )
+            self._refuse_other_classes(levels.tolist())
         if len(levels) == 1:
             return None
         if self.classes is not None:
@@ -647,14 +418,191 @@ class OutcomeReader:
             self.classes = outcome.classes if outcome.family == "probit" else None
         return outcome
 
+    def _refuse_other_classes(self, levels: list[Any]) -> None:
+        assert self.classes is not None
+        known = self.classes.tolist()  # NumPy would take the number 1 for the text "1"
+        others = [level for level in levels if level not in known]
+        if others:
+            are_labels = all(isinstance(label, str) for label in (others[0], *known))
+            three = "for three or more classes say {classes}"
+            raise InputError(
+                f"y has the value {others[0]!r} where the stream so far has the two classes "
+                f"{known}",
+                three if are_labels else "for other outcomes say {family}",
+            )
+
 
 def _are_classes(value: Any) -> bool:
     """Whether a JSON value is no class or two."""
-    if value is None:
-        return True
-    if not isinstance(value, list) or len(value) != 2 or value[0] == value[1]:
+    if not isinstance(value, list):
+        return value is None
+    if len(value) != 2 or value[0] == value[1]:
         return False
     kinds = {type(label) for label in value}
-    if kinds == {str} or kinds == {bool}:
-        return True
-    return kinds <= {int, float} and all(abs(label) < 2**63 for label in value)
+    if kinds <= {int, float}:
+        return all(abs(label) < 2**63 for label in value)
+    return kinds in ({str}, {bool})
+
+
+def is_survival(y: Any) -> bool:
+    """Whether an outcome is a structured array of two fields."""
+    return isinstance(y, np.ndarray) and y.dtype.names is not None and len(y.dtype.names) == 2
+
+
+def survival_array(time: Any, event: Any) -> NDArray[Any]:
+    """Times and events as one outcome.
+
+    Parameters
+    ----------
+    time : array-like of positive numbers
+        When the event took place, or when the row was seen last without it.
+    event : array-like of bool or 0 / 1
+        Whether it took place.
+
+    Examples
+    --------
+    >>> from tvselect.inputs.outcome import survival_array
+    >>> survival_array([5.0, 2.5], [True, False])
+    array([( True, 5. ), (False, 2.5)], dtype=[('event', '?'), ('time', '<f8')])
+    """
+    times = np.asarray(time, dtype=np.float64).ravel()
+    events = np.asarray(event).ravel()
+    if events.size != times.size:
+        raise ValueError(f"event has {events.size} values, time {times.size}")
+    if not np.isin(events, [0, 1]).all():
+        row = int(np.flatnonzero(~np.isin(events, [0, 1]))[0])
+        raise RowError(f"event has {events.item(row)!r}", "it must be true or false (1 or 0)", row)
+    made = np.empty(times.size, dtype=[("event", np.bool_), ("time", np.float64)])
+    made["event"], made["time"] = events.astype(np.bool_), times
+    return made
+
+
+def read_times(y: Any, what: str = "y") -> Times:
+    """Check survival times and put them on the log scale.
+
+    A time of zero counts as half of the smallest other time. Raises an InputError for anything
+    else, for negative or missing times, and where the last comes before the first.
+    """
+    first, last = _as_bounds(y, what)
+    bad = np.isnan(first) | np.isnan(last) | np.isinf(first) | (first < 0) | (last < first)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise RowError(
+            f"{what} has {int(bad.sum())} row(s) that are no survival times, the first "
+            f"({first[row]:g} to {last[row]:g})",
+            "times are not negative, not missing, and the last is not before the first; drop "
+            "these rows",
+            row,
+        )
+    is_zero = first == 0
+    if is_zero.any():
+        positive = np.concatenate([first[~is_zero], last[(last > 0) & np.isfinite(last)]])
+        if positive.size == 0:
+            raise ValueError(f"all times of {what} are zero")
+        half = positive.min() / 2.0
+        is_exact = first == last
+        first = np.where(is_zero & is_exact, half, first)
+        last = np.where(is_zero & is_exact, half, last)
+        if (is_zero & is_exact).any():
+            warnings.warn(
+                f"{what} has {int((is_zero & is_exact).sum())} event(s) at time zero, taken as "
+                f"{half:g}, half of the smallest other time",
+                UserWarning,
+                stacklevel=2,
+            )
+    with np.errstate(divide="ignore"):
+        return Times(np.log(first), np.log(last))
+
+
+def _as_bounds(y: Any, what: str) -> tuple[FloatArray, FloatArray]:
+    if is_survival(y):
+        one, two = (y[name] for name in y.dtype.names)
+        if two.dtype.kind == "b":
+            one, two = two, one
+        if one.dtype.kind == "b" and two.dtype.kind in "fiu":
+            time = two.astype(np.float64)
+            return time, np.where(one, time, np.inf)
+        if one.dtype.kind not in "fiu" or two.dtype.kind not in "fiu":
+            raise InputError(f"{what} has fields of {one.dtype} and {two.dtype}", FORMS)
+        return one.astype(np.float64), two.astype(np.float64)
+    try:
+        values = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} does not hold times", FORMS) from None
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim == 1:
+        return values, values
+    if values.ndim != 2 or values.shape[1] != 2:
+        raise InputError(f"{what} has shape {values.shape}", FORMS)
+    return values[:, 0].copy(), values[:, 1].copy()
+
+
+class _LifeTable(NamedTuple):
+    """Rows by their time: whether it ended in the event, and events and rows at risk by time."""
+
+    is_event: NDArray[np.bool_]
+    place: NDArray[np.intp]
+    distinct: FloatArray
+    n_events: NDArray[Any]
+    n_at_risk: NDArray[Any]
+
+
+def _life_table(times: Times) -> _LifeTable:
+    is_event = np.isfinite(times.upper)
+    at = np.where(np.isfinite(times.lower), times.lower, times.upper)
+    distinct, place = np.unique(at, return_inverse=True)
+    n_events = np.bincount(place, weights=is_event, minlength=distinct.size)
+    n_at_risk = np.cumsum(np.bincount(place, minlength=distinct.size)[::-1])[::-1]
+    return _LifeTable(is_event, place, distinct, n_events, n_at_risk)
+
+
+def log_rank_scores(times: Times) -> FloatArray:
+    """Event less the cumulative hazard (Nelson-Aalen): a number for every row, censored or not.
+
+    A time between bounds counts as an event at its first bound.
+
+    Examples
+    --------
+    >>> log_rank_scores(Times(np.log([1.0, 2.0, 3.0]), np.array([0.0, np.inf, np.log(3.0)])))
+    array([ 0.66666667, -0.33333333, -0.33333333])
+    """
+    seen = _life_table(times)
+    return seen.is_event - np.cumsum(seen.n_events / seen.n_at_risk)[seen.place]
+
+
+def normal_times(times: Times) -> Times:
+    """The same times through their distribution (Kaplan-Meier) to quantiles of the normal law."""
+    seen = _life_table(times)
+    alive = np.cumprod(1.0 - seen.n_events / (seen.n_at_risk + 1.0))
+    before = np.concatenate([[1.0], alive[:-1]])
+    smallest = 0.25 / times.lower.size
+    scores = ndtri(np.clip(1.0 - 0.5 * (before + alive), smallest, 1.0 - smallest))
+
+    def score(bounds: FloatArray) -> FloatArray:
+        found = np.interp(bounds, seen.distinct, scores)
+        return np.where(np.isfinite(bounds), found, bounds)
+
+    return Times(score(times.lower), score(times.upper))
+
+
+def _outlier_limits(y: FloatArray) -> tuple[float, float]:
+    """The median, less and plus five standard deviations by the median absolute one."""
+    centre = np.median(y)
+    reach = FARTHEST * MAD_TO_SD * np.median(np.abs(y - centre))
+    return float(centre - reach), float(centre + reach)
+
+
+def has_outliers(y: FloatArray) -> bool:
+    """Whether a value is beyond the limits."""
+    low, high = _outlier_limits(y)
+    return bool(y.min() < low or y.max() > high)
+
+
+def pull_in(y: FloatArray) -> tuple[FloatArray, int]:
+    """Set a few values beyond the limits to these, and say how many; a long tail is left alone."""
+    low, high = _outlier_limits(y)
+    n_beyond = int(np.count_nonzero((y < low) | (y > high)))
+    if n_beyond > RARE * y.size:
+        return y, 0
+    return np.clip(y, low, high), n_beyond

@@ -14,16 +14,16 @@ from tvselect.inputs.table import Table, open_table, read_table
 
 MOST_REPEATS = 20
 """Largest whole weight that is taken at its word."""
+MOST_COLUMNS, MOST_VALUES = 64, 2**26
+TELLING = 3
+"""Variables that a chance match is judged by: those with the most values."""
+FEWEST_COPIES, SMALLEST_SHARE = 5, 0.01
+"""Fewer copies, or a smaller share of the rows, do not matter."""
+BEYOND_CHANCE = 10.0
 
 
 def check_weights(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
-    """Weights as floats, one for each row.
-
-    Raises
-    ------
-    ValueError
-        For another number of them, and for negative, missing or infinite ones.
-    """
+    """Weights as floats, one for each row; refuses negative, missing and infinite ones."""
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n_rows,):
         raise ValueError(f"sample_weight has shape {weights.shape}, X has {n_rows} rows")
@@ -41,8 +41,6 @@ def repeated_rows(weights: NDArray[np.float64], rng: np.random.Generator) -> NDA
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tvselect.inputs.rows import repeated_rows
     >>> repeated_rows(np.array([2.0, 0.0, 1.0]), np.random.default_rng(0))
     array([0, 0, 2])
     """
@@ -60,15 +58,7 @@ def repeated_rows(weights: NDArray[np.float64], rng: np.random.Generator) -> NDA
 
 
 def thinned_rows(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
-    """A sample of rows in which each has the chance that its weight says, none twice.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tvselect.inputs.rows import thinned_rows
-    >>> thinned_rows(np.array([2.0, 0.0, 2.0]), np.random.default_rng(0))
-    array([0, 2])
-    """
+    """A sample of rows in which each has the chance that its weight says, none twice."""
     return np.flatnonzero(rng.random(weights.size) * weights.max() < weights)
 
 
@@ -83,15 +73,6 @@ def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
     if hasattr(X, "shape") or type(X).__module__.startswith("polars"):
         return X[rows]
     return [X[row] for row in rows.tolist()]
-
-
-MOST_COLUMNS = 64
-MOST_VALUES = 2**26
-TELLING = 3
-"""Variables that a chance match is judged by: those with the most values."""
-FEWEST_COPIES, SMALLEST_SHARE = 5, 0.01
-"""Fewer copies, or a smaller share of the rows, do not matter."""
-BEYOND_CHANCE = 10.0
 
 
 def numbered(labels: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -132,12 +113,23 @@ def copied_rows(X: Matrix, y: NDArray[np.float64]) -> NDArray[np.int64] | None:
         agreeing.append(_codes(np.asarray(X[:, [j]], dtype=np.float64)[:, 0]))
         found = _codes(found * n_rows + agreeing[-1])
     chances = sorted(_share_of_pairs(codes) for codes in agreeing)[:TELLING]
-    found_share = _share_of_pairs(found)
     n_copies = n_rows - (int(found.max()) + 1)
     is_few = n_copies < max(FEWEST_COPIES, SMALLEST_SHARE * n_rows)
-    if is_few or found_share < BEYOND_CHANCE * np.prod(chances):
+    if is_few or _share_of_pairs(found) < BEYOND_CHANCE * np.prod(chances):
         return None
     return numbered(found)
+
+
+def _codes(values: NDArray[np.generic]) -> NDArray[np.int64]:
+    """Values as numbers from 0; missing ones are the same."""
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)
+
+
+def _share_of_pairs(codes: NDArray[np.int64]) -> float:
+    """Of all pairs of rows, those that agree."""
+    n = codes.size
+    counts = np.bincount(codes).astype(np.float64)
+    return float((counts * (counts - 1.0)).sum() / max(n * (n - 1), 1))
 
 
 def orders_of(
@@ -166,20 +158,8 @@ def orders_of(
     return orders
 
 
-def _codes(values: NDArray[np.generic]) -> NDArray[np.int64]:
-    """Values as numbers from 0; missing ones are the same."""
-    return np.unique(values, return_inverse=True)[1].astype(np.int64)
-
-
-def _share_of_pairs(codes: NDArray[np.int64]) -> float:
-    """Of all pairs of rows, those that agree."""
-    n = codes.size
-    counts = np.bincount(codes).astype(np.float64)
-    return float((counts * (counts - 1.0)).sum() / max(n * (n - 1), 1))
-
-
 def even_rows(n_rows: int, most: int) -> NDArray[np.intp]:
-    """At most so many rows, evenly spread; all where there are no more.
+    """``most`` rows, evenly spread; all where there are no more.
 
     Examples
     --------
@@ -199,7 +179,7 @@ def sample_rows(
     rng: np.random.Generator,
     family: AskedFamily = "auto",
 ) -> tuple[Table, NDArray[Any] | None]:
-    """At most so many rows of a table and of an outcome, drawn at random, in their order.
+    """Up to ``most`` rows of a table and of an outcome, drawn at random, in their order.
 
     Parameters
     ----------
@@ -213,19 +193,6 @@ def sample_rows(
     rng : numpy.random.Generator
     family : str
         Of the outcome, as the fit was told.
-
-    Raises
-    ------
-    ValueError
-        When X has other columns than the fit, or y another length.
-
-    Examples
-    --------
-    >>> X = np.arange(12.0).reshape(4, 3)
-    >>> rng = np.random.default_rng(0)
-    >>> sample, _ = sample_rows(X, None, ("x0", "x1", "x2"), named=False, most=3, rng=rng)
-    >>> sample.numbers(np.array([2])).shape
-    (3, 1)
     """
     table, _ = open_table(X, "X")
     if named and table.named and tuple(names) != table.names:
