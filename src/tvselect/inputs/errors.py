@@ -60,11 +60,11 @@ class RowError(InputError):
 
 
 class SourceError(InputError):
-    """Data that cannot be read: ``problem`` says where and which column, ``remedy`` what to do."""
+    """Data that cannot be read: the ``problem``, its ``row`` if it is one, and the ``remedy``."""
 
 
 class ColumnTypeError(SourceError, TypeError):
-    """A column that holds neither numbers nor text, by the same ``problem`` and ``remedy``."""
+    """A column of neither numbers nor text: the ``problem``, its ``row``, and the ``remedy``."""
 
 
 def located(error: Raised, where: str) -> Raised:
