@@ -150,7 +150,7 @@ class TestText:
         assert streamed["decisions"][1] == f"Not UTF-8: its letters are read as {said}."
 
     def test_letters_far_down(self, answer, here, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.texts.HEAD", 500)
+        monkeypatch.setattr("tvselect.sources.text.HEAD", 500)
         towns = ["Bonn", "Trier"] * 59 + ["Köln", "Köln"]
         table = make_table().append_column("ort", [towns])
         text = "\n".join([",".join(table.column_names), *lines_of(table), ""])

@@ -259,14 +259,14 @@ class TestCsv:
             open_source(path, "y")
 
     def test_a_value_that_does_not_fit(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.dialect.BLOCK", 1000)
+        monkeypatch.setattr("tvselect.sources.text.BLOCK", 1000)
         path = self.write(tmp_path, "t,a,b,y\n" + "u,5,1,2\n" * 500 + "u,1,oops,3\n")
         source = open_source(path, "y", columns=["b", "t"])
         with pytest.raises(SourceError, match=r"column 'b' of .*bad.csv: Row #502.*'oops'"):
             read_all(source)
 
     def test_a_line_of_another_length(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.dialect.BLOCK", 1000)
+        monkeypatch.setattr("tvselect.sources.text.BLOCK", 1000)
         source = open_source(self.write(tmp_path, "a,y\n" + "1,2\n" * 500 + "3\n"), "y")
         with pytest.raises(SourceError, match=r"bad.csv cannot be read as CSV.*Row #502"):
             read_all(source)
@@ -280,8 +280,8 @@ class TestCsv:
             open_source([tmp_path / "2.csv", tmp_path / "1.csv"], "y")
 
     def test_gzip_that_is_none_or_cut(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.dialect.BLOCK", 10_000)
-        monkeypatch.setattr("tvselect.sources.texts.HEAD", 1000)
+        monkeypatch.setattr("tvselect.sources.text.BLOCK", 10_000)
+        monkeypatch.setattr("tvselect.sources.text.HEAD", 1000)
         with pytest.raises(SourceError, match=r"no.csv.gz cannot be read"):
             open_source(self.write(tmp_path, "a,y\n1,2\n", "no.csv.gz"), "y")
         rows = np.random.default_rng(0).normal(size=(20_000, 2))

@@ -16,7 +16,7 @@ import pytest
 
 from tests.sources.makers import csv_file, make_table, parquet_file, parquet_folder
 from tvselect.sources import FileSource, IteratorSource, SourceError, open_source
-from tvselect.sources.chunks import Chunk
+from tvselect.sources.base import Chunk
 
 N_ROWS, N_COLUMNS, GROUP = 2000, 100, 500
 
@@ -265,7 +265,7 @@ class TestCsv:
         assert batch.numbers(np.array([0, 1])).tolist() == [[1.0, 2.0]]
 
     def test_long_lines(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.dialect.BLOCK", 1000)
+        monkeypatch.setattr("tvselect.sources.text.BLOCK", 1000)
         text = ",".join([*(f"v{j}" for j in range(500)), "y"]) + "\n"
         _, batch = self.read(tmp_path, text + ",".join(["0.12345678"] * 501) + "\n")
         assert batch.numbers(np.arange(500)).shape == (1, 500)
@@ -301,7 +301,7 @@ class TestCsv:
         assert source.names == ("a",)
 
     def test_whole_numbers_may_go_on_as_fractions(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.dialect.BLOCK", 1000)
+        monkeypatch.setattr("tvselect.sources.text.BLOCK", 1000)
         _, batch = self.read(tmp_path, "a,y\n" + "1,2\n" * 1000 + "0.5,2\n")
         assert batch.numbers(np.array([0]))[-1] == 0.5
 
@@ -342,7 +342,7 @@ class TestCsv:
         assert batch.numbers(np.array([0])).ravel().tolist() == [51.067, 12.345, 0.5]
 
     def test_rows_are_resampled_in_large_blocks(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.dialect.BLOCK", 1000)
+        monkeypatch.setattr("tvselect.sources.text.BLOCK", 1000)
         source = open_source(csv_file(tmp_path), "y", columns=["a"])
         rows = [batch.numbers(np.array([0])).ravel() * 8 for batch in source.batches(20, 1, rng())]
         first = np.concatenate(rows[:10]).astype(int)

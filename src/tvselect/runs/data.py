@@ -23,7 +23,7 @@ from tvselect.runs.plan import Plan
 from tvselect.sources import CompleteSource, FileSource, Source, open_files
 from tvselect.sources.by_column import ColumnTable
 from tvselect.sources.files import STANDARD_INPUT
-from tvselect.sources.stored import TableFiles
+from tvselect.sources.tables import TableFiles
 from tvselect.words import listed
 
 ROWS_OF_SAMPLE = 2000

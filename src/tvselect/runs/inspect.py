@@ -45,7 +45,7 @@ from tvselect.sources import open_files
 from tvselect.sources.by_column import ColumnTable
 from tvselect.sources.csv import CsvFiles
 from tvselect.sources.files import STANDARD_INPUT
-from tvselect.sources.stored import TableFiles
+from tvselect.sources.tables import TableFiles
 from tvselect.words import counted, listed
 
 LINKAGE = "ld"

@@ -37,7 +37,7 @@ from tvselect.selectors.results import History
 from tvselect.selectors.thompson import ThompsonFit
 from tvselect.sources.addresses import may_come_from_a_file, without_secrets
 from tvselect.sources.files import hash_files, hash_stamps
-from tvselect.sources.stored import TableFiles
+from tvselect.sources.tables import TableFiles
 
 if TYPE_CHECKING:
     from tvselect.selectors.worth import Worth

@@ -17,8 +17,8 @@ from tvselect.runs.data import local_path
 from tvselect.runs.folder import RunFolder, from_csv
 from tvselect.sources import open_files
 from tvselect.sources.csv import CsvFiles
-from tvselect.sources.dialect import BLANKS
 from tvselect.sources.opening import SUFFIXES as FORMATS
+from tvselect.sources.text import BLANKS
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".feather", ".arrow")
 ROWS_AT_ONCE = 10_000

@@ -5,12 +5,10 @@ nothing of what is done with the rows. Files need pyarrow, ``pip install 'tvsele
 """
 
 from tvselect.inputs.errors import ColumnTypeError, SourceError
-from tvselect.sources.base import Batch, Source
-from tvselect.sources.chunks import CompleteSource
-from tvselect.sources.iterators import IteratorSource
-from tvselect.sources.memory import ArraySource
+from tvselect.sources.base import Batch, CompleteSource, Source
+from tvselect.sources.memory import ArraySource, IteratorSource
 from tvselect.sources.opening import open_files, open_source
-from tvselect.sources.stored import FileSource
+from tvselect.sources.tables import FileSource
 
 __all__ = [
     "ArraySource",

@@ -14,11 +14,10 @@ from tvselect.inputs.errors import SourceError
 from tvselect.inputs.kinds import Field, fields_of
 from tvselect.inputs.table import read_table, refuse_repeated
 from tvselect.omics import StoredColumns
-from tvselect.sources.chunks import Chunk
-from tvselect.sources.columns import compare_columns
+from tvselect.sources.base import Chunk
 from tvselect.sources.csv import CsvFiles
 from tvselect.sources.files import DataFile, hash_files
-from tvselect.sources.stored import TableFiles
+from tvselect.sources.tables import TableFiles
 
 ROWS_AT_ONCE = 10_000
 FAMILY = ("fid", "#fid", "family", "family_id")
@@ -72,11 +71,6 @@ class ColumnTable(TableFiles):
         front = fields_of(self.rows.column_names, self.rows.schema.types)
         return (*front, *(Field(name, "number", "double") for name in self.in_file))
 
-    @property
-    def in_some(self) -> dict[str, int]:
-        """There is one file."""
-        return {}
-
     @cached_property
     def _place(self) -> dict[str, int]:
         return {name: j for j, name in enumerate(self.in_file)}
@@ -102,10 +96,6 @@ class ColumnTable(TableFiles):
         """A hash of names, sizes, both ends and samples: the file may be many gigabytes."""
         self.require_unchanged()
         return hash_files(self.files, "")
-
-    def compare(self, fields: Sequence[Field], *, extra: bool) -> None:
-        """Raise unless it has these columns."""
-        compare_columns(fields, self.fields, self.where, extra=extra)
 
     def chunks(
         self, fields: Sequence[Field], size: int, rng: np.random.Generator | None

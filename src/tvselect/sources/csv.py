@@ -1,40 +1,45 @@
-"""CSV files: how they are written is found out, and told to pyarrow."""
+"""CSV files, and what is made into CSV: spreadsheets and tables whose rows are to be columns."""
 
 from __future__ import annotations
 
 import io
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from csv import Error, reader
+from csv import Error, reader, writer
+from dataclasses import replace
+from datetime import date, datetime, time, timedelta
 from functools import cached_property
-from itertools import islice
+from importlib import import_module
+from itertools import chain, islice
 from threading import Lock
 from typing import Any, final
+from xml.parsers.expat import ExpatError, ParserCreate
+from zipfile import ZipFile
 
 import numpy as np
 
-from tvselect.inputs.arrow import load
+from tvselect.inputs.arrow import load, most_unpacked
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.kinds import Field, fields_of
+from tvselect.inputs.table import refuse_repeated
 from tvselect.inputs.text import Mark
-from tvselect.sources.chunks import Chunk, lazy_chunk
-from tvselect.sources.columns import compare_columns
-from tvselect.sources.dialect import BLANKS, find_dialect
-from tvselect.sources.files import DataFile, StandardInput
-from tvselect.sources.stored import TableFiles, pooled
-from tvselect.sources.texts import UTF_8, Text, open_text
+from tvselect.sources.base import Chunk, lazy_chunk
+from tvselect.sources.files import ZIP_FAULTS, DataFile
+from tvselect.sources.tables import TableFiles, pooled
+from tvselect.sources.text import BLANKS, UTF_8, Text, find_dialect, open_text
 
 LARGEST_BLOCK = 2**31 - 1
 BATCHES_TO_RESAMPLE = 10
 BAD_VALUE = re.compile(r"In CSV column #(\d+): (.*)", re.DOTALL)
 FRACTION = re.compile(r"[+-]?\d+[.,]\d+(e[+-]?\d+)?", re.IGNORECASE)
+LARGEST_WHOLE = 2.0**53
+DAY = timedelta(days=1)
 
 
 @final
 class CsvFiles(TableFiles):
-    """The table in some CSV files, also compressed ones, or in text made of other files.
+    """The table in some CSV files, also compressed ones, or in text made of another file.
 
     The first line has the names. The first rows tell numbers from text; empty cells and "NA"
     are missing values.
@@ -45,8 +50,8 @@ class CsvFiles(TableFiles):
     files : sequence of DataFile
     delimiter, decimal : str or None
         Found out if not given.
-    texts : sequence of Text, optional
-        Made of the files, where these are no CSV.
+    made : bytes, optional
+        Text that was made of the first file, where this is no CSV.
     format : str
         Of the files.
 
@@ -67,37 +72,31 @@ class CsvFiles(TableFiles):
         delimiter: str | None,
         decimal: Mark | None,
         *,
-        texts: Sequence[Text] = (),
+        made: bytes | None = None,
         format: str = "CSV",
     ) -> None:
         super().__init__(where, files, format)
-        self._texts = tuple(texts) or tuple(map(self._open, self.files))
+        if made is None:
+            self._texts = tuple(map(self._open, self.files))
+        else:
+            self._texts = (Text(replace(self.files[0], data=made), UTF_8),)
         self.encoding = next((t.encoding for t in self._texts if t.encoding != UTF_8), UTF_8)
         with self._errors(self.files[0].path):
             self.dialect = find_dialect(self._texts[0], delimiter, decimal)
             if self.dialect.delimiter == BLANKS:
                 self._texts = tuple(text.aligned() for text in self._texts)
         self.names = self._first_lines(self._texts[0])[0]
-
-    @property
-    def only_whole(self) -> str:
-        """Why it can be read only as a whole, or empty."""
-        if self.is_transposed:
-            return "it is transposed"
-        if isinstance(self.files[0], StandardInput):
-            return "what came is gone"
-        return "it is a spreadsheet" if self.format == "Excel" else ""
+        if self.files[0].data is not None:
+            self.only_whole = "what came is gone"
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
         """The columns of the first file, by its first rows."""
         return self._look(self._texts[0])
 
-    @cached_property
-    def in_some(self) -> dict[str, int]:
-        """Columns that not all of the files have, and how many have them."""
-        counts = Counter(name for text in self._texts for name in self._first_lines(text)[0])
-        return {name: n for name, n in counts.items() if n < len(self._texts)}
+    def names_of_files(self) -> list[list[str]]:
+        """The names of the columns of each file."""
+        return [self._first_lines(text)[0] for text in self._texts]
 
     def estimate_rows(self) -> int:
         """About how many rows there are, by the length of the first lines."""
@@ -145,9 +144,14 @@ class CsvFiles(TableFiles):
                 chunks += [block.column(0) for block in blocks]
         return pa.chunked_array(chunks, types[name])
 
+    def columns_of_files(self) -> Iterator[tuple[str, Sequence[Field]]]:
+        """The path of each file and its columns, with the types of the first file's."""
+        known = {field.name: field for field in self.fields}
+        for text in self._texts:
+            yield text.path, [known.get(field.name, field) for field in self._look(text)]
+
     def compare(self, fields: Sequence[Field], *, extra: bool) -> None:
         """Raise unless every file has these columns; values are checked as they come."""
-        known = {field.name: field for field in self.fields}
         for field in fields:
             if field.name in self.dialect.doubtful:
                 raise SourceError(
@@ -155,9 +159,7 @@ class CsvFiles(TableFiles):
                     "nothing tells whether they have fractions",
                     "write them without marks of thousands, or say {decimal}",
                 )
-        for text in self._texts:
-            alike = [known.get(field.name, field) for field in self._look(text)]
-            compare_columns(fields, alike, text.path, extra=extra)
+        super().compare(fields, extra=extra)
 
     def chunks(
         self, fields: Sequence[Field], size: int, rng: np.random.Generator | None
@@ -231,9 +233,7 @@ class CsvFiles(TableFiles):
                     f"{text.path} cannot be read as CSV: {error}", "mend the file"
                 ) from None
         if not found:
-            raise SourceError(
-                f"{text.path} is empty", "it needs a line of column names and rows below it"
-            )
+            raise _is_empty(text.path)
         if any("\ud800" <= letter <= "\udfff" for letter in "".join(found[0])):
             raise SourceError(
                 f"{text.path} is damaged: its first line is no UTF-8 text",
@@ -282,3 +282,110 @@ class CsvFiles(TableFiles):
                     f"column {name!r} of {text.path}: {found[2]}",
                     "mend the value, or leave the column out with {columns}",
                 ) from error
+
+
+def _is_empty(path: str) -> SourceError:
+    return SourceError(f"{path} is empty", "it needs a line of column names and rows below it")
+
+
+def transposed(files: TableFiles, decimal: Mark | None) -> CsvFiles:
+    """The same table with its rows as columns, named by the first column.
+
+    The names of the columns, which would be those of the rows, are left out.
+    """
+    first, *others = files.names
+    refuse_repeated(files.names, files.where, "rename them")
+    if not others:
+        raise SourceError(
+            f"{files.where} has one column", "to transpose it, it needs names and values"
+        )
+    delimiter = ","
+    if isinstance(files, CsvFiles):
+        cells = files.read_cells(files.names)
+        delimiter = "," if files.dialect.delimiter == BLANKS else files.dialect.delimiter
+    else:
+        pa = load("pyarrow")
+        cells = files.read().cast(pa.schema([(name, pa.string()) for name in files.names]))
+    names = cells.column(0).to_pylist()
+    for number, name in enumerate(names, start=1):
+        if not name:
+            raise SourceError(
+                f"row {number} of {files.where} has no name in its first column, {first!r}",
+                "a column-to-be needs one",
+            )
+    rows = (column.to_pylist() for column in cells.columns[1:])
+    made = _as_csv(chain([names], rows), delimiter)
+    turned = CsvFiles(files.where, files.files, delimiter, decimal, made=made, format=files.format)
+    turned.is_transposed, turned.only_whole = True, "it is transposed"
+    turned.encoding, turned.sheets = files.encoding, files.sheets
+    return turned
+
+
+def open_sheet(where: str, file: DataFile, name: str | None, decimal: Mark | None) -> CsvFiles:
+    """A sheet of a workbook by its name, or the first that holds something."""
+    try:
+        calamine = import_module("python_calamine")
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "reading spreadsheets needs python-calamine: pip install 'tvselect[excel]'"
+        ) from None
+    with file.open() as stream:
+        data = stream.read()
+    try:
+        _refuse_damaged(data, file.path)
+        book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(data))
+        filled = {n: s for n in book.sheet_names if (s := book.get_sheet_by_name(n)).height > 0}
+        if name is not None and name not in filled:
+            others = ", ".join(map(repr, filled)) or "none that holds anything"
+            raise SourceError(f"{file.path} has no sheet {name!r}; it has {others}")
+        if not filled:
+            raise _is_empty(file.path)
+        chosen = next(iter(filled)) if name is None else name
+        rows = filled[chosen].to_python()
+    except calamine.PasswordError:
+        raise SourceError(f"{file.path} is locked", "save it without a password") from None
+    except (OSError, ExpatError, calamine.CalamineError) as error:
+        raise SourceError(
+            f"{file.path} cannot be read as a spreadsheet: {error}",
+            "it is damaged, cut off or of another format: save it again",
+        ) from error
+    used = [any(row[place] != "" for row in rows) for place in range(len(rows[0]))]
+    cells = ([_cell(v) for v, is_used in zip(row, used, strict=True) if is_used] for row in rows)
+    made = _as_csv(row for row in cells if any(row))
+    files = CsvFiles(where, [file], ",", decimal, made=made, format="Excel")
+    files.sheets = (chosen, *(other for other in filled if other != chosen))
+    files.only_whole = "it is a spreadsheet"
+    return files
+
+
+def _refuse_damaged(data: bytes, path: str) -> None:
+    """Raise for an archive that unpacks to far more than tables, and for a .ods that was cut off.
+
+    An ExpatError, for the second: calamine would look for the end of the file for ever.
+    """
+    n_bytes, limit = 0, most_unpacked(len(data))
+    with suppress(*ZIP_FAULTS, KeyError), ZipFile(io.BytesIO(data)) as archive:
+        n_bytes = sum(item.file_size for item in archive.infolist())
+        if n_bytes <= limit:
+            with archive.open("content.xml") as content:
+                ParserCreate("utf-8").ParseFile(content)  # whatever it says of itself
+    if n_bytes > limit:
+        raise SourceError(f"{path} unpacks to more than {limit:,} bytes", "save it as Parquet")
+
+
+def _as_csv(rows: Iterable[Sequence[str]], delimiter: str = ",") -> bytes:
+    out = io.StringIO()
+    writer(out, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    return out.getvalue().encode()
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < LARGEST_WHOLE else repr(value)
+    if isinstance(value, datetime | date | time):
+        return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
+    if isinstance(value, timedelta):
+        return repr(value / DAY)
+    return str(value)

@@ -5,41 +5,49 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterable, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import glob, has_magic
 from hashlib import sha256
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, final
+from zipfile import BadZipFile, ZipFile
 
 from tvselect.inputs.arrow import arrow_errors, load
 from tvselect.inputs.errors import SourceError
 from tvselect.sources.addresses import errors_at, open_remote, without_secrets
-from tvselect.sources.zipped import ZipMember
 
 ENDS = 64 * 1024
 SAMPLES = 16
 FOOTERS = (b"PAR1", b"ARROW1")  # how Parquet and Arrow files end, behind the size of the footer
 PACKED = (".gz", ".bz2", ".zst", ".zip")
+ZIP_FAULTS = (BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError, zlib.error)
 STANDARD_INPUT = "-"
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file and the Arrow file system it lies on."""
+    """A file and the Arrow file system it lies on, or bytes in memory."""
 
     path: str
     filesystem: Any
     root: str = ""  #: The folder that was named, if it was found in one
+    data: bytes | None = None  #: What came through standard input, or was made of the file
 
     @property
     def size(self) -> int:
         """Bytes on disk."""
+        if self.data is not None:
+            return len(self.data)
         return int(self.filesystem.get_file_info(self.path).size)
 
     def stamp(self) -> tuple[int, ...]:
         """What changes with the file: its size and its time, and of a local one its number."""
+        if self.data is not None:
+            return len(self.data), 0
         if self.is_local:
             found = os.stat(self.path)
             return found.st_size, found.st_mtime_ns, found.st_ino
@@ -49,55 +57,29 @@ class DataFile:
     @property
     def is_packed(self) -> bool:
         """Whether it is compressed, by its extension."""
-        return self.path.lower().endswith(PACKED)
+        return self.data is None and self.path.lower().endswith(PACKED)
 
     @property
     def is_local(self) -> bool:
-        """Whether it lies on this machine."""
-        return bool(self.filesystem.type_name == "local")
+        """Whether it lies on this machine, where others can open it."""
+        return self.data is None and self.filesystem.type_name == "local"
 
     def open(self, *, mapped: bool = False) -> Any:
         """The file, for reading anywhere in it; a local one mapped into memory if asked for."""
+        if self.data is not None:
+            return load("pyarrow").BufferReader(self.data)
         if mapped and self.is_local:
             return load("pyarrow").memory_map(self.path)
         return self.filesystem.open_input_file(self.path)
 
     def open_stream(self) -> Any:
         """The file from its start, decompressed if its extension says so."""
+        if self.data is not None:
+            return self.open()
         if self.path.lower().endswith(".zip"):
             archive: Any = self.path if self.is_local else io.BytesIO(self.open().read())
-            return load("pyarrow").PythonFile(ZipMember(archive, self.path), mode="r")
+            return load("pyarrow").PythonFile(_ZipMember(archive, self.path), mode="r")
         return self.filesystem.open_input_stream(self.path, compression="detect")
-
-
-@final
-@dataclass(frozen=True)
-class StandardInput(DataFile):
-    """What came through standard input, all of it in memory."""
-
-    data: bytes = b""
-
-    @property
-    def size(self) -> int:
-        """Bytes that came."""
-        return len(self.data)
-
-    def stamp(self) -> tuple[int, ...]:
-        """Nothing changes that is in memory."""
-        return len(self.data), 0
-
-    @property
-    def is_local(self) -> bool:
-        """There is no file to be opened by others."""
-        return False
-
-    def open(self, *, mapped: bool = False) -> Any:
-        """The bytes, for reading anywhere in them."""
-        return load("pyarrow").BufferReader(self.data)
-
-    def open_stream(self) -> Any:
-        """The bytes from their start."""
-        return self.open()
 
 
 def find_files(paths: Paths, suffixes: tuple[str, ...]) -> list[DataFile]:
@@ -117,7 +99,9 @@ def find_files(paths: Paths, suffixes: tuple[str, ...]) -> list[DataFile]:
         For a folder without such files and an empty list.
     """
     if paths == STANDARD_INPUT:
-        return [_read_standard_input()]
+        if sys.stdin is None or sys.stdin.isatty():
+            raise SourceError("nothing comes through standard input; pipe a table into it")
+        return [DataFile("standard input", None, data=sys.stdin.buffer.read())]
     items = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not items:
         raise SourceError("the list of files is empty")
@@ -132,53 +116,6 @@ def shown(paths: Paths) -> str:
         return without_secrets(os.fspath(paths))
     first = without_secrets(os.fspath(next(iter(paths), "")))
     return first if len(paths) < 2 else f"{first} and {len(paths) - 1} more"
-
-
-def hash_files(files: Iterable[DataFile], start: str) -> str:
-    """A hash of ``start`` and of files, wherever they lie, without reading all of them.
-
-    Of a file it holds the name, the size, both ends, the footer, and samples from in between.
-    """
-    total = sha256(start.encode())
-    for file in files:
-        with (
-            arrow_errors(f"{file.path} cannot be read", "look whether it is still there"),
-            file.open() as stream,
-        ):
-            size = stream.size()
-            total.update(f"{PurePosixPath(file.path).name}\0{size}\0".encode())
-            for place in _places(size):
-                stream.seek(place)
-                part = stream.read(ENDS)
-                total.update(part)
-            stream.seek(max(0, size - _size_of_footer(part)))
-            total.update(stream.read(_size_of_footer(part)))
-    return total.hexdigest()
-
-
-def hash_stamps(files: Iterable[DataFile]) -> str:
-    """A hash of the sizes and times of files: with others, they were written again."""
-    return sha256(repr([file.stamp()[:2] for file in files]).encode()).hexdigest()
-
-
-def _places(size: int) -> list[int]:
-    """Where to look into a file: at its start, its end, and evenly in between."""
-    last = max(0, size - ENDS)
-    return sorted({last * k // (SAMPLES + 1) for k in range(SAMPLES + 2)})
-
-
-def _size_of_footer(end: bytes) -> int:
-    """Bytes of the part that says where everything lies in a file with such an end."""
-    for magic in FOOTERS:
-        if end.endswith(magic):
-            return int.from_bytes(end[-len(magic) - 4 : -len(magic)], "little")
-    return 0
-
-
-def _read_standard_input() -> StandardInput:
-    if sys.stdin is None or sys.stdin.isatty():
-        raise SourceError("nothing comes through standard input; pipe a table into it")
-    return StandardInput("standard input", None, data=sys.stdin.buffer.read())
 
 
 def _expand(item: str, suffixes: tuple[str, ...]) -> list[DataFile]:
@@ -202,14 +139,12 @@ def _expand(item: str, suffixes: tuple[str, ...]) -> list[DataFile]:
         found = sorted(map(Path, glob(str(path), recursive=True)))
         if not found:
             raise FileNotFoundError(f"no file matches {item!r}; look at the path")
+    root = ""
+    if found != [path]:  # a folder, or the one in which a glob begins to search
+        above = next(part for part in (path, *path.parents) if not has_magic(str(part)))
+        root = str(above.absolute())
     local = load("pyarrow.fs").LocalFileSystem()
-    root = "" if found == [path] else str(_fixed_part(path).absolute())
     return [DataFile(_readable(file), local, root) for file in found]
-
-
-def _fixed_part(path: Path) -> Path:
-    """A folder, or the one in which a glob begins to search."""
-    return next(part for part in (path, *path.parents) if not has_magic(str(part)))
 
 
 def _remote(url: str, suffixes: tuple[str, ...]) -> list[DataFile]:
@@ -258,3 +193,85 @@ def _empty_folder(folder: str, suffixes: tuple[str, ...]) -> SourceError:
         f"the folder {folder} holds no file that ends in {known}; for other files pass a glob, "
         f"such as {folder.rstrip('/')}/*.csv"
     )
+
+
+def hash_files(files: Iterable[DataFile], start: str) -> str:
+    """A hash of ``start`` and of files, wherever they lie, without reading all of them.
+
+    Of a file it holds the name, the size, both ends, the footer, and samples from in between.
+    """
+    total = sha256(start.encode())
+    for file in files:
+        with (
+            arrow_errors(f"{file.path} cannot be read", "look whether it is still there"),
+            file.open() as stream,
+        ):
+            size = stream.size()
+            total.update(f"{PurePosixPath(file.path).name}\0{size}\0".encode())
+            last = max(0, size - ENDS)
+            for place in sorted({last * k // (SAMPLES + 1) for k in range(SAMPLES + 2)}):
+                stream.seek(place)
+                part = stream.read(ENDS)
+                total.update(part)
+            stream.seek(max(0, size - _size_of_footer(part)))
+            total.update(stream.read(_size_of_footer(part)))
+    return total.hexdigest()
+
+
+def _size_of_footer(end: bytes) -> int:
+    """Bytes of the part that says where everything lies in a file with such an end."""
+    for magic in FOOTERS:
+        if end.endswith(magic):
+            return int.from_bytes(end[-len(magic) - 4 : -len(magic)], "little")
+    return 0
+
+
+def hash_stamps(files: Iterable[DataFile]) -> str:
+    """A hash of the sizes and times of files: with others, they were written again."""
+    return sha256(repr([file.stamp()[:2] for file in files]).encode()).hexdigest()
+
+
+@final
+class _ZipMember(io.RawIOBase):
+    """The only file of an archive, unpacked as it is read; its faults are OSErrors."""
+
+    def __init__(self, archive: Any, path: str) -> None:
+        with _zip_errors():
+            self._zip = ZipFile(archive)
+        try:
+            names = [item.filename for item in self._zip.infolist() if not item.is_dir()]
+            # What macOS adds is no data.
+            meant = [name for name in names if not name.startswith(("__MACOSX/", "."))]
+            if len(meant) != 1:
+                raise SourceError(
+                    f"{path} holds {len(meant)} files; it must hold one table",
+                    "unpack it, and name the table",
+                )
+            with _zip_errors():
+                self._member = self._zip.open(meant[0])
+        except (OSError, SourceError):
+            self._zip.close()
+            raise
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        with _zip_errors():
+            block = self._member.read(len(buffer))
+        buffer[: len(block)] = block
+        return len(block)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._member.close()
+            self._zip.close()
+        super().close()
+
+
+@contextmanager
+def _zip_errors() -> Iterator[None]:
+    try:
+        yield
+    except ZIP_FAULTS as error:
+        raise OSError(f"the archive is damaged or locked ({error})") from error

@@ -1,102 +1,35 @@
-"""Parquet and Feather (Arrow IPC): rows lie in groups, of which single columns can be read."""
+"""Parquet and Feather (Arrow IPC): rows lie in groups, of which single columns can be read.
+
+Folders may say more, ``year=2020/part.parquet``, as Hive writes it: these keys are columns, too.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
+from pathlib import PurePath, PurePosixPath
 from threading import Lock
-from typing import Any
+from typing import Any, final
+from urllib.parse import unquote
 
 import numpy as np
 
 from tvselect.inputs.arrow import load
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.kinds import Field, fields_of
-from tvselect.sources.chunks import Chunk, lazy_chunk
-from tvselect.sources.columns import compare_columns
+from tvselect.sources.base import Chunk, lazy_chunk
 from tvselect.sources.files import DataFile
-from tvselect.sources.partitions import GroupFile, KeyedFile, find_keys
-from tvselect.sources.stored import TableFiles, pooled
+from tvselect.sources.tables import TableFiles, pooled
 
 ROWS_TO_DOUBT = 2**20
 ROWS_PER_BYTE = 1000
 ROWS_WORTH_THREADS = 10_000
+MISSING = "__HIVE_DEFAULT_PARTITION__"
 
 
-class ParquetFile:
-    """An open Parquet file.
-
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-    sizes : list of int
-        The number of rows of each group.
-    """
-
-    def __init__(self, stream: Any) -> None:
-        # Pre-buffering would read and hold whole row groups ahead.
-        self._file = load("pyarrow.parquet").ParquetFile(stream, pre_buffer=False)
-        self.schema = self._file.schema_arrow
-        metadata = self._file.metadata
-        self.sizes = [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
-
-    def read(self, group: int, name: str) -> Any:
-        """The Arrow array of a column of a group; reads nothing else."""
-        return self._file.read_row_group(group, columns=[name], use_threads=False).column(name)
-
-    def read_all(self, columns: Sequence[str] | None) -> Any:
-        """All rows of some columns as an Arrow table."""
-        # Threads cost more than they save where columns are many and short.
-        threads = sum(self.sizes) > ROWS_WORTH_THREADS
-        return self._file.read(columns=columns, use_threads=threads)
-
-    def batches(self, n_rows: int) -> Iterator[Any]:
-        """Record batches, those of about the first rows first."""
-        yield from self._file.iter_batches(batch_size=n_rows)
-
-
-class FeatherFile:
-    """An open Feather file, with the face of :class:`ParquetFile`; a group is a record batch."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self.schema = load("pyarrow.ipc").open_file(self._stream).schema
-        # The sizes stand in front of the groups: the first column is read along with them.
-        reader = self._reader(self.schema.names[:1])
-        self.sizes = [reader.get_batch(g).num_rows for g in range(reader.num_record_batches)]
-
-    def read(self, group: int, name: str) -> Any:
-        """The Arrow array of a column of a group."""
-        return _sound(self._reader([name]).get_batch(group).column(0))
-
-    def read_all(self, columns: Sequence[str] | None) -> Any:
-        """All rows of some columns."""
-        return _sound(self._reader(columns).read_all())
-
-    def batches(self, n_rows: int) -> Iterator[Any]:
-        """All record batches."""
-        reader = self._reader(None)
-        for group in range(reader.num_record_batches):
-            yield _sound(reader.get_batch(group))
-
-    def _reader(self, columns: Sequence[str] | None) -> Any:
-        ipc = load("pyarrow.ipc")
-        options = ipc.IpcReadOptions(use_threads=False)
-        if columns is not None:
-            options.included_fields = [self.schema.get_field_index(name) for name in columns]
-        return ipc.open_file(self._stream, options=options)
-
-
+@final
 class GroupedFiles(TableFiles):
-    """Files of groups of rows. What a file says of itself is read once.
-
-    Parameters
-    ----------
-    where : str
-    files : sequence of DataFile
-    format : {"Parquet", "Feather"}
-    """
+    """Files of groups of rows. What a file says of itself is read once."""
 
     def __init__(self, where: str, files: Sequence[DataFile], format: str) -> None:
         super().__init__(where, files, format)
@@ -107,7 +40,7 @@ class GroupedFiles(TableFiles):
         for number, file in enumerate(self.files):
             with self._errors(file.path):
                 opened = self._reader.at(number)
-                refuse_bomb(max(opened.sizes, default=0), file.size, file.path)
+                _refuse_bomb(max(opened.sizes, default=0), file.size, file.path)
             self._schemas.append(opened.schema)
             self._groups += [(number, g, size) for g, size in enumerate(opened.sizes) if size > 0]
         self.names = list(self._schemas[0].names)
@@ -121,15 +54,18 @@ class GroupedFiles(TableFiles):
         """The columns of the first file."""
         return fields_of(self.names, self._schemas[0].types)
 
-    @cached_property
-    def in_some(self) -> dict[str, int]:
-        """Columns that not all of the files have, and how many have them."""
-        counts = Counter(name for schema in self._schemas for name in schema.names)
-        return {name: n for name, n in counts.items() if n < len(self.files)}
+    def names_of_files(self) -> list[list[str]]:
+        """The names of the columns of each file."""
+        return [schema.names for schema in self._schemas]
+
+    def columns_of_files(self) -> Iterator[tuple[str, Sequence[Field]]]:
+        """The path of each file and its columns."""
+        for number, (file, schema) in enumerate(zip(self.files, self._schemas, strict=True)):
+            yield file.path, fields_of(schema.names, schema.types) if number else self.fields
 
     def read(self, columns: Sequence[str] | None = None) -> Any:
         """All rows of some columns."""
-        refuse_bomb(self.estimate_rows(), self.n_bytes, self.where)
+        _refuse_bomb(self.estimate_rows(), self.n_bytes, self.where)
         order = self.names if columns is None else list(columns)
         if len(self.files) > 1:
             wanted = set(order)
@@ -144,22 +80,16 @@ class GroupedFiles(TableFiles):
 
     def head(self, n_rows: int) -> Any:
         """The first rows."""
-        refuse_bomb(self.estimate_rows(), self.n_bytes, self.where)
+        _refuse_bomb(self.estimate_rows(), self.n_bytes, self.where)
+        in_all = [name for name in self.names if name not in self.in_some]
         with self._errors():
             batches = (
-                batch.select([name for name in self.names if name not in self.in_some])
+                batch.select(in_all)
                 for number in range(len(self.files))
                 for batch in self._reader.at(number).batches(n_rows)
             )
             table = next(pooled(batches, n_rows), None) or self._schemas[0].empty_table()
             return table.slice(0, n_rows)
-
-    def compare(self, fields: Sequence[Field], *, extra: bool) -> None:
-        """Raise unless every file has these columns."""
-        for file, schema in zip(self.files, self._schemas, strict=True):
-            is_first = schema is self._schemas[0]
-            found = self.fields if is_first else fields_of(schema.names, schema.types)
-            compare_columns(fields, found, file.path, extra=extra)
 
     def chunks(
         self, fields: Sequence[Field], size: int, rng: np.random.Generator | None
@@ -173,12 +103,12 @@ class GroupedFiles(TableFiles):
             yield lazy_chunk(read, fields, n_rows, self.files[number].path, lock)
 
     def _read_group(self, reader: _Reader, number: int, group: int, name: str) -> Any:
-        values = reader.read(number, group, name)
+        values = reader.at(number).read(group, name)
         self.require_unchanged(number)
         return values
 
 
-def refuse_bomb(n_rows: int, n_bytes: int, path: str) -> None:
+def _refuse_bomb(n_rows: int, n_bytes: int, path: str) -> None:
     """Raise if a file says it has more rows at once than fit into so few bytes."""
     if n_rows > max(ROWS_TO_DOUBT, ROWS_PER_BYTE * n_bytes):
         raise SourceError(
@@ -187,42 +117,170 @@ def refuse_bomb(n_rows: int, n_bytes: int, path: str) -> None:
         )
 
 
+class _Reader:
+    """Some files, one open at a time."""
+
+    def __init__(self, files: Sequence[DataFile], format: str, *, mapped: bool = False) -> None:
+        self._files, self._mapped = files, mapped
+        self._open = _Parquet if format == "Parquet" else _Feather
+        self._keys = _keys_of_folders(files)
+        self._number: int | None = None
+        self._stream: Any = None
+        self._file: _GroupFile
+
+    def close(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+
+    __del__ = close  # not when the pass ends: its last batch is read after that
+
+    def at(self, number: int) -> _GroupFile:
+        """A file, open."""
+        if self._number != number:
+            self.close()
+            self._number = None
+            self._stream = self._files[number].open(mapped=self._mapped)
+            self._file = self._open(self._stream, self._keys[number])
+            self._number = number
+        return self._file
+
+
+class _GroupFile:
+    """An open file, with the keys of its folders as columns behind its own."""
+
+    schema: Any
+    sizes: list[int]  #: The number of rows of each group
+
+    def __init__(self, schema: Any, sizes: list[int], keys: dict[str, Any]) -> None:
+        own = set(schema.names)
+        self._keys = {name: value for name, value in keys.items() if name not in own}
+        self.schema, self.sizes = schema, sizes
+        for name, value in self._keys.items():
+            self.schema = self.schema.append(load("pyarrow").field(name, value.type))
+
+    def read(self, group: int, name: str) -> Any:
+        """The Arrow array of a column of a group; reads nothing else."""
+        if name in self._keys:
+            return load("pyarrow").repeat(self._keys[name], self.sizes[group])
+        return self._read(group, name)
+
+    def read_all(self, columns: Sequence[str] | None) -> Any:
+        """All rows of some columns as an Arrow table."""
+        own = None if columns is None else [name for name in columns if name not in self._keys]
+        table = self._read_all(own)
+        for name in self._keys if columns is None else columns:
+            if name in self._keys:
+                values = load("pyarrow").repeat(self._keys[name], table.num_rows)
+                table = table.append_column(name, values)
+        return table
+
+    def batches(self, n_rows: int) -> Iterator[Any]:
+        """Record batches, those of about the first rows first."""
+        pa = load("pyarrow")
+        for batch in self._batches(n_rows):
+            if not self._keys:
+                yield batch
+                continue
+            keys = (pa.repeat(value, batch.num_rows) for value in self._keys.values())
+            yield pa.RecordBatch.from_arrays([*batch.columns, *keys], schema=self.schema)
+
+    def _read(self, group: int, name: str) -> Any:
+        raise NotImplementedError
+
+    def _read_all(self, columns: Sequence[str] | None) -> Any:
+        raise NotImplementedError
+
+    def _batches(self, n_rows: int) -> Iterator[Any]:
+        raise NotImplementedError
+
+
+@final
+class _Parquet(_GroupFile):
+    def __init__(self, stream: Any, keys: dict[str, Any]) -> None:
+        # Pre-buffering would read and hold whole row groups ahead.
+        self._file = load("pyarrow.parquet").ParquetFile(stream, pre_buffer=False)
+        metadata = self._file.metadata
+        sizes = [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
+        super().__init__(self._file.schema_arrow, sizes, keys)
+
+    def _read(self, group: int, name: str) -> Any:
+        return self._file.read_row_group(group, columns=[name], use_threads=False).column(name)
+
+    def _read_all(self, columns: Sequence[str] | None) -> Any:
+        # Threads cost more than they save where columns are many and short.
+        threads = sum(self.sizes) > ROWS_WORTH_THREADS
+        return self._file.read(columns=columns, use_threads=threads)
+
+    def _batches(self, n_rows: int) -> Iterator[Any]:
+        yield from self._file.iter_batches(batch_size=n_rows)
+
+
+@final
+class _Feather(_GroupFile):
+    """A group is a record batch."""
+
+    def __init__(self, stream: Any, keys: dict[str, Any]) -> None:
+        self._stream = stream
+        self._own = load("pyarrow.ipc").open_file(self._stream).schema
+        # The sizes stand in front of the groups: the first column is read along with them.
+        reader = self._reader(self._own.names[:1])
+        sizes = [reader.get_batch(g).num_rows for g in range(reader.num_record_batches)]
+        super().__init__(self._own, sizes, keys)
+
+    def _read(self, group: int, name: str) -> Any:
+        return _sound(self._reader([name]).get_batch(group).column(0))
+
+    def _read_all(self, columns: Sequence[str] | None) -> Any:
+        return _sound(self._reader(columns).read_all())
+
+    def _batches(self, n_rows: int) -> Iterator[Any]:
+        reader = self._reader(None)
+        for group in range(reader.num_record_batches):
+            yield _sound(reader.get_batch(group))
+
+    def _reader(self, columns: Sequence[str] | None) -> Any:
+        ipc = load("pyarrow.ipc")
+        options = ipc.IpcReadOptions(use_threads=False)
+        if columns is not None:
+            options.included_fields = [self._own.get_field_index(name) for name in columns]
+        return ipc.open_file(self._stream, options=options)
+
+
 def _sound(data: Any) -> Any:
     # Arrow believes what a file says of its buffers, and would read beyond them.
     data.validate(full=True)
     return data
 
 
-class _Reader:
-    """Some files, one open at a time."""
+def _keys_of_folders(files: Sequence[DataFile]) -> list[dict[str, Any]]:
+    """The keys of each file as Arrow scalars: whole numbers if all are, else text."""
+    pa = load("pyarrow")
+    found = [_keys_of(file) for file in files]
+    types = {}
+    for name in dict.fromkeys(name for keys in found for name in keys):
+        values = {keys.get(name) for keys in found} - {None}
+        types[name] = pa.int64() if all(map(_is_whole, values)) else pa.string()
+    return [
+        {
+            name: pa.scalar(keys.get(name), pa.string()).cast(type)
+            for name, type in types.items()
+        }
+        for keys in found
+    ]  # fmt: skip
 
-    def __init__(self, files: Sequence[DataFile], format: str, *, mapped: bool = False) -> None:
-        self._files, self._mapped = files, mapped
-        self._open = ParquetFile if format == "Parquet" else FeatherFile
-        self._keys = find_keys(files)
-        self._number: int | None = None
-        self._stream: Any = None
-        self._file: GroupFile
 
-    def close(self) -> None:
-        """Close the file that is open."""
-        if self._stream is not None:
-            self._stream.close()
+def _keys_of(file: DataFile) -> dict[str, str | None]:
+    if not file.root:
+        return {}
+    inside = PurePosixPath(PurePath(file.path).as_posix()).relative_to(
+        PurePath(file.root).as_posix()
+    )
+    pairs = (part.split("=", 1) for part in inside.parts[:-1] if "=" in part)
+    return {
+        unquote(name): None if value == MISSING else unquote(value) for name, value in pairs if name
+    }
 
-    __del__ = close  # not when the pass ends: its last batch is read after that
 
-    def at(self, number: int) -> GroupFile:
-        """A file, open."""
-        if self._number != number:
-            self.close()
-            self._number = None
-            self._stream = self._files[number].open(mapped=self._mapped)
-            self._file = self._open(self._stream)
-            if self._keys[number]:
-                self._file = KeyedFile(self._file, self._keys[number])
-            self._number = number
-        return self._file
-
-    def read(self, number: int, group: int, name: str) -> Any:
-        """A column of a group of a file."""
-        return self.at(number).read(group, name)
+def _is_whole(text: str | None) -> bool:
+    digits = (text or "").removeprefix("-")
+    return digits.isascii() and digits.isdigit() and len(digits) < 19

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -15,18 +15,14 @@ import numpy as np
 from tvselect.inputs.arrow import load
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.text import Mark
-from tvselect.sources.base import Source
+from tvselect.sources.base import Source, require_target
 from tvselect.sources.by_column import ColumnTable
-from tvselect.sources.columns import require_target
-from tvselect.sources.csv import CsvFiles
-from tvselect.sources.files import PACKED, DataFile, Paths, StandardInput, find_files, shown
+from tvselect.sources.csv import CsvFiles, open_sheet, transposed
+from tvselect.sources.files import PACKED, DataFile, Paths, find_files, shown
 from tvselect.sources.groups import GroupedFiles
-from tvselect.sources.iterators import IteratorSource
-from tvselect.sources.memory import ArraySource
-from tvselect.sources.sheets import read_sheet
-from tvselect.sources.stored import FileSource, TableFiles
-from tvselect.sources.texts import UTF_8
-from tvselect.sources.transposing import transposed
+from tvselect.sources.memory import ArraySource, IteratorSource
+from tvselect.sources.tables import FileSource, TableFiles
+from tvselect.sources.text import UTF_8
 
 Format = Literal["Parquet", "CSV", "Feather", "Excel", "PLINK", "AnnData", "Matrix Market"]
 SUFFIXES: dict[Format, tuple[str, ...]] = {
@@ -41,6 +37,7 @@ SUFFIXES: dict[Format, tuple[str, ...]] = {
     "AnnData": (".h5ad",),
     "Matrix Market": (".mtx", ".mtx.gz"),
 }
+BY_COLUMN = ("PLINK", "AnnData", "Matrix Market")
 
 
 def open_source(
@@ -114,6 +111,35 @@ def open_source(
     return IteratorSource(data, target, columns=columns)
 
 
+def _is_paths(data: Any) -> bool:
+    if isinstance(data, str | os.PathLike):
+        return True
+    is_list = isinstance(data, list | tuple) and len(data) > 0
+    return is_list and all(isinstance(item, str | os.PathLike) for item in data)
+
+
+def _open_arrow(data: Any, target: str, columns: Sequence[str] | None) -> Source:
+    if isinstance(data, load("pyarrow").RecordBatch):
+        return ArraySource(load("pyarrow").table(data), target, columns=columns)
+    if not hasattr(data, "get_fragments"):
+        return IteratorSource(data, target, columns=columns)
+    if _is_plain_dataset(data):
+        files = [DataFile(path, data.filesystem) for path in data.files]
+        return FileSource(GroupedFiles("the dataset", files, "Parquet"), target, columns)
+    one_at_a_time = partial(data.to_batches, batch_readahead=0, fragment_readahead=0)
+    return IteratorSource(one_at_a_time, target, columns=columns)
+
+
+def _is_plain_dataset(dataset: Any) -> bool:
+    """Whether a pyarrow dataset is no more than Parquet files: no filter, no partition columns."""
+    ds = load("pyarrow.dataset")
+    if not isinstance(dataset, ds.FileSystemDataset) or getattr(dataset, "_scan_options", None):
+        return False
+    return isinstance(dataset.format, ds.ParquetFileFormat) and not any(
+        ds.get_partition_keys(fragment.partition_expression) for fragment in dataset.get_fragments()
+    )
+
+
 def open_files(
     paths: Paths,
     *,
@@ -154,21 +180,24 @@ def open_files(
     found = find_files(paths, SUFFIXES[format or "Parquet"])
     where = shown(paths)
     format = format or _format_of(found, where)
-    if format != "Excel" and sheet is not None:
-        raise SourceError(f"{where} is {format}", "{sheet} is for spreadsheets alone")
-    if format != "CSV" and delimiter is not None:
-        raise SourceError(f"{where} is {format}", "{delimiter} is for CSV alone")
-    if format not in ("PLINK", "Matrix Market") and phenotypes is not None:
-        raise SourceError(f"{where} is {format}", "{phenotypes} is for PLINK and .mtx alone")
-    if format != "AnnData" and layer is not None:
-        raise SourceError(f"{where} is {format}", "{layer} is for AnnData alone")
+    for value, owners, remedy in (
+        (sheet, ("Excel",), "{sheet} is for spreadsheets alone"),
+        (delimiter, ("CSV",), "{delimiter} is for CSV alone"),
+        (phenotypes, ("PLINK", "Matrix Market"), "{phenotypes} is for PLINK and .mtx alone"),
+        (layer, ("AnnData",), "{layer} is for AnnData alone"),
+    ):
+        if value is not None and format not in owners:
+            raise SourceError(f"{where} is {format}", remedy)
+    if format in BY_COLUMN and (transpose or decimal is not None):
+        raise SourceError(f"{where} is {format}", "it can be read in one way only")
+    if format in (*BY_COLUMN, "Excel") and len(found) > 1:
+        kind = "a spreadsheet" if format == "Excel" else format
+        raise SourceError(f"{where}: {kind} is read alone", "pass one file")
     files: TableFiles
-    if format in ("PLINK", "AnnData", "Matrix Market"):
-        if transpose or decimal is not None:
-            raise SourceError(f"{where} is {format}", "it can be read in one way only")
-        return _open_by_column(where, found, format, phenotypes, layer)
-    if format == "Excel":
-        files = _open_sheet(where, found, sheet, decimal)
+    if format in BY_COLUMN:
+        files = _open_by_column(where, found[0], format, phenotypes, layer)
+    elif format == "Excel":
+        files = open_sheet(where, found[0], sheet, decimal)
     elif format == "CSV":
         files = CsvFiles(where, found, delimiter, decimal)
     else:
@@ -176,94 +205,44 @@ def open_files(
     return transposed(files, decimal) if transpose else files
 
 
+def _format_of(files: Sequence[DataFile], where: str) -> Format:
+    if files[0].data is not None:
+        return "CSV"
+    by_suffix = {suffix: format for format, some in SUFFIXES.items() for suffix in some}
+    suffixes = set()
+    for file in files:  # the longest ending that is known, or the last one
+        known = [suffix for suffix in by_suffix if file.path.lower().endswith(suffix)]
+        suffixes.add(max(known, key=len, default=os.path.splitext(file.path)[1].lower()))
+    if unknown := suffixes - by_suffix.keys():
+        raise SourceError(f"{where}: a file ending in {min(unknown)!r} cannot be read", "{format}")
+    formats = {by_suffix[suffix] for suffix in suffixes}
+    if len(formats) > 1:
+        raise SourceError(f"the files are of several formats ({', '.join(sorted(suffixes))})")
+    return formats.pop()
+
+
 def _open_by_column(
-    where: str,
-    found: Sequence[DataFile],
-    format: Format,
-    phenotypes: Paths | None,
-    layer: str | None,
+    where: str, file: DataFile, format: Format, phenotypes: Paths | None, layer: str | None
 ) -> ColumnTable:
-    if len(found) > 1:
-        raise SourceError(f"{where}: {format} is read alone", "pass one file")
-    if not found[0].is_local:
+    if not file.is_local:
         raise SourceError(f"{where}: {format} is read from this machine", "copy it first")
     known = None if phenotypes is None else open_files(phenotypes)
     if isinstance(known, ColumnTable):
         raise SourceError(f"{known.where} is {known.format}, no table of the rows of {where}")
-    path, beside = found[0].path, []
+    beside: Sequence[Path] = ()
     if format == "AnnData":
         from tvselect.omics.cells import open_h5ad
 
-        read = partial(open_h5ad, path, layer)
+        read = partial(open_h5ad, file.path, layer)
     elif format == "PLINK":
         from tvselect.omics.plink import BESIDE, open_plink
 
-        beside = [Path(path).with_suffix(suffix) for suffix in BESIDE]
-        read = partial(open_plink, path)
+        beside = [Path(file.path).with_suffix(suffix) for suffix in BESIDE]
+        read = partial(open_plink, file.path)
     else:
         from tvselect.omics.cells import beside_market, open_market
 
-        beside = list(beside_market(path))
-        read = partial(open_market, path)
-    files = (*found, *find_files(beside, ())) if beside else found
+        beside = beside_market(file.path)
+        read = partial(open_market, file.path)
+    files = (file, *(found for path in beside for found in find_files(path, ())))
     return ColumnTable(where, files, format, read, known)
-
-
-def _open_sheet(
-    where: str, found: Sequence[DataFile], name: str | None, decimal: Mark | None
-) -> CsvFiles:
-    if len(found) > 1:
-        raise SourceError(f"{where}: a spreadsheet is read alone", "pass one file")
-    sheet = read_sheet(found[0], name)
-    files = CsvFiles(where, found, ",", decimal, texts=[sheet.text], format="Excel")
-    files.sheets = (sheet.name, *sheet.others)
-    return files
-
-
-def _format_of(files: Sequence[DataFile], where: str) -> Format:
-    if isinstance(files[0], StandardInput):
-        return "CSV"
-    by_suffix = {suffix: format for format, some in SUFFIXES.items() for suffix in some}
-    suffixes = sorted({_suffix(file.path, by_suffix) for file in files})
-    for suffix in suffixes:
-        if suffix not in by_suffix:
-            raise SourceError(f"{where}: a file ending in {suffix!r} cannot be read", "{format}")
-    formats = {by_suffix[suffix] for suffix in suffixes}
-    if len(formats) > 1:
-        raise SourceError(f"the files are of several formats ({', '.join(suffixes)})")
-    return formats.pop()
-
-
-def _open_arrow(data: Any, target: str, columns: Sequence[str] | None) -> Source:
-    if isinstance(data, load("pyarrow").RecordBatch):
-        return ArraySource(load("pyarrow").table(data), target, columns=columns)
-    if not hasattr(data, "get_fragments"):
-        return IteratorSource(data, target, columns=columns)
-    if _is_plain_dataset(data):
-        files = [DataFile(path, data.filesystem) for path in data.files]
-        return FileSource(GroupedFiles("the dataset", files, "Parquet"), target, columns)
-    one_at_a_time = partial(data.to_batches, batch_readahead=0, fragment_readahead=0)
-    return IteratorSource(one_at_a_time, target, columns=columns)
-
-
-def _is_plain_dataset(dataset: Any) -> bool:
-    """Whether a pyarrow dataset is no more than Parquet files: no filter, no partition columns."""
-    ds = load("pyarrow.dataset")
-    if not isinstance(dataset, ds.FileSystemDataset) or getattr(dataset, "_scan_options", None):
-        return False
-    return isinstance(dataset.format, ds.ParquetFileFormat) and not any(
-        ds.get_partition_keys(fragment.partition_expression) for fragment in dataset.get_fragments()
-    )
-
-
-def _is_paths(data: Any) -> bool:
-    if isinstance(data, str | os.PathLike):
-        return True
-    is_list = isinstance(data, list | tuple) and len(data) > 0
-    return is_list and all(isinstance(item, str | os.PathLike) for item in data)
-
-
-def _suffix(path: str, known: Iterable[str]) -> str:
-    """The longest ending that is known, or the last one."""
-    fitting = [suffix for suffix in known if path.lower().endswith(suffix)]
-    return max(fitting, key=len, default=os.path.splitext(path)[1].lower())

@@ -1,10 +1,12 @@
-"""A table in files, opened once: all of it, its first rows, or chunk by chunk."""
+"""A table in files, opened once: all of it, its first rows, or chunk by chunk as a source."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import cached_property
 from hashlib import file_digest, sha256
 from itertools import chain
 from typing import Any, final
@@ -14,15 +16,17 @@ import numpy as np
 from tvselect.inputs.arrow import arrow_errors, load
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.kinds import Field
-from tvselect.sources.chunks import Chunk, ChunkedSource
-from tvselect.sources.columns import (
+from tvselect.sources.base import (
+    Chunk,
+    Source,
     categorical_mask,
     choose_columns,
+    compare_columns,
     hash_fields,
     require_target,
 )
 from tvselect.sources.files import DataFile, hash_files
-from tvselect.sources.texts import UTF_8
+from tvselect.sources.text import UTF_8
 
 
 class TableFiles(ABC):
@@ -40,8 +44,6 @@ class TableFiles(ABC):
         The columns of the first file, with the types that a stream takes them for.
     n_rows : int or None
         None where it is not known before all is read.
-    in_some : dict
-        Columns that not all of the files have, and how many have them.
     encoding : str
         Of text.
     sheets : tuple of str
@@ -50,6 +52,8 @@ class TableFiles(ABC):
         Whether rows of the files are columns of the table.
     by_column : bool
         Whether columns are read from the files as they are needed, in memory or not.
+    only_whole : str
+        Why it can be read only as a whole, or empty.
     """
 
     names: list[str]
@@ -58,6 +62,7 @@ class TableFiles(ABC):
     sheets: tuple[str, ...] = ()
     is_transposed = False
     by_column = False
+    only_whole = ""
 
     def __init__(self, where: str, files: Sequence[DataFile], format: str) -> None:
         self.where, self.files, self.format = where, tuple(files), format
@@ -81,10 +86,8 @@ class TableFiles(ABC):
         With a number only that file is looked at, and only if it lies on this machine: to ask
         elsewhere takes as long as to read.
         """
-        numbers = range(len(self.files)) if number is None else [number]
-        for k in numbers:
-            file = self.files[k]
-            if number is not None and not file.is_local:
+        for k, file in enumerate(self.files):
+            if number is not None and (number != k or not file.is_local):
                 continue
             try:
                 is_same = file.stamp() == self._stamps[k]
@@ -103,15 +106,6 @@ class TableFiles(ABC):
 
     @property
     @abstractmethod
-    def in_some(self) -> dict[str, int]: ...  # noqa: D102
-
-    @property
-    def only_whole(self) -> str:
-        """Why it can be read only as a whole, or empty."""
-        return ""
-
-    @property
-    @abstractmethod
     def fields(self) -> tuple[Field, ...]: ...  # noqa: D102
 
     def estimate_rows(self) -> int:
@@ -121,7 +115,7 @@ class TableFiles(ABC):
 
     @abstractmethod
     def read(self, columns: Sequence[str] | None = None) -> Any:
-        """All rows of some columns as an Arrow table."""
+        """All rows of some columns as an Arrow table; the types are those of all rows."""
 
     @abstractmethod
     def head(self, n_rows: int) -> Any:
@@ -132,14 +126,30 @@ class TableFiles(ABC):
         return self.read([name]).column(0)
 
     @abstractmethod
-    def compare(self, fields: Sequence[Field], *, extra: bool) -> None:
-        """Raise unless every file has these columns; ``extra`` says whether it may have more."""
-
-    @abstractmethod
     def chunks(
         self, fields: Sequence[Field], size: int, rng: np.random.Generator | None
     ) -> Iterator[Chunk]:
         """The rows in chunks, the last of the fields as the target; with ``rng`` in any order."""
+
+    def names_of_files(self) -> list[list[str]]:
+        """The names of the columns of each file."""
+        return [self.names]
+
+    def columns_of_files(self) -> Iterator[tuple[str, Sequence[Field]]]:
+        """The path of each file and its columns."""
+        yield self.where, self.fields
+
+    @cached_property
+    def in_some(self) -> dict[str, int]:
+        """Columns that not all of the files have, and how many have them."""
+        names = self.names_of_files()
+        counts = Counter(chain.from_iterable(names))
+        return {name: n for name, n in counts.items() if n < len(names)}
+
+    def compare(self, fields: Sequence[Field], *, extra: bool) -> None:
+        """Raise unless every file has these columns; ``extra`` says whether it may have more."""
+        for path, found in self.columns_of_files():
+            compare_columns(fields, found, path, extra=extra)
 
     def refuse_stream(self) -> None:
         """Raise if it can be read only as a whole."""
@@ -179,7 +189,7 @@ def pooled(blocks: Iterable[Any], least: int) -> Iterator[Any]:
 
 
 @final
-class FileSource(ChunkedSource):
+class FileSource(Source):
     """Rows of files, handed out in batches; :func:`open_source` makes it.
 
     A batch of Parquet and Feather files reads the columns that are asked for, nothing else. The
