@@ -21,7 +21,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from benchmarks.judging import Judged, judge, shuffled, warm_up, with_error
 from benchmarks.records import heading, record_as_made
 from tvselect import ThompsonSelector
-from tvselect.rewards import bart_settings
+from tvselect.rewards import bart
 from tvstudy.simulation import Labelled, simulate_expression
 
 TABLES = {"iris": load_iris, "wine": load_wine, "digits": load_digits}
@@ -105,7 +105,7 @@ def lines_of_trees(n: int, n_digits: int) -> Iterator[str]:
             made = []
             for seed in range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + count):
                 d = expression(seed) if name == "expression" else with_noise(name, seed, MOST_ROWS)
-                with patch.object(bart_settings, "TREES_OF_A_CLASS", trees):
+                with patch.object(bart, "TREES_OF_A_CLASS", trees):
                     made.append(judge(ThompsonSelector(n_jobs=1, random_state=seed), d))
             yield f"| {name}, {count} data set(s) | {trees} | {cells_of(made)} |"
 
@@ -157,7 +157,7 @@ def page(options: argparse.Namespace) -> Iterator[str]:
         "## Trees of a class",
         "",
         f"On data sets for choosing, {MOST_ROWS} rows of digits. The default is "
-        f"{bart_settings.TREES_OF_A_CLASS} for each class, 30 at least: with three classes 5 and "
+        f"{bart.TREES_OF_A_CLASS} for each class, 30 at least: with three classes 5 and "
         "10 are the same.",
         "",
         "| table | trees of a class | found | noise selected | CPU seconds |",

@@ -25,7 +25,7 @@ from tvselect import BartReward
 from tvselect.inputs import read_outcome
 from tvselect.omics.plink import count_genotypes
 from tvselect.rewards import Data
-from tvselect.rewards.lasso_path import descend
+from tvselect.rewards.rules import descend
 from tvselect.rewards.screening import correlate
 from tvselect.selectors.few_values import add_by_value
 from tvselect.trees import Prior, bin_table, working_response

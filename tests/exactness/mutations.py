@@ -258,7 +258,7 @@ OF_STATE = [
 
 TABLES = (
     "trees/test_bins.py", "trees/test_far_values.py", "inputs/test_ranks.py",
-    "rewards/test_pair_screen.py", "decoys/test_scores.py",
+    "rewards/test_screening.py", "decoys/test_scores.py",
 )  # fmt: skip
 OF_TABLES = [
     Mutation(
@@ -317,7 +317,7 @@ OF_SCREENS = [
     Mutation("alleles are swapped", "screen.h", "{2, 3, 1, 0}", "{0, 3, 1, 2}"),
 ]  # fmt: skip
 
-LASSO = ("rewards/test_lasso.py",)
+LASSO = ("rewards/test_rules.py",)
 OF_LASSO = [
     Mutation("steps grow no more careful", "regression.h", "care *= 2.0", "care *= 1.0"),
     Mutation(

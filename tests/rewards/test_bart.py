@@ -13,7 +13,7 @@ from tests.core.probes import quantile_of
 from tvselect import BartReward
 from tvselect.inputs import read_outcome
 from tvselect.rewards import Data, bart_play
-from tvselect.rewards.bart_settings import rows_seen
+from tvselect.rewards.bart import rows_seen
 from tvselect.rewards.screening import marginal_evidence
 from tvselect.selectors.copies import draw_decoys
 from tvselect.trees import Prior, start_chain, working_response

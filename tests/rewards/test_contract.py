@@ -12,12 +12,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tvselect.inputs import read_outcome
-from tvselect.rewards.bart import BartReward
-from tvselect.rewards.base import Data, Reward
-from tvselect.rewards.function import FunctionReward
-from tvselect.rewards.importance import ImportanceReward
-from tvselect.rewards.lasso import LassoReward
-from tvselect.rewards.pvalue import PValueReward, p_values
+from tvselect.rewards import (
+    BartReward,
+    Data,
+    FunctionReward,
+    ImportanceReward,
+    LassoReward,
+    PValueReward,
+    Reward,
+)
+from tvselect.rewards.rules import p_values
 
 N_ROWS, N_COLUMNS = 150, 12
 SIGNAL, CONSTANT = 3, 7
@@ -52,7 +56,7 @@ def taking(what):
 
 @pytest.fixture(params=REWARDS)
 def reward(request, monkeypatch):
-    monkeypatch.setattr("tvselect.rewards.importance.N_TREES", 5)
+    monkeypatch.setattr("tvselect.rewards.rules.N_TREES", 5)
     return clone(REWARDS[request.param])
 
 

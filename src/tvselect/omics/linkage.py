@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tvselect.inputs import Outcome
 from tvselect.inputs.columns import Matrix, centred_ranks
 from tvselect.inputs.rows import even_rows
-from tvselect.rewards.bart_settings import outcome_for
+from tvselect.rewards.bart import outcome_for
 from tvselect.trees import Prior, bin_table, run_bart
 
 LINKED, WINDOW = 0.5, 100

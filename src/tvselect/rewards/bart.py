@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
+from math import ceil
 from numbers import Integral, Real
 from typing import Literal, Self
 
 import numpy as np
 
+from tvselect.inputs import Outcome
+from tvselect.inputs.columns import normal_scores
 from tvselect.inputs.errors import check_scalar
+from tvselect.inputs.outcome import has_outliers, normal_times
 from tvselect.rewards.bart_play import BartFeedback, Rules
-from tvselect.rewards.bart_settings import (
-    Noise,
-    fewest_trees,
-    growth_of_forest,
-    outcome_for,
-    rows_seen,
-    settle_noise,
-)
 from tvselect.rewards.base import Data, Reward
 from tvselect.rewards.screening import marginal_evidence
 from tvselect.trees import Prior, working_response
 
 TREES_A_SPLIT = 16
+TREES_OF_A_CLASS = 5
+
+Noise = Literal["auto", "normal", "scores"]
 
 
 class BartReward(Reward):
@@ -65,7 +65,7 @@ class BartReward(Reward):
         themselves are not rewarded for want of anything better. 0 adds none.
     pair_share : float, default=0.2
         Where pairs of columns stand out by their product, see
-        :func:`tvselect.rewards.pair_screen.screen_pairs`, they are played together, and this
+        :func:`tvselect.rewards.screening.screen_pairs`, they are played together, and this
         share of the proposals adds or removes two splits at once. 0 looks for no pairs.
     latent_sweeps : int, default=5
         Iterations from one draw of the latent normals to the next, for outcomes that have some:
@@ -199,14 +199,19 @@ class BartReward(Reward):
                 f"a play sees {n_seen} rows, but a split needs two leaves of at least "
                 f"min_leaf={self.min_leaf} rows each"
             )
-        growth = max(1.0, fewest_trees(data.outcome) / self.n_trees)
-        if self.max_samples == "auto":
-            growth = max(growth, growth_of_forest(n_seen, data))
-        noise = settle_noise(self.noise, data.outcome)
+        growth = 1.0
+        if data.outcome.family == "classes":
+            fewest = TREES_OF_A_CLASS * np.unique(data.outcome.values).size
+            growth = max(growth, fewest / self.n_trees)
+        if self.max_samples == "auto" and data.decoys is None:
+            # What trees leave over for want of leaves is credited to columns of noise, the sooner
+            # the more rows there are, unless decoys are there to take it.
+            growth = max(growth, n_seen / 5000)
         settled = copy(self)
         settled.n_trees = round(growth * self.n_trees)
         settled.min_splits = growth * self._enough_splits
-        settled.noise, settled.max_samples = noise, n_seen
+        settled.noise = settle_noise(self.noise, data.outcome)
+        settled.max_samples = n_seen
         return settled
 
     def start(self, data: Data) -> BartFeedback:
@@ -273,3 +278,58 @@ class BartReward(Reward):
         )
         if self.rule not in ("average", "last"):
             raise ValueError(f"rule must be 'average' or 'last', got {self.rule!r}")
+
+
+def rows_seen(max_samples: Literal["auto"] | int | float | None, data: Data) -> int:
+    """How many rows a play sees."""
+    n_rows = data.n_rows
+    if max_samples is None:
+        return n_rows
+    if isinstance(max_samples, str):
+        if max_samples != "auto":
+            raise ValueError(f"max_samples must be 'auto', a number or None, got {max_samples!r}")
+        if data.is_batch:
+            return n_rows
+        most = 2000 if data.decoys is None else 5000
+        if data.outcome.family == "classes":  # every class sees them
+            most //= max(1, np.unique(data.outcome.values).size // 3)
+        return min(n_rows, max(most, ceil(100 / _share_of_rarest(data.outcome))))
+    if isinstance(max_samples, Integral):
+        check_scalar(max_samples, "max_samples", Integral, min_val=2)
+        return min(int(max_samples), n_rows)
+    check_scalar(
+        max_samples, "max_samples", Real, min_val=0.0, max_val=1.0, include_boundaries="right"
+    )
+    return max(2, round(float(max_samples) * n_rows))
+
+
+def _share_of_rarest(outcome: Outcome) -> float:
+    """Share of the rows in the smallest class, or of those with an event; 1 for numbers."""
+    if outcome.family == "survival":
+        return float(np.isfinite(outcome.times.upper).mean())
+    if outcome.classes is None:
+        return 1.0
+    counts = np.bincount(outcome.values.astype(np.intp))
+    return float(counts[counts > 0].min() / outcome.values.size)
+
+
+def settle_noise(noise: Noise, outcome: Outcome) -> Literal["normal", "scores"]:
+    """Normal noise, or normal scores for a continuous outcome with values far out."""
+    if noise not in ("auto", "normal", "scores"):
+        raise ValueError(f"noise must be 'auto', 'normal' or 'scores', got {noise!r}")
+    if outcome.family not in ("gaussian", "survival"):
+        return "normal"
+    if noise == "auto":
+        known = outcome.values[np.isfinite(outcome.values)]
+        return "scores" if has_outliers(known) else "normal"
+    return noise
+
+
+def outcome_for(noise: Noise, outcome: Outcome) -> Outcome:
+    """The outcome, on normal scores where the noise asks for them."""
+    if settle_noise(noise, outcome) == "normal":
+        return outcome
+    if outcome.family == "survival":
+        times = normal_times(outcome.times)
+        return replace(outcome, values=times.lower, upper=times.upper)
+    return replace(outcome, values=normal_scores(outcome.values))

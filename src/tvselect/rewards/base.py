@@ -18,8 +18,9 @@ from tvselect.rewards.screening import Bulk
 from tvselect.trees import BinnedTable, Cuts, bin_table
 from tvselect.trees.prior import NO_PAIRS
 
-Feedback = Callable[[NDArray[np.int64], np.random.Generator], NDArray[np.float64]]
-"""``feedback(columns, rng)``: one payoff in [0, 1] for each of the played columns."""
+Floats = NDArray[np.float64]
+Feedback = Callable[[NDArray[np.int64], np.random.Generator], Floats]
+"""``feedback(columns, rng)``: one number in [0, 1] for each of the played columns."""
 
 
 class DecoyColumns(Protocol):
@@ -29,7 +30,7 @@ class DecoyColumns(Protocol):
     def held(self) -> Sequence[NDArray[np.int64]]:
         """Columns that each copy holds, in rising order."""
 
-    def values(self, X: Matrix, decoys: NDArray[np.int64]) -> NDArray[np.float64]:
+    def values(self, X: Matrix, decoys: NDArray[np.int64]) -> Floats:
         """Some of them as floats (rows, decoys), counted from the first decoy."""
 
     def binned(self, table: BinnedTable) -> BinnedTable:
@@ -64,7 +65,7 @@ class Data:
     X: Matrix
     outcome: Outcome
     names: Sequence[str]
-    sample_weight: NDArray[np.float64] | None = None
+    sample_weight: Floats | None = None
     cuts: Cuts | None = None
     n_candidates: int | None = None
     decoys: DecoyColumns | None = None
@@ -92,7 +93,7 @@ class Data:
         copies = [] if self.decoys is None else [held.size for held in self.decoys.held]
         return np.cumsum([0, self.X.shape[1], *copies])
 
-    def values(self, columns: NDArray[np.int64]) -> NDArray[np.float64]:
+    def values(self, columns: NDArray[np.int64]) -> Floats:
         """These ``columns``, decoys among them, as floats (rows, columns)."""
         if self.decoys is None:
             return np.ascontiguousarray(self.X[:, columns], dtype=np.float64)
@@ -176,7 +177,7 @@ class BestOfTerms:
 
     feedbacks: tuple[Feedback, ...]
 
-    def __call__(self, columns: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
+    def __call__(self, columns: NDArray[np.int64], rng: np.random.Generator) -> Floats:
         """One payoff for each of the columns."""
         payoffs = [feedback(columns, rng) for feedback in self.feedbacks]
         return np.max(payoffs, axis=0) if len(payoffs) > 1 else payoffs[0]
@@ -188,3 +189,47 @@ def start_reward(reward: Reward, data: Data) -> Feedback:
         return reward.start(data)
     terms = data.outcome.in_simple_terms()
     return BestOfTerms(tuple(reward.start(replace(data, outcome=term)) for term in terms))
+
+
+def check_payoffs(values: Any, n_columns: int, *, what: str = "the reward") -> Floats:
+    """What a reward returned for a play, as a new float array; refused unless all in [0, 1].
+
+    What rounding has pushed out by less than 1e-9 is put back; ``what`` is named in errors.
+    """
+    wanted = f"return one number in [0, 1] for each of the {n_columns} played columns"
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{what} returned rows of different lengths; {wanted}") from None
+    if array.dtype.kind not in "biuf":
+        shown = type(values).__name__ if array.ndim == 0 else f"values of type {array.dtype}"
+        raise TypeError(f"{what} returned no numbers but {shown}; {wanted}")
+    if array.ndim != 1:
+        raise ValueError(f"{what} returned an array of shape {array.shape}; {wanted}")
+    if array.size != n_columns:
+        raise ValueError(f"{what} returned {array.size} payoff(s); {wanted}")
+    payoffs = array.astype(np.float64)
+    bad = np.flatnonzero(~((payoffs >= -1e-9) & (payoffs <= 1.0 + 1e-9)))
+    if bad.size:
+        first = int(bad[0])
+        remedy = "use 0 where nothing is known" if np.isnan(payoffs[first]) else "rescale or clip"
+        raise ValueError(
+            f"{what} returned {bad.size} payoff(s) outside [0, 1], the first at position {first} "
+            f"({payoffs[first]}); {remedy}"
+        )
+    return np.clip(payoffs, 0.0, 1.0)
+
+
+def draw_rows(data: Data, bootstrap: bool, rng: np.random.Generator) -> NDArray[np.int64] | None:
+    """Rows that a play looks at: all, or as many drawn with replacement, in increasing order.
+
+    A draw in which the outcome is constant is thrown away; None after 100 of these.
+    """
+    y, n = data.outcome.values, data.n_rows
+    if not bootstrap:
+        return np.arange(n)
+    for _ in range(100):
+        rows = np.sort(rng.integers(n, size=n))
+        if np.ptp(y[rows]) > 0.0:
+            return rows
+    return None

@@ -24,7 +24,7 @@ from tvselect.inputs.rows import check_weights, copied_rows, even_rows, numbered
 from tvselect.inputs.table import Features, read_features
 from tvselect.omics.linkage import clump_labels, fine_map
 from tvselect.rewards import Data, Reward
-from tvselect.rewards.pair_screen import screen_pairs
+from tvselect.rewards.screening import screen_pairs
 from tvselect.seeds import RandomStream
 from tvselect.selectors.base import (
     BanditFit,

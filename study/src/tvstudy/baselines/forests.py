@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_scalar
 
-from tvselect.rewards.importance import check_estimator, seeded
+from tvselect.rewards.rules import check_estimator, seeded
 from tvselect.seeds import RandomState
 from tvstudy.baselines.base import Baseline, Floats, Mask
 

@@ -1,0 +1,591 @@
+"""Rewards other than BART, each by its own rule; what they all promise is in test_contract.py."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse, stats
+from scipy.special import expit
+from sklearn.ensemble import BaggingRegressor, ExtraTreesClassifier, ExtraTreesRegressor
+from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+
+from tvselect.inputs import read_outcome
+from tvselect.rewards import (
+    Data,
+    FunctionReward,
+    ImportanceReward,
+    LassoReward,
+    PValueReward,
+    rules,
+)
+from tvselect.rewards.base import check_payoffs, draw_rows
+from tvselect.rewards.rules import LassoProblem, p_values, seeded
+
+FAMILIES = ["gaussian", "probit"]
+
+
+def data_of(y):
+    y = np.asarray(y)
+    return Data(np.zeros((y.size, 1)), read_outcome(y, y.size), ("x0",))
+
+
+def noise_data(n_rows, n_columns, seed=0):
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((n_rows, n_columns)), rng.standard_normal(n_rows)
+    return Data(X, read_outcome(y, n_rows), tuple(map(str, range(n_columns))))
+
+
+@pytest.mark.parametrize(
+    ("reward", "error", "name"),
+    [
+        *((FunctionReward(f), TypeError, "function must be a callable") for f in (None, 3, "mean")),
+        *((PValueReward(alpha), ValueError, "alpha") for alpha in (0.0, 1.0, np.nan)),
+        (PValueReward("small"), TypeError, "alpha"),
+        (PValueReward(bootstrap="yes"), TypeError, "bootstrap"),
+        *((ImportanceReward(e), TypeError, "estimator must be an") for e in ("forest", 3, Ridge)),
+        (ImportanceReward(ExtraTreesClassifier()), ValueError, "ExtraTreesC.* y is continuous"),
+        (ImportanceReward(bootstrap=1), TypeError, "bootstrap"),
+        *((LassoReward(alpha), ValueError, "alpha") for alpha in ("min", 0.0, -1, np.nan, np.inf)),
+        *((LassoReward(alpha), TypeError, "alpha") for alpha in (None, True)),
+        (LassoReward(bootstrap=1), TypeError, "bootstrap"),
+        (LassoReward(max_iter=0), ValueError, "max_iter"),
+        (LassoReward(max_iter=1.5), TypeError, "max_iter"),
+    ],
+)
+def test_bad_settings_are_named_at_the_start(reward, error, name):
+    with pytest.raises(error, match=name):
+        reward.start(noise_data(10, 2))
+
+
+# What rewards return, and the rows that they look at
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0, 1, 0.5],
+        (False, True, 0.5),
+        np.array([0.0, 1.0, 0.5], dtype=np.float32),
+        pd.Series([0.0, 1.0, 0.5], index=[7, 8, 9]),
+        [-1e-17, 1.0 + 1e-15, 0.5],
+    ],
+)
+def test_numbers_and_booleans_become_floats(values):
+    payoffs = check_payoffs(values, 3)
+    assert payoffs.dtype == np.float64
+    np.testing.assert_array_equal(payoffs, [0.0, 1.0, 0.5])
+
+
+def test_the_array_of_the_caller_is_not_handed_on():
+    values = np.array([0.0, 1.0])
+    check_payoffs(values, 2)[0] = 1.0
+    assert values[0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([0, 1], r"returned 2 payoff\(s\).*each of the 3 played columns"),
+        ([], r"returned 0 payoff\(s\)"),
+        (0.5, r"shape \(\)"),
+        ([[0, 1, 1]], r"shape \(1, 3\)"),
+        ([[0, 1], [1]], "different lengths"),
+        ([0, np.nan, 1], r"position 1 \(nan\); use 0"),
+        ([0, 1, np.inf], r"position 2 \(inf\); rescale or clip"),
+        ([0, -0.1, 1.5], r"2 payoff\(s\) outside \[0, 1\], the first at position 1 \(-0.1\)"),
+    ],
+)
+def test_wrong_payoffs_are_named_with_a_remedy(values, message):
+    with pytest.raises(ValueError, match=f"^my reward .*{message}"):
+        check_payoffs(values, 3, what="my reward")
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (None, "NoneType"),
+        ("abc", "str"),
+        (["a", "b", "c"], "<U1"),
+        ([None, 1, 0], "object"),
+        ((v for v in (0, 1, 1)), "generator"),
+        (sparse.csr_array(np.eye(3)), "array"),
+        ([1j, 0, 0], "complex"),
+    ],
+)
+def test_payoffs_that_are_no_numbers_are_a_type_error(values, kind):
+    with pytest.raises(TypeError, match=f"the reward returned no numbers but .*{kind}"):
+        check_payoffs(values, 3)
+
+
+def test_without_bootstrap_all_rows_are_looked_at():
+    rows = draw_rows(data_of([1.0, 2, 3]), False, np.random.default_rng(0))
+    np.testing.assert_array_equal(rows, [0, 1, 2])
+
+
+def test_bootstrap_draws_rows_uniformly_with_replacement():
+    rng = np.random.default_rng(0)
+    n, n_draws = 20, 2000
+    data = data_of(np.arange(n))
+    draws = np.array([draw_rows(data, True, rng) for _ in range(n_draws)])
+    assert draws.shape == (n_draws, n)
+    counts = np.bincount(draws.ravel(), minlength=n)
+    assert abs(counts - n_draws).max() < 4.5 * np.sqrt(n_draws)
+    distinct = np.mean([np.unique(rows).size for rows in draws]) / n
+    assert distinct == pytest.approx(1 - (1 - 1 / n) ** n, abs=0.01)
+
+
+def test_a_replicate_with_one_class_is_drawn_again():
+    rng = np.random.default_rng(0)
+    data = data_of([0] * 9 + [1])
+    for _ in range(50):
+        rows = draw_rows(data, True, rng)
+        assert 0 < data.outcome.values[rows].sum() < 10
+
+
+def test_redraws_come_to_an_end():
+    data = data_of([0, 1])
+
+    class Stuck:
+        def integers(self, n, size):
+            return np.zeros(size, dtype=np.int64)
+
+    assert draw_rows(data, True, Stuck()) is None
+
+
+# A function of one's own
+
+
+@pytest.fixture
+def few():
+    X = np.arange(12, dtype=np.int16).reshape(4, 3)
+    return Data(X, read_outcome(["b", "a", "a", "b"], 4), ("x0", "x1", "x2"))
+
+
+def feedback_of(function, few):
+    return lambda *columns: FunctionReward(function).start(few)(
+        np.array(columns), np.random.default_rng(0)
+    )
+
+
+def test_the_function_sees_the_played_columns_the_outcome_and_the_generator(few):
+    rng = np.random.default_rng(5)
+    seen = []
+
+    def look(X, y, rng):
+        seen.append((X, y, rng))
+        return np.zeros(X.shape[1])
+
+    FunctionReward(look).start(few)(np.array([2, 0]), rng)
+    [(X, y, given)] = seen
+    np.testing.assert_array_equal(X, few.X[:, [2, 0]])
+    assert X.dtype == np.float64
+    np.testing.assert_array_equal(y, [1.0, 0.0, 0.0, 1.0])
+    assert given is rng
+
+
+def test_the_function_may_change_its_arguments(few):
+    def vandal(X, y, rng):
+        X[:] = y[:] = -1.0
+        return np.ones(X.shape[1])
+
+    before = few.X.copy()
+    feedback_of(vandal, few)(0, 1)
+    np.testing.assert_array_equal(few.X, before)
+    np.testing.assert_array_equal(few.outcome.values, [1.0, 0.0, 0.0, 1.0])
+
+
+def test_mistakes_of_the_function_are_named(few):
+    def halves(X, y, rng):
+        return [0.5]
+
+    with pytest.raises(ValueError, match=r"reward function 'halves' returned 1 payoff\(s\)"):
+        feedback_of(halves, few)(0, 1)
+    with pytest.raises(TypeError, match="reward function 'partial' returned no numbers"):
+        feedback_of(partial(lambda X, y, rng: None), few)(0)
+
+
+# p-values
+
+
+def test_p_values_are_those_of_scipy():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((25, 6)) * 10.0 ** np.arange(-3, 3) + 1e3
+    y = X[:, 2] + rng.standard_normal(25)
+    expected = [stats.pearsonr(x, y).pvalue for x in X.T]
+    np.testing.assert_allclose(p_values(X, y), expected, rtol=1e-7)
+
+
+def test_two_classes_are_compared_by_the_pooled_t_test():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0.0, 1.0], [10, 17])
+    X = rng.standard_normal((27, 4)) + np.outer(y, [0.0, 0.5, 1.0, 3.0])
+    expected = stats.ttest_ind(X[y == 0], X[y == 1]).pvalue
+    np.testing.assert_allclose(p_values(X, y), expected, rtol=1e-9)
+
+
+def test_missing_rows_are_left_out_column_by_column():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 5))
+    X[rng.random(X.shape) < 0.3] = np.nan
+    y = rng.standard_normal(40)
+    expected = [stats.pearsonr(x[~np.isnan(x)], y[~np.isnan(x)]).pvalue for x in X.T]
+    np.testing.assert_allclose(p_values(X, y), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("column", "p"),
+    [
+        ([7.1, 7.1, 7.1, 7.1], 1.0),
+        ([np.nan] * 4, 1.0),
+        ([np.nan, np.nan, 1, 2], 1.0),
+        ([1, 2, 3, np.nan], 1.0),  # the outcome is constant where the column is seen
+        ([0, 0, 0, 1e300], 0.0),
+        ([0, 0, 0, 1e-300], 0.0),
+    ],
+)
+def test_columns_about_which_nothing_or_everything_is_known(column, p):
+    y = np.array([0.1, 0.1, 0.1, 0.7])
+    assert p_values(np.array(column)[:, None], y) == pytest.approx([p], abs=1e-12)
+
+
+@pytest.mark.parametrize("factor", [1e-200, -3.0, 1e200])
+def test_units_do_not_matter(factor):
+    data = noise_data(30, 4)
+    y = data.outcome.values
+    np.testing.assert_allclose(p_values(factor * data.X, y), p_values(data.X, y), rtol=1e-9)
+    np.testing.assert_allclose(p_values(data.X, factor * y), p_values(data.X, y), rtol=1e-9)
+
+
+def test_without_bootstrap_a_share_alpha_of_the_noise_is_paid():
+    data = noise_data(100, 4000)
+    payoffs = PValueReward(alpha=0.1, bootstrap=False).start(data)(np.arange(4000), None)
+    assert payoffs.mean() == pytest.approx(0.1, abs=4 * np.sqrt(0.1 * 0.9 / 4000))
+
+
+def test_with_bootstrap_the_mean_payoff_passes_one_half_where_p_passes_alpha():
+    data = noise_data(200, 300)
+    rng = np.random.default_rng(1)
+    feedback = PValueReward(alpha=0.2).start(data)
+    mean = np.mean([feedback(np.arange(300), rng) for _ in range(200)], axis=0)
+    p = p_values(data.X, data.outcome.values)
+    assert mean[p < 0.1].min() > 0.5
+    assert mean[p > 0.4].max() < 0.5
+
+
+# The importance in an estimator
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 4))
+    y = 4 * X[:, 2] - 2 * X[:, 0] + 0.1 * rng.standard_normal(80)
+    return Data(X, read_outcome(y, 80), ("a", "b", "c", "d"))
+
+
+@pytest.fixture(scope="module")
+def two_classes(data):
+    return Data(data.X, read_outcome(data.outcome.values > 0, 80), data.names)
+
+
+def importances(estimator, data, seed=0, bootstrap=True):
+    feedback = ImportanceReward(estimator, bootstrap=bootstrap).start(data)
+    return feedback(np.arange(4), np.random.default_rng(seed))
+
+
+def test_coefficients_are_rescaled_by_the_largest(data):
+    coef = np.abs(LinearRegression().fit(data.X, data.outcome.values).coef_)
+    payoffs = importances(LinearRegression(), data, bootstrap=False)
+    np.testing.assert_allclose(payoffs, coef / coef.max(), rtol=1e-9)
+    np.testing.assert_allclose(payoffs[[2, 0]], [1.0, 0.5], atol=0.02)
+
+
+def test_coefficients_of_a_classifier_are_taken_too(two_classes):
+    model = LogisticRegression().fit(two_classes.X, two_classes.outcome.values)
+    coef = np.abs(model.coef_[0])
+    payoffs = importances(LogisticRegression(), two_classes, bootstrap=False)
+    np.testing.assert_allclose(payoffs, coef / coef.max(), rtol=1e-6)
+
+
+def test_the_default_follows_the_outcome(data, two_classes):
+    for table in (data, two_classes):
+        payoffs = importances(None, table)
+        assert payoffs.argmax() == 2
+        assert payoffs[1] < 0.3
+
+
+@pytest.mark.parametrize(
+    "estimator", [ExtraTreesRegressor(5), make_pipeline(StandardScaler(), Ridge(solver="sag"))]
+)
+def test_estimators_are_seeded_by_the_generator_and_left_as_they_were(estimator, data):
+    before = estimator.get_params()
+    first = importances(estimator, data, seed=1, bootstrap=False)
+    np.testing.assert_array_equal(importances(estimator, data, seed=1, bootstrap=False), first)
+    assert (importances(estimator, data, seed=2, bootstrap=False) != first).any()
+    assert estimator.get_params() == before
+
+
+def test_nested_random_states_are_set():
+    model = seeded(BaggingRegressor(DecisionTreeRegressor()), np.random.default_rng(0))
+    states = [model.random_state, model.estimator.random_state]
+    assert all(isinstance(state, int) for state in states)
+    assert states[0] != states[1]
+
+
+def test_what_the_estimator_takes_the_reward_takes():
+    assert ImportanceReward().takes_missing
+    assert ImportanceReward().takes_weights
+    assert ImportanceReward(Ridge()).takes_weights
+    assert not ImportanceReward(Ridge()).takes_missing
+    assert not ImportanceReward(KNeighborsRegressor()).takes_weights
+    assert not ImportanceReward("forest").takes_missing
+    assert not ImportanceReward("forest").takes_weights
+
+
+def test_equal_importances_of_zero_pay_nothing(data):
+    payoffs = importances(DecisionTreeRegressor(max_depth=1, min_samples_leaf=50), data)
+    np.testing.assert_array_equal(payoffs, 0.0)
+
+
+def test_an_estimator_without_importances_is_named_at_the_first_importances(data):
+    feedback = ImportanceReward(KNeighborsRegressor()).start(data)
+    with pytest.raises(TypeError, match=r"KNeighborsRegressor\(\) has neither"):
+        feedback(np.arange(4), np.random.default_rng(0))
+
+
+# The LASSO
+
+
+def make_data(family="gaussian", n_rows=60, n_columns=100, signal=2.0, weighted=False, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_rows, n_columns))
+    X[:, 1] = 0.9 * X[:, 0] + 0.5 * X[:, 1]
+    y = signal * (X[:, 0] - X[:, 2]) + rng.standard_normal(n_rows)
+    if family == "probit":
+        y = np.where(y > 0.5, 1, 0)
+    weight = rng.exponential(size=n_rows) if weighted else None
+    outcome = read_outcome(y, n_rows, family=family)
+    return Data(X, outcome, tuple(map(str, range(n_columns))), weight)
+
+
+def lasso(data, columns=None, seed=0, **settings):
+    columns = np.arange(data.X.shape[1]) if columns is None else np.asarray(columns)
+    return LassoReward(**settings).start(data)(columns, np.random.default_rng(seed))
+
+
+def problem_of(data):
+    rows = np.arange(data.n_rows)
+    return LassoProblem.of(data, np.arange(data.X.shape[1]), rows, max_iter=1000)
+
+
+def path(problem):
+    alphas = problem.largest_alpha() * np.geomspace(1.0, 0.02, 12)
+    fits = problem.path(alphas)
+    return [
+        (alpha, coef.copy(), eta.copy()) for alpha, (coef, eta) in zip(alphas, fits, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_solution_meets_the_optimality_conditions(family, weighted):
+    problem = problem_of(make_data(family, weighted=weighted))
+    for alpha, coef, eta in path(problem):
+        mean = expit(eta) if family == "probit" else eta
+        score = problem.weight * (problem.y - mean)
+        gradient = problem.x @ score
+        zero = coef == 0.0
+        np.testing.assert_allclose(np.ptp(eta - coef @ problem.x), 0.0, atol=1e-9)
+        assert abs(score.sum()) < 1e-4
+        assert np.abs(gradient[zero]).max() <= alpha + 1e-4
+        np.testing.assert_allclose(gradient[~zero], alpha * np.sign(coef[~zero]), atol=1e-4)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_coefficients_are_those_of_scikit_learn(weighted):
+    data = make_data(weighted=weighted)
+    problem = problem_of(data)
+    for alpha, coef, _ in path(problem)[1:]:
+        rival = Lasso(alpha=alpha, tol=1e-10, max_iter=100_000)
+        rival.fit(problem.x.T, problem.y, sample_weight=data.sample_weight)
+        np.testing.assert_allclose(coef, rival.coef_, atol=2e-3)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_largest_penalty_leaves_nothing(family):
+    (_, first, _), (_, second, _), *_ = path(problem_of(make_data(family)))
+    assert not first.any()
+    assert second.any()
+
+
+def sweep(problem, alpha, places, coef, eta, care):
+    """One sweep of coordinate descent, written down with NumPy; how much its moves are worth."""
+    steepest = 0.25 if problem.binary else 1.0
+    mean = expit(eta) if problem.binary else eta
+    curvature = problem.weight.copy()
+    if problem.binary:
+        curvature *= np.minimum(care * np.maximum(mean * (1 - mean), 1e-4), steepest)
+    pull = problem.weight * (problem.y - mean)
+    worth = []
+    for j in (None, *places):
+        x = np.ones_like(eta) if j is None else problem.x[j]
+        size, gain = curvature @ x**2, pull @ x
+        if j is not None:
+            gain += coef[j] * size
+            target = np.sign(gain) * max(abs(gain) - alpha, 0.0) / size
+            move, coef[j] = target - coef[j], target
+        else:
+            move = gain / size
+        pull -= move * curvature * x
+        eta += move * x
+        worth.append(np.sqrt(size / steepest) * abs(move))
+    return max(worth)
+
+
+@pytest.mark.parametrize("n_sweeps", [1, 2, 3, 6])
+@pytest.mark.parametrize(
+    ("family", "start"), [("gaussian", 0.3), ("probit", 0.3), ("probit", -5.0), ("probit", -12.0)]
+)
+def test_sweeps_are_those_that_are_written_down(family, start, n_sweeps):
+    """Of all columns, then of those that are not zero, until these have come to rest.
+
+    Far from where they end, where the loss is flat, steps become too long, and then more careful.
+    """
+    problem = problem_of(make_data(family, n_rows=20, n_columns=8))
+    alpha = 0.3 * problem.largest_alpha()
+    coef, eta = np.zeros(8), problem.null() + start
+    found, at = coef.copy(), eta.copy()
+    room = np.empty_like(eta), np.empty_like(eta)
+    rules.descend(
+        problem.x, problem.y, problem.weight, problem.binary, alpha, n_sweeps, np.arange(8),
+        found, at, *room,
+    )  # fmt: skip
+    care, before, everything = 1.0, np.inf, True
+    for _ in range(n_sweeps):
+        places = np.arange(8) if everything else np.flatnonzero(coef)
+        largest = sweep(problem, alpha, places, coef, eta, care)
+        if largest < 1e-5 and everything:
+            break
+        care *= 2.0 if largest > before else 1.0
+        before, everything = largest, largest < 1e-5
+    assert coef.any()
+    assert care > 1.0 or start > -10.0 or n_sweeps < 6
+    np.testing.assert_allclose(found, coef, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(at, eta, rtol=1e-9, atol=1e-12)
+
+
+def test_a_column_alone_is_paid_when_its_correlation_is_above_alpha():
+    data = make_data(n_columns=30)
+    for j in range(30):
+        correlation = abs(np.corrcoef(data.X[:, j], data.outcome.values)[0, 1])
+        assert lasso(data, [j], alpha=correlation * 0.999, bootstrap=False) == [1.0]
+        assert lasso(data, [j], alpha=correlation * 1.001, bootstrap=False) == [0.0]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_units_of_columns_and_outcome_do_not_matter(family):
+    data = make_data(family)
+    units = 10.0 ** np.linspace(-200, 200, 100)
+    scaled = Data(data.X * units, data.outcome, data.names)
+    for alpha in ("1se", 0.1):
+        np.testing.assert_array_equal(lasso(scaled, alpha=alpha), lasso(data, alpha=alpha))
+    y = 1e200 * data.outcome.values - 3.0
+    grown = Data(data.X, read_outcome(y, data.n_rows, family=family), data.names)
+    np.testing.assert_array_equal(lasso(grown), lasso(data))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_weights_stand_for_copies_of_rows(family):
+    data = make_data(family)
+    counts = np.random.default_rng(0).integers(0, 4, data.n_rows)
+    rows = np.repeat(np.arange(data.n_rows), counts)
+    copied = Data(data.X[rows], read_outcome(data.outcome.values[rows], rows.size), data.names)
+    weighted = Data(data.X, data.outcome, data.names, counts.astype(float))
+    for alpha in (0.3, 0.1, 0.05):
+        settings = {"alpha": alpha, "bootstrap": False}
+        expected = lasso(copied, **settings)
+        assert expected.any()
+        np.testing.assert_array_equal(lasso(weighted, **settings), expected)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_one_standard_error_means_a_larger_penalty(family):
+    problem = problem_of(make_data(family))
+    alphas = problem.largest_alpha() * np.geomspace(1.0, 0.01, 20)
+    places = [
+        [rules._choose_alpha(problem, alphas, rule, np.random.default_rng(s)) for s in range(5)]
+        for rule in (True, False)
+    ]
+    assert np.all(np.less(*places))
+    assert np.min(places) > 0
+
+
+def test_no_row_is_on_both_sides_of_a_fold():
+    """Were copies of a row spread over folds, fitting noise would look like a good idea."""
+    data = make_data(signal=0.0, n_rows=80)
+    share = np.mean([lasso(data, alpha="cv", seed=seed).mean() for seed in range(20)])
+    assert share < 0.08
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_signals_are_found_among_many_columns(family):
+    data = make_data(family, n_rows=200, n_columns=500)
+    mean = np.mean([lasso(data, seed=seed) for seed in range(10)], axis=0)
+    assert mean[[0, 2]].min() == 1.0
+    assert mean[3:].mean() < 0.05
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("alpha", ["1se", "cv", 1e-4])
+def test_hard_problems_end_in_peace(family, alpha):
+    """Few rows, copies of columns, the outcome among the columns, one row of a class."""
+    rng = np.random.default_rng(0)
+    for n_rows in (2, 3, 5, 12):
+        y = np.zeros(n_rows)
+        y[0] = 1.0
+        x = rng.standard_normal(n_rows)
+        data = Data(
+            np.column_stack([x, x, -x, y, np.ones(n_rows)]),
+            read_outcome(y, n_rows, family=family),
+            tuple("abcde"),
+        )
+        for seed in range(5):
+            payoffs = lasso(data, alpha=alpha, seed=seed)
+            assert np.isin(payoffs, [0.0, 1.0]).all()
+            assert payoffs[4] == 0.0
+        assert lasso(data, alpha=alpha, max_iter=1).shape == (5,)
+
+
+def test_a_rare_class_takes_no_hundred_times_as_long(monkeypatch):
+    """Counted in penalties that ran out of sweeps: the clock of a busy machine says little."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 30))
+    limits = []
+
+    def descend(*arguments):
+        *problem, max_iter, places, coef, eta, curvature, pull = arguments
+        before = coef.copy(), eta.copy()
+        original(*problem, max_iter, places, coef, eta, curvature, pull)
+        other, at = before
+        original(*problem, 200, places, other, at, curvature, pull)
+        limits.append(bool(np.abs(other - coef).max() > 1e-12))
+
+    original = rules.descend
+    monkeypatch.setattr(rules, "descend", descend)
+    for n_positive in (3, 20):
+        data = Data(X, read_outcome(np.arange(2000) < n_positive, 2000), tuple(map(str, range(30))))
+        lasso(data)
+    assert np.mean(limits) < 0.2
+
+
+def test_a_penalty_above_all_and_rows_without_weight_pay_nothing():
+    data = make_data()
+    assert not lasso(data, alpha=2.0).any()
+    assert not lasso(Data(data.X, data.outcome, data.names, np.zeros(data.n_rows))).any()
