@@ -1,16 +1,16 @@
 """Tests of the command line: in a folder of their own, with a report that costs nothing.
 
-Interactions are looked for as always, but compared with so few outcomes without any that none can
-be reported: a comparison with as many as usual takes most of the time of a small run.
+Interactions are looked for where a test asks for them: they take most of the time of a small run.
 """
 
 import json
+import shutil
 
 import pytest
 
-import tvselect.selectors.interactions
-from tests.cli.makers import FEW_WITHOUT, QuickFindings, quick_gather, quick_render
+from tests.cli.makers import FEW_WITHOUT, INTERACTIONS, QUICK, make_quick, write
 from tvselect.cli import main
+from tvselect.selectors.thompson import ThompsonFit
 
 
 @pytest.fixture(autouse=True)
@@ -20,17 +20,9 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def quick_report(monkeypatch):
-    monkeypatch.setattr(tvselect.selectors.interactions, "N_WITHOUT", FEW_WITHOUT)
-    monkeypatch.setattr("tvselect.report.prepare", lambda: None)
-    monkeypatch.setattr("tvselect.report.gather", quick_gather)
-    monkeypatch.setattr("tvselect.report.render", quick_render)
-    monkeypatch.setattr("tvselect.report.Findings", QuickFindings)
-
-
-@pytest.fixture
-def tvs(capsys, quick_report):
+def tvs(capsys, monkeypatch):
     """Run a command; returns the exit code, stdout and stderr."""
+    make_quick(monkeypatch.setattr)
 
     def run(*arguments):
         capsys.readouterr()
@@ -43,13 +35,35 @@ def tvs(capsys, quick_report):
 
 
 @pytest.fixture
-def answer(tvs):
-    """Run a command with --json that must succeed; returns what it prints."""
+def with_interactions(tvs, monkeypatch):
+    """Look for interactions, compared with so few outcomes without any that none is reported."""
+    monkeypatch.setattr(ThompsonFit, "interactions_", INTERACTIONS)
+    monkeypatch.setattr("tvselect.selectors.interactions.N_WITHOUT", FEW_WITHOUT)
+
+
+@pytest.fixture
+def told(tvs):
+    """Run a command with --json that must succeed, with warnings or not; returns its answer."""
 
     def run(*arguments):
         code, out, err = tvs(*arguments, "--json", "--quiet")
-        assert (code, err) == (0, "")
-        return json.loads(out)
+        assert code == 0, err
+        found = json.loads(out)
+        warnings = found.get("warnings", ())
+        assert err == "".join(f"tvs: warning: {warning}\n" for warning in warnings)
+        return found
+
+    return run
+
+
+@pytest.fixture
+def answer(told):
+    """Run a command with --json that must succeed without a warning; returns its answer."""
+
+    def run(*arguments):
+        found = told(*arguments)
+        assert not found.get("warnings")
+        return found
 
     return run
 
@@ -68,3 +82,23 @@ def failure(tvs, here):
         return err
 
     return run
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    """A folder with a table and the run that selects from it, for tests to copy."""
+    folder = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as patch:
+        make_quick(patch.setattr)
+        table, out = write(folder / "t.csv"), folder / "run"
+        assert main(["select", str(table), "-t", "y", *QUICK, "--quiet", "--out", str(out)]) == 0
+    return folder
+
+
+@pytest.fixture
+def run(finished, here):
+    """The finished run, as if it had been made here from t.csv."""
+    shutil.copytree(finished, here, dirs_exist_ok=True)
+    record = here / "run" / "run.json"
+    record.write_text(record.read_text().replace(str(finished), str(here)))
+    return "run"

@@ -1,8 +1,12 @@
-"""Tables that people have, and a quick report in place of the real one."""
+"""Tables that people have, and a quick report in place of the real one.
+
+``python -m tests.cli.makers`` is ``tvs`` with the quick report, for tests of processes.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -12,11 +16,16 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
 
+import tvselect.report
+import tvselect.selectors.interactions
+from tvselect.cli import main
 from tvselect.report.findings import Effect
+from tvselect.selectors.thompson import ThompsonFit
 from tvselect.selectors.worth import Worth
 
 FEW_WITHOUT = 2
 QUICK = ("--reward", "pvalue", "--plays", "60", "--seed", "1")
+INTERACTIONS = ThompsonFit.interactions_
 
 
 @dataclass(frozen=True)
@@ -51,6 +60,21 @@ def quick_render(findings: QuickFindings) -> str:
     return f"<html>{findings.title} {findings.worth}</html>"
 
 
+def make_quick(put=setattr) -> None:
+    """Take the real report and the search for interactions away; ``put`` may take them back."""
+    put(ThompsonFit, "interactions_", ())
+    put(tvselect.report, "prepare", lambda: None)
+    put(tvselect.report, "gather", quick_gather)
+    put(tvselect.report, "render", quick_render)
+    put(tvselect.report, "Findings", QuickFindings)
+
+
+def quick(arguments=None) -> int:
+    """Run a command in a process of its own: the real report is gone from it."""
+    make_quick()
+    return main(arguments)
+
+
 def make_table(n_rows: int = 120, seed: int = 3) -> pa.Table:
     """Two signals, ``a`` and ``b``, three columns of noise and the target ``y``."""
     rng = np.random.default_rng(seed)
@@ -83,10 +107,51 @@ def write(path: Path, table: pa.Table | None = None, sep: str = ",") -> Path:
     return path
 
 
-def write_rows(path: Path, header: str, rows: list[str]) -> Path:
-    path.write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+def text_of(table: pa.Table | None = None, sep: str = ",") -> str:
+    """A table as CSV."""
+    table = make_table() if table is None else table
+    out = pa.BufferOutputStream()
+    pa.csv.write_csv(table, out, pa.csv.WriteOptions(delimiter=sep))
+    return out.getvalue().to_pybytes().decode()
+
+
+def changed(table: pa.Table | None = None, **columns) -> pa.Table:
+    """A table with some columns replaced, or new ones behind the others."""
+    table = make_table() if table is None else table
+    for name, values in columns.items():
+        values = values if isinstance(values, pa.Array | pa.ChunkedArray) else list(values)
+        column = values if isinstance(values, pa.Array | pa.ChunkedArray) else [values]
+        if name in table.column_names:
+            table = table.set_column(table.column_names.index(name), name, column)
+        else:
+            table = table.append_column(name, column)
+    return table
+
+
+def rewritten(column: str, change, table: pa.Table | None = None) -> pa.Table:
+    """A table with the cells of a column written in another way."""
+    table = make_table() if table is None else table
+    return changed(table, **{column: map(change, table[column].to_pylist())})
+
+
+def put(path: Path, content: object) -> Path:
+    """Write text, bytes or a table into a file."""
+    if isinstance(content, pa.Table):
+        return write(path, content)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
 
 
-def rows_of(table: pa.Table) -> list[list[object]]:
-    return [list(row.values()) for row in table.to_pylist()]
+def rows_of(table: pa.Table | None = None) -> list[list[object]]:
+    """The names of the columns, then the rows."""
+    table = make_table() if table is None else table
+    return [table.column_names, *(list(row.values()) for row in table.to_pylist())]
+
+
+def names(found: dict) -> list[str]:
+    """The selected variables of an answer."""
+    return [variable["name"] for variable in found["selected"]]
+
+
+if __name__ == "__main__":
+    sys.exit(quick())

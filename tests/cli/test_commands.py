@@ -1,6 +1,9 @@
 """The commands, called as the shell calls them."""
 
 import json
+import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -9,14 +12,26 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.makers import QUICK, make_joint_table, make_table, write
+from tests.cli.makers import (
+    INTERACTIONS,
+    QUICK,
+    changed,
+    make_joint_table,
+    make_table,
+    names,
+    write,
+)
+from tvselect import __version__
 from tvselect.bandit.stopping import StopReason
 from tvselect.cli import main
+from tvselect.cli.call import explain
+from tvselect.inputs.errors import InputError
+from tvselect.runs import RunError
 from tvselect.runs.folder import SCHEMA
+from tvselect.selectors.thompson import ThompsonFit
 
-
-def names(found):
-    return [variable["name"] for variable in found["selected"]]
+HEAVY = ("numpy", "scipy", "sklearn", "pyarrow", "pandas", "tqdm", "narwhals", "shtab")
+SELECT = ("select", "t.csv", "-t", "y")
 
 
 @pytest.fixture
@@ -24,20 +39,17 @@ def table(here):
     return write(here / "t.csv")
 
 
-@pytest.fixture
-def run(answer, table):
-    return answer("select", table, "-t", "y", *QUICK)["run"]
-
-
 class TestSelect:
     def test_writes_a_run(self, answer, table, here):
         found = answer("select", table, "--target", "y", *QUICK)
         assert (found["state"], found["n_plays"], found["seed"]) == ("done", 60, 1)
-        assert {path.name for path in (here / found["run"]).iterdir()} == {
+        folder = here / "tvs-t-1"
+        assert here / found["run"] == folder
+        assert {path.name for path in folder.iterdir()} == {
             "run.json", "journal.sqlite", "selected.csv", "variables.csv", "findings.json",
             "report.html", "run.lock",
         }  # fmt: skip
-        lines = (here / "tvs-t-1" / "selected.csv").read_text().splitlines()
+        lines = (folder / "selected.csv").read_text().splitlines()
         assert lines[0] == (
             "variable,selected,q_value,selection_rate,low,high,times_played,claim,group,"
             "effect,direction,of_class"
@@ -47,107 +59,54 @@ class TestSelect:
         effects = {line.split(",")[0]: line.split(",")[-3:] for line in lines[1:]}
         assert effects == {"a": ["5.5", "up", ""], "b": ["", "", ""]}
         assert {line.split(",")[2] for line in lines[1:]} == {"0.05"}  # (1 + 0) / (10 * 2)
-        assert len((here / "tvs-t-1" / "variables.csv").read_text().splitlines()) == 6
-        kept = json.loads((here / "tvs-t-1" / "run.json").read_text())
+        assert len((folder / "variables.csv").read_text().splitlines()) == 6
+        kept = json.loads((folder / "run.json").read_text())
         assert (kept["schema"], kept["settings"]["max_fdr"]) == (SCHEMA, 0.1)
         assert kept["command"].startswith("tvs select ")
         assert kept["plan"]["columns"] == ["a", "b", "n1", "n2", "n3"]
-        assert "What explains y?" in (here / "tvs-t-1" / "report.html").read_text()
+        assert "What explains y?" in (folder / "report.html").read_text()
+        assert (found["max_fdr"], found["expected_false"], found["n_decoys"]) == (0.1, 0.1, 50)
+        assert 0 < found["highest_decoy"] < 1
+        assert [v["q_value"] for v in found["selected"]] == [0.05, 0.05]
+        assert {("a",), ("b",)} <= {tuple(claim["columns"]) for claim in found["claims"]}
 
     def test_a_seed_is_drawn_and_kept(self, answer, table, here):
-        first = answer("select", table, "-t", "y", "--reward", "pvalue", "--plays", "20")
-        again = answer(
-            "select", table, "-t", "y", "--reward", "pvalue", "--plays", "20",
-            "--seed", first["seed"],
-        )  # fmt: skip
+        options = ("--reward", "pvalue", "--plays", "20")
+        first = answer(*SELECT, *options)
+        again = answer(*SELECT, *options, "--seed", first["seed"])
         assert (first["run"], again["run"]) == ("tvs-t-1", "tvs-t-2")
         files = [here / run / "variables.csv" for run in (first["run"], again["run"])]
         assert files[0].read_bytes() == files[1].read_bytes()
 
-    def test_nothing_is_overwritten(self, failure, table, run):
-        line = failure("select", table, "-t", "y", *QUICK, "--out", run)
+    def test_nothing_is_overwritten(self, failure, run):
+        line = failure(*SELECT, *QUICK, "--out", run)
         assert f"tvs resume {run}" in line
         assert "--out" in line
 
     def test_an_empty_folder_is_taken(self, answer, table, here):
         (here / "mine").mkdir()
-        assert answer("select", table, "-t", "y", *QUICK, "--out", "mine")["run"] == "mine"
-
-    def test_piped_and_quiet(self, tvs, table):
-        code, out, err = tvs("select", table, "-t", "y", *QUICK, "--quiet")
-        assert (code, err) == (0, "")
-        assert out.splitlines()[0] == "variable\tq_value\tselection_rate\tlow\thigh"
-        assert sorted(line.split("\t")[0] for line in out.splitlines()[1:]) == ["a", "b"]
+        assert answer(*SELECT, *QUICK, "--out", "mine")["run"] == "mine"
 
     def test_patterns(self, answer, table):
-        found = answer("select", table, "-t", "y", *QUICK, "--exclude", "n*,b")
+        found = answer(*SELECT, *QUICK, "--exclude", "n*,b")
         assert set(found["left_out"]) == {"n1", "n2", "n3", "b"}
         assert names(found) == ["a"]
 
-    @pytest.mark.parametrize("option", ["--exclude", "--include", "--always"])
-    def test_unknown_columns(self, option, failure, table):
-        line = failure("select", table, "-t", "y", option, "n1,nn2")
-        assert f"{option} names 'nn2'" in line
-        assert "did you mean 'n2'?" in line
-
-    def test_excluded_and_included(self, failure, table):
-        line = failure("select", table, "-t", "y", "--exclude", "a", "--include", "a")
-        assert "'a' is excluded and included" in line
-
-    def test_always(self, answer, table, here):
-        found = answer("select", table, "-t", "y", *QUICK, "--always", "n3")
-        assert (names(found), found["always"]) == (["a", "b"], ["n3"])
-        assert "Part of every play: 'n3'." in found["decisions"]
-
-    @pytest.mark.parametrize("suffix", [".json", ".csv"])
-    def test_groups(self, suffix, answer, table, here):
-        content = {".json": '{"both": ["a", "n1"], "rest": ["n2", "n3"]}',
-                   ".csv": "column,group\na,both\nn1,both\nn2,rest\nn3,rest\n"}  # fmt: skip
-        (here / f"groups{suffix}").write_text(content[suffix])
-        found = answer("select", table, "-t", "y", *QUICK, "--groups", f"groups{suffix}")
-        assert set(names(found)) == {"a", "n1", "b"}
-        assert {v["name"]: v["group"] for v in found["selected"]}["n1"] == "both"
-
     @pytest.mark.parametrize(
-        ("name", "content", "expected"),
+        ("options", "said"),
         [
-            ("g.json", "{", "is no JSON: Expecting property name"),
-            ("g.json", '{"one": ["a"], "one": ["b"]}', "has the key 'one' twice"),
-            ("g.json", '{"a": "b"}', "must look like"),
-            ("g.json", '{"g": ["aa"]}', "did you mean 'a'?"),
-            ("g.json", '{"g": ["a"], "h": ["a"]}', "puts column 'a' into groups 'g' and 'h'"),
-            ("g.csv", "a,b\n", "must begin with the line 'column,group'"),
-            ("g.csv", "column,group\na\n", "line 2 of g.csv has 1 cell;"),
+            (("--reward", "pvalue", "--iterations", "5"), "--iterations is for --reward bart"),
+            (("--no-stream", "--rounds", "2"), "drop --no-stream"),
+            (("--decoys", "none"), "--max-fdr 0.1 cannot be kept with --decoys none; leave that "
+                                   "out, or say --max-fdr none"),
+            (("--batch-size", "1"), "--batch-size 1 is too small: --reward bart needs at least"),
         ],
-    )
-    def test_bad_groups(self, name, content, expected, failure, table, here):
-        (here / name).write_text(content)
-        assert expected in failure("select", table, "-t", "y", "--groups", name)
-
-    def test_groups_that_do_not_exist(self, failure, table):
-        line = failure("select", table, "-t", "y", "--groups", "none.json")
-        assert "none.json: no such file" in line
-
-    def test_contradictions(self, failure, table):
-        line = failure("select", table, "-t", "y", "--reward", "pvalue", "--iterations", "5")
-        assert "--iterations is for --reward bart" in line
-        assert "drop --no-stream" in failure(
-            "select", table, "-t", "y", "--no-stream", "--rounds", "2"
-        )
-        line = failure("select", table, "-t", "y", "--decoys", "none")
-        assert "--max-fdr 0.1 cannot be kept with --decoys none" in line
-        assert "say --max-fdr none" in line
-
-    def test_error_control(self, answer, table):
-        found = answer("select", table, "-t", "y", *QUICK)
-        assert (found["max_fdr"], found["expected_false"], found["n_decoys"]) == (0.1, 0.1, 50)
-        assert 0 < found["highest_decoy"] < 1
-        assert [v["q_value"] for v in found["selected"]] == [0.05, 0.05]
-        claims = {tuple(claim["columns"]) for claim in found["claims"]}
-        assert {("a",), ("b",)} <= claims
+    )  # fmt: skip
+    def test_contradictions(self, options, said, failure, table):
+        assert said in failure(*SELECT, *options)
 
     def test_interactions(self, answer, tvs, here, monkeypatch):
-        monkeypatch.setattr("tvselect.selectors.interactions.N_WITHOUT", 20)
+        monkeypatch.setattr(ThompsonFit, "interactions_", INTERACTIONS)
         table = write(here / "joint.csv", make_joint_table())
         found = answer("select", table, "-t", "y", *QUICK)
         (pair,) = found["interactions"]
@@ -161,45 +120,33 @@ class TestSelect:
         assert "\ninteractions: a x b (q 0.050)\n" in out
 
     def test_a_stricter_level_takes_more_decoys(self, answer, table):
-        found = answer("select", table, "-t", "y", *QUICK, "--max-fdr", "0.05")
+        found = answer(*SELECT, *QUICK, "--max-fdr", "0.05")
         assert (found["max_fdr"], found["n_decoys"]) == (0.05, 100)
 
     def test_the_median_model(self, answer, table, here):
-        found = answer("select", table, "-t", "y", *QUICK, "--max-fdr", "none")
+        found = answer(*SELECT, *QUICK, "--max-fdr", "none")
         assert set(names(found)) == {"a", "b"}
         for name in ("max_fdr", "expected_false", "highest_decoy"):
             assert found[name] is None
         assert found["n_decoys"] == 0
         assert {v["q_value"] for v in found["selected"]} == {None}
-        assert json.loads((here / "tvs-t-1" / "run.json").read_text())["settings"][
-            "max_fdr"
-        ] is None  # fmt: skip
-        with_decoys = answer(
-            "select", table, "-t", "y", *QUICK, "--max-fdr", "none", "--decoys", "shuffled"
-        )
-        assert (with_decoys["max_fdr"], with_decoys["n_decoys"]) == (None, 50)
-        assert with_decoys["expected_false"] is not None
+        kept = json.loads((here / "tvs-t-1" / "run.json").read_text())
+        assert kept["settings"]["max_fdr"] is None
+        found = answer(*SELECT, *QUICK, "--max-fdr", "none", "--decoys", "shuffled")
+        assert (found["max_fdr"], found["n_decoys"]) == (None, 50)
+        assert found["expected_false"] is not None
 
-    def test_noise(self, answer, here):
-        table = make_table()
-        y = np.random.default_rng(1).permutation(table["y"].to_numpy())
-        path = write(here / "noise.csv", table.set_column(5, "y", [y]))
-        found = answer("select", path, "-t", "y", *QUICK)
-        assert (found["selected"], found["expected_false"]) == ([], 0.0)
-
-    def test_patience_and_time(self, answer, table):
-        found = answer("select", table, "-t", "y", *QUICK, "--patience", "5")
+    def test_patience(self, answer, table):
+        found = answer(*SELECT, *QUICK, "--patience", "5")
         assert found["stop_reason"] == StopReason.PATIENCE == "patience"
 
-    def test_no_time_for_a_play(self, tvs, table):
-        code, out, err = tvs("select", table, "-t", "y", *QUICK, "--time-limit", "1e-9", "--json")
-        assert (code, json.loads(out)["stop_reason"]) == (0, StopReason.TIME_LIMIT)
-        assert json.loads(out)["selected"] == []
-        assert "the time limit of 1e-09 s was over before the first play" in err
-        (warned,) = json.loads(out)["warnings"]
-        assert f"tvs: warning: {warned}" in err
+    def test_no_time_for_a_play(self, told, tvs, table):
+        found = told(*SELECT, *QUICK, "--time-limit", "1e-9")
+        assert (found["stop_reason"], found["selected"]) == (StopReason.TIME_LIMIT, [])
+        (warned,) = found["warnings"]
+        assert "the time limit of 1e-09 s was over before the first play" in warned
 
-    def test_a_traceback_only_when_asked_for(self, table, capsys):
+    def test_a_traceback_only_when_asked_for(self, capsys):
         assert main(["select", "none.csv", "-t", "y", "--debug"]) == 1
         assert "Traceback" in capsys.readouterr().err
 
@@ -208,7 +155,7 @@ class TestSelect:
             raise KeyError("template")
 
         monkeypatch.setattr("tvselect.report.gather", fails)
-        code, out, err = tvs("select", table, "-t", "y", *QUICK)
+        code, out, err = tvs(*SELECT, *QUICK)
         assert (code, len(out.splitlines())) == (0, 3)
         assert "warning: the report could not be made (KeyError: 'template')" in err
 
@@ -217,18 +164,24 @@ class TestSelect:
             raise ModuleNotFoundError("jinja2")
 
         monkeypatch.setattr("tvselect.report.render", fails)
-        code, _, err = tvs("select", table, "-t", "y", *QUICK)
+        code, _, err = tvs(*SELECT, *QUICK)
         assert code == 0
         assert "pip install 'tvselect[cli]'" in err
         assert "pip install 'tvselect[cli]'" in tvs("report", "tvs-t-1")[2]
 
+    def test_no_report(self, answer, tvs, table, here):
+        assert answer(*SELECT, *QUICK, "--out", "run", "--no-report")["report"] is None
+        page = here / "run" / "report.html"
+        assert not page.exists()
+        assert tvs("report", "run")[0] == 0
+        assert page.exists()
+        assert answer("resume", "run", "--plays", "61", "--no-report")["report"] is None
+        assert not page.exists()
+
 
 class TestStream:
     def stream(self, here, suffix, n_rows=3000, **columns):
-        table = make_table(n_rows)
-        for name, values in columns.items():
-            table = table.append_column(name, [values])
-        return write(here / f"s{suffix}", table)
+        return write(here / f"s{suffix}", changed(make_table(n_rows), **columns))
 
     @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather"])
     def test_formats(self, suffix, answer, here):
@@ -244,7 +197,8 @@ class TestStream:
         found = answer("select", path, "-t", "y", *options)
         assert (found["stream"], found["n_plays"]) == (True, 3)
         assert any("3,000 rows are more than 2,000" in text for text in found["decisions"])
-        assert answer("select", path, "-t", "y", *QUICK, "--no-stream")["stream"] is False
+        options = ["--reward", "pvalue", "--plays", "5", "--no-stream"]
+        assert answer("select", path, "-t", "y", *options)["stream"] is False
 
     def test_little_memory(self, answer, here, monkeypatch):
         monkeypatch.setattr("tvselect.runs.inspect.available_memory", lambda: 100_000)
@@ -277,14 +231,13 @@ class TestStream:
         assert "say --rounds" in failure("resume", run, "--plays", "9")
         assert answer("resume", run, "--rounds", "2")["n_plays"] == 12
         assert "has 2 rounds" in failure("resume", run, "--rounds", "1")
+        assert "a run on a stream" in failure("worth", run)
 
 
 class TestResume:
-    def test_more_plays(self, answer, run, table, here):
+    def test_more_plays(self, answer, run, here):
         assert answer("resume", run, "--plays", "90")["n_plays"] == 90
-        at_once = answer(
-            "select", table, "-t", "y", "--reward", "pvalue", "--plays", "90", "--seed", "1"
-        )
+        at_once = answer(*SELECT, "--reward", "pvalue", "--plays", "90", "--seed", "1")
         files = [here / name / "selected.csv" for name in (run, at_once["run"])]
         assert files[0].read_bytes() == files[1].read_bytes()
 
@@ -294,22 +247,22 @@ class TestResume:
         assert answer("resume", run)["n_plays"] == 60
         assert (here / run / "selected.csv").read_bytes() == before
 
-    def test_a_table_that_moved(self, answer, failure, run, table, here):
-        table.rename(here / "moved.csv")
+    def test_a_table_that_moved(self, answer, failure, run, here):
+        (here / "t.csv").rename(here / "moved.csv")
         assert "does not exist" in failure("resume", run)
         assert answer("resume", run, "--table", "moved.csv", "--plays", "70")["n_plays"] == 70
 
-    def test_a_table_that_changed(self, failure, run, table):
+    @pytest.mark.parametrize("command", ["resume", "worth"])
+    def test_a_table_that_changed(self, command, failure, run, here):
+        table = here / "t.csv"
         table.write_text(table.read_text().replace("0.", "1."))
-        assert "is not the table that the run was begun with" in failure("resume", run)
+        assert "is not the table that the run was begun with" in failure(command, run)
 
     def test_plays_are_counted_in_all(self, failure, run, here):
         before = (here / run / "run.json").read_text()
         assert "has 60 plays already" in failure("resume", run, "--plays", "30")
-        assert (here / run / "run.json").read_text() == before
-
-    def test_rounds_in_memory(self, failure, run):
         assert "say --plays" in failure("resume", run, "--rounds", "2")
+        assert (here / run / "run.json").read_text() == before
 
     @pytest.mark.parametrize("command", ["resume", "report"])
     @pytest.mark.parametrize(
@@ -333,14 +286,12 @@ class TestResume:
 
 
 class TestReport:
-    def test_again(self, tvs, run, here):
+    def test_again(self, tvs, run, here, monkeypatch):
         page = here / run / "report.html"
         before = page.read_bytes()
         page.unlink()
         assert tvs("report", run)[:2] == (0, f"{run}/report.html\n")
         assert page.read_bytes() == before
-
-    def test_open(self, tvs, run, monkeypatch):
         opened = []
         monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
         assert tvs("report", run, "--open")[0] == 0
@@ -352,6 +303,47 @@ class TestReport:
         (here / run / "findings.json").unlink()
         assert f"tvs resume {run}" in failure("report", run)
 
+    @pytest.mark.parametrize("mode", ["--stream", "--no-stream"])
+    def test_the_real_one(self, mode, capsys, here):
+        table = write(here / "t.csv", changed(kind=["u", "v", "w"] * 40))
+        assert main(["select", str(table), "-t", "y", "--plays", "10", mode, "--out", "run"]) == 0
+        assert ("nothing can be selected" in capsys.readouterr().err) == (mode == "--stream")
+        page = (here / "run" / "report.html").read_text()
+        assert "<html" in page
+        assert "What explains y?" in page
+        assert main(["report", "run"]) == 0
+        assert (here / "run" / "report.html").read_text() == page
+
+
+class TestWorth:
+    def test_scores_are_printed_and_kept(self, answer, run, here):
+        found = answer("worth", run, "--folds", "3")
+        assert (found["score"], len(found["selected"]), found["n_rows"]) == ("R2", 3, 120)
+        assert np.mean(found["selected"]) > 0.5 > np.mean(found["none"])
+        kept = json.loads((here / run / "findings.json").read_text())["worth"]
+        assert kept == found
+        assert "selected columns  R2" in (here / run / "report.html").read_text()
+
+    def test_what_it_costs_is_said_before(self, tvs, run):
+        code, out, err = tvs("worth", run, "--folds", "2")
+        assert code == 0
+        assert out.splitlines()[0].startswith("selected columns  R2")
+        assert "Selecting again 2 times" in err
+
+    @pytest.mark.parametrize(
+        ("options", "code", "said"),
+        [
+            (("--folds", "60"), 1, "less than five for each of 60 folds"),
+            (("--table", "nowhere.csv"), 1, "nowhere.csv does not exist"),
+            (("--folds", "1"), 2, "argument --folds: must be at least 2, got 1"),
+        ],
+    )
+    def test_nothing_is_announced_that_cannot_be_done(self, options, code, said, tvs, run):
+        found, _, err = tvs("worth", run, *options)
+        assert found == code
+        assert said in err
+        assert "Selecting again" not in err
+
 
 class TestTransform:
     @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".csv.gz", ".parquet", ".feather"])
@@ -360,17 +352,15 @@ class TestTransform:
         path = write(here / f"new{given}", make_table(40, seed=9))
         found = answer("transform", run, path, "-o", f"out{suffix}")
         assert found == {"out": f"out{suffix}", "n_rows": 40, "columns": ["a", "b", "y"]}
-        assert self.read(here / f"out{suffix}").equals(
-            make_table(40, seed=9).select(["a", "b", "y"])
-        )
-
-    def read(self, path):
-        if path.suffix == ".parquet":
-            return pq.read_table(path)
-        if path.suffix == ".feather":
-            return pa.feather.read_table(path)
-        mark = "\t" if path.suffix == ".tsv" else ","
-        return pa.csv.read_csv(path, parse_options=pa.csv.ParseOptions(delimiter=mark))
+        out = here / f"out{suffix}"
+        if suffix == ".parquet":
+            written = pq.read_table(out)
+        elif suffix == ".feather":
+            written = pa.feather.read_table(out)
+        else:
+            mark = "\t" if suffix == ".tsv" else ","
+            written = pa.csv.read_csv(out, parse_options=pa.csv.ParseOptions(delimiter=mark))
+        assert written.equals(make_table(40, seed=9).select(["a", "b", "y"]))
 
     def test_cells_stay_as_they_are(self, tvs, run, here):
         text = 'b,a,y\n007,NA,"x,y"\n1.50,,"two\nlines"\n'
@@ -382,21 +372,24 @@ class TestTransform:
         path = write(here / "new.csv", make_table().drop_columns(["y"]))
         assert answer("transform", run, path, "-o", "out.csv")["columns"] == ["a", "b"]
 
-    def test_refusals(self, failure, answer, run, table, here):
-        assert "is the table itself" in failure("transform", run, table, "-o", table)
+    def test_refusals(self, failure, answer, run, here):
         (here / "out.csv").touch()
-        assert "say --force" in failure("transform", run, table, "-o", "out.csv")
-        assert answer("transform", run, table, "-o", "out.csv", "--force")["n_rows"] == 120
-        assert "the ending says the format" in failure("transform", run, table, "-o", "out.xls")
-        assert "does not exist" in failure("transform", run, table, "-o", "no/out.csv")
-        path = write(here / "new.csv", make_table().rename_columns(["A1", *"bcdef"]))
-        assert "no column named 'a'" in failure("transform", run, path, "-o", "other.csv")
+        write(here / "new.csv", make_table().rename_columns(["A1", *"bcdef"]))
+        for table, out, said in (
+            ("t.csv", "t.csv", "is the table itself"),
+            ("t.csv", "out.csv", "say --force"),
+            ("t.csv", "out.xls", "the ending says the format"),
+            ("t.csv", "no/out.csv", "does not exist"),
+            ("new.csv", "other.csv", "no column named 'a'"),
+        ):
+            assert said in failure("transform", run, table, "-o", out)
+        assert answer("transform", run, "t.csv", "-o", "out.csv", "--force")["n_rows"] == 120
 
 
 class TestCompare:
-    def test_the_same(self, answer, run, table):
-        other = answer("select", table, "-t", "y", *QUICK)["run"]
-        found = answer("compare", run, other)
+    def test_the_same(self, answer, run, here):
+        shutil.copytree(run, "other")
+        found = answer("compare", run, "other")
         assert (found["jaccard"], found["same"]) == (1.0, True)
         assert [v["difference"] for v in found["variables"]] == [0.0, 0.0]
 
@@ -419,8 +412,8 @@ class TestCompare:
         assert lines[1].split("\t")[-2:] == ["0.050000", "0.100000"]
         assert lines[2].startswith("b\tyes\tno\t")
 
-    def test_another_level(self, answer, run, table):
-        other = answer("select", table, "-t", "y", *QUICK, "--max-fdr", "none")["run"]
+    def test_another_level(self, answer, run):
+        other = answer(*SELECT, *QUICK, "--max-fdr", "none")["run"]
         found = answer("compare", run, other)
         assert found["differences"] == ["The runs differ in max fdr: 0.1 and None."]
         assert {tuple(v["q_value"]) for v in found["variables"]} == {(0.05, None)}
@@ -430,28 +423,83 @@ class TestCompare:
         assert f"'tvs resume {run}' writes it again" in failure("compare", run, run)
 
 
-@pytest.mark.parametrize("mode", ["--stream", "--no-stream"])
-def test_the_real_report(mode, table, capsys, here):
-    table = write(here / "t.csv", make_table().append_column("kind", [["u", "v", "w"] * 40]))
-    assert main(["select", str(table), "-t", "y", "--plays", "10", mode, "--out", "run"]) == 0
-    assert ("nothing can be selected" in capsys.readouterr().err) == (mode == "--stream")
-    page = (here / "run" / "report.html").read_text()
-    assert "<html" in page
-    assert "What explains y?" in page
-    assert main(["report", "run"]) == 0
-    assert (here / "run" / "report.html").read_text() == page
-
-
-def test_demo(answer, failure, here):
+def test_demo(tvs, failure, here):
     options = ["--rows", "200", "--columns", "60", "--plays", "40", "--out", "d"]
-    found = answer("demo", *options)
-    assert set(names(found)) == {"x0", "x1", "x2", "x3", "x4"}
-    assert found["run"] == "d/run"
+    code, out, err = tvs("demo", *options)  # speaks in a pipe, too
+    assert code == 0
+    assert "Will they be found?" in err
+    assert "5 of 60 variables selected" in out
+    assert "Report: d/run/report.html" in out
+    lines = (here / "d" / "run" / "selected.csv").read_text().splitlines()
+    assert {line.split(",")[0] for line in lines[1:]} == {"x0", "x1", "x2", "x3", "x4"}
     assert "exists already" in failure("demo", *options)
     assert "say --columns 5 or more" in failure("demo", "--columns", "4", "--out", "small")
 
 
-def test_demo_speaks_in_a_pipe(tvs, here):
-    _, out, err = tvs("demo", "--rows", "200", "--columns", "60", "--plays", "40", "--out", "d")
-    assert "Will they be found?" in err
-    assert "Report:" in out
+def test_help_and_version_import_nothing_heavy(here):
+    code = (
+        "import sys; from tvselect.cli import main; "
+        "codes = [main(arguments.split()) for arguments in sys.argv[2:]];"
+        "print([name for name in sys.argv[1].split(',') if name in sys.modules], codes)"
+    )
+    arguments = ["--help", "select --help", "--version"]
+    command = [sys.executable, "-c", code, ",".join(HEAVY), *arguments]
+    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert out.splitlines()[-1] == "[] [0, 0, 0]"
+    assert "tvs select prices.csv --target price" in out
+    assert f"tvs {__version__}" in out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "",
+        "choose",
+        "select t.csv",
+        "select t.csv -t y --plays 0",
+        "select t.csv -t y --plays many",
+        "select t.csv -t y --seed -1",
+        "select t.csv -t y --time-limit nan",
+        "select t.csv -t y --reward money",
+        "select t.csv -t y --max-fdr 1",
+        "select t.csv -t y --max-fdr little",
+        "select t.csv -t y --decoys ducks",
+        "transform run t.csv",
+        "completion dos",
+    ],
+)
+def test_wrong_usage(arguments, tvs):
+    code, out, err = tvs(*arguments.split())
+    assert (code, out) == (2, "")
+    assert "usage: tvs" in err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_completion(shell, tvs, here):
+    code, out, err = tvs("completion", shell)
+    assert (code, err) == (0, "")
+    assert "transform" in out
+    assert "--target" in out or shell == "tcsh"  # shtab completes no options there
+    if shell == "bash" and shutil.which("bash"):
+        (here / "script").write_text(out)
+        subprocess.run(["bash", "-n", here / "script"], check=True)
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (InputError("'a' holds lists", "leave it out with {columns}"),
+         "'a' holds lists; leave it out with --exclude"),
+        (InputError("y has 3 values", "say {family}"), "y has 3 values; say --family gaussian"),
+        (InputError("10 rows are too few", "raise {batch_size}"),
+         "10 rows are too few; raise --batch-size"),
+        (RunError("two\n lines"), "two lines"),
+        (MemoryError(), "the table does not fit into memory; say --stream"),
+        (FileNotFoundError(2, "No such file or directory", "t.csv"),
+         "t.csv: no such file or directory"),
+        (KeyError("x"),
+         "this should not happen (KeyError: 'x'); run again with --debug and tell us"),
+    ],
+)  # fmt: skip
+def test_an_error_is_one_line_in_the_words_of_the_options(error, line):
+    assert explain(error) == line

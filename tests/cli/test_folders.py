@@ -21,24 +21,14 @@ from tvselect.sources.addresses import without_secrets
 from tvselect.workers import in_threads
 
 ROOT = Path(__file__).parents[2]
-STREAM = (
-    "--reward",
-    "pvalue",
-    "--seed",
-    "1",
-    "--stream",
-    "--batch-size",
-    "40",
-    "--max-fdr",
-    "none",
-)
+STREAM = ("--reward", "pvalue", "--seed", "1", "--stream", "--batch-size", "40",
+          "--max-fdr", "none")  # fmt: skip
 DEADLINE = 120
 
 
 @pytest.fixture
-def run(tvs, here):
-    assert tvs("select", write(here / "t.csv"), "-t", "y", *QUICK, "--out", "run")[0] == 0
-    return here / "run"
+def run(run, here):
+    return here / run
 
 
 def change(folder, **values):
@@ -178,7 +168,7 @@ class TestOwners:
 
     def test_a_suspended_run_keeps_others_out_and_goes_on(self, tvs, here):
         path = write(here / "t.parquet", make_table(4000))
-        command = [sys.executable, "-m", "tests.cli.quick", "select", str(path), "-t", "y",
+        command = [sys.executable, "-m", "tests.cli.makers", "select", str(path), "-t", "y",
                    "--reward", "pvalue", "--seed", "1", "--plays", "500",
                    "--out", str(here / "run")]  # fmt: skip
         first = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)

@@ -9,10 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.makers import QUICK, make_table, write
+from tests.cli.makers import QUICK, changed, make_table, text_of, write
 from tvselect.cli.print import Terminal
 from tvselect.report.characters import escaped, printable
 from tvselect.runs.folder import RunFolder, from_csv
@@ -28,34 +29,82 @@ def named(*names):
     return table.rename_columns([*names, *table.column_names[len(names) :]])
 
 
+def with_a_twin():
+    a, noise = (make_table()[name].to_numpy() for name in ("a", "n1"))
+    return changed(id=range(1, 121), copy=a + 0.01 * noise)
+
+
 @pytest.fixture
 def odd(here):
     return write(here / "t.parquet", named(*NAMES))
 
 
-def python(code, *arguments, **settings):
+def be_a_terminal(monkeypatch):
+    for stream in ("stdout", "stderr"):
+        monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True, raising=False)
+
+
+def python(*arguments, **settings):
     return subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)], cwd=ROOT, timeout=300, check=False,
+        [sys.executable, *map(str, arguments)], cwd=ROOT, timeout=300, check=False,
         stderr=subprocess.PIPE, **settings,
     )  # fmt: skip
 
 
-MAIN = "import sys; from tests.cli.quick import quick; sys.exit(quick(sys.argv[1:]))"
+class TestWithoutATerminal:
+    def test_findings_alone_go_to_standard_output(self, here, tvs):
+        path = write(here / "t.csv", with_a_twin())
+        code, out, err = tvs("select", path, "-t", "y", *QUICK, "--out", here / "run")
+        assert code == 0
+        assert out.splitlines()[0] == "variable\tq_value\tselection_rate\tlow\thigh"
+        assert all(line.count("\t") == 4 for line in out.splitlines())
+        said = err.splitlines()
+        for part in (
+            f"  {path}: 120 rows, 7 columns besides the target; 6 to choose from.",
+            "  Left out: 'id', numbers the rows from 1 to 120.",
+            "At least one of these matters, but these rows cannot tell which:",
+        ):
+            assert part in said
+        assert "Search: 60 plays, scored by " in err
+        assert "variables selected for 'y'" in err
+        assert "one of: a, copy" in err or "one of: copy, a" in err
+        assert str(here / "run" / "report.html") in err
+        assert "\r" not in err
+        code, out, err = tvs("select", path, "-t", "y", *QUICK, "--exclude", "copy", "--quiet")
+        assert (code, err) == (0, "")
+        assert sorted(line.split("\t")[0] for line in out.splitlines()[1:]) == ["a", "b"]
+
+    def test_nothing_was_found(self, here, tvs):
+        noise = np.random.default_rng(1).permutation(make_table()["y"].to_numpy())
+        path = write(here / "t.csv", changed(y=noise))
+        code, out, err = tvs("select", path, "-t", "y", *QUICK, "--json")
+        found = json.loads(out)
+        assert (code, found["selected"], found["expected_false"]) == (0, [], 0.0)
+        assert "Nothing here can be told from noise." in err
+        assert tvs("select", path, "-t", "y", *QUICK, "--quiet")[2] == ""
+
+    def test_one_is_singular(self, tvs, here):
+        rows = "".join(f"{i % 7},{i % 7}.{i}\n" for i in range(40))
+        (here / "one.csv").write_text(f"a,y\n{rows}")
+        _, _, err = tvs("select", "one.csv", "-t", "y", "--plays", "1", "--seed", "1")
+        assert "40 rows, 1 column besides the target" in err
+        assert "Search: 1 play, scored by" in err
+        assert "of 1 variable selected for 'y' (1 play, " in err
+        assert "the only play is done" in err
+        assert "these 1" not in err
 
 
 class TestNames:
     def test_in_a_pipe_a_row_is_a_line(self, odd, tvs):
         code, out, err = tvs("select", odd, "-t", "y", *QUICK, "--out", "run")
         assert code == 0
-        assert "\x1b" not in err
         rows = [line.split("\t") for line in out.splitlines()]
         assert {row[0] for row in rows[1:]} == {escaped(name) for name in NAMES}
         assert {len(row) for row in rows} == {5}
-        assert "\x1b" not in out
         compared = tvs("compare", "run", "run")[1]
         assert {line.count("\t") for line in compared.splitlines()} == {6}
-        assert "\x1b" not in compared
         assert len(compared.splitlines()) == 3
+        assert "\x1b" not in out + err + compared
 
     def test_the_name_can_be_had_again(self):
         for name in (*NAMES, "back\\slash", "\u202ecod.exe", "\ud800"):
@@ -63,18 +112,17 @@ class TestNames:
             assert escaped(name).isprintable()
         assert escaped("größe 🙂") == "größe 🙂"
 
-    @pytest.mark.parametrize("command", ["select", "compare", "transform"])
-    def test_on_a_terminal_nothing_steers_it(self, command, odd, tvs, monkeypatch, capsys):
-        monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-        monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-        _, out, err = tvs("select", odd, "-t", "y", *QUICK, "--exclude", "n1", "--out", "run")
-        if command == "compare":
-            _, out, err = tvs("compare", "run", "run")
-        if command == "transform":
-            _, out, err = tvs("transform", "run", odd, "-o", "short.csv")
-        assert printable(NAMES[0]) in out
-        assert "\x1b]" not in out + err
-        assert "\nforged" not in out + err
+    def test_on_a_terminal_nothing_steers_it(self, odd, tvs, monkeypatch):
+        be_a_terminal(monkeypatch)
+        for command in (
+            ("select", odd, "-t", "y", *QUICK, "--exclude", "n1", "--out", "run"),
+            ("compare", "run", "run"),
+            ("transform", "run", odd, "-o", "short.csv"),
+        ):
+            _, out, err = tvs(*command)
+            assert printable(NAMES[0]) in out
+            assert "\x1b]" not in out + err
+            assert "\nforged" not in out + err
 
     def test_in_errors_and_warnings(self, here, tvs, capsys):
         name = f"t{ESCAPE}.csv"
@@ -106,54 +154,48 @@ class TestNames:
 
 
 class TestStreams:
-    def test_closed_output_is_no_error(self, here):
-        write(here / "t.csv")
-        run = here / "run"
-        done = python(
-            MAIN, "select", here / "t.csv", "-t", "y", *QUICK, "--out", run, "--quiet",
-            preexec_fn=lambda: os.close(1),
-        )  # fmt: skip
-        assert (done.returncode, done.stderr) == (0, b"")
-        assert json.loads((run / "run.json").read_text())["state"] == "done"
-        assert (run / "journal.sqlite").read_bytes().startswith(b"SQLite format 3")
+    """In processes of their own."""
 
-    def test_ascii_output_says_names_by_number(self, here):
-        path = write(here / "t.parquet", named("größe", "b"))
-        environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
-        done = python(
-            MAIN, "select", path, "-t", "y", *QUICK, "--out", here / "run", "--quiet",
-            env=environment, stdout=subprocess.PIPE,
-        )  # fmt: skip
+    def select(self, here, table, *options, **settings):
+        command = ("-m", "tests.cli.makers", "select", table, "-t", "y", *QUICK, *options)
+        return python(*command, "--out", here / "run", **settings)
+
+    def test_closed_output_is_no_error(self, here):
+        table, closed = write(here / "t.csv"), {"preexec_fn": lambda: os.close(1)}
+        done = self.select(here, table, "--quiet", **closed)
         assert (done.returncode, done.stderr) == (0, b"")
-        assert b"gr\\xf6\\xdfe\t" in done.stdout
+        assert json.loads((here / "run" / "run.json").read_text())["state"] == "done"
+        assert (here / "run" / "journal.sqlite").read_bytes().startswith(b"SQLite format 3")
+
+    def test_a_table_through_a_pipe_and_ascii_output(self, here):
+        environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+        data = text_of(named("größe", "b"), "\t").encode()
+        done = self.select(here, "-", env=environment, stdout=subprocess.PIPE, input=data)
+        assert done.returncode == 0
+        assert b"standard input: 120 rows" in done.stderr
+        found = [line.split(b"\t")[0] for line in done.stdout.splitlines()[1:]]
+        assert sorted(found) == [b"b", b"gr\\xf6\\xdfe"]
 
     @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
     def test_full_output_is_one_error(self, here):
-        write(here / "t.csv")
         with open("/dev/full", "wb") as full:
-            done = python(
-                MAIN,
-                "select",
-                here / "t.csv",
-                "-t",
-                "y",
-                *QUICK,
-                "--out",
-                here / "run",
-                stdout=full,
-            )
+            done = self.select(here, write(here / "t.csv"), stdout=full)
         assert done.returncode == 1
         assert b"Traceback" not in done.stderr
         assert b"tvs: error: " in done.stderr
 
 
 class TestInterrupts:
-    def test_while_the_report_is_made_the_run_is_kept(self, here, tvs, monkeypatch):
-        def interrupted(*_, **__):
+    @pytest.fixture
+    def interrupted(self, monkeypatch):
+        def interrupt(*_, **__):
             raise KeyboardInterrupt
 
+        return lambda where: monkeypatch.setattr(where, interrupt)
+
+    def test_while_the_report_is_made_the_run_is_kept(self, here, tvs, interrupted):
         write(here / "t.csv")
-        monkeypatch.setattr("tvselect.report.gather", interrupted)
+        interrupted("tvselect.report.gather")
         code, out, err = tvs("select", "t.csv", "-t", "y", *QUICK, "--out", "run")
         assert code == 130
         assert out.startswith("variable\t")
@@ -161,20 +203,23 @@ class TestInterrupts:
         assert "interrupted while the report was made; the run is kept" in err
         assert json.loads((here / "run" / "run.json").read_text())["state"] == "done"
 
-    def test_it_is_said_what_is_kept(self, here, tvs, monkeypatch):
-        write(here / "t.csv")
-        assert tvs("select", "t.csv", "-t", "y", *QUICK, "--out", "run")[0] == 0
+    def test_it_is_said_what_is_kept(self, here, run, tvs, interrupted):
         before = (here / "run" / "run.json").read_text()
-
-        def interrupted(*_, **__):
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr("tvselect.runs.play.write_results", interrupted)
+        interrupted("tvselect.runs.play.write_results")
         code, _, err = tvs("resume", "run", "--plays", "80", "--quiet")
-        assert (code, err) == (
-            130, "tvs: interrupted; 80 plays are kept; go on with: tvs resume run\n"
-        )  # fmt: skip
+        assert code == 130
+        assert err == "tvs: interrupted; 80 plays are kept; go on with: tvs resume run\n"
         assert (here / "run" / "run.json").read_text() == before
+
+    @pytest.mark.parametrize(
+        "where", ["tvselect.runs.play.prepare", "tvselect.bandit.chain.Chains.ask"]
+    )
+    def test_before_the_first_play_is_made_nothing_is_left(self, where, tvs, here, interrupted):
+        interrupted(where)
+        code, out, err = tvs("select", write(here / "t.csv"), "-t", "y", *QUICK)
+        assert (code, out) == (130, "")
+        assert "interrupted" in err
+        assert [path.name for path in here.iterdir()] == ["t.csv"]
 
     def test_an_import_does_not_swallow_it(self, here):
         (here / "greedy.py").write_text(
@@ -198,29 +243,35 @@ class TestInterrupts:
             call.COMMANDS["report"] = greedy
             sys.exit(call.main(["report", "run"]))
         """
-        done = python(code, stdout=subprocess.PIPE)
+        done = python("-c", code, stdout=subprocess.PIPE)
         assert (done.returncode, done.stdout) == (130, b"")
         assert done.stderr == b"tvs: interrupted\n"
 
+    def test_a_second_one_ends_at_once(self):
+        code = """if True:
+            import os, signal, sys
+            from tvselect.cli import call
 
-def test_no_report_when_none_is_asked_for(here, answer, tvs):
-    found = answer(
-        "select", write(here / "t.csv"), "-t", "y", *QUICK, "--out", "run", "--no-report"
-    )
-    assert found["report"] is None
-    assert not (here / "run" / "report.html").exists()
-    assert tvs("report", "run")[0] == 0
-    assert (here / "run" / "report.html").exists()
-    assert answer("resume", "run", "--plays", "61", "--no-report")["report"] is None
-    assert not (here / "run" / "report.html").exists()
+            def stubborn(options, terminal):
+                try:
+                    os.kill(os.getpid(), signal.SIGINT)
+                except KeyboardInterrupt:
+                    os.kill(os.getpid(), signal.SIGINT)
+                print("not reached")
+
+            call.COMMANDS["report"] = stubborn
+            sys.exit(call.main(["report", "run"]))
+        """
+        done = python("-c", code, stdout=subprocess.PIPE)
+        assert (done.returncode, done.stdout) == (130, b"")
+        assert b"stopped at once" in done.stderr
 
 
 class TestAlwaysIncluded:
     def test_they_are_no_selections(self, here, tvs, monkeypatch):
-        monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+        be_a_terminal(monkeypatch)
         path = write(here / "t.parquet")
-        options = (*QUICK, "--always", "a,n1", "--out", "run")
-        _, out, _ = tvs("select", path, "-t", "y", *options)
+        _, out, _ = tvs("select", path, "-t", "y", *QUICK, "--always", "a,n1", "--out", "run")
         assert "1 of 3 variables selected" in out
         assert "Always part of the model, not tested: 'a', 'n1'." in out
         assert next(line.split()[0] for line in out.splitlines() if "█" in line) == "b"
@@ -234,21 +285,17 @@ class TestAlwaysIncluded:
         assert "1 of 1 variables by both" in tvs("compare", "run", "run")[1]
 
     def test_they_have_a_list_of_their_own_for_scripts(self, here, answer, tvs):
-        path = write(here / "t.parquet")
-        found = answer("select", path, "-t", "y", *QUICK, "--always", "a,n1")
+        select = ("select", write(here / "t.parquet"), "-t", "y", *QUICK, "--always", "a,n1")
+        found = answer(*select)
         assert [v["name"] for v in found["selected"]] == ["b"]
         assert found["always"] == ["a", "n1"]
         assert "3 to choose from" in found["decisions"][0]
-        _, out, _ = tvs("select", path, "-t", "y", *QUICK, "--always", "a,n1")
-        assert [line.split("\t")[0] for line in out.splitlines()[1:]] == ["b"]
-
-    def test_all_columns_leave_nothing_to_select(self, here, failure):
-        said = failure("select", write(here / "t.csv"), "-t", "y", "--always", "*")
-        assert "are always included (--always, --covariates)" in said
+        assert "Part of every play: 'a', 'n1'." in found["decisions"]
+        assert [line.split("\t")[0] for line in tvs(*select)[1].splitlines()[1:]] == ["b"]
 
 
 def test_a_group_has_one_line(here, tvs, monkeypatch):
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    be_a_terminal(monkeypatch)
     (here / "groups.json").write_text(json.dumps({"pair": ["a", "n1"]}))
     path = write(here / "t.parquet")
     _, out, _ = tvs("select", path, "-t", "y", *QUICK, "--groups", "groups.json")
@@ -256,14 +303,3 @@ def test_a_group_has_one_line(here, tvs, monkeypatch):
     shown = [line.split()[0] for line in out.splitlines() if "█" in line]
     assert sorted(shown[:2]) == ["b", "pair"]
     assert len(set(shown)) == len(shown)
-
-
-def test_one_is_singular(tvs, here):
-    (here / "one.csv").write_text("a,y\n" + "".join(f"{i % 7},{i % 7}.{i}\n" for i in range(40)))
-    code, _, err = tvs("select", "one.csv", "-t", "y", "--plays", "1", "--no-report", "--seed", "1")
-    assert code == 0
-    assert "40 rows, 1 column besides the target" in err
-    assert "Search: 1 play, scored by" in err
-    assert "of 1 variable selected for 'y' (1 play, " in err
-    assert "the only play is done" in err
-    assert "these 1" not in err

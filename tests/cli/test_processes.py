@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import signal
 import sqlite3
 import struct
@@ -18,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.cli.makers import make_table, write
+from tests.cli.makers import changed, make_table, write
 from tvselect.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +37,7 @@ def table(here):
 
 
 def begin(*arguments):
-    command = [sys.executable, "-m", "tests.cli.quick", *map(str, arguments)]
+    command = [sys.executable, "-m", "tests.cli.makers", *map(str, arguments)]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
     )
@@ -106,66 +107,23 @@ def test_an_interrupted_run_keeps_what_is_known(tvs, table, here):
     assert json.loads((here / "stopped" / "run.json").read_text())["state"] == "done"
 
 
-def test_an_interrupt_before_the_first_play_leaves_nothing(tvs, here, monkeypatch):
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("tvselect.runs.play.prepare", interrupted)
-    code, out, err = tvs("select", write(here / "t.csv"), "-t", "y", *OPTIONS)
-    assert (code, out) == (130, "")
-    assert "interrupted" in err
-    assert [path.name for path in here.iterdir()] == ["t.csv"]
-
-
-def test_an_interrupt_in_the_first_play_leaves_nothing(tvs, here, monkeypatch):
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("tvselect.bandit.chain.Chains.ask", interrupted)
-    assert tvs("select", write(here / "t.csv"), "-t", "y", *OPTIONS)[:2] == (130, "")
-    assert [path.name for path in here.iterdir()] == ["t.csv"]
-
-
-def test_a_second_interrupt_ends_at_once(here):
-    code = """if True:
-        import os, signal, sys
-        from tvselect.cli import call
-
-        def stubborn(options, terminal):
-            try:
-                os.kill(os.getpid(), signal.SIGINT)
-            except KeyboardInterrupt:
-                os.kill(os.getpid(), signal.SIGINT)
-            print("not reached")
-
-        call.COMMANDS["report"] = stubborn
-        sys.exit(call.main(["report", "run"]))
-    """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (130, "")
-    assert "stopped at once" in done.stderr
-
-
 def test_a_reader_that_goes_away_is_no_error(here):
-    code = (
-        "import sys; from tvselect.cli import main; "
-        "sys.exit(main(['select', 't.csv', '-t', 'y', '--reward', 'pvalue', '--plays', '5']))"
-    )
-    write(here / "t.csv")
     reader, writer = os.pipe()
     os.close(reader)
-    stub = "import tvselect.runs.play as p; p.write_report = lambda *_, **__: None; "
+    command = [sys.executable, "-m", "tests.cli.makers", "select", write(here / "t.csv"), "-t", "y"]
     done = subprocess.run(
-        [sys.executable, "-c", stub + code], stdout=writer, stderr=subprocess.PIPE, check=False
-    )
+        [*command, *OPTIONS, "--plays", "5", "--out", here / "run"], cwd=ROOT, stdout=writer,
+        stderr=subprocess.PIPE, check=False,
+    )  # fmt: skip
     os.close(writer)
+    assert done.returncode == 0
     assert b"Traceback" not in done.stderr
     assert b"BrokenPipe" not in done.stderr
 
 
 ON_A_TERMINAL = """
 import json, sys
-from tests.cli.quick import quick
+from tests.cli.makers import quick
 
 for command in json.loads(sys.argv[1]):
     print("ended with", quick(command), flush=True)
@@ -194,24 +152,8 @@ def on_a_terminal(*commands):
     return screens
 
 
-@pytest.mark.filterwarnings("ignore:.*forkpty.*:DeprecationWarning")
-def test_on_a_terminal(here):
-    path = write(here / "t.csv", make_table().append_column("id", [list(range(0, 360, 3))]))
-    arguments = ["select", str(path), "-t", "y", *OPTIONS, "--plays", "60"]
-    run, again = str(here / "run"), str(here / "again")
-    twin = pa.array(make_table()["a"].to_numpy() + 0.01 * make_table()["n1"].to_numpy())
-    noise = np.random.default_rng(1).permutation(make_table()["y"].to_numpy())
-    twins = write(here / "twins.csv", make_table().append_column("copy", twin))
-    no_signal = write(here / "noise.csv", make_table().set_column(5, "y", [noise]))
-    talkative, quiet, compared, of_twins, of_noise, median = on_a_terminal(
-        [*arguments, "--out", run],
-        [*arguments, "--quiet", "--out", again],
-        ["compare", run, again],
-        ["select", str(twins), *arguments[2:], "--out", str(here / "twins")],
-        ["select", str(no_signal), *arguments[2:], "--out", str(here / "noise")],
-        [*arguments, "--max-fdr", "none", "--out", str(here / "median")],
-    )
-    for part in (
+SEEN = {
+    "talkative": [
         "Left out: 'id', an identifier by its name.",
         "60/60",
         "2 of 5 variables selected for 'y'",
@@ -221,30 +163,57 @@ def test_on_a_terminal(here):
         "95 % interval",
         "████",
         "report.html",
-    ):
-        assert part in talkative
-    assert "60/60" not in quiet
-    assert "Left out" not in quiet
-    assert "95 % interval" in quiet
-    assert "Same data, same settings." in compared
-    assert "Jaccard index 1.00" in compared
-    assert "At least one of these matters, but these rows cannot tell which:" in of_twins
-    assert "one of: a, copy (q-value" in of_twins or "one of: copy, a (q-value" in of_twins
-    assert "At least one" not in talkative
-    for part in (
+    ],
+    "quiet": ["95 % interval"],
+    "compared": ["Same data, same settings.", "Jaccard index 1.00"],
+    "twins": ["At least one of these matters, but these rows cannot tell which:"],
+    "noise": [
         "Nothing here can be told from noise.",
         "has a q-value of",
         "of 50 decoys in",
         "With 120 rows, only stronger effects can be seen than there are here.",
         "0 of 5 variables selected",
-    ):
-        assert part in of_noise
-    assert "Expected number" not in of_noise
-    assert "Error control is off: how many of the selected are false is not known." in median
-    assert "q-value" not in median
+    ],
+    "median": ["Error control is off: how many of the selected are false is not known."],
+}
+NOT_SEEN = {
+    "talkative": ["At least one"],
+    "quiet": ["60/60", "Left out"],
+    "noise": ["Expected number"],
+    "median": ["q-value"],
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*forkpty.*:DeprecationWarning")
+def test_on_a_terminal(here):
+    a, noise, y = (make_table()[name].to_numpy() for name in ("a", "n1", "y"))
+    tables = {
+        "run": changed(id=range(0, 360, 3)),
+        "twins": changed(copy=a + 0.01 * noise),
+        "noise": changed(y=np.random.default_rng(1).permutation(y)),
+    }
+    select = {
+        name: ["select", str(write(here / f"{name}.csv", table)), "-t", "y", *OPTIONS,
+               "--plays", "60", "--out", str(here / name)]
+        for name, table in tables.items()
+    }  # fmt: skip
+    again, median = (["--out", str(here / name)] for name in ("again", "median"))
+    screens = on_a_terminal(
+        select["run"],
+        [*select["run"], "--quiet", *again],
+        ["compare", str(here / "run"), again[1]],
+        select["twins"],
+        select["noise"],
+        [*select["run"], "--max-fdr", "none", *median],
+    )
+    seen = dict(zip(SEEN, screens, strict=True))
+    for name, parts in SEEN.items():
+        assert [part for part in parts if part not in seen[name]] == [], seen[name]
+    for name, parts in NOT_SEEN.items():
+        assert [part for part in parts if part in seen[name]] == [], seen[name]
+    assert re.search(r"one of: (a, copy|copy, a) \(q-value", seen["twins"])
 
 
 def test_the_entry_point_is_main():
-    text = (ROOT / "pyproject.toml").read_text()
-    assert 'tvs = "tvselect.cli:main"' in text
+    assert 'tvs = "tvselect.cli:main"' in (ROOT / "pyproject.toml").read_text()
     assert callable(main)
