@@ -21,9 +21,8 @@ from tvselect.inputs.text import Writing
 from tvselect.runs import RunError, hint
 from tvselect.runs.plan import Plan
 from tvselect.sources import CompleteSource, FileSource, Source, open_files
-from tvselect.sources.by_column import ColumnTable
 from tvselect.sources.files import STANDARD_INPUT
-from tvselect.sources.tables import TableFiles
+from tvselect.sources.tables import ColumnTable, TableFiles
 from tvselect.words import listed
 
 ROWS_OF_SAMPLE = 2000

@@ -42,10 +42,9 @@ from tvselect.runs import RunError, hint
 from tvselect.runs.data import RawTable, local_path, read_event, read_raw
 from tvselect.runs.plan import Plan, Settings, expand, read_groups, with_ranges
 from tvselect.sources import open_files
-from tvselect.sources.by_column import ColumnTable
 from tvselect.sources.csv import CsvFiles
 from tvselect.sources.files import STANDARD_INPUT
-from tvselect.sources.tables import TableFiles
+from tvselect.sources.tables import ColumnTable, TableFiles
 from tvselect.words import counted, listed
 
 LINKAGE = "ld"

@@ -230,28 +230,51 @@ def _join(parts: list[NDArray[Any]]) -> NDArray[Any]:
 
 @final
 class LazyColumns(Columns):
-    """Columns that are read when first asked for, and kept as long as the chunk.
+    """Columns of a chunk that are read when first asked for, and kept as long as it.
 
-    ``read(name)`` returns an Arrow array, under the lock, which chunks of one reader share.
-    ``where`` is the chunk's name in error messages.
+    Parameters
+    ----------
+    read : callable
+        ``read(name)`` returns an Arrow array, under the lock.
+    fields : sequence of Field
+        The last one is the target.
+    n_rows : int
+    where : str
+        The chunk's name in error messages.
+    lock : Lock
+        Shared by chunks of one reader.
     """
 
     def __init__(
-        self, read: Callable[[str], Any], names: Sequence[str], n_rows: int, where: str, lock: Lock
+        self,
+        read: Callable[[str], Any],
+        fields: Sequence[Field],
+        n_rows: int,
+        where: str,
+        lock: Lock,
     ) -> None:
-        self._read, self._names, self._where, self._lock = read, names, where, lock
-        self.shape = n_rows, len(names)
+        self._read, self._fields, self._where, self._lock = read, fields, where, lock
+        self.shape = n_rows, len(fields)
         self._kept: dict[str, Any] = {}
+
+    def chunk(self) -> Chunk:
+        """They as a table, and the last one as the target."""
+        table = Table(
+            self,
+            tuple(field.name for field in self._fields[:-1]),
+            categorical=categorical_mask(self._fields[:-1]),
+            text=lambda place: self._column(place, as_text),
+        )
+        return Chunk(table, lambda: self._column(-1, as_target))
 
     def __getitem__(self, key: tuple[Any, ...]) -> NDArray[np.floating[Any]]:
         rows, columns = key
-        parts = [self.column(j, as_numbers)[rows] for j in places(columns, self.shape[1])]
+        parts = [self._column(j, as_numbers)[rows] for j in places(columns, self.shape[1])]
         with np.errstate(invalid="ignore"):  # a signalling NaN is a missing value like others
             return np.array(parts).T
 
-    def column(self, place: int, convert: Callable[[Any], Any]) -> Any:
-        """All of a column, of text or the target, too."""
-        name = self._names[place]
+    def _column(self, place: int, convert: Callable[[Any], Any]) -> Any:
+        name = self._fields[place].name
         with self._lock:
             if name not in self._kept:
                 what = f"column {name!r} of {self._where} cannot be read"
@@ -261,21 +284,6 @@ class LazyColumns(Columns):
                         raise SourceError(f"{what}: the file has changed; start again")
                     self._kept[name] = convert(values)
             return self._kept[name]
-
-
-def lazy_chunk(
-    read: Callable[[str], Any], fields: Sequence[Field], n_rows: int, where: str, lock: Lock
-) -> Chunk:
-    """A chunk of :class:`LazyColumns`, of which the last one is the target."""
-    names = tuple(field.name for field in fields)
-    columns = LazyColumns(read, names, n_rows, where, lock)
-    table = Table(
-        columns,
-        names[:-1],
-        categorical=categorical_mask(fields[:-1]),
-        text=lambda j: columns.column(j, as_text),
-    )
-    return Chunk(table, lambda: columns.column(-1, as_target))
 
 
 def choose_columns(

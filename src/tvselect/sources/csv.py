@@ -24,10 +24,10 @@ from tvselect.inputs.errors import SourceError
 from tvselect.inputs.kinds import Field, fields_of
 from tvselect.inputs.table import refuse_repeated
 from tvselect.inputs.text import Mark
-from tvselect.sources.base import Chunk, lazy_chunk
+from tvselect.sources.base import Chunk, LazyColumns
 from tvselect.sources.files import ZIP_FAULTS, DataFile
 from tvselect.sources.tables import TableFiles, pooled
-from tvselect.sources.text import BLANKS, UTF_8, Text, find_dialect, open_text
+from tvselect.sources.text import BLANKS, UTF_8, Dialect, Text, find_dialect, open_text
 
 LARGEST_BLOCK = 2**31 - 1
 BATCHES_TO_RESAMPLE = 10
@@ -42,27 +42,10 @@ class CsvFiles(TableFiles):
     """The table in some CSV files, also compressed ones, or in text made of another file.
 
     The first line has the names. The first rows tell numbers from text; empty cells and "NA"
-    are missing values.
-
-    Parameters
-    ----------
-    where : str
-    files : sequence of DataFile
-    delimiter, decimal : str or None
-        Found out if not given.
-    made : bytes, optional
-        Text that was made of the first file, where this is no CSV.
-    format : str
-        Of the files.
-
-    Attributes
-    ----------
-    dialect : Dialect
-        By the first lines, unless it is given.
-    encoding : str
-        How the letters are written, by what was read so far.
+    are missing values. ``made`` is text that was made of the first file, where this is no CSV.
     """
 
+    dialect: Dialect  #: By the first lines, unless it is given
     n_rows = None
 
     def __init__(
@@ -125,6 +108,10 @@ class CsvFiles(TableFiles):
                 blocks += csv.open_csv(self._whole(text), how, self._parse_options(), as_is)
         return pa.Table.from_batches(blocks, pa.schema(types))
 
+    def identifiers(self, name: str) -> list[str | None]:
+        """A column as text to the letter."""
+        return [cell or None for cell in self.read_cells([name]).column(0).to_pylist()]
+
     def head(self, n_rows: int) -> Any:
         """The first rows, with the types that a stream takes them for."""
         with self._blocks(self._texts[0]) as blocks:
@@ -170,7 +157,8 @@ class CsvFiles(TableFiles):
             with self._blocks(text, self._types(fields)) as blocks:
                 for table in pooled(blocks, least):
                     self.require_unchanged(number)
-                    yield lazy_chunk(table.column, fields, table.num_rows, text.path, Lock())
+                    columns = LazyColumns(table.column, fields, len(table), text.path, Lock())
+                    yield columns.chunk()
 
     def _open(self, file: DataFile) -> Text:
         with self._errors(file.path):

@@ -85,18 +85,7 @@ class DataFile:
 def find_files(paths: Paths, suffixes: tuple[str, ...]) -> list[DataFile]:
     """All files that are meant, those of a folder or glob in the order of their names.
 
-    Parameters
-    ----------
-    paths : path, folder, glob or URL, or a list of these; or "-" for standard input
-    suffixes : tuple of str
-        Which files of a folder are meant, subfolders included.
-
-    Raises
-    ------
-    FileNotFoundError, PermissionError
-        When a file does not exist or may not be read.
-    SourceError
-        For a folder without such files and an empty list.
+    ``suffixes`` says which files of a folder are meant, subfolders included.
     """
     if paths == STANDARD_INPUT:
         if sys.stdin is None or sys.stdin.isatty():

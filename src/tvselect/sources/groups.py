@@ -5,8 +5,8 @@ Folders may say more, ``year=2020/part.parquet``, as Hive writes it: these keys 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, lru_cache, partial
 from pathlib import PurePath, PurePosixPath
 from threading import Lock
 from typing import Any, final
@@ -17,7 +17,7 @@ import numpy as np
 from tvselect.inputs.arrow import load
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.kinds import Field, fields_of
-from tvselect.sources.base import Chunk, lazy_chunk
+from tvselect.sources.base import Chunk, LazyColumns
 from tvselect.sources.files import DataFile
 from tvselect.sources.tables import TableFiles, pooled
 
@@ -33,13 +33,12 @@ class GroupedFiles(TableFiles):
 
     def __init__(self, where: str, files: Sequence[DataFile], format: str) -> None:
         super().__init__(where, files, format)
+        self._keys = _keys_of_folders(self.files)
         self._groups: list[tuple[int, int, int]] = []
         self._schemas: list[Any] = []
-        # Parquet is unpacked as it is read: what was read does not change with the file.
-        self._reader = _Reader(self.files, format, mapped=format == "Parquet")
         for number, file in enumerate(self.files):
             with self._errors(file.path):
-                opened = self._reader.at(number)
+                opened = self._file(number)
                 _refuse_bomb(max(opened.sizes, default=0), file.size, file.path)
             self._schemas.append(opened.schema)
             self._groups += [(number, g, size) for g, size in enumerate(opened.sizes) if size > 0]
@@ -47,7 +46,23 @@ class GroupedFiles(TableFiles):
         self.n_rows = sum(size for _, _, size in self._groups)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_reader": _Reader(self.files, self.format)}
+        return {k: v for k, v in super().__getstate__().items() if k != "_file"}
+
+    @cached_property
+    def _file(self) -> Callable[[int], _GroupFile]:
+        # Parquet is unpacked as it is read: what was read does not change with the file.
+        return self._reader(mapped=self.format == "Parquet")
+
+    def _reader(self, *, mapped: bool = False) -> Callable[[int], _GroupFile]:
+        """Opens files by their numbers, and holds the last one."""
+        kind = _Parquet if self.format == "Parquet" else _Feather
+        files, keys = self.files, self._keys
+
+        @lru_cache(maxsize=1)
+        def opened(number: int) -> _GroupFile:
+            return kind(files[number].open(mapped=mapped), keys[number])
+
+        return opened
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
@@ -72,7 +87,7 @@ class GroupedFiles(TableFiles):
             fields = tuple(field for field in self.fields if field.name in wanted)
             self.compare(fields, extra=columns is not None)
         with self._errors():
-            parts = [self._reader.at(n).read_all(columns) for n in range(len(self.files))]
+            parts = [self._file(n).read_all(columns) for n in range(len(self.files))]
             if columns is None and len(parts) == 1:
                 return parts[0]
             parts = [part.select(order) for part in parts]
@@ -86,7 +101,7 @@ class GroupedFiles(TableFiles):
             batches = (
                 batch.select(in_all)
                 for number in range(len(self.files))
-                for batch in self._reader.at(number).batches(n_rows)
+                for batch in self._file(number).batches(n_rows)
             )
             table = next(pooled(batches, n_rows), None) or self._schemas[0].empty_table()
             return table.slice(0, n_rows)
@@ -95,15 +110,17 @@ class GroupedFiles(TableFiles):
         self, fields: Sequence[Field], size: int, rng: np.random.Generator | None
     ) -> Iterator[Chunk]:
         """The groups, in random order with ``rng``; columns are read as they are asked for."""
-        reader, lock = _Reader(self.files, self.format), Lock()
+        reader, lock = self._reader(), Lock()
         n_groups = len(self._groups)
         for place in range(n_groups) if rng is None else rng.permutation(n_groups):
             number, group, n_rows = self._groups[place]
             read = partial(self._read_group, reader, number, group)
-            yield lazy_chunk(read, fields, n_rows, self.files[number].path, lock)
+            yield LazyColumns(read, fields, n_rows, self.files[number].path, lock).chunk()
 
-    def _read_group(self, reader: _Reader, number: int, group: int, name: str) -> Any:
-        values = reader.at(number).read(group, name)
+    def _read_group(
+        self, reader: Callable[[int], _GroupFile], number: int, group: int, name: str
+    ) -> Any:
+        values = reader(number).read(group, name)
         self.require_unchanged(number)
         return values
 
@@ -115,34 +132,6 @@ def _refuse_bomb(n_rows: int, n_bytes: int, path: str) -> None:
             f"{path} says that it holds {n_rows:,} rows in {n_bytes:,} bytes",
             "it is damaged, or says nothing: write it again or leave it out",
         )
-
-
-class _Reader:
-    """Some files, one open at a time."""
-
-    def __init__(self, files: Sequence[DataFile], format: str, *, mapped: bool = False) -> None:
-        self._files, self._mapped = files, mapped
-        self._open = _Parquet if format == "Parquet" else _Feather
-        self._keys = _keys_of_folders(files)
-        self._number: int | None = None
-        self._stream: Any = None
-        self._file: _GroupFile
-
-    def close(self) -> None:
-        if self._stream is not None:
-            self._stream.close()
-
-    __del__ = close  # not when the pass ends: its last batch is read after that
-
-    def at(self, number: int) -> _GroupFile:
-        """A file, open."""
-        if self._number != number:
-            self.close()
-            self._number = None
-            self._stream = self._files[number].open(mapped=self._mapped)
-            self._file = self._open(self._stream, self._keys[number])
-            self._number = number
-        return self._file
 
 
 class _GroupFile:

@@ -16,12 +16,11 @@ from tvselect.inputs.arrow import load
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.text import Mark
 from tvselect.sources.base import Source, require_target
-from tvselect.sources.by_column import ColumnTable
 from tvselect.sources.csv import CsvFiles, open_sheet, transposed
 from tvselect.sources.files import PACKED, DataFile, Paths, find_files, shown
 from tvselect.sources.groups import GroupedFiles
 from tvselect.sources.memory import ArraySource, IteratorSource
-from tvselect.sources.tables import FileSource, TableFiles
+from tvselect.sources.tables import ColumnTable, FileSource, TableFiles
 from tvselect.sources.text import UTF_8
 
 Format = Literal["Parquet", "CSV", "Feather", "Excel", "PLINK", "AnnData", "Matrix Market"]
