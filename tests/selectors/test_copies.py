@@ -83,8 +83,8 @@ def test_the_best_of_all_arms_play_and_the_bulk_is_that_of_all_columns(monkeypat
     assert played.binned().n_columns == played.X.shape[1] + n_decoys
     own = is_playing[:P]
     of_decoys = np.flatnonzero(is_playing[P:]) % P
-    assert_array_equal(played.X.places, np.union1d(np.flatnonzero(own), of_decoys))
-    assert_array_equal(played.X.places[columns.columns[: own.sum()]], np.flatnonzero(own))
+    assert_array_equal(played.X.columns, np.union1d(np.flatnonzero(own), of_decoys))
+    assert_array_equal(played.X.columns[columns.columns[: own.sum()]], np.flatnonzero(own))
     codes = played.binned().codes[:, :N]
     whole = replace(data, decoys=decoys).binned().codes[:, :N]
     assert_array_equal(codes[columns.columns], whole[is_playing])
@@ -115,8 +115,8 @@ def test_pairs_play_in_any_case_and_their_decoys_as_before(monkeypatch):
     assert not paired.idle[pairs].any()
     for arm in pairs.ravel():
         (place,) = paired.columns[paired.starts[arm] : paired.starts[arm + 1]]
-        assert played.X.places[place] == arm
-    assert_array_equal(played.X.places[played.pairs], pairs)
+        assert played.X.columns[place] == arm
+    assert_array_equal(played.X.columns[played.pairs], pairs)
 
 
 def what_plays(X, y, monkeypatch, always=()):

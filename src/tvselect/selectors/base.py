@@ -41,13 +41,6 @@ class BanditFit(ABC):
         self.history_ = history = search.history(
             reason, patience=self.patience, time_limit=self.time_limit, **asked
         )
-        if reason is StopReason.TIME_LIMIT and history.n_plays == 0:
-            warnings.warn(
-                f"the time limit of {self.time_limit:g} s was over before the first play: nothing "
-                "was learned, so nothing is selected; give it more time",
-                RuntimeWarning,
-                stacklevel=4,
-            )
         layout = history.layout
         self.stop_reason_ = reason
         self.n_plays_ = history.n_plays
@@ -113,6 +106,19 @@ class BanditFit(ABC):
             )
             if math.isnan(self.time_limit):
                 raise ValueError("time_limit must be a number of seconds, got nan")
+
+    def _warn_of_end(self, stacklevel: int) -> None:
+        """Say that the result is not that of a whole run."""
+        if self.stop_reason_ is StopReason.INTERRUPTED:
+            text = "interrupted; the result covers the plays so far"
+            warnings.warn(text, InterruptWarning, stacklevel=stacklevel + 1)
+        if self.stop_reason_ is StopReason.TIME_LIMIT and self.n_plays_ == 0:
+            warnings.warn(
+                f"the time limit of {self.time_limit:g} s was over before the first play: nothing "
+                "was learned, so nothing is selected; give it more time",
+                RuntimeWarning,
+                stacklevel=stacklevel + 1,
+            )
 
     def _refuse_no_target(self, y: Any) -> None:
         if y is None:
@@ -183,13 +189,6 @@ def warn_of_guess(outcome: Outcome, stacklevel: int) -> None:
             UserWarning,
             stacklevel=stacklevel + 1,
         )
-
-
-def warn_of_interrupt(reason: StopReason | None, stacklevel: int) -> None:
-    """Say that the result is not that of a whole run."""
-    if reason is StopReason.INTERRUPTED:
-        text = "interrupted; the result covers the plays so far"
-        warnings.warn(text, InterruptWarning, stacklevel=stacklevel + 1)
 
 
 def check_count(value: Any, name: str) -> None:

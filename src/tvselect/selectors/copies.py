@@ -208,7 +208,7 @@ def check_decoys(
             f"{found.accuracy:.0%} of the rows, p = {found.p_value:.1g}): the false discovery "
             "rate may be higher than asked for; read the claims, or use shuffled decoys",
             UserWarning,
-            stacklevel=5,
+            stacklevel=3,
         )
     return found
 

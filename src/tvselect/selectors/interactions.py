@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,8 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from tvselect.control.decoy_fdr import q_values
 from tvselect.inputs import Outcome
-from tvselect.inputs.rows import orders_of
+from tvselect.inputs.rows import even_rows, numbered, orders_of
+from tvselect.inputs.table import Features
 from tvselect.trees import Cuts, Forest, Prior, bin_table, run_bart
 from tvselect.trees.forest import join_forests
 
@@ -79,6 +80,26 @@ class SelectedData(NamedTuple):
     feature_of: NDArray[np.int64]
     outcome: Outcome
     observations: NDArray[np.int64] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        features: Features,
+        support: NDArray[np.bool_],
+        outcome: Outcome,
+        observations: NDArray[np.int64] | None = None,
+    ) -> Self:
+        """Of the selected features, as far as they are looked at."""
+        selected = np.flatnonzero(support[features.feature_of])
+        if np.count_nonzero(support) > MOST_FEATURES:
+            selected = selected[:0]
+        rows = even_rows(outcome.values.size, MOST_ROWS)
+        return cls(
+            np.array(features.X[np.ix_(rows, selected)], dtype=np.float64),
+            features.feature_of[selected],
+            outcome.rows(rows),
+            None if observations is None else numbered(observations[rows]),
+        )
 
 
 def find_interactions(

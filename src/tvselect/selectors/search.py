@@ -208,7 +208,7 @@ def _begin(journal: Journal, header: Header, settings: GameSettings) -> Header:
             f"{name} was begun by tvselect {stored.version}; this is {header.version}, whose "
             "numbers may be others from here on",
             RuntimeWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
     if (
         settings.journal is not None
@@ -218,7 +218,7 @@ def _begin(journal: Journal, header: Header, settings: GameSettings) -> Header:
         warnings.warn(
             f"{name} was begun with another random_state; the run goes on with that one",
             RuntimeWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
     return stored
 
@@ -268,9 +268,7 @@ def seed_of_run(settings: GameSettings, journal: Journal | None) -> int:
 
 
 @contextmanager
-def progress_bar(
-    search: Search, *, total: int | None, unit: str, verbose: int
-) -> Iterator[Watcher]:
+def progress_bar(search: Search, total: int | None, unit: str, verbose: int) -> Iterator[Watcher]:
     """A bar of the plays (of one chain), with the arms played and selected at the last of them."""
     from tqdm.auto import tqdm
 

@@ -19,7 +19,6 @@ from tvselect.selectors.base import (
     as_reward,
     check_count,
     check_share,
-    warn_of_interrupt,
 )
 from tvselect.selectors.batches import BatchCursor, StreamScorer, StreamState, known_batches
 from tvselect.selectors.copies import kind_of_decoys
@@ -97,7 +96,7 @@ class StreamFit(BanditFit):
                         self._read_off(StopReason.ERROR, cursor.n_batches)
                     raise
         self._read_off(reason, cursor.n_batches)
-        warn_of_interrupt(reason, stacklevel=3)
+        self._warn_of_end(stacklevel=3)
         warned |= self._warn_of_skipped(stacklevel=3)
         if reason is StopReason.ROUNDS and not warned and not self.support_.any():
             warned = self._warn_of_sorted(cursor, stacklevel=3)
@@ -179,7 +178,7 @@ class StreamFit(BanditFit):
             n_rounds=self.n_rounds,
             journal=search.journal,
         )
-        bar = progress_bar(search, total=total, unit="batches", verbose=self.verbose)
+        bar = progress_bar(search, total, "batches", self.verbose)
         with scorer, bar as watch:
             return engine.play(search.chains, scorer, search.journal, rule, watch)
 

@@ -17,9 +17,9 @@ from tvselect.inputs.outcome import AskedFamily, grades_as_numbers
 from tvselect.inputs.table import as_given, is_frame
 from tvselect.rewards import Reward
 from tvselect.selectors.base import as_reward, warn_of_guess, weighted
+from tvselect.selectors.estimator import BanditSelector
 from tvselect.selectors.layout import DecoyKind, Groups
 from tvselect.selectors.stream_fit import StreamFit
-from tvselect.selectors.support import BanditSelector
 from tvselect.sources import ArraySource, open_source
 from tvselect.workers import open_runner
 

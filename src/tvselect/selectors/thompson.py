@@ -1,4 +1,4 @@
-"""Thompson Variable Selection for wide tables; needs no scikit-learn."""
+"""Thompson Variable Selection on a table: parameters, fit, and what is found."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tvselect.bandit import engine
 from tvselect.bandit.burn_in import BurnIn
 from tvselect.bandit.oracle import MEDIAN_MODEL_COST, NO_PAIRS
 from tvselect.bandit.stopping import StoppingRule
-from tvselect.inputs import read_outcome
-from tvselect.inputs.columns import refuse_nonfinite
+from tvselect.inputs import Numbered, Table, read_outcome
+from tvselect.inputs.columns import SparseColumns, is_sparse, refuse_nonfinite
 from tvselect.inputs.errors import check_scalar
 from tvselect.inputs.outcome import AskedFamily
-from tvselect.inputs.rows import check_weights, copied_rows, even_rows, numbered
-from tvselect.inputs.table import Features, read_features
+from tvselect.inputs.rows import check_weights, copied_rows
+from tvselect.inputs.table import Features, as_given, is_frame, read_features
 from tvselect.omics.linkage import clump_labels, fine_map
 from tvselect.rewards import Data, Reward
 from tvselect.rewards.screening import screen_pairs
@@ -30,7 +30,6 @@ from tvselect.selectors.base import (
     BanditFit,
     as_reward,
     warn_of_guess,
-    warn_of_interrupt,
     weighted,
 )
 from tvselect.selectors.claims import by_shares, find_claims
@@ -45,8 +44,6 @@ from tvselect.selectors.copies import (
 from tvselect.selectors.file_feedback import start_for
 from tvselect.selectors.fingerprint import identity_of
 from tvselect.selectors.interactions import (
-    MOST_FEATURES,
-    MOST_ROWS,
     Interaction,
     SelectedData,
     find_interactions,
@@ -54,14 +51,139 @@ from tvselect.selectors.interactions import (
 from tvselect.selectors.layout import ArmColumns, ArmLayout, DecoyKind, Groups, lay_out_arms
 from tvselect.selectors.scoring import TableScorer, TableWork
 from tvselect.selectors.search import progress_bar, seed_of_run, set_up_search
-from tvselect.workers import Runner, opened
+from tvselect.workers import opened
 
 BURN_IN, LEADERS = 150, 1000
 DEFAULT_LEVEL = 0.1
 
 
 class ThompsonFit(BanditFit):
-    """The parameters of a :class:`ThompsonSelector`, and its fit to a Table."""
+    """Select variables by Thompson sampling (Liu and Rockova 2021).
+
+    Every variable is an arm of a bandit. A play draws a random set of variables, likely
+    ones more often, and fits a model to these alone; the reward of each is 1 if it proves
+    useful there, else 0. Its selection rate is the share of its plays with a reward of 1.
+    Decoys, copies of the variables that know nothing of the outcome, play along. Selected
+    are the variables with a selection rate above ``c`` (1/2 by default) and so far above the
+    decoys that at most the share ``max_fdr`` of them is expected to be false.
+
+    Parameters
+    ----------
+    reward : Reward, callable, "bart", "lasso", "importance", "pvalue" or None
+        How the variables of a play are scored; None is "bart", ``BartReward.with_decoys()``, and
+        ``BartReward()`` in a search without decoys. A callable
+        ``(X, y, rng) -> values in [0, 1]`` sees the played columns.
+    n_plays : int, default=500
+    burn_in : int or "auto", default="auto"
+        After so many plays the 1,000 leading arms, decoys among them, start anew from their
+        prior and go on among themselves; their earlier rewards count no more. In the
+        first plays hundreds of arms share a forest, and a signal may lose there as often as
+        noise does. 0 is never, as in the paper; "auto" is 150 in a search of more than 1,000
+        arms with decoys, else 0.
+    patience : int, optional
+        Stop when the selected set has not changed for that many plays.
+    time_limit : float, optional
+        Stop after that many seconds.
+    max_fdr : float or None, default=0.1
+        False discovery rate: the largest expected share of false ones among the selected
+        variables. None selects the median model of the paper, which promises nothing.
+    decoys : {"auto", "shuffled", "plain", "knockoffs"} or None, default="auto"
+        "shuffled" are copies of the table with its rows in another order (what many columns
+        owe to common factors stays), the default; "plain" keep no factors, so that columns may be
+        selected for these alone; "knockoffs" also keep how a column goes with all others, for at
+        most 10,000 columns. None, and "auto" without ``max_fdr``,
+        plays without. See :doc:`/errors` for what each guarantees.
+    cost : float or array, default=(sqrt(5) - 1) / 2
+        ``C`` in (0, 1), one for all or one per column; sets the threshold
+        ``c = log(1/C) / log((1 + C)/C)``, 1/2 by default. A higher cost makes a lower
+        threshold.
+    n_features_to_select : int, optional
+        Known size of the model, in arms: at most that many are played and selected.
+    prior : (float, float) or (array, array), default=(1.0, 1.0)
+        Beta prior of the arms, one for all or one value per column.
+    groups : mapping, sequence or "ld", optional
+        Columns that make one arm: ``{"label": [columns]}``, or one label per column.
+        Text and categorical columns of a data frame are one arm each. "ld" (linkage
+        disequilibrium) makes one of neighbouring columns that are much alike, as variants of a
+        genome are, see :func:`tvselect.omics.linkage.find_clumps`; ``claims_`` then says how
+        the evidence is shared within.
+    always_include : sequence, optional
+        Columns that are part of every play and always selected.
+    family : {"auto", "gaussian", "probit", "classes", "ordinal", "counts", "survival"}
+        What the outcome is: a number, two classes, three or more, ordered grades, counts, or
+        times until an event, some of them censored. "auto" finds out, see
+        :func:`tvselect.inputs.read_outcome`, and warns where it has to guess.
+    n_chains : int, default=1
+        Independent runs, pooled by adding counts.
+    n_jobs : int, optional
+        Threads or processes that play at the same time.
+    runner : {"threads", "processes"}, address, distributed.Client or Runner, optional
+        Where plays run: threads by default; an address such as ``tcp://head-node:8786``,
+        or a client, is a Dask cluster (``n_jobs`` is not used then).
+    window : "auto" or int, default="auto"
+        At most so many plays are chosen from one state of the arms and scored at the same
+        time, never more than a tenth of the plays that are done, since burn-in once that is
+        over. "auto" is 1, as in the paper, unless there are more workers than chains: 16 per
+        worker then. The numbers depend on the window, not on the number, kind or speed of
+        the workers.
+    random_state : int, RandomState, Generator or None
+    journal : path, optional
+        File that keeps every play (SQLite). If it holds plays of the same data and
+        settings already, the run goes on where it stopped.
+    warm_start : bool, default=False
+        A second ``fit`` on the same data goes on with the plays of the first.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    support_ : bool array (n_features,)
+    q_values_ : float64 array (n_features,)
+        The smallest false discovery rate at which each variable is selected; NaN without
+        decoys, 0 for columns always included.
+    expected_false_ : float
+        Expected number of false ones among the selected variables; NaN without decoys.
+    claims_ : tuple of Claim
+        Variables that cannot be told apart on these rows, the surest first: at least one of
+        each claim matters, at the claim's own q-value.
+    interactions_ : tuple of Interaction
+        Pairs of selected variables whose effects do not add up, the surest first, with
+        q-values of their own; found out when first asked for.
+    ranking_ : int64 array (n_features,)
+        1 for selected variables, then by selection rate.
+    decoy_test_ : SwapTest or None
+        Whether a classifier can tell knockoffs from the columns.
+    selection_rates_ : float64 array (n_features,)
+        ``a / (a + b)``: how often the variable has a reward of 1 when it is played (with
+        the prior mixed in), not a posterior probability. 1 for columns always included.
+    selection_rate_intervals_ : float64 array (n_features, 2)
+        2.5 % and 97.5 % quantiles of the Beta posterior of that frequency.
+    n_plays_ : int
+        Plays of every chain.
+    stop_reason_ : StopReason
+    history_ : History
+    chain_supports_ : bool array (n_chains, n_features)
+        What each chain alone selects.
+    chain_agreement_ : float
+        Mean Jaccard index of the chains' sets, pairwise; NaN for one chain.
+    selection_rate_spread_ : float64 array (n_features,)
+        Standard deviation of the selection rate over the chains.
+    n_features_in_ : int
+    feature_names_in_ : array of str, when the table has names
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tvselect import ThompsonSelector
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((200, 300))
+    >>> y = 10 * X[:, 3] + 5 * (X[:, 7] > 0.5) + rng.standard_normal(200)
+    >>> selector = ThompsonSelector(n_plays=100, random_state=0).fit(X, y)
+    >>> np.flatnonzero(selector.support_)
+    array([3, 7])
+    >>> selector.transform(X).shape
+    (200, 2)
+    """
 
     def __init__(
         self,
@@ -134,10 +256,6 @@ class ThompsonFit(BanditFit):
         check_scalar(self.n_plays, "n_plays", Integral, min_val=1)
         self._check_shared()
         self._refuse_no_target(y)
-        with opened(self.runner, self.n_jobs) as runner:
-            return self._fit(X, y, fit_params, runner)
-
-    def _fit(self, X: Any, y: Any, fit_params: dict[str, ArrayLike | None], runner: Runner) -> Self:
         kind = kind_of_decoys(self.decoys, self.max_fdr)
         reward = as_reward(self.reward, kind is not None)
         kept = getattr(self, "history_", None) if self.warm_start else None
@@ -145,44 +263,52 @@ class ThompsonFit(BanditFit):
         seed = seed_of_run(self, journal)
         features, data, observations = self._read(X, y, fit_params, reward, seed)
         outcome = data.outcome
-        layout = self._lay_out(features, kind)
+        # Which columns make an arm, each with its decoys, and which arms take part.
+        is_linked = isinstance(self.groups, str) and self.groups == "ld"
+        layout = lay_out_arms(
+            features.names,
+            clump_labels(features.X, features.feature_of, features.names)
+            if is_linked
+            else self.groups,
+            self.always_include,
+            n_copies=0 if kind is None else copies_for(self.max_fdr),
+        )
         identity = {"data": identity_of(data), "family": outcome.family, "copies": kind}
         columns = layout.columns(features.feature_of)
-        n_threads = 1 if runner.is_remote else runner.n_workers
-        data, arm_pairs = with_pairs(data, columns, reward, observations, n_threads)
-        self.decoy_test_, decoys = None, None
-        if kind is not None:
-            decoys = draw_decoys(kind, data.X, layout.n_copies, seed, observations)
-            data, columns = let_play(
-                data, columns, decoys, entropy=seed, n_threads=n_threads, verbose=self.verbose
+        with opened(self.runner, self.n_jobs) as runner:
+            n_threads = 1 if runner.is_remote else runner.n_workers
+            data, arm_pairs = with_pairs(data, columns, reward, observations, n_threads)
+            self.decoy_test_, decoys = None, None
+            if kind is not None:
+                decoys = draw_decoys(kind, data.X, layout.n_copies, seed, observations)
+                data, columns = let_play(
+                    data, columns, decoys, entropy=seed, n_threads=n_threads, verbose=self.verbose
+                )
+                self.decoy_test_ = check_decoys(decoys, features.X, seed)
+            # The plays.
+            reward = reward.settled(data)
+            search = set_up_search(
+                self,
+                layout,
+                reward,
+                identity=identity,
+                n_workers=runner.n_workers,
+                journal=journal,
+                entropy=seed,
+                idle=columns.idle,
+                burn_in=self._burn_in(layout, columns, arm_pairs),
+                pairs=arm_pairs,
             )
-            self.decoy_test_ = check_decoys(decoys, features.X, seed)
-        n_playing = layout.n_arms if columns.idle is None else int((~columns.idle).sum())
-        is_wide = kind is not None and n_playing > LEADERS
-        burn_in = plays_of_burn_in(self.burn_in, is_wide, heard=arm_pairs.ravel().tolist())
-        reward = reward.settled(data)
-        feedback = start_for(runner, reward, data)
-        work = TableWork(feedback, columns)
-        rule = StoppingRule(self.n_plays, self.patience, self.time_limit)
-        search = set_up_search(
-            self,
-            layout,
-            reward,
-            identity=identity,
-            n_workers=runner.n_workers,
-            journal=journal,
-            entropy=seed,
-            idle=columns.idle,
-            burn_in=burn_in,
-            pairs=arm_pairs,
-        )
-        with (
-            search.journal,
-            runner.bind(work) as run,
-            progress_bar(search, total=self.n_plays, unit="plays", verbose=self.verbose) as watch,
-        ):
-            scorer = TableScorer(run, work, n_threads if runner.shares_memory else 0)
-            reason = engine.play(search.chains, scorer, search.journal, rule, watch)
+            work = TableWork(start_for(runner, reward, data), columns)
+            rule = StoppingRule(self.n_plays, self.patience, self.time_limit)
+            with (
+                search.journal,
+                runner.bind(work) as run,
+                progress_bar(search, self.n_plays, "plays", self.verbose) as watch,
+            ):
+                scorer = TableScorer(run, work, n_threads if runner.shares_memory else 0)
+                reason = engine.play(search.chains, scorer, search.journal, rule, watch)
+        # What was found.
         self._conclude(
             search,
             reason,
@@ -195,7 +321,7 @@ class ThompsonFit(BanditFit):
         )
         factors = None if decoys is None else decoys.factors
         self.claims_ = find_claims(self.history_, data.X, columns, factors)
-        if self._is_linked:
+        if is_linked:
             shares = fine_map(
                 [claim.columns for claim in self.claims_],
                 features.X,
@@ -205,56 +331,16 @@ class ThompsonFit(BanditFit):
             )
             if shares:
                 self.claims_ = tuple(map(by_shares, self.claims_, shares))
-        self._selected_data = keep_selected(data, features, self.support_, observations)
+        self._selected_data = SelectedData.of(features, self.support_, outcome, observations)
         self._interactions: tuple[Interaction, ...] | None = None
-        if decoys is not None and not self._has_found():
-            warn_of_factors(decoys, outcome, stacklevel=3)
-        warn_of_interrupt(reason, stacklevel=3)
-        return self
-
-    def _read(
-        self,
-        X: Any,
-        y: Any,
-        fit_params: dict[str, ArrayLike | None],
-        reward: Reward,
-        seed: int,
-    ) -> tuple[Features, Data, NDArray[np.int64] | None]:
-        """What a fit is given, as numbers; the observation of each row, where rows are copies."""
-        X, y, weights, observations = weighted(X, y, fit_params, reward, seed)
-        features = self._features(X, reward)
-        n_rows = features.X.shape[0]
-        outcome = read_outcome(y, n_rows, family=self.family)
-        warn_of_guess(outcome, stacklevel=4)
-        data = Data(
-            features.X,
-            outcome,
-            features.column_names,
-            None if weights is None else check_weights(weights, n_rows),
+        level = 1.0 if self.max_fdr is None else self.max_fdr
+        is_found = self.history_.selected().any() or any(
+            claim.q_value <= level for claim in self.claims_
         )
-        self._warn_of_doubts(data)
-        if observations is None:
-            observations = copied_rows(data.X, outcome.values)
-            warn_of_copies(observations, stacklevel=4)
-        return features, data, observations
-
-    @property
-    def _is_linked(self) -> bool:
-        """Whether neighbours that are alike are one variable."""
-        return isinstance(self.groups, str) and self.groups == "ld"
-
-    def _lay_out(self, features: Features, decoys: DecoyKind | None) -> ArmLayout:
-        groups = self.groups
-        if self._is_linked:
-            groups = clump_labels(features.X, features.feature_of, features.names)
-        n_copies = 0 if decoys is None else copies_for(self.max_fdr)
-        return lay_out_arms(features.names, groups, self.always_include, n_copies=n_copies)
-
-    def _has_found(self) -> bool:
-        """Whether a column was selected or a claim made."""
-        level = 1.0 if self.history_.max_fdr is None else self.history_.max_fdr
-        is_claimed = any(claim.q_value <= level for claim in self.claims_)
-        return is_claimed or bool(self.history_.selected().any())
+        if decoys is not None and not is_found:
+            warn_of_factors(decoys, outcome, stacklevel=2)
+        self._warn_of_end(stacklevel=2)
+        return self
 
     @property
     def interactions_(self) -> tuple[Interaction, ...]:
@@ -274,51 +360,80 @@ class ThompsonFit(BanditFit):
             self._interactions = tuple(pair for pair in found if pair.q_value <= level)
         return self._interactions
 
-    def _features(self, X: Any, reward: Reward) -> Features:
-        features = self._as_numbers(X)
+    def _read(
+        self,
+        X: Any,
+        y: Any,
+        fit_params: dict[str, ArrayLike | None],
+        reward: Reward,
+        seed: int,
+    ) -> tuple[Features, Data, NDArray[np.int64] | None]:
+        """What a fit is given, as numbers; the observation of each row, where rows are copies."""
+        X, y, weights, observations = weighted(X, y, fit_params, reward, seed)
+        features = self._features(as_given(X))
         refuse_nonfinite(features.X, features.column_names, reward.takes_missing)
-        return features
+        n_rows = features.X.shape[0]
+        outcome = read_outcome(y, n_rows, family=self.family)
+        warn_of_guess(outcome, stacklevel=3)
+        weights = None if weights is None else check_weights(weights, n_rows)
+        data = Data(features.X, outcome, features.column_names, weights)
+        self._warn_of_doubts(data)
+        if observations is None:
+            observations = copied_rows(data.X, outcome.values)
+            if observations is not None:
+                n_copies = n_rows - int(observations.max()) - 1
+                warnings.warn(
+                    f"{n_copies} of {n_rows} rows are copies of others, in the outcome, too: a "
+                    "row and its copies are taken for one observation. If they are one by "
+                    "mistake, leave the copies out",
+                    UserWarning,
+                    stacklevel=3,
+                )
+        return features, data, observations
 
-    def _as_numbers(self, X: Any) -> Features:
-        """Columns of numbers from a Table; other tables are for the selector."""
-        self.n_features_in_ = X.n_columns
-        self.feature_names_in_ = np.array(X.names, dtype=object)
-        return read_features(X)
+    def _features(self, X: Any) -> Features:
+        """Columns of numbers, from a table of any kind."""
+        if isinstance(X, Table):
+            self.n_features_in_ = X.n_columns
+            self.feature_names_in_ = np.array(X.names, dtype=object)
+            features = read_features(X)
+            if features.X.shape[0] < 2:
+                raise ValueError(f"X has {features.X.shape[0]} rows; at least 2 are needed")
+            return features
+        from sklearn.utils import check_array
+        from sklearn.utils.validation import validate_data
+
+        checks: dict[str, Any] = {"ensure_all_finite": False, "ensure_min_samples": 2}
+        if is_frame(X):
+            validate_data(self, X, skip_check_array=True)
+            features = read_features(X)
+            if isinstance(features.X, np.ndarray):
+                check_array(features.X, input_name="X", **checks)
+            return features
+        X = validate_data(self, X, accept_sparse="csc", **checks)
+        names = getattr(self, "feature_names_in_", None)
+        return Features(
+            SparseColumns(X) if is_sparse(X) else X,
+            Numbered(X.shape[1]) if names is None else tuple(names),
+            np.arange(X.shape[1]),
+        )
+
+    def _burn_in(
+        self, layout: ArmLayout, columns: ArmColumns, arm_pairs: NDArray[np.int32]
+    ) -> BurnIn | None:
+        """The burn-in that the settings ask for: "auto" is one for wide searches with decoys."""
+        n_plays = self.burn_in
+        if isinstance(n_plays, str):
+            if n_plays != "auto":
+                raise ValueError(f"burn_in must be 'auto' or a number of plays, got {n_plays!r}")
+            n_idle = 0 if columns.idle is None else np.count_nonzero(columns.idle)
+            is_wide = layout.n_copies and layout.n_arms - n_idle > LEADERS
+            n_plays = BURN_IN if is_wide else 0
+        n_plays = int(check_scalar(n_plays, "burn_in", Integral, min_val=0))
+        return BurnIn(n_plays, LEADERS, tuple(arm_pairs.ravel().tolist())) if n_plays else None
 
     def _warn_of_doubts(self, data: Data) -> None:
         """What may spoil the selection; the command line has said so before."""
-
-
-def warn_of_copies(observations: NDArray[np.int64] | None, stacklevel: int) -> None:
-    """Say that rows are copies of others, where many are."""
-    if observations is not None:
-        n_copies = observations.size - int(observations.max()) - 1
-        warnings.warn(
-            f"{n_copies} of {observations.size} rows are copies of others, in the outcome, too: a "
-            "row and its copies are taken for one observation. If they are one by mistake, leave "
-            "the copies out",
-            UserWarning,
-            stacklevel=stacklevel + 1,
-        )
-
-
-def keep_selected(
-    data: Data,
-    features: Features,
-    support: NDArray[np.bool_],
-    observations: NDArray[np.int64] | None,
-) -> SelectedData:
-    """The columns of selected features, which of these each belongs to, and the outcome."""
-    of_selected = np.flatnonzero(support[features.feature_of])
-    if np.count_nonzero(support) > MOST_FEATURES:
-        of_selected = of_selected[:0]
-    rows = even_rows(data.n_rows, MOST_ROWS)
-    return SelectedData(
-        np.array(features.X[np.ix_(rows, of_selected)], dtype=np.float64),
-        features.feature_of[of_selected],
-        data.outcome.rows(rows),
-        None if observations is None else numbered(observations[rows]),
-    )
 
 
 def with_pairs(
@@ -341,15 +456,3 @@ def with_pairs(
     arms = arms[are_two]
     _, firsts = np.unique(np.sort(arms, axis=1), axis=0, return_index=True)
     return replace(data, pairs=pairs[are_two]), arms[np.sort(firsts)].astype(np.int32)
-
-
-def plays_of_burn_in(
-    burn_in: int | Literal["auto"], is_wide: bool, heard: Sequence[int] = ()
-) -> BurnIn | None:
-    """The burn-in that the settings ask for: "auto" is one for wide searches."""
-    if isinstance(burn_in, str):
-        if burn_in != "auto":
-            raise ValueError(f"burn_in must be 'auto' or a number of plays, got {burn_in!r}")
-        burn_in = BURN_IN if is_wide else 0
-    n_plays = int(check_scalar(burn_in, "burn_in", Integral, min_val=0))
-    return BurnIn(n_plays, LEADERS, tuple(heard)) if n_plays else None
