@@ -11,7 +11,6 @@ from __future__ import annotations
 import io
 import json
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -30,6 +29,13 @@ from tvselect.sources import Batch
 from tvselect.trees import Cuts, bin_table
 from tvselect.trees.bins import MOST_CUTS
 from tvselect.words import listed
+
+HEAD_ROWS = 1000
+CUTS = ("n_cuts", "low", "step", "starts", "halfway")
+STORED = {
+    "known": "|u1", "categorical": "|b1", "feature_of": "<i8", "n_cuts": "|u1", "low": "<f8",
+    "step": "<f8", "starts": "<i8", "halfway": "<f8", "knockoffs": "|u1",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,12 @@ class ColumnEncoding:
         is_decoy = columns >= self.n_columns
         if not is_decoy.any():
             return np.asfortranarray(seen[:, place])
-        copies = seen[_in_pairs(batch.n_rows, rng)]
+        # A permutation that is its own inverse: which is the copy cannot be told.
+        order, half = rng.permutation(batch.n_rows), batch.n_rows // 2
+        swapped = np.arange(batch.n_rows)
+        swapped[order[:half]] = order[half : 2 * half]
+        swapped[order[half : 2 * half]] = order[:half]
+        copies = seen[swapped]
         features = self.feature_of[wanted]
         is_number = ~self.categorical[features] & (self.cuts.n_cuts[wanted] > 0)
         if self.knockoffs is not None and is_number.any():
@@ -131,21 +142,6 @@ class ColumnEncoding:
             is_late = bool((self.cuts.n_cuts[columns[places]] == 0).any())
             out[:, places] = one_hot(codes, places.size, 0.0 if is_late else unknown)
         return out
-
-
-def _in_pairs(n_rows: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """A permutation of rows that is its own inverse: which is the copy cannot be told."""
-    order = rng.permutation(n_rows)
-    half = n_rows // 2
-    permutation = np.arange(n_rows)
-    permutation[order[:half]], permutation[order[half : 2 * half]] = (
-        order[half : 2 * half],
-        order[:half],
-    )
-    return permutation
-
-
-HEAD_ROWS = 1000
 
 
 class StreamEncoder:
@@ -178,8 +174,7 @@ class StreamEncoder:
     ) -> None:
         self.names, self.categorical = names, categorical
         self.decoys, self.max_cuts = decoys, max_cuts
-        self.n_batches = 0
-        self.n_rows = 0
+        self.n_batches = self.n_rows = 0
         self.encoding: ColumnEncoding | None = None
         self.held_numbers: list[NDArray[Any]] = []
         self.held_labels: list[list[NDArray[Any]]] = [[] for _ in np.flatnonzero(categorical)]
@@ -188,11 +183,6 @@ class StreamEncoder:
     def is_full(self) -> bool:
         """Whether the encoding stays as it is."""
         return self.n_rows >= HEAD_ROWS
-
-    @property
-    def has_numbers(self) -> bool:
-        """Whether there are numbers to estimate knockoffs from."""
-        return self.n_rows > 1 and not self.categorical.all()
 
     def see(self, batch: Batch, *, is_new: bool = True) -> ColumnEncoding:
         """Take in a batch while there is room, and settle the encoding anew.
@@ -203,11 +193,10 @@ class StreamEncoder:
         # New lists, so that a copy of the encoder stays as it was.
         numbers = np.asarray(batch.numbers(np.flatnonzero(~self.categorical)))
         self.held_numbers = [*self.held_numbers, numbers]
+        features = np.flatnonzero(self.categorical).tolist()
         self.held_labels = [
-            [*pieces, batch.labels(int(feature))]
-            for pieces, feature in zip(
-                self.held_labels, np.flatnonzero(self.categorical), strict=True
-            )
+            [*pieces, batch.labels(feature)]
+            for pieces, feature in zip(self.held_labels, features, strict=True)
         ]
         self.n_rows += batch.n_rows
         self.n_batches += 1
@@ -222,18 +211,27 @@ class StreamEncoder:
         texts = [encode_text(np.concatenate(pieces)) for pieces in self.held_labels]
         features = read_features(Table.of_matrix(numbers, self.names, texts, self.categorical))
         X, feature_of = features.X[:, :], features.feature_of
-        levels_of = iter([text.levels or ("",) for text in texts])
-        levels = [next(levels_of) if is_text else ("",) for is_text in self.categorical]
-        self._warn_of_empty(texts)
+        text_of = dict(zip(np.flatnonzero(self.categorical).tolist(), texts, strict=True))
+        levels: list[str] = []
+        for j in range(len(self.names)):
+            levels += (text_of[j].levels if j in text_of else ()) or ("",)
+        empty = [self.names[j] for j, text in text_of.items() if not text.levels]
+        if empty and self.is_full:
+            warnings.warn(
+                f"text without a value in the first {self.n_rows} rows of the stream: "
+                f"{listed(empty)} cannot be selected; take larger batches or shuffle the rows",
+                RuntimeWarning,
+                stacklevel=3,
+            )
         knockoffs = None
-        if self.decoys == "knockoffs" and self.has_numbers:
+        if self.decoys == "knockoffs" and self.n_rows > 1 and not self.categorical.all():
             before = self.encoding.knockoffs if self.encoding else None
             knockoffs = Knockoffs.estimate(numbers) if is_new or before is None else before
         X[:, np.isnan(X).all(axis=0)] = 0.0
         return ColumnEncoding(
             names=self.names,
             feature_of=feature_of,
-            levels=np.array(list(chain.from_iterable(levels)), dtype=object),
+            levels=np.array(levels, dtype=object),
             categorical=self.categorical,
             cuts=bin_table(X, max_cuts=self.max_cuts).cuts,
             knockoffs=knockoffs,
@@ -249,50 +247,30 @@ class StreamEncoder:
                 f"X contains values further apart than a double can say in column {names[j]!r}"
             )
 
-    def _warn_of_empty(self, texts: list[TextColumn]) -> None:
-        """Say which columns of text have no category to be told by."""
-        features = np.flatnonzero(self.categorical).tolist()
-        empty = [self.names[j] for j, text in zip(features, texts, strict=True) if not text.levels]
-        if empty and self.is_full:
-            warnings.warn(
-                f"text without a value in the first {self.n_rows} rows of the stream: "
-                f"{listed(empty)} cannot be selected; take larger batches or shuffle the rows",
-                RuntimeWarning,
-                stacklevel=4,
-            )
-
-
-STORED = {
-    "names": "|u1", "categorical": "|b1", "settings": "<i8", "feature_of": "<i8", "levels": "|u1",
-    "n_cuts": "|u1", "low": "<f8", "step": "<f8", "starts": "<i8", "halfway": "<f8",
-    "knockoffs": "|u1",
-}  # fmt: skip
-
-KINDS: tuple[DecoyKind | None, ...] = (None, "knockoffs", "shuffled")
-CUTS = ("n_cuts", "low", "step", "starts", "halfway")
-
 
 def store_encoder(encoder: StreamEncoder) -> bytes:
-    """All that a resumed run needs to go on."""
-    assert encoder.encoding is not None
-    e = encoder.encoding
-    kind = KINDS.index(encoder.decoys)
-    seen = [kind, encoder.max_cuts, encoder.n_batches, encoder.n_rows]
+    """All that a resumed run needs to go on, as arrays without pickle."""
+    encoding = encoder.encoding
+    assert encoding is not None
+    texts = [encode_text(np.concatenate(pieces)) for pieces in encoder.held_labels]
+    known = {
+        "names": encoder.names,
+        "decoys": encoder.decoys,
+        "counts": [encoder.max_cuts, encoder.n_batches, encoder.n_rows],
+        "levels": encoding.levels.tolist(),
+        "labels": [text.levels for text in texts],
+    }
+    knockoffs = store_knockoffs(encoding.knockoffs) if encoding.knockoffs else b""
     arrays: dict[str, Any] = {
-        "names": _packed(encoder.names),
+        "known": np.frombuffer(json.dumps(known).encode(), np.uint8),
         "categorical": encoder.categorical,
-        "settings": np.array(seen),
-        "feature_of": e.feature_of,
-        "levels": _packed(e.levels),
-        **{name: getattr(e.cuts, name) for name in CUTS},
-        "knockoffs": np.frombuffer(store_knockoffs(e.knockoffs) if e.knockoffs else b"", np.uint8),
+        "feature_of": encoding.feature_of,
+        **{name: getattr(encoding.cuts, name) for name in CUTS},
+        "knockoffs": np.frombuffer(knockoffs, np.uint8),
     }
     if not encoder.is_full:
         arrays["numbers"] = np.concatenate(encoder.held_numbers)
-        for place, pieces in enumerate(encoder.held_labels):
-            text = encode_text(np.concatenate(pieces))
-            arrays[f"codes{place}"] = text.codes
-            arrays[f"labels{place}"] = _packed(text.levels)
+        arrays["codes"] = np.array([text.codes for text in texts], np.int64).ravel()
     file = io.BytesIO()
     try:
         np.savez_compressed(file, **arrays)
@@ -305,96 +283,67 @@ def store_encoder(encoder: StreamEncoder) -> bytes:
 
 
 def restore_encoder(blob: bytes) -> StreamEncoder:
-    """The encoder that :func:`store_encoder` wrote down.
-
-    Raises
-    ------
-    ValueError
-        For anything else.
-    """
+    """The encoder that :func:`store_encoder` wrote down; a ValueError for anything else."""
     arrays = read_arrays(blob)
-    check_types(arrays, STORED)
-    _demand(arrays["settings"].size == 4, "settings")
-    names, levels = (tuple(_unpacked(arrays, name)) for name in ("names", "levels"))
-    kind, max_cuts, n_batches, n_rows = map(int, arrays["settings"])
-    _demand(0 <= kind < len(KINDS) and min(max_cuts, n_batches, n_rows) >= 1, "settings")
-    encoder = StreamEncoder(names, arrays["categorical"], decoys=KINDS[kind], max_cuts=max_cuts)
-    encoder.n_batches, encoder.n_rows = n_batches, n_rows
-    _check_columns(names, levels, arrays)
-    _check_cuts(arrays, arrays["feature_of"].size)
+    try:
+        check_types(arrays, STORED)
+        return _restored(arrays)
+    except Exception as error:  # JSON, NumPy and lookups have each their own
+        raise ValueError(f"these bytes are no stored encoder of a stream ({error})") from error
+
+
+def _restored(arrays: dict[str, NDArray[Any]]) -> StreamEncoder:
+    known = json.loads(arrays["known"].tobytes())
+    names, levels, labels = known["names"], known["levels"], known["labels"]
+    max_cuts, n_batches, n_rows = known["counts"]
+    categorical, feature_of = arrays["categorical"], arrays["feature_of"]
+    cuts = Cuts(**{name: arrays[name] for name in CUTS}, names=Numbered(feature_of.size))
+    n_numbers, sizes = np.count_nonzero(~categorical), np.diff(cuts.starts)
+    fits = {
+        "texts": all(isinstance(text, str) for text in chain(names, levels, *labels)),
+        "decoys": known["decoys"] in (None, "knockoffs", "shuffled"),
+        "counts": all(type(count) is int and count >= 1 for count in known["counts"]),
+        "categorical": categorical.size == len(names) > 0,
+        "levels": feature_of.size == len(levels) > 0,
+        # Every feature has its columns, one if it is a number.
+        "feature_of": np.isin(np.diff(feature_of, prepend=-1, append=len(names)), (0, 1)).all()
+        and (np.bincount(feature_of, minlength=len(names))[~categorical] == 1).all(),
+        "n_cuts": (cuts.n_cuts <= MOST_CUTS).all(),
+        "starts": cuts.starts[0] == 0
+        and cuts.starts[-1] == cuts.halfway.size
+        and ((sizes == 0) | (sizes == cuts.n_cuts)).all(),
+    }
+    for name in ("n_cuts", "low", "step"):
+        fits[f"size of {name}"] = arrays[name].size == feature_of.size == sizes.size
+    for name in ("low", "step", "halfway"):
+        fits[name] = np.isfinite(arrays[name]).all()
     knockoffs = None
-    if encoder.decoys == "knockoffs" and encoder.has_numbers:
+    if known["decoys"] == "knockoffs" and n_rows > 1 and n_numbers:
         knockoffs = restore_knockoffs(arrays["knockoffs"].tobytes())
-        _demand(knockoffs.rest.size == np.count_nonzero(~encoder.categorical), "knockoffs")
-    n_columns = arrays["n_cuts"].size
-    cuts = {name: arrays[name] for name in CUTS}
+        fits["knockoffs"] = knockoffs.rest.size == n_numbers
+    encoder = StreamEncoder(tuple(names), categorical, decoys=known["decoys"], max_cuts=max_cuts)
+    encoder.n_batches, encoder.n_rows = n_batches, n_rows
     encoder.encoding = ColumnEncoding(
-        names=names,
-        feature_of=arrays["feature_of"],
+        names=encoder.names,
+        feature_of=feature_of,
         levels=np.array(levels, dtype=object),
-        categorical=encoder.categorical,
-        cuts=Cuts(**cuts, names=Numbered(n_columns)),
+        categorical=categorical,
+        cuts=cuts,
         knockoffs=knockoffs,
     )
     if not encoder.is_full:
-        _take_rows(encoder, arrays)
+        check_types(arrays, {"codes": "<i8"})
+        numbers, codes = arrays["numbers"], arrays["codes"].reshape(len(labels), n_rows)
+        fits["numbers"] = numbers.shape == (n_rows, n_numbers) and numbers.dtype.kind == "f"
+        fits["codes"] = len(labels) == categorical.size - n_numbers
+        for inside, texts in zip(codes, labels, strict=True):
+            fits["codes"] &= inside.min() >= -1 and inside.max() < len(texts)
+        encoder.held_numbers = [numbers]
+        encoder.held_labels = [
+            [TextColumn(inside, tuple(texts)).labels()]
+            for inside, texts in zip(codes, labels, strict=True)
+        ]
+    for name, holds in fits.items():
+        if not holds:
+            raise ValueError(f"at {name!r}")
     return encoder
-
-
-def _take_rows(encoder: StreamEncoder, arrays: dict[str, NDArray[Any]]) -> None:
-    """The rows that an encoder which needs more has seen."""
-    numbers = arrays.get("numbers", np.empty(0))
-    shape = (encoder.n_rows, int((~encoder.categorical).sum()))
-    _demand(numbers.shape == shape and numbers.dtype in (np.float32, np.float64), "numbers")
-    encoder.held_numbers = [numbers]
-    for place, pieces in enumerate(encoder.held_labels):
-        check_types(arrays, {f"codes{place}": "<i8", f"labels{place}": "|u1"})
-        codes, labels = arrays[f"codes{place}"], _unpacked(arrays, f"labels{place}")
-        fits = codes.size == encoder.n_rows and codes.min() >= -1 and codes.max() < len(labels)
-        _demand(fits, f"codes{place}")
-        pieces.append(TextColumn(codes, tuple(labels)).labels())
-
-
-def _packed(texts: Sequence[str] | NDArray[np.object_]) -> NDArray[np.uint8]:
-    """Texts as JSON: every cell of NumPy's own text is as wide as the longest one."""
-    return np.frombuffer(json.dumps(list(texts)).encode(), np.uint8)
-
-
-def _unpacked(arrays: dict[str, NDArray[Any]], name: str) -> list[str]:
-    try:
-        texts = json.loads(arrays[name].tobytes())
-    except (ValueError, RecursionError):
-        texts = None
-    _demand(isinstance(texts, list) and all(isinstance(text, str) for text in texts), name)
-    return list(texts)
-
-
-def _check_columns(
-    names: tuple[str, ...], levels: tuple[str, ...], arrays: dict[str, NDArray[Any]]
-) -> None:
-    """Raise unless every feature has its columns, one if it is a number."""
-    categorical, feature_of = arrays["categorical"], arrays["feature_of"]
-    _demand(categorical.size == len(names) > 0, "categorical")
-    _demand(feature_of.size == len(levels) > 0, "levels")
-    steps = np.diff(feature_of, prepend=-1, append=len(names))
-    _demand(bool(np.isin(steps, (0, 1)).all()), "feature_of")
-    n_columns = np.bincount(feature_of, minlength=len(names))
-    _demand(bool((n_columns[~categorical] == 1).all()), "feature_of")
-
-
-def _check_cuts(arrays: dict[str, NDArray[Any]], n_columns: int) -> None:
-    """Raise unless every column has its cut points."""
-    n_cuts, starts = arrays["n_cuts"], arrays["starts"]
-    for name, size in (("n_cuts", 0), ("low", 0), ("step", 0), ("starts", 1)):
-        _demand(arrays[name].size == n_columns + size, name)
-    _demand(bool((n_cuts <= MOST_CUTS).all()), "n_cuts")
-    _demand(starts[0] == 0 and starts[-1] == arrays["halfway"].size, "starts")
-    sizes = np.diff(starts)
-    _demand(bool(((sizes == 0) | (sizes == n_cuts)).all()), "starts")
-    for name in ("low", "step", "halfway"):
-        _demand(bool(np.isfinite(arrays[name]).all()), name)
-
-
-def _demand(fits: bool | np.bool_, name: str) -> None:
-    if not fits:
-        raise ValueError(f"these bytes are no stored encoder of a stream (at {name!r})")
