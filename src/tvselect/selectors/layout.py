@@ -54,21 +54,12 @@ class ArmColumns:
         return self.always.size == 0 and self.starts.size - 1 == self.columns.size
 
     def with_copies(
-        self,
-        n_columns: int,
-        own: NDArray[np.int64],
-        held: Sequence[NDArray[np.int64]],
+        self, n_columns: int, own: NDArray[np.int64], held: Sequence[NDArray[np.int64]]
     ) -> ArmColumns:
         """These arms and, behind them, copies of them all that play copies of their columns.
 
-        Parameters
-        ----------
-        n_columns : int
-            Columns of the table, behind which the copies stand.
-        own : int64 array
-            Columns of the table that take part, in rising order; arms of others play none.
-        held : sequence of int64 arrays
-            Columns that each copy holds.
+        Of the ``n_columns`` of the table those of ``own`` take part, in rising order; arms of
+        others play none. Behind the table stand its copies, of which each holds some columns.
         """
         arms = np.repeat(np.arange(self.starts.size - 1), np.diff(self.starts))
         ends = n_columns + np.cumsum([some.size for some in held])
@@ -146,11 +137,6 @@ class ArmLayout:
         """A setting for all, or one value per feature (alike within a group), by arm.
 
         A decoy has the value of the feature it stands for.
-
-        Raises
-        ------
-        ValueError
-            For another length, no numbers, or different values within a group.
         """
         try:
             array = np.asarray(value, dtype=np.float64)
@@ -176,9 +162,8 @@ class ArmLayout:
         order = np.argsort(arm_of_column, kind="stable")
         n_always = int(np.count_nonzero(arm_of_column < 0))
         sizes = np.bincount(arm_of_column[arm_of_column >= 0], minlength=self.n_candidates)
-        played = order[n_always:]
         starts = np.concatenate([[0], np.cumsum(sizes)])
-        return ArmColumns(starts=starts, columns=played, always=order[:n_always])
+        return ArmColumns(starts, columns=order[n_always:], always=order[:n_always])
 
 
 def lay_out_arms(
@@ -188,12 +173,7 @@ def lay_out_arms(
     *,
     n_copies: int = 0,
 ) -> ArmLayout:
-    """Make arms of features.
-
-    Parameters
-    ----------
-    n_copies : int, default=0
-        Decoys of every arm.
+    """Make arms of features, with ``n_copies`` decoys of every arm.
 
     Raises
     ------
@@ -207,68 +187,62 @@ def lay_out_arms(
     >>> layout.arm_of_feature, layout.labels
     (array([0, 1, 2, 1]), {1: 'pair'})
     """
-    n = len(names)
-    arm_of_feature = np.arange(n, dtype=np.int64)
+    first_of = np.arange(len(names), dtype=np.int64)
     label_of: dict[int, str] = {}
     if groups is not None:
-        arm_of_feature, label_of = _group_features(groups, names)
-    always = np.zeros(n, dtype=np.bool_)
+        first_of, label_of = _group_features(groups, names)
+    always = np.zeros(len(names), dtype=np.bool_)
     if always_include is None:
         always_include = []
     if isinstance(always_include, str) or not np.iterable(always_include):
         raise ValueError(f"always_include must be a list of columns, got {always_include!r}")
     for item in always_include:
         always[_place(item, names, "always_include")] = True
-    arm_of_feature[always] = -1
     if always.all():
         raise ValueError("always_include holds every column: there is nothing left to select")
-    used = np.unique(arm_of_feature[~always])
-    arm_of_feature[~always] = np.searchsorted(used, arm_of_feature[~always])
-    return ArmLayout(
-        names=names,
-        arm_of_feature=arm_of_feature,
-        labels={
-            int(np.searchsorted(used, first)): label
-            for first, label in label_of.items()
-            if first in used
-        },
-        n_copies=n_copies,
-    )
+    used, arms = np.unique(first_of[~always], return_inverse=True)
+    arm_of_feature = np.full(len(names), -1)
+    arm_of_feature[~always] = arms
+    labels = {
+        int(np.searchsorted(used, first)): label
+        for first, label in label_of.items()
+        if first in used
+    }
+    return ArmLayout(names, arm_of_feature, labels, n_copies)
 
 
 def _group_features(
     groups: Groups, names: Sequence[str]
 ) -> tuple[NDArray[np.int64], dict[int, str]]:
     """By feature the first feature of its group, and by that one the group's label."""
-    n = len(names)
-    if isinstance(groups, Mapping):
-        arm_of_feature = np.arange(n, dtype=np.int64)
-        owner: dict[int, Hashable] = {}
-        places_of: dict[Hashable, list[int]] = {}
-        for label, members in groups.items():
-            if isinstance(members, str) or not np.iterable(members) or len(members) == 0:
-                raise ValueError(f"group {label!r} must list at least one column")
-            places = [_place(member, names, f"group {label!r}") for member in members]
-            for place in places:
-                if place in owner:
-                    raise ValueError(
-                        f"column {names[place]!r} is in groups {owner[place]!r} and {label!r}; "
-                        "groups must not overlap"
-                    )
-                owner[place] = label
-            places_of[label] = places
-            arm_of_feature[places] = min(places)
-        return arm_of_feature, {min(places): str(label) for label, places in places_of.items()}
-    labels = list(groups) if np.iterable(groups) and not isinstance(groups, str) else None
-    if labels is None or len(labels) != n:
-        raise ValueError(
-            f"groups must be a mapping of labels to columns, or one label for each of the {n} "
-            "columns"
-        )
-    first: dict[Hashable, int] = {}
-    by_feature = np.array([first.setdefault(label, j) for j, label in enumerate(labels)])
-    sizes = np.bincount(by_feature)
-    return by_feature, {j: str(label) for label, j in first.items() if sizes[j] > 1}
+    if not isinstance(groups, Mapping):
+        labels = list(groups) if np.iterable(groups) and not isinstance(groups, str) else None
+        if labels is None or len(labels) != len(names):
+            raise ValueError(
+                "groups must be a mapping of labels to columns, or one label for each of the "
+                f"{len(names)} columns"
+            )
+        first: dict[Hashable, int] = {}
+        first_of = np.array([first.setdefault(label, j) for j, label in enumerate(labels)])
+        sizes = np.bincount(first_of)
+        return first_of, {j: str(label) for label, j in first.items() if sizes[j] > 1}
+    first_of = np.arange(len(names), dtype=np.int64)
+    owner: dict[int, Hashable] = {}
+    label_of: dict[int, str] = {}
+    for label, members in groups.items():
+        if isinstance(members, str) or not np.iterable(members) or len(members) == 0:
+            raise ValueError(f"group {label!r} must list at least one column")
+        places = [_place(member, names, f"group {label!r}") for member in members]
+        for place in places:
+            if place in owner:
+                raise ValueError(
+                    f"column {names[place]!r} is in groups {owner[place]!r} and {label!r}; "
+                    "groups must not overlap"
+                )
+            owner[place] = label
+        first_of[places] = min(places)
+        label_of[min(places)] = str(label)
+    return first_of, label_of
 
 
 def _place(item: Any, names: Sequence[str], what: str) -> int:
