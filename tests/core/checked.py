@@ -32,7 +32,6 @@ TESTS = (
     "tests/rewards/test_bart.py",
     "tests/rewards/test_bart_ahead.py",
     "tests/rewards/test_lasso.py",
-    "tests/rewards/test_pair_screen.py",
     "tests/rewards/test_screening.py",
     "tests/exactness/test_geweke.py",
     "tests/exactness/test_prior_recovery.py",

@@ -59,7 +59,7 @@ class Data:
         copies hold a choice of their columns.
     pairs : int64 array (pairs, 2)
         Columns of ``X`` that are worth a try together, see
-        :func:`tvselect.rewards.pair_screen.screen_pairs`.
+        :func:`tvselect.rewards.screening.screen_pairs`.
     """
 
     X: Matrix
