@@ -24,9 +24,8 @@ from benchmarks.records import heading, record
 from benchmarks.stream import N_COLUMNS, make_files
 from tvselect import StreamingThompsonSelector, ThompsonSelector
 from tvselect.bandit.arms import Arms
-from tvselect.bandit.chain import PLAYS_PER_PENDING, ThompsonChain
+from tvselect.bandit.chain import PLAYS_PER_PENDING, PendingPlay, Score, ThompsonChain
 from tvselect.bandit.oracle import Oracle
-from tvselect.bandit.play import PendingPlay, Score
 from tvselect.selectors.search import PLAYS_PER_WORKER
 from tvselect.workers import open_runner
 from tvstudy.simulation import simulate

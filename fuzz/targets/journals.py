@@ -21,8 +21,8 @@ import numpy as np
 
 from fuzz.mutation import BYTES, JSON
 from fuzz.targets.base import Target
+from tvselect.bandit.chain import Play
 from tvselect.bandit.journal import Header, Journal, checksum
-from tvselect.bandit.play import Play
 from tvselect.inputs import OutcomeReader
 from tvselect.rewards import LassoReward
 from tvselect.selectors.batches import StreamState, known_batches

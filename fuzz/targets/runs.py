@@ -9,7 +9,7 @@ from fuzz.mutation import JSON, TABLE
 from fuzz.targets.base import Target
 from fuzz.targets.journals import sound_journal
 from fuzz.targets.tables import CSV_TOKENS, csv_seeds
-from tvselect.bandit.stopping import StopReason
+from tvselect.bandit.engine import StopReason
 from tvselect.inputs.facts import FileFacts, LeftOut, OutcomeProfile, ReadingMode, TableFacts
 from tvselect.inputs.text import Writing
 from tvselect.records import to_json

@@ -19,8 +19,8 @@ from fuzz.targets.base import Target
 from fuzz.targets.calls import HarmError, make_run, small_table, tvs
 from fuzz.targets.folders import seen
 from fuzz.targets.journals import HEADER, N_ARMS
+from tvselect.bandit.chain import Play
 from tvselect.bandit.journal import Header, Journal, JournalError
-from tvselect.bandit.play import Play
 from tvselect.runs import RunError
 from tvselect.runs.folder import RunFolder, new_folder
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.bandit.chain import Play
 from tvselect.bandit.journal import Header, Journal
-from tvselect.bandit.play import Play
 
 N_ARMS = 5_000
 HEADER = Header("fp-1", 2**100 + 7, N_ARMS, 2, 1, "0.1.0")

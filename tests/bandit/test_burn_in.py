@@ -9,9 +9,8 @@ from numpy.testing import assert_array_equal
 from tests.bandit.test_chain import assert_same, assert_same_arms, step
 from tvselect import PValueReward, ThompsonSelector
 from tvselect.bandit.arms import Arms
-from tvselect.bandit.burn_in import BurnIn
 from tvselect.bandit.chain import ThompsonChain
-from tvselect.bandit.oracle import Oracle
+from tvselect.bandit.oracle import BurnIn, Oracle
 
 BURN_IN = BurnIn(10, 3)
 

@@ -5,10 +5,9 @@ import pytest
 from scipy.stats import binom
 
 from tvselect.bandit.arms import Arms
-from tvselect.bandit.chain import Chains, ThompsonChain
+from tvselect.bandit.chain import Chains, ThompsonChain, bernoulli
 from tvselect.bandit.journal import Header, Journal
 from tvselect.bandit.oracle import Oracle
-from tvselect.bandit.play import bernoulli
 
 THETA = np.array([0.9, 0.8, 0.5, 0.2, 0.1, 0.0, 1.0])
 SETTINGS = {

@@ -5,17 +5,17 @@ from __future__ import annotations
 import inspect
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from tvselect.bandit import engine, stopping
+from tvselect.bandit import engine
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.chain import Chains, ThompsonChain
-from tvselect.bandit.engine import Scorer, least
+from tvselect.bandit.engine import NoMoreData, Scorer, StoppingRule, StopReason, least
 from tvselect.bandit.journal import Header, Journal, JournalError
 from tvselect.bandit.oracle import Oracle
-from tvselect.bandit.stopping import NoMoreData, StoppingRule, StopReason
 
 THETA = np.array([0.9, 0.8, 0.5, 0.2, 0.1])
 
@@ -79,7 +79,7 @@ def test_patience_waits_for_all_chains():
 def test_the_time_limit_ends_a_run(monkeypatch):
     ticks = iter(range(10**6))
     monkeypatch.setattr(
-        stopping, "time", type("Clock", (), {"perf_counter": lambda: float(next(ticks))})
+        engine, "time", type("Clock", (), {"perf_counter": lambda: float(next(ticks))})
     )
     chains, journal = game()
     reason, _ = run(chains, journal, time_limit=12.5)
@@ -171,3 +171,57 @@ def test_the_documentation_quotes_the_loop_that_is_run():
     assert quoted is not None
     source = re.sub(r'    """.*?"""\n', "", inspect.getsource(engine.play), flags=re.DOTALL)
     assert quoted[1].strip() == source.strip()
+
+
+def after(n_plays, n_unchanged=0):
+    return SimpleNamespace(n_plays=n_plays, n_unchanged=n_unchanged)
+
+
+@pytest.mark.parametrize(
+    ("rule", "n_done", "n_unchanged", "reason"),
+    [
+        *((StoppingRule(10), n, 1000, None) for n in (0, 1, 9)),
+        (StoppingRule(10, patience=5), 9, 4, None),
+        (StoppingRule(10, time_limit=1e9), 9, 0, None),
+        *((StoppingRule(10), n, 0, StopReason.PLAYS) for n in (10, 11)),
+        *((StoppingRule(10, 3), 4, n, StopReason.PATIENCE) for n in (3, 7)),
+    ],
+)
+def test_a_run_stops_after_its_plays_or_with_a_steady_model(rule, n_done, n_unchanged, reason):
+    assert rule.reason(after(n_done, n_unchanged)) is reason
+
+
+def test_plays_that_are_left():
+    assert StoppingRule(10).n_left(after(4)) == 6
+    assert StoppingRule().n_left(after(4)) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (KeyboardInterrupt(), StopReason.INTERRUPTED),
+        (NoMoreData(StopReason.ALL_SKIPPED), StopReason.ALL_SKIPPED),
+    ],
+)
+def test_interrupts_and_the_end_of_the_data_are_rules_like_others(error, reason):
+    rule = StoppingRule(10)
+    with rule.running():
+        raise error
+    assert rule.reason(after(0)) is reason
+
+
+def test_what_a_library_makes_of_an_interrupt_is_one():
+    rule = StoppingRule(10)
+    with rule.running():
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise ValueError("cannot close the file")
+    assert rule.reason(after(0)) is StopReason.INTERRUPTED
+
+
+def test_other_errors_pass():
+    rule = StoppingRule(10)
+    with pytest.raises(ZeroDivisionError), rule.running():
+        raise ZeroDivisionError
+    assert rule.reason(after(0)) is None

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from tests.bandit.plays import HEADER, N_ARMS, assert_holds, assert_same, make_play, write
 from tvselect.bandit import journal as journals
+from tvselect.bandit.chain import Play
 from tvselect.bandit.journal import Journal, JournalError
-from tvselect.bandit.play import Play
 
 
 @pytest.fixture(params=["memory", "file"])

@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 from tests.bandit.plays import HEADER, N_ARMS, assert_holds, make_play, write
+from tvselect.bandit.chain import Play
 from tvselect.bandit.journal import Journal, JournalError, hides_plays, pack
-from tvselect.bandit.play import Play
 
 PAGE, FRAME, N_PLAYS = 4096, 4120, 12
 CHILD = f"""
@@ -28,7 +28,7 @@ from __future__ import annotations
 import os, sys
 import numpy as np
 from tvselect.bandit.journal import Header, Journal
-from tvselect.bandit.play import Play
+from tvselect.bandit.chain import Play
 N_ARMS, HEADER = {N_ARMS}, {HEADER}
 {inspect.getsource(make_play)}
 with Journal(sys.argv[1]) as journal:

@@ -22,7 +22,7 @@ from tests.cli.makers import (
     write,
 )
 from tvselect import __version__
-from tvselect.bandit.stopping import StopReason
+from tvselect.bandit.engine import StopReason
 from tvselect.cli import main
 from tvselect.cli.call import explain
 from tvselect.inputs.errors import InputError

@@ -19,8 +19,8 @@ from scipy.special import betainc
 
 from tests.bandit.plays import assert_same
 from tvselect.bandit.arms import Arms
+from tvselect.bandit.chain import Play
 from tvselect.bandit.journal import Header, Journal, JournalError
-from tvselect.bandit.play import Play
 from tvselect.sources import open_source
 from tvselect.trees import bin_table
 

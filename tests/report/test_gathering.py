@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from tests.decoyed import fit_signals
 from tvselect import LassoReward, StreamingThompsonSelector, ThompsonSelector
-from tvselect.bandit.stopping import StopReason
+from tvselect.bandit.engine import StopReason
 from tvselect.report import About, gather
 from tvselect.report.control import Control, control_of
 from tvselect.report.gathering import MOST_DRAWN

@@ -11,9 +11,8 @@ import pytest
 from tests.core.probes import find_pairs, list_columns, reward_arms
 from tvselect import BartReward, ThompsonSelector
 from tvselect.bandit.arms import Arms
-from tvselect.bandit.burn_in import BurnIn
 from tvselect.bandit.chain import ThompsonChain
-from tvselect.bandit.oracle import Oracle
+from tvselect.bandit.oracle import BurnIn, Oracle
 from tvselect.inputs import read_outcome
 from tvselect.rewards import Data, bart_play
 from tvselect.rewards.bart_play import ArmsInPlay, can_play_ahead

@@ -9,8 +9,8 @@ import pytest
 
 from fuzz.targets.runs import sound_findings
 from tests.cli.makers import QUICK, write
+from tvselect.bandit.engine import StopReason
 from tvselect.bandit.journal import Journal
-from tvselect.bandit.stopping import StopReason
 from tvselect.cli import main
 from tvselect.files import write_text
 from tvselect.inputs.facts import FileFacts, LeftOut, OutcomeProfile, ReadingMode, TableFacts

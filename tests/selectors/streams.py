@@ -13,7 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from tvselect import BartReward, PValueReward, StreamingThompsonSelector
-from tvselect.bandit import stopping
+from tvselect.bandit import engine
 
 N, P, SIZE = 1500, 12, 100
 NAMES = [f"v{j}" for j in range(P)]
@@ -76,7 +76,7 @@ def play_parts(fitted, batches):
 def stop_after(monkeypatch, n_batches):
     """A time limit that is reached after some batches."""
     ticks = count()
-    monkeypatch.setattr(stopping, "time", SimpleNamespace(perf_counter=lambda: float(next(ticks))))
+    monkeypatch.setattr(engine, "time", SimpleNamespace(perf_counter=lambda: float(next(ticks))))
     return n_batches + 0.5
 
 

@@ -14,9 +14,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.bandit.plays import fold_counts
 from tvselect import PValueReward, StreamingThompsonSelector, ThompsonSelector
 from tvselect.bandit.arms import Arms
+from tvselect.bandit.chain import Play
+from tvselect.bandit.engine import StopReason
 from tvselect.bandit.journal import Journal
-from tvselect.bandit.play import Play
-from tvselect.bandit.stopping import StopReason
 from tvselect.inputs import Numbered
 from tvselect.selectors.layout import lay_out_arms
 from tvselect.selectors.results import Asked, History

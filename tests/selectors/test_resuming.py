@@ -13,8 +13,8 @@ from sklearn.ensemble import RandomForestRegressor
 from tests.bandit.plays import fold_counts
 from tests.selectors.runs import Interrupted, Undisturbed, assert_same, check_kills, plays_of
 from tvselect import BartReward, ImportanceReward, LassoReward, PValueReward, ThompsonSelector
+from tvselect.bandit.engine import StopReason
 from tvselect.bandit.journal import Journal, JournalError
-from tvselect.bandit.stopping import StopReason
 from tvselect.selectors.fingerprint import describe
 
 N, P = 60, 20

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.bandit.plays import fold_counts
 from tests.selectors.test_thompson import P, assert_same, make_data, quick_bart, selector
 from tvselect import PValueReward
-from tvselect.bandit import stopping
+from tvselect.bandit import engine
 from tvselect.selectors.results import mean_jaccard
 
 
@@ -29,7 +29,7 @@ def test_patience_stops_a_steady_game():
 
 def test_the_time_limit_stops_between_plays(monkeypatch):
     ticks = count()
-    monkeypatch.setattr(stopping, "time", SimpleNamespace(perf_counter=lambda: float(next(ticks))))
+    monkeypatch.setattr(engine, "time", SimpleNamespace(perf_counter=lambda: float(next(ticks))))
     X, y = make_data()
     fitted = selector(n_plays=500, time_limit=12.5).fit(X, y)
     assert fitted.stop_reason_ == "time limit"

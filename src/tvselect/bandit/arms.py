@@ -16,7 +16,6 @@ IntArray = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
 BLOCK = 64
 ARMS_AT_ONCE = 2**20
-MOST_REDRAWS = 100
 
 
 @struct(

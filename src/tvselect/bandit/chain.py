@@ -2,19 +2,93 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.bandit.arms import Arms
-from tvselect.bandit.burn_in import BurnIn
-from tvselect.bandit.journal import Journal
-from tvselect.bandit.oracle import Oracle
-from tvselect.bandit.play import PendingPlay, Play, Score
+from tvselect.bandit.oracle import BurnIn, Oracle
+
+if TYPE_CHECKING:
+    from tvselect.bandit.journal import Journal
 
 PLAYS_PER_PENDING = 10
 """A window holds at most one pending play for so many plays that are done."""
+Payoffs = Callable[[NDArray[np.int32], np.random.Generator], NDArray[np.float64]]
+"""``payoffs(arms, rng)``: the probability in [0, 1] of a reward, for each of the played arms."""
+
+
+class Score(NamedTuple):
+    """What scoring a play gives: a reward (0 or 1) per arm, and how many seconds it took."""
+
+    rewards: NDArray[np.bool_]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """The record of one play.
+
+    Attributes
+    ----------
+    number : int
+        Its place in the chain, from 0.
+    arms : int32 array
+        The arms that were played, in increasing order; none if a batch was skipped.
+    rewards : bool array
+        One for each of them.
+    seconds : float
+        How long scoring took; plays of one compiled call share its time evenly.
+    chain : int
+    """
+
+    number: int
+    arms: NDArray[np.int32]
+    rewards: NDArray[np.bool_]
+    seconds: float
+    chain: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PendingPlay:
+    """A play whose arms are chosen and that is not scored yet.
+
+    Attributes
+    ----------
+    rng : numpy.random.Generator
+        The play's own random numbers, from where the choice has left them.
+    """
+
+    chain: int
+    number: int
+    arms: NDArray[np.int32]
+    rng: np.random.Generator
+
+    def score(self, payoffs: Payoffs) -> Score:
+        """Reward the chosen arms; uses up the random numbers."""
+        started = time.perf_counter()
+        rewards = bernoulli(payoffs(self.arms, self.rng), self.rng)
+        return Score(rewards, time.perf_counter() - started)
+
+    def played(self, score: Score | None) -> Play:
+        """The record of the play; without a score it is skipped, and nothing is learned."""
+        if score is None:
+            nothing = np.empty(0, np.int32), np.empty(0, np.bool_)
+            return Play(self.number, *nothing, 0.0, self.chain)
+        return Play(self.number, self.arms, score.rewards, score.seconds, self.chain)
+
+
+def bernoulli(payoffs: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Turn payoffs in [0, 1] into rewards 0 / 1, by a trial where they are fractions."""
+    rewards = payoffs > 0.0
+    is_fraction = rewards & (payoffs < 1.0)
+    if is_fraction.any():
+        rewards[is_fraction] = rng.random(np.count_nonzero(is_fraction)) < payoffs[is_fraction]
+    return rewards
 
 
 class ThompsonChain:
@@ -32,10 +106,10 @@ class ThompsonChain:
     chain : int
         Which of several independent chains this is.
     window : int, default=1
-        At most so many plays are chosen from one state of the arms, so that they can be
-        scored at the same time; never more than a tenth of the plays that the arms have
-        learned from, for many plays from a state that knows little keep the search from
-        getting anywhere. 1 is the paper.
+        Most plays that are chosen from one state of the arms, so that they can be scored at
+        the same time; never more than a tenth of the plays that the arms have learned from, for
+        many plays from a state that knows little keep the search from getting anywhere. 1 is the
+        paper.
     has_patience : bool, default=True
         Whether someone asks for ``n_unchanged``; without, the model is not looked at.
     burn_in : BurnIn, optional
@@ -97,7 +171,7 @@ class ThompsonChain:
     def ask(self, at_most: int | None = None) -> list[PendingPlay]:
         """What to play next: a window of plays, chosen from the arms as they are now.
 
-        It has ``at_most`` so many. The same plays again until they are told of.
+        Its first ``at_most`` plays, or all; the same ones again until they are told of.
         """
         if not self._pending:
             self._pending = [self._choose(self.n_plays + k) for k in range(self._window())]
@@ -147,15 +221,13 @@ class ThompsonChain:
         for play in plays:
             window.append(play)
             if len(window) == self._window():
-                self._tell_all(window)
+                for told in window:
+                    self.tell(told)
                 window = []
         if window:
             self.ask()  # The window goes on with plays chosen before its first one.
-            self._tell_all(window)
-
-    def _tell_all(self, plays: Iterable[Play]) -> None:
-        for play in plays:
-            self.tell(play)
+            for told in window:
+                self.tell(told)
 
     def n_until_fresh(self) -> int | None:
         """Plays that are left of burn-in; None when it is over."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from tvselect.bandit.chain import Chains
-from tvselect.bandit.journal import Journal
-from tvselect.bandit.play import PendingPlay, Play, Score
-from tvselect.bandit.stopping import StoppingRule, StopReason
+# The command line knows why a run has ended before it imports what runs it.
+if TYPE_CHECKING:
+    from tvselect.bandit.chain import Chains, PendingPlay, Play, Score
+    from tvselect.bandit.journal import Journal
 
-Watcher = Callable[[Sequence[Play]], None]
+Watcher = Callable[[Sequence["Play"]], None]
 """``watcher(plays)``: is shown the plays that were just made."""
 
 
@@ -74,3 +78,100 @@ def play(
 def least(*limits: int | None) -> int | None:
     """The smallest of the limits that there are."""
     return min((limit for limit in limits if limit is not None), default=None)
+
+
+class StopReason(StrEnum):
+    """Why a run ended."""
+
+    PLAYS = "plays"
+    """All plays that were asked for are done."""
+    PATIENCE = "patience"
+    """The selected set of no chain has changed for ``patience`` plays."""
+    TIME_LIMIT = "time limit"
+    ROUNDS = "rounds"
+    """A stream has ended after the rounds that were asked for."""
+    BATCHES = "batches"
+    """Every batch that was handed to ``partial_fit`` is played."""
+    ALL_SKIPPED = "all skipped"
+    """No batch of a stream could be played: too few rows, or a constant outcome."""
+    INTERRUPTED = "interrupted"
+    ERROR = "error"
+    """A stream could not be read to its end; the result covers the plays before."""
+
+
+class InterruptWarning(RuntimeWarning):
+    """A run was interrupted (Ctrl-C); its result covers the plays before."""
+
+
+class NoMoreData(Exception):  # noqa: N818
+    """There is nothing left to score plays with."""
+
+    def __init__(self, reason: StopReason) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class StoppingRule:
+    """Ends a run by whichever comes first; None switches a rule off.
+
+    Patience is of all chains together, and asked between windows only, so that the number of
+    workers changes nothing.
+
+    Parameters
+    ----------
+    n_plays : int, optional
+        Plays of every chain, those of earlier runs included.
+    patience : int, optional
+        Stop when the model of no chain has changed for that many plays in a row.
+    time_limit : float, optional
+        Seconds.
+    """
+
+    def __init__(
+        self,
+        n_plays: int | None = None,
+        patience: int | None = None,
+        time_limit: float | None = None,
+    ) -> None:
+        self.n_plays, self.patience, self.time_limit = n_plays, patience, time_limit
+        self._deadline = float("inf")
+        self._ended: StopReason | None = None
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Start the clock; Ctrl-C and the end of the data stop what runs inside, without error."""
+        if self.time_limit is not None:
+            self._deadline = time.perf_counter() + self.time_limit
+        try:
+            yield
+        except NoMoreData as end:
+            self._ended = end.reason
+        except (Exception, KeyboardInterrupt) as error:
+            if not _comes_of_interrupt(error):
+                raise
+            self._ended = StopReason.INTERRUPTED
+
+    def reason(self, chains: Chains) -> StopReason | None:
+        """Why to stop ``chains`` now, or None."""
+        if self._ended is not None:
+            return self._ended
+        if self.patience is not None and chains.n_unchanged >= self.patience:
+            return StopReason.PATIENCE
+        if self.n_plays is not None and chains.n_plays >= self.n_plays:
+            return StopReason.PLAYS
+        if time.perf_counter() >= self._deadline:
+            return StopReason.TIME_LIMIT
+        return None
+
+    def n_left(self, chains: Chains) -> int | None:
+        """Plays of ``chains`` after which the rule has to be asked again; none ends it before."""
+        limits = (self.n_plays, chains.n_plays), (self.patience, chains.n_unchanged)
+        left = [limit - n_done for limit, n_done in limits if limit is not None]
+        return min(left, default=None)
+
+
+def _comes_of_interrupt(error: BaseException | None) -> bool:
+    """Whether it is Ctrl-C, or what a library made of Ctrl-C amid its locks and files."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None

@@ -23,7 +23,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.bandit.play import Play
+from tvselect.bandit.chain import Play
 
 APPLICATION_ID = int.from_bytes(b"TVSJ")
 FORMAT = 1

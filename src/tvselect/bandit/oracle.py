@@ -1,19 +1,21 @@
-"""The oracle: which arms to play, and which arms make the model."""
+"""The oracle: which arms to play, which start anew after burn-in, which make the model."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.bandit.arms import MOST_REDRAWS, Arms
+from tvselect.bandit.arms import Arms
 from tvselect.core import function
 
 NO_PAIRS: NDArray[np.int32] = np.empty((0, 2), dtype=np.int32)
 join_partners = function("join_partners", "pairs: i4[pairs, 2]\narms: i4[room]!\nn_arms: int", int)
 """Let the missing partners of pairs join arms in rising order; how many there are then."""
+MOST_REDRAWS = 100
 MEDIAN_MODEL_COST = (math.sqrt(5.0) - 1.0) / 2.0
 
 
@@ -34,6 +36,33 @@ def threshold(cost: float | NDArray[np.float64]) -> float | NDArray[np.float64]:
     c = np.log(1.0 / np.asarray(cost)) / np.log1p(1.0 / np.asarray(cost))
     c = np.where(np.abs(c - 0.5) < 1e-12, 0.5, c)
     return float(c) if c.ndim == 0 else c
+
+
+class BurnIn(NamedTuple):
+    """After ``n_plays`` plays the ``n_leaders`` leading arms start anew.
+
+    In the first plays hundreds of arms share a forest, and a signal may lose as often as noise
+    does. That is enough to find the arms that deserve to be heard, but hard on their selection
+    rates, which a few early losses keep below the threshold for good. After burn-in the
+    leaders are back at their prior, and among themselves; the others keep what they have, and
+    are not drawn again.
+    """
+
+    n_plays: int
+    n_leaders: int
+    heard: tuple[int, ...] = ()  #: Arms that start anew in any case
+
+    def leaders(self, successes: NDArray[Any], failures: NDArray[Any]) -> NDArray[np.int32]:
+        """Arms that start anew, in rising order.
+
+        Examples
+        --------
+        >>> BurnIn(10, 2).leaders(np.array([0, 5, 1, 3]), np.array([0, 5, 9, 1]))
+        array([1, 3], dtype=int32)
+        """
+        rates = successes / (successes + failures + 2.0)
+        best = np.argsort(-rates, kind="stable")[: self.n_leaders]
+        return np.union1d(best, np.array(self.heard, dtype=np.intp)).astype(np.int32)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tvselect.bandit.stopping import StopReason
+from tvselect.bandit.engine import StopReason
 from tvselect.records import RecordError, parse_json, read_record, to_json
 from tvselect.report.control import Best, Control, JointClaim
 from tvselect.selectors.results import Asked

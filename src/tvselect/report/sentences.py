@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tvselect.bandit.stopping import StopReason
+from tvselect.bandit.engine import StopReason
 from tvselect.report.dependence import direction
 from tvselect.words import counted, plural
 

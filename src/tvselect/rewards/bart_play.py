@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.bandit.arms import Posteriors
-from tvselect.bandit.chain import ThompsonChain
-from tvselect.bandit.play import Play
+from tvselect.bandit.chain import Play, ThompsonChain
 from tvselect.core import function, pack, struct
 from tvselect.trees.bits import n_words
 from tvselect.trees.state import Design, FloatArray, IntArray, PriorParameters, check_levels

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect import report
-from tvselect.bandit.stopping import StopReason
+from tvselect.bandit.engine import StopReason
 from tvselect.files import write_text
 from tvselect.records import RecordError, parse_json, read_record, to_json
 from tvselect.report.characters import as_cell, from_cell

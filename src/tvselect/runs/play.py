@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tvselect import report
+from tvselect.bandit.engine import StopReason
 from tvselect.bandit.journal import Journal, JournalError
-from tvselect.bandit.stopping import StopReason
 from tvselect.files import write_text
 from tvselect.report.decisions import describe_doubts
 from tvselect.report.findings import Effect

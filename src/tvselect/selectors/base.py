@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tvselect.bandit.stopping import InterruptWarning, StopReason
+from tvselect.bandit.engine import InterruptWarning, StopReason
 from tvselect.inputs import Outcome
 from tvselect.inputs.errors import check_scalar
 from tvselect.inputs.rows import check_weights, numbered, repeated_rows, take_rows, thinned_rows

@@ -15,11 +15,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.bandit.chain import Chains
-from tvselect.bandit.engine import Scorer
+from tvselect.bandit.chain import Chains, Payoffs, PendingPlay, Play, Score
+from tvselect.bandit.engine import NoMoreData, Scorer, StopReason
 from tvselect.bandit.journal import Journal
-from tvselect.bandit.play import Payoffs, PendingPlay, Play, Score
-from tvselect.bandit.stopping import NoMoreData, StopReason
 from tvselect.inputs import OutcomeReader
 from tvselect.inputs.columns import refuse_nonfinite
 from tvselect.inputs.errors import located

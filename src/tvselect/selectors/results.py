@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from tvselect.bandit.arms import count
+from tvselect.bandit.chain import Play
+from tvselect.bandit.engine import StopReason
 from tvselect.bandit.journal import Journal
-from tvselect.bandit.play import Play
-from tvselect.bandit.stopping import StopReason
 from tvselect.control import evalues
 from tvselect.control.decoy_fdr import false_ones, q_values
 from tvselect.inputs.outcome import AskedFamily

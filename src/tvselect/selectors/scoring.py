@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.bandit.chain import Chains, ThompsonChain
+from tvselect.bandit.chain import Chains, Payoffs, PendingPlay, Play, Score, ThompsonChain
 from tvselect.bandit.engine import Scorer, least
-from tvselect.bandit.play import Payoffs, PendingPlay, Play, Score
 from tvselect.rewards.bart_play import BartFeedback, ColumnsOfArms, PlaysAhead, can_play_ahead
 from tvselect.rewards.base import Feedback
 from tvselect.selectors.layout import ArmColumns

@@ -15,13 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.bandit.arms import Arms, count
-from tvselect.bandit.burn_in import BurnIn
-from tvselect.bandit.chain import Chains, ThompsonChain
-from tvselect.bandit.engine import Watcher
+from tvselect.bandit.chain import Chains, Play, ThompsonChain
+from tvselect.bandit.engine import StopReason, Watcher
 from tvselect.bandit.journal import Header, Journal, JournalError
-from tvselect.bandit.oracle import NO_PAIRS, Oracle, threshold
-from tvselect.bandit.play import Play
-from tvselect.bandit.stopping import StopReason
+from tvselect.bandit.oracle import NO_PAIRS, BurnIn, Oracle, threshold
 from tvselect.inputs.errors import check_scalar
 from tvselect.rewards import Reward
 from tvselect.seeds import entropy_of

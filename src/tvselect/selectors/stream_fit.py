@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from tvselect.bandit import engine
-from tvselect.bandit.stopping import StoppingRule, StopReason
+from tvselect.bandit.engine import StoppingRule, StopReason
 from tvselect.inputs import InputError, OutcomeReader
 from tvselect.inputs.errors import check_scalar
 from tvselect.selectors.base import (

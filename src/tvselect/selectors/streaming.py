@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
+from tvselect.bandit.engine import StoppingRule, StopReason
 from tvselect.bandit.oracle import MEDIAN_MODEL_COST
-from tvselect.bandit.stopping import StoppingRule, StopReason
 from tvselect.inputs import OutcomeReader
 from tvselect.inputs.outcome import AskedFamily, grades_as_numbers
 from tvselect.inputs.table import as_given, is_frame

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tvselect.bandit import engine
-from tvselect.bandit.burn_in import BurnIn
-from tvselect.bandit.oracle import MEDIAN_MODEL_COST, NO_PAIRS
-from tvselect.bandit.stopping import StoppingRule
+from tvselect.bandit.engine import StoppingRule
+from tvselect.bandit.oracle import MEDIAN_MODEL_COST, NO_PAIRS, BurnIn
 from tvselect.inputs import Numbered, Table, read_outcome
 from tvselect.inputs.columns import SparseColumns, is_sparse, refuse_nonfinite
 from tvselect.inputs.errors import check_scalar
