@@ -84,7 +84,7 @@ class Compiler(NamedTuple):
     def works(self) -> bool:
         """Whether it knows the language and the instruction sets, which old ones do not."""
         level = levels()[-1]
-        command = [*self.call(level), "-fsyntax-only", "-x", "c++", str(CORE / "simd.h")]
+        command = [*self.call(level), "-fsyntax-only", "-x", "c++", str(CORE / "bits.h")]
         return subprocess.run(command, capture_output=True).returncode == 0
 
 
@@ -257,7 +257,7 @@ def build_core(
 
     def build(level: str) -> Path:
         return compile_library(
-            core / "api.cpp",
+            core / "tvselect.cpp",
             folder,
             name=f"tvselect_{level}",
             core=core,

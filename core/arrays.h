@@ -1,7 +1,6 @@
 // Views of arrays that the caller made: a pointer and sizes. With TVS_CHECKED every access is
 // checked, and the first one out of bounds stops the program.
 #pragma once
-
 #include <stdint.h>
 
 #ifdef TVS_CHECKED
@@ -9,8 +8,6 @@
 #else
 #define TVS_CHECK(condition) ((void)0)
 #endif
-
-namespace tvselect {
 
 template <class T> struct Array {
     T *data;
@@ -20,15 +17,12 @@ template <class T> struct Array {
         TVS_CHECK(0 <= i && i < size);
         return data[i];
     }
-    Array first(int64_t n) const {
-        TVS_CHECK(0 <= n && n <= size);
-        return {data, n};
+    Array between(int64_t i, int64_t end) const {
+        TVS_CHECK(0 <= i && i <= end && end <= size);
+        return {data + i, end - i};
     }
-    Array from(int64_t i) const {
-        TVS_CHECK(0 <= i && i <= size);
-        return {data + i, size - i};
-    }
-    Array between(int64_t i, int64_t end) const { return first(end).from(i); }
+    Array first(int64_t n) const { return between(0, n); }
+    Array from(int64_t i) const { return between(i, size); }
     T *begin() const { return data; }
     T *end() const { return data + size; }
     void fill(T value) const {
@@ -39,8 +33,7 @@ template <class T> struct Array {
 
 template <class T> struct Matrix {
     T *data;
-    int64_t n_rows;
-    int64_t n_columns;
+    int64_t n_rows, n_columns;
 
     T &operator()(int64_t i, int64_t j) const {
         TVS_CHECK(0 <= i && i < n_rows && 0 <= j && j < n_columns);
@@ -50,16 +43,22 @@ template <class T> struct Matrix {
         TVS_CHECK(0 <= i && i < n_rows);
         return {data + i * n_columns, n_columns};
     }
+    operator Matrix<const T>() const { return {data, n_rows, n_columns}; }
 };
+
+template <class T> inline void swap(T &one, T &other) noexcept {
+    T kept = one;
+    one = other;
+    other = kept;
+}
+
+inline double clamped(double value, double low, double high) {
+    value = value > low ? value : low;
+    return value < high ? value : high;
+}
 
 // By insertion: for some dozens of numbers.
 inline void sort_in_place(Array<double> values) {
-    for (int64_t i = 1; i < values.size; ++i) {
-        double value = values[i];
-        int64_t k = i;
-        for (; k > 0 && values[k - 1] > value; --k) values[k] = values[k - 1];
-        values[k] = value;
-    }
+    for (int64_t i = 1; i < values.size; ++i)
+        for (int64_t k = i; k > 0 && values[k - 1] > values[k]; --k) swap(values[k - 1], values[k]);
 }
-
-} // namespace tvselect

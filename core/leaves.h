@@ -1,16 +1,11 @@
 // Leaf means, the noise, and the sums over leaves that follow from them.
 //
-// The trick that makes an iteration cheap: the leaves of all trees stand in one list, and the chain
-// keeps how many rows every two of them share (gram). Residual sums of leaves then follow from
-// these counts and from the leaf means alone, so that no iteration passes over the rows; only a
-// proposed split looks at its column.
+// What makes an iteration cheap: the leaves of all trees stand in one list, and the chain keeps how
+// many rows every two of them share (gram). Residual sums of leaves follow from these counts and
+// the leaf means alone, so that only a proposed split passes over the rows of its column.
 #pragma once
-
 #include "bits.h"
 #include "random.h"
-
-namespace tvselect {
-namespace {
 
 using Design = tvs_design;
 using Prior = tvs_prior;
@@ -18,7 +13,6 @@ using Trees = tvs_trees;
 using Leaves = tvs_leaves;
 using Tally = tvs_tally;
 using Response = tvs_response;
-using Proposal = tvs_proposal;
 using Chain = tvs_chain;
 
 // Sum over a leaf of the response minus all other trees.
@@ -55,14 +49,15 @@ inline void set_two_leaf_means(const Leaves &leaves, int64_t first, double first
 
 // Draws all leaf means of a tree from their normal conditional. Leaves of one tree share no rows,
 // so that their means are independent; they are written two at a time to halve the passes.
-inline void draw_leaf_means(Random &rng, const Trees &trees, const Leaves &leaves, int64_t tree,
-                            double leaf_precision, double precision) {
+inline void draw_leaf_means(Random &rng, const Prior &prior, const Chain &chain, int64_t tree) {
+    auto &[trees, leaves, tally, response, proposal] = chain;
+    double precision = response.real->precision;
     int64_t waiting = -1;
     double waiting_value = 0.0;
-    for (int64_t node = 0; node < 2 * trees.splits[tree] + 1; ++node) {
-        if (trees.nodes(tree, node).left != 0) continue;
-        int64_t leaf = trees.nodes(tree, node).leaf;
-        double variance = 1.0 / (leaf_precision + leaves.gram(leaf, leaf) * precision);
+    for (const tvs_node &node : trees.nodes[tree].first(2 * trees.splits[tree] + 1)) {
+        if (node.left != 0) continue;
+        int64_t leaf = node.leaf;
+        double variance = 1.0 / (prior.leaf_precision + leaves.gram(leaf, leaf) * precision);
         double mean = variance * precision * residual_sum(leaves, leaf);
         double value = mean + sqrt(variance) * rng.normal();
         if (waiting < 0) {
@@ -77,7 +72,8 @@ inline void draw_leaf_means(Random &rng, const Trees &trees, const Leaves &leave
 }
 
 // Brings everything that depends on the values of the response up to date.
-inline void use_response(const Response &response, const Leaves &leaves, const Proposal &proposal) {
+inline void use_response(const Chain &chain) {
+    auto &[trees, leaves, tally, response, proposal] = chain;
     spread(response.values, response.spread);
     for (int64_t k = 0; k < *leaves.size; ++k) {
         for (int64_t w = 0; w < proposal.rows.size; ++w) proposal.rows[w] = leaves.masks(w, k);
@@ -87,20 +83,13 @@ inline void use_response(const Response &response, const Leaves &leaves, const P
     for (double value : response.values) response.real->squares += value * value;
 }
 
-// Sum of squared residuals, from the sums over leaves alone.
-inline double residual_squares(const Response &response, const Leaves &leaves) {
-    double total = response.real->squares;
+// Draws 1 / sigma^2 from its conditional: chi^2 / (nu lambda + residual squares), of which the
+// latter follow from the sums over leaves alone.
+inline void draw_precision(Random &rng, const Prior &prior, const Chain &chain, int64_t n_rows) {
+    const Leaves &leaves = chain.leaves;
+    double squares = chain.response.real->squares;
     for (int64_t k = 0; k < *leaves.size; ++k)
-        total += leaves.means[k] * (leaves.fitted[k] - 2.0 * leaves.sums[k]);
-    return total > 0.0 ? total : 0.0;
+        squares += leaves.means[k] * (leaves.fitted[k] - 2.0 * leaves.sums[k]);
+    double spread = prior.noise_sum + (squares > 0.0 ? squares : 0.0);
+    chain.response.real->precision = rng.chi_square(prior.noise_df + (double)n_rows) / spread;
 }
-
-// Draws 1 / sigma^2 from its conditional: chi^2 / (nu lambda + residual squares).
-inline void draw_precision(Random &rng, const Prior &prior, const Response &response,
-                           const Leaves &leaves, int64_t n_rows) {
-    double spread = prior.noise_sum + residual_squares(response, leaves);
-    response.real->precision = rng.chi_square(prior.noise_df + (double)n_rows) / spread;
-}
-
-} // namespace
-} // namespace tvselect

@@ -1,12 +1,7 @@
 // Random numbers: what NumPy draws from SFC64, bit for bit.
 #pragma once
-
-#include "arrays.h"
 #include "tvselect.h"
 #include <math.h>
-
-namespace tvselect {
-namespace {
 
 #include "ziggurat.inc"
 
@@ -33,7 +28,6 @@ struct Random {
     void store(uint64_t *words) const {
         words[0] = a, words[1] = b, words[2] = c, words[3] = count, words[4] = left_over;
     }
-
     uint64_t word() {
         if (other) return other->next_uint64(other->state);
         uint64_t value = a + b + count++;
@@ -42,7 +36,6 @@ struct Random {
         c = ((c << 24) | (c >> 40)) + value;
         return value;
     }
-
     // 32 bits: a word is used low half first.
     uint64_t half() {
         if (other) return other->next_uint32(other->state);
@@ -54,13 +47,11 @@ struct Random {
         left_over = (value & ~(uint64_t)UINT32_MAX) | 1;
         return value & UINT32_MAX;
     }
-
     double uniform() {
         if (other) return other->next_double(other->state);
         return (double)(word() >> 11) * 0x1p-53;
     }
     float uniform_float() { return (float)(half() >> 8) * 0x1p-24F; }
-
     double normal() {
         while (true) {
             uint64_t bits = word();
@@ -82,7 +73,6 @@ struct Random {
             if (y + y > x * x) return is_negative ? -(NORMAL_TAIL + x) : NORMAL_TAIL + x;
         }
     }
-
     double exponential() {
         while (true) {
             uint64_t bits = word() >> 3;
@@ -95,19 +85,14 @@ struct Random {
             if (height * uniform() + EXPONENTIAL_HEIGHTS[layer] < exp(-x)) return x;
         }
     }
-
     // Marsaglia and Tsang (2000).
     double gamma(double shape) {
         if (shape == 1.0) return exponential();
         if (shape < 1.0) return small_gamma(shape);
-        double b = shape - 1. / 3.;
-        double c = 1. / sqrt(9 * b);
+        double b = shape - 1. / 3., c = 1. / sqrt(9 * b);
         while (true) {
-            double x, v;
-            do {
-                x = normal();
-                v = 1.0 + c * x;
-            } while (v <= 0.0);
+            double x = normal(), v = 1.0 + c * x;
+            if (v <= 0.0) continue;
             v = v * v * v;
             double u = uniform();
             if (u < 1.0 - 0.0331 * (x * x) * (x * x)) return b * v;
@@ -116,16 +101,10 @@ struct Random {
     }
     double small_gamma(double shape) {
         while (true) {
-            double u = uniform();
-            double v = exponential();
-            if (u <= 1.0 - shape) {
-                double x = pow(u, 1. / shape);
-                if (x <= v) return x;
-            } else {
-                double y = -log((1 - u) / shape);
-                double x = pow(1.0 - shape + shape * y, 1. / shape);
-                if (x <= v + y) return x;
-            }
+            double u = uniform(), v = exponential();
+            double y = u <= 1.0 - shape ? 0.0 : -log((1 - u) / shape);
+            double x = pow(u <= 1.0 - shape ? u : 1.0 - shape + shape * y, 1. / shape);
+            if (x <= v + y) return x;
         }
     }
     double chi_square(double df) { return 2.0 * gamma(df / 2.0); }
@@ -133,8 +112,7 @@ struct Random {
     // Generator.integers(n) for n < 2^32, without bias (Lemire 2019).
     int64_t below(int64_t n) {
         if (n == 1) return 0;
-        uint64_t bound = (uint64_t)n;
-        uint64_t product = half() * bound;
+        uint64_t bound = (uint64_t)n, product = half() * bound;
         if ((product & UINT32_MAX) < bound) {
             uint64_t least = ((1ULL << 32) - bound) % bound;
             while ((product & UINT32_MAX) < least) product = half() * bound;
@@ -148,15 +126,9 @@ struct Random {
         while ((int64_t)mask < values.size - 1) mask = (mask << 1) | 1;
         for (int64_t i = values.size - 1; i > 0; --i) {
             if ((int64_t)(mask >> 1) >= i) mask >>= 1;
-            int64_t j;
-            do j = (int64_t)(half() & mask);
-            while (j > i);
-            int64_t value = values[i];
-            values[i] = values[j];
-            values[j] = value;
+            int64_t j = i + 1;
+            while (j > i) j = (int64_t)(half() & mask);
+            swap(values[i], values[j]);
         }
     }
 };
-
-} // namespace
-} // namespace tvselect

@@ -1,17 +1,10 @@
 // Screening: what columns have to do with the outcome by themselves.
 #pragma once
-
 #include "bits.h"
 #include <math.h>
 
-namespace tvselect {
-namespace {
-
-constexpr double SMALL_SPREAD = 1e-9;
-
-// Correlation of every column's codes with the outcome over the rows where it is present.
-inline void correlate(Matrix<const uint8_t> codes, Array<const double> outcome,
-                      Array<double> correlations, Array<int64_t> n_present) {
+void tvs_correlate(Matrix<const uint8_t> codes, Array<const double> outcome,
+                   Array<double> correlations, Array<int64_t> n_present) {
     for (int64_t j = 0; j < codes.n_rows; ++j) {
         int64_t n = 0, x_sum = 0, xx_sum = 0;
         double y_sum = 0.0, yy_sum = 0.0, xy_sum = 0.0;
@@ -30,16 +23,15 @@ inline void correlate(Matrix<const uint8_t> codes, Array<const double> outcome,
         correlations[j] = 0.0;
         int64_t x_spread = n * xx_sum - x_sum * x_sum;
         double y_spread = (double)n * yy_sum - y_sum * y_sum;
-        if (x_spread > 0 && y_spread > SMALL_SPREAD)
+        if (x_spread > 0 && y_spread > 1e-9)
             correlations[j] =
                 ((double)n * xy_sum - (double)x_sum * y_sum) / sqrt((double)x_spread * y_spread);
     }
 }
 
-// Counts the values 0, 1, 2 and missing (3) of columns, and adds up outcomes by the last three. To
-// list the rows that are not 0 first spares the processor most of its wrong guesses.
-inline void add_by_value(Matrix<const uint8_t> values, Matrix<const double> outcomes,
-                         Matrix<int64_t> counts, Matrix<double> sums, Array<int64_t> others) {
+// To list the rows that are not 0 first spares the processor most of its wrong guesses.
+void tvs_add_by_value(Matrix<const uint8_t> values, Matrix<const double> outcomes,
+                      Matrix<int64_t> counts, Matrix<double> sums, Array<int64_t> others) {
     for (int64_t j = 0; j < values.n_rows; ++j) {
         int64_t n_others = 0;
         for (int64_t i = 0; i < values.n_columns; ++i) {
@@ -50,15 +42,13 @@ inline void add_by_value(Matrix<const uint8_t> values, Matrix<const double> outc
         for (int64_t i : others.first(n_others)) {
             int64_t value = values(j, i) < 3 ? values(j, i) : 3;
             counts(j, value) += 1;
-            Array<double> sum = sums[4 * j + value];
-            for (int64_t k = 0; k < sum.size; ++k) sum[k] += outcomes(i, k);
+            double *sum = sums.data + (4 * j + value) * outcomes.n_columns;
+            for (int64_t k = 0; k < outcomes.n_columns; ++k) sum[k] += outcomes(i, k);
         }
     }
 }
 
-// Counts what the pairs of bits of each column of a .bed file stand for: copies of the first
-// allele, 3 for missing.
-inline void count_genotypes(Matrix<const uint8_t> stored, Matrix<int64_t> counts) {
+void tvs_count_genotypes(Matrix<const uint8_t> stored, Matrix<int64_t> counts) {
     constexpr int64_t VALUES[4] = {2, 3, 1, 0};
     for (int64_t j = 0; j < stored.n_rows; ++j) {
         int64_t of_byte[256] = {0};
@@ -68,5 +58,71 @@ inline void count_genotypes(Matrix<const uint8_t> stored, Matrix<int64_t> counts
     }
 }
 
-} // namespace
-} // namespace tvselect
+// The LASSO by coordinate descent. A sweep looks at a parabola through the loss. For two classes it
+// has the curvature at hand and, whenever moves grow, twice as much as before, up to the largest
+// there is: with that every sweep goes downhill, but where a class is rare it is hundreds of times
+// the one at hand. Coefficients at zero are looked at again when the others have come to rest.
+// Moves are measured by what they are worth: along a flat parabola even a long one changes little.
+void tvs_descend(Matrix<const double> x, Array<const double> y, Array<const double> weight,
+                 int64_t is_binary, double alpha, int64_t max_iter, Array<const int64_t> places,
+                 Array<double> coef, Array<double> eta, Array<double> curvature,
+                 Array<double> pull) {
+    constexpr double TOLERANCE = 1e-5, FLATTEST = 1e-4;
+    double steepest = is_binary ? 0.25 : 1.0, care = 1.0;
+    // Puts a parabola through the loss and moves the intercept; how much that is worth.
+    auto meet_loss = [&] {
+        double total = 0.0, gain = 0.0;
+        for (int64_t i = 0; i < y.size; ++i) {
+            double mean = is_binary ? 1.0 / (1.0 + exp(-eta[i])) : eta[i];
+            curvature[i] = weight[i];
+            if (is_binary) {
+                double flat = mean * (1.0 - mean);
+                double careful = care * (flat > FLATTEST ? flat : FLATTEST);
+                curvature[i] *= careful < steepest ? careful : steepest;
+            }
+            pull[i] = weight[i] * (y[i] - mean);
+            total += curvature[i];
+            gain += pull[i];
+        }
+        double move = gain / total;
+        for (int64_t i = 0; i < y.size; ++i) {
+            pull[i] -= move * curvature[i];
+            eta[i] += move;
+        }
+        return sqrt(total / steepest) * fabs(move);
+    };
+    // Moves a coefficient to where the parabola is lowest; how much that is worth.
+    auto move_coefficient = [&](int64_t j) {
+        Array<const double> column = x[j];
+        double size = 0.0, gain = 0.0;
+        for (int64_t i = 0; i < y.size; ++i) {
+            size += curvature[i] * column[i] * column[i];
+            gain += pull[i] * column[i];
+        }
+        if (size == 0.0) return 0.0;
+        gain += coef[j] * size;
+        double shrunk = fabs(gain) > alpha ? fabs(gain) - alpha : 0.0;
+        double move = (gain > 0.0 ? shrunk : -shrunk) / size - coef[j];
+        if (move == 0.0) return 0.0;
+        coef[j] += move;
+        for (int64_t i = 0; i < y.size; ++i) {
+            pull[i] -= move * curvature[i] * column[i];
+            eta[i] += move * column[i];
+        }
+        return sqrt(size / steepest) * fabs(move);
+    };
+    bool everything = true;
+    double before = __builtin_inf();
+    for (int64_t sweep = 0; sweep < max_iter; ++sweep) {
+        double largest = meet_loss();
+        for (int64_t j : places) {
+            if (coef[j] == 0.0 && !everything) continue;
+            double worth = move_coefficient(j);
+            largest = worth > largest ? worth : largest;
+        }
+        if (largest < TOLERANCE && everything) break;
+        if (largest > before) care *= 2.0;
+        everything = largest < TOLERANCE;
+        before = largest;
+    }
+}

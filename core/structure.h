@@ -1,113 +1,99 @@
 // The forest's shape: looking at it, splitting a leaf, merging two leaves.
 #pragma once
-
 #include "leaves.h"
-
-namespace tvselect {
-namespace {
 
 constexpr int64_t MAX_DEPTH = 63;
 
+// One tree of a forest.
+struct Tree {
+    int64_t number;
+    Array<tvs_node> nodes;
+    int64_t &n_splits;
+
+    Tree(const Trees &trees, int64_t number)
+        : number(number), nodes(trees.nodes[number]), n_splits(trees.splits[number]) {}
+
+    tvs_node &operator[](int64_t node) const { return nodes[node]; }
+    int64_t size() const { return 2 * n_splits + 1; }
+    int64_t n_leaves() const { return n_splits + 1; }
+};
+
+inline bool is_leaf(const Tree &tree, int64_t node) { return tree[node].left == 0; }
+inline bool is_split(const Tree &tree, int64_t node) { return tree[node].left != 0; }
+
+// Whether a node is split into two leaves, so that a death may remove the split.
+inline bool is_prunable(const Tree &tree, int64_t node) {
+    int64_t left = tree[node].left;
+    return left != 0 && is_leaf(tree, left) && is_leaf(tree, left + 1);
+}
+
+// The child that a pair death would remove with the node's own split; 0 for none. It is split into
+// two leaves, and its sibling is a leaf.
+inline int64_t split_child(const Tree &tree, int64_t node) {
+    int64_t left = tree[node].left;
+    if (left == 0) return 0;
+    if (is_leaf(tree, left)) return is_prunable(tree, left + 1) ? left + 1 : 0;
+    return is_leaf(tree, left + 1) && is_prunable(tree, left) ? left : 0;
+}
+inline bool is_pair(const Tree &tree, int64_t node) { return split_child(tree, node) != 0; }
+
 // The rank-th node, counted from 0, of those that are of some kind. It looks at all nodes: where it
 // could stop early is a guess that the processor would get wrong.
-template <class Kind>
-inline int64_t nth_node(const Trees &trees, int64_t tree, int64_t rank, Kind is_of_kind) {
+template <auto is_of_kind> inline int64_t nth(const Tree &tree, int64_t rank) {
     int64_t found = 0;
-    for (int64_t node = 0; node < 2 * trees.splits[tree] + 1; ++node) {
-        bool is_one = is_of_kind(node);
+    for (int64_t node = 0; node < tree.size(); ++node) {
+        bool is_one = is_of_kind(tree, node);
         found = is_one && rank == 0 ? node : found;
         rank -= is_one;
     }
     return found;
 }
 
-inline int64_t nth_leaf(const Trees &trees, int64_t tree, int64_t rank) {
-    return nth_node(trees, tree, rank,
-                    [&](int64_t node) { return trees.nodes(tree, node).left == 0; });
-}
-
-inline int64_t nth_split(const Trees &trees, int64_t tree, int64_t rank) {
-    return nth_node(trees, tree, rank,
-                    [&](int64_t node) { return trees.nodes(tree, node).left != 0; });
-}
-
-// Whether a node is split into two leaves, so that a death may remove the split.
-inline bool is_prunable(const Trees &trees, int64_t tree, int64_t node) {
-    int64_t left = trees.nodes(tree, node).left;
-    return left != 0 && trees.nodes(tree, left).left == 0 && trees.nodes(tree, left + 1).left == 0;
-}
-
-inline int64_t n_prunable(const Trees &trees, int64_t tree) {
-    if (trees.splits[tree] <= 2) return trees.splits[tree] > 0; // the only split, or the lower one
+template <auto is_of_kind> inline int64_t count(const Tree &tree) {
     int64_t found = 0;
-    for (int64_t node = 0; node < 2 * trees.splits[tree] + 1; ++node)
-        found += is_prunable(trees, tree, node);
+    for (int64_t node = 0; node < tree.size(); ++node) found += is_of_kind(tree, node);
     return found;
 }
 
-inline int64_t nth_prunable(const Trees &trees, int64_t tree, int64_t rank) {
-    return nth_node(trees, tree, rank,
-                    [&](int64_t node) { return is_prunable(trees, tree, node); });
-}
-
-struct CutRange {
-    int64_t low, high;
-};
-
 // Range [low, high) of the cuts of a column that the splits above leave open.
-inline CutRange open_cuts(const Trees &trees, int64_t tree, int64_t node, int64_t column,
-                          int64_t n_cuts) {
-    CutRange open{0, n_cuts};
+inline tvs_pair open_cuts(const Tree &tree, int64_t node, int64_t column, int64_t n_cuts) {
+    int64_t low = 0, high = n_cuts;
     while (node != 0) {
-        int64_t parent = trees.nodes(tree, node).parent;
-        const tvs_node &above = trees.nodes(tree, parent);
-        if (above.column == column) {
-            if (above.left == node)
-                open.high = above.cut < open.high ? above.cut : open.high;
-            else
-                open.low = above.cut + 1 > open.low ? above.cut + 1 : open.low;
-        }
-        node = parent;
+        int64_t child = node;
+        node = tree[child].parent;
+        const tvs_node &above = tree[node];
+        if (above.column != column) continue;
+        if (above.left == child) high = above.cut < high ? above.cut : high;
+        else low = above.cut + 1 > low ? above.cut + 1 : low;
     }
-    return open;
-}
-
-// Writes a new leaf below `parent` and ties it to its place in the list.
-inline void place_leaf(const Trees &trees, const Leaves &leaves, int64_t tree, int64_t node,
-                       int64_t parent, int64_t leaf) {
-    tvs_node &placed = trees.nodes(tree, node);
-    placed.parent = parent;
-    placed.left = 0;
-    placed.depth = trees.nodes(tree, parent).depth + 1;
-    placed.leaf = leaf;
-    leaves.owners[leaf] = {(int32_t)tree, (int32_t)node};
+    return {low, high};
 }
 
 // A split of a leaf as it is proposed; cut == -1 where the leaf cannot be split so. The rows of the
 // left child, their response and the forest there.
 struct Split {
-    int64_t column, cut;
-    bool missing_left;
-    double n_left, sum_left, fitted_left;
+    int64_t column = -1, cut = -1;
+    bool missing_left = false;
+    double n_left = 0.0, sum_left = 0.0, fitted_left = 0.0;
 };
 
 // Splits a leaf into the proposal's rows and the rest; both children keep its mean. The left child
 // takes the leaf's place in the list, the right child a new one at the end.
-inline void split_leaf(const Trees &trees, const Leaves &leaves, const Proposal &proposal,
-                       int64_t tree, int64_t node, const Split &split) {
-    int64_t child = 2 * trees.splits[tree] + 1;
-    tvs_node &parent = trees.nodes(tree, node);
-    int64_t left = parent.leaf;
-    int64_t right = *leaves.size;
-
+inline void split_leaf(const Tree &tree, const Leaves &leaves, const tvs_proposal &proposal,
+                       int64_t node, const Split &split) {
+    int64_t child = tree.size();
+    tvs_node &parent = tree[node];
+    int64_t left = parent.leaf, right = *leaves.size;
     parent.left = child;
     parent.column = split.column;
     parent.cut = split.cut;
     parent.missing_left = split.missing_left;
-    place_leaf(trees, leaves, tree, child, node, left);
-    place_leaf(trees, leaves, tree, child + 1, node, right);
-    trees.splits[tree] += 1;
-
+    for (int64_t side = 0; side < 2; ++side) {
+        int32_t leaf = side == 0 ? left : right, depth = parent.depth + 1;
+        tree[child + side] = {(int32_t)node, 0, 0, 0, 0, depth, leaf, 0};
+        leaves.owners[leaf] = {(int32_t)tree.number, (int32_t)(child + side)};
+    }
+    tree.n_splits += 1;
     const Matrix<int32_t> &gram = leaves.gram;
     for (int64_t k = 0; k < right; ++k) {
         int32_t on_left = proposal.shared[k], on_right = gram(left, k) - on_left;
@@ -129,20 +115,16 @@ inline void split_leaf(const Trees &trees, const Leaves &leaves, const Proposal 
 }
 
 // Frees a pair of sibling nodes by moving the tree's last pair into its place.
-inline void close_pair(const Trees &trees, const Leaves &leaves, int64_t tree, int64_t pair) {
-    int64_t last = 2 * trees.splits[tree] - 1;
-    trees.splits[tree] -= 1;
+inline void close_pair(const Tree &tree, const Leaves &leaves, int64_t pair) {
+    int64_t last = tree.size() - 2;
+    tree.n_splits -= 1;
     if (last == pair) return;
-    trees.nodes(tree, trees.nodes(tree, last).parent).left = pair;
+    tree[tree[last].parent].left = pair;
     for (int64_t side = 0; side < 2; ++side) {
-        tvs_node &moved = trees.nodes(tree, pair + side);
-        moved = trees.nodes(tree, last + side);
-        if (moved.left == 0) {
-            leaves.owners[moved.leaf].node = pair + side;
-        } else {
-            trees.nodes(tree, moved.left).parent = pair + side;
-            trees.nodes(tree, moved.left + 1).parent = pair + side;
-        }
+        tvs_node &moved = tree[pair + side];
+        moved = tree[last + side];
+        if (moved.left == 0) leaves.owners[moved.leaf].node = pair + side;
+        else tree[moved.left].parent = tree[moved.left + 1].parent = pair + side;
     }
 }
 
@@ -163,13 +145,11 @@ inline void close_leaf(const Trees &trees, const Leaves &leaves, int64_t leaf) {
 }
 
 // Undoes a split: the node becomes a leaf with the left child's place and mean.
-inline void merge_leaves(const Trees &trees, const Leaves &leaves, int64_t tree, int64_t node) {
-    tvs_node &parent = trees.nodes(tree, node);
-    int64_t child = parent.left;
-    int64_t keep = trees.nodes(tree, child).leaf;
-    int64_t free = trees.nodes(tree, child + 1).leaf;
+inline void merge_leaves(const Trees &trees, const Leaves &leaves, int64_t number, int64_t node) {
+    Tree tree(trees, number);
+    tvs_node &parent = tree[node];
+    int64_t child = parent.left, keep = tree[child].leaf, free = tree[child + 1].leaf;
     set_leaf_mean(leaves, free, leaves.means[keep]);
-
     const Matrix<int32_t> &gram = leaves.gram;
     int32_t n_rows = gram(keep, keep) + gram(free, free);
     for (int64_t k = 0; k < *leaves.size; ++k) gram(k, keep) = gram(keep, k) += gram(free, k);
@@ -181,9 +161,6 @@ inline void merge_leaves(const Trees &trees, const Leaves &leaves, int64_t tree,
     parent.left = 0;
     parent.leaf = keep;
     leaves.owners[keep].node = node;
-    close_pair(trees, leaves, tree, child);
+    close_pair(tree, leaves, child);
     close_leaf(trees, leaves, free);
 }
-
-} // namespace
-} // namespace tvselect

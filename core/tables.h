@@ -1,80 +1,30 @@
-// Tables: cut points of columns, codes, ranks and the cells of a normal scale.
+// Tables: cut points of columns, codes, ranks, cells of a normal scale; values of forests at rows.
 #pragma once
-
 #include "bits.h"
 #include <math.h>
-
-namespace tvselect {
-namespace {
-
-constexpr int64_t FEW_CUTS = 4;
-constexpr int64_t HASH_SIZE = 1024;
-constexpr int HASH_SHIFT = 54;
-constexpr uint64_t HASH_FACTOR = 0x9E3779B97F4A7C15;
-constexpr double LARGEST = 1.7976931348623157e308;
-constexpr int64_t N_CODES = 256;
 
 // Enters a value, by its bits, into a column's set of values seen; whether it is new. `seen` is an
 // open hash table of (column, bits): entries of other columns are free, so that nothing is cleared
 // between two columns.
 inline bool is_new(Matrix<int64_t> seen, int64_t column, int64_t bits) {
-    int64_t place = (int64_t)(((uint64_t)bits * HASH_FACTOR) >> HASH_SHIFT);
+    int64_t place = (int64_t)(((uint64_t)bits * 0x9E3779B97F4A7C15) >> 54);
     while (seen(place, 0) == column) {
         if (seen(place, 1) == bits) return false;
-        place = (place + 1) & (HASH_SIZE - 1);
+        place = (place + 1) & (seen.n_rows - 1);
     }
     seen(place, 0) = column;
     seen(place, 1) = bits;
     return true;
 }
 
-struct CutPoints {
-    Array<uint8_t> n_cuts;
-    Array<double> low, step;
-    Array<int64_t> sizes; // above 0 where the cuts are listed
-    Matrix<double> halfway;
-};
-
-// Cuts halfway between neighbours of few distinct values.
-inline void list_cuts(Array<double> distinct, int64_t column, const CutPoints &cuts) {
+// Puts cuts halfway between distinct values in their place; how many.
+inline int64_t cut_halfway(Array<double> distinct) {
     sort_in_place(distinct);
-    int64_t n_cuts = distinct.size > 1 ? distinct.size - 1 : 0;
-    cuts.sizes[column] = n_cuts;
-    cuts.n_cuts[column] = (uint8_t)n_cuts;
-    for (int64_t k = 0; k < n_cuts; ++k) {
+    for (int64_t k = 0; k + 1 < distinct.size; ++k) {
         double middle = 0.5 * distinct[k] + 0.5 * distinct[k + 1];
         distinct[k] = middle > distinct[k] ? middle : distinct[k + 1];
     }
-}
-
-// Cut points of a block of columns: halfway between few distinct values, else on a grid.
-inline void find_cuts(Matrix<const double> values, Matrix<const int64_t> bits, Matrix<int64_t> seen,
-                      const CutPoints &cuts, Array<int64_t> n_missing, Array<uint8_t> infinite) {
-    int64_t max_cuts = cuts.halfway.n_columns;
-    for (int64_t j = 0; j < values.n_rows; ++j) {
-        double smallest = __builtin_inf(), largest = -__builtin_inf();
-        int64_t n_distinct = 0;
-        for (int64_t i = 0; i < values.n_columns; ++i) {
-            double value = values(j, i);
-            if (value != value) {
-                n_missing[j] += 1;
-                continue;
-            }
-            smallest = value < smallest ? value : smallest;
-            largest = value > largest ? value : largest;
-            if (n_distinct < max_cuts && is_new(seen, j + 1, bits(j, i)))
-                cuts.halfway(j, n_distinct++) = value;
-        }
-        infinite[j] = n_missing[j] < values.n_columns && !(largest - smallest < __builtin_inf());
-        cuts.low[j] = smallest;
-        if (n_distinct < max_cuts) {
-            list_cuts(cuts.halfway[j].first(n_distinct), j, cuts);
-        } else {
-            double n_bins = (double)(max_cuts + 1);
-            cuts.step[j] = largest / n_bins - smallest / n_bins;
-            cuts.n_cuts[j] = cuts.step[j] > 0.0 ? (uint8_t)max_cuts : 0;
-        }
-    }
+    return distinct.size > 1 ? distinct.size - 1 : 0;
 }
 
 // Number of grid points low + step, low + 2 step, ... at or below a value.
@@ -90,65 +40,85 @@ inline int64_t grid_code(double value, double low, double step, double per_step,
 
 // Number of sorted cuts at or below a value.
 inline int64_t list_code(double value, Array<const double> cuts) {
-    if (cuts.size <= FEW_CUTS) {
-        int64_t code = 0;
-        for (double cut : cuts) code += cut <= value;
-        return code;
-    }
     int64_t low = 0, high = cuts.size;
+    if (cuts.size <= 4) {
+        for (double cut : cuts) low += cut <= value;
+        return low;
+    }
     while (low < high) {
         int64_t middle = (low + high) / 2;
-        if (cuts[middle] <= value)
-            low = middle + 1;
-        else
-            high = middle;
+        if (cuts[middle] <= value) low = middle + 1;
+        else high = middle;
     }
     return low;
 }
 
-// Codes of a block of columns; where there are no cuts the codes stay as they are.
-inline void encode_columns(Matrix<const double> values, Array<const uint8_t> n_cuts,
-                           Array<const double> low, Array<const double> step,
-                           Array<const int64_t> starts, Array<const double> halfway,
-                           Matrix<uint8_t> codes) {
+void tvs_find_cuts(Matrix<const double> values, Matrix<const int64_t> bits, Matrix<int64_t> seen,
+                   Array<uint8_t> n_cuts, Array<double> low, Array<double> step,
+                   Array<int64_t> sizes, Matrix<double> halfway, Array<int64_t> n_missing,
+                   Array<uint8_t> infinite) {
+    int64_t max_cuts = halfway.n_columns;
     for (int64_t j = 0; j < values.n_rows; ++j) {
-        Array<const double> listed = halfway.between(starts[j], starts[j + 1]);
-        double per_step = 0.0;
-        if (step[j] > 0.0) per_step = 1.0 / step[j] < LARGEST ? 1.0 / step[j] : LARGEST;
+        double smallest = __builtin_inf(), largest = -__builtin_inf();
+        int64_t n_distinct = 0;
         for (int64_t i = 0; i < values.n_columns; ++i) {
             double value = values(j, i);
-            if (value != value)
-                codes(j, i) = MISSING;
-            else if (listed.size > 0)
-                codes(j, i) = (uint8_t)list_code(value, listed);
+            if (value != value) {
+                n_missing[j] += 1;
+                continue;
+            }
+            smallest = value < smallest ? value : smallest;
+            largest = value > largest ? value : largest;
+            if (n_distinct < max_cuts && is_new(seen, j + 1, bits(j, i)))
+                halfway(j, n_distinct++) = value;
+        }
+        infinite[j] = n_missing[j] < values.n_columns && !(largest - smallest < __builtin_inf());
+        low[j] = smallest;
+        if (n_distinct < max_cuts) {
+            sizes[j] = cut_halfway(halfway[j].first(n_distinct));
+            n_cuts[j] = (uint8_t)sizes[j];
+        } else {
+            double n_bins = (double)(max_cuts + 1);
+            step[j] = largest / n_bins - smallest / n_bins;
+            n_cuts[j] = step[j] > 0.0 ? (uint8_t)max_cuts : 0;
+        }
+    }
+}
+
+void tvs_encode_columns(Matrix<const double> values, Array<const uint8_t> n_cuts,
+                        Array<const double> low, Array<const double> step,
+                        Array<const int64_t> starts, Array<const double> halfway,
+                        Matrix<uint8_t> codes) {
+    for (int64_t j = 0; j < values.n_rows; ++j) {
+        Array<const double> listed = halfway.between(starts[j], starts[j + 1]);
+        double per_step = step[j] > 0.0 ? 1.0 / step[j] : 0.0, largest = __DBL_MAX__;
+        if (per_step > largest) per_step = largest;
+        for (int64_t i = 0; i < values.n_columns; ++i) {
+            double value = values(j, i);
+            if (value != value) codes(j, i) = MISSING;
+            else if (listed.size > 0) codes(j, i) = (uint8_t)list_code(value, listed);
             else if (n_cuts[j] > 0)
                 codes(j, i) = (uint8_t)grid_code(value, low[j], step[j], per_step, n_cuts[j]);
         }
     }
 }
 
-// Codes in the order of the bits, or back: every 64 of them are a square, transposed.
-inline void transpose_codes(const uint8_t *codes, int64_t n_squares, uint8_t *out) {
-    for (int64_t square = 0; square < n_squares; ++square)
+void tvs_transpose_codes(Array<const uint8_t> codes, Array<uint8_t> out) {
+    for (int64_t first = 0; first < codes.size; first += 64)
         for (int64_t i = 0; i < 8; ++i)
-            for (int64_t b = 0; b < 8; ++b)
-                out[64 * square + 8 * i + b] = codes[64 * square + 8 * b + i];
+            for (int64_t b = 0; b < 8; ++b) out[first + 8 * i + b] = codes[first + 8 * b + i];
 }
 
-// Columns on a grid with a third of their values in few bins; zeros are not counted.
-inline void find_crowded(Matrix<const double> values, Matrix<const uint8_t> codes,
-                         Array<const double> step, int64_t width, Array<uint8_t> crowded) {
+void tvs_find_crowded(Matrix<const double> values, Matrix<const uint8_t> codes,
+                      Array<const double> step, int64_t width, Array<uint8_t> crowded) {
     for (int64_t j = 0; j < values.n_rows; ++j) {
         if (!(step[j] > 0.0)) continue;
-        int64_t counts[N_CODES] = {0};
-        int64_t n = 0;
+        int64_t counts[256] = {0}, n = 0, inside = 0;
         for (int64_t i = 0; i < values.n_columns; ++i) {
-            if (codes(j, i) != MISSING && values(j, i) != 0.0) {
-                counts[codes(j, i)] += 1;
-                n += 1;
-            }
+            if (codes(j, i) == MISSING || values(j, i) == 0.0) continue;
+            counts[codes(j, i)] += 1;
+            n += 1;
         }
-        int64_t inside = 0;
         for (int64_t k = 0; k < MISSING; ++k) {
             inside += counts[k];
             if (k >= width) inside -= counts[k - width];
@@ -157,35 +127,31 @@ inline void find_crowded(Matrix<const double> values, Matrix<const uint8_t> code
     }
 }
 
-// Ranks of columns of codes; equal ones share the mean of their ranks.
-inline void rank_codes(Matrix<const uint8_t> codes, Matrix<double> ranks) {
+void tvs_rank_codes(Matrix<const uint8_t> codes, Matrix<double> ranks) {
     for (int64_t j = 0; j < codes.n_rows; ++j) {
-        int64_t counts[N_CODES] = {0};
-        double rank_of[N_CODES];
+        int64_t counts[256] = {0}, first = 0;
+        double rank_of[256] = {0.0}, squares = 0.0;
         for (uint8_t code : codes[j]) counts[code] += 1;
         int64_t n_present = codes.n_columns - counts[MISSING];
-        double squares = 0.0;
-        int64_t first = 0;
         for (int64_t code = 0; code < MISSING; ++code) {
             int64_t last = first + counts[code];
             rank_of[code] = 0.5 * (double)(first + last - n_present);
             squares += (double)counts[code] * rank_of[code] * rank_of[code];
             first = last;
         }
-        rank_of[MISSING] = 0.0;
         if (squares > 0.0)
             for (double &rank : rank_of) rank /= sqrt(squares);
         for (int64_t i = 0; i < codes.n_columns; ++i) ranks(j, i) = rank_of[codes(j, i)];
     }
 }
 
-// Ranks of columns from their order; equal values share the mean of their ranks.
-inline void rank_columns(Matrix<const double> values, Matrix<const int64_t> order,
-                         Matrix<double> ranks) {
+void tvs_rank_columns(Matrix<const double> values, Matrix<const int64_t> order,
+                      Matrix<double> ranks) {
     for (int64_t j = 0; j < values.n_rows; ++j) {
         int64_t n_present = 0;
         for (double value : values[j]) n_present += value == value;
         double squares = 0.0;
+        ranks[j].fill(0.0);
         for (int64_t first = 0, last; first < n_present; first = last) {
             last = first + 1;
             while (last < n_present && values(j, order(j, last)) == values(j, order(j, first)))
@@ -194,44 +160,29 @@ inline void rank_columns(Matrix<const double> values, Matrix<const int64_t> orde
             for (int64_t place = first; place < last; ++place) ranks(j, order(j, place)) = rank;
             squares += (double)(last - first) * rank * rank;
         }
-        for (int64_t place = n_present; place < values.n_columns; ++place)
-            ranks(j, order(j, place)) = 0.0;
         if (squares > 0.0)
             for (double &rank : ranks[j]) rank /= sqrt(squares);
     }
 }
 
-constexpr double WIDE_CELL = 0.02;
-constexpr int64_t COLUMNS_AT_HAND = 8;
-
-// Shares of the seen values below and up to each entry of the columns, read in rising order. Where
-// few are the same: the point in the middle. One that comes again and makes up more than a fiftieth
-// of its column is an interval.
-inline void find_cells(Array<const double> seen, Array<const int64_t> starts,
-                       Matrix<const double> values, Matrix<const int64_t> order, Matrix<double> low,
-                       Matrix<double> high) {
+void tvs_find_cells(Array<const double> seen, Array<const int64_t> starts,
+                    Matrix<const double> values, Matrix<const int64_t> order, Matrix<double> low,
+                    Matrix<double> high) {
     for (int64_t j = 0; j < values.n_rows; ++j) {
-        int64_t start = starts[j], end = starts[j + 1];
+        int64_t start = starts[j], end = starts[j + 1], below = start, up_to = start;
         double n = (double)(end - start > 1 ? end - start : 1);
-        int64_t below = start, up_to = start;
+        double narrow = 1.5 / n > 0.02 ? 1.5 / n : 0.02;
         for (int64_t k = 0; k < values.n_columns; ++k) {
             int64_t row = order(j, k);
-            double x = values(j, row);
-            if (x != x || start == end) {
-                low(j, row) = 0.0;
-                high(j, row) = 1.0;
-                continue;
-            }
-            while (below < end && seen[below] < x) ++below;
-            if (up_to < below) up_to = below;
-            while (up_to < end && seen[up_to] <= x) ++up_to;
-            double first = (double)(below - start) / n, last = (double)(up_to - start) / n;
-            double narrow = 1.5 / n > WIDE_CELL ? 1.5 / n : WIDE_CELL;
-            if (last - first <= narrow) {
-                double middle = (first + last) / 2;
-                if (middle < 0.5 / n) middle = 0.5 / n;
-                if (middle > 1 - 0.5 / n) middle = 1 - 0.5 / n;
-                first = last = middle;
+            double x = values(j, row), first = 0.0, last = 1.0;
+            if (x == x && start < end) {
+                while (below < end && seen[below] < x) ++below;
+                if (up_to < below) up_to = below;
+                while (up_to < end && seen[up_to] <= x) ++up_to;
+                first = (double)(below - start) / n;
+                last = (double)(up_to - start) / n;
+                if (last - first <= narrow)
+                    first = last = clamped((first + last) / 2, 0.5 / n, 1 - 0.5 / n);
             }
             low(j, row) = first;
             high(j, row) = last;
@@ -239,17 +190,13 @@ inline void find_cells(Array<const double> seen, Array<const int64_t> starts,
     }
 }
 
-// The seen value with some share of the others below it, by column of `shares`. A few columns at a
-// time, whose values the processor keeps at hand.
-inline void look_up(Array<const double> seen, Array<const int64_t> starts,
-                    Matrix<const double> shares, Matrix<double> found) {
-    for (int64_t first = 0; first < shares.n_columns; first += COLUMNS_AT_HAND) {
-        int64_t last = first + COLUMNS_AT_HAND;
-        if (last > shares.n_columns) last = shares.n_columns;
+// A few columns at a time, whose values the processor keeps at hand.
+void tvs_look_up(Array<const double> seen, Array<const int64_t> starts, Matrix<const double> shares,
+                 Matrix<double> found) {
+    for (int64_t first = 0; first < shares.n_columns; first += 8) {
         for (int64_t i = 0; i < shares.n_rows; ++i) {
-            for (int64_t j = first; j < last; ++j) {
-                int64_t n = starts[j + 1] - starts[j];
-                int64_t place = (int64_t)(shares(i, j) * (double)n);
+            for (int64_t j = first; j < first + 8 && j < shares.n_columns; ++j) {
+                int64_t n = starts[j + 1] - starts[j], place = (int64_t)(shares(i, j) * (double)n);
                 if (place > n - 1) place = n - 1;
                 found(i, j) = n == 0 ? 0.0 : seen[starts[j] + place];
             }
@@ -257,5 +204,41 @@ inline void look_up(Array<const double> seen, Array<const int64_t> starts,
     }
 }
 
-} // namespace
-} // namespace tvselect
+// A row walks down a tree once for all points, which are bits: where the tree splits on a column
+// that is set, they part. `nodes` and `points_of` have room for where else there is to go.
+void tvs_evaluate_at_points(const tvs_forest *forest, Matrix<const uint8_t> codes, int64_t first,
+                            Matrix<const int64_t> below, Array<int64_t> nodes,
+                            Array<int64_t> points_of, Matrix<double> out) {
+    const auto &[starts, left, column, cut, missing_left, value] = *forest;
+    int64_t every = (1LL << out.n_columns) - 1;
+    for (int64_t row = 0; row < out.n_rows; ++row) {
+        double of_all = 0.0;
+        for (int64_t tree = 0; tree + 1 < starts.size; ++tree) {
+            nodes[0] = starts[tree];
+            points_of[0] = every;
+            for (int64_t n_left = 1; n_left > 0;) {
+                int64_t node = nodes[--n_left], points = points_of[n_left];
+                while (left[node] >= 0) {
+                    int64_t child = left[node], j = column[node] - first;
+                    if (0 <= j && j < below.n_rows) {
+                        int64_t lower = points & below(j, cut[node]);
+                        if (lower != 0 && lower != points) {
+                            nodes[n_left] = child + 1;
+                            points_of[n_left++] = points ^ lower;
+                            points = lower;
+                        }
+                        node = child + (lower == 0);
+                    } else {
+                        uint8_t code = codes(column[node], row);
+                        bool is_left = code <= cut[node] || (code == MISSING && missing_left[node]);
+                        node = child + !is_left;
+                    }
+                }
+                if (points == every) of_all += value[node];
+                for (int64_t point = 0; points != every && point < out.n_columns; ++point)
+                    if (points >> point & 1) out(row, point) += value[node];
+            }
+        }
+        for (double &entry : out[row]) entry += of_all;
+    }
+}

@@ -4,9 +4,9 @@ Everything that crosses is declared here once on this side, in a short language:
 :func:`struct` on a named tuple, functions by :func:`function`. A field or parameter reads
 ``name: type``; a type is ``int``, ``float``, ``bool``, ``generator``, the name of a struct, or
 an array such as ``f8[rows, columns]``: its items (as NumPy writes them), its axes, then ``!`` where
-the core writes into it. An axis with a name has one length in all of the declaration; the
-lengths cross before the arrays. The numbers of ``i8[q] < table`` are places below the length
-``table``, those of ``i8[columns+1] <= listed`` rise from 0 up to it.
+the core writes into it. It crosses as its address and the lengths of its axes with a name; such an
+axis has one length in all of the declaration. The numbers of ``i8[q] < table`` are places below the
+length ``table``, those of ``i8[columns+1] <= listed`` rise from 0 up to it.
 
 Nothing gets past this module with the wrong type, shape, order or range: a ``TypeError`` or
 ``ValueError`` names the struct or function and the field.
@@ -28,9 +28,20 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 1
+VERSION = 2
 ITEMS = {kind: np.dtype(kind) for kind in ("f8", "f4", "i8", "i4", "u8", "u1", "b1")}
-SCALARS = {"int": ctypes.c_int64, "bool": ctypes.c_int64, "float": ctypes.c_double}
+INT = ctypes.c_int64
+SCALARS = {"int": INT, "bool": INT, "float": ctypes.c_double}
+# An array as it crosses, by the number of its axes that have a name.
+VIEWS: list[Any] = [
+    ctypes.c_void_p,
+    type("Array", (ctypes.Structure,), {"_fields_": [("data", ctypes.c_void_p), ("size", INT)]}),
+    type(
+        "Matrix",
+        (ctypes.Structure,),
+        {"_fields_": [("data", ctypes.c_void_p), ("n_rows", INT), ("n_columns", INT)]},
+    ),
+]
 SUFFIXES = {"win32": "dll", "darwin": "dylib"}
 INSTALL_AGAIN = "install tvselect again"
 
@@ -96,10 +107,23 @@ class Field:
         return cls(name, kind, parsed, bool(mark), relation or "", limit or "")
 
     @cached_property
-    def lengths(self) -> list[tuple[str, int]]:
-        """What stands behind the pointer in a struct: lengths, and of which axis they are."""
-        named = [k for k, axis in enumerate(self.axes) if axis.name]
-        return [(f"{self.name}_{k}", axis) for k, axis in enumerate(named)]
+    def named_axes(self) -> list[int]:
+        """Those whose lengths cross with the address."""
+        return [k for k, axis in enumerate(self.axes) if axis.name]
+
+    @cached_property
+    def memory(self) -> Any:
+        """As what it stands in a struct, or is handed over."""
+        if self.axes:
+            return VIEWS[len(self.named_axes)]
+        return SCALARS.get(self.kind) or _structs[self.kind].memory
+
+    def view(self, where: str, value: Any, lengths: dict[str, int]) -> Any:
+        """An array that is as it should be, as it crosses."""
+        address = self.check(where, value, lengths)
+        if not self.named_axes:
+            return address
+        return self.memory(address, *(value.shape[axis] for axis in self.named_axes))
 
     def check(self, where: str, value: Any, lengths: dict[str, int]) -> int:
         """The address of an array that is as it should be."""
@@ -163,11 +187,9 @@ def struct(
         When the library has another struct of this name.
     """
     fields = tuple(Field.read(line) for line in declaration.strip().splitlines())
-    memory = type(name, (ctypes.Structure,), {"_fields_": _memory_of(fields)})
-    offsets = [getattr(memory, field.name).offset for field in fields]
-    theirs = _layout(name.encode())
-    ours = [len(fields), ctypes.sizeof(memory), *offsets]
-    if not theirs or theirs[: len(ours)] != ours:
+    in_memory = [(field.name, field.memory) for field in fields]
+    memory = type(name, (ctypes.Structure,), {"_fields_": in_memory})
+    if library.tvs_size_of(name.encode()) not in (0, ctypes.sizeof(memory)):
         raise _other_version()
 
     def declare(record: Record) -> Record:
@@ -175,25 +197,6 @@ def struct(
         return record
 
     return declare
-
-
-def _memory_of(fields: tuple[Field, ...]) -> list[tuple[str, Any]]:
-    memory: list[tuple[str, Any]] = []
-    for field in fields:
-        if field.axes:
-            memory.append((field.name, ctypes.c_void_p))
-            memory += [(name, ctypes.c_int64) for name, _ in field.lengths]
-        else:
-            scalar = SCALARS.get(field.kind)
-            memory.append((field.name, scalar or _structs[field.kind].memory))
-    return memory
-
-
-def _layout(name: bytes) -> list[int]:
-    numbers = library.tvs_layout(name)
-    if not numbers:
-        return []
-    return [int(numbers[k]) for k in range(numbers[0] + 2)]
 
 
 def pack(record: Any) -> ctypes.Structure:
@@ -210,9 +213,7 @@ def _fill(packed: Any, declared: Struct, record: Any) -> None:
     for field in declared.fields:
         value = getattr(record, field.name)
         if field.axes:
-            setattr(packed, field.name, field.check(declared.name, value, lengths))
-            for name, axis in field.lengths:
-                setattr(packed, name, value.shape[axis])
+            setattr(packed, field.name, field.view(declared.name, value, lengths))
         elif field.kind in SCALARS:
             setattr(packed, field.name, _scalar(declared.name, field, value))
         else:
@@ -254,9 +255,7 @@ def function(
     if native is None:
         raise _other_version()
     native.restype = SCALARS[returns.__name__] if returns else None
-    axes = dict.fromkeys(axis.name for field in fields for axis in field.axes if axis.name)
-    native.argtypes = [ctypes.c_int64] * len(axes) + [_parameter(field) for field in fields]
-
+    native.argtypes = [_parameter(field) for field in fields]
     with_range = [field for field in fields if field.limit]
 
     def call(*values: Any) -> Any:
@@ -267,19 +266,19 @@ def function(
         ]
         for field in with_range:
             field.check_range(name, values[fields.index(field)], lengths)
-        return native(*(lengths[axis] for axis in axes), *arguments)
+        return native(*arguments)
 
     call.__name__ = name
     return call
 
 
 def _parameter(field: Field) -> Any:
-    return SCALARS.get(field.kind, ctypes.c_void_p)
+    return field.memory if field.axes else SCALARS.get(field.kind, ctypes.c_void_p)
 
 
 def _argument(where: str, field: Field, value: Any, lengths: dict[str, int]) -> Any:
     if field.axes:
-        return field.check(where, value, lengths)
+        return field.view(where, value, lengths)
     if field.kind in SCALARS:
         return _scalar(where, field, value)
     if field.kind == "generator":
@@ -324,8 +323,8 @@ def _open(level: str) -> ctypes.CDLL:
         raise _other_version() from None
     if found.tvs_version() != VERSION:
         raise _other_version()
-    found.tvs_layout.restype = ctypes.POINTER(ctypes.c_int64)
-    found.tvs_layout.argtypes = [ctypes.c_char_p]
+    found.tvs_size_of.restype = ctypes.c_int64
+    found.tvs_size_of.argtypes = [ctypes.c_char_p]
     return found
 
 

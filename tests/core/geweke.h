@@ -5,8 +5,6 @@
 #include "gibbs.h"
 #include "simulate.h"
 
-namespace tvselect {
-namespace {
 namespace geweke {
 
 enum { TREE, MEANS, NOISE, CONCENTRATION, LATENTS, SWEEP };
@@ -17,7 +15,7 @@ constexpr double OFFSET = 0.3, CENSORED_AT = 0.4; // as in tests/exactness/outco
 inline void clear(const Chain &chain) {
     auto &[trees, leaves, tally, response, proposal] = chain;
     for (int64_t t = 0; t < trees.splits.size; ++t)
-        while (trees.splits[t] > 0) merge_leaves(trees, leaves, t, nth_prunable(trees, t, 0));
+        while (trees.splits[t] > 0) merge_leaves(trees, leaves, t, nth<is_prunable>({trees, t}, 0));
     leaves.means.fill(0.0);
     leaves.fitted.fill(0.0);
     tally.columns.fill({0, 0, 0, 0});
@@ -36,7 +34,7 @@ inline void split_at(const Design &design, const Chain &chain, int64_t tree, int
     double sum_left = sum_over(response.spread, proposal.rows);
     double fitted_left =
         overlaps(leaves.masks, *leaves.size, proposal.rows, leaves.means, proposal.shared);
-    split_leaf(trees, leaves, proposal, tree, node,
+    split_leaf({trees, tree}, leaves, proposal, node,
                {column, cut, missing_left, (double)n_left, sum_left, fitted_left});
 }
 
@@ -52,7 +50,7 @@ inline void plant(const Design &design, const Prior &prior, const Chain &chain, 
             continue;
         }
         split_at(design, chain, tree, node, column, wanted.cuts[k], wanted.missing_left[k]);
-        count_split(tally, column, 0, prior.burn);
+        count_split(tally, column, 1, 0, prior.burn);
         stack[top++] = trees.nodes(tree, node).left + 1;
         stack[top++] = trees.nodes(tree, node).left;
     }
@@ -111,7 +109,7 @@ inline void fresh_data(Random &rng, const Design &design, const Prior &prior, co
         }
     }
     if (prior.latent == TVS_CLASSES) see_classes(response, prior.cuts, design.n_rows);
-    use_response(response, leaves, proposal);
+    use_response(chain);
 }
 
 inline void test_functions(const Chain &chain, Array<const uint8_t> mask, Array<double> fit,
@@ -166,16 +164,16 @@ inline void replicates(Random &rng, const Design &design, const Prior &prior, co
         for (int64_t round = 0; round < n_rounds; ++round) {
             if (under_test == TREE || under_test == MEANS) {
                 for (int64_t t = 0; t < n_trees; ++t) {
-                    if (under_test == TREE) move(rng, design, prior, chain, t, 0);
-                    draw_leaf_means(rng, trees, leaves, t, prior.leaf_precision,
-                                    response.real->precision);
+                    Move step{rng, design, prior, chain, 0, {trees, t}};
+                    if (under_test == TREE) step.propose();
+                    draw_leaf_means(rng, prior, chain, t);
                 }
             } else if (under_test == NOISE) {
-                draw_precision(rng, prior, response, leaves, design.n_rows);
+                draw_precision(rng, prior, chain, design.n_rows);
             } else if (under_test == CONCENTRATION) {
                 draw_concentration(rng, tally, prior, design.columns.size);
             } else if (under_test == LATENTS) {
-                draw_latents(rng, prior, response, leaves, proposal, design.n_rows);
+                draw_latents(rng, prior, chain, design.n_rows);
                 test_functions(chain, mask, fit, after[r]);
             } else {
                 tally.whole->n_done = 0;
@@ -188,5 +186,3 @@ inline void replicates(Random &rng, const Design &design, const Prior &prior, co
 }
 
 } // namespace geweke
-} // namespace
-} // namespace tvselect

@@ -88,7 +88,6 @@ normal_between = _function(
 )
 
 bit_place = _function("bit_place", "row: int", int)
-count_ones = _function("count_ones", "words: u8[n]\nout: i8[n]!")
 rows_at_most = _function(
     "rows_at_most",
     """
@@ -123,7 +122,7 @@ nth_leaf, nth_split, nth_prunable, nth_pair = (
 is_prunable, split_child, pairs_after = (
     _of_tree(name, "node") for name in ("is_prunable", "split_child", "pairs_after")
 )
-n_prunable, n_pairs = _of_tree("n_prunable"), _of_tree("n_pairs")
+n_prunable, n_pairs = _of_tree("n_prunable"), _of_tree("n_pair")
 _open_cuts = _function(
     "open_cuts", "trees: trees\ntree: int\nnode: int\ncolumn: int\nn_cuts: int\nrange: i8[2]!"
 )
@@ -232,7 +231,7 @@ replicates = _function(
     means: f8[draws, trees, {MAX_NODES}]
     sizes: i8[draws, trees]
     fit: f8[padded]!
-    before: f8[draws, 10]!
-    after: f8[draws, 10]!
+    before: f8[draws, functions=10]!
+    after: f8[draws, functions=10]!
     """,
 )

@@ -11,8 +11,6 @@
 
 #include "random.h"
 
-namespace tvselect {
-namespace {
 namespace direct {
 
 constexpr int64_t MOST_NODES = 127;
@@ -192,5 +190,3 @@ inline void add_tree(Matrix<const uint8_t> codes, const Tree &tree, int64_t n_no
 }
 
 } // namespace direct
-} // namespace
-} // namespace tvselect

@@ -34,14 +34,13 @@ class Mutation(NamedTuple):
         return (f"core/{self.file}", self.old, self.new)
 
 
-CHOOSE_LEAF = "    int64_t node = nth_leaf(trees, tree, (int64_t)(u * (double)n_leaves));\n"
+CHOOSE_LEAF = "int64_t node = nth<is_leaf>(tree, (int64_t)(u * (double)n_leaves));\n"
 CHOOSE_LARGE_LEAF = (
     CHOOSE_LEAF
-    + """    for (int64_t k = 0; k < 100; ++k) {
-        int64_t leaf = trees.nodes(tree, node).leaf;
-        if ((double)chain.leaves.gram(leaf, leaf) >= 2.0 * (double)prior.min_leaf) break;
-        node = nth_leaf(trees, tree, (int64_t)(rng.uniform() * (double)n_leaves));
-    }
+    + """        for (int64_t k = 0; k < 100; ++k) {
+            if (data_of(node).n >= 2.0 * (double)prior.min_leaf) break;
+            node = nth<is_leaf>(tree, (int64_t)(rng.uniform() * (double)n_leaves));
+        }
 """
 )
 LAWS = (
@@ -57,7 +56,7 @@ OF_LAWS = [
         "drop the proposal ratio", "moves.h", "log(shrink * proposal * proposal)", "log(shrink)"
     ),
     Mutation(
-        "drop the depth prior", "moves.h", "+\n           prior.split_log_odds[depth];", ";"
+        "drop the depth prior", "moves.h", "+\n               prior.split_log_odds[depth];", ";"
     ),
     Mutation(
         "births choose only leaves that are large enough, the reverse move counts all",
@@ -70,42 +69,41 @@ OF_LAWS = [
     Mutation("count prunable nodes as R does", "moves.h", *AS_R_COUNTS[1:]),
     Mutation(
         "cuts that the splits above closed are drawn again", "structure.h",
-        "open.high = above.cut < open.high ? above.cut : open.high;",
-        "open.high = above.cut + 1 < open.high ? above.cut + 1 : open.high;",
+        "high = above.cut < high ? above.cut : high;",
+        "high = above.cut + 1 < high ? above.cut + 1 : high;",
     ),
     Mutation(
-        "the urn forgets a split", "dirichlet.h", "if (ball < n_splits)",
+        "the urn forgets a split", "moves.h", "if (ball < n_splits)",
         "if (ball < n_splits - 1.0)",
     ),
     Mutation(
         "theta forgets how many splits there are", "dirichlet.h",
-        "value = lgamma(theta) - lgamma(theta + n_splits);", "value = lgamma(theta);",
+        ": lgamma(theta) - lgamma(theta + n_splits);", ": lgamma(theta);",
     ),
     Mutation(
         "a death forgets the weight of the column", "moves.h",
-        "log_ratio -= prior.column_log_weights[column];", "log_ratio -= 0.0;",
+        "log_ratio -= log_weight_of(at.column,", "log_ratio -= 0.0 * log_weight_of(at.column,",
     ),
     Mutation(
-        "a pair birth forgets the coin for the side", "pair_moves.h",
+        "a pair birth forgets the coin for the side", "moves.h",
         "double proposal = SIDES * proposal_ratio(n_leaves, ",
         "double proposal = proposal_ratio(n_leaves, ",
     ),
     Mutation(
-        "a pair birth forgets a pair that it breaks", "pair_moves.h",
-        "found -= split_child(trees, tree, parent) != 0;", "found -= 0;",
+        "a pair birth forgets a pair that it breaks", "moves.h",
+        "found -= is_pair(tree, parent);", "found -= 0;",
     ),
     Mutation(
-        "a pair death forgets the weight of the second column", "pair_moves.h",
-        "log_ratio -= prior.column_log_weights[second];", "log_ratio -= 0.0;",
+        "a pair death forgets the weight of the second column", "moves.h",
+        "log_ratio -= log_weight_of(second,", "log_ratio -= 0.0 * log_weight_of(second,",
     ),
     Mutation(
-        "the second split of a pair counts as deep as the first", "pair_moves.h",
+        "the second split of a pair counts as deep as the first", "moves.h",
         "proposal, upper.depth + 1,", "proposal, upper.depth,",
     ),
     Mutation(
-        "a known pair is proposed at no charge", "pair_moves.h",
-        "log_ratio -=\n            log_chance_of_pair(",
-        "log_ratio -=\n            0.0 * log_chance_of_pair(",
+        "a known pair is proposed at no charge", "moves.h",
+        "log_ratio -= log_chance_of_pair(", "log_ratio -= 0.0 * log_chance_of_pair(",
     ),
 ]  # fmt: skip
 
@@ -124,16 +122,16 @@ OF_DRAWS = [
     ),
     Mutation(
         "the latent of the class seen need not be the largest", "latents.h",
-        "1.0, highest, INFINITE)", "1.0, highest - 1.0, INFINITE)",
+        "draw(seen, highest, INFINITE)", "draw(seen, highest - 1.0, INFINITE)",
     ),
     Mutation(
         "latents of classes forget their offset", "latents.h",
-        "response.values[place] = latent - offset;", "response.values[place] = latent;",
+        "response.values[place] = latent - offsets[k];", "response.values[place] = latent;",
     ),
     Mutation(
         "a latent between close bounds is drawn evenly", "latents.h",
-        "if (rng.uniform() <= exp(-0.5 * value * value)) return value;",
-        "if (rng.uniform() <= 1.0) return value;",
+        "if (rng.uniform() <= exp(0.5 * (nearest * nearest - value * value)))",
+        "if (rng.uniform() <= 1.0)",
     ),
     Mutation(
         "latents forget the noise", "latents.h",
@@ -141,7 +139,7 @@ OF_DRAWS = [
     ),
     Mutation(
         "leaf means without their prior", "leaves.h",
-        "1.0 / (leaf_precision + ", "1.0 / (leaf_precision / 2 + ",
+        "1.0 / (prior.leaf_precision + ", "1.0 / (prior.leaf_precision / 2 + ",
     ),
     Mutation(
         "the noise forgets its prior", "leaves.h",
@@ -165,7 +163,7 @@ OF_NUMBERS = [
     ),
     Mutation(
         "small gamma variables are drawn from the wrong side", "random.h",
-        "if (u <= 1.0 - shape)", "if (u <= 0.99 - shape)",
+        "double y = u <= 1.0 - shape", "double y = u <= 0.99 - shape",
     ),
     Mutation(
         "large gamma variables are taken too easily", "random.h",
@@ -193,16 +191,15 @@ BITS = ("trees/test_bits.py",)
 OF_BITS = [
     Mutation(
         "missing ones of two bits go right", "bits.h",
-        "right = missing_left ? at_least_1 : at_least_1 | at_least_2;",
-        "right = at_least_1 | at_least_2;",
+        "missing ? at_least_1 : at_least_1 | at_least_2", "at_least_1 | at_least_2",
     ),
     Mutation(
         "missing ones of eight bits go right", "bits.h",
-        "uint8_t more = missing_left;", "uint8_t more = 0;",
+        "uint8_t more = missing_left,", "uint8_t more = 0,",
     ),
     Mutation(
         "rows outside of a leaf are sent left", "bits.h",
-        "out[w] = masks(w, leaf) & bytes_at_most(", "out[w] = bytes_at_most(",
+        "out[w] = masks(w, leaf) & left;", "out[w] = left;",
     ),
     Mutation(
         "overlaps count whole leaves", "bits.h", "load<Words>(&masks(w, k)) & rows[w]",
@@ -251,8 +248,8 @@ OF_STATE = [
         "sample.has_missing[place] = false;",
     ),
     Mutation(
-        "shadows are not shuffled", "gibbs.h", "draw.shuffled[k], sample, n_columns + k)",
-        "draw.rows, sample, n_columns + k)",
+        "shadows are not shuffled", "gibbs.h", "draw->shuffled[k], *sample, n_columns + k)",
+        "draw->rows, *sample, n_columns + k)",
     ),
 ]  # fmt: skip
 
@@ -292,7 +289,7 @@ OF_TABLES = [
         "double rank = (double)first - 0.5 * (double)n_present;",
     ),
     Mutation(
-        "a cell may lie at the very end", "tables.h", "if (middle < 0.5 / n) middle = 0.5 / n;", ""
+        "a cell may lie at the very end", "tables.h", "0.5 / n, 1 - 0.5 / n);", "0.0, 1 - 0.5 / n);"
     ),
     Mutation(
         "values that come again are one point", "tables.h", "last - first <= narrow",
@@ -319,29 +316,29 @@ OF_SCREENS = [
 
 LASSO = ("rewards/test_rules.py",)
 OF_LASSO = [
-    Mutation("steps grow no more careful", "regression.h", "care *= 2.0", "care *= 1.0"),
+    Mutation("steps grow no more careful", "screen.h", "care *= 2.0", "care *= 1.0"),
     Mutation(
-        "a flat row has no curvature", "regression.h", "flat > FLATTEST ? flat : FLATTEST", "flat"
+        "a flat row has no curvature", "screen.h", "flat > FLATTEST ? flat : FLATTEST", "flat"
     ),
     Mutation(
-        "the penalty is halved", "regression.h", "fabs(gain) - alpha > 0.0 ? fabs(gain) - alpha",
-        "fabs(gain) - alpha > 0.0 ? fabs(gain) - 0.5 * alpha",
+        "the penalty is halved", "screen.h", "fabs(gain) > alpha ? fabs(gain) - alpha",
+        "fabs(gain) > alpha ? fabs(gain) - 0.5 * alpha",
     ),
 ]  # fmt: skip
 
 FORESTS = ("trees/test_forest.py",)
 OF_FORESTS = [
     Mutation(
-        "missing values never go left", "forest.h",
-        "(code == MISSING && forest.missing_left[node])", "false",
+        "missing values never go left", "tables.h",
+        "(code == MISSING && missing_left[node])", "false",
     ),
     Mutation(
-        "points that part go both ways", "forest.h", "points_of[n_left] = points ^ lower;",
-        "points_of[n_left] = points;",
+        "points that part go both ways", "tables.h", "points_of[n_left++] = points ^ lower;",
+        "points_of[n_left++] = points;",
     ),
     Mutation(
-        "trees above the points count once for all", "forest.h",
-        "for (double &value : out[row]) value += of_all;", "out(row, 0) += of_all;",
+        "trees above the points count once for all", "tables.h",
+        "for (double &entry : out[row]) entry += of_all;", "out(row, 0) += of_all;",
     ),
 ]  # fmt: skip
 
@@ -351,18 +348,20 @@ PLAYS = (
 )  # fmt: skip
 OF_PLAYS = [
     Mutation(
-        "a quantile is rounded down", "plays.h", "return values[low] + step * weight;",
-        "return values[low];",
+        "a quantile is rounded down", "plays.h", "values[low] + step * weight", "values[low]",
     ),
-    Mutation("half of the shadows are beaten", "plays.h", "BEATEN = 0.9;", "BEATEN = 0.5;"),
+    Mutation(
+        "half of the shadows are beaten", "plays.h", "quantile_of(of_shadows, 0.9)",
+        "quantile_of(of_shadows, 0.5)",
+    ),
     Mutation("columns are proposed half as often", "plays.h", "ceil(2.0 *", "ceil(1.0 *"),
     Mutation(
         "evidence makes columns likelier than all", "plays.h", "weight < 0.0 ? weight : 0.0",
         "weight",
     ),
     Mutation(
-        "the average forgets the last forests", "dirichlet.h",
-        "if (entry.count > 0 && span > 0) total += span * entry.count;", "",
+        "the average forgets the last forests", "plays.h",
+        "close_span(tally, k, n_done, burn);", "",
     ),
     Mutation(
         "a pair of the first column is not found", "plays.h", "places.second >= 0",
@@ -374,7 +373,7 @@ OF_PLAYS = [
     ),
     Mutation(
         "columns of every play are left out", "plays.h",
-        "for (int64_t column : source.always) take(found, n_found, column);", "",
+        "take(source.always);", "",
     ),
     Mutation(
         "an arm gets what its last column gets", "plays.h", "rewards[k] |= of_columns",
@@ -384,7 +383,7 @@ OF_PLAYS = [
         "an arm at its threshold has passed it", "plays.h", "a / (a + b) > of.threshold",
         "a / (a + b) >= of.threshold",
     ),
-    Mutation("decoys change the model", "plays.h", " && i < n_candidates;", ";"),
+    Mutation("decoys change the model", "plays.h", " && i < arms->n_candidates;", ";"),
     Mutation(
         "one arm that changes is no change", "plays.h", "n_changed > 0 ? 0", "n_changed > 1 ? 0"
     ),

@@ -19,9 +19,9 @@ Change = tuple[str, str, str]
 # half as likely as it is when a tree of two leaves grows a third.
 AS_R_COUNTS = (
     "core/moves.h",
-    "bool replaces = node != 0 && is_prunable(trees, tree, trees.nodes(tree, node).parent);",
-    "int64_t parent = trees.nodes(tree, node).parent;\n"
-    "    bool replaces = parent != 0 && is_prunable(trees, tree, parent);",
+    "bool replaces = node != 0 && is_prunable(tree, tree[node].parent);",
+    "int64_t parent = tree[node].parent;\n"
+    "        bool replaces = parent != 0 && is_prunable(tree, parent);",
 )
 
 

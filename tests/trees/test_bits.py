@@ -5,7 +5,6 @@ import pytest
 
 from tests.core import probes
 from tvselect.trees import bits
-from tvselect.trees.state import row_mask
 
 
 def as_words(rows):
@@ -44,20 +43,6 @@ def test_bit_order_pads_with_zeros():
     assert ordered[:64].all()
 
 
-@pytest.mark.parametrize("n_rows", [1, 8, 63, 64, 65, 200])
-def test_row_mask_holds_all_rows_and_no_padding(n_rows):
-    np.testing.assert_array_equal(row_mask(n_rows), as_words(np.ones((n_rows, 1), bool))[:, 0])
-
-
-def test_ones_are_counted():
-    rng = np.random.default_rng(0)
-    words = [0, 1, 1 << 63, (1 << 64) - 1, *(1 << k for k in range(64))]
-    words += [int(w) for w in rng.integers(0, 1 << 64, 200, dtype=np.uint64)]
-    out = np.zeros(len(words), dtype=np.int64)
-    probes.count_ones(np.array(words, dtype=np.uint64), out)
-    assert out.tolist() == [word.bit_count() for word in words]
-
-
 @pytest.mark.parametrize("missing_left", [0, 1])
 def test_rows_at_most_are_those_that_a_split_sends_left(missing_left):
     rng = np.random.default_rng(1)
@@ -78,7 +63,7 @@ def test_rows_at_most_are_those_that_a_split_sends_left(missing_left):
 def test_rows_at_most_never_takes_padding(missing_left, n_rows):
     codes = np.zeros((1, 64 * -(-n_rows // 64)), dtype=np.uint8)
     codes[0, :n_rows:2] = 255
-    masks = row_mask(n_rows)[:, None]
+    masks = as_words(np.ones((n_rows, 1), bool))
     out = np.zeros(len(masks), dtype=np.uint64)
     n_left = probes.rows_at_most(bits.pack(codes, 8)[0], 0, 8, masks, 0, 0, missing_left, out)
     assert n_left == (n_rows if missing_left else n_rows // 2)
@@ -87,7 +72,7 @@ def test_rows_at_most_never_takes_padding(missing_left, n_rows):
 
 def test_every_code_is_compared_right_with_every_cut():
     words = bits.pack(np.arange(256, dtype=np.uint8)[None], 8)[0]
-    masks = row_mask(256)[:, None]
+    masks = as_words(np.ones((256, 1), bool))
     out = np.zeros(4, dtype=np.uint64)
     for cut in range(254):
         for missing_left in (0, 1):

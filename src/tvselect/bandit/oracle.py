@@ -13,7 +13,9 @@ from tvselect.bandit.arms import Arms
 from tvselect.core import function
 
 NO_PAIRS: NDArray[np.int32] = np.empty((0, 2), dtype=np.int32)
-join_partners = function("join_partners", "pairs: i4[pairs, 2]\narms: i4[room]!\nn_arms: int", int)
+join_partners = function(
+    "join_partners", "pairs: i4[pairs, two=2]\narms: i4[room]!\nn_arms: int", int
+)
 """Let the missing partners of pairs join arms in rising order; how many there are then."""
 MOST_REDRAWS = 100
 MEDIAN_MODEL_COST = (math.sqrt(5.0) - 1.0) / 2.0

@@ -35,7 +35,9 @@ BYTES_AT_ONCE = 2**26
 UNKNOWN = "."
 NO_PHENOTYPE = ("-9", "NA", "nan", "NaN", "")
 CASE_OR_CONTROL = {0.0, 1.0, 2.0}
-count_genotypes = function("count_genotypes", "stored: u1[columns, bytes]\ncounts: i8[columns, 4]!")
+count_genotypes = function(
+    "count_genotypes", "stored: u1[columns, bytes]\ncounts: i8[columns, values=4]!"
+)
 """Count what the pairs of bits of each column stand for."""
 
 

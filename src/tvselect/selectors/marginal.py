@@ -26,7 +26,7 @@ add_by_value = function(
     """
     small: u1[columns, rows]
     outcomes: f8[rows, outcomes]
-    counts: i8[columns, 4]!
+    counts: i8[columns, values=4]!
     sums: f8[columns, 4, outcomes]!
     others: i8[rows]!
     """,

@@ -37,7 +37,7 @@ find_cuts = function(
     f"""
     block: f8[columns, rows]
     bits: i8[columns, rows]
-    seen: i8[{HASH_SIZE}, 2]!
+    seen: i8[places={HASH_SIZE}, two=2]!
     n_cuts: u1[columns]!
     low: f8[columns]!
     step: f8[columns]!

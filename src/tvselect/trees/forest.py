@@ -137,9 +137,7 @@ class Forest:
     def evaluate(self, codes: NDArray[np.uint8], n_rows: int) -> NDArray[np.float64]:
         """Sum of the trees at ``n_rows`` rows that are given as ``codes`` (columns, rows)."""
         out = np.zeros(n_rows)
-        if self.column.max(initial=-1) >= len(codes) or n_rows > codes.shape[1]:
-            raise ValueError(f"the forest needs more than {codes.shape} columns and rows")
-        _evaluate_forest(self, codes, out)
+        self.add_at_points(codes, 0, np.zeros((0, MISSING), dtype=np.int64), out[:, None])
         return out
 
     def add_at_points(
@@ -204,16 +202,13 @@ def snapshot(chain: Chain, columns: NDArray[np.int64], scale: float) -> Forest:
     )
 
 
-_evaluate_forest = function(
-    "evaluate_forest", "forest: forest\ncodes: u1[columns, padded]\nout: f8[rows<=padded]!"
-)
 _evaluate_at_points = function(
     "evaluate_at_points",
     f"""
     forest: forest
     codes: u1[columns, padded]
     first: int
-    below: i8[set, {MISSING}]
+    below: i8[set, codes={MISSING}]
     nodes: i8[nodes]!
     points_of: i8[nodes]!
     out: f8[rows<=padded, points]!

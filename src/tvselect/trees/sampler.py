@@ -35,7 +35,6 @@ from tvselect.trees.state import (
     allocate,
     check_chain,
     new_trace,
-    row_mask,
     run,
     with_more_room,
 )
@@ -84,7 +83,7 @@ class Sampler:
         self._inputs = pack(design), pack(prior)
         self.chain = allocate(n_trees, design.n_rows, design.columns.size)
         chain, (table, law) = self._outputs[0], self._inputs
-        begin(chain, table, law, row_mask(design.n_rows), observed, precision)
+        begin(chain, table, law, observed, precision)
 
     @property
     def chain(self) -> Chain:

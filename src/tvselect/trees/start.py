@@ -116,7 +116,7 @@ _copy_sample = function(
     "copy_sample",
     """
     table: design
-    observed: f8[2, padded]
+    observed: f8[sides=2, padded]
     draw: draw
     sample: sample
     """,
@@ -127,8 +127,7 @@ _begin = function(
     chain: chain
     design: design
     prior: prior
-    rows: u8[words]
-    observed: f8[2, padded]
+    observed: f8[sides=2, padded]
     precision: float
     """,
 )
@@ -150,17 +149,15 @@ def copy_sample(table: Design, observed: FloatArray, draw: Draw, sample: Sample)
     _copy_sample(table, observed, draw, sample)
 
 
-def begin(
-    chain: Any, design: Any, prior: Any, rows: WordArray, observed: FloatArray, precision: float
-) -> None:
+def begin(chain: Any, design: Any, prior: Any, observed: FloatArray, precision: float) -> None:
     """Make a packed chain a forest of stumps with means zero, whatever its arrays held before.
 
-    ``rows`` are all rows as bits; ``observed`` what is known of the response, in their order: its
-    bounds, or its grade or class counted from 1.
+    ``observed`` is what is known of the response, in the order of the bits: its bounds, or its
+    grade or class counted from 1.
     """
     n_rows = design.record.n_rows
     check_chain(chain.record, design.record, prior.record)
     check_levels(observed, n_rows, prior.record)
-    if (rows.size, observed.shape[1]) != (n_words(n_rows), 64 * n_words(n_rows)):
-        raise ValueError(f"rows and observed must be of {n_rows} rows")
-    _begin(chain, design, prior, rows, observed, precision)
+    if observed.shape[1] != 64 * n_words(n_rows):
+        raise ValueError(f"observed must be of {n_rows} rows")
+    _begin(chain, design, prior, observed, precision)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.core import function, struct
-from tvselect.trees.bits import WIDE, in_bit_order, in_row_order, n_words
+from tvselect.trees.bits import WIDE, in_row_order, n_words
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -364,12 +364,6 @@ def locked(value: Any) -> Any:
         value = value.view()
         value.flags.writeable = False
     return value
-
-
-def row_mask(n_rows: int) -> WordArray:
-    """All rows of a table as bits."""
-    bits = in_bit_order(np.ones(n_rows, dtype=np.uint8))
-    return np.packbits(bits, bitorder="little").view(np.uint64)
 
 
 def zeros(shape: int | tuple[int, ...], kind: type = np.float64) -> NDArray[Any]:

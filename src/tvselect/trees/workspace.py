@@ -14,10 +14,8 @@ from tvselect.trees.state import (
     FloatArray,
     IntArray,
     Trace,
-    WordArray,
     allocate,
     new_trace,
-    row_mask,
     with_more_room,
 )
 
@@ -65,7 +63,6 @@ class Plan(NamedTuple):
     trace: trace
     sample: sample
     draw: draw
-    mask: u8[words]
     order: i8[table]!
     columns: i8[columns]!
     places: i8[columns]!
@@ -83,8 +80,6 @@ class Arrays(NamedTuple):
 
     Attributes
     ----------
-    mask : uint64 array
-        All rows that a chain sees, as bits.
     order : int64 array
         By row of the table.
     columns, places : int64 arrays
@@ -101,7 +96,6 @@ class Arrays(NamedTuple):
     trace: Trace
     sample: Sample
     draw: Draw
-    mask: WordArray
     order: IntArray
     columns: IntArray
     places: IntArray
@@ -167,7 +161,6 @@ def _new_arrays(size: Size, plan: Plan) -> Arrays:
             np.zeros(size.n_shadows, dtype=np.int64),
             np.zeros((size.n_shadows, size.n_drawn), dtype=np.int64),
         ),
-        mask=row_mask(size.n_rows),
         order=np.zeros(size.n_table if size.n_drawn else 0, dtype=np.int64),
         columns=np.zeros(n_columns, dtype=np.int64),
         places=np.arange(n_columns),
