@@ -47,7 +47,7 @@ def test_the_command_line_says_selection_rate_and_search():
 def test_other_words_are_seen():
     bad = ["a success rate", "its $\\pi$", "The game", "paid by bart", "the column `pi`"]
     assert other_words("\n".join(bad)) == bad
-    assert not other_words("10 sin(pi x0 x1)\na selection rate\n`BatchScorer.payoffs`\nPI\ntopics")
+    assert not other_words("10 sin(pi x0 x1)\na selection rate\n`BatchReader.payoffs`\nPI\ntopics")
 
 
 def test_the_api_page_says_what_the_code_says():

@@ -25,7 +25,7 @@ from tvselect.bandit.chain import Play
 from tvselect.bandit.journal import Header, Journal, checksum
 from tvselect.inputs import OutcomeReader
 from tvselect.rewards import LassoReward
-from tvselect.selectors.batches import StreamState, known_batches
+from tvselect.selectors.batches import BatchReader, known_batches
 from tvselect.selectors.encoding import StreamEncoder, store_encoder
 from tvselect.selectors.layout import DecoyKind, lay_out_arms
 from tvselect.sources import ArraySource
@@ -177,11 +177,11 @@ def sound_heads() -> list[bytes]:
     return made
 
 
-def _stream(text: bool, decoys: DecoyKind | None) -> StreamState:
+def _stream(text: bool, decoys: DecoyKind | None) -> BatchReader:
     source = _source(text)
     layout = lay_out_arms(source.names, n_copies=int(decoys is not None))
     encoder = StreamEncoder(source.names, source.categorical, decoys=decoys)
-    return StreamState(LassoReward(), layout, encoder, OutcomeReader(), entropy=1)
+    return BatchReader(LassoReward(), layout, encoder, OutcomeReader(), decoy_key=1)
 
 
 def restore(name: str, data: bytes, text: bool, decoys: DecoyKind | None) -> None:
@@ -189,7 +189,7 @@ def restore(name: str, data: bytes, text: bool, decoys: DecoyKind | None) -> Non
     stream = _stream(text, decoys)
     journal = Journal()
     journal.keep(name, data)
-    stream.restore(journal)
+    stream = stream.restored(journal)
     source = _source(text)
     batch = next(source.batches(5, 0, np.random.default_rng(0)))
     stream.outcomes.read(batch.target(), batch.n_rows)

@@ -385,7 +385,7 @@ def on_cluster(client: Any, work: Work) -> Iterator[TaskMap]:
         call = uuid.uuid4().hex
         try:
             for _ in range(MOST_LOSSES):
-                with suppress(OSError, CancelledError):
+                with suppress(OSError, KeyError, CancelledError):  # a worker was lost
                     return attempt(tasks, call)
             raise WorkerError.lost()
         except BaseException as error:

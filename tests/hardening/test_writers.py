@@ -64,12 +64,12 @@ def test_a_stream_that_is_refused_leaves_the_encoder_of_the_other_as_it_is(tmp_p
     path = tmp_path / "run.journal"
     late = play_parts(selector(journal=path), batches[:3])
     first = play_parts(selector(journal=path), batches[3:])
-    assert first._stream.encoder.is_full
+    assert first._reader.encoder.is_full
     for _ in range(2):
         with pytest.raises(JournalError, match="only one run may write"):
             late.partial_fit(*batches[3])
     resumed = play_parts(selector(journal=path), batches[:2])
     assert_same(resumed, play_parts(selector(), [*batches, *batches[:2]]))
     for name in ("low", "step", "starts", "halfway"):
-        kept, wanted = (getattr(s._stream.encoder.encoding.cuts, name) for s in (resumed, first))
+        kept, wanted = (getattr(s._reader.encoder.encoding.cuts, name) for s in (resumed, first))
         assert kept.tolist() == wanted.tolist()

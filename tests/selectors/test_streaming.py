@@ -220,7 +220,7 @@ def test_a_clone_has_the_settings_and_nothing_else():
     original = selector(decoys="knockoffs", discount=0.9).partial_fit(X[:100], y[:100])
     copy = clone(original)
     assert not hasattr(copy, "support_")
-    assert not hasattr(copy, "_stream")
+    assert not hasattr(copy, "_reader")
     assert copy.get_params()["discount"] == 0.9
     assert_same(copy.partial_fit(X[:100], y[:100]), original)
 

@@ -105,7 +105,7 @@ def test_signals_are_proven_and_the_default_has_decoys():
     fitted = StreamingThompsonSelector(PValueReward(), batch_size=100, random_state=0).fit(X, y)
     assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
     assert fitted.history_.evidence.max_fdr == 0.1
-    assert fitted._stream.encoder.decoys == "knockoffs"
+    assert fitted._reader.encoder.decoys == "knockoffs"
     plain = StreamingThompsonSelector(PValueReward(), batch_size=100, max_fdr=None).fit(X, y)
     assert plain.history_.evidence is None
     assert plain.decoy_rates_.size == 0

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,21 +13,39 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
+from tvselect.bandit import engine
 from tvselect.bandit.engine import StoppingRule, StopReason
 from tvselect.bandit.oracle import MEDIAN_MODEL_COST
-from tvselect.inputs import OutcomeReader
+from tvselect.inputs import InputError, OutcomeReader
+from tvselect.inputs.errors import check_scalar
 from tvselect.inputs.outcome import AskedFamily, grades_as_numbers
 from tvselect.inputs.table import as_given, is_frame
 from tvselect.rewards import Reward
-from tvselect.selectors.base import as_reward, warn_of_guess, weighted
+from tvselect.seeds import RandomStream
+from tvselect.selectors.base import (
+    as_reward,
+    check_count,
+    check_share,
+    warn_of_guess,
+    weighted,
+)
+from tvselect.selectors.batches import BatchCursor, BatchReader, StreamScorer, known_batches
+from tvselect.selectors.copies import kind_of_decoys
+from tvselect.selectors.encoding import StreamEncoder
 from tvselect.selectors.estimator import BanditSelector
-from tvselect.selectors.layout import DecoyKind, Groups
-from tvselect.selectors.stream_fit import StreamFit
-from tvselect.sources import ArraySource, open_source
-from tvselect.workers import open_runner
+from tvselect.selectors.layout import DecoyKind, Groups, lay_out_arms
+from tvselect.selectors.results import Ledger, too_few
+from tvselect.selectors.search import progress_bar, set_up_search
+from tvselect.sources import ArraySource, Batch, Source, open_source
+from tvselect.workers import Runner, open_runner, opened
+
+MOST_KNOCKOFFS = 2000
+"""Numeric columns up to which decoys are knockoffs by default."""
+SHARE_SKIPPED = 0.25
+"""Of all batches; with more, there is a warning."""
 
 
-class StreamingThompsonSelector(StreamFit, BanditSelector):
+class StreamingThompsonSelector(BanditSelector):
     """Select variables by Thompson sampling, one play per batch of rows (Liu and Rockova 2021).
 
     For tables with many rows, files larger than memory and data that arrives. Every variable
@@ -146,6 +167,8 @@ feature_names_in_
     >>> selector.n_plays_
     50
     """
+
+    is_stream = True
 
     def __init__(
         self,
@@ -290,8 +313,8 @@ feature_names_in_
                 self._search.journal.attach(self.journal, self._search.header)
             with self._search.journal:
                 rule = StoppingRule(self._search.chains.n_plays + 1)
-                runner = open_runner(None, self.n_jobs)
-                reason = self._play_batches(source, lambda number: batch, runner, rule)
+                here = open_runner(None, self.n_jobs)
+                reason = self._play(source, lambda number: batch, here, rule)
                 if reason is StopReason.INTERRUPTED:
                     raise KeyboardInterrupt
         except BaseException:
@@ -300,6 +323,214 @@ feature_names_in_
             raise
         self._read_off(StopReason.BATCHES, None)
         return self
+
+    def _play_source(self, source: Source, outcomes: OutcomeReader) -> StreamingThompsonSelector:
+        """Play on all batches of a source that were not played yet."""
+        self._check_parameters()
+        reward, batch_size = as_reward(self.reward), int(self.batch_size)
+        if batch_size < reward.min_rows:
+            raise InputError(
+                f"batches of {batch_size} rows are too small: {type(reward).__name__} needs "
+                f"at least {reward.min_rows}",
+                "take more rows with {batch_size}",
+            )
+        if not source.can_repeat and self.n_rounds != 1:
+            raise ValueError(
+                f"n_rounds={self.n_rounds}, but this stream can be read only once: use n_rounds=1"
+            )
+        rule = StoppingRule(None, self.patience, self.time_limit)
+        with opened(self.runner, self.n_jobs) as runner:
+            self._begin(source, outcomes, batch_size, n_workers=runner.n_workers)
+            search = self._search
+            with search.journal as journal:
+                n_batches = known_batches(source, batch_size, journal)
+                cursor = BatchCursor(source, batch_size, search.header.entropy, n_batches)
+                hopeless = self._too_few(n_batches, search.layout.n_candidates)
+                if hopeless:
+                    warnings.warn(hopeless, RuntimeWarning, stacklevel=3)
+                try:
+                    reason = self._play(source, cursor, runner, rule)
+                    source.require_unchanged()
+                except BaseException:
+                    if search.chains.n_plays:
+                        self._read_off(StopReason.ERROR, cursor.n_batches)
+                    raise
+        self._read_off(reason, cursor.n_batches)
+        self._warn_of_end(stacklevel=3)
+        doubt = self._many_skipped()
+        if reason is StopReason.ROUNDS and not (doubt or hopeless or self.support_.any()):
+            doubt = self._why_nothing(cursor)
+        if doubt:
+            warnings.warn(doubt, RuntimeWarning, stacklevel=3)
+        return self
+
+    def _begin(
+        self,
+        source: Source,
+        outcomes: OutcomeReader,
+        batch_size: int | None,
+        *,
+        n_workers: int = 1,
+    ) -> None:
+        """Set up the search and the stream, from the journal if it holds plays already."""
+        reward, names, kind = as_reward(self.reward), source.names, self._decoy_kind(source)
+        n_copies = int(kind is not None)
+        layout = lay_out_arms(names, self.groups, self.always_include, n_copies=n_copies)
+        search = set_up_search(
+            self,
+            layout,
+            reward,
+            identity={
+                "data": source.identity() if batch_size and self.journal is not None else None,
+                "batch_size": batch_size,
+                "names": names,
+                "family": self.family,
+                "decoy_kind": kind,
+            },
+            n_workers=n_workers,
+            discount=1.0 if self.discount is None else float(self.discount),
+            with_decoys=kind is not None,
+        )
+        encoder = StreamEncoder(names, source.categorical, decoys=kind, max_cuts=reward.max_cuts)
+        seeds = RandomStream.STREAM_DECOYS.seeds(search.header.entropy)
+        decoy_key = int(seeds.generate_state(1, np.uint64)[0])
+        reader = BatchReader(reward, layout, encoder, outcomes, decoy_key)
+        try:
+            self._reader = reader.restored(search.journal)
+        except BaseException:
+            search.journal.close()
+            raise
+        self._search, self._by_parts = search, batch_size is None
+        self._ledger: Ledger | None = None
+        if kind is not None:
+            assert self.max_fdr is not None
+            self._ledger = Ledger(layout.n_candidates, len(search.chains), float(self.max_fdr))
+
+    def _decoy_kind(self, source: Source) -> DecoyKind | None:
+        """What decoys are made of."""
+        if self.max_fdr is None:
+            return None
+        if self.decoys != "auto":
+            return "shuffled" if self.decoys == "plain" else self.decoys
+        n_numbers = int(np.count_nonzero(~source.categorical))
+        return "knockoffs" if n_numbers <= MOST_KNOCKOFFS else "shuffled"
+
+    def _play(
+        self,
+        source: Source,
+        batches: Callable[[int], Batch | None],
+        runner: Runner,
+        rule: StoppingRule,
+    ) -> StopReason | None:
+        """Play on batches until the rule says stop."""
+        self._reader.refuse_other_kinds(source)
+        search, total = self._search, None
+        if isinstance(batches, BatchCursor) and batches.n_batches and self.n_rounds:
+            total = batches.n_batches * self.n_rounds
+        with ExitStack() as stack:
+            scorer = StreamScorer(
+                self._reader,
+                batches,
+                search.journal,
+                runner=runner,
+                n_chains=len(search.chains),
+                n_rounds=self.n_rounds,
+                stack=stack,
+            )
+            bar = progress_bar(search, total, "batches", self.verbose)
+            watch = stack.enter_context(bar)
+            try:
+                return engine.play(search.chains, scorer, search.journal, rule, watch)
+            finally:
+                self._reader = scorer.reader
+
+    def _read_off(self, reason: StopReason | None, n_fresh: int | None) -> None:
+        """What was found so far; batches from number ``n_fresh`` on have rows seen before."""
+        search, ledger, evidence = self._search, self._ledger, None
+        if ledger is not None:
+            ledger.follow(search.journal, n_fresh)
+            evidence = ledger.evidence()
+        self._conclude(
+            search,
+            reason,
+            evidence=evidence,
+            decoys=self._reader.encoder.decoys,
+            is_stream=True,
+            family=self._reader.outcomes.family,
+            # Without a journal the data of a stream is not hashed.
+            fingerprint=None if self.journal is None else search.header.fingerprint,
+            n_rounds=None if self._by_parts else self.n_rounds,
+            batch_size=None if self._by_parts else int(self.batch_size),
+        )
+        layout = self.history_.layout
+        self.decoy_rates_ = self.history_.means(arms=slice(layout.n_candidates, None))
+        self.e_values_ = np.full(len(layout.names), np.nan)
+        self.selected_since_ = np.full(len(layout.names), -1)
+        if evidence is not None:
+            self.e_values_ = layout.by_feature(evidence.e_values, np.nan)
+            self.selected_since_ = layout.by_feature(evidence.since, -1)
+
+    def _too_few(self, n_batches: int | None, n_likely: int) -> str | None:
+        """Why so few batches can prove nothing, if so."""
+        if self._ledger is None or n_batches is None:
+            return None
+        n_arms = self._search.layout.n_candidates
+        return too_few(n_batches, n_arms, self._ledger.max_fdr, n_likely)
+
+    def _many_skipped(self) -> str | None:
+        """That batches had nothing to teach, where these are many."""
+        n_batches, n_skipped = self.n_plays_, self.history_.n_skipped
+        if n_skipped and n_skipped == n_batches:
+            return "every batch was skipped: too few rows, or y is constant, in each of them"
+        n_short = self.n_rounds or 1  # the last batch of a round may be
+        if n_skipped <= n_short + SHARE_SKIPPED * n_batches:
+            return None
+        return (
+            f"{n_skipped} of {n_batches} batches hold a single class or value of y, or too few "
+            "rows, and were skipped: what is selected rests on the others. Take larger batches "
+            "(batch_size), shuffle rows that are sorted; a table that fits into memory is "
+            "better played as a whole, where every play sees all rows"
+        )
+
+    def _why_nothing(self, cursor: BatchCursor) -> str | None:
+        """Why nothing is selected: sorted rows hide what y depends on, or there are too few."""
+        history = self.history_
+        if self._are_sorted(cursor):
+            return (
+                "nothing is selected, and all y of the first batch lie on one side of those at the "
+                "end: rows sorted by y, or by something that follows it, hide what it depends on. "
+                "Shuffle the rows; a table that fits into memory can be played as a whole"
+            )
+        if history.evidence is None:
+            return None
+        n_passing = int(np.count_nonzero(history.passing()[: history.layout.n_candidates]))
+        return self._too_few(history.evidence.n_batches, n_passing)
+
+    def _are_sorted(self, cursor: BatchCursor) -> bool:
+        """Whether all numbers of the first batch lie on one side of those at the end."""
+        outcomes, n_batches = self._reader.outcomes, cursor.n_batches or 0
+        is_number = outcomes.family in ("gaussian", "counts")
+        if not is_number or not cursor.source.can_repeat or n_batches < 2:
+            return False
+        ends = []
+        for number in (0, max(1, n_batches - 2)):  # the last one may be short
+            batch = cursor(number)
+            outcome = None if batch is None else outcomes.read(batch.target(), batch.n_rows)
+            if outcome is None:
+                return False
+            ends.append(outcome.values)
+        first, last = ends
+        return bool(first.max() < last.min() or last.max() < first.min())
+
+    def _check_parameters(self) -> None:
+        check_scalar(self.batch_size, "batch_size", Integral, min_val=1)
+        check_count(self.n_rounds, "n_rounds")
+        self._check_shared()
+        if self.n_rounds is None and self.patience is None and self.time_limit is None:
+            raise ValueError("n_rounds=None never ends: set patience or time_limit")
+        kind_of_decoys(self.decoys, self.max_fdr)
+        if self.discount is not None:
+            check_share(self.discount, "discount", "right")
 
     def _weighted(self, X: Any, y: Any, fit_params: dict[str, ArrayLike | None]) -> tuple[Any, Any]:
         """Rows by their weights; batches of equal weights are rounded differently.
