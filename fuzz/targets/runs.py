@@ -9,17 +9,18 @@ from fuzz.mutation import JSON, TABLE
 from fuzz.targets.base import Target
 from fuzz.targets.journals import sound_journal
 from fuzz.targets.tables import CSV_TOKENS, csv_seeds
+from tvselect.after.dependence import Dependence, Effect
 from tvselect.bandit.engine import StopReason
 from tvselect.inputs.facts import FileFacts, LeftOut, OutcomeProfile, ReadingMode, TableFacts
 from tvselect.inputs.text import Writing
 from tvselect.records import to_json
-from tvselect.report.control import Best, Control, JointClaim
 from tvselect.report.findings import (
     About,
-    Dependence,
-    Effect,
+    Best,
+    Control,
     Findings,
     HeatMap,
+    JointClaim,
     LookAlike,
     ReportedInteraction,
     ReportedVariable,

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 
 import tvselect.report
 import tvselect.selectors.interactions
+from tvselect.after.dependence import Effect
 from tvselect.cli import main
-from tvselect.report.findings import Effect
 from tvselect.selectors.thompson import ThompsonFit
 from tvselect.selectors.worth import Worth
 
@@ -63,7 +63,6 @@ def quick_render(findings: QuickFindings) -> str:
 def make_quick(put=setattr) -> None:
     """Take the real report and the search for interactions away; ``put`` may take them back."""
     put(ThompsonFit, "interactions_", ())
-    put(tvselect.report, "prepare", lambda: None)
     put(tvselect.report, "gather", quick_gather)
     put(tvselect.report, "render", quick_render)
     put(tvselect.report, "Findings", QuickFindings)

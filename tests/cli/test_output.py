@@ -15,8 +15,8 @@ import pytest
 
 from tests.cli.makers import QUICK, changed, make_table, text_of, write
 from tvselect.cli.print import Terminal
-from tvselect.report.characters import escaped, printable
 from tvselect.runs.folder import RunFolder, from_csv
+from tvselect.words import escaped, printable
 
 ROOT = Path(__file__).parents[2]
 ESCAPE = "\x1b]0;owned\x07\x1b[31m"

@@ -8,7 +8,7 @@ from scipy.stats import beta
 from tests.decoyed import fit_heights, fit_signals
 from tvselect.plotting import SelectionRateDisplay, top_arms
 from tvselect.plotting.canvas import RED
-from tvselect.plotting.labels import level
+from tvselect.words import level
 
 CHANCES = [0.1, 0.95, 0.05, 0.9, 0.05, 0.1]
 

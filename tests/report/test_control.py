@@ -6,16 +6,9 @@ import numpy as np
 import pytest
 
 from tests.decoyed import fit_heights, fit_signals
-from tvselect.report.control import (
-    OFF,
-    Best,
-    Control,
-    best_unselected,
-    control_of,
-    describe_false,
-    describe_nothing,
-    joint_claims,
-)
+from tvselect.report.findings import Best, Control
+from tvselect.report.gathering import best_unselected, control_of, joint_claims
+from tvselect.report.sentences import OFF, describe_false, describe_nothing
 
 SIGNALS = [0.65, 0.6, 0, 0, 0, 0]
 

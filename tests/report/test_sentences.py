@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tvselect.after.dependence import Dependence
 from tvselect.bandit.engine import StopReason
-from tvselect.report.findings import Dependence
 from tvselect.report.sentences import in_words, why_stopped
 from tvselect.selectors.results import Asked
 

@@ -161,7 +161,6 @@ def _count_imports(frame: FrameType | None) -> int:
 
 def select(options: Options, terminal: Terminal) -> int:
     """Look at the table, say what was decided, search, show what was found."""
-    from tvselect.report import prepare
     from tvselect.report.decisions import describe_doubts
     from tvselect.runs.folder import new_folder
     from tvselect.runs.inspect import TableOptions, inspect_table, require_what_the_reward_needs
@@ -180,8 +179,6 @@ def select(options: Options, terminal: Terminal) -> int:
         from tvselect.workers import open_runner
 
         open_runner(options.cluster).close()  # a wrong address shows before a table is read
-    if not options.no_report:
-        prepare()
     with ThreadPoolExecutor(1) as aside:  # libraries are loaded while the table is read
         loading = aside.submit(import_module, "tvselect.runs.play")
         wanted = TableOptions(**_given(options, TableOptions))

@@ -16,8 +16,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tvselect.report.characters import escaped, printable
-from tvselect.words import counted, listed
+from tvselect.words import counted, escaped, level, listed, printable
 
 if TYPE_CHECKING:
     from tvselect.runs.compare import Comparison
@@ -152,16 +151,13 @@ def show_result(result: Result, terminal: Terminal) -> int:
 
 def _what_it_means(result: Result) -> tuple[list[str], list[str]]:
     """What is to be said before and after the variables."""
-    from tvselect.plotting.labels import level
-    from tvselect.report.control import (
+    from tvselect.report.gathering import best_unselected, control_of, joint_claims
+    from tvselect.report.sentences import (
         NOTHING,
-        best_unselected,
-        control_of,
         describe_false,
         describe_nothing,
-        joint_claims,
+        why_stopped,
     )
-    from tvselect.report.sentences import why_stopped
 
     run, history = result.run, result.history
     control, claims = control_of(result.fit), joint_claims(result.fit)
@@ -202,8 +198,8 @@ def _what_it_means(result: Result) -> tuple[list[str], list[str]]:
 
 
 def _as_json(result: Result, selected: Sequence[VariableResult]) -> dict[str, Any]:
-    from tvselect.report.control import control_of
     from tvselect.report.decisions import describe_doubts, why_left_out
+    from tvselect.report.gathering import control_of
     from tvselect.runs.plan import describe_plan
 
     run, control = result.run, control_of(result.fit)
@@ -253,8 +249,6 @@ def variable_lines(
 
     A group of columns has one line.
     """
-    from tvselect.plotting.labels import level
-
     selected, others = _one_a_group(selected), _one_a_group(others)[:RUNNERS_UP]
     shown = [*selected[:MOST_ROWS], *others]
     width = max(len("variable"), *(len(_short(v.group or v.name)) for v in shown))
@@ -292,8 +286,6 @@ def interaction_lines(interactions: Sequence[Interaction]) -> list[str]:
     >>> interaction_lines([Interaction((0, 2), ("age", "dose"), 1.5, 0.05)])
     ['interactions: age x dose (q 0.050)']
     """
-    from tvselect.plotting.labels import level
-
     lines = [
         f"interactions: {' x '.join(map(_short, pair.names))} (q {level(pair.q_value)})"
         for pair in interactions[:MOST_ROWS]
@@ -328,8 +320,6 @@ def _short(name: str) -> str:
 
 def show_comparison(found: Comparison, terminal: Terminal) -> None:
     """Show who selects what, how alike two runs are, and in what they differ."""
-    from tvselect.plotting.labels import level
-
     both = sum(all(pair.selected) for pair in found.pairs)
     agreement = (
         f"{both} of {len(found.pairs)} variables by both (Jaccard index {found.jaccard:.2f})."

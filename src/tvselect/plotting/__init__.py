@@ -1,7 +1,7 @@
 """Figures of a selection. They need matplotlib (``tvselect[plot]``), importing them does not."""
 
-from tvselect.plotting.effects import JointEffect
-from tvselect.plotting.interactions import InteractionDisplay, joint_effect
+from tvselect.after.dependence import JointEffect, joint_effect
+from tvselect.plotting.effects import InteractionDisplay
 from tvselect.plotting.paths import SelectionPathDisplay, SelectionPaths, selection_paths
 from tvselect.plotting.rates import SelectionRateDisplay, top_arms
 

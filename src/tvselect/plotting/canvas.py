@@ -1,13 +1,19 @@
-"""The paper to draw on: axes, colours, and the only mention of the extra that brings matplotlib."""
+"""What all pictures share: axes, colours, legends, and names beside the ends of lines."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tvselect.words import readable
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
+    from matplotlib.text import Text
 
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, BLACK = "#E69F00", "#56B4E9", "#000000"
@@ -20,7 +26,10 @@ DEEP = (BLUE, BLACK, "#00634A", "#5D3A9B", "#6B4A00")
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
 GREY, LIGHT, DARK = "#8C8C8C", "#B8B8B8", "#404040"
 FONT_SIZE = 9
+LINE_HEIGHT = 1.25
 WIDEST_LEGEND = 1.2
+FARTHEST = 0.25
+"""From a label to the end of its line, in heights of the axes."""
 
 
 def axes_on(
@@ -33,13 +42,13 @@ def axes_on(
     ModuleNotFoundError
         Without matplotlib.
     """
-    try:
-        import matplotlib.pyplot as plt
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "figures need matplotlib: pip install 'tvselect[plot]'", name=error.name
-        ) from error
     if ax is None:
+        try:
+            import matplotlib.pyplot as plt
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                "figures need matplotlib: pip install 'tvselect[plot]'", name=error.name
+            ) from error
         _, ax = plt.subplots(figsize=(width, height), layout="constrained")
     figure = ax.get_figure()
     assert figure is not None
@@ -79,3 +88,82 @@ def legend_above(ax: Axes, side: Literal["left", "right"] = "left") -> None:
 def look(i: int, palette: Sequence[str] = COLOURS) -> tuple[str, Any]:
     """Colour and dashes of the i-th line; 28 look different, of a palette of 5 colours 20."""
     return palette[i % len(palette)], DASHES[i // len(palette) % len(DASHES)]
+
+
+def nudge_apart(heights: ArrayLike, gap: float, top: float = 1.0) -> NDArray[np.float64]:
+    """Heights in [0, top] that are at least a gap apart and as near to those given as can be.
+
+    Nearest in squared distance: with ``i`` gaps taken off the i-th lowest, this is isotonic
+    regression. Where not all gaps fit, they shrink.
+
+    Examples
+    --------
+    >>> nudge_apart([0.5, 0.9, 0.48], gap=0.1).round(2)
+    array([0.54, 0.9 , 0.44])
+    """
+    wanted = np.asarray(heights, dtype=np.float64)
+    if wanted.size < 2:
+        return wanted
+    from scipy.optimize import isotonic_regression
+
+    order = np.argsort(wanted, kind="stable")
+    gap = min(gap, top / (wanted.size - 1))
+    offset = gap * np.arange(wanted.size)
+    placed = np.empty_like(wanted)
+    room = max(top - float(offset[-1]), 0.0)
+    placed[order] = offset + np.clip(isotonic_regression(wanted[order] - offset).x, 0.0, room)
+    return placed
+
+
+def label_ends(
+    ax: Axes, names: Sequence[str], ends: NDArray[np.float64], colours: Sequence[str]
+) -> list[Text]:
+    """Write names to the right of the axes, beside the ends of lines; the y axis is [0, 1].
+
+    When there is no room for all, the highest get theirs and the rest are counted.
+    """
+    inches = ax.get_window_extent().height / ax.figure.get_dpi()
+    gap = LINE_HEIGHT * FONT_SIZE / 72 / max(inches, 0.1)
+    order = np.lexsort([-np.arange(ends.size), ends])  # of ties, the first name stands highest
+    shown, heights = order, nudge_apart(ends[order], gap)
+    if (order.size - 1) * gap > 1:
+        for n in range(max(int(1 / gap), 1), 0, -1):  # the lowest line is left to the count
+            shown = order[-n:]
+            heights = gap + nudge_apart(ends[shown] - gap, gap, 1 - gap)
+            if np.abs(heights - ends[shown]).max() <= FARTHEST:
+                break
+    beside = ax.get_yaxis_transform()
+    labels: list[Text] = []
+    for i, height in zip(shown.tolist(), heights, strict=True):
+        label = ax.annotate(
+            readable(names[i], 24),
+            xy=(1.005, ends[i]),
+            xycoords=beside,
+            xytext=(1.035, height),
+            textcoords=beside,
+            color=colours[i],
+            fontsize=FONT_SIZE,
+            va="center_baseline",
+            parse_math=False,
+            annotation_clip=False,
+            gid=f"label-{i}",
+            arrowprops=dict(
+                arrowstyle="-", color=colours[i], lw=0.7, shrinkA=1, shrinkB=0, relpos=(0, 0.5)
+            ),
+        )
+        assert label.arrow_patch is not None
+        label.arrow_patch.set_gid(f"leader-{i}")
+        labels.append(label)
+    if n_more := order.size - shown.size:
+        more = ax.text(
+            1.035,
+            heights[0] - gap,
+            f"and {n_more} more",
+            transform=beside,
+            fontsize=FONT_SIZE,
+            color=DARK,
+            va="center_baseline",
+            fontstyle="italic",
+        )
+        labels.append(more)
+    return labels

@@ -1,44 +1,138 @@
-"""The outcome over two features, as cells of a heat map."""
+"""What features do to the outcome: one as a curve or points, two together as a heat map."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
+
+from tvselect.after.dependence import Cells, Dependence, JointEffect, joint_effect
+from tvselect.plotting.canvas import BLUE, FONT_SIZE, axes_on, clean
+from tvselect.words import level, readable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from tvselect.plotting.arms import Selector
+
+LONGEST_NAME, LONGEST_LABEL = 24, 14
+WIDEST_LABELS = 36
 
 
-class Cells(NamedTuple):
-    """Values of a column that cells of a heat map stand for."""
+class InteractionDisplay:
+    """Figure of how the outcome depends on two features together.
 
-    at: NDArray[np.float64]  #: Values, or where each value has its label, its place
-    labels: tuple[str, ...]  #: Empty for values
+    Where the effects of both add up, all rows of the heat map show the same steps from left to
+    right. Where they do not, the features act together.
 
+    Parameters
+    ----------
+    effect : JointEffect
 
-class JointEffect(NamedTuple):
-    """How the outcome depends on two columns, the others as they are in the rows."""
-
-    names: tuple[str, str]  #: Of the two columns
-    first: Cells  #: Values of the first column
-    second: Cells  #: Values of the second column
-    #: The outcome, or the probability of the second class (cells of the first, of the second).
-    mean: NDArray[np.float64]
-    outcome: str = "y"  #: What the mean is of
-    q_value: float | None = None  #: Of their interaction; None if none was found
-
-
-def cell_edges(at: ArrayLike, labels: Sequence[str]) -> NDArray[np.float64]:
-    """Where the cells of values begin and end: halfway between them, or one wide each.
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
 
     Examples
     --------
-    >>> cell_edges([0.0, 1.0, 4.0], ())
-    array([0. , 0.5, 2.5, 4. ])
-    >>> cell_edges([0.0, 1.0], ("no", "yes"))
-    array([-0.5,  0.5,  1.5])
+    >>> display = InteractionDisplay.from_estimator(selector, X, y)  # doctest: +SKIP
+    >>> display.figure_.savefig("interaction.pdf")  # doctest: +SKIP
     """
-    values = np.asarray(at, dtype=np.float64)
-    if labels or values.size == 1:
-        return np.append(values, values[-1] + 1.0) - 0.5
-    return np.concatenate([values[:1], (values[1:] + values[:-1]) / 2, values[-1:]])
+
+    def __init__(self, effect: JointEffect) -> None:
+        self.effect = effect
+
+    @classmethod
+    def from_estimator(
+        cls,
+        selector: Selector,
+        X: Any,
+        y: Any,
+        pair: Sequence[str] | Sequence[int] | None = None,
+        *,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw a pair of selected features; parameters as of :func:`joint_effect`.
+
+        Parameters
+        ----------
+        selector : ThompsonSelector or StreamingThompsonSelector
+            Fitted.
+        X, y : table and outcome
+            With the columns that the selector was fitted on.
+        pair : two names or column numbers, optional
+            By default, the pair of ``selector.interactions_`` with the lowest q-value.
+        ax : matplotlib axes, optional
+            To draw on; new ones by default.
+        """
+        return cls(joint_effect(selector, X, y, pair)).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw on ``ax``, or on new axes."""
+        effect = self.effect
+        self.figure_, self.ax_ = axes_on(ax, 5.5, 4.5)
+        mesh = self.ax_.pcolormesh(
+            _edges(effect.first),
+            _edges(effect.second),
+            effect.mean.T,
+            cmap="viridis",
+            edgecolors="face",
+            linewidth=0.2,
+            gid="heat-cells",
+        )
+        bar = self.figure_.colorbar(mesh, ax=self.ax_)
+        bar.set_label(readable(effect.outcome, 40), fontsize=FONT_SIZE + 1, parse_math=False)
+        bar.ax.tick_params(labelsize=FONT_SIZE)
+        first, second = (readable(name, LONGEST_NAME) for name in effect.names)
+        self.ax_.set_xlabel(first, parse_math=False)
+        self.ax_.set_ylabel(second, parse_math=False)
+        q = "" if effect.q_value is None else f" (q = {level(effect.q_value)})"
+        title = f"{first} x {second}{q}"
+        self.ax_.set_title(title, fontsize=FONT_SIZE + 2, parse_math=False)
+        clean(self.ax_)
+        if effect.first.labels:
+            _name_places(self.ax_, effect.first.at, effect.first.labels)
+        if effect.second.labels:
+            labels = [readable(label, LONGEST_LABEL) for label in effect.second.labels]
+            self.ax_.set_yticks(effect.second.at, labels, parse_math=False)
+        return self
+
+
+def plot_dependence(dependence: Dependence, ax: Axes | None = None) -> Axes:
+    """Draw how the outcome depends on one feature, with a band of 90 %; numbers as a curve."""
+    _, ax = axes_on(ax, 3.6, 2.4)
+    at, mean, low, high = (
+        np.array(values)
+        for values in (dependence.at, dependence.mean, dependence.low, dependence.high)
+    )
+    if dependence.labels:
+        ax.vlines(at, low, high, color=BLUE, alpha=0.6, lw=1.6)
+        ax.plot(at, mean, "o", color=BLUE, ms=5.5, gid="curve-points")
+        _name_places(ax, at, dependence.labels)
+        ax.set_xlim(-0.5, len(at) - 0.5)
+    else:
+        ax.fill_between(at, low, high, color=BLUE, alpha=0.2, lw=0)
+        ax.plot(at, mean, color=BLUE, lw=1.8)
+        ax.margins(x=0)
+    clean(ax)
+    return ax
+
+
+def _name_places(ax: Axes, at: Sequence[float] | NDArray[Any], labels: Sequence[str]) -> None:
+    """Labels below the places of values, slanted where they would touch each other."""
+    shown = [readable(label, LONGEST_LABEL) for label in labels]
+    ax.set_xticks(at, shown, parse_math=False)
+    if sum(len(label) + 2 for label in shown) > WIDEST_LABELS:
+        for tick in ax.get_xticklabels():
+            tick.set(rotation=35, ha="right", rotation_mode="anchor")
+
+
+def _edges(cells: Cells) -> NDArray[np.float64]:
+    """Where cells begin and end: halfway between values, or one wide each around places."""
+    at = cells.at
+    if cells.labels or at.size == 1:
+        return np.append(at, at[-1] + 1.0) - 0.5
+    return np.concatenate([at[:1], (at[1:] + at[:-1]) / 2, at[-1:]])

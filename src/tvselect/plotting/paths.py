@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -9,17 +10,19 @@ from numpy.typing import NDArray
 
 from tvselect.plotting.arms import Highlight, find_arms, fitted_arms
 from tvselect.plotting.canvas import (
+    BLUE,
     COLOURS,
     DARK,
     DEEP,
+    GREY,
     LIGHT,
     RED,
     axes_on,
     clean,
+    label_ends,
     legend_above,
     look,
 )
-from tvselect.plotting.labels import label_ends
 from tvselect.selectors.results import fitted_history
 
 if TYPE_CHECKING:
@@ -44,6 +47,8 @@ class SelectionPaths(NamedTuple):
     unit: Literal["play", "batch"]
     #: Plays after which the leading arms started anew; 0 where they did not.
     burn_in: int = 0
+    #: Plays after which the rows stand, where these are not all plays.
+    steps: NDArray[np.int64] | None = None
 
 
 def selection_paths(
@@ -168,53 +173,60 @@ class SelectionPathDisplay:
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw on ``ax``, or on new axes."""
+        data = self.data
         self.figure_, self.ax_ = axes_on(ax)
-        self._draw_background()
-        self._draw_decoys()
-        self._draw_paths()
-        if self.data.burn_in:
-            self.ax_.axvline(
-                self.data.burn_in, color=DARK, ls=(0, (1, 2)), lw=1, label="end of burn-in"
+        plays = np.arange(len(data.paths)) if data.steps is None else data.steps
+        self._draw_others(plays)
+        looks = [look(i, DEEP if data.n_decoys else COLOURS) for i in range(len(data.names))]
+        self.lines_ = []
+        for i, (colour, dashes) in enumerate(looks):
+            self.lines_ += self.ax_.plot(
+                plays, data.paths[:, i], color=colour, ls=dashes, lw=1.6, gid=f"line-{i}"
             )
-        self.ax_.set(
-            xlim=(0, max(len(self.data.paths) - 1, 1)),
-            ylim=(0, 1),
-            xlabel=self.data.unit,
-            ylabel="selection rate",
-        )
+        self._draw_thresholds([colour for colour, _ in looks])
+        if data.burn_in:
+            self.ax_.axvline(data.burn_in, color=DARK, ls=(0, (1, 2)), lw=1, label="end of burn-in")
+        last = max(int(plays[-1]), 1)
+        self.ax_.set(xlim=(0, last), ylim=(0, 1), xlabel=data.unit, ylabel="selection rate")
         clean(self.ax_)
         legend_above(self.ax_)
-        colours = [self._look(i)[0] for i in range(len(self.data.names))]
-        self.labels_ = label_ends(self.ax_, self.data.names, self.data.paths[-1], colours)
+        self.labels_ = label_ends(
+            self.ax_, data.names, data.paths[-1], [colour for colour, _ in looks]
+        )
         return self
 
-    def _look(self, i: int) -> tuple[str, Any]:
-        return look(i, DEEP if self.data.n_decoys else COLOURS)
-
-    def _draw_background(self) -> None:
-        shown, total = self.data.background.shape[1], self.data.n_others
-        alpha = float(np.clip(250 / max(shown, 1), 0.12, 0.5))
-        self.background_ = self._draw_many(self.data.background, LIGHT, 0.5, alpha, zorder=1.0)
-        if total:
-            label = f"other variables ({_counts(shown, total)})"
+    def _draw_others(self, plays: NDArray[np.int64]) -> None:
+        """Variables that are not highlighted, and above them decoys."""
+        data = self.data
+        n_others, n_decoys = data.background.shape[1], data.decoys.shape[1]
+        faint = float(np.clip(250 / max(n_others, 1), 0.12, 0.5))
+        self.background_ = self._draw_many(
+            plays, data.background, LIGHT, 0.5, faint, 1.0, "other-lines"
+        )
+        if data.n_others:
+            label = f"other variables ({_counts(n_others, data.n_others)})"
             self.ax_.plot([], [], color=LIGHT, lw=1, label=label)
-
-    def _draw_decoys(self) -> None:
-        shown, total = self.data.decoys.shape[1], self.data.n_decoys
-        alpha = float(np.clip(100 / max(shown, 1), 0.2, 0.6))
-        self.decoys_ = self._draw_many(self.data.decoys, RED, 0.7, alpha, zorder=1.5)
-        if total:
-            above = f"{self.data.n_decoys_above:,} above the threshold"
-            label = f"decoys ({_counts(shown, total)}, {above})"
+        faint = float(np.clip(100 / max(n_decoys, 1), 0.2, 0.6))
+        self.decoys_ = self._draw_many(plays, data.decoys, RED, 0.7, faint, 1.5, "decoy-lines")
+        if data.n_decoys:
+            counts = _counts(n_decoys, data.n_decoys)
+            label = f"decoys ({counts}, {data.n_decoys_above:,} above the threshold)"
             self.ax_.plot([], [], color=RED, lw=1, label=label)
-        if shown:
-            highest = float(self.data.decoys[-1, 0])
+        if n_decoys:
+            highest = float(data.decoys[-1, 0])
             self.ax_.axhline(
                 highest, color=RED, ls=(0, (2, 2)), lw=1, label=f"highest decoy {highest:.2f}"
             )
 
     def _draw_many(
-        self, values: NDArray[np.float64], colour: str, width: float, alpha: float, zorder: float
+        self,
+        plays: NDArray[np.int64],
+        values: NDArray[np.float64],
+        colour: str,
+        width: float,
+        alpha: float,
+        zorder: float,
+        gid: str,
     ) -> LineCollection:
         """All paths at once, by their corners: an arm that is not played stands still."""
         from matplotlib.collections import LineCollection
@@ -223,7 +235,7 @@ class SelectionPathDisplay:
         corner[1:-1] = (values[1:-1] != values[:-2]) | (values[1:-1] != values[2:])
         lines = LineCollection(
             [
-                np.column_stack([np.flatnonzero(at), path[at]])
+                np.column_stack([plays[at], path[at]])
                 for at, path in zip(corner.T, values.T, strict=True)
             ],
             colors=colour,
@@ -231,26 +243,51 @@ class SelectionPathDisplay:
             alpha=alpha,
             rasterized=values.shape[1] > 200,
             zorder=zorder,
+            gid=gid,
         )
         self.ax_.add_collection(lines, autolim=False)
         return lines
 
-    def _draw_paths(self) -> None:
-        data = self.data
-        plays = np.arange(len(data.paths))
-        self.lines_ = []
-        for i in range(len(data.names)):
-            colour, dash = self._look(i)
-            self.lines_ += self.ax_.plot(plays, data.paths[:, i], color=colour, ls=dash, lw=1.6)
-            if data.threshold.ndim:
-                label = "threshold" if i == 0 else None
-                self.ax_.axhline(
-                    data.threshold[i], color=colour, ls=(0, (4, 3)), lw=0.8, label=label
-                )
-        if not data.threshold.ndim:
-            c = float(data.threshold)
-            self.ax_.axhline(c, color=DARK, ls=(0, (4, 3)), lw=1, label=f"threshold {c:.3g}")
+    def _draw_thresholds(self, colours: list[str]) -> None:
+        """One for all, or where they differ, one for each highlighted arm."""
+        threshold = self.data.threshold
+        if not threshold.ndim:
+            label = f"threshold {float(threshold):.3g}"
+            self.ax_.axhline(float(threshold), color=DARK, ls=(0, (4, 3)), lw=1, label=label)
+            return
+        for i, (height, colour) in enumerate(zip(threshold, colours, strict=True)):
+            label = "threshold" if i == 0 else "_"
+            self.ax_.axhline(height, color=colour, ls=(0, (4, 3)), lw=0.8, label=label)
 
 
 def _counts(shown: int, total: int) -> str:
     return f"{total:,}" if shown == total else f"{shown:,} of {total:,} drawn"
+
+
+def plot_sizes(
+    steps: Sequence[int],
+    sizes: Mapping[str, Sequence[float]],
+    *,
+    xlabel: str,
+    ylabel: str,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how many variables took part after each of the steps, one line for each kind."""
+    _, ax = axes_on(ax, 6.5, 2.4)
+    for number, ((kind, counts), colour) in enumerate(
+        zip(sizes.items(), (GREY, BLUE), strict=True)
+    ):
+        marker = "o" if len(steps) == 1 else "none"
+        ax.plot(
+            steps, counts, marker=marker, color=colour, lw=1.6, label=kind, gid=f"line-{number}"
+        )
+    ax.set_yscale("symlog", linthresh=1)
+    highest = max((max(counts, default=1) for counts in sizes.values()), default=1)
+    ax.set_yticks([0, *(10**k for k in range(len(str(int(highest)))))])
+    ax.yaxis.set_major_formatter("{x:,.0f}")
+    ax.minorticks_off()
+    ax.margins(x=0)
+    ax.set(ylim=(0, None), xlabel=xlabel, ylabel=ylabel)
+    clean(ax)
+    legend_above(ax)
+    return ax

@@ -19,8 +19,8 @@ from tvselect.plotting.canvas import (
     clean,
     legend_above,
 )
-from tvselect.plotting.labels import level, shorten
 from tvselect.selectors.results import fitted_history
+from tvselect.words import level, readable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,7 +120,7 @@ class SelectionRateDisplay:
             To draw on; new ones by default.
         """
         everyone = _all_arms(selector, top)
-        counts = {kind: int(rows.sum()) for kind, rows in _kinds(everyone).items()}
+        counts = {kind: int(rows.sum()) for kind, rows in kinds_of(everyone).items()}
         counts["decoys"] = fitted_history(selector).layout.n_decoys
         highest = everyone.rates[everyone.decoys].max(initial=-1.0)
         return cls(
@@ -134,17 +134,19 @@ class SelectionRateDisplay:
         arms, n = self.arms, len(self.arms.names)
         self.figure_, self.ax_ = axes_on(ax, 6.5, 1.1 + 0.21 * n)
         heights = np.arange(n, dtype=np.float64)
-        for kind, rows in _kinds(arms).items():
+        for kind, rows in kinds_of(arms).items():
             if rows.any():
                 colour, fill, marker = LOOKS[kind]
                 shown = int(rows.sum())
                 total = shown if self.counts is None else self.counts[kind]
                 counts = f"{total:,}" if shown == total else f"{shown:,} of {total:,}"
                 low, high = arms.intervals[rows].T
-                self.ax_.hlines(heights[rows], low, high, color=colour, lw=1.4)
+                gid = kind.replace(" ", "-")
+                self.ax_.hlines(heights[rows], low, high, color=colour, lw=1.4, gid=f"{gid}-ranges")
                 self.ax_.plot(
                     arms.rates[rows], heights[rows], marker, color=colour, mfc=fill,
                     ms=5.5, mew=1.2, label=f"{kind} ({counts})", clip_on=False,
+                    gid=f"{gid}-points",
                 )  # fmt: skip
         self._draw_threshold(heights)
         if self.highest_decoy is not None:
@@ -158,7 +160,7 @@ class SelectionRateDisplay:
             xlabel="selection rate, with 95 % interval",
         )
         clean(self.ax_)
-        self.ax_.set_yticks(heights, map(shorten, arms.names), parse_math=False)
+        self.ax_.set_yticks(heights, [readable(name, 40) for name in arms.names], parse_math=False)
         self.ax_.tick_params(axis="y", length=0, labelsize=FONT_SIZE)
         self._write_q_values(heights)
         legend_above(self.ax_, "right")
@@ -189,7 +191,7 @@ class SelectionRateDisplay:
             self.ax_.vlines(c, heights - 0.4, heights + 0.4, color=DARK, lw=1.2, label="threshold")
 
 
-def _kinds(arms: FittedArms) -> dict[str, NDArray[np.bool_]]:
+def kinds_of(arms: FittedArms) -> dict[str, NDArray[np.bool_]]:
     """Which arms are what; every arm is of one kind."""
     left = ~arms.selected & ~arms.decoys
     return {

@@ -8,14 +8,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tvselect.report.bundle import prepare
     from tvselect.report.findings import About, Findings
     from tvselect.report.gathering import gather
     from tvselect.report.page import render, write_report
 
-__all__ = ["About", "Findings", "gather", "prepare", "render", "write_report"]
+__all__ = ["About", "Findings", "gather", "render", "write_report"]
 
-_homes = {"About": "findings", "Findings": "findings", "gather": "gathering", "prepare": "bundle"}
+_homes = {"About": "findings", "Findings": "findings", "gather": "gathering"}
 
 
 def __getattr__(name: str) -> Any:

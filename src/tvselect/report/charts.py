@@ -1,211 +1,311 @@
-"""What the charts of the page show; ``templates/charts.jinja`` says how."""
+"""The pictures of the page: figures as SVG whose colours are those of the page's style sheet."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any
+import io
+import logging
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+from xml.etree import ElementTree
 
-from tvselect.plotting.effects import cell_edges
-from tvselect.plotting.labels import level, nudge_apart, shorten
-from tvselect.report.findings import (
-    Dependence,
-    Findings,
-    HeatMap,
-    ReportedInteraction,
-    ReportedVariable,
-    Scale,
-)
+import numpy as np
+
+from tvselect.after.dependence import Cells, Dependence, JointEffect
+from tvselect.plotting.arms import FittedArms
+from tvselect.plotting.canvas import BLUE, DARK, DEEP, GREY, LIGHT, RED
+from tvselect.plotting.effects import InteractionDisplay, plot_dependence
+from tvselect.plotting.paths import SelectionPathDisplay, SelectionPaths, plot_sizes
+from tvselect.plotting.rates import SelectionRateDisplay, kinds_of
+from tvselect.report.findings import Findings, HeatMap, ReportedInteraction, ReportedVariable, Scale
 from tvselect.report.sentences import (
     describe_pair,
     describe_sizes,
     describe_trajectories,
     in_words,
     tried_together,
+    what_is_shown,
 )
-from tvselect.words import counted
+from tvselect.words import counted, level, readable
 
-ROLE_COLOURS = {"selected": "var(--accent)", "unselected": "var(--other)", "decoy": "var(--decoy)"}
-ROLE_WORDS = {"selected": "selected", "unselected": "not selected", "decoy": "decoy"}
-WIDTH_AND_OPACITY = {"selected": (2.2, 1.0), "unselected": (1.0, 0.55), "decoy": (1.2, 0.7)}
-N_COLOURS, N_DASHES = 6, 4
-MOST_LABELS, LABEL_LENGTH = 12, 18
-HEIGHT, LINE_HEIGHT = 340, 15
-MOST_LEADING, ROW_HEIGHT = 20, 22
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-Chart = dict[str, Any]
+WIDTH, SMALL_WIDTH = 9.5, 3.4  # inches
+MOST_LEADING = 20
+ROLES = {"selected": "selected", "unselected": "not selected", "decoy": "decoy"}
+GRID = "#DDDDDD"
+STYLE_SHEET = {
+    BLUE: "--accent",
+    **dict(zip(DEEP[1:], ("--ink", "--line-1", "--line-2", "--line-3"), strict=True)),
+    RED: "--decoy",
+    LIGHT: "--other",
+    GREY: "--other",
+    DARK: "--muted",
+    GRID: "--grid",
+    "#FFFFFF": "--page",
+}
+VARIABLES = {colour.lower(): f"var({variable})" for colour, variable in STYLE_SHEET.items()}
+"""Of the style sheet, by the colours of the figures, which follow it into dark mode."""
+STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "axes.edgecolor": GRID,
+    "axes.labelcolor": DARK,
+    "xtick.labelcolor": DARK,
+    "ytick.labelcolor": DARK,
+    "xtick.bottom": False,
+    "ytick.left": False,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+}
+NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+AUTOMATIC = re.compile(r"[A-Za-z0-9.]+_\d+")
+DECIMALS = re.compile(r"(\.\d\d)\d+")
 
-
-def leading(findings: Findings) -> Chart:
-    """Selection rates and intervals of the leading variables, the highest on top."""
-    best = sorted(findings.variables, key=lambda variable: -variable.selection_rate)[:MOST_LEADING]
-    rows = [
-        {
-            "rank": rank,
-            "selection_rate": variable.selection_rate,
-            "low": variable.low,
-            "high": variable.high,
-            "threshold": variable.threshold,
-            "colour": ROLE_COLOURS[variable.role],
-            "shape": "diamond" if variable.role == "decoy" else "circle",
-            "fill": "var(--page)" if variable.role == "unselected" else ROLE_COLOURS[variable.role],
-            "name": variable.name,
-            "tip": _tip_of(variable),
-        }
-        for rank, variable in enumerate(best)
-    ]
-    return {
-        "rows": rows,
-        "highest": _highest_decoy(findings),
-        "names": [shorten(variable.name, 26) for variable in best],
-        "row_height": ROW_HEIGHT,
-        "height": ROW_HEIGHT * max(len(best), 1),
-        "description": f"Selection rates with 95 % ranges of the {len(best)} leading variables, "
-        "highest on top; the table below has the numbers.",
-    }
-
-
-def sizes(findings: Findings) -> Chart:
-    """How many variables were played, and how many of them were rewarded, play by play."""
-    kinds = {"tried together": findings.played, "found useful": findings.rewarded}
-    rows: list[dict[str, Any]] = [
-        {"play": play, "n": n, "kind": kind, "tip": f"{findings.unit} {play:,}: {n:,.4g} {kind}"}
-        for kind, counts in kinds.items()
-        for play, n in zip(findings.steps[1:], counts[1:], strict=True)
-    ]
-    highest = max((row["n"] for row in rows), default=1)
-    return {
-        "rows": rows,
-        "kinds": list(kinds),
-        "what": tried_together(findings, 2),
-        "points": len(findings.steps) <= 2,
-        "powers": [0, *(10**k for k in range(len(str(int(highest)))))],
-        "unit": findings.unit,
-        "last": findings.n_plays,
-        "height": 220,
-        "description": describe_sizes(findings),
-    }
+Tips = dict[str, list[tuple[str, ...]]]
+"""Lines to show at the shapes of a group of the SVG, in their order, by the id of the group."""
 
 
-def trajectories(findings: Findings) -> Chart:
-    """Selection rates over the plays: zoom, pan, hover, filter by the param ``query``."""
-    labelled = findings.of_role("selected")[:MOST_LABELS]
-    heights = nudge_apart([variable.selection_rate for variable in labelled], LINE_HEIGHT / HEIGHT)
-    thresholds = {variable.threshold for variable in findings.variables}
-    return {
-        "lines": _lines(findings),
-        "labels": [
-            {"name": variable.name, "short": shorten(variable.name, LABEL_LENGTH),
-             "end": float(height), "colour": _line_colour(i)}
-            for i, (variable, height) in enumerate(zip(labelled, heights, strict=True))
-        ],
-        "thresholds": [{"selection_rate": at} for at in thresholds] if len(thresholds) == 1 else [],
-        "highest": _highest_decoy(findings),
-        "fresh": [{"play": findings.fresh_since}] if findings.fresh_since else [],
-        "unit": findings.unit,
-        "last": max(findings.steps[-1], 1),
-        "height": HEIGHT,
-        "description": describe_trajectories(findings),
-    }  # fmt: skip
+class Chart(NamedTuple):
+    """A picture of the page."""
+
+    svg: str
+    tips: Tips
+    #: Left, top, width and height of the axes, and the last play, where it can be zoomed.
+    box: tuple[float, ...] = ()
 
 
-def shape(dependence: Dependence, findings: Findings) -> Chart:
-    """How the outcome depends on a column; all columns share the scale of the outcome."""
-    at = dependence.labels or [f"{value:.4g}" for value in dependence.at]
-    values = zip(dependence.at, dependence.mean, dependence.low, dependence.high, at, strict=True)
-    labels = [shorten(label, 14) for label in dependence.labels]
-    fit_side_by_side = sum(len(label) + 2 for label in labels) <= 36
-    return {
-        "rows": [
-            {"at": at, "mean": mean, "low": low, "high": high,
-             "tip": f"{place}: {mean:.4g} ({low:.4g} to {high:.4g})"}
-            for at, mean, low, high, place in values
-        ],
-        "labels": labels,
-        "angle": 0 if fit_side_by_side else -35,
-        "domain": [
-            min(min(other.low) for other in findings.dependence),
-            max(max(other.high) for other in findings.dependence),
-        ],
-        "height": 170,
-        "description": f"{shorten(dependence.variable, 40)}: {in_words(dependence)}",
-    }  # fmt: skip
+def draw_charts(findings: Findings) -> dict[str, Chart]:
+    """All pictures of the page by their ids; the same bytes for the same findings."""
+    import matplotlib
+
+    # Its complaints, as about a home that cannot be written to, are nothing to a reader's eyes.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(STYLE)
+        return dict(_charts(findings))
 
 
-def joint(pair: ReportedInteraction, heat_map: HeatMap) -> Chart:
-    """The outcome over two columns: the first from left to right, the second upwards."""
-    first, second = heat_map.first, heat_map.second
-    values = [mean for row in heat_map.mean for mean in row]
-    return {
-        "rows": [
-            {**across, **up, "mean": mean,
-             "tip": f"{mean:.4g} at {first.ticks[i]} and {second.ticks[j]}"}
-            for i, across in enumerate(_sides(first, "x"))
-            for j, (up, mean) in enumerate(zip(_sides(second, "y"), heat_map.mean[i], strict=True))
-        ],
-        "across": [shorten(label, 12) for label in first.labels],
-        "up": [shorten(label, 12) for label in second.labels],
-        "domain": [min(values), max(values)],
-        "height": 230,
-        "description": f"{' x '.join(shorten(name, 40) for name in pair.names)}: "
-        f"{describe_pair(pair, heat_map)}",
-    }  # fmt: skip
-
-
-def _sides(scale: Scale, axis: str) -> list[dict[str, float]]:
-    """Where the cells of a scale begin and end."""
-    edges = cell_edges(scale.at, scale.labels).tolist()
-    return [{axis: low, f"{axis}2": high} for low, high in pairwise(edges)]
-
-
-def _lines(findings: Findings) -> list[dict[str, Any]]:
-    """One row per line; the last drawn lies on top, so the selected ones come last."""
-    n_shown: dict[str, int] = {}
-    lines: list[dict[str, Any]] = []
-    for variable in findings.variables:
-        i = n_shown[variable.role] = n_shown.get(variable.role, -1) + 1
-        width, opacity = WIDTH_AND_OPACITY[variable.role]
-        is_selected = variable.role == "selected"
-        corners = _corners(variable.path)
-        lines.append(
-            {
-                "id": len(lines),
-                "name": variable.name,
-                "colour": _line_colour(i) if is_selected else ROLE_COLOURS[variable.role],
-                "dash": i // N_COLOURS % N_DASHES if is_selected else 0,
-                "width": width,
-                "opacity": opacity,
-                "tip": _tip_of(variable),
-                "play": [findings.steps[at] for at in corners],
-                "selection_rate": [variable.path[at] for at in corners],
-            }
+def _charts(findings: Findings) -> Iterator[tuple[str, Chart]]:
+    for number, dependence in enumerate(findings.dependence, 1):
+        yield _draw(
+            f"shape-{number}",
+            (SMALL_WIDTH, 2.3),
+            f"{readable(dependence.variable, 40)}: {in_words(dependence)}",
+            partial(_shape, dependence, findings),
         )
-    return lines[::-1]
+    for number, pair in enumerate(findings.interactions, 1):
+        if pair.heat_map is not None:
+            yield _draw(
+                f"joint-{number}",
+                (SMALL_WIDTH, 2.9),
+                f"{' x '.join(readable(name, 40) for name in pair.names)}: "
+                f"{describe_pair(pair, pair.heat_map)}",
+                partial(_joint, pair, pair.heat_map, findings),
+            )
+    if findings.variables and findings.n_plays:
+        n_leading = min(len(findings.variables), MOST_LEADING)
+        yield _draw(
+            "trajectories",
+            (WIDTH, 4.2),
+            describe_trajectories(findings),
+            partial(_trajectories, findings),
+            can_zoom=True,
+        )
+        yield _draw(
+            "leading",
+            (WIDTH, 1.1 + 0.21 * n_leading),
+            f"Selection rates with 95 % ranges of the {n_leading} leading variables, "
+            "highest on top; the table below has the numbers.",
+            partial(_leading, findings),
+        )
+        yield _draw("sizes", (WIDTH, 2.8), describe_sizes(findings), partial(_sizes, findings))
 
 
-def _corners(path: Sequence[float]) -> list[int]:
-    """Where a path bends: a variable that is not played stands still."""
-    last = len(path) - 1
-    return [
-        at
-        for at in range(len(path))
-        if at in (0, last) or not path[at - 1] == path[at] == path[at + 1]
-    ]
+def _draw(
+    name: str,
+    size: tuple[float, float],
+    description: str,
+    draw: Callable[[Axes], Tips],
+    *,
+    can_zoom: bool = False,
+) -> tuple[str, Chart]:
+    import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    matplotlib.rcParams["svg.hashsalt"] = name
+    figure = Figure(size, layout="constrained")
+    FigureCanvasSVG(figure)
+    ax = figure.subplots()
+    tips = draw(ax)
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata=NO_METADATA, transparent=True)
+    width, height = (72 * inches for inches in size)
+    left, bottom, right, top = ax.get_position().extents
+    box = [left * width, (1 - top) * height, (right - left) * width, (top - bottom) * height]
+    box.append(ax.get_xlim()[1])
+    return name, Chart(
+        _for_page(text.getvalue(), name, readable(description)),
+        {f"{name}-{group}": lines for group, lines in tips.items()},
+        tuple(round(float(length), 2) for length in box) if can_zoom else (),
+    )
 
 
-def _highest_decoy(findings: Findings) -> list[dict[str, float]]:
-    highest = findings.control.highest
-    return [] if highest is None else [{"selection_rate": highest}]
+def _trajectories(findings: Findings, ax: Axes) -> Tips:
+    by_role = {role: findings.of_role(role) for role in ROLES}
+    selected, others, decoys = by_role.values()
+
+    def paths(variables: tuple[ReportedVariable, ...]) -> Any:
+        values = np.array([variable.path for variable in variables])
+        return values.reshape(-1, len(findings.steps)).T
+
+    thresholds = np.array([variable.threshold for variable in findings.variables])
+    is_one = (thresholds == thresholds[0]).all()
+    data = SelectionPaths(
+        names=tuple(variable.name for variable in selected),
+        paths=paths(selected),
+        threshold=thresholds[0] if is_one else thresholds[: len(selected)],
+        background=paths(others),
+        n_others=findings.n_variables - len(selected),
+        decoys=paths(decoys),
+        n_decoys=findings.control.n_decoys,
+        n_decoys_above=findings.control.n_above,
+        unit=findings.unit,
+        burn_in=findings.fresh_since,
+        steps=np.array(findings.steps),
+    )
+    display = SelectionPathDisplay(data).plot(ax)
+    ax.xaxis.set_gid("axis-x")
+    ax.yaxis.set_gid("axis-y")
+    display.background_.set_rasterized(False)
+    tips: Tips = {f"line-{i}": [_tip_of(variable)] for i, variable in enumerate(selected)}
+    tips["other-lines"] = [_tip_of(variable) for variable in others]
+    tips["decoy-lines"] = [_tip_of(variable) for variable in decoys]
+    return tips
 
 
-def _line_colour(i: int) -> str:
-    return f"var(--line-{i % N_COLOURS})"
+def _leading(findings: Findings, ax: Axes) -> Tips:
+    best = sorted(findings.variables, key=lambda variable: -variable.selection_rate)[:MOST_LEADING]
+    n = len(best)
+    roles = np.array([variable.role for variable in best])
+    q_values = [np.nan if v.q_value is None else v.q_value for v in best]
+    arms = FittedArms(
+        names=tuple(variable.name for variable in best),
+        arms=np.arange(n),
+        rates=np.array([variable.selection_rate for variable in best]),
+        intervals=np.array([(variable.low, variable.high) for variable in best]),
+        q_values=np.array(q_values),
+        selected=roles == "selected",
+        threshold=np.array([variable.threshold for variable in best]),
+        features=np.arange(n),
+        times_played=np.array([variable.n_played for variable in best], dtype=np.int32),
+        decoys=roles == "decoy",
+    )
+    n_tried = findings.n_variables - findings.n_selected - findings.n_unplayed
+    counts = {
+        "selected": findings.n_selected,
+        "not selected": n_tried,
+        "not played": findings.n_unplayed,
+        "decoys": findings.control.n_decoys,
+    }
+    SelectionRateDisplay(arms, counts=counts, highest_decoy=findings.control.highest).plot(ax)
+    ax.grid(visible=True, axis="x")
+    ax.grid(visible=False, axis="y")
+    tips: Tips = {}
+    for kind, rows in kinds_of(arms).items():
+        if rows.any():
+            lines = [_tip_of(best[place]) for place in np.flatnonzero(rows)]
+            gid = kind.replace(" ", "-")
+            tips[f"{gid}-ranges"] = tips[f"{gid}-points"] = lines
+    return tips
 
 
-def _tip_of(variable: ReportedVariable) -> str:
-    """What is shown when a variable is pointed at, beside its name."""
+def _sizes(findings: Findings, ax: Axes) -> Tips:
+    sizes = {"tried together": findings.played[1:], "found useful": findings.rewarded[1:]}
+    what = tried_together(findings, 2)
+    plot_sizes(findings.steps[1:], sizes, xlabel=findings.unit, ylabel=what, ax=ax)
+    return {
+        f"line-{number}": [(kind, f"{counts[0]:,.4g} at first, {counts[-1]:,.4g} in the end")]
+        for number, (kind, counts) in enumerate(sizes.items())
+    }
+
+
+def _shape(dependence: Dependence, findings: Findings, ax: Axes) -> Tips:
+    plot_dependence(dependence, ax)
+    low = min(min(other.low) for other in findings.dependence)
+    high = max(max(other.high) for other in findings.dependence)
+    room = 0.04 * ((high - low) or 1.0)
+    ax.set_ylim(low - room, high + room)
+    if not dependence.labels:
+        ax.plot(dependence.at, dependence.mean, "o", color=BLUE, ms=14, alpha=0, gid="curve-points")
+    places = dependence.labels or [f"{value:.4g}" for value in dependence.at]
+    values = zip(places, dependence.mean, dependence.low, dependence.high, strict=True)
+    return {
+        "curve-points": [
+            (f"{place}: {mean:.4g} ({low:.4g} to {high:.4g})",) for place, mean, low, high in values
+        ]
+    }
+
+
+def _joint(pair: ReportedInteraction, heat_map: HeatMap, findings: Findings, ax: Axes) -> Tips:
+    def cells(scale: Scale) -> Cells:
+        return Cells(np.array(scale.at), scale.labels)
+
+    first, second, mean = cells(heat_map.first), cells(heat_map.second), np.array(heat_map.mean)
+    effect = JointEffect(pair.names, first, second, mean, what_is_shown(findings))
+    InteractionDisplay(effect).plot(ax)
+    ax.set_title("")
+    ax.grid(visible=False)
+    return {
+        "heat-cells": [
+            (f"{value:.4g} at {across} and {up}",)
+            for up, row in zip(heat_map.second.ticks, mean.T.tolist(), strict=True)
+            for across, value in zip(heat_map.first.ticks, row, strict=True)
+        ]
+    }
+
+
+def _tip_of(variable: ReportedVariable) -> tuple[str, ...]:
     q = "" if variable.q_value is None else f", q-value {level(variable.q_value)}"
-    return (
-        f"{ROLE_WORDS[variable.role]}{q}: {variable.selection_rate:.2f} ({variable.low:.2f} to "
+    return variable.name, (
+        f"{ROLES[variable.role]}{q}: {variable.selection_rate:.2f} ({variable.low:.2f} to "
         f"{variable.high:.2f}), tried {counted(variable.n_played, 'time')}"
     )
+
+
+def _for_page(text: str, name: str, description: str) -> str:
+    """An SVG as part of a page that allows no styles in attributes, and holds other pictures."""
+    root = ElementTree.fromstring(text)
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+        for child in [child for child in element if child.tag.endswith("}style")]:
+            element.remove(child)
+        attributes = {key.rpartition("}")[2]: value for key, value in element.attrib.items()}
+        style = attributes.pop("style", "")
+        for declaration in filter(None, style.split("; ")):
+            key, _, value = declaration.partition(": ")
+            if key == "font":  # as matplotlib wrote it before 3.10
+                key, value = "font-size", f"{value.partition('px')[0].rpartition(' ')[2]}px"
+            if key != "font-family":
+                attributes[key] = value
+        if "d" in attributes:
+            attributes["d"] = DECIMALS.sub(r"\1", " ".join(attributes["d"].split()))
+        place = attributes.pop("id", "")
+        if place and not AUTOMATIC.fullmatch(place):
+            attributes["id"] = f"{name}-{place}" if "-" in place else place
+        for key in attributes.keys() & {"fill", "stroke"}:
+            attributes[key] = VARIABLES.get(attributes[key], attributes[key])
+        element.attrib = attributes
+        element.tail = None
+        if element.tag != "text":
+            element.text = None
+    root.attrib = {"viewBox": root.attrib["viewBox"], "role": "img", "aria-label": description}
+    return ElementTree.tostring(root, encoding="unicode")

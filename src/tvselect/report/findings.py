@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tvselect.after.dependence import Dependence, Effect
 from tvselect.bandit.engine import StopReason
 from tvselect.records import RecordError, parse_json, read_record, to_json
-from tvselect.report.control import Best, Control, JointClaim
 from tvselect.selectors.results import Asked
 from tvselect.selectors.worth import Worth
 
 FORMAT, VERSION = "tvselect findings", 4
-
-
-Direction = Literal["up", "down", "valley", "peak", "unclear", "by category"]
 OutcomeKind = Literal[
     "continuous", "two classes", "classes", "grades", "counts", "survival times", "unknown"
 ]
@@ -34,7 +31,7 @@ class About:
 class ReportedVariable:
     """A variable, a group of columns or a decoy, and how it fared."""
 
-    name: str  #: Fit to be shown; see :func:`tvselect.report.names.shown`
+    name: str  #: Fit to be shown; see :func:`tvselect.words.column_name`
     role: Literal["selected", "unselected", "decoy"]
     selection_rate: float  #: The selection rate of all chains together
     low: float  #: Of its 95 % interval
@@ -56,30 +53,40 @@ class ReportedVariable:
 
 
 @dataclass(frozen=True)
-class Dependence:
-    """How the outcome depends on one column, the others as they are in the rows."""
+class Control:
+    """What is known about false selections."""
 
-    variable: str
-    #: What the points stand for, where each value has its own; empty for a curve.
-    labels: tuple[str, ...]
-    at: tuple[float, ...]  #: Values of a curve, else the places of the points
-    of_class: str  #: The class whose probability is shown; empty where it is the outcome itself
-    #: Posterior mean and 90 % band of the outcome, or of the probability of the class.
-    mean: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
+    max_fdr: float | None  #: Largest share of false ones that was asked for; None: no control
+    expected_false: float | None  #: Expected number of false ones among the selected
+    kind: str | None  #: Of the decoys
+    n_decoys: int
+    n_copies: int  #: Decoys of a variable
+    n_above: int  #: Decoys above their threshold
+    highest: float | None  #: The highest selection rate of a decoy that was played
 
 
 @dataclass(frozen=True)
-class Effect:
-    """How far the outcome moves with one column, and which way."""
+class JointClaim:
+    """Variables that these rows cannot tell apart: at least one of them matters."""
 
-    column: int  #: Its place in the table
+    variables: tuple[str, ...]  #: The likeliest first; not more than can be read
+    n_variables: int
+    selection_rate: float  #: How often at least one of them proved useful
+    q_value: float | None  #: None without decoys
+
+    def __str__(self) -> str:
+        more = self.n_variables - len(self.variables)
+        return f"{', '.join(self.variables)}{f' and {more:,} more' if more else ''}"
+
+
+@dataclass(frozen=True)
+class Best:
+    """The variable that came nearest to being selected."""
+
     name: str
-    #: Largest less smallest value of the curve: of the outcome, or of the chance of a class.
-    size: float
-    direction: Direction
-    of_class: str  #: The class whose chance moves; empty where it is the outcome itself
+    selection_rate: float
+    q_value: float
+    threshold: float
 
 
 @dataclass(frozen=True)

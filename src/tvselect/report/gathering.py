@@ -4,44 +4,47 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.after.dependence import MOST_SHOWN, DependenceForest, partial_dependence
+from tvselect.after.lookalikes import ALIKE, chance_level, find_lookalikes
 from tvselect.inputs import Table, read_outcome
 from tvselect.inputs.outcome import Family, Outcome
 from tvselect.inputs.rows import sample_rows
 from tvselect.plotting.arms import FittedArms, decoy_name, fitted_arms
-from tvselect.plotting.dependence import DependenceForest
-from tvselect.report.control import best_unselected, control_of, joint_claims, variable_name
-from tvselect.report.dependence import MOST_SHOWN, partial_dependence
 from tvselect.report.findings import (
     About,
+    Best,
+    Control,
     Findings,
+    HeatMap,
+    JointClaim,
     LookAlike,
     OutcomeKind,
+    ReportedInteraction,
     ReportedVariable,
     Resemblance,
+    Scale,
 )
-from tvselect.report.interactions import report_interactions
-from tvselect.report.lookalikes import ALIKE, chance_level, find_lookalikes
-from tvselect.report.names import readable, shown
 from tvselect.seeds import RandomState, as_generator
 from tvselect.selectors.results import History, fitted_history
 from tvselect.selectors.worth import Worth
 from tvselect.sources.addresses import without_secrets
-from tvselect.words import counted
+from tvselect.words import LONGEST_NAME, column_name, counted, readable
 
 if TYPE_CHECKING:
+    from tvselect.after.dependence import Cells
     from tvselect.plotting.arms import Fit
 
-MOST_DRAWN, MOST_DECOYS, MOST_MEMBERS = 100, 5, 20
+MOST_DRAWN, MOST_DECOYS, MOST_MEMBERS, MOST_NAMES = 100, 5, 20, 20
 MOST_ROWS, MOST_STEPS = 1000, 200
-MOST_CHOSEN, MOST_COMPARED = 100, 30
+MOST_CHOSEN, MOST_COMPARED, MOST_MAPS = 100, 30, 3
 KINDS: Mapping[Family, OutcomeKind] = {
     "gaussian": "continuous",
     "probit": "two classes",
@@ -109,39 +112,24 @@ def gather(
     ('What matters for price', 1, 'x3')
     """
     history, arms = fitted_history(selector), fitted_arms(selector, MOST_DECOYS)
-    rng = as_generator(random_state)
-    drawn = _worth_drawing(arms)
-    n_plays = history.n_plays
-    steps = np.unique(np.linspace(0, n_plays, min(MOST_STEPS, n_plays + 1)).astype(np.int64))
-    played, rewarded = history.sizes(steps)
+    rows = _read_rows(selector, X, y, as_generator(random_state))
     target = readable(target) or "the outcome"
-    table = None
-    if X is not None:
-        is_named = hasattr(selector, "feature_names_in_")
-        table, y = sample_rows(
-            X,
-            y,
-            history.names,
-            named=is_named,
-            most=MOST_ROWS,
-            rng=rng,
-            family=history.asked.family,
-        )
-    outcome, note = _read_outcome(history, y)
+    about = about or About()
     chosen = _chosen_columns(history, arms)
-    forest, dependence_note = _forest(table, outcome, note, chosen, rng)
+    forest, dependence_note = _fit_forest(rows, chosen)
     dependence, effects = (
         ((), ()) if forest is None else partial_dependence(forest, _shown(history, chosen))
     )
-    resemblances, resemblance_note = _lookalikes(history, arms, table, chosen)
-    classes = () if outcome is None or outcome.classes is None else outcome.classes
+    resemblances, resemblance_note = _resemblances(history, arms, rows.table, chosen)
+    n_plays = history.n_plays
+    steps = np.unique(np.linspace(0, n_plays, min(MOST_STEPS, n_plays + 1)).astype(np.int64))
+    played, rewarded = history.sizes(steps)
     agreement = history.chain_agreement
-    about = about or About()
     return Findings(
         title=readable(title or f"What matters for {target}"),
         target=target,
-        outcome="unknown" if outcome is None else KINDS[outcome.family],
-        classes=tuple(readable(label, 40) for label in classes),
+        outcome="unknown" if rows.outcome is None else KINDS[rows.outcome.family],
+        classes=_classes(rows.outcome),
         n_columns=len(history.names),
         n_variables=history.layout.n_candidates,
         n_selected=int(arms.selected.sum()),
@@ -156,7 +144,7 @@ def gather(
         control=control_of(selector),
         claims=joint_claims(selector),
         best=best_unselected(selector),
-        variables=tuple(_variables(selector, drawn, history.paths(drawn.arms, steps))),
+        variables=tuple(_variables(selector, _leading(arms), steps)),
         always=_shown(history, np.flatnonzero(history.arm_of_feature < 0)[:MOST_DRAWN]),
         steps=tuple(steps.tolist()),
         played=tuple(played.tolist()),
@@ -165,7 +153,7 @@ def gather(
         dependence_note=dependence_note,
         effects=effects,
         worth=worth,
-        interactions=report_interactions(getattr(selector, "interactions_", ()), forest),
+        interactions=tuple(_interactions(selector, forest)),
         resemblances=resemblances,
         resemblance_note=resemblance_note,
         notes=tuple(map(readable, notes)),
@@ -183,7 +171,104 @@ def gather(
     )
 
 
-def _worth_drawing(arms: FittedArms) -> FittedArms:
+def control_of(fit: Fit) -> Control:
+    """What a fit knows about its false selections."""
+    history = fit.history_
+    layout = history.layout
+    leading = history.leading_decoys(1)
+    expected = float(fit.expected_false_)
+    return Control(
+        max_fdr=history.max_fdr,
+        expected_false=None if np.isnan(expected) else expected,
+        kind=history.asked.decoys,
+        n_decoys=layout.n_decoys,
+        n_copies=layout.n_copies,
+        n_above=int(np.count_nonzero(history.passing()[layout.n_candidates :])),
+        highest=float(history.means(arms=leading[:1])[0]) if leading.size else None,
+    )
+
+
+def joint_claims(fit: Fit) -> tuple[JointClaim, ...]:
+    """The claims that a fit makes about more than one variable, the surest first."""
+    history = fit.history_
+    found = []
+    for claim in getattr(fit, "claims_", ()):
+        first_of_arm: dict[int, int] = {}
+        for column in claim.columns:
+            first_of_arm.setdefault(int(history.arm_of_feature[column]), column)
+        is_made = history.max_fdr is None or claim.q_value <= history.max_fdr
+        names = [variable_name(history, *pair) for pair in first_of_arm.items()]
+        if claim.shares:
+            pairs = zip(claim.names, claim.shares, strict=True)
+            names = [f"{name} ({share:.0%})" for name, share in pairs]
+        if is_made and len(names) > 1:
+            found.append(
+                JointClaim(
+                    tuple(names[:MOST_NAMES]),
+                    len(names),
+                    claim.selection_rate,
+                    None if np.isnan(claim.q_value) else claim.q_value,
+                )
+            )
+    return tuple(found)
+
+
+def variable_name(history: History, arm: int, column: int) -> str:
+    """What an arm is called on a page: by its label, or by its first column."""
+    if arm in history.labels:
+        return readable(history.labels[arm], LONGEST_NAME) or f"(group {arm})"
+    return column_name(history.names[column], column)
+
+
+def best_unselected(fit: Fit) -> Best | None:
+    """The arm that came nearest to being selected; None without q-values, or if none is left."""
+    history = fit.history_
+    features = history.layout.first_features
+    q = fit.q_values_[features]
+    n = features.size
+    played = (history.times_played[:n] > 0) & ~history.selected()[:n] & ~np.isnan(q)
+    if not played.any():
+        return None
+    rates = history.means(arms=history.candidates)
+    arm = int(np.lexsort([-rates, q, ~played])[0])
+    name = variable_name(history, arm, int(features[arm]))
+    return Best(name, float(rates[arm]), float(q[arm]), float(history.thresholds()[arm]))
+
+
+class Rows(NamedTuple):
+    """Some rows of the table at hand."""
+
+    table: Table | None
+    outcome: Outcome | None
+    why_not: str  #: Why there is no table, or no outcome
+    rng: np.random.Generator
+
+
+def _read_rows(selector: Fit, X: Any, y: Any, rng: np.random.Generator) -> Rows:
+    history = selector.history_
+    family = history.asked.family
+    table = None
+    if X is not None:
+        is_named = hasattr(selector, "feature_names_in_")
+        table, y = sample_rows(
+            X, y, history.names, named=is_named, most=MOST_ROWS, rng=rng, family=family
+        )
+    if y is None:
+        return Rows(table, None, NO_TABLE, rng)
+    try:
+        return Rows(table, read_outcome(y, len(y), family=family), NO_TABLE, rng)
+    except (TypeError, ValueError) as error:
+        why = f"It could not be worked out from the rows at hand: {readable(error)}."
+        return Rows(table, None, why, rng)
+
+
+def _classes(outcome: Outcome | None) -> tuple[str, ...]:
+    if outcome is None or outcome.classes is None:
+        return ()
+    return tuple(readable(label, 40) for label in outcome.classes)
+
+
+def _leading(arms: FittedArms) -> FittedArms:
     """Selected arms, and played ones and decoys that lead; not too many of them."""
     falling = np.argsort(-arms.rates, kind="stable")
     decoys = falling[arms.decoys[falling]]
@@ -194,9 +279,10 @@ def _worth_drawing(arms: FittedArms) -> FittedArms:
 
 
 def _variables(
-    selector: Fit, drawn: FittedArms, paths: NDArray[np.float64]
-) -> Iterable[ReportedVariable]:
+    selector: Fit, drawn: FittedArms, steps: NDArray[np.int64]
+) -> Iterator[ReportedVariable]:
     history = selector.history_
+    paths = history.paths(drawn.arms, steps)
     e_values, since = (getattr(selector, name, None) for name in ("e_values_", "selected_since_"))
     for place, path in enumerate(paths.T.round(4).tolist()):
         arm, column = int(drawn.arms[place]), int(drawn.features[place])
@@ -229,16 +315,6 @@ def _known(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _read_outcome(history: History, y: Any) -> tuple[Outcome | None, str]:
-    """The outcome of the rows at hand, or why there is none."""
-    if y is None:
-        return None, NO_TABLE
-    try:
-        return read_outcome(y, len(y), family=history.asked.family), ""
-    except (TypeError, ValueError) as error:
-        return None, f"It could not be worked out from the rows at hand: {readable(error)}."
-
-
 def _chosen_columns(history: History, arms: FittedArms) -> NDArray[np.int64]:
     """Columns of the selected arms by falling selection rate, then those always included."""
     falling = np.argsort(-arms.rates, kind="stable")
@@ -247,31 +323,41 @@ def _chosen_columns(history: History, arms: FittedArms) -> NDArray[np.int64]:
     return np.concatenate(places)[:MOST_CHOSEN]
 
 
-def _forest(
-    table: Table | None,
-    outcome: Outcome | None,
-    note: str,
-    chosen: NDArray[np.int64],
-    rng: np.random.Generator,
-) -> tuple[DependenceForest | None, str]:
+def _fit_forest(rows: Rows, chosen: NDArray[np.int64]) -> tuple[DependenceForest | None, str]:
     """A forest on the chosen columns and what it was fitted to, or why there is none."""
     if chosen.size == 0:
         return None, "There is no selected variable to look at."
-    if table is None or outcome is None:
-        return None, note or NO_TABLE
+    if rows.table is None or rows.outcome is None:
+        return None, rows.why_not
     try:
-        forest = DependenceForest(table, outcome, chosen.tolist(), rng)
+        forest = DependenceForest(rows.table, rows.outcome, chosen.tolist(), rows.rng)
     except ValueError as error:
         return None, f"No model could be fitted to the rows at hand: {readable(error)}."
     more = f"; the first {MOST_SHOWN} are shown" if chosen.size > MOST_SHOWN else ""
-    note = f"By a model of the selected variables, on {table.n_rows:,} rows{more}."
+    note = f"By a model of the selected variables, on {rows.table.n_rows:,} rows{more}."
     if n := forest.n_pulled_in:
         held = f"{counted(n, 'outlier')} {'counts' if n == 1 else 'count'}"
         note += f" {held} as five robust standard deviations from the median."
     return forest, note
 
 
-def _lookalikes(
+def _interactions(selector: Fit, forest: DependenceForest | None) -> Iterator[ReportedInteraction]:
+    """Interactions, the surest first, with heat maps of the first three if there is a forest."""
+
+    def scale(cells: Cells) -> Scale:
+        return Scale(tuple(readable(label, 40) for label in cells.labels), tuple(cells.at.tolist()))
+
+    for number, pair in enumerate(getattr(selector, "interactions_", ())):
+        first, second = map(column_name, pair.names, pair.columns)
+        heat_map = None
+        if forest is not None and number < MOST_MAPS and set(pair.columns) <= set(forest.columns):
+            effect = forest.joint_effect(*pair.columns)
+            mean = tuple(map(tuple, effect.mean.tolist()))
+            heat_map = HeatMap(scale(effect.first), scale(effect.second), mean)
+        yield ReportedInteraction((first, second), pair.strength, pair.q_value, heat_map)
+
+
+def _resemblances(
     history: History, arms: FittedArms, table: Table | None, chosen: NDArray[np.int64]
 ) -> tuple[tuple[Resemblance, ...], str]:
     """Look-alikes of the chosen columns, and how they were found, or why not."""
@@ -284,7 +370,7 @@ def _lookalikes(
     def lookalike(column: int, correlation: float) -> LookAlike:
         arm = history.arm_of_feature[column]
         rate = float(arms.rates[arm]) if arms.times_played[arm] else None
-        return LookAlike(shown(history.names[column], column), correlation, rate)
+        return LookAlike(column_name(history.names[column], column), correlation, rate)
 
     candidates = np.flatnonzero(~history.support)
     matches = find_lookalikes(table, columns, candidates)
@@ -303,7 +389,7 @@ def _lookalikes(
 
 
 def _shown(history: History, columns: NDArray[np.int64]) -> tuple[str, ...]:
-    return tuple(shown(history.names[j], j) for j in columns.tolist())
+    return tuple(column_name(history.names[j], j) for j in columns.tolist())
 
 
 def _without_addresses(text: str) -> str:

@@ -7,36 +7,19 @@ import csv
 import hashlib
 import io
 import os
-import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
-from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tvselect.after.dependence import MODEL
 from tvselect.files import write_text
-from tvselect.plotting.dependence import MODEL
-from tvselect.plotting.labels import level
-from tvselect.report import charts
-from tvselect.report.bundle import ChartError, bundle, cache_folder, need
-from tvselect.report.characters import as_cell
-from tvselect.report.control import NOTHING, OFF, describe_false, describe_nothing
+from tvselect.report import sentences
 from tvselect.report.findings import Findings
 from tvselect.report.gathering import gather
-from tvselect.report.sentences import (
-    describe_pair,
-    describe_sizes,
-    describe_worth,
-    in_words,
-    percent,
-    values_of,
-    what_is_shown,
-    why_stopped,
-)
 from tvselect.selectors.worth import standard_error
-from tvselect.words import listed, plural
+from tvselect.words import as_cell, level, listed, percent, plural
 
 if TYPE_CHECKING:
     from tvselect.plotting.arms import Selector
@@ -48,9 +31,8 @@ MOST_STEPS = 11
 def render(findings: Findings) -> str:
     """The page of ``findings``, as text.
 
-    It loads nothing from anywhere: scripts, styles and data are in it, and its security policy
-    forbids the browser to fetch or to run anything else. Where the library of charts cannot be
-    made, a warning says so, and the page has its tables only.
+    It loads nothing from anywhere: pictures, scripts, styles and data are in it, and its security
+    policy forbids the browser to fetch or to run anything else.
 
     Raises
     ------
@@ -68,45 +50,34 @@ def render(findings: Findings) -> str:
     >>> "<title>A first look</title>" in page, "1 of 5 variables" in page
     (True, True)
     """
-    script, style = _template("report.js"), _template("report.css")
     try:
-        library = bundle()
-    except ChartError as error:
-        warnings.warn(f"the report has no charts: {error}", RuntimeWarning, stacklevel=2)
-        library = ""
+        environment = _environment()
+        from tvselect.report.charts import draw_charts
+
+        charts = draw_charts(findings)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"the report needs {error.name}: pip install 'tvselect[report]'", name=error.name
+        ) from error
+    script, style = _template("report.js"), _template("report.css")
     last = len(findings.steps) - 1
     n_steps = min(last, MOST_STEPS - 1)
-    page: str = (
-        _environment()
-        .get_template("report.html.jinja")
-        .render(
-            f=findings,
-            because=why_stopped(findings.stop_reason, findings.asked),
-            twins=[
-                f"{group.variable} and {group.alike[0].name}"
-                for group in findings.resemblances
-                if abs(group.alike[0].correlation) >= STRONG
-            ],
-            places=[round(i * last / max(n_steps, 1)) for i in range(n_steps + 1)],
-            charts=charts,
-            describe_pair=describe_pair,
-            describe_sizes=describe_sizes,
-            describe_worth=describe_worth,
-            standard_error=standard_error,
-            selected_list=selected_list(findings),
-            in_words=in_words,
-            what_is_shown=what_is_shown,
-            values_of=values_of,
-            describe_false=describe_false,
-            describe_nothing=describe_nothing,
-            nothing=NOTHING,
-            off=OFF,
-            model=MODEL,
-            bundle=library,
-            script=script,
-            style=style,
-            policy=_policy([library, script], [style]),
-        )
+    page: str = environment.get_template("report.html.jinja").render(
+        f=findings,
+        charts=charts,
+        say=sentences,
+        twins=[
+            f"{group.variable} and {group.alike[0].name}"
+            for group in findings.resemblances
+            if abs(group.alike[0].correlation) >= STRONG
+        ],
+        places=[round(i * last / max(n_steps, 1)) for i in range(n_steps + 1)],
+        standard_error=standard_error,
+        selected_list=selected_list(findings),
+        model=MODEL,
+        script=script,
+        style=style,
+        policy=_policy([script], [style]),
     )
     # Half a surrogate pair is text in JSON, but cannot be written.
     return page.encode("utf-8", "replace").decode()
@@ -164,20 +135,14 @@ def write_report(
 
 
 def _environment() -> Any:
-    jinja2 = need("jinja2")
-    kept = None
-    with suppress(OSError):  # no room to keep the compiled templates
-        folder = cache_folder() / f"jinja-{version('jinja2')}"
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            kept = jinja2.FileSystemBytecodeCache(str(folder))
+    import jinja2
+
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_template),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        bytecode_cache=kept,
     )
     environment.filters.update(
         count=lambda number: "" if number is None else f"{number:,}",

@@ -5,13 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tvselect.bandit.engine import StopReason
-from tvselect.report.dependence import direction
-from tvselect.words import counted, plural
+from tvselect.words import counted, level, plural
 
 if TYPE_CHECKING:
-    from tvselect.report.findings import Dependence, Findings, HeatMap, ReportedInteraction
+    from tvselect.after.dependence import Dependence
+    from tvselect.report.findings import (
+        Best,
+        Control,
+        Findings,
+        HeatMap,
+        ReportedInteraction,
+    )
     from tvselect.selectors.results import Asked
     from tvselect.selectors.worth import Worth
+
+NOTHING = "Nothing here can be told from noise."
+OFF = "Error control is off: how many of the selected are false is not known."
 
 
 def why_stopped(reason: StopReason, asked: Asked) -> str:
@@ -28,6 +37,60 @@ def why_stopped(reason: StopReason, asked: Asked) -> str:
         StopReason.INTERRUPTED: "it was interrupted",
         StopReason.ERROR: "of an error",
     }[reason]
+
+
+def describe_false(n_selected: int, control: Control) -> str:
+    """How many of the selected are false, as far as it is known.
+
+    Examples
+    --------
+    >>> from tvselect.report.findings import Control
+    >>> describe_false(5, Control(0.1, 0.3, "shuffled", 1000, 10, 2, 0.6))
+    'Expected number of false ones among these 5: 0.3.'
+    >>> from tvselect.report.findings import Control
+    >>> describe_false(5, Control(None, None, None, 0, 0, 0, None))
+    'Error control is off: how many of the selected are false is not known.'
+    """
+    if control.expected_false is None:
+        return OFF
+    found = f"{control.expected_false:.2g}."
+    off = "" if control.max_fdr is not None else " No limit was set: error control is off."
+    if n_selected == 1:
+        return f"Expected number of false ones, with 1 selected: {found}{off}"
+    return f"Expected number of false ones among these {n_selected:,}: {found}{off}"
+
+
+def describe_nothing(control: Control, best: Best | None, n_rows: int | None) -> list[str]:
+    """What would have been needed for a selection, where there is none.
+
+    Examples
+    --------
+    >>> from tvselect.report.findings import Best, Control
+    >>> control = Control(0.1, 0.0, "shuffled", 2000, 10, 5, 0.98)
+    >>> for sentence in describe_nothing(control, Best("x74", 0.53, 0.6, 0.5), 300):
+    ...     print(sentence)
+    The best variable, x74, has a q-value of 0.60; 0.10 or less was asked for.
+    It proved useful in 0.53 of its plays, the best of 2,000 decoys in 0.98.
+    A variable on its own has to be above every decoy, and above 0.5.
+    With 300 rows, only stronger effects can be seen than there are here.
+    """
+    said = []
+    if best is not None and control.max_fdr is not None:
+        said.append(
+            f"The best variable, {best.name}, has a q-value of {level(best.q_value)}; "
+            f"{level(control.max_fdr)} or less was asked for."
+        )
+        is_enough = control.n_copies * control.max_fdr >= 1  # to be the highest of all
+        if control.highest is not None and is_enough:
+            said += [
+                f"It proved useful in {best.selection_rate:.2f} of its plays, the best of "
+                f"{control.n_decoys:,} decoys in {control.highest:.2f}.",
+                "A variable on its own has to be above every decoy, and above "
+                f"{best.threshold:.3g}.",
+            ]
+    rows = "these rows" if n_rows is None else f"{n_rows:,} rows"
+    said.append(f"With {rows}, only stronger effects can be seen than there are here.")
+    return said
 
 
 def describe_trajectories(findings: Findings) -> str:
@@ -78,7 +141,7 @@ def in_words(shape: Dependence) -> str:
         "down": f"The outcome falls {ends}.",
         "valley": f"Lowest in between ({bottom:.3g}); {ends} at the ends.",
         "peak": f"Highest in between ({top:.3g}); {ends} at the ends.",
-    }.get(direction(shape), "No clear trend on its own; it may matter together with others.")
+    }.get(shape.direction, "No clear trend on its own; it may matter together with others.")
 
 
 SCORES = {
@@ -142,14 +205,3 @@ def describe_pair(pair: ReportedInteraction, heat_map: HeatMap) -> str:
         f"From {first} = {start} to {end}, the outcome changes by {changes[least]:+.3g} where "
         f"{second} = {ticks[least]}, and by {changes[most]:+.3g} where it is {ticks[most]}."
     )
-
-
-def percent(share: float) -> str:
-    """A share in percent, apart from its sign by a space that does not break.
-
-    Examples
-    --------
-    >>> percent(0.254) == "25" + chr(0xA0) + "%"
-    True
-    """
-    return f"{100 * share:.0f}\N{NO-BREAK SPACE}%"

@@ -22,17 +22,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect import report
+from tvselect.after.dependence import Effect
 from tvselect.bandit.engine import StopReason
 from tvselect.files import write_text
 from tvselect.records import RecordError, parse_json, read_record, to_json
-from tvselect.report.characters import as_cell, from_cell
-from tvselect.report.findings import Effect
 from tvselect.runs import RunError
 from tvselect.runs.plan import Plan, Settings
 from tvselect.selectors.base import BanditFit
 from tvselect.selectors.interactions import Interaction
 from tvselect.selectors.results import feature_findings
 from tvselect.sources.addresses import without_secrets
+from tvselect.words import as_cell, from_cell
 
 SCHEMA = 4
 State = Literal["running", "done", "interrupted", "failed"]
@@ -297,7 +297,7 @@ def to_csv(
     A variable is selected, "yes" or "no", or "always" part of the model and not tested.
     With ``effects``, by name, there are three more: how far the outcome moves with the variable,
     which way, and of which class it is the chance. Names that a spreadsheet would compute have an
-    apostrophe in front, see :func:`tvselect.report.characters.as_cell`.
+    apostrophe in front, see :func:`tvselect.words.as_cell`.
     """
     rows: list[Sequence[object]] = [
         HEADER + OF_STREAMS * of_stream + OF_SELECTED * (effects is not None)

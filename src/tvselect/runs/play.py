@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tvselect import report
+from tvselect.after.dependence import Effect
 from tvselect.bandit.engine import StopReason
 from tvselect.bandit.journal import Journal, JournalError
 from tvselect.files import write_text
 from tvselect.report.decisions import describe_doubts
-from tvselect.report.findings import Effect
 from tvselect.runs import RunError, collected_warnings
 from tvselect.runs.data import open_planned, open_stream, prepare, sample
 from tvselect.runs.folder import (

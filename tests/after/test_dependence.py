@@ -7,9 +7,13 @@ import pandas as pd
 import pytest
 from scipy.special import ndtr
 
+from tvselect.after.dependence import (
+    MOST_POINTS,
+    DependenceForest,
+    curves,
+    partial_dependence,
+)
 from tvselect.inputs import read_outcome, read_table
-from tvselect.plotting.dependence import MOST_POINTS, DependenceForest, curves
-from tvselect.report.dependence import partial_dependence
 from tvselect.trees import run_bart
 
 N, SIGMA = 1000, 0.5

@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tvselect.plotting.labels import nudge_apart, shorten
+from tvselect.plotting.canvas import nudge_apart
+from tvselect.words import shorten
 
 
 @given(st.text(max_size=60), st.integers(3, 50))

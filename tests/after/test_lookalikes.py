@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
+from tvselect.after import lookalikes
+from tvselect.after.lookalikes import chance_level, find_lookalikes
 from tvselect.inputs import read_table
-from tvselect.report import lookalikes
-from tvselect.report.lookalikes import chance_level, find_lookalikes
 
 
 def test_copied_column():

@@ -1,0 +1,427 @@
+"""How the outcome depends on selected columns, by the posterior of a forest.
+
+Partial dependence: columns are set to values in every row, the others stay as they are, and the
+forest's predictions are averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.inputs import Table, TextColumn, read_outcome
+from tvselect.inputs.outcome import Outcome, pull_in
+from tvselect.inputs.rows import sample_rows
+from tvselect.inputs.table import one_hot
+from tvselect.seeds import RandomStream
+from tvselect.selectors.results import fitted_history
+from tvselect.trees import BartRun, Forest, run_bart
+from tvselect.trees.bits import MISSING
+from tvselect.words import readable
+
+if TYPE_CHECKING:
+    from tvselect.selectors import StreamingThompsonSelector, ThompsonSelector
+    from tvselect.selectors.results import History
+
+MOST_ROWS, JOINT_ROWS = 1000, 200
+MOST_COLUMNS, MOST_SHOWN = 60, 12
+MOST_POINTS, MOST_LEVELS = 12, 50
+GRID, MOST_CELLS = 25, 15
+N_TREES, N_ITERATIONS, N_BURN, N_FORESTS = 50, 5000, 1000, 100
+FEWEST_TREES, FEWER_FORESTS = 5, 25  # of each of several classes
+BAND = (0.05, 0.95)
+MODEL = (
+    f"BART, {N_TREES} trees, {N_ITERATIONS} iterations with {N_BURN} of burn-in, {N_FORESTS} draws "
+    "kept"
+)
+
+Direction = Literal["up", "down", "valley", "peak", "unclear", "by category"]
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """How the outcome depends on one column, the others as they are in the rows."""
+
+    variable: str
+    #: What the points stand for, where each value has its own; empty for a curve.
+    labels: tuple[str, ...]
+    at: tuple[float, ...]  #: Values of a curve, else the places of the points
+    of_class: str  #: The class whose probability is shown; empty where it is the outcome itself
+    #: Posterior mean and 90 % band of the outcome, or of the probability of the class.
+    mean: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    @property
+    def size(self) -> float:
+        """Largest less smallest value."""
+        return max(self.mean) - min(self.mean)
+
+    @property
+    def direction(self) -> Direction:
+        """Where a curve, or points of rising numbers, go, or that they have no clear way.
+
+        Examples
+        --------
+        >>> def curve(*mean):
+        ...     low, high = ([m + d for m in mean] for d in (-0.1, 0.1))
+        ...     return Dependence("x", (), (0.0, 1.0, 2.0), "", mean, tuple(low), tuple(high))
+        >>> curve(0.0, 1.0, 2.0).direction, curve(2.0, 0.0, 2.0).direction
+        ('up', 'valley')
+        """
+        first, last = self.mean[0], self.mean[-1]
+        top, bottom = max(self.mean), min(self.mean)
+        width = (sum(self.high) - sum(self.low)) / len(self.mean)
+        if self.size < width:
+            return "unclear"
+        if abs(last - first) > 0.7 * self.size:
+            return "up" if last > first else "down"
+        return "valley" if min(first, last) - bottom > top - max(first, last) else "peak"
+
+
+@dataclass(frozen=True)
+class Effect:
+    """How far the outcome moves with one column, and which way."""
+
+    column: int  #: Its place in the table
+    name: str
+    #: Largest less smallest value of the curve: of the outcome, or of the chance of a class.
+    size: float
+    direction: Direction
+    of_class: str  #: The class whose chance moves; empty where it is the outcome itself
+
+
+class Cells(NamedTuple):
+    """Values of a column that cells of a heat map stand for."""
+
+    at: NDArray[np.float64]  #: Values, or where each value has its label, its place
+    labels: tuple[str, ...]  #: Empty for values
+
+
+class JointEffect(NamedTuple):
+    """How the outcome depends on two columns, the others as they are in the rows."""
+
+    names: tuple[str, str]  #: Of the two columns
+    first: Cells  #: Values of the first column
+    second: Cells  #: Values of the second column
+    #: The outcome, or the probability of the second class (cells of the first, of the second).
+    mean: NDArray[np.float64]
+    outcome: str = "y"  #: What the mean is of
+    q_value: float | None = None  #: Of their interaction; None if none was found
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A column as the forest sees it."""
+
+    values: NDArray[np.float64]  #: The column itself, or one 0/1 column per category
+    grid: NDArray[np.float64]  #: What it is set to
+    labels: tuple[str, ...]  #: Of the points, empty for a curve
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether its values are numbers."""
+        return self.grid.shape[1] == 1
+
+    @property
+    def at(self) -> NDArray[np.float64]:
+        """Values of a curve, else the places of the points."""
+        return np.arange(len(self.grid), dtype=np.float64) if self.labels else self.grid[:, 0]
+
+    def thinned(self) -> Encoded:
+        """With every second point of a long grid."""
+        if len(self.grid) <= MOST_CELLS:
+            return self
+        return Encoded(self.values, self.grid[::2], self.labels[::2])
+
+
+class DependenceForest:
+    """A forest on some columns of a table, to be asked how the outcome depends on them.
+
+    Parameters
+    ----------
+    table : Table
+    outcome : Outcome
+        Of its rows; outliers are pulled in.
+    columns : sequence of int
+        The first 60 of them are used.
+    rng : numpy.random.Generator
+
+    Attributes
+    ----------
+    n_pulled_in : int
+        Outliers among the outcomes.
+
+    Raises
+    ------
+    ValueError
+        When no forest can be fitted, as on too few rows.
+
+    Examples
+    --------
+    >>> from tvselect.inputs import read_table
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.integers(0, 2, (300, 2)).astype(float)
+    >>> outcome = read_outcome(5 * X[:, 0] * X[:, 1] + rng.normal(0, 0.1, 300), 300)
+    >>> forest = DependenceForest(read_table(X), outcome, [0, 1], rng)
+    >>> forest.joint_effect(0, 1).mean.round() + 0
+    array([[0., 0.],
+           [0., 5.]])
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        outcome: Outcome,
+        columns: Sequence[int],
+        rng: np.random.Generator,
+    ) -> None:
+        self.columns = list(columns[:MOST_COLUMNS])
+        self.names = [str(table.names[column]) for column in self.columns]
+        self.encoded = [_encode(table, column) for column in self.columns]
+        self.design = np.concatenate([column.values for column in self.encoded], axis=1)
+        self.n_pulled_in = 0
+        if outcome.family == "gaussian":
+            values, self.n_pulled_in = pull_in(outcome.values)
+            outcome = replace(outcome, values=values)
+        n_forests = np.unique(outcome.values).size if outcome.family == "classes" else 1
+        # Chances of several classes take time: they are averaged over fewer rows and draws.
+        every = 1 if n_forests == 1 else -(-len(self.design) // JOINT_ROWS)
+        self.averaged_over = self.design[::every]
+        self.run = run_bart(
+            self.design,
+            outcome,
+            n_trees=max(FEWEST_TREES, N_TREES // n_forests),
+            n_iterations=N_ITERATIONS,
+            n_burn=N_BURN,
+            n_keep=N_FORESTS if n_forests == 1 else FEWER_FORESTS,
+            random_state=rng,
+        )
+
+    def dependence(self, column: int, name: str) -> Dependence:
+        """How the outcome depends on a column, which is shown by this name."""
+        place = self.columns.index(column)
+        encoded = self.encoded[place]
+        values, of_class = self._of_one_class(
+            curves(self.run, self.averaged_over, *self._span(place), encoded.grid)
+        )
+        low, high = np.quantile(values, BAND, axis=0)
+        return Dependence(
+            variable=name,
+            labels=tuple(readable(label, 40) for label in encoded.labels),
+            at=tuple(map(float, encoded.at)),
+            of_class=readable(of_class, 40),
+            mean=tuple(map(float, values.mean(axis=0))),
+            low=tuple(map(float, low)),
+            high=tuple(map(float, high)),
+        )
+
+    def joint_effect(self, first: int, second: int) -> JointEffect:
+        """Averaged predictions with two columns set to every pair of their values."""
+        i, j = self.columns.index(first), self.columns.index(second)
+        cells, others = self.encoded[i].thinned(), self.encoded[j].thinned()
+        start, end = self._span(i)
+        every = -(-len(self.design) // JOINT_ROWS)
+        rows = self.design[::every].copy()
+        means = []
+        for value in cells.grid:
+            rows[:, start:end] = value
+            means.append(curves(self.run, rows, *self._span(j), others.grid).mean(axis=0))
+        values, of_class = self._of_one_class(np.array(means)[None])
+        return JointEffect(
+            names=(self.names[i], self.names[j]),
+            first=Cells(cells.at, cells.labels),
+            second=Cells(others.at, others.labels),
+            mean=values[0],
+            outcome=f"probability of {of_class}" if of_class else "y",
+        )
+
+    def _of_one_class(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], str]:
+        """Of several classes the one whose probability changes most, and its name."""
+        classes = self.run.classes
+        if classes is None or self.run.family == "ordinal":
+            return values, ""
+        if self.run.family == "probit":
+            return values, str(classes[1])
+        means = values.mean(axis=0).reshape(-1, len(classes))
+        chosen = int(np.ptp(means, axis=0).argmax())
+        return values[..., chosen], str(classes[chosen])
+
+    def _span(self, place: int) -> tuple[int, int]:
+        """From and up to which column the design belongs to one of the table."""
+        widths = [column.values.shape[1] for column in self.encoded]
+        return sum(widths[:place]), sum(widths[: place + 1])
+
+
+def partial_dependence(
+    forest: DependenceForest, names: Sequence[str]
+) -> tuple[tuple[Dependence, ...], tuple[Effect, ...]]:
+    """Dependence of the outcome on the first 12 columns, and effects of all, the strongest first.
+
+    Parameters
+    ----------
+    forest : DependenceForest
+    names : sequence of str
+        Of the columns, as they are shown.
+
+    Examples
+    --------
+    >>> from tvselect.inputs import read_table
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((300, 2))
+    >>> outcome = read_outcome(5 * X[:, 1] + rng.normal(0, 0.1, 300), 300)
+    >>> forest = DependenceForest(read_table(X), outcome, [0, 1], rng)
+    >>> shapes, effects = partial_dependence(forest, ["x0", "x1"])
+    >>> shapes[0].variable, round(shapes[0].mean[-1] - shapes[0].mean[0])
+    ('x1', 5)
+    >>> effects[0].name, effects[0].direction
+    ('x1', 'up')
+    """
+    found = [
+        (forest.dependence(column, name), column, encoded)
+        for name, column, encoded in zip(names, forest.columns, forest.encoded, strict=False)
+    ]
+    effects = [
+        Effect(
+            column,
+            shape.variable,
+            shape.size,
+            shape.direction if encoded.is_ordered else "by category",
+            shape.of_class,
+        )
+        for shape, column, encoded in found
+    ]
+    shapes = [shape for shape, _, _ in found[:MOST_SHOWN]]
+    shapes.sort(key=lambda shape: -shape.size)
+    effects.sort(key=lambda effect: -effect.size)
+    return tuple(shapes), tuple(effects)
+
+
+def joint_effect(
+    selector: ThompsonSelector | StreamingThompsonSelector,
+    X: Any,
+    y: Any,
+    pair: Sequence[str] | Sequence[int] | None = None,
+) -> JointEffect:
+    """How the outcome depends on two selected features together.
+
+    Partial dependence by a forest on the selected columns, of at most 1,000 rows: both features
+    are set to every pair of about 13 quantiles, or of the values if there are few, and the
+    predictions are averaged.
+
+    Parameters
+    ----------
+    selector : ThompsonSelector or StreamingThompsonSelector
+        Fitted.
+    X, y : table and outcome
+        With the columns that the selector was fitted on.
+    pair : two names or column numbers, optional
+        By default, the pair of ``selector.interactions_`` with the lowest q-value.
+
+    Raises
+    ------
+    ValueError
+        When no interaction was found and no pair is named, or when a pair is not two selected
+        columns.
+
+    Examples
+    --------
+    >>> from tvselect import LassoReward, ThompsonSelector
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.integers(0, 2, (200, 5))
+    >>> y = X[:, 0] + X[:, 1] + 3 * X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=200)
+    >>> selector = ThompsonSelector(LassoReward(), n_plays=30, random_state=0).fit(X, y)
+    >>> effect = joint_effect(selector, X, y)
+    >>> effect.names, effect.q_value
+    (('x0', 'x1'), 0.05)
+    >>> effect.mean.round() + 0
+    array([[0., 1.],
+           [1., 5.]])
+    """
+    history = fitted_history(selector)
+    found = {pair.columns: pair.q_value for pair in getattr(selector, "interactions_", ())}
+    if pair is None and not found:
+        raise ValueError("no interaction was found: name a pair")
+    columns = next(iter(found)) if pair is None else _selected_pair(pair, history)
+    rng = RandomStream.JOINT_EFFECT.generator(history.asked.seed)
+    is_named = hasattr(selector, "feature_names_in_")
+    family = history.asked.family
+    table, target = sample_rows(
+        X, y, history.names, named=is_named, most=MOST_ROWS, rng=rng, family=family
+    )
+    outcome = read_outcome(target, table.n_rows, family=family)
+    others = np.setdiff1d(np.flatnonzero(history.support), columns).tolist()
+    effect = DependenceForest(table, outcome, [*columns, *others], rng).joint_effect(*columns)
+    name = str(getattr(y, "name", None) or "y") if effect.outcome == "y" else effect.outcome
+    return effect._replace(outcome=name, q_value=found.get((min(columns), max(columns))))
+
+
+def _selected_pair(
+    pair: Sequence[str] | Sequence[int] | NDArray[Any], history: History
+) -> tuple[int, int]:
+    """The columns of two names or numbers."""
+    selected = np.flatnonzero(history.support).tolist()
+    places = {str(history.names[j]): j for j in selected} | {j: j for j in selected}
+    items = np.asarray(pair, dtype=object).ravel().tolist()
+    columns = [places[item] for item in items if item in places]
+    if not len(items) == len(set(columns)) == 2:
+        raise ValueError(f"pair must be two selected columns, by name or number; got {pair!r}")
+    return columns[0], columns[1]
+
+
+def _encode(table: Table, column: int) -> Encoded:
+    if table.categorical[column]:
+        return _encode_text(table.text(column))
+    values = np.asarray(table.numbers(np.array([column])), dtype=np.float64)
+    distinct = np.unique(values[~np.isnan(values)])
+    if distinct.size <= MOST_POINTS:
+        return Encoded(values, distinct[:, None], tuple(f"{value:.6g}" for value in distinct))
+    grid = np.unique(np.nanquantile(values, np.linspace(0.01, 0.99, GRID)))
+    return Encoded(values, grid[:, None], ())
+
+
+def _encode_text(text: TextColumn) -> Encoded:
+    counts = np.bincount(text.codes[text.codes >= 0], minlength=len(text.levels))
+    frequent = np.argsort(-counts, kind="stable")[:MOST_LEVELS]
+    values = one_hot(text.codes, len(text.levels))[:, frequent]
+    shown = frequent[:MOST_POINTS]
+    return Encoded(
+        values,
+        np.eye(frequent.size)[: shown.size],
+        tuple(str(text.levels[level]) for level in shown),
+    )
+
+
+def curves(
+    run: BartRun, design: NDArray[np.float64], first: int, last: int, grid: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Averaged predictions (forests, points) with the columns first to last set to the grid.
+
+    With three or more classes: (forests, points, classes).
+    """
+    points = np.zeros((len(grid), design.shape[1]))
+    points[:, first:last] = grid
+    point_codes = run.cuts.encode(points)[first:last, None, : len(grid)]
+    below = (point_codes <= np.arange(MISSING)[:, None]) @ (1 << np.arange(len(grid)))
+    codes = run.cuts.encode(design)
+    at_points = partial(
+        _at_points, codes=codes, first=first, below=below, shape=(len(design), len(grid))
+    )
+    return np.array([run.expected(draw, at_points).mean(axis=0) for draw in run.draws])
+
+
+def _at_points(
+    f: Forest,
+    codes: NDArray[np.uint8],
+    first: int,
+    below: NDArray[np.int64],
+    shape: tuple[int, int],
+) -> NDArray[np.float64]:
+    values = np.zeros(shape)
+    f.add_at_points(codes, first, below, values)
+    return values
