@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tvselect.decoys.drawn import DrawnColumns
-from tvselect.decoys.shuffled import ShuffledColumns, common_factors
+from tvselect.decoys.shuffled import DrawnColumns, ShuffledColumns, common_factors
 from tvselect.trees import bin_table
 
 COPIES = 3

@@ -255,7 +255,7 @@ OF_STATE = [
 
 TABLES = (
     "trees/test_bins.py", "trees/test_far_values.py", "inputs/test_ranks.py",
-    "rewards/test_screening.py", "decoys/test_scores.py",
+    "rewards/test_screening.py", "decoys/test_correlations.py",
 )  # fmt: skip
 OF_TABLES = [
     Mutation(

@@ -14,7 +14,7 @@ import tvselect
 from tests.hardening.scripts import python
 from tests.selectors.streams import make_data, selector
 from tvselect.bandit.journal import Journal, JournalError
-from tvselect.decoys.store import STORED, restore_knockoffs
+from tvselect.decoys.knockoffs import STORED, restore_knockoffs
 
 SOURCE = Path(tvselect.__file__).parent
 PICKLERS = {"pickle", "_pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal"}

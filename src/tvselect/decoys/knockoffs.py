@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import solve
 from scipy.special import ndtr, ndtri
 
-from tvselect.decoys.correlations import Block, estimate_correlations
-from tvselect.decoys.entropy import most_entropy
-from tvselect.decoys.scores import CLOSEST, NormalScores, hermite, mean_scores, read_matrix
+from tvselect.decoys.correlations import (
+    CLOSEST,
+    Block,
+    Floats,
+    NormalScores,
+    estimate_correlations,
+    hermite,
+    mean_scores,
+    read_matrix,
+)
+from tvselect.inputs.npz import check_types, read_arrays
 
-Floats = NDArray[np.float64]
-
-SWEEPS = 10
+STORED = {
+    "n_copies": "<i8", "values": "<f8", "starts": "<i8", "rest": "<f8", "loadings": "<f8",
+    "sizes": "<i8", "members": "<i8", "s": "<f8", "precision": "<f8", "root": "<f8",
+}  # fmt: skip
 
 
 class KnockoffBlock(NamedTuple):
@@ -42,7 +53,7 @@ class Knockoffs:
     """Copies of columns that keep every column's shape and the correlations of all.
 
     Columns are seen as normal numbers of which the table tells the ranks (a Gaussian
-    copula); see :class:`~tvselect.decoys.scores.NormalScores`. There, with correlations ``R``
+    copula). There, with correlations ``R``
     and ``S`` diagonal, a row and its copies have covariances ``R`` each and ``R - S`` with
     one another: no swap of a column with one of its copies changes their law [1]_. Copies are
     then mapped back through the quantiles of their column, so that those of a 0/1 column are
@@ -64,8 +75,7 @@ class Knockoffs:
     -----
     ``S`` maximises the entropy of a row and its copies, that is
     ``log det((1 + 1/B) R - S) + B sum(log(s))`` with ``B`` copies [2]_, in every block, given
-    the factors. The correlations are estimated by
-    :func:`~tvselect.decoys.correlations.estimate_correlations`. Where a table tells only an
+    the factors. Where a table tells only an
     interval (0/1, ties, missing values), the normal number is drawn from it by Gibbs
     sampling, so that 0/1 columns lose nothing of their correlations. Knockoffs are as valid
     as this model is; :func:`~tvselect.decoys.swap_test` looks for what it misses.
@@ -204,7 +214,7 @@ class Knockoffs:
         is_open = low < high
         columns = np.flatnonzero(is_open.any(axis=0))
         steps = self._steps(columns)
-        for _ in range(SWEEPS if columns.size else 1):
+        for _ in range(10 if columns.size else 1):
             common = self._factors(z, rng)
             own = (z - common) / self.rest
             for j, others, slopes, spread in steps:
@@ -260,3 +270,207 @@ def _with_copies(block: Block, n_copies: int) -> KnockoffBlock:
     rest = np.maximum(ratio - shrink * values, 0.0)
     root = np.sqrt(shrink) * half[:, None] * vectors * np.sqrt(rest)
     return KnockoffBlock(block.members.astype(np.int64), shrink * s, block.precision, root)
+
+
+def most_entropy(R: Floats, n_copies: int = 1) -> Floats:
+    """Maximise ``log det((1 + 1/B) R - diag(s)) + B sum(log(s))`` by Newton's method."""
+    R = (1 + 1 / n_copies) * R
+    s = 1 / np.diag(np.linalg.inv(R))
+    # Half of the largest multiple with R - diag(s) >= 0.
+    s *= 0.5 * np.linalg.eigvalsh(R / np.sqrt(np.outer(s, s)))[0]
+    entropy = _entropy(R, s, n_copies)
+    for _ in range(50):
+        inverse = np.linalg.inv(R - np.diag(s))
+        gradient = n_copies / s - np.diag(inverse)
+        direction = solve(inverse**2 + np.diag(n_copies * s**-2), gradient, assume_a="pos")
+        gain = gradient @ direction
+        # The gain bounds the sum of squared relative changes of s.
+        if gain < 1e-6 * n_copies:
+            break
+        step = 1.0
+        while (reached := _entropy(R, s + step * direction, n_copies)) < entropy + step * gain / 4:
+            step /= 2
+        s, entropy = s + step * direction, reached
+    return s
+
+
+def _entropy(R: Floats, s: Floats, n_copies: int) -> float:
+    if s.min() <= 0:
+        return -np.inf
+    try:
+        factor = np.linalg.cholesky(R - np.diag(s))
+    except np.linalg.LinAlgError:
+        return -np.inf
+    return float(2 * np.log(np.diag(factor)).sum() + n_copies * np.log(s).sum())
+
+
+def store_knockoffs(knockoffs: Knockoffs) -> bytes:
+    """An ``.npz`` file in memory."""
+    arrays: dict[str, Any] = {
+        "n_copies": np.array([knockoffs.n_copies]),
+        "values": knockoffs.scores.values,
+        "starts": knockoffs.scores.starts,
+        "rest": knockoffs.rest,
+        "loadings": knockoffs.loadings.ravel(),
+        "sizes": np.array([block.members.size for block in knockoffs.blocks], dtype="<i8"),
+    }
+    for name in ("members", "s", "precision", "root"):
+        parts = [getattr(block, name).ravel() for block in knockoffs.blocks]
+        arrays[name] = np.concatenate([np.empty(0, STORED[name]), *parts])
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def restore_knockoffs(data: bytes) -> Knockoffs:
+    """Read what :func:`store_knockoffs` wrote.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
+    try:
+        parts = read_arrays(data)
+        check_types(parts, STORED)
+    except ValueError as error:
+        raise ValueError("These bytes are not stored knockoffs.") from error
+    for name, is_sound in _checks(parts).items():
+        if not is_sound:
+            raise ValueError(f"These bytes are not stored knockoffs (at {name!r}).")
+    sizes, p = parts["sizes"], parts["rest"].size
+    ends, squares = np.cumsum(sizes), np.cumsum(sizes**2)
+    blocks = []
+    for size, end, square in zip(sizes, ends, squares, strict=True):
+        lines, matrix = slice(end - size, end), slice(square - size**2, square)
+        matrices = (parts[name][matrix].reshape(size, size) for name in ("precision", "root"))
+        blocks.append(KnockoffBlock(parts["members"][lines], parts["s"][lines], *matrices))
+    return Knockoffs(
+        n_copies=int(parts["n_copies"][0]),
+        scores=NormalScores(parts["values"], parts["starts"]),
+        loadings=parts["loadings"].reshape(p, -1),
+        rest=parts["rest"],
+        blocks=tuple(blocks),
+    )
+
+
+def _checks(parts: dict[str, NDArray[Any]]) -> dict[str, bool | np.bool_]:
+    """By part whether it fits the others."""
+    p = parts["rest"].size
+    sizes, starts, members = (parts[name] for name in ("sizes", "starts", "members"))
+    in_blocks = sizes.sum() if sizes.size <= p and ((sizes > 0) & (sizes <= p)).all() else -1
+    squares = (sizes**2).sum()
+    wanted = {"rest": p, "s": in_blocks, "precision": squares, "root": squares}
+    return {
+        "rest": p > 0 and (parts["rest"] > 0).all(),
+        "n_copies": parts["n_copies"].size == 1 and parts["n_copies"][0] >= 1,
+        "starts": starts.size == p + 1
+        and starts[0] == 0
+        and starts[-1] == parts["values"].size
+        and (np.diff(starts) >= 0).all(),
+        "loadings": parts["loadings"].size % p == 0,
+        "members": np.unique(members).size == members.size == in_blocks
+        and ((members >= 0) & (members < p)).all(),
+        **{f"size of {name}": parts[name].size == size for name, size in wanted.items()},
+        **{
+            f"values of {name}": np.isfinite(parts[name]).all()
+            for name, kind in STORED.items()
+            if kind == "<f8"
+        },
+    }
+
+
+@dataclass(frozen=True)
+class SwapTest:
+    """What a classifier made of swapped columns."""
+
+    accuracy: float  #: Share of rows that it knew to be swapped or not; 1/2 is a guess
+    p_value: float  #: Probability of so many by guessing
+
+
+def swap_test(X: ArrayLike, copies: ArrayLike, rng: np.random.Generator) -> SwapTest:
+    """Test knockoffs by a classifier that tries to tell swapped rows from others [1]_.
+
+    Of half of the rows, a third of the columns change places with their copies. Valid
+    knockoffs leave a classifier nothing but to guess which rows these are. A forest looks at
+    some of the columns and their copies, and at how the difference of a column and its copy
+    goes with the columns that are most like it, added up over all of them. It votes on rows
+    that it was not grown on.
+
+    A small p-value says that the copies are not what they should be. A large one says only
+    that this test found nothing: it sees shapes and correlations, of what few rows tell.
+
+    Parameters
+    ----------
+    X : array (rows, p)
+        NaN where missing.
+    copies : array (n_copies, rows, p) or (rows, p)
+        Each row is tried with one of them.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    SwapTest
+
+    References
+    ----------
+    .. [1] Blain, A., Thirion, B., Linhart, J. and Neuvial, P. (2024). When knockoffs fail:
+       diagnosing and fixing non-exchangeability of knockoffs. arXiv:2407.06892.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tvselect.decoys import Knockoffs, swap_test
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.cumsum(rng.normal(size=(500, 20)), axis=1)
+    >>> swap_test(X, Knockoffs.estimate(X).draw(X, rng), rng).p_value > 0.01
+    True
+    >>> swap_test(X, rng.permutation(X), rng).p_value < 0.01
+    True
+    """
+    from scipy.stats import binomtest
+    from sklearn.ensemble import RandomForestClassifier
+
+    X, tried = _pair(X, copies, rng)
+    n, p = X.shape
+    if p < 2 or n < 10:
+        return SwapTest(0.5, 1.0)
+    columns = rng.permutation(p)
+    swapped, others = columns[: max(1, p // 3)], columns[max(1, p // 3) :]
+    is_swapped = rng.random(n) < 0.5
+    sums = X[:, others] + tried[:, others]
+    before, after = X[:, swapped].copy(), tried[:, swapped].copy()
+    before[is_swapped], after[is_swapped] = after[is_swapped], before[is_swapped].copy()
+    # What is chosen here does not depend on which of the two is the copy.
+    alike = (before + after).T @ sums
+    nearest = np.argsort(-np.abs(alike), axis=1, kind="stable")[:, :3]
+    differences = before - after
+    apart = X[:, others] - tried[:, others]
+    signs = np.sign(np.take_along_axis(alike, nearest, axis=1))
+    pooled = [
+        (differences * signs[:, k] * of_others[:, nearest[:, k]]).sum(axis=1)
+        for k in range(nearest.shape[1])
+        for of_others in (sums, apart)
+    ]
+    some = slice(30)
+    features = np.column_stack([*pooled, before[:, some], after[:, some]])
+    forest = RandomForestClassifier(
+        200, min_samples_leaf=5, oob_score=True, random_state=int(rng.integers(2**31))
+    ).fit(features, is_swapped)
+    n_right = int(np.count_nonzero((forest.oob_decision_function_[:, 1] > 0.5) == is_swapped))
+    return SwapTest(n_right / n, float(binomtest(n_right, n, alternative="greater").pvalue))
+
+
+def _pair(X: ArrayLike, copies: ArrayLike, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Rows and one copy each, in units of both together; columns that vary, missing values 0."""
+    X, copies = np.asarray(X, dtype=np.float64), np.asarray(copies, dtype=np.float64)
+    if X.ndim != 2 or copies.shape[-2:] != X.shape:
+        raise ValueError(f"X has shape {X.shape}, its copies {copies.shape}: they must be alike.")
+    copies = copies.reshape(-1, *X.shape)
+    rows = np.sort(rng.permutation(len(X))[:2000])
+    X, tried = X[rows], copies[rng.integers(len(copies), size=rows.size), rows]
+    both = np.concatenate([X, tried])
+    varies = np.fmin.reduce(both) < np.fmax.reduce(both)
+    mean, scale = np.nanmean(both[:, varies], axis=0), np.nanstd(both[:, varies], axis=0)
+    unit = np.nan_to_num((both[:, varies] - mean) / scale)
+    return unit[: rows.size], unit[rows.size :]

@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
 
-from tvselect.decoys.drawn import DrawnColumns
-from tvselect.decoys.knockoffs import Knockoffs
-from tvselect.decoys.shuffled import ShuffledColumns, common_factors
-from tvselect.decoys.validity import SwapTest, swap_test
+from tvselect.decoys.knockoffs import Knockoffs, SwapTest, swap_test
+from tvselect.decoys.shuffled import DrawnColumns, ShuffledColumns, common_factors
 from tvselect.inputs.columns import ChosenColumns, Matrix, centred_ranks
 from tvselect.inputs.outcome import Outcome
 from tvselect.rewards import Data

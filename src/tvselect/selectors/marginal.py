@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.core import function
-from tvselect.decoys.drawn import DrawnColumns
-from tvselect.decoys.shuffled import ShuffledColumns
+from tvselect.decoys.shuffled import DrawnColumns, ShuffledColumns
 from tvselect.inputs.columns import (
     Columns,
     Matrix,

@@ -7,8 +7,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.decoys.drawn import DrawnColumns
-from tvselect.decoys.shuffled import ShuffledColumns
+from tvselect.decoys.shuffled import DrawnColumns, ShuffledColumns
 from tvselect.inputs.columns import Matrix, normal_scores
 from tvselect.inputs.rows import even_rows
 from tvselect.trees import bin_table, run_bart

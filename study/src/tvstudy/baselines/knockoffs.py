@@ -15,7 +15,7 @@ from sklearn.utils import check_scalar
 
 from tvselect import ThompsonSelector
 from tvselect.decoys import Knockoffs
-from tvselect.decoys.entropy import most_entropy
+from tvselect.decoys.knockoffs import most_entropy
 from tvselect.seeds import RandomState
 from tvstudy.baselines.base import Baseline, Floats, Mask
 from tvstudy.baselines.lasso import cross_validate
