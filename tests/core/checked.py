@@ -25,7 +25,7 @@ TESTS = (
     "tests/bandit/test_numbers.py",
     "tests/bandit/test_arms.py",
     "tests/bandit/test_oracle.py",
-    "tests/inputs/test_ranks.py",
+    "tests/inputs/test_columns.py",
     "tests/decoys/test_correlations.py",
     "tests/omics/test_plink.py",
     "tests/selectors/test_genotypes.py",

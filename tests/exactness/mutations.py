@@ -254,7 +254,7 @@ OF_STATE = [
 ]  # fmt: skip
 
 TABLES = (
-    "trees/test_bins.py", "trees/test_far_values.py", "inputs/test_ranks.py",
+    "trees/test_bins.py", "trees/test_far_values.py", "inputs/test_columns.py",
     "rewards/test_screening.py", "decoys/test_correlations.py",
 )  # fmt: skip
 OF_TABLES = [

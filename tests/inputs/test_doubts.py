@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tvselect.inputs import read_outcome
-from tvselect.inputs.doubts import FEWEST_ROWS, find_doubts
+from tvselect.inputs.doubts import FEWEST_ROWS, doubts_about_text, find_doubts
+from tvselect.inputs.text import encode_text
 
 N = 200
 RNG = np.random.default_rng(0)
@@ -203,3 +204,43 @@ def test_codes_of_classes_and_grades_of_a_number_are_leaks():
     assert (doubt.kind, doubt.names) == ("leak", ("leak",))
     rare = np.where(np.arange(N) < 4, "rare", label)
     assert [doubt.names for doubt in look({"x": noise()}, rare)] == [("rare",)]
+
+
+NUMBERS = [f"{i}.5" for i in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (["31/12/2019", "01/02/2020", None], "dates as text"),
+        (["12/31/2019", "1/2/2020"], "dates as text"),
+        (["31.12.2019 10:00", "01.02.2020 11:30"], "dates as text"),
+        (["31 Dec 2019", "01 Mai 2020"], "dates as text"),
+        ([f"{i}.5 kg" for i in range(10)], "units as text"),
+        ([f"{i},5km/h" for i in range(10)], "units as text"),
+        ([*NUMBERS, "-", "-", "-"], "codes as text"),
+        ([*NUMBERS, "unknown", "unknown", "?", "n.a."], "codes as text"),
+    ],
+)
+def test_what_text_looks_like(cells, kind):
+    (doubt,) = doubts_about_text({"x": encode_text(cells)})
+    assert (doubt.kind, doubt.names) == (kind, ("x",))
+    assert "taken as text? 'x'" in doubt.sentence
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["low", "medium", "high"],
+        ["1", "2", "3", "other", "other"],
+        ["12A", "13B", "14C", "15D", "16E"],
+        ["18-25", "26-35", "36-50"],
+        ["rs123", "rs124"],
+        ["1.2.3", "1.2.4"],
+        ["", None],
+        [None, None],
+        [],
+    ],
+)
+def test_other_text_is_left_alone(cells):
+    assert not doubts_about_text({"x": encode_text(cells)})

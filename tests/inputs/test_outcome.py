@@ -1,3 +1,5 @@
+"""The outcome and its family, decided once or on a stream; far values of it."""
+
 from __future__ import annotations
 
 from datetime import date
@@ -10,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from tvselect.inputs import OutcomeReader, read_outcome
+from tvselect.inputs.outcome import has_outliers, pull_in
 
 
 @pytest.mark.parametrize(
@@ -73,14 +76,11 @@ def test_two_distinct_values_are_two_sorted_classes(y, classes, family):
     np.testing.assert_array_equal(outcome.values, [1, 0, 1])
 
 
-@pytest.mark.parametrize("y", [[1, 2, 1], [2.5, 0.5, 2.5], [True, False, True]])
-def test_two_distinct_numbers_can_be_asked_to_be_continuous(y):
-    outcome = read_outcome(y, 3, family="gaussian")
-    assert outcome.family == "gaussian"
-    np.testing.assert_array_equal(outcome.values, np.asarray(y, dtype=float))
-
-
-def test_negative_zero_is_zero():
+def test_two_distinct_numbers_can_be_asked_to_be_continuous_and_negative_zero_is_zero():
+    for y in ([1, 2, 1], [2.5, 0.5, 2.5], [True, False, True]):
+        outcome = read_outcome(y, 3, family="gaussian")
+        assert outcome.family == "gaussian"
+        np.testing.assert_array_equal(outcome.values, np.asarray(y, dtype=float))
     assert read_outcome([0.0, -0.0, 1.0], 3).family == "probit"
     with pytest.raises(ValueError, match="constant"):
         read_outcome([0.0, -0.0, 0.0], 3)
@@ -112,9 +112,6 @@ def test_negative_zero_is_zero():
 def test_missing_and_infinite_values_are_refused_by_row(y, row):
     with pytest.raises(ValueError, match=rf"y has 1 missing.*first \(.+\) in row {row}; "):
         read_outcome(y, 3)
-
-
-def test_missing_values_are_counted():
     with pytest.raises(ValueError, match=r"y has 2 missing.*row 1"):
         read_outcome([1, None, np.nan, 3], 4)
 
@@ -154,33 +151,22 @@ def test_what_is_no_outcome_is_refused(y, error, message):
 
 
 @pytest.mark.parametrize(
-    ("y", "message"),
+    ("y", "family", "error", "message"),
     [
-        ([1, 2, 3], r"3 classes \(1, 2, 3\), probit takes two; say family='classes', or"),
-        ([1.5, 2, 3], r"3 classes \(1.5, 2.0, 3.0\)"),
-        (list("fedcba"), r"6 classes \('a', 'b', 'c', 'd', 'e', \.\.\.\), probit takes two;"),
+        ([1, 2, 3], "probit", ValueError, r"3 classes \(1, 2, 3\).*two; say family='classes', or"),
+        ([1.5, 2, 3], "probit", ValueError, r"3 classes \(1.5, 2.0, 3.0\)"),
+        (list("fedcba"), "probit", ValueError, r"6 classes \('a', 'b', 'c', 'd', 'e', \.\.\.\),"),
+        (["a", "b", "a"], "gaussian", TypeError, "needs numbers"),
+        (["1", "2", "1"], "gaussian", TypeError, "needs numbers"),
+        ([1.0], "auto", ValueError, "one row"),
+        ([1, 2], "binomial", ValueError, "family must be"),
+        ([1, 2], None, ValueError, "family must be"),
+        ([1, 2], ["probit"], ValueError, "family must be"),
     ],
 )
-def test_more_than_two_classes_are_refused_for_probit(y, message):
-    with pytest.raises(ValueError, match=message):
-        read_outcome(y, len(y), family="probit")
-
-
-@pytest.mark.parametrize("y", [["a", "b", "a"], ["1", "2", "1"]])
-def test_text_is_refused_as_continuous(y):
-    with pytest.raises(TypeError, match="needs numbers"):
-        read_outcome(y, 3, family="gaussian")
-
-
-def test_one_row_is_refused():
-    with pytest.raises(ValueError, match="one row"):
-        read_outcome([1.0], 1)
-
-
-@pytest.mark.parametrize("family", ["binomial", None, ["probit"]])
-def test_unknown_family_is_refused(family):
-    with pytest.raises(ValueError, match="family must be"):
-        read_outcome([1, 2], 2, family=family)
+def test_what_is_no_outcome_of_a_family_is_refused(y, family, error, message):
+    with pytest.raises(error, match=message):
+        read_outcome(y, len(y), family=family)
 
 
 def test_a_reader_decides_the_family_with_the_first_batch_that_varies():
@@ -255,3 +241,24 @@ def test_a_reader_that_fails_decides_nothing():
     assert reader.read([1, 2, 2], 3).classes.tolist() == [1, 2]
     with pytest.raises(ValueError, match="family must be"):
         OutcomeReader("poisson")
+
+
+def test_values_far_out_are_pulled_in_where_they_are_few():
+    y = np.random.default_rng(0).normal(size=500)
+    y[[3, 4]] = 1e12, -1e9
+    values, n_moved = pull_in(y)
+    assert n_moved == 2
+    assert not has_outliers(values)
+    np.testing.assert_array_equal(np.delete(values, [3, 4]), np.delete(y, [3, 4]))
+
+
+def test_a_long_tail_is_left_alone():
+    y = np.exp(np.random.default_rng(0).normal(size=500))
+    assert has_outliers(y)
+    assert pull_in(y)[0] is y
+
+
+def test_a_mass_at_one_value_is_no_reason_to_flatten_the_rest():
+    y = np.zeros(200)
+    y[:20] = np.arange(20.0)
+    assert pull_in(y)[0] is y

@@ -1,5 +1,8 @@
+"""Every kind of table is read alike, in blocks of columns."""
+
 from __future__ import annotations
 
+import pickle
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 
@@ -10,7 +13,7 @@ import pyarrow as pa
 import pytest
 from scipy.sparse import coo_array, coo_matrix, csc_array, csc_matrix, csr_array, csr_matrix
 
-from tvselect.inputs import read_table
+from tvselect.inputs import Numbered, read_table
 
 NAN = np.nan
 
@@ -33,15 +36,13 @@ def test_array_of_any_number_type_becomes_doubles(dtype, order):
     np.testing.assert_array_equal(block, [[0, 1], [1, 0], [1, 1]])
 
 
-def test_float32_values_are_kept_exactly():
+def test_values_are_kept_exactly_in_any_memory():
     X = np.array([[0.1, 1e-30], [3e38, -7.3]], dtype=np.float32)
     np.testing.assert_array_equal(numbers(X).T, X.astype(np.float64))
-
-
-def test_strided_and_read_only_arrays_are_read():
     X = np.arange(24.0).reshape(4, 6)[::-2, ::2]
     X.flags.writeable = False
     np.testing.assert_array_equal(numbers(X), X.T)
+    np.testing.assert_array_equal(numbers([[np.inf], [1.0]]), [[np.inf, 1.0]])
 
 
 @pytest.mark.parametrize(
@@ -61,6 +62,7 @@ def test_strided_and_read_only_arrays_are_read():
         pl.DataFrame({"a": [1, 3], "b": [2.5, None]}),
         pl.DataFrame({"a": [1, 3], "b": [Decimal("2.5"), None]}),
         pl.DataFrame({"a": [1, 3], "b": [2.5, None]}, schema={"a": pl.UInt8, "b": pl.Float32}),
+        pl.LazyFrame({"a": [1, 3], "b": [2.5, None]}),
         pa.table({"a": [1, 3], "b": [2.5, None]}),
     ],
     ids=lambda X: type(X).__module__.split(".")[0],
@@ -123,10 +125,6 @@ def test_blocks_are_the_columns_asked_for(wrap):
     table = read_table(wrap(X))
     np.testing.assert_array_equal(table.block(1, 3), X[:, 1:3].T)
     np.testing.assert_array_equal(table.block(3, 4), X[:, 3:].T)
-
-
-def test_infinite_values_are_left_to_the_reader():
-    np.testing.assert_array_equal(numbers([[np.inf], [1.0]]), [[np.inf, 1.0]])
 
 
 @pytest.mark.parametrize(
@@ -212,10 +210,6 @@ def test_whole_days_and_times_of_the_day_become_days():
     np.testing.assert_array_equal(some, [[0.25, 1]])
 
 
-def test_a_lazy_frame_is_collected():
-    np.testing.assert_array_equal(numbers(pl.LazyFrame({"a": [1, 2]})), [[1, 2]])
-
-
 @pytest.mark.parametrize(
     "make", [csr_array, csr_matrix, csc_array, csc_matrix, coo_array, coo_matrix]
 )
@@ -236,3 +230,36 @@ def test_a_sparse_matrix_may_store_a_cell_twice_and_a_missing_one():
     np.testing.assert_array_equal(read_table(given).block(0, 2), [[3, np.nan], [0, 0]])
     with pytest.raises(TypeError, match="sparse matrix of complex128"):
         read_table(csr_array(np.array([[1j]])))
+
+
+NAMES = ("x0", "x1", "x2", "x3")
+
+
+def test_they_are_the_names_that_a_tuple_would_hold():
+    names = Numbered(4)
+    assert list(names) == list(NAMES)
+    assert len(names) == 4
+    assert names == NAMES
+    assert names == list(NAMES)
+    assert names == Numbered(4)
+    assert names != NAMES[:3]
+    assert names != ("x0", "x1", "x2", "y")
+    assert names != "x0x1x2x3"
+    assert repr(names) == "Numbered(4)"
+    assert names[-1] == "x3"
+    assert names[1:3] == NAMES[1:3]
+    assert hash(names) == hash(Numbered(4)) == hash(NAMES)
+    assert pickle.loads(pickle.dumps(names)) == names
+
+
+def test_a_name_is_found_without_a_search():
+    names = Numbered(10**12)
+    assert names.index("x999999999999") == 10**12 - 1
+    for wrong in ("x1000000000000", "x01", "x-1", "x", "X1", "x1 ", 1):
+        assert wrong not in names
+    with pytest.raises(ValueError, match="'y' is not among"):
+        names.index("y")
+    with pytest.raises(ValueError, match="is not among"):
+        names.index("x5", 6)
+    with pytest.raises(IndexError):
+        Numbered(3)[3]

@@ -43,13 +43,7 @@ rank_columns = function(
 
 
 class Columns(ABC):
-    """Columns of numbers (rows, columns) that become an array when they are asked for.
-
-    Attributes
-    ----------
-    shape : (int, int)
-    dtype : numpy.dtype
-    """
+    """Columns of numbers (rows, columns) that become an array when they are asked for."""
 
     dtype: np.dtype[Any] = np.dtype(np.float64)
     shape: tuple[int, int]
@@ -181,16 +175,9 @@ class ColumnFile(Columns):
 
     What is opened or counted is kept in cached properties. It is pickled without them, as its
     path: who unpickles it opens the file.
-
-    Parameters
-    ----------
-    path : str
-    whole : (int, int)
-        Rows and columns in the file.
     """
 
-    inside = ""
-    """Where the numbers are, in a file of several."""
+    inside = ""  #: Where the numbers are, in a file of several
 
     def __init__(self, path: str, whole: tuple[int, int]) -> None:
         self.path, self._whole_shape = path, whole

@@ -46,17 +46,10 @@ def find_doubts(
     *,
     with_structure: bool = True,
 ) -> tuple[Doubt, ...]:
-    """Look at all columns of a table, in blocks.
+    """Look at all columns of a table, in blocks; with ``with_structure`` for copies, too.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of all columns; several may be of one feature.
-    blocks : iterable of (int, float64 array (columns, rows))
-        The place of the first column, and the values; NaN is missing.
-    outcome : Outcome
-    with_structure : bool, default=True
-        Whether to look for copies and identifiers, too.
+    Several columns may be of one name: categories of one feature. Blocks are the place of their
+    first column, and values (columns, rows); NaN is missing.
 
     Examples
     --------

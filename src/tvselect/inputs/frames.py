@@ -20,12 +20,7 @@ OBJECTS = ("Object", "Unknown")
 
 @final
 class FrameColumns(Columns):
-    """The columns of a data frame, those of text by :meth:`text`.
-
-    Attributes
-    ----------
-    fields : tuple of Field
-    """
+    """The columns of a data frame, those of text by :meth:`text`."""
 
     def __init__(self, frame: nw.DataFrame[Any], what: str) -> None:
         self._frame, self._native, self._what = frame, frame.to_native(), what

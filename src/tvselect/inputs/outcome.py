@@ -48,25 +48,15 @@ class Times(NamedTuple):
 class Outcome:
     """A checked outcome.
 
-    Attributes
-    ----------
-    values : float64 array
-        The numbers or counts; the place of the class or grade among ``classes``; the log of a
-        survival time, or of the earliest one.
-    family : {"gaussian", "probit", "classes", "ordinal", "counts", "survival"}
-    classes : array or None
-        The labels in sorted order: two (probit), or more (classes, ordinal).
-    upper : float64 array or None
-        Log of the latest time (survival): that of the event, inf where it is censored.
-    is_guess : bool
-        Whether other families are as likely for such numbers.
+    Values are the numbers or counts; the place of the class or grade among the classes; the log of
+    a survival time, or of the earliest one.
     """
 
     values: FloatArray
     family: Family
-    classes: NDArray[Any] | None
-    upper: FloatArray | None = None
-    is_guess: bool = False
+    classes: NDArray[Any] | None  #: Labels in sorted order: two (probit), or more (or grades)
+    upper: FloatArray | None = None  #: Log of the latest time; inf where it is censored
+    is_guess: bool = False  #: Whether other families are as likely for such numbers
 
     @property
     def times(self) -> Times:
@@ -359,12 +349,8 @@ def _levels_of(values: NDArray[Any], what: str) -> NDArray[Any]:
 class OutcomeReader:
     """Reads the outcome of a stream batch by batch, all of one family.
 
-    Parameters
-    ----------
-    family : str
-        As for :func:`read_outcome`; "auto" decides with the first batch of more than one value.
-    classes : array of two labels, optional
-        For probit, where they are known already.
+    "auto" decides with the first batch of more than one value. For probit the two ``classes`` may
+    be known already.
     """
 
     def __init__(self, family: AskedFamily = "auto", classes: NDArray[Any] | None = None) -> None:

@@ -181,18 +181,8 @@ def sample_rows(
 ) -> tuple[Table, NDArray[Any] | None]:
     """Up to ``most`` rows of a table and of an outcome, drawn at random, in their order.
 
-    Parameters
-    ----------
-    X : array-like, data frame or Table
-    y : array-like or None
-    names : sequence of str
-        Of the columns of the fit, which are those of the sample.
-    named : bool
-        Whether the fit knew columns by name; else they are taken by their place.
-    most : int
-    rng : numpy.random.Generator
-    family : str
-        Of the outcome, as the fit was told.
+    ``names`` are the columns of the fit, and ``named`` says whether it knew them by name; else
+    columns are taken by their place.
     """
     table, _ = open_table(X, "X")
     if named and table.named and tuple(names) != table.names:

@@ -37,20 +37,8 @@ NUMBERED = re.compile(r"x(0|[1-9][0-9]*)")
 class Table:
     """A table of numbers and of text; read in blocks of columns, from wherever they are.
 
-    Parameters
-    ----------
-    X : array or Columns (rows, columns)
-        The numbers.
-    names : sequence of str
-        Column names; ``x0``, ``x1``, ... where the input has none.
-    named : bool
-        Whether the names came with the input.
-    categorical : bool array, optional
-        Which columns hold text; none by default. Of these ``X`` is not read.
-    text : callable, optional
-        ``text(column)``: a column of text.
-    what : str
-        The table's name in error messages.
+    ``X`` (rows, columns) has the numbers, ``text(column)`` the columns that are ``categorical``.
+    Names are ``x0``, ``x1``, ... where the input has none; ``named`` says whether it had some.
 
     Examples
     --------
@@ -100,10 +88,7 @@ class Table:
         return len(self.names)
 
     def numbers(self, columns: Places = ALL, rows: Places = ALL) -> NDArray[np.floating[Any]]:
-        """Columns of numbers (rows, columns): float32 if all are, else float64; NaN if missing.
-
-        Raises a ColumnTypeError when one of them holds text.
-        """
+        """Columns of numbers (rows, columns): float32 if all are, else float64; NaN if missing."""
         if (texts := self.categorical[columns]).any():
             column = np.arange(self.n_columns)[columns][texts][0]
             raise no_numbers(self._what, self.names[column], "text")
@@ -165,21 +150,10 @@ class Table:
 def read_table(X: Any, *, what: str = "X") -> Table:
     """Check a table and wrap it; no copy of the whole is made.
 
-    Parameters
-    ----------
-    X : array-like (rows, columns), a pandas, polars or Arrow data frame, or a Table
-        Numbers or booleans, also in SciPy's sparse matrices; in data frames also text,
-        categories and dates, which become days since 1970-01-01. Missing values may be NaN,
-        None, null or masked. A lazy frame is collected.
-    what : str
-        Its name in error messages.
-
-    Raises
-    ------
-    TypeError
-        For columns that hold neither numbers nor text.
-    ValueError
-        For empty tables, wrong dimensions and repeated names.
+    Takes arrays, pandas, polars or Arrow data frames, or a Table: numbers or booleans, also in
+    SciPy's sparse matrices; in data frames also text, categories and dates, which become days
+    since 1970-01-01. Missing values may be NaN, None, null or masked. A lazy frame is collected.
+    Refuses columns of neither numbers nor text, empty tables, wrong dimensions, repeated names.
     """
     table, fields = open_table(X, what)
     if table.n_rows == 0 or table.n_columns == 0:
@@ -335,19 +309,11 @@ class Features:
     """The columns of a table, called features, as columns of numbers.
 
     Text and categories become one 0/1 column per category.
-
-    Attributes
-    ----------
-    X : array or Columns (rows, columns)
-    names : sequence of str
-        Of the features.
-    feature_of : int64 array
-        The feature that each column comes from.
     """
 
     X: Matrix
-    names: Sequence[str]
-    feature_of: NDArray[np.int64]
+    names: Sequence[str]  #: Of the features
+    feature_of: NDArray[np.int64]  #: The feature that each column comes from
 
     @property
     def column_names(self) -> Sequence[str]:
@@ -363,16 +329,7 @@ def is_frame(X: Any) -> bool:
 
 
 def read_features(X: Any) -> Features:
-    """Columns of numbers from a table: one 0/1 column per category, NaN for missing.
-
-    Parameters
-    ----------
-    X : array-like (rows, columns), a pandas, polars or Arrow data frame, or a Table
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`read_table`.
+    """Columns of numbers from whatever :func:`read_table` takes; NaN is missing.
 
     Examples
     --------

@@ -19,18 +19,10 @@ from tvselect.inputs.columns import ALL, Places
 
 @dataclass(frozen=True)
 class TextColumn:
-    """A column of text.
+    """A column of text."""
 
-    Attributes
-    ----------
-    codes : int64 array
-        The place of each row's label among ``levels``; -1 where it is missing.
-    levels : tuple of str
-        All labels, sorted.
-    """
-
-    codes: NDArray[np.int64]
-    levels: tuple[str, ...]
+    codes: NDArray[np.int64]  #: The place of each row's label among the levels; -1 is missing
+    levels: tuple[str, ...]  #: All labels, sorted
 
     def labels(self, rows: Places = ALL) -> NDArray[np.object_]:
         """The labels of some rows, None where missing; equal labels are one object."""
@@ -160,18 +152,13 @@ def decide_writing(
 ) -> dict[str, Writing]:
     """How the numbers of columns are written, where reading them as they are would not do.
 
-    Parameters
-    ----------
-    looks : mapping
-        Columns by name.
-    known : iterable
-        Marks that stand before fractions elsewhere in the table.
-    usual : {".", ","}
-        What such a file has before fractions as a rule.
-    given : {".", ","}, optional
-        What the user says.
+    ``known`` are marks that stand before fractions elsewhere in the table, ``usual`` is what such a
+    file has as a rule, ``given`` what the user says.
     """
-    in_table = {*known, *(mark for look in looks.values() if (mark := _sure_mark(look)))}
+    in_table = set(known)
+    for look in looks.values():
+        sure = [mark for mark in MARKS if look.sure[mark]]
+        in_table.update(sure if len(sure) == 1 else ())
     found: dict[str, Writing] = {}
     for name, look in looks.items():
         decimal, known_by = _decide(look, in_table, usual, given)
@@ -201,9 +188,10 @@ def mixed_units(look: Look) -> tuple[str, ...]:
 
 def read_numbers(texts: Sequence[str], writing: Writing | None) -> NDArray[np.float64]:
     """The number that each text reads as, NaN where it is none."""
-    if writing is None:
-        return np.array([number_of(text) for text in texts], dtype=np.float64)
-    return np.array([read_number(text, writing.decimal) for text in texts], dtype=np.float64)
+    numbers = (
+        number_of(text) if writing is None else read_number(text, writing.decimal) for text in texts
+    )
+    return np.fromiter(numbers, np.float64, len(texts))
 
 
 def number_of(text: str) -> float:
@@ -212,11 +200,6 @@ def number_of(text: str) -> float:
         return float(text.replace("_", "x"))
     except ValueError:
         return float("nan")
-
-
-def _sure_mark(look: Look) -> Mark | None:
-    marks = [mark for mark in MARKS if look.sure[mark]]
-    return marks[0] if len(marks) == 1 else None
 
 
 def _decide(

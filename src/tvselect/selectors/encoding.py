@@ -45,29 +45,14 @@ class ColumnEncoding:
     Column ``n_columns + c`` is the decoy of column ``c``. A column that was constant when the
     rules were settled has no cut points: it is cut anew by every batch in which it varies, and
     its decoy is made of the rows of that batch.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Of the features.
-    feature_of : int64 array
-        The feature that each column comes from.
-    levels : object array of str
-        The category that a column stands for; not used where the feature is a number.
-    categorical : bool array
-        By feature.
-    cuts : Cuts
-        Of the columns; a decoy has those of its column.
-    knockoffs : Knockoffs or None
-        Of all numeric features; None where decoys are shuffled rows, or there are none.
     """
 
-    names: tuple[str, ...]
-    feature_of: NDArray[np.int64]
-    levels: NDArray[np.object_]
-    categorical: NDArray[np.bool_]
-    cuts: Cuts
-    knockoffs: Knockoffs | None
+    names: tuple[str, ...]  #: Of the features
+    feature_of: NDArray[np.int64]  #: The feature that each column comes from
+    levels: NDArray[np.object_]  #: The category that a column stands for; "" for a number
+    categorical: NDArray[np.bool_]  #: By feature
+    cuts: Cuts  #: Of the columns; a decoy has those of its column
+    knockoffs: Knockoffs | None  #: Of all numeric features; None for decoys of shuffled rows
 
     @property
     def n_columns(self) -> int:
@@ -145,23 +130,9 @@ class ColumnEncoding:
 
 
 class StreamEncoder:
-    """The encoder of a stream: its first rows, and the encoding they settle.
+    """The encoder of a stream: its first rows, held until there are enough, and what they settle.
 
-    Parameters
-    ----------
-    names : tuple of str
-    categorical : bool array
-    decoys : {"knockoffs", "shuffled"} or None
-        What decoys of columns are made of.
-    max_cuts : int
-
-    Attributes
-    ----------
-    encoding : ColumnEncoding or None
-    n_batches, n_rows : int
-        That were seen.
-    held_numbers, held_labels : lists of arrays
-        The rows, until there are enough of them.
+    ``n_batches`` and ``n_rows`` were seen; ``decoys`` is what decoys of columns are made of.
     """
 
     def __init__(

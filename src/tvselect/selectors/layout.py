@@ -21,19 +21,11 @@ DecoyKind = Literal["shuffled", "plain", "knockoffs"]
 
 @dataclass(frozen=True)
 class ArmColumns:
-    """The columns that every arm plays.
-
-    Attributes
-    ----------
-    starts, columns : int64 arrays
-        Arm ``i`` plays ``columns[starts[i]:starts[i + 1]]``.
-    always : int64 array
-        Columns that are part of every play.
-    """
+    """The columns that every arm plays: arm ``i`` those ``[starts[i]:starts[i + 1]]``."""
 
     starts: NDArray[np.int64]
     columns: NDArray[np.int64]
-    always: NDArray[np.int64]
+    always: NDArray[np.int64]  #: Columns that are part of every play
 
     @property
     def idle(self) -> NDArray[np.bool_] | None:
@@ -84,24 +76,12 @@ class ArmColumns:
 
 @dataclass(frozen=True)
 class ArmLayout:
-    """The arms of a run.
+    """The arms of a run: copy ``b`` of arm ``i`` is arm ``(b + 1) n_candidates + i``."""
 
-    Attributes
-    ----------
-    names : sequence of str
-        Of the features.
-    arm_of_feature : int64 array
-        -1 for features that are always included.
-    labels : dict
-        What the user calls the arms of several features.
-    n_copies : int
-        Decoys of every arm: copy ``b`` of arm ``i`` is arm ``(b + 1) n_candidates + i``.
-    """
-
-    names: Sequence[str]
-    arm_of_feature: NDArray[np.int64]
-    labels: Mapping[int, str]
-    n_copies: int = 0
+    names: Sequence[str]  #: Of the features
+    arm_of_feature: NDArray[np.int64]  #: -1 for features that are always included
+    labels: Mapping[int, str]  #: What the user calls the arms of several features
+    n_copies: int = 0  #: Decoys of every arm
 
     @property
     def n_candidates(self) -> int:
@@ -175,11 +155,8 @@ def lay_out_arms(
 ) -> ArmLayout:
     """Make arms of features, with ``n_copies`` decoys of every arm.
 
-    Raises
-    ------
-    ValueError
-        For names that the table does not have, groups that overlap or are empty, labels of
-        the wrong length, or when no arm is left to play.
+    Refuses names that the table does not have, groups that overlap or are empty, labels of
+    the wrong length, and when no arm is left to play.
 
     Examples
     --------

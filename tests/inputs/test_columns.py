@@ -1,3 +1,5 @@
+"""Ranks of columns."""
+
 from __future__ import annotations
 
 import numpy as np

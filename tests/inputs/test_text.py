@@ -1,5 +1,7 @@
 """Numbers with marks and signs."""
 
+from __future__ import annotations
+
 import math
 
 import pytest

@@ -1,0 +1,136 @@
+"""Weights of rows, and rows that are copies of each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+from tvselect.inputs.columns import SparseColumns
+from tvselect.inputs.rows import (
+    check_weights,
+    copied_rows,
+    numbered,
+    orders_of,
+    repeated_rows,
+    take_rows,
+)
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ([1.0, 2.0], r"shape \(2,\), X has 3 rows"),
+        ([1.0, -1.0, 1.0], "not negative"),
+        ([1.0, np.nan, 1.0], "finite"),
+        ([0.0, 0.0, 0.0], "not all zero"),
+    ],
+)
+def test_weights_that_are_none_are_refused(weights, said):
+    with pytest.raises(ValueError, match=said):
+        check_weights(weights, 3)
+
+
+def test_whole_weights_need_no_chance_and_lose_a_common_divisor():
+    rng = np.random.default_rng(1)
+    before = rng.bit_generator.state
+    assert repeated_rows(np.array([0.0, 3.0, 1.0]), rng).tolist() == [1, 1, 1, 2]
+    assert rng.bit_generator.state == before
+    assert repeated_rows(np.full(3, 20.0), rng).tolist() == [0, 1, 2]
+    assert repeated_rows(np.array([6.0, 0.0, 4.0]), rng).tolist() == [0, 0, 0, 2, 2]
+
+
+def test_fractional_weights_are_right_on_average():
+    """E[times a row is taken] = its weight times (rows of positive weight / sum of weights).
+
+    A count is one of two neighbouring whole numbers, so its standard deviation is at most 1/2,
+    and that of a mean over 4,000 draws 0.0079; five of them are allowed.
+    """
+    weights = np.array([0.2, 0.0, 1.7, 0.6, 3.1, 0.4])
+    expected = weights * 5 / weights.sum()
+    rng = np.random.default_rng(2)
+    n_draws = 4000
+    total = np.zeros(weights.size)
+    for _ in range(n_draws):
+        counts = np.bincount(repeated_rows(weights, rng), minlength=weights.size)
+        assert (np.abs(counts - expected) < 1).all()
+        assert counts.sum() == 5
+        total += counts
+    assert np.abs(total / n_draws - expected).max() < 5 * 0.5 / np.sqrt(n_draws)
+
+
+def test_rows_of_all_kinds_of_tables():
+    columns = {"a": [1, 2, 3], "b": [4, 5, 6]}
+    rows = np.array([2, 0, 0])
+    taken = np.array([[3, 6], [1, 4], [1, 4]])
+    frame = pd.DataFrame(columns, index=[7, 8, 9])
+    np.testing.assert_array_equal(take_rows(frame, rows), taken)
+    np.testing.assert_array_equal(take_rows(pl.DataFrame(columns), rows).to_numpy(), taken)
+    np.testing.assert_array_equal(take_rows(pa.table(columns), rows).to_pandas(), taken)
+    np.testing.assert_array_equal(take_rows(frame.to_numpy(), rows), taken)
+    assert take_rows([10, 20, 30], rows) == [30, 10, 10]
+    assert take_rows(pl.Series([10, 20, 30]), rows).to_list() == [30, 10, 10]
+    assert take_rows(pa.chunked_array([[10], [20, 30]]), rows).to_pylist() == [30, 10, 10]
+
+
+def table(n=100, p=5, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, p)), rng.normal(size=n)
+
+
+def test_copies_are_found_in_any_order():
+    X, y = table()
+    rows = np.random.default_rng(1).permutation(np.repeat(np.arange(100), 3))
+    assert np.array_equal(copied_rows(X[rows], y[rows]), numbered(rows))
+
+
+def test_missing_values_are_the_same():
+    X, y = table()
+    X[::3, 1] = np.nan
+    rows = np.repeat(np.arange(100), 2)
+    assert np.array_equal(copied_rows(X[rows], y[rows]), rows)
+
+
+@pytest.mark.parametrize("n_values", [2, 3, 10])
+def test_rows_of_few_values_agree_by_chance(n_values):
+    rng = np.random.default_rng(0)
+    X = rng.integers(n_values, size=(1_000, 3)).astype(float)
+    assert copied_rows(X, rng.integers(2, size=1_000).astype(float)) is None
+
+
+def test_the_same_columns_with_another_outcome_are_no_copies():
+    X, _ = table()
+    assert copied_rows(np.repeat(X, 2, axis=0), np.arange(200.0)) is None
+
+
+def test_a_few_copies_do_not_matter():
+    X, y = table(1_000)
+    rows = np.append(np.arange(1_000), [1, 2, 3])
+    assert copied_rows(X[rows], y[rows]) is None
+
+
+def test_no_matrix_is_needed():
+    X, y = table(200)
+    X[X < 0.0] = 0.0
+    rows = np.repeat(np.arange(200), 2)
+    assert np.array_equal(copied_rows(SparseColumns(sparse.csc_array(X[rows])), y[rows]), rows)
+
+
+def test_rows_of_an_observation_stay_together():
+    observations = np.array([0, 1, 1, 2, 3, 3, 4, 0])
+    for order in orders_of(observations, 8, 50, np.random.default_rng(0)):
+        assert np.array_equal(np.sort(order), np.arange(8))
+        moved = observations[order]
+        for k in range(5):
+            assert np.unique(moved[observations == k]).size == 1
+
+
+def test_orders_of_observations_of_a_size_are_equally_likely():
+    """Law: each of three observations comes to each place in a third of the orders."""
+    n = 3_000
+    orders = orders_of(np.array([0, 0, 1, 1, 2, 2]), 6, n, np.random.default_rng(0))
+    shares = np.array([(orders[:, 0] == row).mean() for row in (0, 2, 4)])
+    assert np.abs(shares - 1 / 3).max() < 4.0 * np.sqrt(2 / 9 / n)
