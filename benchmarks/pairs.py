@@ -16,8 +16,8 @@ from tqdm.auto import tqdm
 
 from benchmarks.records import heading, record
 from tvselect import ThompsonSelector
+from tvselect.after.interactions import SelectedData, find_interactions
 from tvselect.inputs import read_outcome
-from tvselect.selectors.interactions import SelectedData, find_interactions
 
 FIRST_SEED = 700_000
 Floats = NDArray[np.float64]

@@ -10,6 +10,7 @@ from fuzz.targets.base import Target
 from fuzz.targets.journals import sound_journal
 from fuzz.targets.tables import CSV_TOKENS, csv_seeds
 from tvselect.after.dependence import Dependence, Effect
+from tvselect.after.worth import Worth
 from tvselect.bandit.engine import StopReason
 from tvselect.inputs.facts import FileFacts, LeftOut, OutcomeProfile, ReadingMode, TableFacts
 from tvselect.inputs.text import Writing
@@ -34,7 +35,6 @@ from tvselect.runs.plan import Plan, Settings, read_groups
 from tvselect.runs.play import Place, hash_table, make_selector, plays_done
 from tvselect.runs.transform import transform
 from tvselect.selectors.results import Asked
-from tvselect.selectors.worth import Worth
 
 COLUMNS = ("n", "x", "text")
 ASKED = Asked(

@@ -1,7 +1,8 @@
+from .after import held_out_worth
 from .omics.cells import select_anndata
 from .omics.plink import read_plink
 from .rewards import BartReward, ImportanceReward, LassoReward, PValueReward
-from .selectors import StreamingThompsonSelector, ThompsonSelector, held_out_worth
+from .selectors import StreamingThompsonSelector, ThompsonSelector
 from .trees import BartRun, Prior, bin_table, run_bart
 
 __version__: str

@@ -38,7 +38,7 @@ def tvs(capsys, monkeypatch):
 def with_interactions(tvs, monkeypatch):
     """Look for interactions, compared with so few outcomes without any that none is reported."""
     monkeypatch.setattr(ThompsonFit, "interactions_", INTERACTIONS)
-    monkeypatch.setattr("tvselect.selectors.interactions.N_WITHOUT", FEW_WITHOUT)
+    monkeypatch.setattr("tvselect.after.interactions.N_WITHOUT", FEW_WITHOUT)
 
 
 @pytest.fixture

@@ -16,12 +16,12 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
 
+import tvselect.after.interactions
 import tvselect.report
-import tvselect.selectors.interactions
 from tvselect.after.dependence import Effect
+from tvselect.after.worth import Worth
 from tvselect.cli import main
 from tvselect.selectors.thompson import ThompsonFit
-from tvselect.selectors.worth import Worth
 
 FEW_WITHOUT = 2
 QUICK = ("--reward", "pvalue", "--plays", "60", "--seed", "1")

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 from tvselect.words import counted, escaped, level, listed, printable
 
 if TYPE_CHECKING:
+    from tvselect.after import Interaction
     from tvselect.runs.compare import Comparison
     from tvselect.runs.folder import VariableResult
     from tvselect.runs.play import Result
-    from tvselect.selectors import Interaction
 
 DONE, INTERRUPTED = 0, 130
 RUNNERS_UP, MOST_ROWS, LONGEST_NAME = 3, 40, 40
@@ -282,7 +282,7 @@ def interaction_lines(interactions: Sequence[Interaction]) -> list[str]:
 
     Examples
     --------
-    >>> from tvselect.selectors import Interaction
+    >>> from tvselect.after import Interaction
     >>> interaction_lines([Interaction((0, 2), ("age", "dose"), 1.5, 0.05)])
     ['interactions: age x dose (q 0.050)']
     """

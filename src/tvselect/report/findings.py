@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tvselect.after.dependence import Dependence, Effect
+from tvselect.after.worth import Worth
 from tvselect.bandit.engine import StopReason
 from tvselect.records import RecordError, parse_json, read_record, to_json
 from tvselect.selectors.results import Asked
-from tvselect.selectors.worth import Worth
 
 FORMAT, VERSION = "tvselect findings", 4
 OutcomeKind = Literal[

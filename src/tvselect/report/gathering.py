@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tvselect.after.dependence import MOST_SHOWN, DependenceForest, partial_dependence
 from tvselect.after.lookalikes import ALIKE, chance_level, find_lookalikes
+from tvselect.after.worth import Worth
 from tvselect.inputs import Table, read_outcome
 from tvselect.inputs.outcome import Family, Outcome
 from tvselect.inputs.rows import sample_rows
@@ -34,7 +35,6 @@ from tvselect.report.findings import (
 )
 from tvselect.seeds import RandomState, as_generator
 from tvselect.selectors.results import History, fitted_history
-from tvselect.selectors.worth import Worth
 from tvselect.sources.addresses import without_secrets
 from tvselect.words import LONGEST_NAME, column_name, counted, readable
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tvselect.after.dependence import MODEL
+from tvselect.after.worth import standard_error
 from tvselect.files import write_text
 from tvselect.report import sentences
 from tvselect.report.findings import Findings
 from tvselect.report.gathering import gather
-from tvselect.selectors.worth import standard_error
 from tvselect.words import as_cell, level, listed, percent, plural
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from tvselect.words import counted, level, plural
 
 if TYPE_CHECKING:
     from tvselect.after.dependence import Dependence
+    from tvselect.after.worth import Worth
     from tvselect.report.findings import (
         Best,
         Control,
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
         ReportedInteraction,
     )
     from tvselect.selectors.results import Asked
-    from tvselect.selectors.worth import Worth
 
 NOTHING = "Nothing here can be told from noise."
 OFF = "Error control is off: how many of the selected are false is not known."

@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 
 from tvselect import report
 from tvselect.after.dependence import Effect
+from tvselect.after.interactions import Interaction
 from tvselect.bandit.engine import StopReason
 from tvselect.files import write_text
 from tvselect.records import RecordError, parse_json, read_record, to_json
 from tvselect.runs import RunError
 from tvselect.runs.plan import Plan, Settings
 from tvselect.selectors.base import BanditFit
-from tvselect.selectors.interactions import Interaction
 from tvselect.selectors.results import feature_findings
 from tvselect.sources.addresses import without_secrets
 from tvselect.words import as_cell, from_cell

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvselect import report
 from tvselect.after.dependence import Effect
+from tvselect.after.interactions import Interaction
 from tvselect.bandit.engine import StopReason
 from tvselect.bandit.journal import Journal, JournalError
 from tvselect.files import write_text
@@ -32,7 +33,6 @@ from tvselect.runs.folder import (
     to_csv,
 )
 from tvselect.runs.plan import Plan, Settings, describe_plan
-from tvselect.selectors.interactions import Interaction
 from tvselect.selectors.results import History
 from tvselect.selectors.thompson import ThompsonFit
 from tvselect.sources.addresses import may_come_from_a_file, without_secrets
@@ -40,7 +40,7 @@ from tvselect.sources.files import hash_files, hash_stamps
 from tvselect.sources.tables import TableFiles
 
 if TYPE_CHECKING:
-    from tvselect.selectors.worth import Worth
+    from tvselect.after.worth import Worth
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow")
 STATES: dict[StopReason, State] = {
@@ -196,7 +196,7 @@ def measure_worth(
 
     ``announce`` is told how many seconds it may take, once the table has been found and read.
     """
-    from tvselect.selectors.worth import held_out_worth, refuse_folds
+    from tvselect.after.worth import held_out_worth, refuse_folds
 
     run = folder.read_run()
     if run.plan.stream:

@@ -12,6 +12,11 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tvselect.after.interactions import (
+    Interaction,
+    SelectedData,
+    find_interactions,
+)
 from tvselect.bandit import engine
 from tvselect.bandit.engine import StoppingRule
 from tvselect.bandit.oracle import MEDIAN_MODEL_COST, NO_PAIRS, BurnIn
@@ -42,11 +47,6 @@ from tvselect.selectors.copies import (
 )
 from tvselect.selectors.file_feedback import start_for
 from tvselect.selectors.fingerprint import identity_of
-from tvselect.selectors.interactions import (
-    Interaction,
-    SelectedData,
-    find_interactions,
-)
 from tvselect.selectors.layout import ArmColumns, ArmLayout, DecoyKind, Groups, lay_out_arms
 from tvselect.selectors.scoring import TableScorer, TableWork
 from tvselect.selectors.search import progress_bar, seed_of_run, set_up_search

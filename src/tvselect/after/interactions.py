@@ -140,14 +140,14 @@ def find_interactions(
     is_enough = is_enough and bool(np.ptp(outcome.values) > 0.0)
     if not (is_enough and 2 <= features.size <= MOST_FEATURES):
         return ()
-    pairs = Pairs(X, np.searchsorted(features, feature_of), rng)
+    forests = PairForests(X, np.searchsorted(features, feature_of), rng)
     terms = _terms(outcome)
-    found = np.max([pairs.strengths(term) for term in terms], axis=0)
-    additive = [pairs.additive_fit(term) for term in terms]
+    found = np.max([forests.strengths(term) for term in terms], axis=0)
+    additive = [forests.additive_fit(term) for term in terms]
     without = [
         np.max(
             [
-                pairs.strengths(_without_interactions(term, fit, observations, rng))
+                forests.strengths(_without_interactions(term, *fit, observations, rng))
                 for term, fit in zip(terms, additive, strict=True)
             ],
             axis=0,
@@ -169,15 +169,8 @@ def find_interactions(
     )
 
 
-class AdditiveFit(NamedTuple):
-    """Of the rows it was fitted to."""
-
-    expected: NDArray[np.float64]  #: Means, or probabilities of the second class
-    sigma: float  #: Standard deviation of the noise, which fitted residuals fall short of
-
-
-class Pairs:
-    """Pairs of features of a table, and how strongly forests use them together.
+class PairForests:
+    """Forests on the features of a table, and how strongly they use pairs of them together.
 
     Parameters
     ----------
@@ -218,11 +211,12 @@ class Pairs:
                 i, j = pairs[k]
                 with_both = forest.only(np.flatnonzero(uses[i] & uses[j]))
                 effect = self._joint_effect(with_both, run.cuts, i, j) / len(run.forests)
-                strengths[k] = _beyond_sums(effect).std()
+                sums = effect.mean(axis=0, keepdims=True) + effect.mean(axis=1, keepdims=True)
+                strengths[k] = (effect - sums + effect.mean()).std()
         return strengths
 
-    def additive_fit(self, outcome: Outcome) -> AdditiveFit:
-        """The fit of BART with single splits."""
+    def additive_fit(self, outcome: Outcome) -> tuple[NDArray[np.float64], float]:
+        """BART with single splits: means, or probabilities of the second class; the noise."""
         run = run_bart(
             self.table,
             outcome,
@@ -233,7 +227,7 @@ class Pairs:
         expected = run.predict(self.table)
         if outcome.family == "probit":
             expected = _sharpened(expected, outcome.values > 0.0)
-        return AdditiveFit(expected, float(run.sigma[run.n_burn :].mean()))
+        return expected, float(run.sigma[run.n_burn :].mean())
 
     def _joint_effect(self, forest: Forest, cuts: Cuts, i: int, j: int) -> NDArray[np.float64]:
         """Partial dependence on two features at their typical values.
@@ -258,16 +252,11 @@ def _terms(outcome: Outcome) -> list[Outcome]:
         classes = np.array([False, True])
         return [Outcome(term, "probit", classes) for term in above if term.any()]
     terms = outcome.in_simple_terms()
-    if outcome.family == "gaussian":
-        return [replace(term, values=_without_outliers(term.values)) for term in terms]
+    if outcome.family == "gaussian":  # held back: ranks would bend the scale of sums
+        low, high = np.quantile(outcome.values, (0.25, 0.75))
+        margin = FENCES * (high - low) or np.inf
+        return [replace(outcome, values=np.clip(outcome.values, low - margin, high + margin))]
     return sorted(terms, key=lambda term: abs(term.values.mean() - 0.5))[:MOST_TERMS]
-
-
-def _without_outliers(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values held back at fences: ranks would bend the scale on which effects add up."""
-    low, high = np.quantile(values, (0.25, 0.75))
-    margin = FENCES * (high - low)
-    return np.clip(values, low - margin, high + margin) if margin else values
 
 
 def _sharpened(
@@ -293,30 +282,21 @@ def _typical_values(columns: NDArray[np.float64]) -> NDArray[np.float64]:
     return values[np.argsort(-counts, kind="stable")[:N_VALUES]]
 
 
-def _beyond_sums(effect: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What is left of a table of means without those of its rows and columns."""
-    return (
-        effect
-        - effect.mean(axis=0, keepdims=True)
-        - effect.mean(axis=1, keepdims=True)
-        + effect.mean()
-    )
-
-
 def _without_interactions(
     outcome: Outcome,
-    additive: AdditiveFit,
+    expected: NDArray[np.float64],
+    sigma: float,
     observations: NDArray[np.int64] | None,
     rng: np.random.Generator,
 ) -> Outcome:
     """An outcome that goes with the columns as an additive model says, and no further."""
-    n_rows = additive.expected.size
+    n_rows = expected.size
     if outcome.family == "probit":
         chance = rng.random(n_rows)
-        drawn = (chance if observations is None else chance[observations]) < additive.expected
+        drawn = (chance if observations is None else chance[observations]) < expected
         drawn[rng.choice(drawn.size, 2, replace=False)] = [False, True]
         return replace(outcome, values=drawn.astype(np.float64))
     order = orders_of(observations, n_rows, 1, rng)[0]
-    noise = (outcome.values - additive.expected)[order]
-    noise *= additive.sigma / max(noise.std(), np.finfo(np.float64).tiny)
-    return replace(outcome, values=additive.expected + noise)
+    noise = (outcome.values - expected)[order]
+    noise *= sigma / max(noise.std(), np.finfo(np.float64).tiny)
+    return replace(outcome, values=expected + noise)

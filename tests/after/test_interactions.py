@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import binom
 
 from tvselect import BartReward, ThompsonSelector
+from tvselect.after.interactions import SelectedData, find_interactions
 from tvselect.inputs import read_outcome
-from tvselect.selectors.interactions import SelectedData, find_interactions
 
 NAMES = [f"x{j}" for j in range(8)]
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -14,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import read_outcome
+from tvselect.inputs.columns import Matrix
 from tvselect.inputs.errors import check_scalar
 from tvselect.inputs.outcome import Outcome
 from tvselect.inputs.rows import take_rows
-from tvselect.inputs.table import Features, as_given, read_features
+from tvselect.inputs.table import as_given, read_features
 from tvselect.seeds import RandomState, as_generator
 from tvselect.trees import run_bart
 
@@ -25,6 +24,7 @@ N_TREES, N_ITERATIONS = 50, 2000
 MOST_CELLS = 20_000_000
 SMALLEST_CHANCE = 1e-6
 BLOCK = 500
+SCORES = {"gaussian": "R2", "counts": "R2", "probit": "AUC", "classes": "log-loss"}
 
 
 @dataclass(frozen=True)
@@ -134,32 +134,34 @@ def held_out_worth(
     outcome = read_outcome(y, n_rows, family=selector.family)
     n_folds = int(check_scalar(n_folds, "n_folds", Integral, min_val=2))
     rng = as_generator(random_state)
-    folds = list(_split(outcome, n_folds, rng))
-    is_small = n_rows * n_columns <= MOST_CELLS
-    found: list[tuple[float, float, float | None, float, int]] = []
-    for rest, held_out in tqdm(folds, desc="folds", disable=not verbose):
-        support, always = _support(selector, take_rows(X, rest), outcome.rows(rest), rng)
-        every = np.ones_like(support)
-        score_of = partial(_held_out_score, features, outcome, rest, held_out, rng)
-        found.append(
-            (
-                score_of(support),
-                score_of(always),
-                score_of(every) if is_small else None,
-                score_of(~every),
-                int(np.count_nonzero(support & ~always)),
-            )
-        )
-    of_selected, of_always, of_all, of_none, n_selected = zip(*found, strict=True)
+    fold_of = _folds(outcome, n_folds, rng)
+    scores: dict[str, list[float]] = {"selected": [], "always": [], "all": [], "none": []}
+    n_selected = []
+    for fold in tqdm(range(n_folds), desc="folds", disable=not verbose):
+        rest, held_out = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
+        again = copy.copy(selector)
+        again.journal, again.warm_start, again.verbose = None, False, 0
+        again.random_state = int(rng.integers(2**32))
+        again.fit(take_rows(X, rest), outcome.rows(rest))
+        always = again.history_.arm_of_feature < 0
+        n_selected.append(int(np.count_nonzero(again.support_ & ~always)))
+        chosen = {"selected": again.support_, "always": always}
+        if n_rows * n_columns <= MOST_CELLS:
+            chosen["all"] = np.ones_like(always)
+        chosen["none"] = np.zeros_like(always)
+        for kind, which in chosen.items():
+            columns = np.flatnonzero(which[features.feature_of])
+            predicted = _predictions(features.X, outcome, rest, held_out, columns, rng)
+            scores[kind].append(score(outcome.rows(held_out), predicted))
     return Worth(
         SCORES.get(outcome.family, "concordance"),
-        of_selected,
-        of_all if is_small else (),
-        of_none,
-        n_selected,
+        tuple(scores["selected"]),
+        tuple(scores["all"]),
+        tuple(scores["none"]),
+        tuple(n_selected),
         n_rows,
         round(time.perf_counter() - started, 3),
-        of_always if always.any() else (),
+        tuple(scores["always"]) if always.any() else (),
     )
 
 
@@ -172,10 +174,8 @@ def refuse_folds(n_rows: int, n_folds: int) -> None:
         )
 
 
-def _split(
-    outcome: Outcome, n_folds: int, rng: np.random.Generator
-) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """All other rows, and those of the fold; classes and censored rows spread evenly."""
+def _folds(outcome: Outcome, n_folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The fold of each row; classes and censored rows are spread evenly."""
     n_rows = outcome.values.size
     refuse_folds(n_rows, n_folds)
     strata = np.zeros(n_rows)
@@ -193,57 +193,40 @@ def _split(
     order = order[np.argsort(strata[order], kind="stable")]
     fold_of = np.empty(n_rows, dtype=np.int64)
     fold_of[order] = np.arange(n_rows) % n_folds
-    for fold in range(n_folds):
-        yield np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
+    return fold_of
 
 
-def _support(
-    selector: Any, X: Any, outcome: Outcome, rng: np.random.Generator
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """The selected features, and those always included."""
-    again = copy.copy(selector)
-    again.journal, again.warm_start, again.verbose = None, False, 0
-    again.random_state = int(rng.integers(2**32))
-    again.fit(X, outcome)
-    return again.support_, again.history_.arm_of_feature < 0
-
-
-def _held_out_score(
-    features: Features,
+def _predictions(
+    X: Matrix,
     outcome: Outcome,
     rest: NDArray[np.intp],
     held_out: NDArray[np.intp],
+    columns: NDArray[np.intp],
     rng: np.random.Generator,
-    chosen: NDArray[np.bool_],
-) -> float:
-    """Of predictions from the chosen features; of a constant where none is."""
-    columns = np.flatnonzero(chosen[features.feature_of])
+) -> NDArray[np.float64]:
+    """For rows held out, by BART on some columns of the rest; without columns a constant.
+
+    This is the mean, or the shares of three or more classes.
+    """
+    known = outcome.rows(rest)
+    n_classes = 0
+    if outcome.family == "classes" and outcome.classes is not None:
+        n_classes = outcome.classes.size
     if columns.size == 0:
-        return score(outcome.rows(held_out), _constant(outcome.rows(rest), held_out.size))
-    n_forests = (
-        1 if outcome.family != "classes" or outcome.classes is None else outcome.classes.size
-    )
+        constant = known.values.mean()
+        if n_classes:
+            counts = np.bincount(known.values.astype(np.int64), minlength=n_classes)
+            constant = counts / known.values.size
+        return np.broadcast_to(constant, (held_out.size, *constant.shape))
     run = run_bart(
-        np.asarray(features.X[np.ix_(rest, columns)], dtype=np.float64),
-        outcome.rows(rest),
-        n_trees=max(10, N_TREES // n_forests),
+        np.asarray(X[np.ix_(rest, columns)], dtype=np.float64),
+        known,
+        n_trees=max(10, N_TREES // max(1, n_classes)),
         n_iterations=N_ITERATIONS,
         sparse=True,
         random_state=rng,
     )
-    rows = np.asarray(features.X[np.ix_(held_out, columns)], dtype=np.float64)
-    return score(outcome.rows(held_out), run.predict(rows))
-
-
-def _constant(outcome: Outcome, n_rows: int) -> NDArray[np.float64]:
-    """The mean, or the shares of three or more classes, for every row."""
-    if outcome.family != "classes" or outcome.classes is None:
-        return np.full(n_rows, outcome.values.mean())
-    shares = np.bincount(outcome.values.astype(np.int64), minlength=len(outcome.classes))
-    return np.tile(shares / outcome.values.size, (n_rows, 1))
-
-
-SCORES = {"gaussian": "R2", "counts": "R2", "probit": "AUC", "classes": "log-loss"}
+    return run.predict(np.asarray(X[np.ix_(held_out, columns)], dtype=np.float64))
 
 
 def score(truth: Outcome, predicted: NDArray[np.float64]) -> float:

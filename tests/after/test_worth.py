@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from sklearn.metrics import log_loss, r2_score, roc_auc_score
 
 from tvselect import PValueReward, ThompsonSelector, held_out_worth
+from tvselect.after.worth import concordance, score
 from tvselect.inputs import read_outcome
 from tvselect.inputs.outcome import survival_array
-from tvselect.selectors.worth import concordance, score
 
 N = 120
 
