@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from numpy.testing import assert_array_equal
 from tests.omics.genotypes import as_floats, draw_genotypes, write_plink
 from tvselect.inputs.errors import SourceError
 from tvselect.omics.plink import read_plink
-from tvselect.sources import open_files, open_source
+from tvselect.sources import FileSource, open_files
 
 pytest.importorskip("bed_reader")
 
@@ -107,27 +108,37 @@ class TestPhenotypes:
         assert read.column("height").to_pylist() == [None, *(i + 0.5 for i in range(1, 23))]
         assert_array_equal(read.column("rs3").to_numpy(), as_floats(genotypes)[:, 3])
 
-    def test_are_told_apart_by_family_where_that_is_needed(self, tmp_path, genotypes):
-        people = ["1", "1", *(str(i) for i in range(2, 23))]
-        lines = ["F1 1 5", "F0 1 4", *(f"F{i % 2} {i} {i}" for i in range(2, 23))]
-        content = "\n".join(["#FID IID y", *lines])
-        found = self.table(tmp_path, genotypes, content, people=people)
-        assert found.rows["y"].to_pylist()[:3] == [4, 5, 2]
+    @pytest.mark.parametrize(
+        ("people", "lines", "rows"),
+        [
+            (
+                ["1", "1", "2"],
+                ["#FID IID y", "F1 1 5", "F0 1 4", "F0 2 2"],
+                {"y": [4, 5, 2]},
+            ),
+            (
+                ["007", "008", "7"],
+                ["iid sample y", "008 S1 1", "7 S1 2", "007 S1 0"],
+                {"sample": ["S1"] * 3, "y": [0, 1, 2]},
+            ),
+        ],
+        ids=["by family where that is needed", "as they are written"],
+    )
+    def test_are_matched(self, tmp_path, people, lines, rows):
+        found = self.table(tmp_path, draw_genotypes(3, 5), "\n".join(lines), people=people)
+        assert found.rows.to_pydict() == rows
 
-    def test_are_matched_as_they_are_written(self, tmp_path, genotypes):
-        people = [f"{i:03d}" for i in range(23)]
-        lines = [f"{i:03d}\tS1\t{i}" for i in range(23)]
-        content = "\n".join(["iid\tsample\ty", *lines])
-        found = self.table(tmp_path, genotypes, content, people=people)
-        assert found.rows["y"].to_pylist() == list(range(23))
-        assert found.rows.column_names == ["sample", "y"]
-
-    def test_are_no_genotypes(self, tmp_path, genotypes):
+    def test_are_for_genotypes_and_are_none(self, tmp_path, genotypes):
         bed = write_plink(tmp_path / "s", genotypes)
         with pytest.raises(SourceError, match=r"s\.bed is PLINK, no table of the rows"):
             open_files(bed, phenotypes=bed)
         with pytest.raises(SourceError, match="it can be read in one way only"):
             open_files(bed, transpose=True)
+        with pytest.raises(SourceError, match="PLINK is read alone"):
+            open_files([bed, bed])
+        (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+        with pytest.raises(SourceError, match=r"phenotypes= is for PLINK and \.mtx alone"):
+            open_files(tmp_path / "t.csv", phenotypes=bed)
 
     @pytest.mark.parametrize(
         ("content", "message"),
@@ -142,29 +153,19 @@ class TestPhenotypes:
         with pytest.raises(SourceError, match=message):
             self.table(tmp_path, genotypes, content)
 
-    def test_of_the_fam_file(self, tmp_path, genotypes):
-        values = ["0", "1", "2", "-9", *["2"] * 19]
-        files = open_files(write_plink(tmp_path / "s", genotypes, phenotypes=values))
-        assert files.rows["phenotype"].to_pylist()[:5] == [None, 1, 2, None, 2]
-        assert files.rows["sex"].to_pylist()[:3] == [None, 1, 2]
-
     @pytest.mark.parametrize(
         ("values", "expected"),
         [
+            (["0", "1", "2", "-9"], [None, 1.0, 2.0, None]),
             (["NA", "1.5", "-9", "2"], [None, 1.5, None, 2.0]),
             (["0", "1", "0", "NA"], [0.0, 1.0, 0.0, None]),
             (["case", "control", "NA", "case"], ["case", "control", None, "case"]),
         ],
     )
-    def test_of_the_fam_file_as_they_may_be_written(self, tmp_path, values, expected):
-        genotypes = draw_genotypes(4, 3)
-        files = open_files(write_plink(tmp_path / "s", genotypes, phenotypes=values))
+    def test_of_the_fam_file(self, tmp_path, values, expected):
+        files = open_files(write_plink(tmp_path / "s", draw_genotypes(4, 3), phenotypes=values))
         assert files.rows["phenotype"].to_pylist() == expected
-
-    def test_are_for_genotypes(self, tmp_path):
-        (tmp_path / "t.csv").write_text("a,b\n1,2\n")
-        with pytest.raises(SourceError, match=r"phenotypes= is for PLINK and \.mtx alone"):
-            open_files(tmp_path / "t.csv", phenotypes=tmp_path / "t.csv")
+        assert files.rows["sex"].to_pylist() == [None, 1, 2, None]
 
 
 @pytest.mark.parametrize("columns", [None, ["rs5", "age", "rs2"]])
@@ -173,8 +174,6 @@ def test_batches_of_a_stream(tmp_path, genotypes, columns):
     files = open_files(bed)
     files.rows = files.rows.rename_columns(["age", "phenotype"])
     files.names[0] = "age"
-    from tvselect.sources import FileSource
-
     source = FileSource(files, "phenotype", columns)
     batches = list(source.batches(10, 0, None))
     assert [batch.n_rows for batch in batches] == [10, 10, 3]
@@ -188,36 +187,23 @@ def test_batches_of_a_stream(tmp_path, genotypes, columns):
     assert again.numbers(np.array([place])).shape == (10, 1)
 
 
-def damaged(bed, what):
-    if what == "cut off":
-        bed.write_bytes(bed.read_bytes()[:-1])
-    elif what == "by person":
-        bed.write_bytes(b"\x6c\x1b\x00" + bed.read_bytes()[3:])
-    elif what == "no bed":
-        bed.write_bytes(b"hello")
-    elif what == "empty":
-        bed.write_bytes(b"")
-    elif what == "no people":
-        bed.with_suffix(".fam").write_text("")
-    elif what == "short lines":
-        bed.with_suffix(".bim").write_text("1 rs0\n" * 12)
-    elif what == "no numbers":
-        text = bed.with_suffix(".bim").read_text()
-        bed.with_suffix(".bim").write_text(text.replace("100", "here"))
-    else:
-        bed.with_suffix(".bim").write_bytes(b"\xff\xfe\x00" * 50)
-
-
 @pytest.mark.parametrize(
-    "what",
+    ("suffix", "damage", "message"),
     [
-        "cut off", "by person", "no bed", "empty", "no people", "short lines", "no numbers",
-        "no text",
+        (".bed", lambda data: data[:-1], r"study\.bed has .* bytes where 23 people"),
+        (".bed", lambda data: b"\x6c\x1b\x00" + data[3:], "one person after the other"),
+        (".bed", lambda data: b"hello", "does not begin as"),
+        (".bed", lambda data: b"", "does not begin as"),
+        (".fam", lambda data: b"", "has 0 people|cannot be read"),
+        (".bim", lambda data: b"1 rs0\n" * 12, "cannot be read: .*six columns"),
+        (".bim", lambda data: data.replace(b"100", b"here"), "cannot be read: .*six columns"),
+        (".bim", lambda data: b"\xff\xfe\x00" * 50, "cannot be read: .*six columns"),
     ],
-)  # fmt: skip
-def test_damaged_files_are_refused(bed, what):
-    damaged(bed, what)
-    with pytest.raises(SourceError):
+)
+def test_damaged_files_are_refused(bed, suffix, damage, message):
+    part = bed.with_suffix(suffix)
+    part.write_bytes(damage(part.read_bytes()))
+    with pytest.raises(SourceError, match=message):
         read_plink(bed)
 
 
@@ -225,8 +211,6 @@ def test_files_that_are_not_there(bed):
     bed.with_suffix(".fam").unlink()
     with pytest.raises(FileNotFoundError, match=r"study\.fam does not exist"):
         read_plink(bed)
-    with pytest.raises(SourceError, match="PLINK is read alone"):
-        open_source([bed, bed], "y")
 
 
 def test_a_file_that_changes(bed):
@@ -237,8 +221,6 @@ def test_a_file_that_changes(bed):
 
 
 def test_bed_reader_is_an_extra(bed, monkeypatch):
-    import sys
-
     monkeypatch.setitem(sys.modules, "bed_reader", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'tvselect\[genetics\]'"):
         read_plink(bed)

@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,15 +14,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute
 import pyarrow.csv
-import pyarrow.dataset
+import pyarrow.dataset as ds
 import pyarrow.feather
 import pyarrow.parquet as pq
 
-from tvselect.sources import ArraySource, IteratorSource, Source, open_source
-
 N_ROWS = 1003
 NAMES = ("a", "b", "n", "f", "t")
-NUMERIC = np.array([0, 1, 2, 3])
 
 
 def make_table(n: int = N_ROWS) -> pa.Table:
@@ -40,19 +38,6 @@ def make_table(n: int = N_ROWS) -> pa.Table:
     )
 
 
-def expected_numbers() -> np.ndarray:
-    columns = [make_table()[name].to_numpy(zero_copy_only=False) for name in "abnf"]
-    return np.column_stack([np.asarray(column, dtype=np.float64) for column in columns])
-
-
-def expected_labels() -> np.ndarray:
-    return np.array(make_table()["t"].to_pylist(), dtype=object)
-
-
-def expected_target() -> np.ndarray:
-    return make_table()["y"].to_numpy()
-
-
 def parquet_file(folder: Path) -> Path:
     path = folder / "one.parquet"
     pq.write_table(make_table(), path, row_group_size=90)
@@ -60,17 +45,17 @@ def parquet_file(folder: Path) -> Path:
 
 
 def parquet_folder(folder: Path) -> Path:
-    """Three files, the second with its columns in another order, and one that is no data."""
+    """Three files, the second with its columns in another order, and some that are no data."""
     inside = folder / "parts"
-    inside.mkdir()
+    (inside / "_temporary").mkdir(parents=True)
     table = make_table()
     for number, (start, stop) in enumerate([(0, 400), (400, 401), (401, N_ROWS)]):
         part = table.slice(start, stop - start)
         if number == 1:
             part = part.select(part.column_names[::-1])
         pq.write_table(part, inside / f"part-{number}.parquet", row_group_size=150)
-    (inside / "_SUCCESS").touch()
-    (inside / "notes.txt").write_text("no data")
+    for name in ("_SUCCESS", "notes.txt", "_temporary/part-0.parquet"):
+        (inside / name).write_text("no data")
     return inside
 
 
@@ -97,27 +82,23 @@ def feather_file(folder: Path) -> Path:
     return path
 
 
-def cuts(table: pa.Table) -> list[pa.Table]:
+def cuts() -> list[pa.Table]:
     """Chunks of uneven sizes, one of them empty."""
     edges = [0, 1, 1, 40, 400, 900, N_ROWS]
-    return [table.slice(a, b - a) for a, b in pairwise(edges)]
+    return [make_table().slice(a, b - a) for a, b in pairwise(edges)]
 
 
 def pairs() -> list[tuple[pd.DataFrame, np.ndarray]]:
-    frames = [cut.to_pandas() for cut in cuts(make_table())]
+    frames = [cut.to_pandas() for cut in cuts()]
     return [(frame.drop(columns="y"), frame["y"].to_numpy()) for frame in frames]
 
 
 def shuffled_columns() -> list[pl.DataFrame]:
-    frames = [pl.from_arrow(cut) for cut in cuts(make_table())]
+    """Every other one with its columns in another order, but for the first."""
+    frames = [pl.from_arrow(cut) for cut in cuts()]
     return [
         frame.select(sorted(frame.columns, reverse=k % 2 == 1)) for k, frame in enumerate(frames)
     ]
-
-
-def pandas_frame() -> pd.DataFrame:
-    frame = make_table().to_pandas()
-    return frame.astype({"n": "Int64", "t": "category"})
 
 
 def polars_frame() -> pl.DataFrame:
@@ -128,45 +109,43 @@ def reader() -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(make_table().schema, make_table().to_batches(77))
 
 
-Maker = Callable[[Path], Source]
-
-MAKERS: dict[str, Maker] = {
-    "pandas": lambda folder: open_source(pandas_frame(), "y"),
-    "pandas and y": lambda folder: ArraySource(pandas_frame().drop(columns="y"), expected_target()),
-    "polars": lambda folder: open_source(polars_frame(), "y"),
-    "polars categories": lambda folder: open_source(
-        polars_frame().with_columns(pl.col("t").cast(pl.Categorical)), "y"
+Maker = Callable[[Path], Any]
+#: What ``open_source`` takes, in a folder
+FILES: dict[str, Maker] = {
+    "parquet": parquet_file,
+    "parquet folder": lambda folder: str(parquet_folder(folder)),
+    "parquet glob": lambda folder: f"{parquet_folder(folder)}/*.parquet",
+    "parquet dataset": lambda folder: ds.dataset(parquet_file(folder), format="parquet"),
+    "parquet url": lambda folder: parquet_folder(folder).as_uri(),
+    "csv": csv_file,
+    "csv.gz": lambda folder: csv_file(folder, ".csv.gz"),
+    "csv.bz2": lambda folder: csv_file(folder, ".csv.bz2"),
+    "csv as txt.zst": lambda folder: csv_file(folder, ".txt.zst"),
+    "csv.zip": zip_file,
+    "csv as tsv": lambda folder: csv_file(folder, ".tsv"),
+    "feather": feather_file,
+}
+MAKERS: dict[str, Maker] = FILES | {
+    "pandas": lambda _: make_table().to_pandas().astype({"n": "Int64", "t": "category"}),
+    "polars": lambda _: polars_frame(),
+    "polars categories": lambda _: polars_frame().with_columns(pl.col("t").cast(pl.Categorical)),
+    "arrow": lambda _: make_table(),
+    "arrow dictionary": lambda _: make_table().set_column(
+        4, "t", make_table()["t"].dictionary_encode()
     ),
-    "arrow": lambda folder: open_source(make_table(), "y"),
-    "arrow dictionary": lambda folder: open_source(
-        make_table().set_column(4, "t", make_table()["t"].dictionary_encode()), "y"
-    ),
-    "parquet": lambda folder: open_source(parquet_file(folder), "y"),
-    "parquet folder": lambda folder: open_source(str(parquet_folder(folder)), "y"),
-    "parquet glob": lambda folder: open_source(f"{parquet_folder(folder)}/*.parquet", "y"),
-    "parquet dataset": lambda folder: open_source(
-        pa.dataset.dataset(parquet_file(folder), format="parquet"), "y"
-    ),
-    "parquet url": lambda folder: open_source(parquet_file(folder).as_uri(), "y"),
-    "csv": lambda folder: open_source(csv_file(folder), "y"),
-    "csv.gz": lambda folder: open_source(csv_file(folder, ".csv.gz"), "y"),
-    "csv.bz2": lambda folder: open_source(csv_file(folder, ".csv.bz2"), "y"),
-    "csv as txt.zst": lambda folder: open_source(csv_file(folder, ".txt.zst"), "y"),
-    "csv.zip": lambda folder: open_source(zip_file(folder), "y"),
-    "tsv": lambda folder: open_source(csv_file(folder, ".tsv"), "y"),
-    "feather": lambda folder: open_source(feather_file(folder), "y"),
-    "pairs": lambda folder: open_source(pairs()),
-    "frames": lambda folder: open_source(shuffled_columns(), "y", columns=NAMES),
-    "readers": lambda folder: open_source(reader, "y"),
-    "lazy": lambda folder: open_source(polars_frame().lazy(), "y"),
-    "filtered dataset": lambda folder: open_source(
-        pa.dataset.dataset(parquet_file(folder)).filter(pa.compute.field("a") >= 0), "y"
+    "pairs": lambda _: pairs(),
+    "frames": lambda _: shuffled_columns(),
+    "readers": lambda _: reader,
+    "lazy": lambda _: polars_frame().lazy(),
+    "filtered dataset": lambda folder: ds.dataset(parquet_file(folder)).filter(
+        pa.compute.field("a") >= 0
     ),
 }
 ONCE: dict[str, Maker] = {
-    "iterator of pairs": lambda folder: IteratorSource(iter(pairs())),
-    "reader": lambda folder: open_source(reader(), "y"),
-    "generator": lambda folder: open_source(
-        (frame for frame in shuffled_columns()), "y", columns=NAMES
-    ),
+    "iterator of pairs": lambda _: iter(pairs()),
+    "reader": lambda _: reader(),
+    "generator of frames": lambda _: (frame for frame in shuffled_columns()),
 }
+OPTIONS: dict[str, dict[str, Any]] = {
+    name: {} if "pairs" in name else {"target": "y"} for name in MAKERS | ONCE
+} | {name: {"target": "y", "columns": NAMES} for name in ("frames", "generator of frames")}

@@ -4,41 +4,39 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.sources.makers import (
-    MAKERS,
-    N_ROWS,
-    NAMES,
-    NUMERIC,
-    ONCE,
-    expected_labels,
-    expected_numbers,
-    expected_target,
-)
+from tests.sources.makers import MAKERS, N_ROWS, NAMES, ONCE, OPTIONS, make_table
 from tvselect.sources import ArraySource, open_source
 
-EVERYTHING = MAKERS | ONCE
+NUMERIC = np.arange(4)
 
 
-@pytest.fixture(params=list(EVERYTHING))
-def source(request, tmp_path):
-    return EVERYTHING[request.param](tmp_path)
+def open_as(name, folder):
+    return open_source((MAKERS | ONCE)[name](folder), **OPTIONS[name])
 
 
 @pytest.fixture(params=list(MAKERS))
 def make(request, tmp_path_factory):
-    return lambda: MAKERS[request.param](tmp_path_factory.mktemp("data"))
+    return lambda: open_as(request.param, tmp_path_factory.mktemp("data"))
 
 
 def rng(seed=0):
     return np.random.default_rng(seed)
 
 
-def read(batch):
-    return batch.numbers(NUMERIC), batch.labels(4), batch.target()
+def expected():
+    """Numbers, labels and target of all rows."""
+    table = make_table()
+    numbers = [table[name].to_numpy(zero_copy_only=False).astype(float) for name in NAMES[:4]]
+    return np.column_stack(numbers), np.array(table["t"].to_pylist()), table["y"].to_numpy()
 
 
 def read_all(source, size, round, seed=0, skip=0):
-    return [read(batch) for batch in source.batches(size, round, rng(seed), skip=skip)]
+    batches = source.batches(size, round, rng(seed), skip=skip)
+    return [(batch.numbers(NUMERIC), batch.labels(4), batch.target()) for batch in batches]
+
+
+def joined(batches):
+    return tuple(np.concatenate(part) for part in zip(*batches, strict=True))
 
 
 def assert_same(left, right):
@@ -48,41 +46,40 @@ def assert_same(left, right):
             np.testing.assert_array_equal(x, y)
 
 
-def test_names_and_kinds(source):
+@pytest.mark.parametrize("name", [*MAKERS, *ONCE])
+def test_the_first_round_gives_the_rows_in_order(name, tmp_path):
+    source = open_as(name, tmp_path)
     assert source.names == NAMES
     assert source.categorical.tolist() == [False, False, False, False, True]
     assert source.n_rows in (None, N_ROWS)
-
-
-def test_first_round_gives_the_rows_in_order(source):
+    assert source.can_repeat == (name in MAKERS)
     batches = read_all(source, 100, 0)
     assert [len(target) for _, _, target in batches] == [100] * 10 + [3]
-    numbers, labels, target = (np.concatenate(part) for part in zip(*batches, strict=True))
-    np.testing.assert_array_equal(numbers, expected_numbers())
-    np.testing.assert_array_equal(labels, expected_labels())
-    np.testing.assert_array_equal(target, expected_target())
-    assert labels.dtype == object
+    assert_same([joined(batches)], [expected()])
+    assert batches[0][1].dtype == object
 
 
-def test_columns_come_in_the_order_asked_for(source):
-    batch = next(source.batches(50, 0, rng()))
+def test_columns_come_as_they_are_asked_for(make, request):
+    batch = next(make().batches(50, 0, rng()))
     numbers = batch.numbers(np.array([2, 0]))
-    np.testing.assert_array_equal(numbers, expected_numbers()[:50, [2, 0]])
+    np.testing.assert_array_equal(numbers, expected()[0][:50, [2, 0]])
     assert numbers.dtype == np.float64
     assert batch.numbers(np.array([], dtype=np.int64)).shape == (50, 0)
-
-
-def test_float32_stays(source, request):
-    values = next(source.batches(50, 0, rng())).numbers(np.array([0]))
-    is_text = "csv" in request.node.name or "tsv" in request.node.name
-    assert values.dtype == (np.float64 if is_text else np.float32)
+    is_text = "csv" in request.node.name
+    assert batch.numbers(np.array([0])).dtype == (np.float64 if is_text else np.float32)
 
 
 @pytest.mark.parametrize("round", [0, 1])
-def test_skipping_leaves_the_others_as_they_are(make, round):
+def test_skipping_leaves_the_others_as_they_are_and_draws_as_much(make, round):
     whole = read_all(make(), 100, round)
     for skip in (4, 11):
         assert_same(read_all(make(), 100, round, skip=skip), whole[skip:])
+    ends = []
+    for skip in (0, 5):
+        generator = rng()
+        list(make().batches(100, round, generator, skip=skip))
+        ends.append(generator.random())
+    assert ends[0] == ends[1]
 
 
 def test_a_round_depends_on_the_seed_only(make):
@@ -94,24 +91,12 @@ def test_a_round_depends_on_the_seed_only(make):
     assert any((a[2] != b[2]).any() for a, b in zip(first, other, strict=True))
 
 
-def test_skipping_draws_as_much(make):
-    ends = []
-    for skip in (0, 5):
-        generator = rng()
-        list(make().batches(100, 1, generator, skip=skip))
-        ends.append(generator.random())
-    assert ends[0] == ends[1]
-
-
 def test_resampled_rows_are_rows_of_the_table(make):
-    batches = read_all(make(), 100, 1)
-    numbers, labels, target = (np.concatenate(part) for part in zip(*batches, strict=True))
-    assert len(target) == N_ROWS
-    rows = (numbers[:, 0] * 8).astype(int)
+    found = joined(read_all(make(), 100, 1))
+    rows = (found[0][:, 0] * 8).astype(int)
+    assert len(rows) == N_ROWS
     assert 0.5 * N_ROWS < len(np.unique(rows)) < 0.75 * N_ROWS
-    np.testing.assert_array_equal(numbers, expected_numbers()[rows])
-    np.testing.assert_array_equal(labels, expected_labels()[rows])
-    np.testing.assert_array_equal(target, expected_target()[rows])
+    assert_same([found], [tuple(part[rows] for part in expected())])
 
 
 def test_every_row_is_resampled_equally_often():
@@ -126,7 +111,7 @@ def test_every_row_is_resampled_equally_often():
     assert low <= times.min() <= times.max() <= high
 
 
-def test_identity_is_the_same_data(make, tmp_path):
+def test_identity_is_the_same_data(make):
     source = make()
     assert source.identity() == make().identity()
     assert len(source.identity()) == 64
@@ -134,17 +119,12 @@ def test_identity_is_the_same_data(make, tmp_path):
 
 @pytest.mark.parametrize("name", list(ONCE))
 def test_a_bare_iterator_is_read_once(name, tmp_path):
-    source = ONCE[name](tmp_path)
-    assert not source.can_repeat
+    source = open_as(name, tmp_path)
     with pytest.raises(ValueError, match="only once"):
         source.batches(10, 1, rng())
     list(source.batches(10, 0, rng()))
     with pytest.raises(ValueError, match="only once"):
         source.batches(10, 0, rng())
-
-
-def test_others_can_repeat(make):
-    assert make().can_repeat
 
 
 @pytest.mark.parametrize("bad", [dict(size=0), dict(round=-1), dict(skip=-1)])
