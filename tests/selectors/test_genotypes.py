@@ -18,8 +18,8 @@ from tvselect.inputs.table import read_features
 from tvselect.omics.plink import read_plink
 from tvselect.rewards import Data
 from tvselect.selectors import copies, marginal
-from tvselect.selectors.file_feedback import FileFeedback
 from tvselect.selectors.marginal import marginal_scores
+from tvselect.selectors.scoring import FileFeedback
 from tvselect.sources import open_source
 
 pytest.importorskip("bed_reader")
@@ -141,7 +141,7 @@ def test_dask_workers_open_the_file_themselves(bed, y, client):
 
 def test_what_travels_to_workers_holds_no_column_of_the_file(bed, genotypes, y):
     data = Data(read_features(read_plink(bed)).X, read_outcome(y, N), [f"rs{j}" for j in range(P)])
-    feedback = FileFeedback(BartReward(), data)
+    feedback = FileFeedback(BartReward(), data, data.X.file)
     columns = np.arange(10)
     wanted = feedback(columns, np.random.default_rng(1))
     parcel = pickle.dumps(feedback)

@@ -5,21 +5,28 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.bandit.chain import Chains, Payoffs, PendingPlay, Play, Score, ThompsonChain
 from tvselect.bandit.engine import Scorer, least
+from tvselect.decoys.shuffled import ShuffledColumns
+from tvselect.inputs.columns import ChosenColumns, ColumnFile, FileColumns
+from tvselect.inputs.errors import SourceError
+from tvselect.rewards import Data, Reward
 from tvselect.rewards.bart_play import BartFeedback, ColumnsOfArms, PlaysAhead, can_play_ahead
-from tvselect.rewards.base import Feedback
+from tvselect.rewards.base import Feedback, start_reward
 from tvselect.selectors.layout import ArmColumns
-from tvselect.workers import TaskMap
+from tvselect.workers import Runner, TaskMap
 
 Stretch = tuple[ThompsonChain, int]
 """A task: let the chain make so many plays."""
 SECONDS_AHEAD = 0.1
 """How long plays may take that are made ahead: Ctrl-C and the time limit wait for them."""
+_starting = Lock()
 
 
 class Pace:
@@ -132,3 +139,51 @@ def payoffs_of_arms(feedback: Feedback, arms_columns: ArmColumns) -> Payoffs:
         return np.maximum.reduceat(values[: columns.size], starts)
 
     return payoffs
+
+
+def start_for(runner: Runner, reward: Reward, data: Data) -> Feedback:
+    """The feedback of a reward: started here, or by workers that open the file of the data."""
+    X = data.X.X if isinstance(data.X, ChosenColumns) else data.X
+    # Decoys that are in memory have to be sent, and so have their columns.
+    may_stay = runner.is_remote and isinstance(data.decoys, ShuffledColumns | None)
+    if may_stay and isinstance(X, FileColumns):
+        return FileFeedback(reward, data, X.file)
+    return start_reward(reward, data)
+
+
+class FileFeedback:
+    """The feedback of a reward on columns of a file, which every worker opens by itself.
+
+    It travels as the path of the file, and is started anew in the process that first asks; a
+    SourceError there, where the file is missing or is not the one that it was made with.
+    """
+
+    def __init__(self, reward: Reward, data: Data, file: ColumnFile) -> None:
+        self._reward, self._data, self._file = reward, data, file
+        self._wanted = file.sample_hash()
+        self._started: Feedback | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_started": None}
+
+    def __call__(self, columns: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
+        """One payoff for each of the columns."""
+        with _starting:
+            if self._started is None:
+                self._require_same_file()
+                self._started = start_reward(self._reward, self._data)
+        return self._started(columns, rng)
+
+    def _require_same_file(self) -> None:
+        path = self._file.path
+        try:
+            found = self._file.sample_hash()
+        except OSError as error:
+            raise SourceError(
+                f"{path} cannot be opened by a worker: {error.strerror}",
+                "put the file where all workers find it under this path",
+            ) from None
+        if found != self._wanted:
+            raise SourceError(
+                f"{path} is another file for a worker", "give all workers the same file"
+            )

@@ -45,10 +45,9 @@ from tvselect.selectors.copies import (
     let_play,
     warn_of_factors,
 )
-from tvselect.selectors.file_feedback import start_for
 from tvselect.selectors.fingerprint import identity_of
 from tvselect.selectors.layout import ArmColumns, ArmLayout, DecoyKind, Groups, lay_out_arms
-from tvselect.selectors.scoring import TableScorer, TableWork
+from tvselect.selectors.scoring import TableScorer, TableWork, start_for
 from tvselect.selectors.search import progress_bar, seed_of_run, set_up_search
 from tvselect.workers import opened
 
