@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.selectors.runs import assert_same
 from tvselect import BartReward, LassoReward, PValueReward, ThompsonSelector
-from tvselect.control.decoy_fdr import q_values
+from tvselect.control import q_values_by_decoys as q_values
 from tvselect.rewards import Reward
 from tvselect.selectors import copies
 

@@ -12,7 +12,7 @@ from tests.bandit.plays import fold_counts
 from tests.selectors.streams import SIGNALS, P, make_data, make_frame, parts, play_parts, selector
 from tvselect import BartReward, PValueReward, StreamingThompsonSelector
 from tvselect.bandit.oracle import threshold
-from tvselect.control.evalues import average, log_e_values, q_values
+from tvselect.control import average_log_e, log_e_values, q_values_by_evidence
 
 KINDS = ["knockoffs", "shuffled"]
 each_kind = pytest.mark.parametrize("decoys", KINDS)
@@ -57,14 +57,16 @@ def test_e_values_are_those_of_the_wins_and_losses(decoys):
     fitted = selector(PValueReward(alpha=0.1), decoys=decoys, n_chains=2).fit(X, y)
     journal = fitted.history_.journal
     by_chain = [log_e_values(*wins_and_losses(journal.plays(chain), P)) for chain in range(2)]
-    log_e = average(np.array(by_chain))
+    log_e = average_log_e(np.array(by_chain))
     assert_allclose(fitted.e_values_, np.exp(log_e), rtol=1e-12)
-    assert_allclose(fitted.q_values_, q_values(log_e), rtol=1e-12)
-    assert_array_equal(fitted.support_, q_values(log_e) <= 0.1)
+    assert_allclose(fitted.q_values_, q_values_by_evidence(log_e), rtol=1e-12)
+    assert_array_equal(fitted.support_, q_values_by_evidence(log_e) <= 0.1)
     assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
     assert_allclose(fitted.expected_false_, 2 * fitted.q_values_[SIGNALS].max())
     for chain in range(2):
-        assert_array_equal(fitted.chain_supports_[chain], q_values(by_chain[chain]) <= 0.1)
+        assert_array_equal(
+            fitted.chain_supports_[chain], q_values_by_evidence(by_chain[chain]) <= 0.1
+        )
 
 
 def test_selected_since_is_the_batch_from_which_on_it_is_selected():

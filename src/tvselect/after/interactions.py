@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from tvselect.control.decoy_fdr import q_values
+from tvselect.control import q_values_by_decoys
 from tvselect.inputs import Outcome
 from tvselect.inputs.rows import even_rows, numbered, orders_of
 from tvselect.inputs.table import Features
@@ -112,7 +112,7 @@ def find_interactions(
     does not add up. How much it is by chance is learned from 20 outcomes without interactions:
     the fit of an additive model (BART with single splits) and its residuals in another order,
     as large as the noise, or classes drawn from its probabilities. Their pairs are the decoys of
-    :func:`tvselect.control.decoy_fdr.q_values`.
+    :func:`tvselect.control.q_values_by_decoys`.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def find_interactions(
         )
         for _ in range(N_WITHOUT)
     ]
-    q = q_values(found, np.concatenate(without), N_WITHOUT, found > 0.0)
+    q = q_values_by_decoys(found, np.concatenate(without), N_WITHOUT, found > 0.0)
     places = features[np.column_stack(np.triu_indices(features.size, 1))]
     return tuple(
         Interaction(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.bandit.arms import count
-from tvselect.control.decoy_fdr import q_values
+from tvselect.control import q_values_by_decoys
 from tvselect.inputs.columns import Matrix, centred_ranks, ranks_of
 from tvselect.inputs.rows import even_rows
 from tvselect.selectors.layout import ArmColumns
@@ -110,7 +110,7 @@ def find_claims(
     scores = np.where(passing, rates, 0.0)
     q = np.full(heads.size, np.nan)
     if layout.n_copies:
-        q = q_values(scores[0], scores[1:].ravel(), layout.n_copies, passing[0])
+        q = q_values_by_decoys(scores[0], scores[1:].ravel(), layout.n_copies, passing[0])
     by_feature = layout.by_feature(claim_of, -1)
     falling = np.argsort(-layout.by_feature(means, 1.0), kind="stable")
     found = []

@@ -16,8 +16,14 @@ from tvselect.bandit.arms import count
 from tvselect.bandit.chain import Play
 from tvselect.bandit.engine import StopReason
 from tvselect.bandit.journal import Journal
-from tvselect.control import evalues
-from tvselect.control.decoy_fdr import false_ones, q_values
+from tvselect.control import (
+    average_log_e,
+    false_ones,
+    fewest_wins,
+    log_e_values,
+    q_values_by_decoys,
+    q_values_by_evidence,
+)
 from tvselect.inputs.outcome import AskedFamily
 from tvselect.selectors.layout import ArmLayout, PerArm
 
@@ -65,12 +71,12 @@ class Evidence:
     @cached_property
     def log_e_values(self) -> NDArray[np.float64]:
         """By arm, averaged over chains."""
-        return evalues.average(self.log_e)
+        return average_log_e(self.log_e)
 
     @cached_property
     def q_values(self) -> NDArray[np.float64]:
         """By arm the smallest level at which e-BH selects it."""
-        return evalues.q_values(self.log_e_values)
+        return q_values_by_evidence(self.log_e_values)
 
     @property
     def e_values(self) -> NDArray[np.float64]:
@@ -79,7 +85,7 @@ class Evidence:
 
     def selected(self, chain: int | None = None) -> NDArray[np.bool_]:
         """Arms that e-BH selects, by all chains or by one of them."""
-        q = self.q_values if chain is None else evalues.q_values(self.log_e[chain])
+        q = self.q_values if chain is None else q_values_by_evidence(self.log_e[chain])
         return q <= self.max_fdr
 
     def expected_false(self, chosen: NDArray[np.bool_]) -> float:
@@ -115,7 +121,7 @@ class Ledger:
                 self.n_batches += 1
                 for chain, play in enumerate(made):
                     self._count(chain, play)
-                chosen = evalues.q_values(evalues.average(self.log_e)) <= self.max_fdr
+                chosen = q_values_by_evidence(average_log_e(self.log_e)) <= self.max_fdr
                 self.since[~chosen] = -1
                 self.since[chosen & (self.since < 0)] = self.n_plays
 
@@ -130,7 +136,7 @@ class Ledger:
         self.wins[chain, arms] += won & ~decoy_won
         self.losses[chain, arms] += decoy_won & ~won
         wins, losses = self.wins[chain, moved], self.losses[chain, moved]
-        self.log_e[chain, moved] = evalues.log_e_values(wins, losses)
+        self.log_e[chain, moved] = log_e_values(wins, losses)
 
 
 def too_few(n_batches: int, n_arms: int, max_fdr: float, n_likely: int) -> str | None:
@@ -141,7 +147,7 @@ def too_few(n_batches: int, n_arms: int, max_fdr: float, n_likely: int) -> str |
     n_likely : int
         Arms that might be proven together; the more, the less each of them needs.
     """
-    needed = evalues.fewest_wins(n_arms, max_fdr, max(1, n_likely))
+    needed = fewest_wins(n_arms, max_fdr, max(1, n_likely))
     if n_batches >= needed:
         return None
     return (
@@ -306,7 +312,7 @@ class History:
         if n_copies == 0:
             return np.full(n, np.nan)
         scores, decoys = self._scores(chain)
-        return q_values(scores, decoys, n_copies, scores > 0.0)
+        return q_values_by_decoys(scores, decoys, n_copies, scores > 0.0)
 
     @property
     def expected_false(self) -> float:

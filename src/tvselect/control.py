@@ -1,0 +1,158 @@
+"""Error control: which selections may be believed, by decoys or by e-values.
+
+By decoys, as many columns without a signal pass as decoys do. e-values are evidence that may be
+looked at after every play, and stopped at any time: a null column and its decoy are exchangeable,
+on rows that were never used before each wins against the other with the same probability, whatever
+was played and seen earlier. Betting on the column then multiplies one's stake by a fair game, and
+the stake is an e-process: at no stopping time is it expected to be above 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc, betaln
+
+Floats = NDArray[np.float64]
+
+
+def false_ones(score: Floats, decoys: Floats, n_copies: int) -> Floats:
+    """Expected number of columns without a signal that reach a score, from above.
+
+    ``(1 + decoys that reach it) / copies``: one more than were seen, so that an estimate
+    from few decoys is on the safe side.
+
+    Parameters
+    ----------
+    score : float64 array
+    decoys : float64 array
+        Scores of all decoys.
+    n_copies : int
+        Decoys of every column.
+
+    Examples
+    --------
+    >>> false_ones(np.array([0.9, 0.5]), np.array([0.3, 0.6]), n_copies=2)
+    array([0.5, 1. ])
+    """
+    reaching = decoys.size - np.searchsorted(np.sort(decoys), score, side="left")
+    return (1.0 + reaching) / n_copies
+
+
+def q_values_by_decoys(
+    scores: Floats, decoys: Floats, n_copies: int, is_candidate: NDArray[np.bool_]
+) -> Floats:
+    """The smallest false discovery rate at which each column is selected.
+
+    Of the candidates that reach a score, the share ``false_ones / candidates`` is expected to
+    be false; the q-value of a column is the smallest such share over the scores up to its
+    own. Selecting the columns of a q-value of at most ``q`` is the rule of Benjamini and
+    Hochberg at level ``q``, with p-values by the rank among decoys [1]_.
+
+    Parameters
+    ----------
+    scores : float64 array
+        Of the columns.
+    decoys : float64 array
+        Of ``n_copies`` decoys of every column, in any order.
+    n_copies : int
+    is_candidate : bool array
+        Columns that may be selected; the others have the q-value 1.
+
+    Returns
+    -------
+    float64 array, at most 1
+
+    References
+    ----------
+    .. [1] Bates, S., Candès, E., Lei, L., Romano, Y. and Sesia, M. (2023). Testing for
+       outliers with conformal p-values. *Annals of Statistics* 51(1), 149-178.
+
+    Examples
+    --------
+    Three columns stand above all twenty decoys, a fourth does not:
+
+    >>> decoys = np.linspace(0.0, 0.6, 20)
+    >>> scores = np.array([0.9, 0.95, 0.55, 0.8, 0.2])
+    >>> q_values_by_decoys(scores, decoys, n_copies=4, is_candidate=scores > 0.5)
+    array([0.08333333, 0.08333333, 0.1875    , 0.08333333, 1.        ])
+    """
+    q = np.ones(scores.size)
+    order = np.flatnonzero(is_candidate)
+    order = order[np.argsort(-scores[order], kind="stable")]
+    falling = scores[order]
+    n_reaching = np.searchsorted(-falling, -falling, side="right")
+    share = false_ones(falling, decoys, n_copies) / n_reaching
+    q[order] = np.minimum(1.0, np.minimum.accumulate(share[::-1])[::-1])
+    return q
+
+
+def log_e_values(wins: ArrayLike, losses: ArrayLike) -> Floats:
+    """Log e-values of columns from their wins and losses against their decoys.
+
+    The stake of a bettor who believes that a column wins with some probability above 1/2,
+    all of them alike likely: ``E = 2^(m+1) B(w+1, l+1) P[Beta(w+1, l+1) > 1/2]``, with
+    ``m = w + l``. Ties are no bets.
+
+    Parameters
+    ----------
+    wins, losses : int arrays
+
+    Returns
+    -------
+    array
+        0 (E = 1) without any bet. -inf where 1/2 lies so far in the tail that a double does
+        not hold it; the e-value is below one over the number of bets there.
+
+    Examples
+    --------
+    >>> np.exp(log_e_values([0, 3, 10, 3], [0, 0, 0, 3])).round(2)
+    array([  1.  ,   3.75, 186.09,   0.46])
+    """
+    w, b = np.asarray(wins, dtype=np.float64), np.asarray(losses, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        tail = np.log(betainc(b + 1, w + 1, 0.5))
+    found: Floats = (w + b + 1) * np.log(2.0) + betaln(w + 1, b + 1) + tail
+    return found
+
+
+def average_log_e(log_e: Floats) -> Floats:
+    """Log of the mean over the first axis: the mean of e-values is an e-value."""
+    found: Floats = np.logaddexp.reduce(log_e, axis=0) - np.log(len(log_e))
+    return found
+
+
+def q_values_by_evidence(log_e: Floats) -> Floats:
+    """By column the smallest level at which e-BH selects it; 1 where none below does.
+
+    e-BH at level ``q`` selects the ``k`` largest of ``p`` e-values, ``k`` the largest number
+    with ``E_(k) >= p / (q k)``. Its false discovery rate is at most ``q`` however the e-values
+    depend on each other [1]_.
+
+    References
+    ----------
+    .. [1] Wang, R. and Ramdas, A. (2022). False discovery rate control with e-values.
+       *Journal of the Royal Statistical Society B* 84(3), 822-852.
+
+    Examples
+    --------
+    >>> q_values_by_evidence(np.log([40.0, 1.0, 20.0, 0.5])).round(2)
+    array([0.1, 1. , 0.1, 1. ])
+    """
+    p = log_e.size
+    found = np.ones(p)
+    # q < 1 asks for E > 1, which few columns have.
+    hot = np.flatnonzero(log_e > 0)
+    falling = hot[np.argsort(-log_e[hot], kind="stable")]
+    levels = np.exp(np.log(p) - np.log(np.arange(1, hot.size + 1)) - log_e[falling])
+    found[falling] = np.minimum(np.minimum.accumulate(levels[::-1])[::-1], 1.0)
+    return found
+
+
+def fewest_wins(n_columns: int, level: float, n_selected: int = 1) -> int:
+    """Wins without a loss after which e-BH selects so many columns of equal e-values."""
+    wanted = np.log(n_columns) - np.log(level * n_selected)
+    wins = 1
+    while log_e_values(wins, 0) < wanted:
+        wins += 1
+    return wins

@@ -1,1 +1,0 @@
-"""Error control: which selections may be believed, from scores, decoys and e-values."""

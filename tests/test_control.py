@@ -1,0 +1,193 @@
+"""q-values from decoys and from e-values: their definitions, and the laws that they keep."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import quad
+
+from tvselect.control import (
+    average_log_e,
+    false_ones,
+    fewest_wins,
+    log_e_values,
+    q_values_by_decoys,
+    q_values_by_evidence,
+)
+
+COPIES = 10
+
+
+def by_definition(scores, decoys, n_copies, is_candidate):
+    q = np.ones(scores.size)
+    for j in np.flatnonzero(is_candidate):
+        for t in scores[is_candidate & (scores <= scores[j])]:
+            n_columns = np.count_nonzero(is_candidate & (scores >= t))
+            share = (1 + np.count_nonzero(decoys >= t)) / n_copies / n_columns
+            q[j] = min(q[j], share)
+    return q
+
+
+@pytest.mark.parametrize("has_ties", [False, True])
+def test_q_values_are_what_their_definition_says(has_ties):
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        scores, decoys = rng.random(12), rng.random(60) * 0.9
+        if has_ties:
+            scores, decoys = scores.round(1), decoys.round(1)
+        candidates = scores > 0.3
+        found = q_values_by_decoys(scores, decoys, 5, candidates)
+        assert_allclose(found, by_definition(scores, decoys, 5, candidates))
+
+
+def test_a_higher_score_never_has_a_higher_q_value():
+    rng = np.random.default_rng(1)
+    scores = rng.random(200)
+    q = q_values_by_decoys(scores, rng.random(2000), COPIES, np.ones(200, dtype=bool))
+    assert (np.diff(q[np.argsort(scores)]) <= 0).all()
+
+
+def test_one_column_above_all_decoys_is_selected_at_one_over_the_copies():
+    scores = np.array([0.9, 0.1])
+    found = q_values_by_decoys(scores, np.full(20, 0.5), COPIES, scores > 0.5)
+    assert_array_equal(found, [1 / COPIES, 1.0])
+    assert_array_equal(false_ones(np.array([0.9]), np.full(20, 0.5), COPIES), [0.1])
+
+
+def test_without_candidates_all_are_one():
+    assert_array_equal(
+        q_values_by_decoys(np.zeros(3), np.zeros(30), COPIES, np.zeros(3, bool)), [1, 1, 1]
+    )
+
+
+@pytest.mark.parametrize("level", [0.1, 0.2])
+@pytest.mark.parametrize("n_signals", [0, 5, 30])
+def test_the_false_discovery_rate_is_kept(level, n_signals):
+    """Benjamini and Hochberg with conformal p-values: FDR <= level * (nulls / columns).
+
+    Scores of decoys and of columns without a signal are exchangeable; the mean of the false
+    discovery proportion over 2,000 draws may lie above by three standard errors.
+    """
+    rng, p = np.random.default_rng(7), 60
+    proportions = []
+    for _ in range(2000):
+        scores, decoys = rng.normal(size=p), rng.normal(size=COPIES * p)
+        scores[:n_signals] += rng.uniform(0, 6, n_signals)
+        selected = q_values_by_decoys(scores, decoys, COPIES, np.ones(p, dtype=bool)) <= level
+        proportions.append(selected[n_signals:].sum() / max(1, selected.sum()))
+    error = np.std(proportions) / np.sqrt(len(proportions))
+    assert np.mean(proportions) <= level * (1 - n_signals / p) + 3 * error
+
+
+def test_blocks_that_depend_on_each_other_are_kept_under_the_null():
+    """Columns of a copy may go together: with exchangeable copies, each is the one with the
+    highest score with probability 1 / (B + 1), and few others are ahead anywhere below it."""
+    rng, p, n_runs = np.random.default_rng(8), 30, 4000
+    hits = 0
+    for _ in range(n_runs):
+        blocks = rng.normal(size=(COPIES + 1, 1)) * 2 + rng.normal(size=(COPIES + 1, p))
+        q = q_values_by_decoys(blocks[0], blocks[1:].ravel(), COPIES, blocks[0] > 0)
+        hits += (q <= 0.1).any()
+    bound = (1 + 1 / 2) / (COPIES + 1)  # the top block, and at most one in two runs a second
+    assert hits / n_runs <= bound + 3 * np.sqrt(bound / n_runs)
+
+
+# e-values
+
+
+@pytest.mark.parametrize(("w", "b"), [(0, 0), (1, 0), (0, 1), (7, 2), (3, 9), (40, 25)])
+def test_e_is_the_mean_stake_over_chances_above_a_half(w, b):
+    wanted, _ = quad(lambda c: 2 * (2 * c) ** w * (2 * (1 - c)) ** b, 0.5, 1.0)
+    assert_allclose(np.exp(log_e_values(w, b)), wanted, rtol=1e-9)
+
+
+def test_the_next_bet_is_fair():
+    """A martingale: E(w, l) is the mean of E(w + 1, l) and E(w, l + 1), for all counts."""
+    w, b = np.meshgrid(np.arange(60), np.arange(60))
+    here, won, lost = (np.exp(log_e_values(*counts)) for counts in ((w, b), (w + 1, b), (w, b + 1)))
+    assert_allclose((won + lost) / 2, here, rtol=1e-9)
+
+
+def test_no_stopping_rule_makes_more_than_was_staked():
+    """All 2^12 sequences of fair bets: E at the best moment known then, and Ville's bound.
+
+    Stop at the first time that E reaches a bound, else at the end: the mean of E is 1 for
+    each bound, and bound * P[ever reached] <= 1.
+    """
+    m = 12
+    paths = np.array(list(product([0, 1], repeat=m)))
+    wins = np.cumsum(paths, axis=1)
+    e = np.exp(log_e_values(wins, np.arange(1, m + 1) - wins))
+    for bound in (1.5, 2.0, 5.0, 20.0, 100.0):
+        reached = e >= bound
+        stop = np.where(reached.any(axis=1), reached.argmax(axis=1), m - 1)
+        assert_allclose(e[np.arange(len(e)), stop].mean(), 1.0, rtol=1e-9)
+        assert reached.any(axis=1).mean() <= 1 / bound
+
+
+def test_a_loser_of_very_many_bets_has_next_to_nothing():
+    assert log_e_values(0, 5000) < np.log(1 / 5000)
+    assert np.isfinite(log_e_values(5000, 10))
+
+
+def test_averages_are_of_e_values_not_of_logs():
+    log_e = np.log([[1.0, 4.0], [3.0, 0.5]])
+    assert_allclose(np.exp(average_log_e(log_e)), [2.0, 2.25])
+    assert_allclose(average_log_e(np.array([[800.0], [-np.inf]])), 800.0 - np.log(2))
+
+
+def e_bh(e, level):
+    """By the definition: the largest k of which the k-th largest is at least p / (q k)."""
+    p = e.size
+    falling = np.sort(e)[::-1]
+    fitting = [k for k in range(1, p + 1) if falling[k - 1] >= p / (level * k)]
+    return e >= falling[max(fitting) - 1] if fitting else np.zeros(p, dtype=bool)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_q_values_are_the_levels_at_which_e_bh_selects(seed):
+    rng = np.random.default_rng(seed)
+    e = np.exp(rng.normal(0, 3, 30)).round(1) + 0.05
+    q = q_values_by_evidence(np.log(e))
+    for level in (0.03, 0.1, 0.2, 0.5, 0.99):
+        assert_array_equal(q <= level, e_bh(e, level))
+
+
+def test_q_values_keep_the_order_of_evidence_and_ties():
+    e = np.array([100.0, 100.0, 30.0, 1.0, 0.0])
+    with np.errstate(divide="ignore"):
+        q = q_values_by_evidence(np.log(e))
+    assert q[0] == q[1] <= q[2] <= q[3] == q[4] == 1.0
+
+
+def test_without_bets_nothing_is_selected():
+    assert_array_equal(q_values_by_evidence(log_e_values(np.zeros(5), np.zeros(5))), 1.0)
+
+
+@pytest.mark.parametrize("p", [1, 10, 1000, 10_000])
+@pytest.mark.parametrize("k", [1, 5])
+def test_fewest_wins_are_enough_and_one_less_is_not(p, k):
+    k = min(k, p)
+    wins = fewest_wins(p, 0.1, k)
+    for n, enough in ((wins, True), (wins - 1, False)):
+        log_e = np.zeros(p)
+        log_e[:k] = log_e_values(n, 0)
+        assert (q_values_by_evidence(log_e)[:k] <= 0.1).all() == enough
+
+
+def test_e_bh_of_dependent_nulls_keeps_the_rate():
+    """All nulls: the FDR is the chance to select anything, at most the level.
+
+    200 games of 50 arms that share their coins, looked at after every one of 40 bets.
+    """
+    rng = np.random.default_rng(0)
+    level, ever = 0.2, 0
+    for _ in range(200):
+        coins = (rng.random((40, 1)) < 0.5) ^ (rng.random((40, 50)) < 0.1)
+        wins = np.cumsum(coins, axis=0)
+        log_e = log_e_values(wins, np.arange(1, 41)[:, None] - wins)
+        ever += any((q_values_by_evidence(row) <= level).any() for row in log_e)
+    assert ever / 200 <= level + 3 * np.sqrt(level * (1 - level) / 200)
