@@ -172,7 +172,7 @@ def sound_heads() -> list[bytes]:
         head.see(next(source.batches(12, 0, np.random.default_rng(0))))
         made.append(store_encoder(head))
         head.n_rows = 1000
-        head._numbers, head._labels = [], []
+        head.held_numbers, head.held_labels = [], []
         made.append(store_encoder(head))
     return made
 

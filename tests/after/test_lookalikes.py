@@ -22,7 +22,7 @@ def test_copied_column():
 
 @pytest.mark.parametrize("at_once", [1, 2**22])
 def test_same_as_scipy(monkeypatch, at_once):
-    monkeypatch.setattr(lookalikes, "VALUES_AT_ONCE", at_once)
+    monkeypatch.setattr("tvselect.inputs.columns.VALUES_AT_ONCE", at_once)
     rng = np.random.default_rng(1)
     common = rng.normal(size=(150, 1))
     X = common + 0.7 * rng.normal(size=(150, 12))

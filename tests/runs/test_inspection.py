@@ -81,7 +81,7 @@ def test_infinity_counts_as_missing():
 
 
 def test_copies_are_found_across_blocks_and_types(monkeypatch):
-    monkeypatch.setattr("tvselect.runs.inspect.VALUES_AT_ONCE", 60)
+    monkeypatch.setattr("tvselect.inputs.columns.VALUES_AT_ONCE", 60)
     whole = np.arange(50) % 7
     columns = {"a": NUMBERS, "b": whole, "c": -NUMBERS, "d": NUMBERS, "e": whole * 1.0}
     assert look_at(columns).copies == (("a", "d"), ("b", "e"))

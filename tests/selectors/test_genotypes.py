@@ -109,7 +109,7 @@ def test_few_values_are_scored_as_any_others(monkeypatch, genotypes, y):
     decoys = ShuffledColumns.draw(X, 3, np.random.default_rng(0))
     assert decoys.factors.shape[1] == 0
     found = marginal_scores(decoys, X, y[None])
-    monkeypatch.setattr(marginal, "VALUES_AT_ONCE", 5 * N)
+    monkeypatch.setattr(marginal, "VALUES_OF_A_THREAD", 5 * N)
     assert_array_equal(found, marginal_scores(decoys, X, y[None], n_threads=3))
     monkeypatch.setattr(marginal, "read_small", lambda *_: None)
     assert_allclose(found, marginal_scores(decoys, X, y[None]), atol=1e-12)

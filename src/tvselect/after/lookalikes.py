@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from tvselect.inputs import Table
-from tvselect.inputs.columns import centred_ranks
+from tvselect.inputs.columns import centred_ranks, in_blocks
 
 MOST_ALIKE = 5
 ALIKE = 0.5
-VALUES_AT_ONCE = 2**22
 
 
 class Match(NamedTuple):
@@ -54,9 +53,8 @@ def find_lookalikes(
     candidates = candidates[~table.categorical[candidates]]
     ranked = centred_ranks(_by_column(table, columns[numeric]))
     best: list[list[Match]] = [[] for _ in range(int(numeric.sum()))]
-    step = max(1, VALUES_AT_ONCE // table.n_rows)
-    for first in range(0, candidates.size, step):
-        block = candidates[first : first + step]
+    for here in in_blocks(candidates.size, table.n_rows):
+        block = candidates[here]
         correlations = ranked @ centred_ranks(_by_column(table, block)).T
         for found, row in zip(best, correlations, strict=True):
             alike = np.flatnonzero(np.abs(row) >= ALIKE)

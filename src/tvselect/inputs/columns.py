@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Self, final
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 Places = slice | NDArray[np.int64]
 """Some rows or columns."""
 ALL = slice(None)
-VALUES_AT_ONCE = 2**22
-"""Numbers of a block of columns."""
+VALUES_AT_ONCE, VALUES_IN_CACHE = 2**22, 2**18
+"""Numbers of a block of columns that is read once, and of one that is gone over several times."""
 PIECE, N_PIECES = 4096, 1000
 TINY = 1e-12
 
@@ -40,6 +40,12 @@ rank_columns = function(
     ranks: f8[columns, rows]!
     """,
 )
+
+
+def in_blocks(n: int, size: int, at_once: int | None = None) -> Iterator[slice]:
+    """Neighbours of ``n`` columns of ``size`` numbers each, so many at a time that they fit."""
+    step = max(1, (at_once or VALUES_AT_ONCE) // max(1, size))
+    return (slice(first, min(first + step, n)) for first in range(0, n, step))
 
 
 class Columns(ABC):
@@ -298,9 +304,7 @@ def refuse_nonfinite(
                 return
     n = X.shape[1]
     infinite, some, empty = (np.zeros(n, dtype=np.bool_) for _ in range(3))
-    step = max(1, VALUES_AT_ONCE // max(1, len(X)))
-    for first in range(0, n, step):
-        here = slice(first, first + step)
+    for here in in_blocks(n, len(X)):
         block = X[:, here]
         missing = np.isnan(block)
         infinite[here] = np.isinf(block).any(axis=0)

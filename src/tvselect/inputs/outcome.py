@@ -524,23 +524,14 @@ def _as_bounds(y: Any, what: str) -> tuple[FloatArray, FloatArray]:
     return values[:, 0].copy(), values[:, 1].copy()
 
 
-class _LifeTable(NamedTuple):
-    """Rows by their time: whether it ended in the event, and events and rows at risk by time."""
-
-    is_event: NDArray[np.bool_]
-    place: NDArray[np.intp]
-    distinct: FloatArray
-    n_events: NDArray[Any]
-    n_at_risk: NDArray[Any]
-
-
-def _life_table(times: Times) -> _LifeTable:
+def _life_table(times: Times) -> tuple[NDArray[Any], ...]:
+    """Of rows whether they end in the event; times, the place of each row's, events, at risk."""
     is_event = np.isfinite(times.upper)
     at = np.where(np.isfinite(times.lower), times.lower, times.upper)
     distinct, place = np.unique(at, return_inverse=True)
     n_events = np.bincount(place, weights=is_event, minlength=distinct.size)
     n_at_risk = np.cumsum(np.bincount(place, minlength=distinct.size)[::-1])[::-1]
-    return _LifeTable(is_event, place, distinct, n_events, n_at_risk)
+    return is_event, distinct, place, n_events, n_at_risk
 
 
 def log_rank_scores(times: Times) -> FloatArray:
@@ -553,20 +544,20 @@ def log_rank_scores(times: Times) -> FloatArray:
     >>> log_rank_scores(Times(np.log([1.0, 2.0, 3.0]), np.array([0.0, np.inf, np.log(3.0)])))
     array([ 0.66666667, -0.33333333, -0.33333333])
     """
-    seen = _life_table(times)
-    return seen.is_event - np.cumsum(seen.n_events / seen.n_at_risk)[seen.place]
+    is_event, _, place, n_events, n_at_risk = _life_table(times)
+    return is_event - np.cumsum(n_events / n_at_risk)[place]
 
 
 def normal_times(times: Times) -> Times:
     """The same times through their distribution (Kaplan-Meier) to quantiles of the normal law."""
-    seen = _life_table(times)
-    alive = np.cumprod(1.0 - seen.n_events / (seen.n_at_risk + 1.0))
+    _, distinct, _, n_events, n_at_risk = _life_table(times)
+    alive = np.cumprod(1.0 - n_events / (n_at_risk + 1.0))
     before = np.concatenate([[1.0], alive[:-1]])
     smallest = 0.25 / times.lower.size
     scores = ndtri(np.clip(1.0 - 0.5 * (before + alive), smallest, 1.0 - smallest))
 
     def score(bounds: FloatArray) -> FloatArray:
-        found = np.interp(bounds, seen.distinct, scores)
+        found = np.interp(bounds, distinct, scores)
         return np.where(np.isfinite(bounds), found, bounds)
 
     return Times(score(times.lower), score(times.upper))

@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 import tvselect
 from tvselect.inputs import Table
 from tvselect.inputs.arrow import arrow_errors, load, unpack
-from tvselect.inputs.columns import ColumnFile, Matrix, SparseColumns, is_sparse, within
+from tvselect.inputs.columns import ColumnFile, Matrix, SparseColumns, in_blocks, is_sparse, within
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.facts import LeftOut
 from tvselect.inputs.outcome import missing_mask
 from tvselect.omics import StoredColumns
 from tvselect.omics.h5ad import DENSE, ROWS, SPARSE, ask
 
-VALUES_AT_ONCE = 2**24
 BARCODES, GENES = ("barcodes.tsv",), ("features.tsv", "genes.tsv")
 
 
@@ -290,9 +289,8 @@ class MatrixFile(ColumnFile):
 
     def _blocks(self) -> Iterator[tuple[int, NDArray[np.float64]]]:
         """Some columns at a time, and the place of the first."""
-        step = max(1, VALUES_AT_ONCE // max(1, self.shape[0]))
-        for first in range(0, self.shape[1], step):
-            yield first, self.read(np.arange(first, min(first + step, self.shape[1])))
+        for here in in_blocks(self.shape[1], self.shape[0]):
+            yield here.start, self[:, here]
 
 
 def unique(names: Sequence[str]) -> list[str]:

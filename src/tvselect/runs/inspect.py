@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tvselect.inputs import read_outcome
 from tvselect.inputs.arrow import arrow_errors, as_target, as_text
+from tvselect.inputs.columns import VALUES_IN_CACHE, in_blocks
 from tvselect.inputs.doubts import doubts_about_text, find_doubts
 from tvselect.inputs.errors import RowError, SourceError
 from tvselect.inputs.facts import (
@@ -52,7 +53,6 @@ ROWS_IN_MEMORY = 200_000
 ROWS_TO_LOOK_AT = 10_000
 COPIES, SHARE_OF_MEMORY = 3, 0.5
 ASSUMED_MEMORY = 4 * 2**30
-VALUES_AT_ONCE, VALUES_OF_DOUBT = 2**22, 2**18
 MOST_LABELS = 200_000
 WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 
@@ -421,9 +421,7 @@ def profile_columns(
     is_whole = np.array([field.type in WHOLE for field in numeric], dtype=np.bool_)
     columns = raw.matrix.T
     digests = np.empty(len(numeric), dtype=np.int64)
-    step = max(1, VALUES_AT_ONCE // max(1, len(raw.matrix)))
-    for first in range(0, len(numeric), step):
-        part = slice(first, first + step)
+    for part in in_blocks(len(numeric), len(raw.matrix)):
         scan, inside = scan_block(columns[part]), names[part]
         left_out |= profile_numbers(inside, columns[part], scan, is_whole[part])
         missing.update(inside[j] for j in np.flatnonzero(scan.n_missing))
@@ -526,10 +524,9 @@ def _look_for_doubts(
 
     def blocks() -> Iterator[tuple[int, NDArray[np.float64]]]:
         columns = raw.matrix.T
-        step = max(1, VALUES_OF_DOUBT // max(1, len(raw.matrix)))
-        for first in range(0, len(columns), step):
-            block = columns[first : first + step]
-            yield first, block if rows.size == y.size else block[:, rows]
+        for here in in_blocks(len(columns), len(raw.matrix), VALUES_IN_CACHE):
+            block = columns[here]
+            yield here.start, block if rows.size == y.size else block[:, rows]
         place = len(columns)
         for text in texts.values():
             yield place, np.ascontiguousarray(one_hot(text.codes[rows], len(text.levels)).T)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tvselect.bandit.arms import count
 from tvselect.control import q_values_by_decoys
-from tvselect.inputs.columns import Matrix, centred_ranks, ranks_of
+from tvselect.inputs.columns import Matrix, centred_ranks, in_blocks, ranks_of
 from tvselect.inputs.rows import even_rows
 from tvselect.selectors.layout import ArmColumns
 from tvselect.selectors.results import History
@@ -19,7 +19,6 @@ from tvselect.selectors.results import History
 ALIKE = 0.6
 LEADING, MOST_LEADING = 0.4, 500
 MOST_ROWS = 20_000
-VALUES_AT_ONCE = 2**22
 TINY = 1e-9
 IntArray = NDArray[np.int64]
 
@@ -146,9 +145,8 @@ def _gather(
     claim_of = np.full(n_arms, -1)
     claim_of[heads] = np.arange(heads.size)
     numbers, ranks = claim_of[with_column[is_head]], ranks[is_head]
-    step = max(1, VALUES_AT_ONCE // ranks.shape[1])
-    for first in range(0, single.size if numbers.size else 0, step):
-        arms = single[first : first + step]
+    for here in in_blocks(single.size if numbers.size else 0, ranks.shape[1]):
+        arms = single[here]
         alike = np.abs(ranks @ ranks_of(column_of[arms]).T) >= ALIKE
         has_one = alike.any(axis=0)
         claim_of[arms[has_one]] = numbers[alike[:, has_one].argmax(axis=0)]

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from tvselect.inputs.columns import VALUES_IN_CACHE, in_blocks
 from tvselect.inputs.doubts import DoubtWarning, find_doubts
 from tvselect.inputs.table import as_given
 from tvselect.rewards import Data
 from tvselect.selectors.base import BanditFit, as_reward
 from tvselect.selectors.thompson import ThompsonFit
 
-VALUES_AT_ONCE, MOST_VALUES = 2**18, 2**28
+MOST_VALUES = 2**28
 
 
 class SupportSelector(TransformerMixin):  # type: ignore[misc]
@@ -91,10 +92,9 @@ class ThompsonSelector(ThompsonFit, BanditSelector):  # noqa: D101
         X = data.X
         if not isinstance(X, np.ndarray) or X.size > MOST_VALUES:
             return
-        step = max(1, VALUES_AT_ONCE // len(X))
         blocks = (
-            (first, np.ascontiguousarray(X[:, first : first + step].T, dtype=np.float64))
-            for first in range(0, X.shape[1], step)
+            (here.start, np.ascontiguousarray(X[:, here].T, dtype=np.float64))
+            for here in in_blocks(X.shape[1], len(X), VALUES_IN_CACHE)
         )
         for doubt in find_doubts(data.names, blocks, data.outcome):
             warnings.warn(doubt.sentence, DoubtWarning, stacklevel=4)

@@ -14,10 +14,11 @@ from tvselect.inputs.columns import (
     Matrix,
     SparseColumns,
     centred_ranks,
+    in_blocks,
     ranks_beside_zeros,
 )
 
-VALUES_AT_ONCE, ROWS_TO_TRY = 2**20, 100
+VALUES_OF_A_THREAD, ROWS_TO_TRY = 2**20, 100
 TINY, TWO_VALUED = 1e-12, 0.01
 SECONDS_WITHOUT_BAR = 2.0
 add_by_value = function(
@@ -63,7 +64,6 @@ def marginal_scores(
         return np.stack([_of_stored_values(X, one.outcomes) for one in by_value])
     n_columns = X.shape[1]
     scores = np.zeros((len(targets), 2, 1 + len(decoys.held), n_columns))
-    step = max(1, VALUES_AT_ONCE // targets.shape[1])
 
     def score(here: NDArray[np.int64]) -> int:
         small = read_small(X, here) if by_value else None
@@ -75,7 +75,10 @@ def marginal_scores(
                 scores[:, :, k, here] = _of_ranks(ranks, targets)
         return here.size
 
-    blocks = [np.arange(k, min(k + step, n_columns)) for k in range(0, n_columns, step)]
+    blocks = [
+        np.arange(here.start, here.stop)
+        for here in in_blocks(n_columns, targets.shape[1], VALUES_OF_A_THREAD)
+    ]
     with (
         ThreadPoolExecutor(n_threads) as pool,
         tqdm(

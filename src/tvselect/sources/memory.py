@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs.arrow import decoded, load
+from tvselect.inputs.columns import in_blocks
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.frames import OBJECTS, is_text
 from tvselect.inputs.kinds import Field
@@ -30,7 +31,6 @@ from tvselect.sources.base import (
     require_target,
 )
 
-VALUES_AT_ONCE = 2**20
 ROWS_OF_LAZY_FRAMES = 10_000
 ENDED = object()
 READERS = ("pyarrow", "polars", "duckdb", "_duckdb")
@@ -74,9 +74,8 @@ class ArraySource(Source):
     def identity(self) -> str:
         """A hash of all names and values."""
         total = sha256(hash_fields(self._fields, None).encode())
-        step = max(1, VALUES_AT_ONCE // len(self.names))
-        for start in range(0, self._chunk.n_rows, step):
-            rows = self._rows(slice(start, start + step))
+        for here in in_blocks(self._chunk.n_rows, len(self.names)):
+            rows = self._rows(here)
             # The same bytes whatever the order in memory.
             numbers = rows.numbers(np.flatnonzero(~self.categorical))
             total.update(np.ascontiguousarray(numbers).data)
