@@ -66,8 +66,8 @@ def marginal(genome: Genome) -> NDArray[np.bool_]:
 def fits(genome: Genome, seed: int, rivals: list[str]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
     """What each method selects."""
     X = genome.X.astype(np.float64)
-    for name, groups in (("TVS, variants", None), ('TVS, groups="ld"', "ld")):
-        selector = ThompsonSelector(groups=groups, n_jobs=1, random_state=seed)
+    for name, groups in (("TVS, variants", None), ('TVS, feature_groups="ld"', "ld")):
+        selector = ThompsonSelector(feature_groups=groups, n_jobs=1, random_state=seed)
         yield name, selector.fit(X, genome.y).support_
     yield "marginal, Bonferroni", marginal(genome)
     for name in rivals:
@@ -134,9 +134,9 @@ def page(options: argparse.Namespace) -> Iterator[str]:
         f"{options.people:,} people, {options.variants:,} variants in blocks of twenty, ten causal "
         f"ones that explain 40 % of the variance. Additive: equal "
         "effects. Epistatic: five products of two. What a method selects is counted by clumps (as "
-        '`groups="ld"` makes them): power is the share of causal variants with r2 of at least 0.2 '
-        "with a variant of a clump that was found, a clump is false when it has none such. TVS at "
-        "an FDR of 0.1; marginal: correlation, Bonferroni at 0.05. ± is a standard error."
+        '`feature_groups="ld"` makes them): power is the share of causal variants with r2 of at '
+        "least 0.2 with a variant of a clump that was found, a clump is false when it has none. "
+        "TVS at an FDR of 0.1; marginal: correlation, Bonferroni at 0.05. ± is a standard error."
     )
     yield from (
         "",

@@ -46,8 +46,8 @@ ax.legend(frameon=False, loc="center left")
 plt.show()
 
 # %%
-# Where look-alikes are known beforehand, make one arm of them with ``groups``: they are then
-# played, rewarded and selected together.
+# Where look-alikes are known beforehand, make one arm of them with ``feature_groups``: they are
+# then played, rewarded and selected together.
 
-twins = ThompsonSelector(n_plays=100, groups={"twins": [0, 1]}, random_state=0).fit(X, y)
+twins = ThompsonSelector(n_plays=100, feature_groups={"twins": [0, 1]}, random_state=0).fit(X, y)
 print(f"one arm, correlation {rho}: {twins.selection_rates_[0]:.2f}")

@@ -75,7 +75,7 @@ RUNS: dict[str, Callable[[], Any]] = {
     "offline, shuffled decoys": lambda: offline(max_fdr=0.1),
     "offline, the paper's rule": lambda: offline(BartReward.paper(50)),
     "offline, groups and a column always included": lambda: offline(
-        groups={"a": [1, 2, 3], "b": [10, 11]}, always_include=[5]
+        feature_groups={"a": [1, 2, 3], "b": [10, 11]}, always_include=[5]
     ),
     "offline, two chains in windows": lambda: offline(n_chains=2, window=3, n_plays=60),
     "offline, two classes": probit,

@@ -70,7 +70,7 @@ def sound_run() -> RunRecord:
         table="table.csv", delimiter=",", decimal=".", sheet=None, transpose=False,
         phenotypes=None, layer=None,
         columns=COLUMNS, always=("n",),
-        groups={"words": ("text",)}, linkage=False, facts=facts,
+        feature_groups={"words": ("text",)}, linkage=False, facts=facts,
     )  # fmt: skip
     return RunRecord(
         schema=SCHEMA, version="0.1.0", versions={"python": "3.11.0"},

@@ -139,7 +139,7 @@ class TestNames:
         path = write(here / "t.parquet", named(*names))
         groups = here / "groups.json"
         groups.write_text(json.dumps({"+1": ["n1", "n2"]}))
-        options = (*QUICK, "--out", "run", "--groups", groups)
+        options = (*QUICK, "--out", "run", "--feature-groups", groups)
         assert tvs("select", path, "-t", "y", *options)[0] == 0
         for file in ("selected.csv", "variables.csv"):
             with (here / "run" / file).open(newline="") as opened:
@@ -298,7 +298,7 @@ def test_a_group_has_one_line(here, tvs, monkeypatch):
     be_a_terminal(monkeypatch)
     (here / "groups.json").write_text(json.dumps({"pair": ["a", "n1"]}))
     path = write(here / "t.parquet")
-    _, out, _ = tvs("select", path, "-t", "y", *QUICK, "--groups", "groups.json")
+    _, out, _ = tvs("select", path, "-t", "y", *QUICK, "--feature-groups", "groups.json")
     assert "2 of 4 variables selected" in out
     shown = [line.split()[0] for line in out.splitlines() if "█" in line]
     assert sorted(shown[:2]) == ["b", "pair"]

@@ -400,7 +400,7 @@ def test_dates_and_a_target_in_a_dictionary(answer, here, with_interactions):
 def test_groups_that_cannot_be_read(name, content, said, failure, here):
     if content is not None:
         (here / name).write_text(content)
-    assert said in failure("select", write(here / "t.csv"), "-t", "y", "--groups", name)
+    assert said in failure("select", write(here / "t.csv"), "-t", "y", "--feature-groups", name)
 
 
 @pytest.mark.parametrize(
@@ -412,6 +412,6 @@ def test_groups_that_cannot_be_read(name, content, said, failure, here):
 )
 def test_groups(name, content, answer, here):
     (here / name).write_text(content)
-    found = answer("select", write(here / "t.csv"), "-t", "y", *QUICK, "--groups", name)
+    found = answer("select", write(here / "t.csv"), "-t", "y", *QUICK, "--feature-groups", name)
     assert set(names(found)) == {"a", "n1", "b"}
     assert {v["name"]: v["group"] for v in found["selected"]}["n1"] == "both"

@@ -82,7 +82,7 @@ def test_a_column_without_values_has_no_share():
 def test_a_fit_by_clumps():
     X = linked_columns(300, 12)
     y = 2 * X[:, 12] + X[:, 30] ** 2 + 0.5 * np.random.default_rng(3).normal(size=300)
-    found = ThompsonSelector(n_plays=150, groups="ld", random_state=0).fit(X, y)
+    found = ThompsonSelector(n_plays=150, feature_groups="ld", random_state=0).fit(X, y)
     labels = found.history_.labels
     assert all(label.startswith("clump of x") for label in labels.values())
     arms = found.history_.arm_of_feature
@@ -93,4 +93,4 @@ def test_a_fit_by_clumps():
     first = {claim.names[0] for claim in found.claims_ if claim.q_value <= 0.1}
     assert {"x12", "x30"} <= first
     with pytest.raises(ValueError, match="groups must be a mapping"):
-        ThompsonSelector(groups="blocks").fit(X, y)
+        ThompsonSelector(feature_groups="blocks").fit(X, y)

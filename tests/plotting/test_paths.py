@@ -64,7 +64,7 @@ def test_what_is_not_there_is_refused(fit, settings):
 
 
 def test_a_group_is_one_path_named_by_its_label(fit):
-    selector = fit(CHANCES, groups={"pair": ["c0", "c1"], 7: [2, 3, 4]})
+    selector = fit(CHANCES, feature_groups={"pair": ["c0", "c1"], 7: [2, 3, 4]})
     found = selection_paths(selector, highlight=["c1", "pair", 0, 3])
     assert found.names == ("pair", "7")
     assert found.n_others == 1
@@ -230,10 +230,10 @@ def test_red_is_lighter_than_what_is_highlighted_beside_it():
 
 def test_parameters_set_after_the_fit_change_nothing(fit, stream):
     groups = {"pair": ["c2", "c3"]}
-    for selector in (fit(CHANCES, groups=groups), stream(CHANCES, groups=groups)):
+    for selector in (fit(CHANCES, feature_groups=groups), stream(CHANCES, feature_groups=groups)):
         before = selection_paths(selector)
         selector.set_params(
-            cost=0.2, groups=["x"] * 6, prior=(5.0, 1.0), n_chains=3, always_include=[0],
+            cost=0.2, feature_groups=["x"] * 6, prior=(5.0, 1.0), n_chains=3, always_include=[0],
             n_features_to_select=1,
         )  # fmt: skip
         assert before.threshold == 0.5
@@ -242,7 +242,7 @@ def test_parameters_set_after_the_fit_change_nothing(fit, stream):
 
 
 def test_the_stream_takes_groups_and_columns_always_included(stream):
-    selector = stream(CHANCES, groups=["a", "a", "b", "c", "d", "e"], always_include=["c5"])
+    selector = stream(CHANCES, feature_groups=["a", "a", "b", "c", "d", "e"], always_include=["c5"])
     found = selection_paths(selector)
     assert found.names == ("a",)
     assert found.n_others == 3

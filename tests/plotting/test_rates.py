@@ -31,7 +31,7 @@ def test_there_are_no_more_than_all(fit):
 
 
 def test_a_group_is_one_row_and_columns_always_included_are_none(fit):
-    selector = fit(CHANCES, groups=["a", "b", "a", "b", "e", "f"], always_include=["c5"])
+    selector = fit(CHANCES, feature_groups=["a", "b", "a", "b", "e", "f"], always_include=["c5"])
     arms = top_arms(selector)
     assert arms.names[0] == "b"
     assert sorted(arms.names) == ["a", "b", "c4"]
@@ -161,10 +161,10 @@ def test_a_variable_never_played_comes_last_and_says_so(fit, stream):
 
 def test_parameters_set_after_the_fit_change_nothing(fit, stream):
     groups = {"pair": ["c0", "c2"]}
-    for selector in (fit(CHANCES, groups=groups), stream(CHANCES), fit_heights(CHANCES)):
+    for selector in (fit(CHANCES, feature_groups=groups), stream(CHANCES), fit_heights(CHANCES)):
         before = top_arms(selector)
         selector.set_params(
-            cost=0.2, groups=["x"] * 6, prior=(5.0, 1.0), n_chains=3, always_include=[0],
+            cost=0.2, feature_groups=["x"] * 6, prior=(5.0, 1.0), n_chains=3, always_include=[0],
             n_features_to_select=1,
         )  # fmt: skip
         assert (before.threshold == 0.5).all()

@@ -47,7 +47,9 @@ def test_twins_are_a_joint_claim():
 
 
 def test_columns_of_one_group_are_no_joint_claim():
-    selector, _, _ = fit_signals([0.6, 0.6, 0, 0, 0], twins=[(0, 2)], groups={"pair": ["c0", "c2"]})
+    selector, _, _ = fit_signals(
+        [0.6, 0.6, 0, 0, 0], twins=[(0, 2)], feature_groups={"pair": ["c0", "c2"]}
+    )
     assert any(len(claim.columns) == 2 for claim in selector.claims_)
     assert joint_claims(selector) == ()
 

@@ -92,7 +92,9 @@ def test_decoys_and_q_values():
 
 
 def test_names_of_decoys_are_fit_to_be_shown():
-    selector, _, _ = fit_signals([0.6, 0, 0], names=["a\nb", "c", "d"], groups={"g\t": [1, 2]})
+    selector, _, _ = fit_signals(
+        [0.6, 0, 0], names=["a\nb", "c", "d"], feature_groups={"g\t": [1, 2]}
+    )
     names = {variable.name for variable in gather(selector).of_role("decoy")}
     for name in names:
         assert name.endswith(("of a b (column 0)", "of g")), name
@@ -180,7 +182,7 @@ def test_interrupted_before_the_first_play():
 
 def test_groups_and_columns_always_included(fit):
     selector, _ = fit(
-        [0.9, 0.9, 0.1, 0.1], groups={"pair": ["c0", "c1"]}, always_include=["c3"]
+        [0.9, 0.9, 0.1, 0.1], feature_groups={"pair": ["c0", "c1"]}, always_include=["c3"]
     )  # fmt: skip
     found = gather(selector)
     assert (found.n_columns, found.n_variables) == (4, 2)

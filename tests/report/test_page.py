@@ -219,7 +219,7 @@ def test_long_names_stay_small(fit):
         ([0.95, 0.5, 0.1], {}, ["The table was not at hand", "Near the line"]),
         (np.full(30, 0.9), {}, ["30 of 30 variables were selected. Error control is off"]),
         ([0.9, 0.1], {"always_include": ["c1"]}, ["Always part of the model, as asked: c1"]),
-        ([0.9, 0.9, 0.1], {"groups": {"pair": [0, 1]}}, ["pair group of c0, c1"]),
+        ([0.9, 0.9, 0.1], {"feature_groups": {"pair": [0, 1]}}, ["pair group of c0, c1"]),
         ([0.9, 0.9, 0.1], {"cost": [0.5, 0.6, 0.7]}, ["Beyond the upright line it is selected"]),
     ],
 )

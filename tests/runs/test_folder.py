@@ -34,7 +34,7 @@ def make_run():
     plan = Plan(
         table="/data/t.csv", delimiter=",", decimal=".", sheet=None, transpose=False,
         phenotypes=None, layer=None, columns=("a", "b"), always=(),
-        groups={"g": ("a", "b")}, linkage=False, facts=facts,
+        feature_groups={"g": ("a", "b")}, linkage=False, facts=facts,
     )  # fmt: skip
     return RunRecord(
         schema=SCHEMA, version="1", versions={"numpy": "2"}, command="tvs", created="now",
@@ -61,7 +61,7 @@ def test_a_run_comes_back(tmp_path):
         (lambda run: run["settings"].update(decoys=True), "settings.decoys"),
         (lambda run: run["settings"].update(max_fdr="0.1"), "settings.max_fdr"),
         (lambda run: run["plan"].update(columns=["a", 1]), r"plan.columns\[1\]"),
-        (lambda run: run["plan"].update(groups={"g": "a"}), "plan.groups.g"),
+        (lambda run: run["plan"].update(feature_groups={"g": "a"}), "plan.feature_groups.g"),
         (lambda run: run["plan"]["facts"]["left_out"]["id"].update(reason="dull"),
          "plan.facts.left_out.id.reason"),
         (lambda run: run["plan"]["facts"]["mode"].update(stream=1), "plan.facts.mode.stream"),

@@ -10,7 +10,7 @@ from tvselect.runs.folder import from_csv, read_off, to_csv
 
 @pytest.fixture
 def selector():
-    return fit_signals([0.65, 0.6, 0, 0, 0], twins=[(0, 2)], groups={"pair": [3, 4]})[0]
+    return fit_signals([0.65, 0.6, 0, 0, 0], twins=[(0, 2)], feature_groups={"pair": [3, 4]})[0]
 
 
 def test_there_and_back(selector, tmp_path):

@@ -58,7 +58,7 @@ def test_groups_are_alone_in_their_claims():
     rng = np.random.default_rng(3)
     X = rng.standard_normal((150, 10))
     X[:, 6] = X[:, 2]
-    fitted = fit(X, X[:, 2] + 0.5 * rng.standard_normal(150), groups={"pair": [2, 3]})
+    fitted = fit(X, X[:, 2] + 0.5 * rng.standard_normal(150), feature_groups={"pair": [2, 3]})
     assert {2, 3} in made(fitted)
     assert {6} in made(fitted)
 

@@ -187,7 +187,7 @@ def test_groups_text_missing_values_and_columns_always_included_have_decoys():
     fitted = ThompsonSelector(
         BartReward(n_trees=10, n_iterations=300),
         n_plays=60,
-        groups={"pair": ["v1", "v2"]},
+        feature_groups={"pair": ["v1", "v2"]},
         always_include=["v7"],
         random_state=0,
     ).fit(table, y)

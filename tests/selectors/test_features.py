@@ -185,7 +185,7 @@ def test_a_table_of_codes_gives_the_same_columns_as_the_frame(library):
 def test_the_columns_of_a_group_are_played_together_and_paid_alike(groups):
     X, y = numbers()
     seen = []
-    fitted = fit(pd.DataFrame(X, columns=NAMES), y, Watched((2, 5), seen), groups=groups)
+    fitted = fit(pd.DataFrame(X, columns=NAMES), y, Watched((2, 5), seen), feature_groups=groups)
     assert fitted.history_.arm_of_feature.tolist() == [0, 1, 0, 2, 2, 3]
     for columns in seen:
         assert (0 in columns) == (2 in columns)
@@ -199,8 +199,8 @@ def test_the_columns_of_a_group_are_played_together_and_paid_alike(groups):
 def test_an_arm_is_paid_like_its_best_column():
     X, y = numbers()
     groups = [0, 1, 0, 2, 2, 2]
-    one = fit(X, y, Watched((2,)), groups=groups)
-    both = fit(X, y, Watched((0, 2)), groups=groups)
+    one = fit(X, y, Watched((2,)), feature_groups=groups)
+    both = fit(X, y, Watched((0, 2)), feature_groups=groups)
     assert_array_equal(one.selection_rates_, both.selection_rates_)
     assert_array_equal(one.support_, [True, False, True, False, False, False])
 
@@ -208,7 +208,10 @@ def test_an_arm_is_paid_like_its_best_column():
 def test_groups_of_text_columns_play_all_their_categories():
     X, y = mixed("pandas")
     fitted = fit(
-        X, y, BartReward(n_trees=10, n_iterations=100, shadows=0), groups={"where": ["town", "x"]}
+        X,
+        y,
+        BartReward(n_trees=10, n_iterations=100, shadows=0),
+        feature_groups={"where": ["town", "x"]},
     )
     assert_array_equal(fitted.get_feature_names_out(), ["x", "town", "z", "size"])
 
@@ -218,7 +221,7 @@ def test_groups_of_one_change_nothing():
     y = y + 2 * X[:, 1]
     one = fit(X, y, PValueReward(0.01))
     for groups in ({}, {"lone": [3]}, range(6)):
-        other = fit(X, y, PValueReward(0.01), groups=groups)
+        other = fit(X, y, PValueReward(0.01), feature_groups=groups)
         assert_array_equal(one.selection_rates_, other.selection_rates_)
 
 
@@ -250,7 +253,9 @@ def test_what_is_always_in_is_not_counted_against_the_wanted_number():
 
 def test_a_column_that_is_always_in_leaves_its_group():
     X, y = numbers()
-    fitted = fit(X, y, Watched((2,)), groups=["g", "b", "g", "g", "e", "f"], always_include=[0])
+    fitted = fit(
+        X, y, Watched((2,)), feature_groups=["g", "b", "g", "g", "e", "f"], always_include=[0]
+    )
     assert fitted.history_.arm_of_feature.tolist() == [-1, 1, 0, 0, 2, 3]
     assert_array_equal(fitted.support_, [True, False, True, True, False, False])
 
@@ -272,18 +277,18 @@ def test_no_always_include_is_an_empty_one():
 @pytest.mark.parametrize(
     ("settings", "match"),
     [
-        (dict(groups={"g": ["a", "b"], "h": ["b"]}), "'b' is in groups 'g' and 'h'"),
-        (dict(groups={"g": ["a", "a"]}), "'a' is in groups 'g' and 'g'"),
-        (dict(groups={"g": ["a", "zebra"]}), "group 'g' names 'zebra'"),
-        (dict(groups={"g": [0, 6]}), "group 'g' has 6"),
-        (dict(groups={"g": [-1]}), "group 'g' has -1"),
-        (dict(groups={"g": [True]}), "group 'g' has True"),
-        (dict(groups={"g": []}), "group 'g' must list at least one column"),
-        (dict(groups={"g": "ab"}), "group 'g' must list at least one column"),
-        (dict(groups={"g": 3}), "group 'g' must list at least one column"),
-        (dict(groups=["u", "v"]), "one label for each of the 6 columns"),
-        (dict(groups="abcdef"), "one label for each of the 6 columns"),
-        (dict(groups=3), "one label for each of the 6 columns"),
+        (dict(feature_groups={"g": ["a", "b"], "h": ["b"]}), "'b' is in groups 'g' and 'h'"),
+        (dict(feature_groups={"g": ["a", "a"]}), "'a' is in groups 'g' and 'g'"),
+        (dict(feature_groups={"g": ["a", "zebra"]}), "group 'g' names 'zebra'"),
+        (dict(feature_groups={"g": [0, 6]}), "group 'g' has 6"),
+        (dict(feature_groups={"g": [-1]}), "group 'g' has -1"),
+        (dict(feature_groups={"g": [True]}), "group 'g' has True"),
+        (dict(feature_groups={"g": []}), "group 'g' must list at least one column"),
+        (dict(feature_groups={"g": "ab"}), "group 'g' must list at least one column"),
+        (dict(feature_groups={"g": 3}), "group 'g' must list at least one column"),
+        (dict(feature_groups=["u", "v"]), "one label for each of the 6 columns"),
+        (dict(feature_groups="abcdef"), "one label for each of the 6 columns"),
+        (dict(feature_groups=3), "one label for each of the 6 columns"),
         (dict(always_include=["zebra"]), "always_include names 'zebra'"),
         (dict(always_include=[6]), "always_include has 6"),
         (dict(always_include=[1.0]), r"always_include has 1\.0"),
@@ -291,8 +296,14 @@ def test_no_always_include_is_an_empty_one():
         (dict(always_include="ab"), "always_include must be a list"),
         (dict(always_include=2), "always_include must be a list"),
         (dict(always_include=NAMES), "nothing left to select"),
-        (dict(groups=list("gghhii"), cost=[0.5, 0.6, 0.5, 0.5, 0.5, 0.5]), "cost must be the same"),
-        (dict(groups=list("gghhii"), prior=([1, 1, 1, 1, 2, 1], 1)), "prior must be the same"),
+        (
+            dict(feature_groups=list("gghhii"), cost=[0.5, 0.6, 0.5, 0.5, 0.5, 0.5]),
+            "cost must be the same",
+        ),
+        (
+            dict(feature_groups=list("gghhii"), prior=([1, 1, 1, 1, 2, 1], 1)),
+            "prior must be the same",
+        ),
     ],
 )
 def test_arms_that_make_no_sense_are_refused_by_name(settings, match):
@@ -307,7 +318,7 @@ def test_costs_and_priors_by_column_reach_the_arms_of_groups():
         X,
         y,
         Watched((0,)),
-        groups=list("gghhij"),
+        feature_groups=list("gghhij"),
         prior=([4.0, 4.0, 1.0, 1.0, 1.0, 9.0], 2.0),
         cost=[0.5, 0.5, 0.5, 0.5, 0.3, 0.5],
         always_include=[5],

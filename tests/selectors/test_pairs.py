@@ -81,7 +81,7 @@ def test_rewards_that_know_no_pairs_have_none():
 @pytest.mark.parametrize(
     "settings",
     [
-        dict(groups={"a": ["x0", "x1"]}),
+        dict(feature_groups={"a": ["x0", "x1"]}),
         dict(always_include=["x1"]),
         dict(always_include=["x0", "x1"]),
     ],
@@ -159,5 +159,5 @@ def test_a_pair_across_groups_is_found():
     groups = {f"g{k}": [f"x{3 * k + j}" for j in range(3)] for k in range(20)}
     X[:, [1, 3]] = X[:, [3, 1]]  # the partners in groups of their own
     names = [f"x{j}" for j in range(60)]
-    found = selector(groups=groups, n_plays=60).fit(pd.DataFrame(X, columns=names), y)
+    found = selector(feature_groups=groups, n_plays=60).fit(pd.DataFrame(X, columns=names), y)
     assert set(np.flatnonzero(found.support_)) == set(range(6))

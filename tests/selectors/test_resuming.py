@@ -47,7 +47,7 @@ def assert_counts_are_those_of_the_plays(fitted):
         dict(n_chains=3),
         dict(random_state=np.random.default_rng(4)),
         dict(reward=BartReward(n_iterations=30), n_features_to_select=4),
-        dict(groups=[j // 2 for j in range(P)], always_include=[5]),
+        dict(feature_groups=[j // 2 for j in range(P)], always_include=[5]),
     ],
     ids=["plain", "chains", "generator", "bart", "groups"],
 )
@@ -138,7 +138,7 @@ OTHERS = {
     "cost of a column": dict(cost=np.r_[np.full(P - 1, (np.sqrt(5) - 1) / 2), 0.6]),
     "prior": dict(prior=(1.0, 1.0 + 1e-12)),
     "number wanted": dict(n_features_to_select=5),
-    "groups": dict(groups={"g": [0, 1]}),
+    "feature_groups": dict(feature_groups={"g": [0, 1]}),
     "always": dict(always_include=[2]),
     "chains": dict(n_chains=2),
 }
@@ -162,10 +162,10 @@ def test_the_same_game_stated_otherwise_is_the_same_game(tmp_path):
     X, y = make_data()
     path = tmp_path / "run.journal"
     labels = [0, 0, *range(2, P)]
-    selector(n_plays=5, journal=path, groups=labels, cost=0.6).fit(X, y)
+    selector(n_plays=5, journal=path, feature_groups=labels, cost=0.6).fit(X, y)
     resumed = selector(
         journal=path,
-        groups={"g": [1, 0]},
+        feature_groups={"g": [1, 0]},
         cost=np.full(P, 0.6),
         prior=[1, np.ones(P)],
         patience=500,
@@ -173,7 +173,7 @@ def test_the_same_game_stated_otherwise_is_the_same_game(tmp_path):
         verbose=0,
         n_jobs=2,
     ).fit(np.asfortranarray(X), list(y))
-    assert_same(resumed, selector(groups=labels, cost=0.6).fit(X, y))
+    assert_same(resumed, selector(feature_groups=labels, cost=0.6).fit(X, y))
 
 
 def test_long_settings_are_compared_to_the_last_value(tmp_path):

@@ -35,7 +35,12 @@ def make(n=150, p=40, filled=0.15, seed=0):
         {"reward": REWARD},
         {"reward": LassoReward()},
         {"reward": REWARD, "decoys": "knockoffs"},
-        {"reward": REWARD, "max_fdr": None, "groups": {"pair": [1, 2]}, "always_include": [0]},
+        {
+            "reward": REWARD,
+            "max_fdr": None,
+            "feature_groups": {"pair": [1, 2]},
+            "always_include": [0],
+        },
     ],
     ids=["bart", "lasso", "knockoffs", "groups"],
 )

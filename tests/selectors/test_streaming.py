@@ -84,7 +84,7 @@ CASES = {
     "two labels": (lambda: (make_data()[0], labels_of(make_data()[1])), {}),
     "one label per part": (lambda: (make_data()[0], np.where(np.arange(N) % 500 < 320, "a", "b")),
                            {}),
-    "groups": (make_frame, {"groups": {"g": ["v0", "city"]}, "always_include": ["v7"]}),
+    "groups": (make_frame, {"feature_groups": {"g": ["v0", "city"]}, "always_include": ["v7"]}),
 }  # fmt: skip
 
 

@@ -32,7 +32,7 @@ def wins_and_losses(plays, n_arms):
 @each_kind
 def test_every_arm_has_a_decoy_and_is_played_with_it(decoys):
     frame, y = make_frame()
-    settings = dict(decoys=decoys, always_include=["v0"], groups={"g": ["v1", "v2"]})
+    settings = dict(decoys=decoys, always_include=["v0"], feature_groups={"g": ["v1", "v2"]})
     fitted = selector(PValueReward(alpha=0.9), n_chains=2, **settings).fit(frame, y)
     n_arms = P + 3 - 2
     assert fitted.history_.layout.n_candidates == n_arms

@@ -281,7 +281,7 @@ OTHERS = {
     "cost": dict(cost=0.5),
     "prior": dict(prior=(1.0, 1.5)),
     "number wanted": dict(n_features_to_select=5),
-    "groups": dict(groups={"g": [0, 1]}),
+    "feature_groups": dict(feature_groups={"g": [0, 1]}),
     "always": dict(always_include=[2]),
     "decoys": dict(decoys="knockoffs"),
     "discount": dict(discount=0.99),
@@ -309,10 +309,10 @@ def test_a_journal_of_another_game_is_refused_and_left_untouched(case, tmp_path)
 def test_the_same_game_stated_otherwise_is_the_same_game(tmp_path):
     X, y = make_data()
     path = tmp_path / "run.journal"
-    selector(journal=path, groups={"g": [1, 0]}, cost=0.6).fit(X, y)
+    selector(journal=path, feature_groups={"g": [1, 0]}, cost=0.6).fit(X, y)
     resumed = selector(
         journal=str(path),
-        groups=[0, 0, *range(2, P)],
+        feature_groups=[0, 0, *range(2, P)],
         cost=np.full(P, 0.6),
         prior=[1, np.ones(P)],
         discount=1,
@@ -321,7 +321,7 @@ def test_the_same_game_stated_otherwise_is_the_same_game(tmp_path):
         time_limit=1e6,
         n_jobs=2,
     ).fit(np.asfortranarray(X), list(y))
-    assert_same(resumed, selector(n_rounds=2, groups={"g": [0, 1]}, cost=0.6).fit(X, y))
+    assert_same(resumed, selector(n_rounds=2, feature_groups={"g": [0, 1]}, cost=0.6).fit(X, y))
 
 
 def test_a_resumed_run_keeps_the_seed_of_the_journal(tmp_path):

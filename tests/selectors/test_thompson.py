@@ -241,7 +241,7 @@ def test_pipelines_and_searches_reach_all_settings():
 
 def test_a_clone_has_the_settings_and_nothing_else():
     X, y = make_data()
-    original = selector(quick_bart(), cost=np.full(P, 0.5), groups={"g": [0, 1]}).fit(X, y)
+    original = selector(quick_bart(), cost=np.full(P, 0.5), feature_groups={"g": [0, 1]}).fit(X, y)
     copy = clone(original)
     assert not hasattr(copy, "support_")
     assert copy.reward is not original.reward

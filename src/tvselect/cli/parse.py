@@ -124,7 +124,7 @@ def _add_select(commands: Any) -> None:
     columns.add_argument("--include", **NAMES, help="keep these although they would be left out")
     columns.add_argument("--always", **NAMES, help="make these part of every play")
     columns.add_argument(
-        "--groups", metavar="FILE|ld",
+        "--feature-groups", metavar="FILE|ld",
         help='columns that are one variable: JSON {"group": ["a", "b"]} or CSV column,group; or '
         "ld: neighbouring columns that are much alike, as in a genome",
     )  # fmt: skip

@@ -68,7 +68,7 @@ def read_plink(bed: str | os.PathLike[str], people: Any = None) -> Table:
     --------
     >>> from tvselect import ThompsonSelector, read_plink
     >>> genotypes = read_plink("study.bed")  # doctest: +SKIP
-    >>> ThompsonSelector(groups="ld").fit(genotypes, height)  # doctest: +SKIP
+    >>> ThompsonSelector(feature_groups="ld").fit(genotypes, height)  # doctest: +SKIP
     """
     path = Path(bed).expanduser().absolute()
     for part in (path, *map(path.with_suffix, BESIDE)):

@@ -59,7 +59,7 @@ def fitted_arms(selector: Fit, most_decoys: int) -> FittedArms:
     >>> from tvselect import LassoReward, ThompsonSelector
     >>> X = np.random.default_rng(0).random((400, 3))
     >>> selector = ThompsonSelector(
-    ...     LassoReward(), n_plays=50, groups={"pair": [0, 1]}, random_state=0
+    ...     LassoReward(), n_plays=50, feature_groups={"pair": [0, 1]}, random_state=0
     ... )
     >>> fitted_arms(selector.fit(X, X[:, 1]), most_decoys=0).names
     ('pair', 'x2')

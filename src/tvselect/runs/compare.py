@@ -93,8 +93,8 @@ def _differences(first: RunRecord, second: RunRecord) -> list[str]:
     for plan, other, which in ((a, b, "first"), (b, a, "second")):
         if only := [name for name in plan.columns if name not in set(other.columns)]:
             said.append(f"Only the {which} run chose from {listed(only)}.")
-    if (a.groups, a.always) != (b.groups, b.always):
-        said.append("The runs differ in groups or in columns that are always included.")
+    if (a.feature_groups, a.always) != (b.feature_groups, b.always):
+        said.append("The runs differ in feature groups or in columns that are always included.")
     skip = {*NOT_THE_GAME, *(MEMORY_ONLY if a.stream else STREAM_ONLY)}
     for field in fields(first.settings):
         was, now = getattr(first.settings, field.name), getattr(second.settings, field.name)

@@ -68,7 +68,7 @@ class TableOptions:
     exclude: Sequence[str] = ()  #: Names and patterns, as the next two
     include: Sequence[str] = ()
     always: Sequence[str] = ()
-    groups: str | Path | None = None  #: A file, or "ld" for linked neighbours
+    feature_groups: str | Path | None = None  #: A file, or "ld" for linked neighbours
     delimiter: str | None = None
     decimal: Mark | None = None
     sheet: str | None = None
@@ -142,10 +142,14 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
             f"all columns of {where} that are left are always included (--always, --covariates): "
             "there is nothing to select from"
         )
-    is_linked = options.groups == LINKAGE
+    is_linked = options.feature_groups == LINKAGE
     if is_linked and mode.stream:
-        raise RunError(f"--groups {LINKAGE} needs the whole table; say --no-stream")
-    groups = read_groups(options.groups, others) if options.groups and not is_linked else {}
+        raise RunError(f"--feature-groups {LINKAGE} needs the whole table; say --no-stream")
+    groups = (
+        read_groups(options.feature_groups, others)
+        if options.feature_groups and not is_linked
+        else {}
+    )
     facts = TableFacts(
         **vars(replace(found, left_out=unwanted | left_out).among({*chosen, target})),
         where=where,
@@ -173,7 +177,7 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
         layer=options.layer,
         columns=tuple(kept),
         always=tuple(always),
-        groups={
+        feature_groups={
             label: inside
             for label, members in groups.items()
             if (inside := tuple(member for member in members if member in chosen))

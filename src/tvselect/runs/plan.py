@@ -65,7 +65,7 @@ class Plan:
     layer: str | None  #: Of an AnnData file
     columns: tuple[str, ...]  #: Those to choose from
     always: tuple[str, ...]  #: Columns that are part of every play
-    groups: dict[str, tuple[str, ...]]  #: Columns that are one arm, by label
+    feature_groups: dict[str, tuple[str, ...]]  #: Columns that are one arm, by label
     linkage: bool  #: Whether neighbouring columns that are alike are one arm
     facts: TableFacts  #: What was found out about the table
 
@@ -98,10 +98,12 @@ class Plan:
 def describe_plan(plan: Plan) -> list[str]:
     """All decisions about a table in sentences."""
     said = describe_table(
-        plan.facts, len(plan.columns) - len(plan.always), plan.groups, plan.always
+        plan.facts, len(plan.columns) - len(plan.always), plan.feature_groups, plan.always
     )
     if plan.linkage:
-        said.append("Neighbouring columns that are much alike are one variable (--groups ld).")
+        said.append(
+            "Neighbouring columns that are much alike are one variable (--feature-groups ld)."
+        )
     return said
 
 

@@ -317,14 +317,14 @@ def _play(run: RunRecord, folder: RunFolder, files: TableFiles, table: Any, plac
 def make_selector(run: RunRecord, journal: Path | None, place: Place) -> Any:
     """The selector of a run, not fitted."""
     plan, settings = run.plan, run.settings
-    groups = {label: list(members) for label, members in plan.groups.items()}
+    groups = {label: list(members) for label, members in plan.feature_groups.items()}
     reward = settings.make_reward(plan.stream)
     shared: dict[str, Any] = dict(
         max_fdr=settings.max_fdr,
         decoys=None if settings.decoys == "none" else settings.decoys,
         patience=settings.patience,
         time_limit=settings.time_limit,
-        groups="ld" if plan.linkage else groups or None,
+        feature_groups="ld" if plan.linkage else groups or None,
         always_include=list(plan.always) or None,
         family=plan.family,
         n_chains=settings.chains,

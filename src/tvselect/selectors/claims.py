@@ -37,8 +37,8 @@ class Claim:
     q_value : float
         The smallest false discovery rate at which the claim is made; NaN without decoys.
     shares : tuple of float
-        Of linked columns (``groups="ld"``) how much each has in the evidence, in the order of
-        ``columns``; else empty.
+        Of linked columns (``feature_groups="ld"``) how much each has in the evidence, in the
+        order of ``columns``; else empty.
 
     Examples
     --------

@@ -148,7 +148,7 @@ class ArmLayout:
 
 def lay_out_arms(
     names: Sequence[str],
-    groups: Groups = None,
+    feature_groups: Groups = None,
     always_include: Sequence[Any] | None = None,
     *,
     n_copies: int = 0,
@@ -160,14 +160,14 @@ def lay_out_arms(
 
     Examples
     --------
-    >>> layout = lay_out_arms(["a", "b", "c", "d"], groups={"pair": ["b", "d"]})
+    >>> layout = lay_out_arms(["a", "b", "c", "d"], feature_groups={"pair": ["b", "d"]})
     >>> layout.arm_of_feature, layout.labels
     (array([0, 1, 2, 1]), {1: 'pair'})
     """
     first_of = np.arange(len(names), dtype=np.int64)
     label_of: dict[int, str] = {}
-    if groups is not None:
-        first_of, label_of = _group_features(groups, names)
+    if feature_groups is not None:
+        first_of, label_of = _group_features(feature_groups, names)
     always = np.zeros(len(names), dtype=np.bool_)
     if always_include is None:
         always_include = []
@@ -196,8 +196,8 @@ def _group_features(
         labels = list(groups) if np.iterable(groups) and not isinstance(groups, str) else None
         if labels is None or len(labels) != len(names):
             raise ValueError(
-                "groups must be a mapping of labels to columns, or one label for each of the "
-                f"{len(names)} columns"
+                "feature_groups must be a mapping of labels to columns, or one label for each of "
+                f"the {len(names)} columns"
             )
         first: dict[Hashable, int] = {}
         first_of = np.array([first.setdefault(label, j) for j, label in enumerate(labels)])
@@ -214,7 +214,7 @@ def _group_features(
             if place in owner:
                 raise ValueError(
                     f"column {names[place]!r} is in groups {owner[place]!r} and {label!r}; "
-                    "groups must not overlap"
+                    "feature_groups must not overlap"
                 )
             owner[place] = label
         first_of[places] = min(places)

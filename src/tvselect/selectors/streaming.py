@@ -74,7 +74,7 @@ class StreamingThompsonSelector(BanditSelector):
         As in :class:`ThompsonSelector`, like the next four.
     n_features_to_select : int, optional
     prior : (float, float) or (array, array), default=(1.0, 1.0)
-    groups : mapping or sequence, optional
+    feature_groups : mapping or sequence, optional
     always_include : sequence, optional
     max_fdr : float or None, default=0.1
         The largest expected share of false discoveries among the selected variables. None is
@@ -181,7 +181,7 @@ feature_names_in_
         cost: float | ArrayLike = MEDIAN_MODEL_COST,
         n_features_to_select: int | None = None,
         prior: tuple[float | ArrayLike, float | ArrayLike] = (1.0, 1.0),
-        groups: Groups = None,
+        feature_groups: Groups = None,
         always_include: Sequence[Any] | None = None,
         max_fdr: float | None = 0.1,
         decoys: Literal["auto"] | DecoyKind | None = "auto",
@@ -203,7 +203,7 @@ feature_names_in_
         self.cost = cost
         self.n_features_to_select = n_features_to_select
         self.prior = prior
-        self.groups = groups
+        self.feature_groups = feature_groups
         self.always_include = always_include
         self.max_fdr = max_fdr
         self.decoys = decoys
@@ -375,7 +375,7 @@ feature_names_in_
         """Set up the search and the stream, from the journal if it holds plays already."""
         reward, names, kind = as_reward(self.reward), source.names, self._decoy_kind(source)
         n_copies = int(kind is not None)
-        layout = lay_out_arms(names, self.groups, self.always_include, n_copies=n_copies)
+        layout = lay_out_arms(names, self.feature_groups, self.always_include, n_copies=n_copies)
         search = set_up_search(
             self,
             layout,

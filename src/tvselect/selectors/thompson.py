@@ -99,7 +99,7 @@ class ThompsonFit(BanditFit):
         Known size of the model, in arms: at most that many are played and selected.
     prior : (float, float) or (array, array), default=(1.0, 1.0)
         Beta prior of the arms, one for all or one value per column.
-    groups : mapping, sequence or "ld", optional
+    feature_groups : mapping, sequence or "ld", optional
         Columns that make one arm: ``{"label": [columns]}``, or one label per column.
         Text and categorical columns of a data frame are one arm each. "ld" (linkage
         disequilibrium) makes one of neighbouring columns that are much alike, as variants of a
@@ -196,7 +196,7 @@ class ThompsonFit(BanditFit):
         cost: float | ArrayLike = MEDIAN_MODEL_COST,
         n_features_to_select: int | None = None,
         prior: tuple[float | ArrayLike, float | ArrayLike] = (1.0, 1.0),
-        groups: Groups = None,
+        feature_groups: Groups = None,
         always_include: Sequence[Any] | None = None,
         family: AskedFamily = "auto",
         n_chains: int = 1,
@@ -218,7 +218,7 @@ class ThompsonFit(BanditFit):
         self.cost = cost
         self.n_features_to_select = n_features_to_select
         self.prior = prior
-        self.groups = groups
+        self.feature_groups = feature_groups
         self.always_include = always_include
         self.family = family
         self.n_chains = n_chains
@@ -262,12 +262,12 @@ class ThompsonFit(BanditFit):
         features, data, observations = self._read(X, y, fit_params, reward, seed)
         outcome = data.outcome
         # Which columns make an arm, each with its decoys, and which arms take part.
-        is_linked = isinstance(self.groups, str) and self.groups == "ld"
+        is_linked = isinstance(self.feature_groups, str) and self.feature_groups == "ld"
         layout = lay_out_arms(
             features.names,
             clump_labels(features.X, features.feature_of, features.names)
             if is_linked
-            else self.groups,
+            else self.feature_groups,
             self.always_include,
             n_copies=0 if kind is None else copies_for(self.max_fdr),
         )
