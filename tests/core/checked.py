@@ -26,7 +26,7 @@ TESTS = (
     "tests/bandit/test_arms.py",
     "tests/bandit/test_oracle.py",
     "tests/inputs/test_columns.py",
-    "tests/decoys/test_correlations.py",
+    "tests/decoys/test_normal_scores.py",
     "tests/omics/test_plink.py",
     "tests/selectors/test_genotypes.py",
     "tests/rewards/test_bart.py",

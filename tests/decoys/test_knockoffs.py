@@ -1,13 +1,15 @@
+"""Knockoffs: the correlations that they keep; how they are drawn, stored and tested."""
+
 from __future__ import annotations
 
 import io
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
-from tests.decoys.tables import autoregressive, common_factor, correlations
 from tvselect.decoys import Knockoffs, restore_knockoffs, store_knockoffs, swap_test
-from tvselect.decoys.knockoffs import most_entropy
+from tvselect.decoys.knockoffs import LARGEST_BLOCK, most_entropy
 from tvselect.inputs.npz import read_arrays
 
 P = 8
@@ -26,6 +28,23 @@ CORRELATIONS = {
 }
 
 
+def autoregressive(correlation, rows, p, rng):
+    X = rng.standard_normal((rows, p))
+    for j in range(1, p):
+        X[:, j] = correlation * X[:, j - 1] + np.sqrt(1 - correlation**2) * X[:, j]
+    return X
+
+
+def common_factor(rows, p, rng):
+    return (rng.standard_normal((rows, 1)) + rng.standard_normal((rows, p))) / 2
+
+
+def correlations(a, b):
+    """Of the columns of two tables, one by one."""
+    a, b = a - a.mean(axis=0), b - b.mean(axis=0)
+    return (a * b).mean(axis=0) / (a.std(axis=0) * b.std(axis=0))
+
+
 @pytest.fixture
 def awkward():
     """Missing values, a 0/1 column, two collinear columns, a constant and an empty one."""
@@ -38,6 +57,61 @@ def awkward():
     X[::7, 0] = np.nan
     X[1::5, 4] = np.nan
     return X
+
+
+# Correlations
+
+
+def full(found):
+    """The correlations of all columns."""
+    own = np.eye(found.rest.size)
+    for block in found.blocks:
+        own[np.ix_(block.members, block.members)] = np.linalg.inv(block.precision)
+    return found.loadings @ found.loadings.T + own * np.outer(found.rest, found.rest)
+
+
+def test_many_rows_give_the_correlations_of_the_sample():
+    """Thresholds fall with the rows; each entry has a standard error below 1 / sqrt(rows)."""
+    rng = np.random.default_rng(0)
+    mixed = rng.normal(size=(20_000, 6)) @ rng.normal(size=(6, 6))
+    assert_allclose(full(Knockoffs.estimate(mixed)), np.corrcoef(mixed.T), atol=0.05)
+
+
+@pytest.mark.parametrize("cut", [0.0, 1.0])
+def test_0_and_1_have_the_correlations_of_the_normal_numbers_behind(cut):
+    z = autoregressive(0.7, 20_000, 5, np.random.default_rng(1))
+    wanted = 0.7 ** np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
+    # The standard error of a tetrachoric correlation is about 2 / sqrt(rows).
+    assert_allclose(full(Knockoffs.estimate((z > cut) + 0.0)), wanted, atol=5 * 2 / np.sqrt(20_000))
+
+
+def test_a_common_factor_is_one_factor_and_neighbours_are_none():
+    rng = np.random.default_rng(2)
+    assert Knockoffs.estimate(common_factor(300, 500, rng)).loadings.shape == (500, 1)
+    for p in (20, 500):
+        assert Knockoffs.estimate(autoregressive(0.9, 300, p, rng)).loadings.shape == (p, 0)
+
+
+def test_blocks_are_disjoint_sound_and_not_too_large():
+    rng = np.random.default_rng(3)
+    found = Knockoffs.estimate(autoregressive(0.8, 300, 1000, rng))
+    members = np.concatenate([block.members for block in found.blocks])
+    assert np.unique(members).size == members.size > 950
+    for block in found.blocks:
+        assert block.members.size <= LARGEST_BLOCK
+        assert_allclose(np.diag(np.linalg.inv(block.precision)), 1.0)
+        assert np.linalg.eigvalsh(block.precision)[0] > 0
+
+
+def test_columns_that_do_not_vary_are_alone():
+    X = np.random.default_rng(4).normal(size=(100, 4))
+    X[:, 2] = 7.0
+    found = Knockoffs.estimate(X)
+    assert not any(2 in block.members for block in found.blocks)
+    assert_array_equal(found.loadings[2], 0.0)
+
+
+# Copies
 
 
 @each_law
@@ -64,18 +138,8 @@ def test_copies_are_as_far_from_each_other_as_from_the_column():
     first, second = Knockoffs.estimate(X, 2).draw(X, rng)
     gap = correlations(first, second).mean() - correlations(first, X).mean()
     assert abs(gap) < Z / np.sqrt(ROWS)
-
-
-def test_fewer_copies_can_be_further_from_the_column():
-    """The room for S is (1 + 1/B) R."""
-    rng = np.random.default_rng(3)
-    X = autoregressive(0.9, 5000, P, rng)
-    s = [Knockoffs.estimate(X, n).blocks[0].s.mean() for n in (1, 2, 10)]
-    assert s[0] > s[1] > s[2]
-
-
-def test_independent_columns_get_independent_copies():
-    rng = np.random.default_rng(4)
+    s = [Knockoffs.estimate(X[:5000], n).blocks[0].s.mean() for n in (1, 2, 10)]
+    assert s[0] > s[1] > s[2]  # the room for S is (1 + 1/B) R
     X = rng.standard_normal((ROWS, P))
     (copy,) = Knockoffs.estimate(X).draw(X, rng)
     assert np.abs(correlations(copy, X)).max() < Z / np.sqrt(ROWS)
@@ -115,15 +179,15 @@ def test_copies_have_the_values_of_their_column_and_what_is_missing_stays_so(awk
     for j, column in enumerate(awkward.T):
         seen = copies[:, :, j]
         assert np.isin(seen[~np.isnan(seen)], column).all()
-    np.testing.assert_array_equal(np.isnan(copies), np.isnan([awkward] * 4))
-    np.testing.assert_array_equal(copies[0][:, 4], awkward[:, 4])
+    assert_array_equal(np.isnan(copies), np.isnan([awkward] * 4))
+    assert_array_equal(copies[0][:, 4], awkward[:, 4])
 
 
 def test_a_column_without_values_counts_as_zero(awkward):
     estimate = Knockoffs.estimate(awkward)
     awkward[:3, 5] = 9.0
     (copy,) = estimate.draw(awkward, np.random.default_rng(0))
-    np.testing.assert_array_equal(copy[:3, 5], 0.0)
+    assert_array_equal(copy[:3, 5], 0.0)
     assert np.isnan(copy[3:, 5]).all()
 
 
@@ -136,46 +200,29 @@ def test_one_collinear_pair_does_not_spoil_the_others():
     assert np.abs(correlations(copy, X)[2:]).max() < Z / np.sqrt(2000)
 
 
-def test_rows_that_were_not_seen_and_values_beyond():
-    rng = np.random.default_rng(12)
-    estimate = Knockoffs.estimate(rng.normal(size=(500, 3)))
-    (copy,) = estimate.draw(10 * rng.normal(size=(50, 3)), rng)
-    assert np.isfinite(copy).all()
-
-
 @pytest.mark.parametrize("shape", [(2, 4), (3, 4), (10, 40), (50, 1)])
-def test_small_tables(shape):
+def test_small_tables_and_values_beyond_those_seen(shape):
     rng = np.random.default_rng(13)
     X = rng.normal(size=shape) + rng.normal(size=(shape[0], 1))
-    assert np.isfinite(Knockoffs.estimate(X, 3).draw(X, rng)).all()
+    for rows in (X, 10 * rng.normal(size=shape)):
+        assert np.isfinite(Knockoffs.estimate(X, 3).draw(rows, rng)).all()
 
 
 def test_a_draw_is_a_function_of_the_table_and_the_generator(awkward):
-    estimate = Knockoffs.estimate(awkward)
-    before = awkward.copy()
+    estimate, before = Knockoffs.estimate(awkward, 5), awkward.copy()
     first, again, other = (
         estimate.draw(awkward, np.random.default_rng(seed)) for seed in (0, 0, 1)
     )
-    np.testing.assert_array_equal(first, again)
+    assert_array_equal(first, again)
     assert (first[:, :, 2] != other[:, :, 2]).any()
-    np.testing.assert_array_equal(awkward, before)
+    assert_array_equal(awkward, before)
+    assert_array_equal(estimate.draw(awkward, np.random.default_rng(0), n_copies=2), first[:2])
 
 
-def test_some_of_the_copies_are_the_first_of_all(awkward):
-    estimate = Knockoffs.estimate(awkward, 5)
-    every = estimate.draw(awkward, np.random.default_rng(0))
-    some = estimate.draw(awkward, np.random.default_rng(0), n_copies=2)
-    np.testing.assert_array_equal(some, every[:2])
-
-
-@pytest.mark.parametrize("value", [np.inf, -np.inf])
-def test_infinite_values_are_refused_with_their_column(awkward, value):
-    estimate = Knockoffs.estimate(awkward)
-    awkward[3, 2] = value
-    with pytest.raises(ValueError, match="Column 2"):
-        Knockoffs.estimate(awkward)
-    with pytest.raises(ValueError, match="Column 2"):
-        estimate.draw(awkward, np.random.default_rng(0))
+def with_infinity(X, value):
+    X = X.copy()
+    X[3, 2] = value
+    return X
 
 
 def test_no_swap_of_a_column_with_its_copy_changes_a_moment_where_few_are_drawn():
@@ -192,13 +239,8 @@ def test_no_swap_of_a_column_with_its_copy_changes_a_moment_where_few_are_drawn(
         after[:, j] = copies[:, j]
         assert np.abs(np.corrcoef(after.T) - before).max() < Z * 3 / np.sqrt(ROWS)
     assert abs(correlations(copies[:, [7]], X[:, [7]]).item()) < Z / np.sqrt(ROWS)
-
-
-def test_where_factors_drive_all_columns_all_are_needed():
-    rng = np.random.default_rng(18)
-    X = common_factor(2000, 40, rng)
-    knockoffs = Knockoffs.estimate(X)
-    needed, same = knockoffs.among(np.array([3]))
+    knockoffs = Knockoffs.estimate(common_factor(2000, 40, rng))
+    needed, same = knockoffs.among(np.array([3]))  # a factor drives all columns
     assert knockoffs.loadings.shape[1]
     assert needed.size == 40
     assert same is knockoffs
@@ -215,6 +257,9 @@ def test_where_factors_drive_all_columns_all_are_needed():
         (lambda X: Knockoffs.estimate(X, 0), "at least 1, got 0"),
         (lambda X: Knockoffs.estimate(X).draw(X[:, 1:], None), "of 7 columns, the table has 6"),
         (lambda X: Knockoffs.estimate(X[0]), "2 dimensions, got 1"),
+        (lambda X: Knockoffs.estimate(with_infinity(X, np.inf)), "Column 2"),
+        (lambda X: Knockoffs.estimate(X).draw(with_infinity(X, -np.inf), None), "Column 2"),
+        (lambda X: swap_test(X[:, :3], np.zeros((2, 8, 3)), None), "must be alike"),
     ],
 )
 def test_what_does_not_fit_is_refused(awkward, use, message):
@@ -235,18 +280,15 @@ def test_s_has_the_most_entropy(R, n_copies):
         return np.log(values).sum() + n_copies * np.log(s).sum()
 
     s = most_entropy(R, n_copies)
+    assert_allclose(most_entropy(np.eye(P), n_copies), 1.0, rtol=1e-3)
     for direction in np.random.default_rng(6).normal(size=(50, P)):
         assert entropy(s * np.exp(0.05 * direction)) < entropy(s)
-
-
-def test_independent_columns_have_all_the_room():
-    np.testing.assert_allclose(most_entropy(np.eye(P), 4), 1.0, rtol=1e-3)
 
 
 def test_a_pair_that_is_nearly_one_column():
     """For a pair with correlation 1 - a, a small, the best s of one copy is 4 a / 3."""
     R = np.array([[1.0, 1 - 1e-4], [1 - 1e-4, 1.0]])
-    np.testing.assert_allclose(most_entropy(R, 1), 4e-4 / 3, rtol=0.01)
+    assert_allclose(most_entropy(R, 1), 4e-4 / 3, rtol=0.01)
 
 
 # As bytes
@@ -263,35 +305,25 @@ def table():
 
 @pytest.mark.parametrize("n_copies", [1, 3])
 def test_bytes_round_trip_bit_for_bit(table, n_copies):
-    estimate = Knockoffs.estimate(table, n_copies)
-    stored = store_knockoffs(estimate)
-    read = restore_knockoffs(stored)
-    assert store_knockoffs(read) == stored
-    draws = [knockoffs.draw(table, np.random.default_rng(16)) for knockoffs in (estimate, read)]
-    assert draws[0].tobytes() == draws[1].tobytes()
-
-
-def test_factors_and_lone_columns_round_trip():
-    X = common_factor(300, 40, np.random.default_rng(0))
-    estimate = Knockoffs.estimate(X)
-    assert estimate.loadings.shape[1] == 1
-    assert store_knockoffs(restore_knockoffs(store_knockoffs(estimate))) == store_knockoffs(
-        estimate
-    )
-
-
-@pytest.mark.parametrize(
-    "damage", [lambda data: b"", lambda data: b"x" * 50, lambda data: data[:-9]]
-)
-def test_other_bytes_are_refused(damage, table):
-    with pytest.raises(ValueError, match="not stored knockoffs"):
-        restore_knockoffs(damage(store_knockoffs(Knockoffs.estimate(table))))
+    factor = common_factor(300, 40, np.random.default_rng(0))
+    for X in (table, factor):
+        estimate = Knockoffs.estimate(X, n_copies)
+        stored = store_knockoffs(estimate)
+        read = restore_knockoffs(stored)
+        assert store_knockoffs(read) == stored
+        draws = [knockoffs.draw(X, np.random.default_rng(16)) for knockoffs in (estimate, read)]
+        assert draws[0].tobytes() == draws[1].tobytes()
+    assert read.loadings.shape[1] == 1
 
 
 @pytest.mark.parametrize(
     ("name", "change"),
     [
+        (None, lambda data: b""),
+        (None, lambda data: b"x" * 50),
+        (None, lambda data: data[:-9]),
         ("rest", lambda part: part[:-1]),
+        ("rest", lambda part: part[:0]),
         ("rest", lambda part: np.append(part[:-1], np.nan)),
         ("n_copies", lambda part: part * 0),
         ("starts", lambda part: part[::-1]),
@@ -305,13 +337,16 @@ def test_other_bytes_are_refused(damage, table):
         ("loadings", lambda part: np.ones(5)),
     ],
 )
-def test_arrays_that_do_not_fit_are_refused(name, change, table):
-    arrays = read_arrays(store_knockoffs(Knockoffs.estimate(table)))
-    arrays[name] = change(arrays[name])
-    file = io.BytesIO()
-    np.savez(file, **arrays)
+def test_what_is_no_stored_knockoffs_is_refused(name, change, table):
+    data = store_knockoffs(Knockoffs.estimate(table))
+    if name is None:
+        data = change(data)
+    else:
+        arrays, file = read_arrays(data), io.BytesIO()
+        np.savez(file, **{**arrays, name: change(arrays[name])})
+        data = file.getvalue()
     with pytest.raises(ValueError, match="not stored knockoffs"):
-        restore_knockoffs(file.getvalue())
+        restore_knockoffs(data)
 
 
 # The test of swaps
@@ -344,19 +379,9 @@ def test_shape_gives_copies_away():
     assert swap_test(X, Knockoffs.estimate(X).draw(X, rng), rng).p_value > 0.01
 
 
-def test_missing_values_and_constants_are_no_obstacle():
+def test_missing_values_constants_and_a_single_column_are_no_obstacle():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(100, 5))
     X[:, 0], X[:, 1], X[::3, 2] = 1.0, np.nan, np.nan
     assert swap_test(X, Knockoffs.estimate(X).draw(X, rng), rng).p_value > 0.01
-
-
-def test_a_single_column_tells_nothing():
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(50, 1))
-    assert swap_test(X, X[None], rng).p_value == 1.0
-
-
-def test_another_shape_is_refused():
-    with pytest.raises(ValueError, match="must be alike"):
-        swap_test(np.zeros((9, 3)), np.zeros((2, 8, 3)), np.random.default_rng(0))
+    assert swap_test(X[:, 4:], X[None, :, 4:], rng).p_value == 1.0

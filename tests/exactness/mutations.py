@@ -255,7 +255,7 @@ OF_STATE = [
 
 TABLES = (
     "trees/test_bins.py", "trees/test_far_values.py", "inputs/test_columns.py",
-    "rewards/test_screening.py", "decoys/test_correlations.py",
+    "rewards/test_screening.py", "decoys/test_normal_scores.py",
 )  # fmt: skip
 OF_TABLES = [
     Mutation(

@@ -1,4 +1,11 @@
-"""Second-order knockoffs on normal scores: several copies, of columns of any shape."""
+"""Second-order knockoffs on normal scores: several copies, of columns of any shape.
+
+A column is seen as a standard normal number of which its values tell the rank. Of the correlations
+of 1,000 columns in 300 rows most are noise, and shrinking them all by one factor washes out the few
+that are there. So what all columns share is taken out as factors; what is left links columns to a
+few others, and linked columns make a block. There every column is regressed on the few columns
+before it that matter: a sparse Cholesky factor of the inverse, positive definite whatever the data.
+"""
 
 from __future__ import annotations
 
@@ -8,77 +15,185 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import solve
+from scipy.linalg import solve, solve_triangular
 from scipy.special import ndtr, ndtri
 
-from tvselect.decoys.correlations import (
-    CLOSEST,
-    Block,
-    Floats,
-    NormalScores,
-    estimate_correlations,
-    hermite,
-    mean_scores,
-    read_matrix,
-)
+from tvselect.core import function
 from tvselect.inputs.npz import check_types, read_arrays
 
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+CLOSEST = 1e-12
+LARGEST_BLOCK = 400
+FLOOR = 1e-3
+ROUNDING = 1e-9
 STORED = {
     "n_copies": "<i8", "values": "<f8", "starts": "<i8", "rest": "<f8", "loadings": "<f8",
     "sizes": "<i8", "members": "<i8", "s": "<f8", "precision": "<f8", "root": "<f8",
 }  # fmt: skip
 
+find_cells = function(
+    "find_cells",
+    """
+    values: f8[seen]
+    starts: i8[columns+1] <= seen
+    columns: f8[columns, rows]
+    order: i8[columns, rows] < rows
+    low: f8[columns, rows]!
+    high: f8[columns, rows]!
+    """,
+)
+"""Shares of the seen values below and up to each entry of the columns, read in rising order."""
+look_up = function(
+    "look_up",
+    """
+    values: f8[seen]
+    starts: i8[columns+1] <= seen
+    shares: f8[rows, columns]
+    found: f8[rows, columns]!
+    """,
+)
+"""The seen value with some share of the others below it, by column of ``shares``."""
 
-class KnockoffBlock(NamedTuple):
-    """Columns whose copies are made together.
 
-    Attributes
-    ----------
-    members : int array (q,)
-    s : array (q,)
-        One minus the correlation of a column with its copy, factors apart.
-    precision, root : array (q, q)
-        ``root @ root.T`` is the covariance of what a row's copies have in common, given
-        the row.
+class NormalScores(NamedTuple):
+    """The empirical quantiles of the columns of a table.
+
+    On the normal scale a value is a point, one that makes up more than a fiftieth of its column
+    (a 0 or a 1, say) an interval, and a missing one the whole line.
+
+    Examples
+    --------
+    >>> scores = NormalScores.of(np.array([[0.0], [1.0], [1.0], [0.0]]))
+    >>> low, high = scores.cells(np.array([[1.0], [np.nan]]))
+    >>> low.ravel(), high.ravel()
+    (array([  0., -inf]), array([inf, inf]))
+    >>> scores.back(np.array([[-0.3], [1.2]])).ravel()
+    array([0., 1.])
     """
 
-    members: NDArray[np.int64]
-    s: Floats
-    precision: Floats
-    root: Floats
+    values: Floats  #: The sorted values of one column after the other
+    starts: Indices  #: Where those of each column begin, and the end (columns + 1,)
+
+    @classmethod
+    def of(cls, X: Floats) -> NormalScores:
+        """Those of a table; NaN is missing."""
+        ordered = np.sort(X, axis=0).T  # NaN last
+        counts = np.count_nonzero(~np.isnan(X), axis=0)
+        is_there = np.arange(len(X)) < counts[:, None]
+        return cls(ordered[is_there] + 0.0, np.concatenate([[0], np.cumsum(counts)]))
+
+    def take(self, columns: Indices) -> NormalScores:
+        """Those of some columns."""
+        bounds = zip(self.starts[columns], self.starts[columns + 1], strict=True)
+        seen = [self.values[start:end] for start, end in bounds]
+        sizes = [values.size for values in seen]
+        return NormalScores(np.concatenate([np.empty(0), *seen]), np.cumsum([0, *sizes]))
+
+    def cells(self, X: Floats) -> tuple[Floats, Floats]:
+        """Where on the normal scale entries lie: ``low`` and ``high``; new values in between."""
+        if X.shape[1] != self.starts.size - 1:
+            raise ValueError(
+                f"The knockoffs are of {self.starts.size - 1} columns, the table has {X.shape[1]}."
+            )
+        columns = np.ascontiguousarray(X.T)
+        low, high = np.empty((2, *columns.shape))
+        find_cells(self.values, self.starts, columns, np.argsort(columns, axis=1), low, high)
+        is_wide = low < high
+        ends = ndtri(high[is_wide])
+        low = ndtri(low)
+        high = low.copy()
+        high[is_wide] = ends
+        return low.T, high.T
+
+    def back(self, z: Floats) -> Floats:
+        """The values that stand at some places (..., rows, p) of the normal scale."""
+        shares = np.ascontiguousarray(ndtr(z))
+        X = np.empty(shares.shape)
+        by_row = -1, self.starts.size - 1
+        look_up(self.values, self.starts, shares.reshape(by_row), X.reshape(by_row))
+        return X
+
+
+def mean_scores(low: Floats, high: Floats) -> Floats:
+    """The mean of a standard normal number that lies in a cell; the point, where it is one."""
+    scores = low.copy(order="K")
+    is_cell = low != high
+    low, high = low[is_cell], high[is_cell]
+    density = np.exp(-0.5 * low**2) - np.exp(-0.5 * high**2)
+    scores[is_cell] = density / np.sqrt(2 * np.pi) / (ndtr(high) - ndtr(low))
+    return scores
+
+
+def hermite(low: Floats, high: Floats, n_terms: int = 12) -> Floats:
+    """By column the Hermite coefficients (p, terms) of its mean scores, seen as a function.
+
+    Two normal numbers of correlation ``r`` with coefficients ``c`` and ``d`` have mean scores
+    of covariance ``sum(c[h] * d[h] * r**(h + 1))``. A column of points has a single term.
+    """
+    scores = mean_scores(low, high)
+    found = np.zeros((low.shape[1], n_terms))
+    found[:, 0] = (scores**2).mean(axis=0)
+    columns = np.flatnonzero((low < high).any(axis=0))
+    if columns.size == 0:
+        return found
+    low, high, scores = low[:, columns], high[:, columns], scores[:, columns]
+    weights = np.where(low < high, scores / np.maximum(ndtr(high) - ndtr(low), CLOSEST), 0.0)
+    before = []
+    for bound in (low, high):
+        x = np.where(np.isinf(bound), 0.0, bound)
+        density = np.where(np.isinf(bound), 0.0, np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi))
+        before.append((x, np.zeros_like(x), density))
+    for h in range(2, n_terms + 1):
+        # He_{h-1}(x) phi(x) / sqrt((h-1)!), from the two before it.
+        for place, (x, older, old) in enumerate(before):
+            before[place] = x, old, (x * old - np.sqrt(h - 2) * older) / np.sqrt(h - 1)
+        at_low, at_high = (last for _, _, last in before)
+        found[columns, h - 1] = (weights * (at_low - at_high)).mean(axis=0) / np.sqrt(h)
+    return found
+
+
+class Block(NamedTuple):
+    """Columns that are correlated apart from the factors, and whose copies are made together."""
+
+    members: Indices
+    s: Floats  #: One minus the correlation of a column with its copy, factors apart
+    precision: Floats  #: Inverse of the correlations, factors apart; most of it is 0
+    root: Floats  #: ``root @ root.T``: covariance of what a row's copies share, given the row
 
 
 @dataclass(frozen=True, eq=False)
 class Knockoffs:
     """Copies of columns that keep every column's shape and the correlations of all.
 
-    Columns are seen as normal numbers of which the table tells the ranks (a Gaussian
-    copula). There, with correlations ``R``
-    and ``S`` diagonal, a row and its copies have covariances ``R`` each and ``R - S`` with
-    one another: no swap of a column with one of its copies changes their law [1]_. Copies are
-    then mapped back through the quantiles of their column, so that those of a 0/1 column are
-    0 and 1.
+    Columns are seen as normal numbers of which the table tells the ranks (a Gaussian copula).
+    There, with correlations ``R`` and ``S`` diagonal, a row and its copies have covariances ``R``
+    each and ``R - S`` with one another: no swap of a column with one of its copies changes their
+    law [1]_. Copies are then mapped back through the quantiles of their column, so that those of a
+    0/1 column are 0 and 1.
 
     Attributes
     ----------
     n_copies : int
         For which ``S`` was chosen; at most so many can be drawn.
     scores : NormalScores
+        The quantiles of the columns.
     loadings : array (p, k)
         What the columns owe to common factors.
     rest : array (p,)
         Standard deviations of the columns, given the factors.
-    blocks : tuple of KnockoffBlock
+    blocks : tuple of Block
         Columns without a block are independent of all others but for the factors.
 
     Notes
     -----
     ``S`` maximises the entropy of a row and its copies, that is
-    ``log det((1 + 1/B) R - S) + B sum(log(s))`` with ``B`` copies [2]_, in every block, given
-    the factors. Where a table tells only an
-    interval (0/1, ties, missing values), the normal number is drawn from it by Gibbs
-    sampling, so that 0/1 columns lose nothing of their correlations. Knockoffs are as valid
-    as this model is; :func:`~tvselect.decoys.swap_test` looks for what it misses.
+    ``log det((1 + 1/B) R - S) + B sum(log(s))`` with ``B`` copies [2]_, in every block, given the
+    factors. Where a table tells only an interval (0/1, ties, missing values), the normal number is
+    drawn from it by Gibbs sampling, so that 0/1 columns lose nothing of their correlations.
+    Knockoffs are as valid as this model is; :func:`~tvselect.decoys.swap_test` looks for what it
+    misses.
 
     References
     ----------
@@ -105,7 +220,7 @@ class Knockoffs:
     scores: NormalScores
     loadings: Floats
     rest: Floats
-    blocks: tuple[KnockoffBlock, ...]
+    blocks: tuple[Block, ...]
 
     @classmethod
     def estimate(cls, X: ArrayLike, n_copies: int = 1) -> Knockoffs:
@@ -116,23 +231,42 @@ class Knockoffs:
         X : array (rows, p)
             At least 2 rows, NaN where missing. A column without values counts as constant 0.
         n_copies : int, default=1
-
-        Returns
-        -------
-        Knockoffs
         """
-        X = read_matrix(X)
+        X = _read_matrix(X)
         if len(X) < 2:
             raise ValueError(f"Knockoffs are estimated from at least 2 rows, got {len(X)}.")
         if n_copies < 1:
             raise ValueError(f"n_copies must be at least 1, got {n_copies}.")
-        scores = NormalScores.of(X)
-        cells = scores.cells(X)
-        found = estimate_correlations(mean_scores(*cells), hermite(*cells))
-        blocks = tuple(_with_copies(block, n_copies) for block in found.blocks)
-        return cls(n_copies, scores, found.loadings, found.rest, blocks)
+        quantiles = NormalScores.of(X)
+        cells = quantiles.cells(X)
+        scores, coefficients = mean_scores(*cells), hermite(*cells)
+        centred = scores - scores.mean(axis=0)
+        scale = np.sqrt((centred**2).mean(axis=0))
+        unit = centred / np.where(scale > ROUNDING, scale, np.inf)
+        loadings = _factors(unit)
+        first, second = _links(unit, loadings)
+        if loadings.size:
+            without = _links(unit, loadings[:, :0])
+            if 5 * first.size > without[0].size:
+                # What factors do not explain away are links of neighbours.
+                loadings, (first, second) = loadings[:, :0], without
+        # The scores of a column tell only a share of its normal number: 0.64 for halves of 0 and 1.
+        normal = loadings / np.maximum(scale, ROUNDING)[:, None]
+        shared = (normal**2).sum(axis=1)
+        normal *= np.sqrt(np.minimum(1.0, 0.98 / np.maximum(shared, ROUNDING)))[:, None]
+        rest = np.sqrt(1 - (normal**2).sum(axis=1))
+        blocks = []
+        for members in _clusters(first, second, len(rest)):
+            covariance = centred[:, members].T @ centred[:, members] / len(X)
+            wanted = _correlations(covariance, coefficients[members])
+            wanted -= normal[members] @ normal[members].T
+            wanted /= np.outer(rest[members], rest[members])
+            np.fill_diagonal(wanted, 1.0)
+            seen = _apart(unit[:, members], unit[:, members], *[loadings[members]] * 2)
+            blocks.append(_block(members, seen, np.clip(wanted, -1.0, 1.0), len(X), n_copies))
+        return cls(n_copies, quantiles, normal, rest, tuple(blocks))
 
-    def among(self, columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], Knockoffs]:
+    def among(self, columns: Indices) -> tuple[Indices, Knockoffs]:
         """What copies of some columns are drawn with.
 
         Parameters
@@ -163,13 +297,9 @@ class Knockoffs:
         needed = np.flatnonzero(is_needed)
         if needed.size == self.rest.size:
             return needed, self
-        return needed, Knockoffs(
-            self.n_copies,
-            self.scores.take(needed),
-            self.loadings[needed],
-            self.rest[needed],
-            tuple(b._replace(members=np.searchsorted(needed, b.members)) for b in blocks),
-        )
+        moved = (b._replace(members=np.searchsorted(needed, b.members)) for b in blocks)
+        scores, loadings = self.scores.take(needed), self.loadings[needed]
+        return needed, Knockoffs(self.n_copies, scores, loadings, self.rest[needed], tuple(moved))
 
     def draw(self, X: ArrayLike, rng: np.random.Generator, n_copies: int | None = None) -> Floats:
         """Draw copies of the rows of a table.
@@ -192,7 +322,7 @@ class Knockoffs:
             raise ValueError(
                 f"These knockoffs were estimated for n_copies={self.n_copies}, not {n_copies}."
             )
-        X = read_matrix(X)
+        X = _read_matrix(X)
         common, own = self._latent(*self.scores.cells(X), rng)
         copies = rng.standard_normal((self.n_copies, *own.shape))
         for members, s, precision, root in self.blocks:
@@ -205,19 +335,18 @@ class Knockoffs:
         return copies
 
     def _latent(self, low: Floats, high: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """What rows owe to the factors, and the rest, in its standard deviations.
+        """What rows owe to the factors, and the rest in its standard deviations, given the table.
 
-        A draw from the law of both given the table, by Gibbs sampling where the table tells
-        only an interval.
+        A draw, by Gibbs sampling where the table tells only an interval.
         """
         z = mean_scores(low, high)
         is_open = low < high
         columns = np.flatnonzero(is_open.any(axis=0))
-        steps = self._steps(columns)
+        regressions = self._regressions(columns)
         for _ in range(10 if columns.size else 1):
-            common = self._factors(z, rng)
+            common = self._common(z, rng)
             own = (z - common) / self.rest
-            for j, others, slopes, spread in steps:
+            for j, (others, slopes, spread) in regressions.items():
                 rows = np.flatnonzero(is_open[:, j])
                 mean = own[np.ix_(rows, others)] @ slopes
                 bounds = [(end[rows, j] - common[rows, j]) / self.rest[j] for end in (low, high)]
@@ -228,22 +357,20 @@ class Knockoffs:
             z = common + self.rest * own
         return common, own
 
-    def _steps(
-        self, columns: NDArray[np.intp]
-    ) -> list[tuple[int, NDArray[np.int64], Floats, float]]:
-        """For some columns: the others in its regression, the slopes and the rest's spread."""
+    def _regressions(self, columns: Indices) -> dict[int, tuple[Indices, Floats, float]]:
+        """By column the others that it is regressed on, the slopes and the rest's spread."""
         lone = np.empty(0, dtype=np.int64), np.empty(0), 1.0
-        wanted = dict.fromkeys(columns.tolist(), lone)
+        found = dict.fromkeys(columns.tolist(), lone)
         for block in self.blocks:
             for place, j in enumerate(block.members.tolist()):
-                if j in wanted:
+                if j in found:
                     row = block.precision[place].copy()
                     own, row[place] = row[place], 0.0
                     others = np.flatnonzero(row)
-                    wanted[j] = block.members[others], -row[others] / own, own**-0.5
-        return [(j, *step) for j, step in wanted.items()]
+                    found[j] = block.members[others], -row[others] / own, own**-0.5
+        return found
 
-    def _factors(self, z: Floats, rng: np.random.Generator) -> Floats:
+    def _common(self, z: Floats, rng: np.random.Generator) -> Floats:
         """A draw of what rows owe to the factors."""
         if self.loadings.shape[1] == 0:
             return np.zeros_like(z)
@@ -259,17 +386,167 @@ class Knockoffs:
         return drawn
 
 
-def _with_copies(block: Block, n_copies: int) -> KnockoffBlock:
-    """Choose ``S`` and find the root of the covariance ``(1 + 1/B) S - S P S``."""
-    ratio = 1 + 1 / n_copies
-    s = most_entropy(block.correlation, n_copies)
-    half = np.sqrt(s)
-    values, vectors = np.linalg.eigh(half[:, None] * block.precision * half)
-    # Rounding must not leave a negative variance.
+def _read_matrix(X: ArrayLike) -> Floats:
+    X = np.asarray(X, dtype=np.float64)
+    if X.ndim != 2:
+        raise ValueError(f"A table has 2 dimensions, got {X.ndim}.")
+    infinite = np.flatnonzero(np.isinf(X).any(axis=0))
+    if infinite.size:
+        raise ValueError(f"Column {infinite[0]} has a value that is infinite.")
+    return X
+
+
+def _factors(unit: Floats) -> Floats:
+    """Loadings of what many columns share, by the probabilistic principal components."""
+    n, p = unit.shape
+    if n <= p:
+        values, vectors = np.linalg.eigh(unit @ unit.T / n)
+        vectors = unit.T @ vectors / np.sqrt(np.maximum(n * values, 1e-12))
+    else:
+        values, vectors = np.linalg.eigh(unit.T @ unit / n)
+    values, vectors = values[::-1][:20], vectors[:, ::-1][:, :20]
+    # The largest eigenvalue that noise has (Marchenko and Pastur), and some luck; a factor
+    # explains 15 % of the columns' variance at least.
+    edge = 1.1 * (1 + np.sqrt(p / n)) ** 2
+    n_factors = int(np.count_nonzero(values > max(edge, 0.15 * p)))
+    values, vectors = values[:n_factors], vectors[:, :n_factors]
+    noise = (p - values.sum()) / max(p - n_factors, 1) * (1 + p / n)
+    return vectors * np.sqrt(np.maximum(values - noise, 0.0))
+
+
+def _apart(unit: Floats, others: Floats, loadings: Floats, of_others: Floats) -> Floats:
+    """Correlations of columns with others, given the factors."""
+    own, of_other = (
+        np.sqrt(np.maximum((part**2).mean(axis=0) - (shared**2).sum(axis=1), FLOOR))
+        for part, shared in ((unit, loadings), (others, of_others))
+    )
+    found: Floats = unit.T @ others / len(unit) - loadings @ of_others.T
+    found /= own[:, None]
+    found /= of_other
+    return found
+
+
+def _least(n_rows: int, n_columns: int) -> float:
+    """The smallest correlation that stands out among those with so many columns."""
+    return float(np.sqrt(1 - np.exp(-(2 * np.log(max(n_columns, 2)) + 2) / n_rows)))
+
+
+def _links(unit: Floats, loadings: Floats) -> tuple[Indices, Indices]:
+    """Pairs of columns whose correlation, given the factors, stands out; strongest first."""
+    n, p = unit.shape
+    least, at_once = _least(n, p), 1000
+    found = []
+    for first in range(0, p, at_once):
+        some, later = slice(first, first + at_once), slice(first, None)
+        seen = _apart(unit[:, some], unit[:, later], loadings[some], loadings[later])
+        j, k = np.nonzero(np.triu(np.abs(seen) > least, k=1))
+        found.append((j + first, k + first, np.abs(seen[j, k])))
+    j, k, strength = (np.concatenate(part) for part in zip(*found, strict=True))
+    order = np.argsort(-strength, kind="stable")
+    return j[order], k[order]
+
+
+def _clusters(first: Indices, second: Indices, n_columns: int) -> list[Indices]:
+    """Columns that are linked, strongest links first, at most ``LARGEST_BLOCK`` together."""
+    cluster_of = list(range(n_columns))
+    members = [[j] for j in range(n_columns)]
+    for j, k in zip(first.tolist(), second.tolist(), strict=True):
+        a, b = cluster_of[j], cluster_of[k]
+        if a == b or len(members[a]) + len(members[b]) > LARGEST_BLOCK:
+            continue
+        if len(members[a]) < len(members[b]):
+            a, b = b, a
+        for member in members[b]:
+            cluster_of[member] = a
+        members[a] += members[b]
+        members[b] = []
+    return [np.array(sorted(found)) for found in members if len(found) > 1]
+
+
+def _correlations(covariance: Floats, coefficients: Floats) -> Floats:
+    """Correlations of the normal numbers whose mean scores have these covariances."""
+    if not coefficients[:, 1:].any():
+        return covariance / np.sqrt(np.outer(coefficients[:, 0], coefficients[:, 0]))
+    terms = [np.outer(c, c) for c in coefficients.T]
+    low, high = np.full((2, *covariance.shape), [[[-1.0]], [[1.0]]])
+    for _ in range(16):
+        middle = (low + high) / 2
+        reached = np.zeros_like(middle)
+        for term in reversed(terms):
+            reached = middle * (reached + term)
+        is_below = reached < covariance
+        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+    return (low + high) / 2
+
+
+def _block(members: Indices, seen: Floats, wanted: Floats, n_rows: int, n_copies: int) -> Block:
+    """A block from the regressions of its columns, each on those before it that matter.
+
+    ``seen`` tells which these are, ``wanted`` the coefficients.
+    """
+    q = len(members)
+    order = _along_the_links(seen)
+    seen, wanted = seen[np.ix_(order, order)], wanted[np.ix_(order, order)]
+    factor, variances = np.eye(q), np.ones(q)
+    least = _least(n_rows, q)
+    for j in range(1, q):
+        chosen = _choose(seen, j, least, max(1, n_rows // 5))
+        if not chosen:
+            continue
+        among = np.array([*chosen, j])
+        part = wanted[np.ix_(among, among)]
+        lowest = np.linalg.eigvalsh(part)[0]
+        if lowest < FLOOR:
+            part = part + (FLOOR - lowest) / (1 - lowest) * (np.eye(len(among)) - part)
+        slopes = np.linalg.solve(part[:-1, :-1], part[:-1, -1])
+        factor[j, chosen] = -slopes
+        variances[j] = 1 - part[-1, :-1] @ slopes
+    spread = solve_triangular(factor, np.eye(q), lower=True) * np.sqrt(variances)
+    correlation = spread @ spread.T
+    scale = np.sqrt(np.diag(correlation))
+    precision = (factor / variances[:, None]).T @ factor * np.outer(scale, scale)
+    s = most_entropy(correlation / np.outer(scale, scale), n_copies)
+    # The root of (1 + 1/B) S - S P S; rounding must not leave a negative variance.
+    ratio, half = 1 + 1 / n_copies, np.sqrt(s)
+    values, vectors = np.linalg.eigh(half[:, None] * precision * half)
     shrink = min(1.0, ratio / values[-1])
     rest = np.maximum(ratio - shrink * values, 0.0)
     root = np.sqrt(shrink) * half[:, None] * vectors * np.sqrt(rest)
-    return KnockoffBlock(block.members.astype(np.int64), shrink * s, block.precision, root)
+    return Block(members[order].astype(np.int64), shrink * s, precision, root)
+
+
+def _along_the_links(seen: Floats) -> Indices:
+    """An order in which every column comes after the one that it is most like (Prim)."""
+    strength = np.abs(seen)
+    order = [int(strength.sum(axis=1).argmax())]
+    nearest = strength[order[0]].copy()
+    for _ in range(len(seen) - 1):
+        nearest[order] = -1.0
+        order.append(int(nearest.argmax()))
+        np.maximum(nearest, strength[order[-1]], out=nearest)
+    return np.array(order)
+
+
+def _choose(seen: Floats, j: int, least: float, at_most: int) -> list[int]:
+    """Columns before ``j`` that explain it, the largest partial correlation first."""
+    chosen: list[int] = []
+    left, variances, own = seen[j, :j].copy(), np.ones(j), 1.0
+    rows = np.empty((min(at_most, j), j))
+    while len(chosen) < len(rows):
+        partial = left**2 / (np.maximum(variances, FLOOR) * max(own, FLOOR))
+        partial[chosen] = 0.0
+        k = int(partial.argmax())
+        if partial[k] < least**2:
+            break
+        explained = rows[: len(chosen), k] @ rows[: len(chosen)]
+        row = (seen[k, :j] - explained) / np.sqrt(max(variances[k], FLOOR))
+        rows[len(chosen)] = row
+        chosen.append(k)
+        step = row[k] and left[k] / row[k]
+        left -= step * row
+        variances -= row**2
+        own -= step**2
+    return chosen
 
 
 def most_entropy(R: Floats, n_copies: int = 1) -> Floats:
@@ -306,16 +583,17 @@ def _entropy(R: Floats, s: Floats, n_copies: int) -> float:
 
 def store_knockoffs(knockoffs: Knockoffs) -> bytes:
     """An ``.npz`` file in memory."""
+    blocks = knockoffs.blocks
     arrays: dict[str, Any] = {
         "n_copies": np.array([knockoffs.n_copies]),
         "values": knockoffs.scores.values,
         "starts": knockoffs.scores.starts,
         "rest": knockoffs.rest,
         "loadings": knockoffs.loadings.ravel(),
-        "sizes": np.array([block.members.size for block in knockoffs.blocks], dtype="<i8"),
+        "sizes": np.array([block.members.size for block in blocks], dtype="<i8"),
     }
-    for name in ("members", "s", "precision", "root"):
-        parts = [getattr(block, name).ravel() for block in knockoffs.blocks]
+    for name in Block._fields:
+        parts = [getattr(block, name).ravel() for block in blocks]
         arrays[name] = np.concatenate([np.empty(0, STORED[name]), *parts])
     file = io.BytesIO()
     np.savez(file, **arrays)
@@ -323,61 +601,43 @@ def store_knockoffs(knockoffs: Knockoffs) -> bytes:
 
 
 def restore_knockoffs(data: bytes) -> Knockoffs:
-    """Read what :func:`store_knockoffs` wrote.
-
-    Raises
-    ------
-    ValueError
-        For anything else.
-    """
+    """Read what :func:`store_knockoffs` wrote; a ValueError for anything else."""
     try:
         parts = read_arrays(data)
         check_types(parts, STORED)
     except ValueError as error:
         raise ValueError("These bytes are not stored knockoffs.") from error
-    for name, is_sound in _checks(parts).items():
-        if not is_sound:
-            raise ValueError(f"These bytes are not stored knockoffs (at {name!r}).")
-    sizes, p = parts["sizes"], parts["rest"].size
-    ends, squares = np.cumsum(sizes), np.cumsum(sizes**2)
-    blocks = []
-    for size, end, square in zip(sizes, ends, squares, strict=True):
-        lines, matrix = slice(end - size, end), slice(square - size**2, square)
-        matrices = (parts[name][matrix].reshape(size, size) for name in ("precision", "root"))
-        blocks.append(KnockoffBlock(parts["members"][lines], parts["s"][lines], *matrices))
-    return Knockoffs(
-        n_copies=int(parts["n_copies"][0]),
-        scores=NormalScores(parts["values"], parts["starts"]),
-        loadings=parts["loadings"].reshape(p, -1),
-        rest=parts["rest"],
-        blocks=tuple(blocks),
-    )
-
-
-def _checks(parts: dict[str, NDArray[Any]]) -> dict[str, bool | np.bool_]:
-    """By part whether it fits the others."""
-    p = parts["rest"].size
-    sizes, starts, members = (parts[name] for name in ("sizes", "starts", "members"))
-    in_blocks = sizes.sum() if sizes.size <= p and ((sizes > 0) & (sizes <= p)).all() else -1
-    squares = (sizes**2).sum()
-    wanted = {"rest": p, "s": in_blocks, "precision": squares, "root": squares}
-    return {
-        "rest": p > 0 and (parts["rest"] > 0).all(),
+    sizes, starts, members, rest = (parts[name] for name in ("sizes", "starts", "members", "rest"))
+    p = rest.size
+    are_sizes = sizes.size <= p and ((sizes > 0) & (sizes <= p)).all()
+    n_members, n_squares = (sizes.sum() if are_sizes else -1), (sizes**2).sum()
+    wanted = {"rest": p, "s": n_members, "precision": n_squares, "root": n_squares}
+    is_sound = {
+        "rest": p > 0 and (rest > 0).all(),
         "n_copies": parts["n_copies"].size == 1 and parts["n_copies"][0] >= 1,
-        "starts": starts.size == p + 1
-        and starts[0] == 0
-        and starts[-1] == parts["values"].size
-        and (np.diff(starts) >= 0).all(),
-        "loadings": parts["loadings"].size % p == 0,
-        "members": np.unique(members).size == members.size == in_blocks
+        "starts": starts.size == p + 1 and starts[0] == 0 and (np.diff(starts) >= 0).all(),
+        "values": starts.size > 0 and starts[-1] == parts["values"].size,
+        "loadings": p > 0 and parts["loadings"].size % p == 0,
+        "members": np.unique(members).size == members.size == n_members
         and ((members >= 0) & (members < p)).all(),
         **{f"size of {name}": parts[name].size == size for name, size in wanted.items()},
-        **{
-            f"values of {name}": np.isfinite(parts[name]).all()
-            for name, kind in STORED.items()
-            if kind == "<f8"
-        },
+        **{f"values of {n}": np.isfinite(parts[n]).all() for n in STORED if STORED[n] == "<f8"},
     }
+    for name, sound in is_sound.items():
+        if not sound:
+            raise ValueError(f"These bytes are not stored knockoffs (at {name!r}).")
+    ends, squares = np.cumsum(sizes)[:-1], np.cumsum(sizes**2)[:-1]
+    lines = (np.split(parts[name], ends) for name in ("members", "s"))
+    matrices = (np.split(parts[name], squares) for name in ("precision", "root"))
+    blocks = tuple(
+        Block(held, s, precision.reshape(held.size, -1), root.reshape(held.size, -1))
+        for held, s, precision, root in zip(*lines, *matrices, strict=True)
+        if held.size
+    )
+    scores = NormalScores(parts["values"], starts)
+    return Knockoffs(
+        int(parts["n_copies"][0]), scores, parts["loadings"].reshape(p, -1), rest, blocks
+    )
 
 
 @dataclass(frozen=True)
@@ -435,8 +695,7 @@ def swap_test(X: ArrayLike, copies: ArrayLike, rng: np.random.Generator) -> Swap
     n, p = X.shape
     if p < 2 or n < 10:
         return SwapTest(0.5, 1.0)
-    columns = rng.permutation(p)
-    swapped, others = columns[: max(1, p // 3)], columns[max(1, p // 3) :]
+    swapped, others = np.split(rng.permutation(p), [max(1, p // 3)])
     is_swapped = rng.random(n) < 0.5
     sums = X[:, others] + tried[:, others]
     before, after = X[:, swapped].copy(), tried[:, swapped].copy()
@@ -444,16 +703,13 @@ def swap_test(X: ArrayLike, copies: ArrayLike, rng: np.random.Generator) -> Swap
     # What is chosen here does not depend on which of the two is the copy.
     alike = (before + after).T @ sums
     nearest = np.argsort(-np.abs(alike), axis=1, kind="stable")[:, :3]
-    differences = before - after
-    apart = X[:, others] - tried[:, others]
     signs = np.sign(np.take_along_axis(alike, nearest, axis=1))
     pooled = [
-        (differences * signs[:, k] * of_others[:, nearest[:, k]]).sum(axis=1)
+        ((before - after) * signs[:, k] * of_others[:, nearest[:, k]]).sum(axis=1)
         for k in range(nearest.shape[1])
-        for of_others in (sums, apart)
+        for of_others in (sums, X[:, others] - tried[:, others])
     ]
-    some = slice(30)
-    features = np.column_stack([*pooled, before[:, some], after[:, some]])
+    features = np.column_stack([*pooled, before[:, :30], after[:, :30]])
     forest = RandomForestClassifier(
         200, min_samples_leaf=5, oob_score=True, random_state=int(rng.integers(2**31))
     ).fit(features, is_swapped)

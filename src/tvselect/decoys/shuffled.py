@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,6 @@ from tvselect.inputs.columns import Matrix, centred_ranks, centred_ranks_of_code
 from tvselect.inputs.rows import orders_of
 from tvselect.trees.bins import BinnedTable
 from tvselect.trees.bits import MISSING
-
-Value = TypeVar("Value", np.uint8, np.float64)
 
 FEWEST_COLUMNS, MOST_COLUMNS = 20, 2000
 COMMON_SHARE = 0.05
@@ -76,10 +74,6 @@ class ShuffledColumns:
         factors = common_factors(X, rng) if keep_factors else np.empty((n_rows, 0))
         return cls(orders, [np.arange(n_columns)] * n_copies, factors)
 
-    def holding(self, held: Sequence[NDArray[np.int64]]) -> Self:
-        """The same copies of fewer columns."""
-        return replace(self, held=held)
-
     def values(self, X: Matrix, decoys: NDArray[np.int64]) -> NDArray[np.float64]:
         """Some decoys as floats (rows, decoys), counted from the first one."""
         values = np.empty((len(X), decoys.size))
@@ -93,7 +87,7 @@ class ShuffledColumns:
 
     def binned(self, table: BinnedTable) -> BinnedTable:
         """A binned table with all decoys behind its columns."""
-        copies = [partial(self._shuffled_codes, order=order) for order in self.orders]
+        copies = [partial(self._shuffled, order=order) for order in self.orders]
         return table.with_copies(list(zip(self.held, copies, strict=True)))
 
     def ranks(self, X: Matrix, columns: NDArray[np.int64]) -> Iterator[NDArray[np.float64]]:
@@ -115,28 +109,14 @@ class ShuffledColumns:
         common = (ranks @ self.factors) @ self.factors.T
         return common, ranks - common
 
-    def _shuffled_codes(
-        self, codes: NDArray[np.uint8], order: NDArray[np.int64]
-    ) -> NDArray[np.uint8]:
-        if self.factors.shape[1] == 0:
-            return codes[:, order]
-        return self._reordered(codes, centred_ranks_of_codes(codes), codes == MISSING, order)
-
-    def _shuffled(
-        self, values: NDArray[np.float64], order: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def _shuffled(self, values: NDArray[Any], order: NDArray[np.int64]) -> NDArray[Any]:
+        """Floats or codes (columns, rows) in another order, but for what factors make of them."""
         if self.factors.shape[1] == 0:
             return values[:, order]
-        return self._reordered(values, centred_ranks(values), np.isnan(values), order)
-
-    def _reordered(
-        self,
-        values: NDArray[Value],
-        ranks: NDArray[np.float64],
-        is_missing: NDArray[np.bool_],
-        order: NDArray[np.int64],
-    ) -> NDArray[Value]:
-        """Columns (columns, rows) of the same values, put in order by factors and shuffled rest."""
+        if values.dtype == np.uint8:
+            ranks, is_missing = centred_ranks_of_codes(values), values == MISSING
+        else:
+            ranks, is_missing = centred_ranks(values), np.isnan(values)
         common, rest = self._parts(ranks)
         rest[is_missing] = np.inf
         shuffled = np.empty_like(values)
@@ -161,10 +141,6 @@ class DrawnColumns:
     copies: NDArray[np.float64]
     held: Sequence[NDArray[np.int64]]
     factors: NDArray[np.float64]
-
-    def holding(self, held: Sequence[NDArray[np.int64]]) -> Self:
-        """The same copies of fewer columns."""
-        return replace(self, held=held)
 
     def values(self, X: Matrix, decoys: NDArray[np.int64]) -> NDArray[np.float64]:
         """Some decoys as floats (rows, decoys), counted from the first one."""

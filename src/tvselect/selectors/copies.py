@@ -134,7 +134,7 @@ def let_play(
         plays = highest(scores, MOST_ARMS)[:, arm_of_column] & (arm_of_column >= 0)
         plays[0] |= (arm_of_column >= 0) & np.isin(arm_of_column, arm_of_column[data.pairs])
         own, *held = (np.flatnonzero(block) for block in plays)
-        decoys = decoys.holding(held)
+        decoys = replace(decoys, held=held)
     data = replace(data, decoys=decoys, n_candidates=n_columns * (1 + n_copies), bulks=bulks)
     columns = columns.with_copies(n_columns, own, decoys.held)
     return (data, columns) if isinstance(decoys, DrawnColumns) else without_rest(data, columns)
@@ -187,7 +187,7 @@ def without_rest(data: Data, columns: ArmColumns) -> tuple[Data, ArmColumns]:
         data,
         X=ChosenColumns(X, needed),
         names=[data.names[j] for j in needed],
-        decoys=decoys.holding([place[held] for held in decoys.held]),
+        decoys=replace(decoys, held=[place[held] for held in decoys.held]),
         pairs=place[data.pairs],
     )
     return data, replace(columns, columns=place[columns.columns], always=place[columns.always])

@@ -1,18 +1,12 @@
+"""Columns on the normal scale: cells, values that come back, mean scores and their covariances."""
+
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtri
 
-from tests.decoys.tables import autoregressive, common_factor, correlations
-from tvselect.decoys.correlations import (
-    LARGEST_BLOCK,
-    NormalScores,
-    estimate_correlations,
-    hermite,
-    mean_scores,
-)
+from tvselect.decoys.knockoffs import NormalScores, hermite, mean_scores
 
 WIDE = 0.02  # as in core/tables.h
 
@@ -37,13 +31,6 @@ def test_any_number_inside_a_cell_comes_back_as_the_value():
     assert_array_equal(scores.back(inside), X)
 
 
-def test_missing_values_may_lie_anywhere():
-    X = np.array([[1.0, np.nan], [np.nan, np.nan], [3.0, np.nan]])
-    low, high = NormalScores.of(X).cells(X)
-    assert_array_equal(np.isneginf(low), np.isnan(X))
-    assert_array_equal(np.isposinf(high), np.isnan(X))
-
-
 def test_mean_scores_of_a_half_and_of_a_point():
     low, high = np.array([[0.0, 0.7, -np.inf]]), np.array([[np.inf, 0.7, np.inf]])
     assert_allclose(mean_scores(low, high), [[np.sqrt(2 / np.pi), 0.7, 0.0]], atol=1e-15)
@@ -64,7 +51,7 @@ def test_hermite_coefficients_give_the_covariance_of_mean_scores():
     product = (m[:, 0] - m[:, 0].mean()) * (m[:, 1] - m[:, 1].mean())
     # The tail of the series is below d_13 c_13 r^13 / (1 - r) < 0.002.
     assert abs(product.mean() - wanted) < 4 * product.std() / np.sqrt(n) + 0.002
-    assert correlations(m[:, :1], m[:, 1:]) < r
+    assert np.corrcoef(m.T)[0, 1] < r
 
 
 def test_cells_are_the_shares_of_seen_values_below_and_up_to_an_entry():
@@ -88,58 +75,3 @@ def test_cells_are_the_shares_of_seen_values_below_and_up_to_an_entry():
             assert_array_equal(end[:, j], expected)
     assert_array_equal(found[0][:, 3], -np.inf)
     assert_array_equal(found[1][:, 3], np.inf)
-
-
-def estimate(X):
-    cells = NormalScores.of(X).cells(X)
-    return estimate_correlations(mean_scores(*cells), hermite(*cells))
-
-
-def full(found):
-    R = found.loadings @ found.loadings.T
-    own = np.eye(len(R))
-    for members, correlation, _ in found.blocks:
-        own[np.ix_(members, members)] = correlation
-    return R + own * np.outer(found.rest, found.rest)
-
-
-def test_many_rows_give_the_correlations_of_the_sample():
-    """Thresholds fall with the rows; each entry has a standard error below 1 / sqrt(rows)."""
-    rng = np.random.default_rng(0)
-    mixed = rng.normal(size=(20_000, 6)) @ rng.normal(size=(6, 6))
-    assert_allclose(full(estimate(mixed)), np.corrcoef(mixed.T), atol=0.05)
-
-
-@pytest.mark.parametrize("cut", [0.0, 1.0])
-def test_0_and_1_have_the_correlations_of_the_normal_numbers_behind(cut):
-    z = autoregressive(0.7, 20_000, 5, np.random.default_rng(1))
-    wanted = 0.7 ** np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
-    # The standard error of a tetrachoric correlation is about 2 / sqrt(rows).
-    assert_allclose(full(estimate((z > cut) + 0.0)), wanted, atol=5 * 2 / np.sqrt(20_000))
-
-
-def test_a_common_factor_is_one_factor_and_neighbours_are_none():
-    rng = np.random.default_rng(2)
-    assert estimate(common_factor(300, 500, rng)).loadings.shape == (500, 1)
-    for p in (20, 500):
-        assert estimate(autoregressive(0.9, 300, p, rng)).loadings.shape == (p, 0)
-
-
-def test_blocks_are_disjoint_sound_and_not_too_large():
-    rng = np.random.default_rng(3)
-    found = estimate(autoregressive(0.8, 300, 1000, rng))
-    members = np.concatenate([block.members for block in found.blocks])
-    assert np.unique(members).size == members.size > 950
-    for block in found.blocks:
-        assert block.members.size <= LARGEST_BLOCK
-        assert_allclose(np.diag(block.correlation), 1.0)
-        assert np.linalg.eigvalsh(block.correlation)[0] > 0
-        assert_allclose(block.precision @ block.correlation, np.eye(len(block.members)), atol=1e-8)
-
-
-def test_columns_that_do_not_vary_are_alone():
-    X = np.random.default_rng(4).normal(size=(100, 4))
-    X[:, 2] = 7.0
-    found = estimate(X)
-    assert not any(2 in block.members for block in found.blocks)
-    assert_array_equal(found.loadings[2], 0.0)
