@@ -73,7 +73,7 @@ def test_a_window_ends_with_burn_in():
     chain = chain_of(window=4, burn_in=BurnIn(45, 3))
     while chain.n_plays < 45:
         step(chain)
-    assert chain.is_between_windows
+    assert chain.width
     assert len(chain.ask()) == 1
 
 
@@ -82,7 +82,7 @@ def test_windows_grow_anew_after_burn_in():
     chain = chain_of(window=3, burn_in=BurnIn(40, 3))
     sizes = []
     for _ in range(80):
-        sizes.append(len(chain.ask()) if chain.is_between_windows else 0)
+        sizes.append(len(chain.ask()) if chain.width else 0)
         step(chain)
     assert max(sizes[:40]) == 3
     assert sizes[40:60] == [1] * 20

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from threading import Lock
-from typing import Any, ClassVar, NamedTuple
-from weakref import WeakValueDictionary
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ IntArray = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
 BLOCK = 64
 ARMS_AT_ONCE = 2**20
+EVERY_ARM = slice(None)
 
 
 @struct(
@@ -32,21 +33,13 @@ ARMS_AT_ONCE = 2**20
     """,
 )
 class Posteriors(NamedTuple):
-    """Arms of one prior and threshold as the core reads and changes them, see :class:`Arms`.
-
-    Attributes
-    ----------
-    chance_below : float32 array
-        Probability that the draw of an arm stays below its threshold.
-    table : float64 array
-        The same by successes and failures; NaN where it was not needed yet.
-    """
+    """Arms of one prior and threshold as the core reads and changes them, see :class:`Arms`."""
 
     successes: IntArray
     failures: IntArray
-    chance_below: NDArray[np.float32]
+    chance_below: NDArray[np.float32]  #: Probability that an arm's draw stays below its threshold
     passing: NDArray[np.bool_]
-    table: FloatArray
+    table: FloatArray  #: The same by successes and failures; NaN where it was not needed yet
     prior_a: float
     prior_b: float
     threshold: float
@@ -55,24 +48,16 @@ class Posteriors(NamedTuple):
 class ChanceTable:
     """Probability that a draw stays below the threshold, by successes and failures.
 
-    Found out block by block, where counts ask for it; NaN elsewhere. Arms of one prior and
-    threshold share it, also those of several threads.
+    Computed block by block, where counts need it; NaN elsewhere. Safe to use in several threads.
     """
 
-    _all: ClassVar[WeakValueDictionary[tuple[float, ...], ChanceTable]] = WeakValueDictionary()
-
-    def __init__(self, prior_a: float, prior_b: float, threshold: float) -> None:
-        self.beta = prior_a, prior_b, threshold
+    def __init__(self, *beta: float) -> None:
+        self.beta = beta
         self.values: FloatArray = np.empty((0, 0))
         self._lock = Lock()
 
-    @classmethod
-    def of(cls, *beta: float) -> ChanceTable:
-        """The table of a prior and a threshold."""
-        return cls._all.setdefault(beta, cls(*beta))
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return ChanceTable.of, self.beta
+        return chance_table, self.beta
 
     def at(self, s: IntArray, f: IntArray) -> FloatArray:
         """The probabilities of some counts."""
@@ -85,9 +70,34 @@ class ChanceTable:
         return self.values[s, f]
 
     def extend(self, s: IntArray, f: IntArray) -> None:
-        """Find out what some counts need."""
+        """Compute what some counts need."""
         with self._lock:
-            self.values = _filled(self.values, s, f, self.beta)
+            table = self.values
+            shape = tuple(map(_room, table.shape, (s.max(initial=0), f.max(initial=0))))
+            if shape != table.shape:
+                table = np.full(shape, np.nan)
+                table[: self.values.shape[0], : self.values.shape[1]] = self.values
+            wanted = np.zeros((shape[0] // BLOCK, shape[1] // BLOCK), dtype=np.bool_)
+            wanted[s // BLOCK, f // BLOCK] = True
+            a, b, c = self.beta
+            for i, j in BLOCK * np.argwhere(wanted & np.isnan(table[::BLOCK, ::BLOCK])):
+                table[i : i + BLOCK, j : j + BLOCK] = betainc(
+                    a + np.arange(i, i + BLOCK)[:, None], b + np.arange(j, j + BLOCK), c
+                )
+            self.values = table
+
+
+@lru_cache(maxsize=16)
+def chance_table(*beta: float) -> ChanceTable:
+    """The table of a prior ``a``, ``b`` and a threshold, shared by all arms that have these."""
+    return ChanceTable(*beta)
+
+
+def _room(size: int, largest: int) -> int:
+    size = max(size, BLOCK)
+    while size <= largest:
+        size *= 2
+    return size
 
 
 class Arms:
@@ -120,8 +130,6 @@ class Arms:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tvselect.bandit.arms import Arms
     >>> arms = Arms(3)
     >>> arms.update(np.array([0, 2], dtype=np.int32), np.array([True, False]))
     >>> arms.means().round(2), arms.passing
@@ -144,29 +152,27 @@ class Arms:
         self.failures: NDArray[Any] = np.zeros(n_arms, dtype=kind)
         self.passing = np.zeros(n_arms, dtype=np.bool_)
         self._chance_below = np.zeros(n_arms, dtype=np.float32)
-        alike = all(
-            isinstance(value, float) for value in (self.prior_a, self.prior_b, self.threshold)
-        )
-        beta: Any = self.prior_a, self.prior_b, self.threshold
-        self._table = ChanceTable.of(*beta) if alike and discount == 1.0 else None
+        beta: Any = prior_a, prior_b, threshold
+        alike = discount == 1.0 and all(isinstance(value, float) for value in beta)
+        self._table = chance_table(*beta) if alike else None
         self._refresh()
 
     def __len__(self) -> int:
         """Number of arms."""
         return self.successes.size
 
-    def posterior(self, arms: IntArray | slice = slice(None)) -> tuple[FloatArray, FloatArray]:
+    def posterior(self, arms: IntArray | slice = EVERY_ARM) -> tuple[FloatArray, FloatArray]:
         """Parameters ``a`` and ``b`` of some ``arms``, or of all."""
         a: FloatArray = np.add(_of(self.prior_a, arms), self.successes[arms], dtype=np.float64)
         b: FloatArray = np.add(_of(self.prior_b, arms), self.failures[arms], dtype=np.float64)
         return a, b
 
-    def means(self, arms: IntArray | slice = slice(None)) -> FloatArray:
+    def means(self, arms: IntArray | slice = EVERY_ARM) -> FloatArray:
         """Posterior means ``a / (a + b)`` of some ``arms``, or of all."""
         a, b = self.posterior(arms)
         return a / (a + b)
 
-    def played(self, arms: IntArray | slice = slice(None)) -> NDArray[np.bool_]:
+    def played(self, arms: IntArray | slice = EVERY_ARM) -> NDArray[np.bool_]:
         """Which of some ``arms``, or of all, were played at least once."""
         return (self.successes[arms] + self.failures[arms]) > 0
 
@@ -207,24 +213,19 @@ class Arms:
         return Posteriors(*counts, self._chance_below, self.passing, table.values, *table.beta)
 
     def extend_table(self, arms: IntArray, rewards: NDArray[np.bool_]) -> None:
-        """Find out the chances that counting these ``rewards`` of ``arms`` asks for."""
+        """Compute the chances that counting these ``rewards`` of ``arms`` asks for."""
         assert self._table is not None
         self._table.extend(self.successes[arms] + rewards, self.failures[arms] + ~rewards)
 
-    def begin(self) -> None:
-        """Bring all arms back to their prior."""
-        self.successes[:] = 0
-        self.failures[:] = 0
+    def begin(self, leaders: IntArray | None = None) -> None:
+        """Bring all arms back to their prior, or the ``leaders``: the others keep it, and rest."""
+        anew = EVERY_ARM if leaders is None else leaders
+        self.successes[anew] = 0
+        self.failures[anew] = 0
         self.resting = self.idle
-        self._refresh()
-
-    def begin_with(self, arms: IntArray) -> None:
-        """Bring these ``arms`` back to their prior; the others keep their counts, and rest."""
-        self.successes[arms] = 0
-        self.failures[arms] = 0
-        resting = np.ones(len(self), dtype=np.bool_)
-        resting[arms] = False
-        self.resting = resting if self.idle is None else resting | self.idle
+        if leaders is not None:
+            self.resting = np.ones(len(self), dtype=np.bool_)
+            self.resting[leaders] = False if self.idle is None else self.idle[leaders]
         self._refresh()
 
     def _refresh(self) -> None:
@@ -261,27 +262,3 @@ def count(
 
 def _of(value: float | FloatArray, arms: IntArray | slice) -> float | FloatArray:
     return value if np.ndim(value) == 0 else np.asarray(value)[arms]
-
-
-def _filled(table: FloatArray, s: IntArray, f: IntArray, beta: tuple[float, ...]) -> FloatArray:
-    """The table of chances, with all that some counts need; blocks not needed yet are NaN."""
-    shape = tuple(map(_room, table.shape, (s.max(initial=0), f.max(initial=0))))
-    if shape != table.shape:
-        larger = np.full(shape, np.nan)
-        larger[: table.shape[0], : table.shape[1]] = table
-        table = larger
-    wanted = np.zeros((shape[0] // BLOCK, shape[1] // BLOCK), dtype=np.bool_)
-    wanted[s // BLOCK, f // BLOCK] = True
-    a, b, c = beta
-    for i, j in BLOCK * np.argwhere(wanted & np.isnan(table[::BLOCK, ::BLOCK])):
-        table[i : i + BLOCK, j : j + BLOCK] = betainc(
-            a + np.arange(i, i + BLOCK)[:, None], b + np.arange(j, j + BLOCK), c
-        )
-    return table
-
-
-def _room(size: int, largest: int) -> int:
-    size = max(size, BLOCK)
-    while size <= largest:
-        size *= 2
-    return size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -31,42 +32,23 @@ class Score(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """The record of one play.
+    """The record of one play."""
 
-    Attributes
-    ----------
-    number : int
-        Its place in the chain, from 0.
-    arms : int32 array
-        The arms that were played, in increasing order; none if a batch was skipped.
-    rewards : bool array
-        One for each of them.
-    seconds : float
-        How long scoring took; plays of one compiled call share its time evenly.
-    chain : int
-    """
-
-    number: int
-    arms: NDArray[np.int32]
-    rewards: NDArray[np.bool_]
-    seconds: float
+    number: int  #: Its place in the chain, from 0
+    arms: NDArray[np.int32]  #: Those that were played, in rising order; none if it was skipped
+    rewards: NDArray[np.bool_]  #: One for each of them
+    seconds: float  #: How long scoring took; plays of one compiled call share its time evenly
     chain: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class PendingPlay:
-    """A play whose arms are chosen and that is not scored yet.
-
-    Attributes
-    ----------
-    rng : numpy.random.Generator
-        The play's own random numbers, from where the choice has left them.
-    """
+    """A play whose arms are chosen and that is not scored yet."""
 
     chain: int
     number: int
     arms: NDArray[np.int32]
-    rng: np.random.Generator
+    rng: np.random.Generator  #: The play's own random numbers, from where the choice has left them
 
     def score(self, payoffs: Payoffs) -> Score:
         """Reward the chosen arms; uses up the random numbers."""
@@ -124,10 +106,6 @@ class ThompsonChain:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tvselect.bandit.arms import Arms
-    >>> from tvselect.bandit.chain import ThompsonChain
-    >>> from tvselect.bandit.oracle import Oracle
     >>> rates = np.array([0.9, 0.9, 0.1, 0.1])
     >>> chain = ThompsonChain(Arms(4), Oracle(), entropy=0)
     >>> plays = chain.make_plays(lambda play: play.score(lambda arms, rng: rates[arms]), 200)
@@ -146,35 +124,33 @@ class ThompsonChain:
         has_patience: bool = True,
         burn_in: BurnIn | None = None,
     ) -> None:
-        self.arms = arms
-        self.oracle = oracle
-        self.entropy = entropy
-        self.chain = chain
-        self.window = window
-        self.has_patience = has_patience
-        self.burn_in = burn_in
-        self.n_plays = 0
-        self.n_unchanged = 0
+        self.arms, self.oracle = arms, oracle
+        self.entropy, self.chain, self.window = entropy, chain, window
+        self.has_patience, self.burn_in = has_patience, burn_in
+        self.n_plays = self.n_unchanged = 0
         self._model: NDArray[np.int32] | None = None
         self._pending: list[PendingPlay] = []
 
     @property
-    def is_between_windows(self) -> bool:
-        """Whether all that was chosen has been learned from."""
-        return not self._pending
-
-    @property
     def width(self) -> int:
         """How many plays the next window holds; 0 inside of one."""
-        return 0 if self._pending else self._window()
+        if self._pending:
+            return 0
+        left, n_learned = self.n_until_fresh(), self.n_plays
+        if self.burn_in is not None and left is None:
+            n_learned -= self.burn_in.n_plays
+        widest = min(self.window, n_learned // PLAYS_PER_PENDING)
+        return max(1, min(widest, left or widest))
 
     def ask(self, at_most: int | None = None) -> list[PendingPlay]:
         """What to play next: a window of plays, chosen from the arms as they are now.
 
         Its first ``at_most`` plays, or all; the same ones again until they are told of.
         """
-        if not self._pending:
-            self._pending = [self._choose(self.n_plays + k) for k in range(self._window())]
+        for number in range(self.n_plays, self.n_plays + self.width):
+            rng = np.random.Generator(np.random.SFC64(self._seeds(number)))
+            arms = self.oracle.choose(self.arms, rng)
+            self._pending.append(PendingPlay(self.chain, number, arms, rng))
         return self._pending[:at_most]
 
     def tell(self, play: Play) -> None:
@@ -217,17 +193,12 @@ class ThompsonChain:
         self.arms.begin()
         self.n_plays = self.n_unchanged = 0
         self._model, self._pending = None, []
-        window: list[Play] = []
-        for play in plays:
-            window.append(play)
-            if len(window) == self._window():
-                for told in window:
-                    self.tell(told)
-                window = []
-        if window:
-            self.ask()  # The window goes on with plays chosen before its first one.
-            for told in window:
-                self.tell(told)
+        plays = iter(plays)
+        while window := list(islice(plays, self.width)):
+            if len(window) < self.width:
+                self.ask()  # The window goes on with plays chosen before its first one.
+            for play in window:
+                self.tell(play)
 
     def n_until_fresh(self) -> int | None:
         """Plays that are left of burn-in; None when it is over."""
@@ -240,40 +211,17 @@ class ThompsonChain:
             return
         self.n_unchanged = 0
         if self.n_plays == self.burn_in.n_plays:
-            arms = self.arms
-            arms.begin_with(self.burn_in.leaders(arms.successes, arms.failures))
+            self.arms.begin(self.burn_in.leaders(self.arms.successes, self.arms.failures))
             self._model = self.oracle.model(self.arms) if self.has_patience else None
-
-    def _window(self) -> int:
-        left = self.n_until_fresh()
-        n_learned = self.n_plays
-        if self.burn_in is not None and left is None:
-            n_learned -= self.burn_in.n_plays
-        widest = min(self.window, n_learned // PLAYS_PER_PENDING)
-        return max(1, min(widest, left or widest))
 
     def _seeds(self, number: int) -> np.random.SeedSequence:
         return np.random.SeedSequence(self.entropy, spawn_key=(self.chain, number))
 
-    def _choose(self, number: int) -> PendingPlay:
-        rng = np.random.Generator(np.random.SFC64(self._seeds(number)))
-        return PendingPlay(self.chain, number, self.oracle.choose(self.arms, rng), rng)
 
-
-class Chains(Sequence[ThompsonChain]):
+class Chains(tuple[ThompsonChain, ...]):
     """Independent chains that advance together: each has made as many plays as the others."""
 
-    def __init__(self, chains: Iterable[ThompsonChain]) -> None:
-        self._chains = tuple(chains)
-        self._in_flight = False
-
-    def __len__(self) -> int:
-        """Number of chains."""
-        return len(self._chains)
-
-    def __getitem__(self, place: int) -> ThompsonChain:  # type: ignore[override]
-        """One of the chains."""
-        return self._chains[place]
+    _in_flight = False
 
     @property
     def n_plays(self) -> int:
@@ -283,12 +231,10 @@ class Chains(Sequence[ThompsonChain]):
     @property
     def n_unchanged(self) -> int:
         """For how many plays the model of no chain has changed; 0 inside a window."""
-        if not all(chain.is_between_windows for chain in self):
-            return 0
-        return min(chain.n_unchanged for chain in self)
+        return min(chain.n_unchanged if chain.width else 0 for chain in self)
 
     def ask(self, at_most: int | None = None) -> list[PendingPlay]:
-        """What to play next: a window of every chain, or so many plays of it."""
+        """What to play next: a window of every chain, or its first ``at_most`` plays."""
         self._in_flight = True
         return [pending for chain in self for pending in chain.ask(at_most)]
 
@@ -303,14 +249,14 @@ class Chains(Sequence[ThompsonChain]):
     def go_ahead(
         self, make: Callable[[list[tuple[ThompsonChain, int]]], Iterable[list[Play]]], n_plays: int
     ) -> list[Play]:
-        """Let every chain make so many plays by itself: ``make([(chain, n_plays), ...])``."""
+        """Let every chain make ``n_plays`` plays by itself: ``make([(chain, n_plays), ...])``."""
         self._in_flight = True
         plays = [play for made in make([(chain, n_plays) for chain in self]) for play in made]
         self._in_flight = False
         return plays
 
     def follow(self, journal: Journal) -> None:
-        """Stand where the journal does, also after plays that did not get into it."""
+        """Go back to where the journal stands, where plays did not get into it."""
         if self._in_flight or any(c.n_plays != journal.n_plays(c.chain) for c in self):
             for chain in self:
                 chain.replay(journal.plays(chain.chain))

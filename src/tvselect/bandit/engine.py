@@ -6,6 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -25,14 +26,11 @@ class Scorer(ABC):
     def __call__(self, pending: Sequence[PendingPlay]) -> Sequence[Score | None]:
         """One score per play, in their order; None for a play that must be skipped.
 
-        Raises
-        ------
-        NoMoreData
-            When there is nothing left to score with.
+        Raises NoMoreData when there is nothing left to score with.
         """
 
     def capacity(self, n_done: int) -> int | None:
-        """Plays of a chain that can be scored together after so many; None: as many as you like."""
+        """How many plays of a chain can be scored together after ``n_done``; None: any number."""
         return None
 
     def ahead(self, chains: Chains, at_most: int | None) -> Sequence[Play]:
@@ -47,7 +45,7 @@ class Scorer(ABC):
         return {}
 
     def follow(self, journal: Journal) -> None:  # noqa: B027
-        """Stand where the journal does, also after plays that did not get into it."""
+        """Go back to where the journal stands, where plays did not get into it."""
 
 
 def play(
@@ -83,15 +81,11 @@ def least(*limits: int | None) -> int | None:
 class StopReason(StrEnum):
     """Why a run ended."""
 
-    PLAYS = "plays"
-    """All plays that were asked for are done."""
-    PATIENCE = "patience"
-    """The selected set of no chain has changed for ``patience`` plays."""
+    PLAYS = "plays"  #: All plays that were asked for are done
+    PATIENCE = "patience"  #: No chain's selected set has changed for ``patience`` plays
     TIME_LIMIT = "time limit"
-    ROUNDS = "rounds"
-    """A stream has ended after the rounds that were asked for."""
-    BATCHES = "batches"
-    """Every batch that was handed to ``partial_fit`` is played."""
+    ROUNDS = "rounds"  #: A stream has ended after the rounds that were asked for
+    BATCHES = "batches"  #: Every batch that was handed to ``partial_fit`` is played
     ALL_SKIPPED = "all skipped"
     """No batch of a stream could be played: too few rows, or a constant outcome."""
     INTERRUPTED = "interrupted"
@@ -111,31 +105,18 @@ class NoMoreData(Exception):  # noqa: N818
         self.reason = reason
 
 
+@dataclass
 class StoppingRule:
-    """Ends a run by whichever comes first; None switches a rule off.
+    """Ends a run by whichever limit comes first; None switches one off.
 
-    Patience is of all chains together, and asked between windows only, so that the number of
-    workers changes nothing.
-
-    Parameters
-    ----------
-    n_plays : int, optional
-        Plays of every chain, those of earlier runs included.
-    patience : int, optional
-        Stop when the model of no chain has changed for that many plays in a row.
-    time_limit : float, optional
-        Seconds.
+    Limits are looked at between windows only, so that the number of workers changes nothing.
     """
 
-    def __init__(
-        self,
-        n_plays: int | None = None,
-        patience: int | None = None,
-        time_limit: float | None = None,
-    ) -> None:
-        self.n_plays, self.patience, self.time_limit = n_plays, patience, time_limit
-        self._deadline = float("inf")
-        self._ended: StopReason | None = None
+    n_plays: int | None = None  #: Plays of every chain, those of earlier runs included
+    patience: int | None = None  #: Plays in a row after which the model of no chain has changed
+    time_limit: float | None = None  #: Seconds
+    _deadline: float = field(default=float("inf"), init=False)
+    _ended: StopReason | None = field(default=None, init=False)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -166,8 +147,7 @@ class StoppingRule:
     def n_left(self, chains: Chains) -> int | None:
         """Plays of ``chains`` after which the rule has to be asked again; none ends it before."""
         limits = (self.n_plays, chains.n_plays), (self.patience, chains.n_unchanged)
-        left = [limit - n_done for limit, n_done in limits if limit is not None]
-        return min(left, default=None)
+        return least(*(limit - n_done for limit, n_done in limits if limit is not None))
 
 
 def _comes_of_interrupt(error: BaseException | None) -> bool:

@@ -22,12 +22,7 @@ MEDIAN_MODEL_COST = (math.sqrt(5.0) - 1.0) / 2.0
 
 
 def threshold(cost: float | NDArray[np.float64]) -> float | NDArray[np.float64]:
-    """Threshold ``c = log(1/C) / log((1 + C)/C)`` that a cost ``C`` in (0, 1) stands for.
-
-    Parameters
-    ----------
-    cost : float or array
-        ``C``; a lower cost makes a higher threshold.
+    """Threshold ``c = log(1/C) / log((1 + C)/C)`` of a cost ``C`` in (0, 1); high for low costs.
 
     Examples
     --------
@@ -44,10 +39,14 @@ class BurnIn(NamedTuple):
     """After ``n_plays`` plays the ``n_leaders`` leading arms start anew.
 
     In the first plays hundreds of arms share a forest, and a signal may lose as often as noise
-    does. That is enough to find the arms that deserve to be heard, but hard on their selection
-    rates, which a few early losses keep below the threshold for good. After burn-in the
-    leaders are back at their prior, and among themselves; the others keep what they have, and
-    are not drawn again.
+    does. That is enough to find the arms that matter, but hard on their selection rates, which a
+    few early losses keep below the threshold for good. After burn-in the leaders are back at their
+    prior, and among themselves; the others keep what they have, and are not drawn again.
+
+    Examples
+    --------
+    >>> BurnIn(10, 2).leaders(np.array([0, 5, 1, 3]), np.array([0, 5, 9, 1]))
+    array([1, 3], dtype=int32)
     """
 
     n_plays: int
@@ -55,13 +54,7 @@ class BurnIn(NamedTuple):
     heard: tuple[int, ...] = ()  #: Arms that start anew in any case
 
     def leaders(self, successes: NDArray[Any], failures: NDArray[Any]) -> NDArray[np.int32]:
-        """Arms that start anew, in rising order.
-
-        Examples
-        --------
-        >>> BurnIn(10, 2).leaders(np.array([0, 5, 1, 3]), np.array([0, 5, 9, 1]))
-        array([1, 3], dtype=int32)
-        """
+        """Arms that start anew, in rising order."""
         rates = successes / (successes + failures + 2.0)
         best = np.argsort(-rates, kind="stable")[: self.n_leaders]
         return np.union1d(best, np.array(self.heard, dtype=np.intp)).astype(np.int32)
@@ -81,13 +74,11 @@ class Oracle:
         Whether every arm is played together with its decoy, which stands as many places
         after the last candidate as the arm after the first; ``q*`` then counts it once.
     pairs : int32 array (pairs, 2)
-        Arms that are heard together: where one of a pair is drawn, the other joins. Without
+        Arms that are played together: where one of a pair is drawn, the other joins. Without
         effect where the size of the model is known.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tvselect.bandit.arms import Arms
     >>> arms = Arms(3)
     >>> arms.update(np.array([0, 2], dtype=np.int32), np.array([True, False]))
     >>> Oracle().model(arms)
@@ -104,8 +95,8 @@ class Oracle:
     def choose(self, arms: Arms, rng: np.random.Generator) -> NDArray[np.int32]:
         """Those of ``arms`` whose draw reaches the threshold; of these the ``q*`` largest draws.
 
-        ``rng`` makes the draws. An empty choice is drawn again; after 100 of them the largest
-        draws are played. The draws of decoys that come along decide nothing.
+        An empty choice is drawn again; after 100 of them the largest draws are played. The draws of
+        decoys that come along decide nothing.
         """
         n_free = self.n_candidates if self.with_decoys else None
         for _ in range(MOST_REDRAWS):
