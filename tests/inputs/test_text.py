@@ -10,7 +10,6 @@ from tvselect.inputs.text import (
     decide_writing,
     encode_text,
     look_at,
-    mixed_units,
     read_number,
     read_numbers,
 )
@@ -114,5 +113,5 @@ def test_two_ways_in_one_column_are_not_guessed_away():
     ],
 )
 def test_several_units(cells, units):
-    assert mixed_units(look(cells)) == units
+    assert look(cells).mixed_units == units
     assert (decide(cells) is None) == bool(units)

@@ -5,7 +5,8 @@ import pyarrow as pa
 import pytest
 
 from tvselect.inputs.arrow import as_days, as_text
-from tvselect.inputs.facts import scan_block, text_to_numbers
+from tvselect.inputs.facts import scan_block
+from tvselect.inputs.text import text_to_numbers
 from tvselect.report.decisions import why_left_out
 from tvselect.runs.data import split
 from tvselect.runs.inspect import profile_columns

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tvselect.inputs import Table, TextColumn, read_outcome
 from tvselect.inputs.outcome import Outcome, pull_in
 from tvselect.inputs.rows import sample_rows
-from tvselect.inputs.table import one_hot
+from tvselect.inputs.text import one_hot
 from tvselect.seeds import RandomStream
 from tvselect.selectors.results import fitted_history
 from tvselect.trees import BartRun, Forest, run_bart

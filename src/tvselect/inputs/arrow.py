@@ -1,20 +1,72 @@
-"""Arrow columns as NumPy arrays, many of them in one call. pyarrow is loaded when needed."""
+"""What columns hold, and those of Arrow as NumPy arrays. pyarrow is loaded when needed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs.errors import SourceError
-from tvselect.inputs.kinds import DAY, kind_of
 from tvselect.inputs.text import TextColumn
 
+Kind = Literal["number", "text", "date", "other"]
+DAY = 86_400e6  # in microseconds
 MOST_PACKED, LEAST_UNPACKED, BYTES_AT_ONCE = 200, 2**24, 2**20
+
+
+class Field(NamedTuple):
+    """A column of the data: its name, what it holds, and the name of its type."""
+
+    name: str
+    kind: Kind
+    type: str
+
+
+def fields_of(names: Iterable[str], dtypes: Sequence[Any]) -> tuple[Field, ...]:
+    """Columns by their narwhals or Arrow types; neighbours of one type are looked at once."""
+    fields: list[Field] = []
+    for dtype, alike in groupby(zip(names, dtypes, strict=True), key=itemgetter(1)):
+        kind, type = kind_of(dtype), str(_of_values(dtype))
+        fields += [Field(name, kind, type) for name, _ in alike]
+    return tuple(fields)
+
+
+def _of_values(dtype: Any) -> Any:
+    """The type of the values, where Arrow keeps these in a dictionary; others as they are."""
+    return dtype.value_type if str(dtype).startswith("dictionary<") else dtype
+
+
+def kind_of(dtype: Any) -> Kind:
+    """The kind of a narwhals or Arrow type.
+
+    Objects of unknown type count as numbers until their values are read.
+
+    Examples
+    --------
+    >>> kind_of(nw.Boolean()), kind_of(nw.Categorical()), kind_of(nw.Date()), kind_of(nw.Binary())
+    ('number', 'text', 'date', 'other')
+    """
+    if isinstance(dtype, nw.dtypes.DType):
+        if dtype in (nw.String, nw.Categorical, nw.Enum):
+            return "text"
+        if dtype.is_numeric() or dtype in (nw.Boolean, nw.Object, nw.Unknown):
+            return "number"
+        return "date" if dtype.is_temporal() else "other"
+    types, dtype = load("pyarrow").types, _of_values(dtype)
+    if types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype):
+        return "text"
+    if types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype):
+        return "number"
+    if types.is_boolean(dtype) or types.is_null(dtype):
+        return "number"
+    return "date" if types.is_temporal(dtype) else "other"
 
 
 def load(module: str) -> Any:
@@ -61,15 +113,34 @@ def as_matrix(table: Any) -> NDArray[np.floating[Any]]:
     types = table.schema.types
     kinds = np.array([type.id for type in types])  # quicker to compare than the types
     if (kinds == load("pyarrow").lib.Type_DICTIONARY).any():
-        return as_matrix(_decoded(table))
+        columns = [decoded(column) for column in table.columns]
+        return as_matrix(load("pyarrow").table(columns, names=table.column_names))
     if (kinds == kinds[:1]).all() and types:
-        return _one_type(table, types[0])
+        return _of_one_type(table, types[0])
     out = np.empty((table.num_rows, table.num_columns), order="F")
     with np.errstate(invalid="ignore"):  # a signalling NaN is a missing value like others
         for kind in np.unique(kinds):
             places = np.flatnonzero(kinds == kind).tolist()
-            out[:, places] = _one_type(table.select(places), types[places[0]])
+            out[:, places] = _of_one_type(table.select(places), types[places[0]])
     return out
+
+
+def _of_one_type(table: Any, kind: Any) -> NDArray[np.floating[Any]]:
+    pa = load("pyarrow")
+    if not (pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind)):
+        arrays = [column.cast(pa.float64(), safe=False) for column in table.columns]
+        table = pa.Table.from_arrays(arrays, names=table.column_names)
+    batches = table.combine_chunks().to_batches()
+    if not batches:
+        return np.empty((0, table.num_columns))
+    values = batches[0].to_tensor(null_to_nan=True, row_major=False).to_numpy()
+    keeps = values.dtype == np.float64 or pa.types.is_float32(kind)
+    return values if keeps else values.astype(np.float64)
+
+
+def as_numbers(column: Any) -> NDArray[np.floating[Any]]:
+    """A column of numbers, NaN where null."""
+    return as_matrix(load("pyarrow").table([column], [""]))[:, 0]
 
 
 def decoded(column: Any) -> Any:
@@ -86,73 +157,44 @@ def decoded(column: Any) -> Any:
     return pa.chunked_array(texts, pa.string())
 
 
-def as_numbers(column: Any) -> NDArray[np.floating[Any]]:
-    """A column of numbers, NaN where null."""
-    return as_matrix(load("pyarrow").table([column], [""]))[:, 0]
-
-
 def as_text(column: Any) -> TextColumn:
     """A column of text or categories."""
     pa = load("pyarrow")
-    column = decoded(column)
-    coded = _one_array(load("pyarrow.compute").dictionary_encode(column.cast(pa.string())))
-    texts = coded.dictionary.to_pylist()
-    order = sorted(range(len(texts)), key=texts.__getitem__)
-    new = np.empty(len(texts) + 1, dtype=np.int64)
-    new[order] = np.arange(len(texts))
+    texts = decoded(column).cast(pa.string())
+    coded = _one_array(load("pyarrow.compute").dictionary_encode(texts))
+    levels = coded.dictionary.to_pylist()
+    order = sorted(range(len(levels)), key=levels.__getitem__)
+    new = np.empty(len(levels) + 1, dtype=np.int64)
+    new[order] = np.arange(len(levels))
     new[-1] = -1
-    places = coded.indices.cast(pa.int64()).fill_null(len(texts))
-    return TextColumn(new[np.from_dlpack(places)], tuple(texts[place] for place in order))
+    places = coded.indices.cast(pa.int64()).fill_null(len(levels))
+    return TextColumn(new[np.from_dlpack(places)], tuple(levels[place] for place in order))
 
 
 def as_target(column: Any) -> NDArray[Any]:
     """Numbers, booleans or text as they are; NaN or None where null."""
-    pa = load("pyarrow")
-    column = decoded(column)
-    if pa.types.is_boolean(column.type):
+    types, column = load("pyarrow").types, decoded(column)
+    if types.is_boolean(column.type):
         return np.array(column.to_pylist(), dtype=object if column.null_count else np.bool_)
-    if pa.types.is_integer(column.type) and not column.null_count:
+    if types.is_integer(column.type) and not column.null_count:
         return np.from_dlpack(_one_array(column)).copy()
     return as_text(column).labels() if kind_of(column.type) == "text" else as_numbers(column)
 
 
 def as_days(column: Any) -> NDArray[np.float64]:
     """Dates as days since 1970-01-01, times and durations as days; NaN where null."""
-    pa = load("pyarrow")
-    column = decoded(column)
+    pa, column = load("pyarrow"), decoded(column)
     kind = column.type
     if pa.types.is_date32(kind):
         return as_numbers(column.cast(pa.int32())).astype(np.float64)
-    if pa.types.is_date64(kind):
-        column = column.cast(pa.timestamp("us"), safe=False)
-    elif pa.types.is_time(kind):
-        column = column.cast(pa.time64("us"), safe=False)
-    elif pa.types.is_timestamp(kind):
-        column = column.cast(pa.timestamp("us", tz=kind.tz), safe=False)
+    if pa.types.is_time(kind):
+        unit = pa.time64("us")
+    elif pa.types.is_date64(kind) or pa.types.is_timestamp(kind):
+        unit = pa.timestamp("us", tz=getattr(kind, "tz", None))
     else:
-        column = column.cast(pa.duration("us"), safe=False)
-    return as_numbers(column.cast(pa.int64())).astype(np.float64) / DAY
-
-
-def _one_type(table: Any, kind: Any) -> NDArray[np.floating[Any]]:
-    pa = load("pyarrow")
-    if not (pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind)):
-        double = pa.float64()
-        arrays = [column.cast(double, safe=False) for column in table.columns]
-        table = pa.Table.from_arrays(arrays, names=table.column_names)
-    batches = table.to_batches()
-    if not batches:
-        return np.empty((0, table.num_columns))
-    if len(batches) > 1:
-        batches = table.combine_chunks().to_batches()
-    values = batches[0].to_tensor(null_to_nan=True, row_major=False).to_numpy()
-    keeps = values.dtype == np.float64 or pa.types.is_float32(kind)
-    return values if keeps else values.astype(np.float64)
-
-
-def _decoded(table: Any) -> Any:
-    columns = [decoded(column) for column in table.columns]
-    return load("pyarrow").table(columns, names=table.column_names)
+        unit = pa.duration("us")
+    micros = column.cast(unit, safe=False).cast(pa.int64())
+    return as_numbers(micros).astype(np.float64) / DAY
 
 
 def _one_array(column: Any) -> Any:

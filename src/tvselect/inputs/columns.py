@@ -23,9 +23,7 @@ from tvselect.core import function
 if TYPE_CHECKING:
     from tvselect.inputs.facts import LeftOut
 
-Places = slice | NDArray[np.int64]
-"""Some rows or columns."""
-ALL = slice(None)
+Places = slice | NDArray[np.int64]  #: Some rows or columns
 VALUES_AT_ONCE, VALUES_IN_CACHE = 2**22, 2**18
 """Numbers of a block of columns that is read once, and of one that is gone over several times."""
 PIECE, N_PIECES = 4096, 1000
@@ -102,12 +100,11 @@ class ChosenColumns(Columns):
         columns: NDArray[np.int64] | None = None,
         rows: NDArray[np.int64] | None = None,
     ) -> None:
-        self.X, self.columns, self.rows = X, columns, rows
+        self.X, self.columns, self.rows, self.dtype = X, columns, rows, X.dtype
         self.shape = (
             len(X) if rows is None else rows.size,
             X.shape[1] if columns is None else columns.size,
         )
-        self.dtype = X.dtype
 
     def __getitem__(self, key: tuple[Any, ...]) -> NDArray[Any]:
         rows, columns = key
@@ -138,8 +135,7 @@ class SparseColumns(Columns):
         if not self.matrix.has_canonical_format:
             self.matrix = self.matrix.copy()
             self.matrix.sum_duplicates()
-        self.shape = self.matrix.shape
-        self.dtype = self.matrix.dtype
+        self.shape, self.dtype = self.matrix.shape, self.matrix.dtype
 
     def __getitem__(self, key: tuple[Any, ...]) -> NDArray[np.floating[Any]]:
         rows, columns = (places(k, n) for k, n in zip(key, self.shape, strict=True))
@@ -192,13 +188,13 @@ class ColumnFile(Columns):
         self.shape = whole
 
     def __getstate__(self) -> dict[str, Any]:
-        kind = type(self)
-        is_cached = {n for n in vars(kind) if isinstance(vars(kind)[n], cached_property)}
-        return {name: value for name, value in vars(self).items() if name not in is_cached}
+        kind = vars(type(self))
+        is_kept = {name for name in vars(self) if not isinstance(kind.get(name), cached_property)}
+        return {name: vars(self)[name] for name in is_kept}
 
     def __getitem__(self, key: tuple[Any, ...]) -> NDArray[np.float64]:
         rows, columns = key
-        is_all = isinstance(rows, slice) and rows == ALL
+        is_all = isinstance(rows, slice) and rows == slice(None)
         return self.read(
             places(columns, self.shape[1]), None if is_all else places(rows, self.shape[0])
         )
@@ -259,7 +255,7 @@ class FileColumns(Columns):
 
     def __init__(self, front: Matrix, file: ColumnFile) -> None:
         self.front, self.file = front, file
-        self.shape = (file.shape[0], front.shape[1] + file.shape[1])
+        self.shape = file.shape[0], front.shape[1] + file.shape[1]
 
     def __getitem__(self, key: tuple[Any, ...]) -> NDArray[np.float64]:
         rows, columns = key[0], places(key[1], self.shape[1])
@@ -288,41 +284,35 @@ def refuse_nonfinite(
     These are infinite ones, missing ones where the reward takes none, and columns without
     any value unless ``takes_empty``: a batch of a stream may have such columns.
     """
+
+    def refuse(bad: NDArray[np.int64], what: str, remedy: str) -> None:
+        if bad.size:
+            others = f" and {bad.size - 1} more" if bad.size > 1 else ""
+            name = names[int(bad[0])]
+            raise ValueError(f"X contains {what} in column {name!r}{others}; {remedy}")
+
+    gaps = "NaN, which the reward cannot take,", "fill it in, or leave the column out"
     if isinstance(X, FileColumns):  # its reader hands out nothing that is infinite
         refuse_nonfinite(X.front, names, takes_missing, takes_empty=takes_empty)
-        missing = np.empty(0, np.int64) if takes_missing else X.file.with_missing()
-        if missing.size:
-            name = names[X.front.shape[1] + int(missing[0])]
-            raise ValueError(
-                f"X contains NaN, which the reward cannot take, in column {name!r}"
-                + (f" and {missing.size - 1} more" if missing.size > 1 else "")
-            )
+        if not takes_missing:
+            refuse(X.front.shape[1] + X.file.with_missing(), *gaps)
         return
     if isinstance(X, np.ndarray | SparseColumns):
         with np.errstate(over="ignore", invalid="ignore"):
             if X.dtype.kind != "f" or np.isfinite(X.sum()):
                 return
-    n = X.shape[1]
-    infinite, some, empty = (np.zeros(n, dtype=np.bool_) for _ in range(3))
-    for here in in_blocks(n, len(X)):
+    infinite, some, empty = np.zeros((3, X.shape[1]), dtype=np.bool_)
+    for here in in_blocks(X.shape[1], len(X)):
         block = X[:, here]
         missing = np.isnan(block)
         infinite[here] = np.isinf(block).any(axis=0)
         some[here], empty[here] = missing.any(axis=0), missing.all(axis=0)
-    for bad, what, remedy in (
-        (infinite, "infinity", "put numbers or NaN there, or leave the column out"),
-        (
-            some & (not takes_missing),
-            "NaN, which the reward cannot take,",
-            "fill it in, or leave the column out",
-        ),
-        (empty & (not takes_empty), "no value at all", "leave the column out"),
-    ):
-        found = np.flatnonzero(bad)
-        if found.size:
-            others = f" and {found.size - 1} more" if found.size > 1 else ""
-            name = names[int(found[0])]
-            raise ValueError(f"X contains {what} in column {name!r}{others}; {remedy}")
+    remedy = "put numbers or NaN there, or leave the column out"
+    refuse(np.flatnonzero(infinite), "infinity", remedy)
+    if not takes_missing:
+        refuse(np.flatnonzero(some), *gaps)
+    if not takes_empty:
+        refuse(np.flatnonzero(empty), "no value at all", "leave the column out")
 
 
 def normal_scores(values: NDArray[np.float64]) -> NDArray[np.float64]:

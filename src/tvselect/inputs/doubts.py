@@ -50,17 +50,6 @@ def find_doubts(
 
     Several columns may be of one name: categories of one feature. Blocks are the place of their
     first column, and values (columns, rows); NaN is missing.
-
-    Examples
-    --------
-    >>> from tvselect.inputs import read_outcome
-    >>> X = np.random.default_rng(0).random((3, 50))
-    >>> X[1, :5] = -9999.0
-    >>> outcome = read_outcome(np.exp(X[2]), 50)
-    >>> for doubt in find_doubts(["a", "b", "c"], [(0, X)], outcome):
-    ...     print(doubt.kind, doubt.names, doubt.value)
-    leak ('c',) 1.0
-    code ('b',) -9999.0
     """
     if outcome.values.size < FEWEST_ROWS:
         return ()
@@ -245,15 +234,7 @@ def _of_outcome(outcome: Outcome) -> Iterator[Doubt]:
 
 
 def doubts_about_text(texts: Mapping[str, TextColumn]) -> tuple[Doubt, ...]:
-    """Columns that look like dates or numbers in a form that is not read as such; by kind.
-
-    Examples
-    --------
-    >>> from tvselect.inputs.text import encode_text
-    >>> (doubt,) = doubts_about_text({"day": encode_text(["31/12/2019", "1/2/2020"])})
-    >>> doubt.kind, doubt.names
-    ('dates as text', ('day',))
-    """
+    """Columns that look like dates or numbers in a form that is not read as such; by kind."""
     looks: dict[DoubtKind, Callable[[TextColumn], bool]] = {
         "dates as text": _is_dates,
         "units as text": _has_unit,

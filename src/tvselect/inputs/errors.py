@@ -24,25 +24,18 @@ Raised = TypeVar("Raised", bound=Exception)
 
 
 class InputError(ValueError):
-    """What is wrong, and a remedy whose parameters are spelt for whoever reads it.
+    """What is wrong with data, and a remedy whose parameters are spelt for whoever reads it.
 
-    Parameters
-    ----------
-    problem : str
-    remedy : str
-        Parameters in braces: ``"leave it out with {columns}"``.
-    row : int, optional
-        Where it is, named after the problem: from 0 in an array, from 1 in a file.
+    ``remedy`` has parameters in braces: ``"leave it out with {columns}"``. ``row`` says where the
+    problem is: from 0 in an array, from 1 in a file.
 
     Examples
     --------
-    >>> error = InputError("column 'a' holds lists", "leave it out with {columns}")
+    >>> error = InputError("column 'a' holds lists", "leave it out with {columns}", 3)
     >>> str(error)
-    "column 'a' holds lists; leave it out with columns="
+    "column 'a' holds lists in row 3; leave it out with columns="
     >>> error.worded({"columns": "--exclude"})
-    "column 'a' holds lists; leave it out with --exclude"
-    >>> str(InputError("y has inf", "drop these rows", 3))
-    'y has inf in row 3; drop these rows'
+    "column 'a' holds lists in row 3; leave it out with --exclude"
     """
 
     def __init__(self, problem: str, remedy: str = "", row: int | None = None) -> None:
@@ -60,11 +53,11 @@ class RowError(InputError):
 
 
 class SourceError(InputError):
-    """Data that cannot be read: the ``problem``, its ``row`` if it is one, and the ``remedy``."""
+    """Data that cannot be read."""
 
 
 class ColumnTypeError(SourceError, TypeError):
-    """A column of neither numbers nor text: the ``problem``, its ``row``, and the ``remedy``."""
+    """A column of neither numbers nor text."""
 
 
 def located(error: Raised, where: str) -> Raised:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,17 +111,15 @@ class ColumnFacts:
 
     def among(self, chosen: Collection[str]) -> ColumnFacts:
         """The same of the columns that are chosen, and why others are left out."""
-        copies = (tuple(name for name in names if name in chosen) for names in self.copies)
-        return ColumnFacts(
-            left_out=self.left_out,
-            dates=tuple(name for name in self.dates if name in chosen),
-            numbers={name: cell for name, cell in self.numbers.items() if name in chosen},
-            written={name: how for name, how in self.written.items() if name in chosen},
-            mixed={name: units for name, units in self.mixed.items() if name in chosen},
-            infinite={name: n for name, n in self.infinite.items() if name in chosen},
-            missing=tuple(name for name in self.missing if name in chosen),
-            copies=tuple(names for names in copies if len(names) > 1),
-        )
+
+        def kept(facts: Any) -> Any:
+            if isinstance(facts, dict):
+                return {name: fact for name, fact in facts.items() if name in chosen}
+            return tuple(name for name in facts if name in chosen)
+
+        names = ("dates", "numbers", "written", "mixed", "infinite", "missing")
+        copies = tuple(alike for alike in map(kept, self.copies) if len(alike) > 1)
+        return replace(self, copies=copies, **{n: kept(getattr(self, n)) for n in names})
 
 
 @dataclass(frozen=True)
@@ -136,10 +134,8 @@ class Doubt:
     @property
     def sentence(self) -> str:
         """The doubt and what to do about it."""
-        rows, sets = counted(self.n, "row"), counted(self.n, "set")
-        return DOUBTS[self.kind].format(
-            names=listed(self.names), value=self.value, rows=rows, sets=sets
-        )
+        words = {"rows": counted(self.n, "row"), "sets": counted(self.n, "set")}
+        return DOUBTS[self.kind].format(names=listed(self.names), value=self.value, **words)
 
     @property
     def is_of_outcome(self) -> bool:
@@ -196,14 +192,7 @@ class Scan(NamedTuple):
 
 
 def scan_block(block: NDArray[np.float64]) -> Scan:
-    """Look at columns of numbers (columns, rows); infinite values become missing ones.
-
-    Examples
-    --------
-    >>> found = scan_block(np.array([[1.0, 3.0, np.inf], [2.0, 2.0, np.nan]]))
-    >>> found.low, found.high, found.n_missing, found.n_infinite
-    (array([1., 2.]), array([3., 2.]), array([1, 1]), array([1, 0]))
-    """
+    """Look at columns of numbers (columns, rows); infinite values become missing ones."""
     n_missing, n_infinite = (np.zeros(len(block), np.int64) for _ in range(2))
     bad = ~np.isfinite(block)
     if bad.any():
@@ -221,10 +210,7 @@ def scan_block(block: NDArray[np.float64]) -> Scan:
 def profile_numbers(
     names: Sequence[str], block: NDArray[np.float64], found: Scan, is_whole: NDArray[np.bool_]
 ) -> dict[str, LeftOut]:
-    """Why scanned columns of numbers (columns, rows) are of no use, by name.
-
-    ``is_whole`` says which types are whole numbers.
-    """
+    """Why scanned columns (columns, rows) are of no use; ``is_whole`` are of whole numbers."""
     n_rows = block.shape[1]
     left_out = {}
     for j in np.flatnonzero(found.low >= found.high).tolist():
@@ -252,8 +238,7 @@ def profile_text(
 ) -> tuple[LeftOut | None, str | None]:
     """Why a column of text is of no use; and where nearly all are numbers, a text that is none."""
     texts = column.levels
-    times = np.bincount(column.codes[column.codes >= 0], minlength=len(texts))
-    n = int(times.sum())
+    times, n = column.counts, int(column.counts.sum())
     if n == 0:
         return LeftOut("no value"), None
     numbers = read_numbers(texts, writing)
@@ -284,9 +269,3 @@ def profile_days(name: str, values: NDArray[np.float64]) -> LeftOut | None:
 def _is_many(n_distinct: int, n_rows: int) -> bool:
     """Whether these are too many values for the codes of a few kinds."""
     return n_distinct > max(2 * FEW_ROWS, n_rows // 20) or n_distinct == n_rows
-
-
-def text_to_numbers(column: TextColumn, writing: Writing | None = None) -> NDArray[np.float64]:
-    """Text as finite numbers, NaN where it is none."""
-    numbers = np.append(read_numbers(column.levels, writing), np.nan)
-    return np.where(np.isinf(numbers), np.nan, numbers)[column.codes]

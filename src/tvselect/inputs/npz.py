@@ -13,17 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_PACKED = 1100
-"""Deflate packs at most 1032 bytes into one."""
+MOST_PACKED = 1100  # Deflate packs at most 1032 bytes into one
 
 
 def read_arrays(blob: bytes) -> dict[str, NDArray[Any]]:
-    """All arrays of an ``.npz`` file; reads no pickle, takes no more memory than they have.
+    """All arrays of an ``.npz`` file, or a ValueError.
 
-    Raises
-    ------
-    ValueError
-        For anything else.
+    It reads no pickle, and takes no more memory than the arrays do.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(blob)) as archive, warnings.catch_warnings():
@@ -52,10 +48,8 @@ def check_types(arrays: Mapping[str, NDArray[Any]], types: Mapping[str, str]) ->
 
 def _read_array(content: bytes) -> NDArray[Any]:
     file = io.BytesIO(content)
-    is_first = np.lib.format.read_magic(file) == (1, 0)
-    read_header: Any = (
-        np.lib.format.read_array_header_1_0 if is_first else np.lib.format.read_array_header_2_0
-    )
+    version = np.lib.format.read_magic(file)[0]
+    read_header: Any = getattr(np.lib.format, f"read_array_header_{min(version, 2)}_0")
     shape, _, dtype = read_header(file)
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > len(content):
         raise ValueError("an array says that it is larger than it is")

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from tvselect.inputs.arrow import kind_of
 from tvselect.inputs.columns import normal_scores
 from tvselect.inputs.errors import InputError, RowError
-from tvselect.inputs.frames import as_array, holds_text, is_null, labels_of
-from tvselect.inputs.kinds import kind_of
+from tvselect.inputs.table import as_array, holds_text, is_null, labels_of
 
 Family = Literal["gaussian", "probit", "classes", "ordinal", "counts", "survival"]
 AskedFamily = Literal["auto", Family]
@@ -54,7 +54,7 @@ class Outcome:
 
     values: FloatArray
     family: Family
-    classes: NDArray[Any] | None  #: Labels in sorted order: two (probit), or more (or grades)
+    classes: NDArray[Any] | None = None  #: Labels in order: two (probit), or more (or grades)
     upper: FloatArray | None = None  #: Log of the latest time; inf where it is censored
     is_guess: bool = False  #: Whether other families are as likely for such numbers
 
@@ -76,13 +76,14 @@ class Outcome:
         the rest.
         """
         if self.family in ("ordinal", "counts"):
-            return [Outcome(normal_scores(self.values), "gaussian", None)]
+            return [Outcome(normal_scores(self.values), "gaussian")]
         if self.family == "survival":
-            return [Outcome(log_rank_scores(self.times), "gaussian", None)]
+            return [Outcome(log_rank_scores(self.times), "gaussian")]
         if self.family == "classes":
             assert self.classes is not None
+            labels = np.array([False, True])
             return [
-                Outcome((self.values == k).astype(np.float64), "probit", np.array([False, True]))
+                Outcome((self.values == k).astype(np.float64), "probit", labels)
                 for k in range(len(self.classes))
             ]
         return [self]
@@ -114,75 +115,24 @@ def read_outcome(y: Any, n_rows: int, *, family: AskedFamily = "auto", what: str
     """
     if isinstance(y, Outcome):
         return y
-    check_family(family)
+    _check_family(family)
     if n_rows < 2:
         raise ValueError(f"X and {what} have one row; at least two are needed")
     if family == "survival" or (family == "auto" and is_survival(y)):
         return _survival(y, n_rows, what)
-    values = _checked_values(y, n_rows, what)
-    grades = _order_of(y)
-    levels = _levels_of(values, what) if grades is None else grades
-    if len(levels) == 1:
+    values = _Values.of(y, n_rows, what)
+    if len(values.levels) == 1:
+        constant = values.levels.item(0)
         raise ValueError(
-            f"{what} is constant ({levels.item(0)!r} in every row): there is nothing to explain"
+            f"{what} is constant ({constant!r} in every row): there is nothing to explain"
         )
-    is_guess = False
-    if family == "auto":
-        family, is_guess = _guess(values, levels, grades is not None)
-    if family == "probit" or (family == "classes" and len(levels) == 2):
-        if len(levels) > 2:
-            raise InputError(
-                f"{what} has {len(levels):,} classes ({_listed(levels)}), probit takes two",
-                "say {classes}, or compare one class with the rest",
-            )
-        return Outcome((values == levels[1]).astype(np.float64), "probit", levels)
-    if family == "ordinal" and grades is None and holds_text(values):
-        raise TextOutcomeError(
-            f"{what} holds grades in text ({_listed(levels)}), whose order is not known",
-            "write them as numbers from the lowest on, or hand over an ordered category",
-        )
-    if family in ("classes", "ordinal"):
-        return _labelled(values, levels, family, is_guess, what)
-    numbers = _numbers(values, levels, what)
-    if family == "counts":
-        bad = (numbers < 0) | (numbers != np.floor(numbers))
-        if bad.any():
-            row = int(np.flatnonzero(bad)[0])
-            raise RowError(
-                f"{what} has {numbers[row]:g}",
-                "counts are whole numbers from 0 on; for other outcomes say {family}",
-                row,
-            )
-    return Outcome(numbers, family, None, is_guess=is_guess)
+    return values.read_as(family)
 
 
-def check_family(family: str) -> None:
-    """Refuse what is no family."""
+def _check_family(family: str) -> None:
     if family not in ("auto", *FAMILIES):
         listed = ", ".join(map(repr, FAMILIES))
         raise ValueError(f"family must be 'auto' or one of {listed}, got {family!r}")
-
-
-def _guess(values: NDArray[Any], levels: NDArray[Any], has_order: bool) -> tuple[Family, bool]:
-    """The family that an outcome seems to be of, and whether others are as likely."""
-    if len(levels) == 2:
-        return "probit", False
-    if has_order:
-        return "ordinal", False
-    try:
-        numbers = _as_numbers(levels)
-    except (TypeError, ValueError):
-        return "classes", False
-    if np.abs(numbers).max() > LARGEST_CODE or not np.array_equal(numbers, np.floor(numbers)):
-        return "gaussian", False
-    if len(levels) <= FEW_VALUES and values.size >= ROWS_A_VALUE * len(levels):
-        return "classes", True
-    is_count = (
-        numbers.min() >= 0
-        and 2 * len(levels) <= values.size
-        and np.median(_as_numbers(values)) <= TYPICAL_COUNT
-    )
-    return ("counts", True) if is_count else ("gaussian", False)
 
 
 def _survival(y: Any, n_rows: int, what: str) -> Outcome:
@@ -193,41 +143,143 @@ def _survival(y: Any, n_rows: int, what: str) -> Outcome:
         raise ValueError(f"{what} has no event: all times are censored, nothing can be explained")
     if np.unique(times.lower).size == 1:
         raise ValueError(f"{what} has the same time in every row: there is nothing to explain")
-    return Outcome(times.lower, "survival", None, upper=times.upper)
+    return Outcome(times.lower, "survival", upper=times.upper)
 
 
-def _labelled(
-    values: NDArray[Any], levels: NDArray[Any], family: Family, is_guess: bool, what: str
-) -> Outcome:
-    """Classes or grades as their places among the labels."""
-    most = min(MOST_CLASSES, max(2, values.size // 2))
-    if len(levels) > most:
-        if values.dtype.kind in "USO":
-            raise TextOutcomeError(
-                f"{what} holds text or mixed values with {len(levels)} distinct levels",
-                f"a continuous outcome needs numbers; classes are at most {most}",
+class _Values(NamedTuple):
+    """The values of an outcome, none of them missing, and one method for each family."""
+
+    values: NDArray[Any]
+    levels: NDArray[Any]  #: The distinct ones, in order
+    is_ordered: bool  #: Whether they are an ordered category
+    what: str
+
+    @classmethod
+    def of(cls, y: Any, n_rows: int, what: str) -> _Values:
+        values = one_column(y, what)
+        if values.size != n_rows:
+            raise ValueError(f"{what} has {values.size} values but X has {n_rows} rows")
+        bad = missing_mask(values)
+        if values.dtype.kind == "O":
+            bad |= [isinstance(v, float | np.floating) and bool(np.isinf(v)) for v in values]
+        elif values.dtype.kind == "f":
+            bad |= np.isinf(values)
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            raise RowError(
+                f"{what} has {int(bad.sum())} missing or infinite value(s), the first "
+                f"({values.item(row)!r})",
+                "drop these rows",
+                row,
             )
-        raise InputError(
-            f"{what} has {len(levels):,} distinct values ({_listed(levels)}), {family} takes at "
-            f"most {most} of them here",
-            "for numbers say {family}",
+        if (grades := _grades(y)) is not None:
+            there = set(values.tolist())
+            levels = as_array([grade for grade in grades if grade in there], what)
+            return cls(values, levels, True, what)
+        try:
+            return cls(values, np.unique(values), False, what)
+        except TypeError:
+            raise TypeError(
+                f"{what} mixes types that have no order, such as numbers and text"
+            ) from None
+
+    def read_as(self, family: AskedFamily) -> Outcome:
+        """The outcome of a family."""
+        outcome: Outcome = getattr(self, family)()
+        return outcome
+
+    def auto(self) -> Outcome:
+        """The family that it seems to be of, and whether others are as likely."""
+        values, levels = self.values, self.levels
+        if len(levels) == 2:
+            return self.probit()
+        if self.is_ordered:
+            return self.ordinal()
+        try:
+            numbers = _as_numbers(levels)
+        except (TypeError, ValueError):
+            return self.classes()
+        if np.abs(numbers).max() > LARGEST_CODE or not np.array_equal(numbers, np.floor(numbers)):
+            return self.gaussian()
+        if len(levels) <= FEW_VALUES and values.size >= ROWS_A_VALUE * len(levels):
+            return replace(self.classes(), is_guess=True)
+        repeats = numbers.min() >= 0 and 2 * len(levels) <= values.size
+        if repeats and np.median(_as_numbers(values)) <= TYPICAL_COUNT:
+            return replace(self.counts(), is_guess=True)
+        return self.gaussian()
+
+    def probit(self) -> Outcome:
+        """Two classes."""
+        if len(self.levels) > 2:
+            raise InputError(
+                f"{self.what} has {len(self.levels):,} classes ({self._listed()}), probit takes "
+                "two",
+                "say {classes}, or compare one class with the rest",
+            )
+        return Outcome((self.values == self.levels[1]).astype(np.float64), "probit", self.levels)
+
+    def classes(self) -> Outcome:
+        """Classes as their places among the labels."""
+        return self.probit() if len(self.levels) == 2 else self._labelled("classes")
+
+    def ordinal(self) -> Outcome:
+        """Grades as their places among all of them."""
+        if not self.is_ordered and holds_text(self.values):
+            raise TextOutcomeError(
+                f"{self.what} holds grades in text ({self._listed()}), whose order is not known",
+                "write them as numbers from the lowest on, or hand over an ordered category",
+            )
+        return self._labelled("ordinal")
+
+    def gaussian(self) -> Outcome:
+        """Numbers."""
+        try:
+            numbers = _as_numbers(self.values)
+        except (TypeError, ValueError):
+            raise self._text_error("a continuous outcome needs numbers") from None
+        if not np.isfinite(numbers.max() - numbers.min()):
+            raise ValueError(f"{self.what} spans more than a double can hold; rescale it")
+        return Outcome(numbers, "gaussian")
+
+    def counts(self) -> Outcome:
+        """Whole numbers from 0 on."""
+        numbers = self.gaussian().values
+        bad = (numbers < 0) | (numbers != np.floor(numbers))
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            raise RowError(
+                f"{self.what} has {numbers[row]:g}",
+                "counts are whole numbers from 0 on; for other outcomes say {family}",
+                row,
+            )
+        return Outcome(numbers, "counts")
+
+    def _labelled(self, family: Family) -> Outcome:
+        values, levels = self.values, self.levels
+        most = min(MOST_CLASSES, max(2, values.size // 2))
+        if len(levels) > most:
+            if values.dtype.kind in "USO":
+                raise self._text_error(
+                    f"a continuous outcome needs numbers; classes are at most {most}"
+                )
+            raise InputError(
+                f"{self.what} has {len(levels):,} distinct values ({self._listed()}), {family} "
+                f"takes at most {most} of them here",
+                "for numbers say {family}",
+            )
+        place = {level: k for k, level in enumerate(levels.tolist())}
+        codes = np.array([place[value] for value in values.tolist()], dtype=np.float64)
+        return Outcome(codes, family, levels)
+
+    def _text_error(self, remedy: str) -> TextOutcomeError:
+        n = len(self.levels)
+        return TextOutcomeError(
+            f"{self.what} holds text or mixed values with {n} distinct levels", remedy
         )
-    place = {level: k for k, level in enumerate(levels.tolist())}
-    codes = np.array([place[value] for value in values.tolist()], dtype=np.float64)
-    return Outcome(codes, family, levels, is_guess=is_guess)
 
-
-def _numbers(values: NDArray[Any], levels: NDArray[Any], what: str) -> FloatArray:
-    try:
-        numbers = _as_numbers(values)
-    except (TypeError, ValueError):
-        raise TextOutcomeError(
-            f"{what} holds text or mixed values with {len(levels)} distinct levels",
-            "a continuous outcome needs numbers",
-        ) from None
-    if not np.isfinite(numbers.max() - numbers.min()):
-        raise ValueError(f"{what} spans more than a double can hold; rescale it")
-    return numbers
+    def _listed(self) -> str:
+        shown = ", ".join(map(repr, self.levels[:5].tolist()))
+        return shown + (", ..." if len(self.levels) > 5 else "")
 
 
 def grades_as_numbers(y: Any, family: AskedFamily) -> tuple[Any, AskedFamily]:
@@ -248,29 +300,13 @@ def grades_as_numbers(y: Any, family: AskedFamily) -> tuple[Any, AskedFamily]:
     return np.array([place.get(label, np.nan) for label in labels]), "ordinal"
 
 
-def _order_of(y: Any) -> NDArray[Any] | None:
-    """The labels of an ordered category that are there, in their order; None for anything else."""
-    grades = _grades(y)
-    if grades is None:
-        return None
-    there = set(nw.from_native(y, series_only=True).unique().to_list())
-    return as_array([label for label in grades if label in there], "y")
-
-
 def _grades(y: Any) -> list[Any] | None:
     """All labels of an ordered category, in their order; None for anything else."""
     if isinstance(y, np.ndarray) or not nw.dependencies.is_into_series(y):
         return None
     dtype: Any = getattr(y, "dtype", None)
-    series = nw.from_native(y, series_only=True)
-    if not (isinstance(series.dtype, nw.Enum) or getattr(dtype, "ordered", False)):
-        return None
-    return list(dtype.categories)
-
-
-def _listed(levels: NDArray[Any]) -> str:
-    shown = ", ".join(repr(level) for level in levels[:5].tolist())
-    return shown + (", ..." if len(levels) > 5 else "")
+    is_enum = isinstance(nw.from_native(y, series_only=True).dtype, nw.Enum)
+    return list(dtype.categories) if is_enum or getattr(dtype, "ordered", False) else None
 
 
 def one_column(y: Any, what: str = "y") -> NDArray[Any]:
@@ -288,15 +324,15 @@ def one_column(y: Any, what: str = "y") -> NDArray[Any]:
         values = as_array(y, what)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
-    if values.ndim != 1:
-        if values.ndim != 2:
-            raise ValueError(f"{what} must be a single column, got shape {values.shape}")
+    if values.ndim == 2:
         names = list(map(repr, getattr(y, "columns", ())))
         listed = f" ({', '.join(names[:5])}{', ...' if len(names) > 5 else ''})" if names else ""
         raise ValueError(
             f"{what} must be a single column, but has {values.shape[1]}{listed}; fit one selector "
             f"to each of them, for instance to {what}[{names[0] if names else ':, 0'}]"
         )
+    if values.ndim != 1:
+        raise ValueError(f"{what} must be a single column, got shape {values.shape}")
     if values.dtype.kind in "cmM":
         raise TypeError(f"{what} holds {values.dtype}; it must hold numbers or labels")
     return values
@@ -309,41 +345,10 @@ def missing_mask(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.size, dtype=np.bool_)
 
 
-def _checked_values(y: Any, n_rows: int, what: str) -> NDArray[Any]:
-    """The values of an outcome, as many as there are rows and none of them missing."""
-    values = one_column(y, what)
-    if values.size != n_rows:
-        raise ValueError(f"{what} has {values.size} values but X has {n_rows} rows")
-    bad = missing_mask(values)
-    if values.dtype.kind == "O":
-        bad |= [isinstance(v, float | np.floating) and bool(np.isinf(v)) for v in values]
-    elif values.dtype.kind == "f":
-        bad |= np.isinf(values)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise RowError(
-            f"{what} has {int(bad.sum())} missing or infinite value(s), the first "
-            f"({values.item(row)!r})",
-            "drop these rows",
-            row,
-        )
-    return values
-
-
 def _as_numbers(values: NDArray[Any]) -> FloatArray:
     if holds_text(values):
         raise TypeError
     return values.astype(np.float64)
-
-
-def _levels_of(values: NDArray[Any], what: str) -> NDArray[Any]:
-    """The distinct values in their order."""
-    try:
-        return np.unique(values)
-    except TypeError:
-        raise TypeError(
-            f"{what} mixes types that have no order, such as numbers and text"
-        ) from None
 
 
 class OutcomeReader:
@@ -354,7 +359,7 @@ class OutcomeReader:
     """
 
     def __init__(self, family: AskedFamily = "auto", classes: NDArray[Any] | None = None) -> None:
-        check_family(family)
+        _check_family(family)
         self.family: AskedFamily = family
         self.classes = classes
 
@@ -389,16 +394,16 @@ class OutcomeReader:
             self.family = "survival"
             times = read_times(y)
             has_none = not np.isfinite(times.upper).any() or np.unique(times.lower).size == 1
-            return None if has_none else read_outcome(y, n_rows, family="survival")
-        values = _checked_values(y, n_rows, "y")
-        levels = _levels_of(values, "y")
+            return None if has_none else _survival(y, n_rows, "y")
+        found = _Values.of(y, n_rows, "y")
         if self.classes is not None:
-            self._refuse_other_classes(levels.tolist())
-        if len(levels) == 1:
+            self._refuse_other_classes(found.levels.tolist())
+        if len(found.levels) == 1:
             return None
         if self.classes is not None:
-            return Outcome((values == self.classes[1]).astype(np.float64), "probit", self.classes)
-        outcome = read_outcome(y, n_rows, family=self.family)
+            is_second = (found.values == self.classes[1]).astype(np.float64)
+            return Outcome(is_second, "probit", self.classes)
+        outcome = found.read_as(self.family)
         if self.family in ("auto", "probit"):
             self.family = outcome.family
             self.classes = outcome.classes if outcome.family == "probit" else None
@@ -407,8 +412,7 @@ class OutcomeReader:
     def _refuse_other_classes(self, levels: list[Any]) -> None:
         assert self.classes is not None
         known = self.classes.tolist()  # NumPy would take the number 1 for the text "1"
-        others = [level for level in levels if level not in known]
-        if others:
+        if others := [level for level in levels if level not in known]:
             are_labels = all(isinstance(label, str) for label in (others[0], *known))
             three = "for three or more classes say {classes}"
             raise InputError(
@@ -455,8 +459,8 @@ def survival_array(time: Any, event: Any) -> NDArray[Any]:
     events = np.asarray(event).ravel()
     if events.size != times.size:
         raise ValueError(f"event has {events.size} values, time {times.size}")
-    if not np.isin(events, [0, 1]).all():
-        row = int(np.flatnonzero(~np.isin(events, [0, 1]))[0])
+    if (bad := np.flatnonzero(~np.isin(events, [0, 1]))).size:
+        row = int(bad[0])
         raise RowError(f"event has {events.item(row)!r}", "it must be true or false (1 or 0)", row)
     made = np.empty(times.size, dtype=[("event", np.bool_), ("time", np.float64)])
     made["event"], made["time"] = events.astype(np.bool_), times
@@ -480,18 +484,16 @@ def read_times(y: Any, what: str = "y") -> Times:
             "these rows",
             row,
         )
-    is_zero = first == 0
-    if is_zero.any():
-        positive = np.concatenate([first[~is_zero], last[(last > 0) & np.isfinite(last)]])
+    if (first == 0).any():
+        positive = np.concatenate([first[first > 0], last[(last > 0) & np.isfinite(last)]])
         if positive.size == 0:
             raise ValueError(f"all times of {what} are zero")
         half = positive.min() / 2.0
-        is_exact = first == last
-        first = np.where(is_zero & is_exact, half, first)
-        last = np.where(is_zero & is_exact, half, last)
-        if (is_zero & is_exact).any():
+        at_zero = (first == 0) & (last == 0)
+        first, last = (np.where(at_zero, half, times) for times in (first, last))
+        if at_zero.any():
             warnings.warn(
-                f"{what} has {int((is_zero & is_exact).sum())} event(s) at time zero, taken as "
+                f"{what} has {int(at_zero.sum())} event(s) at time zero, taken as "
                 f"{half:g}, half of the smallest other time",
                 UserWarning,
                 stacklevel=2,
@@ -505,12 +507,12 @@ def _as_bounds(y: Any, what: str) -> tuple[FloatArray, FloatArray]:
         one, two = (y[name] for name in y.dtype.names)
         if two.dtype.kind == "b":
             one, two = two, one
-        if one.dtype.kind == "b" and two.dtype.kind in "fiu":
-            time = two.astype(np.float64)
-            return time, np.where(one, time, np.inf)
-        if one.dtype.kind not in "fiu" or two.dtype.kind not in "fiu":
+        if one.dtype.kind not in "bfiu" or two.dtype.kind not in "fiu":
             raise InputError(f"{what} has fields of {one.dtype} and {two.dtype}", FORMS)
-        return one.astype(np.float64), two.astype(np.float64)
+        last = two.astype(np.float64)
+        if one.dtype.kind == "b":
+            return last, np.where(one, last, np.inf)
+        return one.astype(np.float64), last
     try:
         values = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, time
 from typing import Any, final, overload
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.arrow import DAY, Field, as_days, as_matrix, as_text, fields_of
 from tvselect.inputs.columns import (
-    ALL,
     ChosenColumns,
     ColumnFile,
     Columns,
@@ -22,23 +23,23 @@ from tvselect.inputs.columns import (
     Places,
     SparseColumns,
     is_sparse,
+    places,
     read,
 )
 from tvselect.inputs.errors import ColumnTypeError, SourceError
-from tvselect.inputs.frames import FrameColumns, as_array, floats_of_objects, no_numbers
-from tvselect.inputs.kinds import Field, days_of_array
-from tvselect.inputs.text import TextColumn
+from tvselect.inputs.text import TextColumn, encode_text, one_hot
 
-UNKNOWN = -2
+ALL = slice(None)
+OBJECTS = ("Object", "Unknown")
 NUMBERED = re.compile(r"x(0|[1-9][0-9]*)")
 
 
 @final
+@dataclass(eq=False)
 class Table:
     """A table of numbers and of text; read in blocks of columns, from wherever they are.
 
     ``X`` (rows, columns) has the numbers, ``text(column)`` the columns that are ``categorical``.
-    Names are ``x0``, ``x1``, ... where the input has none; ``named`` says whether it had some.
 
     Examples
     --------
@@ -47,20 +48,16 @@ class Table:
     array([[ 2., nan]])
     """
 
-    def __init__(
-        self,
-        X: Matrix,
-        names: Sequence[str],
-        *,
-        named: bool = True,
-        categorical: NDArray[np.bool_] | None = None,
-        text: Callable[[int], TextColumn] | None = None,
-        what: str = "X",
-    ) -> None:
-        self.X, self.names, self.named = X, names, named
-        self.categorical = np.zeros(len(names), np.bool_) if categorical is None else categorical
-        self._text, self._what = text, what
-        self._held: dict[int, TextColumn] = {}
+    X: Matrix
+    names: Sequence[str]  #: x0, x1, ... where the input has none
+    categorical: NDArray[np.bool_] = None  # type: ignore[assignment]
+    text_of: Callable[[int], TextColumn] | None = None
+    what: str = "X"  #: Its name in error messages
+    _held: dict[int, TextColumn] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.categorical is None:
+            self.categorical = np.zeros(len(self.names), np.bool_)
 
     @classmethod
     def of_matrix(
@@ -75,7 +72,12 @@ class Table:
             return cls(numbers, names)
         place = np.where(categorical, np.cumsum(categorical), np.cumsum(~categorical)) - 1
         X = ChosenColumns(numbers, place)
-        return cls(X, names, categorical=categorical, text=lambda column: texts[place[column]])
+        return cls(X, names, categorical, lambda column: texts[place[column]])
+
+    @property
+    def named(self) -> bool:
+        """Whether the input has names of columns."""
+        return not isinstance(self.names, Numbered)
 
     @property
     def n_rows(self) -> int:
@@ -91,7 +93,7 @@ class Table:
         """Columns of numbers (rows, columns): float32 if all are, else float64; NaN if missing."""
         if (texts := self.categorical[columns]).any():
             column = np.arange(self.n_columns)[columns][texts][0]
-            raise no_numbers(self._what, self.names[column], "text")
+            raise _no_numbers(self.what, self.names[column], "text")
         part = read(self.X, rows, columns)
         if part.dtype in (np.float32, np.float64):
             return part
@@ -103,10 +105,10 @@ class Table:
 
     def text(self, column: int) -> TextColumn:
         """A column of text."""
-        if self._text is None or not self.categorical[column]:
+        if self.text_of is None or not self.categorical[column]:
             raise TypeError(f"column {self.names[column]!r} holds numbers, not categories")
         if column not in self._held:
-            self._held[column] = self._text(column)
+            self._held[column] = self.text_of(column)
         return self._held[column]
 
     def rows(self, chosen: NDArray[np.intp]) -> Table:
@@ -114,36 +116,28 @@ class Table:
         X: Matrix = ChosenColumns(self.X, rows=chosen)
         if isinstance(self.X, FileColumns):
             X = FileColumns(ChosenColumns(self.X.front, rows=chosen), self.X.file.at(chosen))
-        return Table(
-            X,
-            self.names,
-            named=self.named,
-            categorical=self.categorical,
-            text=lambda column: self.text(column).at(chosen),
-            what=self._what,
-        )
+        return replace(self, X=X, text_of=lambda column: self.text(column).at(chosen))
 
     def take(self, chosen: NDArray[np.int64]) -> Table:
         """Some columns, in this order."""
         if np.array_equal(chosen, np.arange(self.n_columns)):
             return self
-        return Table(
-            ChosenColumns(self.X, chosen),
-            tuple(self.names[place] for place in chosen),
-            named=self.named,
+        return replace(
+            self,
+            X=ChosenColumns(self.X, chosen),
+            names=tuple(self.names[place] for place in chosen),
             categorical=self.categorical[chosen],
-            text=lambda column: self.text(int(chosen[column])),
-            what=self._what,
+            text_of=lambda column: self.text(int(chosen[column])),
         )
 
     def beside(self, file: ColumnFile, names: Sequence[str]) -> Table:
         """The table with the columns of a file behind its own."""
-        return Table(
-            FileColumns(self.X, file),
-            (*self.names, *names),
+        return replace(
+            self,
+            X=FileColumns(self.X, file),
+            names=(*self.names, *names),
             categorical=np.append(self.categorical, np.zeros(len(names), np.bool_)),
-            text=self.text,
-            what=self._what,
+            text_of=self.text,
         )
 
 
@@ -158,7 +152,7 @@ def read_table(X: Any, *, what: str = "X") -> Table:
     table, fields = open_table(X, what)
     if table.n_rows == 0 or table.n_columns == 0:
         raise ValueError(f"{what} is empty: {table.n_rows} rows, {table.n_columns} columns")
-    refuse_other_kinds((field for field in fields if field.kind != "date"), what, "leave it out")
+    refuse_other_kinds((one for one in fields if one.kind != "date"), what, "leave it out")
     return table
 
 
@@ -168,8 +162,7 @@ def as_given(X: Any, what: str = "X") -> Any:
     Masked values become NaN, dates of an array days since 1970-01-01; lazy frames are collected.
     """
     if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
-        days = days_of_array(np.asarray(X))
-        return np.where(np.ma.getmaskarray(X), np.nan, days)
+        return np.where(np.ma.getmaskarray(X), np.nan, _days(np.asarray(X)))
     if isinstance(X, np.ma.MaskedArray):
         return as_array(X, what)
     if type(X).__name__ == "LazyFrame" and hasattr(X, "collect"):
@@ -184,23 +177,33 @@ def open_table(X: Any, what: str) -> tuple[Table, Sequence[Field]]:
     if isinstance(X, Table):
         return X, ()
     X = as_given(X, what)
-    native = _as_frame(X, what)
-    if native is None:
+    if isinstance(X, np.ndarray) or not is_frame(X):  # narwhals takes its time to say no
+        if nw.dependencies.is_into_series(X):
+            raise ValueError(f"{what} is a single column; pass a table with rows and columns")
         return _from_array(X, what), ()
-    frame = FrameColumns(native, what)
-    names = tuple(field.name for field in frame.fields)
+    try:
+        columns = FrameColumns(nw.from_native(X, eager_only=True), what)
+    except nw.exceptions.DuplicateError:
+        names = X.column_names if hasattr(X, "column_names") else X.columns
+        refuse_repeated(map(str, names), what, "rename them")
+        raise
+    names = tuple(field.name for field in columns.fields)
     refuse_repeated(names, what, "rename them")
-    categorical = np.array([field.kind == "text" for field in frame.fields], dtype=np.bool_)
-    table = Table(frame, names, categorical=categorical, text=frame.text, what=what)
-    return table, frame.fields
+    categorical = np.array([field.kind == "text" for field in columns.fields], dtype=np.bool_)
+    return Table(columns, names, categorical, columns.text, what), columns.fields
+
+
+def is_frame(X: Any) -> bool:
+    """Whether a table is a data frame or a :class:`Table`, and no array."""
+    return isinstance(X, Table) or nw.dependencies.is_into_dataframe(X)
 
 
 def refuse_other_kinds(fields: Iterable[Field], where: str, remedy: str) -> None:
     """Raise a ColumnTypeError for a column that holds neither numbers nor text."""
-    for field in fields:
-        if field.kind not in ("number", "text"):
+    for name, kind, type in fields:
+        if kind not in ("number", "text"):
             raise ColumnTypeError(
-                f"column {field.name!r} of {where} holds {field.type}",
+                f"column {name!r} of {where} holds {type}",
                 f"make it numbers, text or categories, or {remedy}",
             )
 
@@ -212,25 +215,11 @@ def refuse_repeated(names: Iterable[str], where: str, remedy: str) -> None:
             raise SourceError(f"{where} has {times} columns named {name!r}", remedy)
 
 
-def _as_frame(X: Any, what: str) -> nw.DataFrame[Any] | None:
-    if isinstance(X, np.ndarray):  # narwhals takes its time to say no
-        return None
-    if nw.dependencies.is_into_series(X):
-        raise ValueError(f"{what} is a single column; pass a table with rows and columns")
-    try:
-        frame = nw.from_native(X, pass_through=True)
-    except nw.exceptions.DuplicateError:
-        names = X.column_names if hasattr(X, "column_names") else X.columns
-        refuse_repeated(map(str, names), what, "rename them")
-        raise
-    return frame if isinstance(frame, nw.DataFrame) else None
-
-
 def _from_array(X: Any, what: str) -> Table:
     if is_sparse(X):
         X = SparseColumns(X)
     if isinstance(X, Columns):
-        return Table(X, Numbered(X.shape[1]), named=False, what=what)
+        return Table(X, Numbered(X.shape[1]), what=what)
     array = as_array(X, what)
     if array.ndim != 2:
         raise ValueError(
@@ -241,10 +230,160 @@ def _from_array(X: Any, what: str) -> Table:
         raise TypeError(f"{what} holds complex numbers")
     names = Numbered(array.shape[1])
     if array.dtype.kind not in "biuf":
-        columns = enumerate(array.T)
-        floats = [floats_of_objects(values, what, names[j]) for j, values in columns]
+        floats = [_floats(values, what, names[j]) for j, values in enumerate(array.T)]
         array = np.array(floats).reshape(array.shape[::-1]).T
-    return Table(array, names, named=False, what=what)
+    return Table(array, names, what=what)
+
+
+@final
+class FrameColumns(Columns):
+    """The columns of a data frame of pandas, polars or Arrow, those of text by :meth:`text`."""
+
+    def __init__(self, frame: nw.DataFrame[Any], what: str) -> None:
+        self._frame, self._native, self._what = frame, frame.to_native(), what
+        self._is_pandas = frame.implementation.is_pandas()
+        self._is_arrow = frame.implementation.is_pyarrow()
+        self.shape = frame.shape
+        types = self._native.schema.types if self._is_arrow else list(frame.schema.values())
+        self.fields = fields_of(map(str, frame.columns), types)
+        self._is_single = np.array([field.type == "Float32" for field in self.fields], np.bool_)
+        self._one_by_one = np.array(
+            [field.kind == "date" or field.type in OBJECTS for field in self.fields], np.bool_
+        )
+
+    def __getitem__(self, key: tuple[Any, ...]) -> NDArray[np.floating[Any]]:
+        """Numbers and dates: float32 if all are, else float64."""
+        rows, columns = key
+        singly = self._one_by_one[columns]
+        if not singly.any():
+            with np.errstate(invalid="ignore"):  # a signalling NaN is a missing value
+                return self._plain(rows, columns)
+        columns = places(columns, self.shape[1])
+        out = np.empty((places(rows, len(self)).size, columns.size), order="F")
+        if not singly.all():
+            out[:, ~singly] = self[rows, columns[~singly]]
+        for place in np.flatnonzero(singly):
+            out[:, place] = self._one(int(columns[place]))[rows]
+        return out
+
+    def text(self, column: int) -> TextColumn:
+        """A column of text or categories."""
+        if self._is_arrow:
+            return as_text(self._native.column(column))
+        return encode_text(labels_of(self._frame[:, column]))
+
+    def _one(self, column: int) -> NDArray[np.float64]:
+        """A column of objects or dates."""
+        if self._is_arrow:
+            return as_days(self._native.column(column))
+        values = self._frame[:, column].to_numpy()
+        return _floats(values, self._what, self.fields[column].name)
+
+    def _plain(self, rows: Places, columns: Places) -> NDArray[np.floating[Any]]:
+        if self._is_arrow:
+            part, chosen = self._native, places(columns, self.shape[1])
+            if chosen.size < self.shape[1]:
+                part = part.select(chosen.tolist())
+            if isinstance(rows, slice):
+                start, stop, _ = rows.indices(len(self))
+                return as_matrix(part.slice(start, max(0, stop - start)))
+            return as_matrix(part.take(rows))
+        is_single = self._is_single[columns].all()
+        if self._is_pandas:  # narwhals would convert column by column
+            dtype = np.float32 if is_single else np.float64
+            part = self._native.iloc[rows, columns]
+            values: NDArray[Any] = part.to_numpy(dtype=dtype, na_value=np.nan)
+            return values
+        kind = nw.Float32 if is_single else nw.Float64
+        return self._frame[rows, columns].select(nw.all().cast(kind)).to_numpy()
+
+
+def labels_of(series: nw.Series[Any]) -> NDArray[np.object_]:
+    """The text of a column, None where missing."""
+    labels = np.empty(len(series), dtype=object)
+    if series.dtype in (nw.Categorical, nw.Enum):  # pandas 2 would make all as wide as the widest
+        labels[:] = [str(value) for value in series.to_list()]
+    else:
+        labels[:] = series.cast(nw.String).to_list()
+    labels[series.is_null().to_numpy()] = None
+    return labels
+
+
+def as_array(values: Any, what: str) -> NDArray[Any]:
+    """Array of the values; masked ones are missing, numbers next to text stay numbers.
+
+    Raises a ValueError for what is no array, such as rows of different lengths.
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        kind = np.float64 if values.dtype.kind in "biuf" else object
+        with np.errstate(invalid="ignore"):  # a signalling NaN is a missing value like others
+            return np.ma.filled(values.astype(kind), np.nan)
+    try:
+        # Every cell of NumPy's own text is as wide as the longest one.
+        return np.asarray(values, dtype=object if _lists_text(values) else None)
+    except ValueError as error:
+        raise ValueError(f"{what} cannot be read as an array: {error}") from None
+
+
+def _lists_text(values: Any) -> bool:
+    """Whether a list, or a list of lists, holds text."""
+    if isinstance(values, list | tuple):
+        return any(is_text(value) or _lists_text(value) for value in values)
+    return False
+
+
+def is_null(value: Any) -> bool:
+    """Whether a value stands for a missing one (None, pandas' NA and NaT)."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def is_text(value: Any) -> bool:
+    """Whether a value is text."""
+    return isinstance(value, str | bytes)
+
+
+def holds_text(values: NDArray[Any]) -> bool:
+    """Whether an array holds text, be it among other objects."""
+    return values.dtype.kind in "US" or (values.dtype.kind == "O" and any(map(is_text, values)))
+
+
+def _floats(values: NDArray[Any], what: str, name: str) -> NDArray[np.float64]:
+    """Floats of a column of any objects, or the error that it holds something else."""
+    try:
+        if values.dtype.kind in "mM":
+            return _days(values)
+        if values.dtype.kind == "c" or holds_text(values):
+            raise TypeError
+        if values.dtype.kind == "O":
+            present = [v for v in values if not is_null(v) and v == v]
+            if present and all(isinstance(v, date) for v in present):
+                times = [v if isinstance(v, date) and not is_null(v) else None for v in values]
+                return _days(np.array(times, dtype="datetime64[us]"))
+            values = np.array([_number(v) for v in values], dtype=np.float64)
+        return values.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise _no_numbers(what, name, "mixed or text") from None
+
+
+def _number(value: Any) -> Any:
+    """A cell as a number; a time is its share of the day."""
+    if isinstance(value, time):
+        seconds = 3600 * value.hour + 60 * value.minute + value.second
+        return (1e6 * seconds + value.microsecond) / DAY
+    return np.nan if is_null(value) else value
+
+
+def _days(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Dates or durations as days, NaN where there is none."""
+    times = values.astype("datetime64[us]" if values.dtype.kind == "M" else "timedelta64[us]")
+    return np.where(np.isnat(times), np.nan, times.astype(np.int64) / DAY)
+
+
+def _no_numbers(what: str, name: str, kind: str) -> ColumnTypeError:
+    return ColumnTypeError(
+        f"column {name!r} of {what} holds no numbers ({kind})",
+        "encode it as numbers (for instance one column per category) or leave it out",
+    )
 
 
 @final
@@ -277,9 +416,6 @@ class Numbered(Sequence[str]):
             return tuple(f"x{number}" for number in self._numbers[place])
         return f"x{self._numbers[place]}"
 
-    def __iter__(self) -> Iterator[str]:
-        return (f"x{number}" for number in self._numbers)
-
     def __contains__(self, name: object) -> bool:
         match = NUMBERED.fullmatch(name) if isinstance(name, str) else None
         return match is not None and int(match[1]) in self._numbers
@@ -295,7 +431,7 @@ class Numbered(Sequence[str]):
             return self._numbers == other._numbers
         if not isinstance(other, tuple | list) or len(other) != len(self):
             return False
-        return all(a == b for a, b in zip(self, other, strict=True))
+        return tuple(self) == tuple(other)
 
     def __hash__(self) -> int:
         return hash(tuple(self))  # as of a tuple of them
@@ -323,11 +459,6 @@ class Features:
         return tuple(self.names[j] for j in self.feature_of)
 
 
-def is_frame(X: Any) -> bool:
-    """Whether a table is a data frame or a :class:`Table`, and no array."""
-    return isinstance(X, Table) or nw.dependencies.is_into_dataframe(X)
-
-
 def read_features(X: Any) -> Features:
     """Columns of numbers from whatever :func:`read_table` takes; NaN is missing.
 
@@ -343,12 +474,11 @@ def read_features(X: Any) -> Features:
     """
     table = read_table(X)
     if not isinstance(table.X, FileColumns):
-        numbers, feature_of = _encoded(table, table.n_columns)
-        return Features(numbers, table.names, feature_of)
+        return Features(*_encoded(table, table.n_columns))
     n_front = table.X.front.shape[1]
-    front, feature_of = _encoded(table, n_front)
+    front, names, feature_of = _encoded(table, n_front)
     feature_of = np.append(feature_of, np.arange(n_front, table.n_columns))
-    return Features(_beside(np.asarray(front), table.X.file), table.names, feature_of)
+    return Features(_beside(np.asarray(front), table.X.file), names, feature_of)
 
 
 def _beside(front: NDArray[Any], file: ColumnFile) -> Matrix:
@@ -363,12 +493,13 @@ def _beside(front: NDArray[Any], file: ColumnFile) -> Matrix:
     return FileColumns(front, file)
 
 
-def _encoded(table: Table, n_columns: int) -> tuple[Matrix, NDArray[np.int64]]:
-    """The first columns of a table in memory as numbers, and the feature of each of these."""
+def _encoded(table: Table, n_columns: int) -> tuple[Matrix, Sequence[str], NDArray[np.int64]]:
+    """The first columns of a table as numbers, all names, and the feature of each column."""
     texts = {int(j): table.text(int(j)) for j in np.flatnonzero(table.categorical[:n_columns])}
     if not texts:
         is_kept = isinstance(table.X, SparseColumns)
-        return table.X if is_kept else table.numbers(slice(n_columns)), np.arange(n_columns)
+        X = table.X if is_kept else table.numbers(slice(n_columns))
+        return X, table.names, np.arange(n_columns)
     widths = np.ones(n_columns, dtype=np.int64)
     widths[list(texts)] = [max(1, len(text.levels)) for text in texts.values()]
     starts = np.cumsum(widths) - widths
@@ -378,30 +509,4 @@ def _encoded(table: Table, n_columns: int) -> tuple[Matrix, NDArray[np.int64]]:
         out[:, starts[numeric]] = table.numbers(numeric)
     for j, text in texts.items():
         out[:, starts[j] : starts[j] + widths[j]] = one_hot(text.codes, int(widths[j]))
-    return out, np.repeat(np.arange(n_columns), widths)
-
-
-def one_hot(
-    codes: NDArray[np.int64], n_levels: int, unknown: float = np.nan
-) -> NDArray[np.float64]:
-    """0/1 columns of the levels of a feature (rows, levels).
-
-    A row of NaN where the code is -1 (missing), of ``unknown`` where it is -2 (no level of these).
-
-    Examples
-    --------
-    >>> one_hot(np.array([1, 0, -1]), 2)
-    array([[ 0.,  1.],
-           [ 1.,  0.],
-           [nan, nan]])
-    """
-    rows = np.concatenate([np.eye(n_levels), np.full((2, n_levels), np.nan)])
-    rows[UNKNOWN] = unknown
-    return rows[codes]
-
-
-def codes_of(labels: NDArray[np.object_], levels: Iterable[str]) -> NDArray[np.int64]:
-    """The place of each label among the levels; -1 for None, -2 for a label that is not there."""
-    place_of: dict[str | None, int] = {str(level): place for place, level in enumerate(levels)}
-    place_of[None] = -1
-    return np.fromiter((place_of.get(label, UNKNOWN) for label in labels), np.int64, len(labels))
+    return out, table.names, np.repeat(np.arange(n_columns), widths)

@@ -14,7 +14,28 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs.columns import ALL, Places
+Mark = Literal[".", ","]
+KnownBy = Literal["column", "table", "user", "guess"]
+UNKNOWN = -2
+MARKS: tuple[Mark, Mark] = (".", ",")
+OTHER: dict[Mark, Mark] = {".": ",", ",": "."}
+SHARE_OF_NUMBERS = 0.9
+BLANKS = "'\u2019 \u00a0\u2009\u202f"
+CURRENCY = r"[$€£¥]|EUR|USD|GBP|CHF|JPY"
+SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥"}
+#: What a number looks like, without blanks around it, with either mark before its fraction.
+NUMBER = {
+    mark: re.compile(
+        rf"(?P<sign>[+-])?\s?(?P<before>{CURRENCY})?\s?(?(sign)|(?P<inner>[+-])?)"
+        rf"(?P<digits>(?:[0-9]+|[1-9][0-9]{{0,2}}(?:[{OTHER[mark]}{BLANKS}][0-9]{{3}})+)"
+        rf"(?:[{mark}][0-9]*)?|[{mark}][0-9]+)(?P<exponent>e[+-]?[0-9]+)?"
+        rf"\s?(?(before)|(?P<after>{CURRENCY}|%)?)",
+        re.IGNORECASE,
+    )
+    for mark in MARKS
+}
+#: To what float() reads, with either mark before fractions.
+PLAIN = {mark: str.maketrans(mark, ".", OTHER[mark] + BLANKS) for mark in MARKS}
 
 
 @dataclass(frozen=True)
@@ -24,12 +45,17 @@ class TextColumn:
     codes: NDArray[np.int64]  #: The place of each row's label among the levels; -1 is missing
     levels: tuple[str, ...]  #: All labels, sorted
 
-    def labels(self, rows: Places = ALL) -> NDArray[np.object_]:
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How many rows have each label."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.levels))
+
+    def labels(self, rows: slice | NDArray[np.int64] = slice(None)) -> NDArray[np.object_]:
         """The labels of some rows, None where missing; equal labels are one object."""
         # The code -1 is the last place.
         return np.array([*self.levels, None], dtype=object)[self.codes[rows]]
 
-    def at(self, rows: Places) -> TextColumn:
+    def at(self, rows: NDArray[np.int64]) -> TextColumn:
         """Some rows, with the labels that they have."""
         used, codes = np.unique(self.codes[rows], return_inverse=True)
         n_missing = int(np.count_nonzero(used < 0))
@@ -46,31 +72,33 @@ def encode_text(labels: Iterable[str | None]) -> TextColumn:
     """
     held = list(labels)
     levels = sorted({label for label in held if label is not None})
-    code_of: dict[str | None, int] = {label: code for code, label in enumerate(levels)}
-    codes = np.fromiter((code_of.get(label, -1) for label in held), np.int64, len(held))
-    return TextColumn(codes, tuple(levels))
+    return TextColumn(codes_of(held, levels), tuple(levels))
 
 
-Mark = Literal[".", ","]
-KnownBy = Literal["column", "table", "user", "guess"]
-MARKS: tuple[Mark, Mark] = (".", ",")
-OTHER: dict[Mark, Mark] = {".": ",", ",": "."}
-SHARE_OF_NUMBERS = 0.9
-BLANKS = "'\u2019 \u00a0\u2009\u202f"
-CURRENCY = r"[$€£¥]|EUR|USD|GBP|CHF|JPY"
-SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥"}
-#: What a number looks like, without blanks around it, with either mark before its fraction.
-NUMBER = {
-    mark: re.compile(
-        rf"([+-]?)\s?({CURRENCY})?\s?([+-]?)"
-        rf"((?:[0-9]+|[1-9][0-9]{{0,2}}(?:[{OTHER[mark]}{BLANKS}][0-9]{{3}})+)(?:[{mark}][0-9]*)?"
-        rf"|[{mark}][0-9]+)(e[+-]?[0-9]+)?\s?({CURRENCY}|%)?",
-        re.IGNORECASE,
-    )
-    for mark in MARKS
-}
-#: To what float() reads, with either mark before fractions.
-PLAIN = {mark: str.maketrans(mark, ".", OTHER[mark] + BLANKS) for mark in MARKS}
+def codes_of(labels: Iterable[str | None], levels: Iterable[str]) -> NDArray[np.int64]:
+    """The place of each label among the levels; -1 for None, -2 for a label that is not there."""
+    place_of: dict[str | None, int] = {str(level): place for place, level in enumerate(levels)}
+    place_of[None] = -1
+    return np.fromiter((place_of.get(label, UNKNOWN) for label in labels), np.int64)
+
+
+def one_hot(
+    codes: NDArray[np.int64], n_levels: int, unknown: float = np.nan
+) -> NDArray[np.float64]:
+    """0/1 columns of the levels of a feature (rows, levels).
+
+    A row of NaN where the code is -1 (missing), of ``unknown`` where it is -2 (no level of these).
+
+    Examples
+    --------
+    >>> one_hot(np.array([1, 0, -1]), 2)
+    array([[ 0.,  1.],
+           [ 1.,  0.],
+           [nan, nan]])
+    """
+    rows = np.concatenate([np.eye(n_levels), np.full((2, n_levels), np.nan)])
+    rows[UNKNOWN] = unknown
+    return rows[codes]
 
 
 @dataclass(frozen=True)
@@ -84,7 +112,7 @@ class Writing:
 
 
 class Look(NamedTuple):
-    """What the cells of a column are, by how many there are of each kind."""
+    """What the cells of a column of numbers are, by how many there are of each kind."""
 
     n: int
     n_numbers: int
@@ -94,6 +122,12 @@ class Look(NamedTuple):
     has_short: bool  #: A whole number below 1000
     has_long: bool  #: A whole number of four digits or more, without marks
     units: frozenset[str]
+
+    @property
+    def mixed_units(self) -> tuple[str, ...]:
+        """Its units where numbers are not of one kind; bare ones may be of a currency."""
+        units = self.units if "%" in self.units else self.units - {""}
+        return tuple(sorted(units)) if len(units) > 1 else ()
 
 
 def read_number(text: str, decimal: Mark) -> float:
@@ -109,29 +143,26 @@ def read_number(text: str, decimal: Mark) -> float:
     found = NUMBER[decimal].fullmatch(text.strip())
     if found is None:
         return float("nan")
-    sign, before, inner, digits, exponent, after = found.groups()
-    if (sign and inner) or (before and after):
-        return float("nan")
-    return float(sign + inner + digits.translate(PLAIN[decimal]) + (exponent or ""))
+    sign = found["sign"] or found["inner"] or ""
+    return float(sign + found["digits"].translate(PLAIN[decimal]) + (found["exponent"] or ""))
 
 
 def look_at(column: TextColumn) -> Look | None:
     """Look at a column of text; None unless nearly all of it are numbers."""
-    times = np.bincount(column.codes[column.codes >= 0], minlength=len(column.levels))
     texts: list[str] = []
     sure: dict[Mark, int] = {".": 0, ",": 0}
     either: dict[Mark, int] = {".": 0, ",": 0}
     n_numbers, has_short, has_long, units = 0, False, False, set()
-    for text, n in zip(column.levels, times.tolist(), strict=True):
+    for text, n in zip(column.levels, column.counts.tolist(), strict=True):
         cell = text.strip()
         with_point, with_comma = NUMBER["."].fullmatch(cell), NUMBER[","].fullmatch(cell)
         found = with_point or with_comma
-        if found is None or (found[1] and found[3]) or (found[2] and found[6]):
+        if found is None:
             n_numbers += n * (cell.lower() in ("inf", "-inf", "nan"))
             continue
         texts.append(text)
         n_numbers += n
-        digits, unit = found[4], (found[2] or found[6] or "").upper()
+        digits, unit = found["digits"], (found["before"] or found["after"] or "").upper()
         if unit or digits.strip("0.,"):
             units.add(SIGNS.get(unit, unit))
         if with_point is None or with_comma is None:
@@ -141,7 +172,7 @@ def look_at(column: TextColumn) -> Look | None:
         else:
             has_short |= len(digits) < 4
             has_long |= digits.isdigit() and len(digits) > 3
-    n = int(times.sum())
+    n = int(column.counts.sum())
     if not texts or n_numbers < SHARE_OF_NUMBERS * n:
         return None
     return Look(n, n_numbers, texts, sure, either, has_short, has_long, frozenset(units))
@@ -162,44 +193,17 @@ def decide_writing(
     found: dict[str, Writing] = {}
     for name, look in looks.items():
         decimal, known_by = _decide(look, in_table, usual, given)
-        if look.n_numbers - look.sure[OTHER[decimal]] < SHARE_OF_NUMBERS * look.n:
+        if look.mixed_units or look.n_numbers - look.sure[OTHER[decimal]] < (
+            SHARE_OF_NUMBERS * look.n
+        ):
             continue
-        cell = None if mixed_units(look) else _telling_cell(look.texts, decimal, known_by)
-        if cell is not None:
-            found[name] = Writing(decimal, cell, read_number(cell, decimal), known_by)
+        # A cell that is not read as it stands, one with a mark if there is any.
+        for cell in sorted(look.texts, key=lambda text: "," not in text and "." not in text):
+            value = read_number(cell, decimal)
+            if np.isfinite(value) and (known_by == "guess" or value != number_of(cell)):
+                found[name] = Writing(decimal, cell, value, known_by)
+                break
     return found
-
-
-def _telling_cell(texts: Sequence[str], decimal: Mark, known_by: KnownBy) -> str | None:
-    """A cell that is not read as it stands, one with a mark if there is any."""
-    marked = [text for text in texts if "," in text or "." in text]
-    for text in (*marked, *texts):
-        value = read_number(text, decimal)
-        if np.isfinite(value) and (known_by == "guess" or value != number_of(text)):
-            return text
-    return None
-
-
-def mixed_units(look: Look) -> tuple[str, ...]:
-    """The units of a column whose numbers are not of one kind; bare ones may be of a currency."""
-    units = look.units if "%" in look.units else look.units - {""}
-    return tuple(sorted(units)) if len(units) > 1 else ()
-
-
-def read_numbers(texts: Sequence[str], writing: Writing | None) -> NDArray[np.float64]:
-    """The number that each text reads as, NaN where it is none."""
-    numbers = (
-        number_of(text) if writing is None else read_number(text, writing.decimal) for text in texts
-    )
-    return np.fromiter(numbers, np.float64, len(texts))
-
-
-def number_of(text: str) -> float:
-    """The number that a text reads as, without marks of thousands; NaN where it is none."""
-    try:
-        return float(text.replace("_", "x"))
-    except ValueError:
-        return float("nan")
 
 
 def _decide(
@@ -219,3 +223,25 @@ def _decide(
     if len(marks) == 1 and look.has_short != look.has_long:
         return (OTHER[marks[0]] if look.has_short else marks[0]), "column"
     return (usual if "," in marks else "."), "guess"
+
+
+def number_of(text: str) -> float:
+    """The number that a text reads as, without marks of thousands; NaN where it is none."""
+    try:
+        return float(text.replace("_", "x"))
+    except ValueError:
+        return float("nan")
+
+
+def read_numbers(texts: Sequence[str], writing: Writing | None) -> NDArray[np.float64]:
+    """The number that each text reads as, NaN where it is none."""
+    numbers = (
+        number_of(text) if writing is None else read_number(text, writing.decimal) for text in texts
+    )
+    return np.fromiter(numbers, np.float64, len(texts))
+
+
+def text_to_numbers(column: TextColumn, writing: Writing | None = None) -> NDArray[np.float64]:
+    """Text as finite numbers, NaN where it is none."""
+    numbers = np.append(read_numbers(column.levels, writing), np.nan)
+    return np.where(np.isinf(numbers), np.nan, numbers)[column.codes]

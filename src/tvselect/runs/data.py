@@ -11,13 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import Table, TextColumn
-from tvselect.inputs.arrow import as_days, as_matrix, as_target, as_text
+from tvselect.inputs.arrow import Field, as_days, as_matrix, as_target, as_text, fields_of
 from tvselect.inputs.columns import ColumnFile
 from tvselect.inputs.errors import RowError
-from tvselect.inputs.facts import text_to_numbers
-from tvselect.inputs.kinds import Field, fields_of
 from tvselect.inputs.outcome import missing_mask, survival_array
-from tvselect.inputs.text import Writing
+from tvselect.inputs.text import Writing, text_to_numbers
 from tvselect.runs import RunError, hint
 from tvselect.runs.plan import Plan
 from tvselect.sources import CompleteSource, FileSource, Source, open_files

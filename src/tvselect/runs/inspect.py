@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import read_outcome
-from tvselect.inputs.arrow import arrow_errors, as_target, as_text
+from tvselect.inputs.arrow import arrow_errors, as_target, as_text, kind_of
 from tvselect.inputs.columns import VALUES_IN_CACHE, in_blocks
 from tvselect.inputs.doubts import doubts_about_text, find_doubts
 from tvselect.inputs.errors import RowError, SourceError
@@ -32,12 +32,18 @@ from tvselect.inputs.facts import (
     profile_numbers,
     profile_text,
     scan_block,
+)
+from tvselect.inputs.outcome import Family, Outcome, TextOutcomeError, missing_mask, survival_array
+from tvselect.inputs.table import refuse_repeated
+from tvselect.inputs.text import (
+    Mark,
+    Writing,
+    decide_writing,
+    look_at,
+    number_of,
+    one_hot,
     text_to_numbers,
 )
-from tvselect.inputs.kinds import kind_of
-from tvselect.inputs.outcome import Family, Outcome, TextOutcomeError, missing_mask, survival_array
-from tvselect.inputs.table import one_hot, refuse_repeated
-from tvselect.inputs.text import Mark, Writing, decide_writing, look_at, mixed_units, number_of
 from tvselect.report.decisions import why_left_out
 from tvselect.runs import RunError, hint
 from tvselect.runs.data import RawTable, local_path, read_event, read_raw
@@ -263,7 +269,7 @@ def _find_writing(
         if len(text.levels) > 2:  # two are classes
             texts[target] = text
     looks = {name: look for name, text in texts.items() if (look := look_at(text)) is not None}
-    mixed = {name: units for name, look in looks.items() if (units := mixed_units(look))}
+    mixed = {name: units for name, look in looks.items() if (units := look.mixed_units)}
     if not isinstance(files, CsvFiles):
         return decide_writing(looks, (), "."), mixed
     dialect = files.dialect

@@ -22,8 +22,8 @@ from tvselect.decoys import Knockoffs, restore_knockoffs, store_knockoffs
 from tvselect.inputs import Numbered, Table
 from tvselect.inputs.columns import refuse_nonfinite
 from tvselect.inputs.npz import check_types, read_arrays
-from tvselect.inputs.table import codes_of, one_hot, read_features
-from tvselect.inputs.text import TextColumn, encode_text
+from tvselect.inputs.table import read_features
+from tvselect.inputs.text import TextColumn, codes_of, encode_text, one_hot
 from tvselect.selectors.layout import DecoyKind
 from tvselect.sources import Batch
 from tvselect.trees import Cuts, bin_table

@@ -14,10 +14,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs.arrow import arrow_errors, as_numbers, as_target, as_text
+from tvselect.inputs.arrow import Field, arrow_errors, as_numbers, as_target, as_text
 from tvselect.inputs.columns import Columns, Places, places
 from tvselect.inputs.errors import SourceError
-from tvselect.inputs.kinds import Field
 from tvselect.inputs.outcome import missing_mask
 from tvselect.inputs.table import Table, refuse_other_kinds, refuse_repeated
 
@@ -263,7 +262,7 @@ class LazyColumns(Columns):
             self,
             tuple(field.name for field in self._fields[:-1]),
             categorical=categorical_mask(self._fields[:-1]),
-            text=lambda place: self._column(place, as_text),
+            text_of=lambda place: self._column(place, as_text),
         )
         return Chunk(table, lambda: self._column(-1, as_target))
 

@@ -19,9 +19,8 @@ from zipfile import ZipFile
 
 import numpy as np
 
-from tvselect.inputs.arrow import load, most_unpacked
+from tvselect.inputs.arrow import Field, fields_of, load, most_unpacked
 from tvselect.inputs.errors import SourceError
-from tvselect.inputs.kinds import Field, fields_of
 from tvselect.inputs.table import refuse_repeated
 from tvselect.inputs.text import Mark
 from tvselect.sources.base import Chunk, LazyColumns

@@ -14,9 +14,8 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from tvselect.inputs.arrow import load
+from tvselect.inputs.arrow import Field, fields_of, load
 from tvselect.inputs.errors import SourceError
-from tvselect.inputs.kinds import Field, fields_of
 from tvselect.sources.base import Chunk, LazyColumns
 from tvselect.sources.files import DataFile
 from tvselect.sources.tables import TableFiles, pooled

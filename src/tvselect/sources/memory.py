@@ -12,13 +12,11 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs.arrow import decoded, load
+from tvselect.inputs.arrow import Field, decoded, load
 from tvselect.inputs.columns import in_blocks
 from tvselect.inputs.errors import SourceError
-from tvselect.inputs.frames import OBJECTS, is_text
-from tvselect.inputs.kinds import Field
 from tvselect.inputs.outcome import one_column
-from tvselect.inputs.table import Table, open_table
+from tvselect.inputs.table import OBJECTS, Table, is_text, open_table
 from tvselect.sources.base import (
     ONLY_ONCE,
     Batch,

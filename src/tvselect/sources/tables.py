@@ -13,9 +13,8 @@ from typing import Any, final
 
 import numpy as np
 
-from tvselect.inputs.arrow import arrow_errors, as_target, load
+from tvselect.inputs.arrow import Field, arrow_errors, as_target, fields_of, load
 from tvselect.inputs.errors import SourceError
-from tvselect.inputs.kinds import Field, fields_of
 from tvselect.inputs.table import Table, read_table, refuse_repeated
 from tvselect.omics import StoredColumns
 from tvselect.sources.base import (
