@@ -53,11 +53,11 @@ class RowError(InputError):
 
 
 class SourceError(InputError):
-    """Data that cannot be read."""
+    """Data that cannot be read: the ``problem``, its ``row`` if it is one, and the ``remedy``."""
 
 
 class ColumnTypeError(SourceError, TypeError):
-    """A column of neither numbers nor text."""
+    """A column of neither numbers nor text: the ``problem``, its ``row``, and the ``remedy``."""
 
 
 def located(error: Raised, where: str) -> Raised:
