@@ -27,7 +27,7 @@ from tvselect.omics.plink import count_genotypes
 from tvselect.rewards import Data
 from tvselect.rewards.rules import descend
 from tvselect.rewards.screening import correlate
-from tvselect.selectors.marginal import add_by_value
+from tvselect.selectors.copies import add_by_value
 from tvselect.trees import Prior, bin_table, working_response
 from tvselect.trees.bins import encode_columns
 from tvselect.trees.forest import Forest

@@ -26,7 +26,7 @@ from tvselect.bandit.journal import Header, Journal, checksum
 from tvselect.inputs import OutcomeReader
 from tvselect.rewards import LassoReward
 from tvselect.selectors.batches import BatchReader, known_batches
-from tvselect.selectors.encoding import StreamEncoder, store_encoder
+from tvselect.selectors.encoding import StreamEncoder
 from tvselect.selectors.layout import DecoyKind, lay_out_arms
 from tvselect.sources import ArraySource
 
@@ -168,12 +168,9 @@ def sound_heads() -> list[bytes]:
     made = []
     for text, decoys in HEADS:
         source = _source(text)
-        head = StreamEncoder(source.names, source.categorical, decoys=decoys)
-        head.see(next(source.batches(12, 0, np.random.default_rng(0))))
-        made.append(store_encoder(head))
-        head.n_rows = 1000
-        head.held_numbers, head.held_labels = [], []
-        made.append(store_encoder(head))
+        batch = next(source.batches(12, 0, np.random.default_rng(0)))
+        head = StreamEncoder(source.names, source.categorical, decoys=decoys).having_seen(batch)
+        made += [head.to_bytes(), replace(head, n_rows=1000, numbers=None, texts=()).to_bytes()]
     return made
 
 
@@ -193,13 +190,13 @@ def restore(name: str, data: bytes, text: bool, decoys: DecoyKind | None) -> Non
     source = _source(text)
     batch = next(source.batches(5, 0, np.random.default_rng(0)))
     stream.outcomes.read(batch.target(), batch.n_rows)
-    encoding = stream.encoder.encoding
+    encoder = stream.encoder
     # The selector refuses other kinds of columns before it uses a head.
-    if encoding is not None and (stream.encoder.categorical == source.categorical).all():
-        every = np.arange(encoding.n_columns * (1 + (decoys is not None)))
+    if encoder.n_rows and (encoder.categorical == source.categorical).all():
+        every = np.arange(encoder.n_columns * (1 + (decoys is not None)))
         with np.errstate(all="ignore"):  # odd numbers are allowed to give odd numbers
-            encoding.values(batch, every, np.random.default_rng(3))
-        cuts = encoding.cuts.take(every % encoding.n_columns, encoding.column_names(every))
+            encoder.values(batch, every, np.random.default_rng(3))
+        cuts = encoder.cuts.take(every % encoder.n_columns, encoder.column_names(every))
         for column in every:
             cuts.of(int(column))
 

@@ -21,7 +21,7 @@ from tvselect.inputs import read_outcome
 from tvselect.omics.plink import count_genotypes
 from tvselect.rewards import bart_play
 from tvselect.rewards.screening import correlate
-from tvselect.selectors.marginal import add_by_value  # noqa: F401  declares
+from tvselect.selectors.copies import add_by_value  # noqa: F401  declares
 from tvselect.trees import Prior, bin_table, start_chain, working_response
 from tvselect.trees.bins import encode_columns
 from tvselect.trees.forest import Forest

@@ -36,7 +36,7 @@ from tvselect.runs.folder import RunFolder
 from tvselect.runs.inspect import TableOptions, inspect_table
 from tvselect.runs.plan import read_groups
 from tvselect.runs.transform import transform
-from tvselect.selectors.encoding import restore_encoder
+from tvselect.selectors.encoding import StreamEncoder
 from tvselect.sources import ArraySource, SourceError, open_source
 from tvstudy.datasets import load_direct_mail
 from tvstudy.rows import read_rows, write_parquet
@@ -186,7 +186,7 @@ def test_stored_arrays_that_are_none(blob):
     with pytest.raises(ValueError, match="no stored arrays"):
         read_arrays(blob)
     with pytest.raises(ValueError, match="no stored arrays"):
-        restore_encoder(blob)
+        StreamEncoder.from_bytes(blob)
     with pytest.raises(JournalError, match="damaged at 'encoder'"):
         restore("encoder", blob, text=True, decoys=False)
 
@@ -196,7 +196,7 @@ def test_a_head_with_an_array_that_does_not_fit(number):
     blob = sound_heads()[number]
     with np.load(io.BytesIO(blob)) as file:
         arrays = dict(file)
-    restore_encoder(blob)
+    StreamEncoder.from_bytes(blob)
     for name, array in arrays.items():
         if name == "knockoffs" and array.size == 0:
             continue
@@ -211,7 +211,7 @@ def test_a_head_with_an_array_that_does_not_fit(number):
             made = io.BytesIO()
             np.savez(made, **{**arrays, name: other})
             try:
-                restore_encoder(made.getvalue())
+                StreamEncoder.from_bytes(made.getvalue())
             except ValueError:
                 continue
             # A number may be another number, and an archive twice is still an archive.

@@ -71,5 +71,5 @@ def test_a_stream_that_is_refused_leaves_the_encoder_of_the_other_as_it_is(tmp_p
     resumed = play_parts(selector(journal=path), batches[:2])
     assert_same(resumed, play_parts(selector(), [*batches, *batches[:2]]))
     for name in ("low", "step", "starts", "halfway"):
-        kept, wanted = (getattr(s._reader.encoder.encoding.cuts, name) for s in (resumed, first))
+        kept, wanted = (getattr(s._reader.encoder.cuts, name) for s in (resumed, first))
         assert kept.tolist() == wanted.tolist()

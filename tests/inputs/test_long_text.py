@@ -12,7 +12,7 @@ import pytest
 
 from tvselect.inputs import read_outcome
 from tvselect.inputs.table import read_features
-from tvselect.selectors.encoding import StreamEncoder, restore_encoder, store_encoder
+from tvselect.selectors.encoding import StreamEncoder
 from tvselect.sources import ArraySource
 from tvselect.trees import bin_table
 
@@ -62,8 +62,8 @@ def test_columns_and_the_head_of_a_stream(kind, traced):
     assert read_features(frame).X.shape == (N_ROWS, 3)
     source = ArraySource(frame, np.arange(N_ROWS))
     for size in (900, N_ROWS):
-        encoder = StreamEncoder(source.names, source.categorical)
-        encoder.see(next(source.batches(size, 0, np.random.default_rng(0))))
-        kept = restore_encoder(store_encoder(encoder))
-        assert kept.encoding.levels.tolist() == sorted({*LABELS})
+        batch = next(source.batches(size, 0, np.random.default_rng(0)))
+        encoder = StreamEncoder(source.names, source.categorical).having_seen(batch)
+        kept = StreamEncoder.from_bytes(encoder.to_bytes())
+        assert kept.levels == tuple(sorted({*LABELS}))
     assert traced() < MOST_BYTES

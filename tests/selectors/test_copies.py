@@ -14,11 +14,14 @@ from tvselect.inputs.columns import normal_scores
 from tvselect.rewards import Data
 from tvselect.rewards.screening import bulk_of, z_values
 from tvselect.seeds import RandomStream
-from tvselect.selectors import copies, second_look
-from tvselect.selectors.copies import explained_shares, let_play
+from tvselect.selectors import copies
+from tvselect.selectors.copies import (
+    explained_shares,
+    marginal_scores,
+    preselect_arms,
+    residual_targets,
+)
 from tvselect.selectors.layout import lay_out_arms
-from tvselect.selectors.marginal import marginal_scores
-from tvselect.selectors.second_look import open_questions
 
 N, P, COPIES = 80, 50, 10
 NO_COLUMNS = np.empty(0, dtype=np.int64)
@@ -69,10 +72,10 @@ def test_the_best_of_all_arms_play_and_the_bulk_is_that_of_all_columns(monkeypat
     X, y, decoys = make(3, factor)
     layout = lay_out_arms([f"x{j}" for j in range(P)], n_copies=COPIES)
     data = Data(X, read_outcome(y, N), layout.names)
-    played, columns = let_play(data, layout.columns(np.arange(P)), decoys)
+    played, columns = preselect_arms(data, layout.columns(np.arange(P)), decoys)
     is_playing = np.diff(columns.starts) == 1
     assert np.count_nonzero(is_playing) == 60
-    left = open_questions(decoys, X, y, first_look(decoys, X, y), NO_COLUMNS, look_rng(0))
+    left = residual_targets(decoys, X, y, first_look(decoys, X, y), NO_COLUMNS, look_rng(0))
     found = marginal_scores(decoys, X, np.vstack([y, left]))
     slopes, scores = found[0, 0].copy(), explained_shares(found).max(axis=0)
     assert scores.ravel()[is_playing].min() >= scores.ravel()[~is_playing].max()
@@ -97,7 +100,7 @@ def test_columns_that_are_always_played_are_kept(monkeypatch):
     X, y, decoys = make(3)
     layout = lay_out_arms([f"x{j}" for j in range(P)], None, [7, 30], n_copies=COPIES)
     data = Data(X, read_outcome(y, N), layout.names)
-    played, columns = let_play(data, layout.columns(np.arange(P)), decoys)
+    played, columns = preselect_arms(data, layout.columns(np.arange(P)), decoys)
     assert_array_equal(played.values(columns.always), X[:, [7, 30]])
 
 
@@ -106,10 +109,10 @@ def test_pairs_play_in_any_case_and_their_decoys_as_before(monkeypatch):
     X, y, decoys = make(3)
     layout = lay_out_arms([f"x{j}" for j in range(P)], n_copies=COPIES)
     data, columns = Data(X, read_outcome(y, N), layout.names), layout.columns(np.arange(P))
-    _, plain = let_play(data, columns, decoys)
+    _, plain = preselect_arms(data, columns, decoys)
     left_out, playing = np.flatnonzero(plain.idle[:P]), np.flatnonzero(~plain.idle[:P])
     pairs = np.array([[left_out[0], left_out[-1]], [playing[0], left_out[1]]])
-    played, paired = let_play(replace(data, pairs=pairs), columns, decoys)
+    played, paired = preselect_arms(replace(data, pairs=pairs), columns, decoys)
     changed = np.flatnonzero(plain.idle != paired.idle)
     assert_array_equal(changed, np.sort(left_out[[0, 1, -1]]))
     assert not paired.idle[pairs].any()
@@ -127,7 +130,7 @@ def what_plays(X, y, monkeypatch, always=()):
     layout = lay_out_arms([f"x{j}" for j in range(n_columns)], None, always, n_copies=COPIES)
     data = Data(X, read_outcome(y, len(y)), layout.names)
     columns = layout.columns(np.arange(n_columns))
-    _, played = let_play(data, columns, decoys)
+    _, played = preselect_arms(data, columns, decoys)
     return columns.columns[np.flatnonzero(~played.idle[: columns.starts.size - 1])]
 
 
@@ -147,7 +150,7 @@ def hidden(kind):
 def test_what_shows_only_beside_a_leader_plays(monkeypatch, kind, always):
     X, y = hidden(kind)
     assert 1 in what_plays(X, y, monkeypatch, always)
-    monkeypatch.setattr(second_look, "MOST_VALUES", 1000)
+    monkeypatch.setattr(copies, "MOST_VALUES", 1000)
     assert 1 not in what_plays(X, y, monkeypatch, always)
 
 
@@ -155,5 +158,5 @@ def test_a_decoy_leads_as_any_column_does():
     X, y, decoys = make(5)
     y += 5.0 * X[decoys.orders[2], 7]
     scores = first_look(decoys, X, y)
-    left, _ = open_questions(decoys, X, y, scores, NO_COLUMNS, look_rng(1))
+    left, _ = residual_targets(decoys, X, y, scores, NO_COLUMNS, look_rng(1))
     assert left.var() < 0.2 * normal_scores(y).var()

@@ -17,8 +17,8 @@ from tvselect.inputs.errors import SourceError
 from tvselect.inputs.table import read_features
 from tvselect.omics.plink import read_plink
 from tvselect.rewards import Data
-from tvselect.selectors import copies, marginal
-from tvselect.selectors.marginal import marginal_scores
+from tvselect.selectors import copies
+from tvselect.selectors.copies import marginal_scores
 from tvselect.selectors.scoring import FileFeedback
 from tvselect.sources import open_source
 
@@ -109,9 +109,9 @@ def test_few_values_are_scored_as_any_others(monkeypatch, genotypes, y):
     decoys = ShuffledColumns.draw(X, 3, np.random.default_rng(0))
     assert decoys.factors.shape[1] == 0
     found = marginal_scores(decoys, X, y[None])
-    monkeypatch.setattr(marginal, "VALUES_OF_A_THREAD", 5 * N)
+    monkeypatch.setattr(copies, "VALUES_OF_A_THREAD", 5 * N)
     assert_array_equal(found, marginal_scores(decoys, X, y[None], n_threads=3))
-    monkeypatch.setattr(marginal, "read_small", lambda *_: None)
+    monkeypatch.setattr(copies, "read_small", lambda *_: None)
     assert_allclose(found, marginal_scores(decoys, X, y[None]), atol=1e-12)
     assert np.abs(found[0, 0, 0, 3]) > 0.2
 
@@ -127,7 +127,7 @@ def test_slopes_of_few_values_that_factors_drive(monkeypatch, n_factors):
     decoys = ShuffledColumns.draw(X, 4, rng)
     assert decoys.factors.shape[1] == n_factors
     found = marginal_scores(decoys, X, y[None])
-    monkeypatch.setattr(marginal, "read_small", lambda *_: None)
+    monkeypatch.setattr(copies, "read_small", lambda *_: None)
     assert_allclose(found[:, 0], marginal_scores(decoys, X, y[None])[:, 0], atol=1e-10)
     assert (found[:, 1] == 0.0).all()
 

@@ -16,7 +16,7 @@ from tvselect import (
 from tvselect.decoys.shuffled import ShuffledColumns
 from tvselect.inputs.columns import SparseColumns, centred_ranks, ranks_of
 from tvselect.selectors import copies
-from tvselect.selectors.marginal import marginal_scores
+from tvselect.selectors.copies import marginal_scores
 
 REWARD = BartReward(n_trees=5, n_iterations=60)
 

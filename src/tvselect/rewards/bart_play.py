@@ -152,14 +152,6 @@ class BartFeedback:
         return room
 
 
-class ColumnsOfArms(NamedTuple):
-    """Arm ``i`` plays ``columns[starts[i]:starts[i + 1]]``; ``always`` is part of every play."""
-
-    starts: IntArray
-    columns: IntArray
-    always: IntArray
-
-
 @struct(
     "arms",
     """
@@ -237,14 +229,19 @@ class PlaysAhead:
     Parameters
     ----------
     feedback : BartFeedback
-    columns : ColumnsOfArms
+    columns : named tuple
+        Arm ``i`` plays ``columns[starts[i]:starts[i + 1]]``; ``always`` is part of every play.
     chain : ThompsonChain
         Between two windows.
     n_plays : int
     """
 
     def __init__(
-        self, feedback: BartFeedback, columns: ColumnsOfArms, chain: ThompsonChain, n_plays: int
+        self,
+        feedback: BartFeedback,
+        columns: tuple[IntArray, IntArray, IntArray],
+        chain: ThompsonChain,
+        n_plays: int,
     ) -> None:
         self._started = time.perf_counter()
         self._feedback, self._columns, self._chain = feedback, columns, chain

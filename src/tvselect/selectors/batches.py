@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass, replace
@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.bandit.chain import Chains, Payoffs, PendingPlay, Play, Score
+from tvselect.bandit.chain import Chains, Payoffs, PendingPlay, Play, Score, ThompsonChain
 from tvselect.bandit.engine import NoMoreData, Scorer, StopReason
 from tvselect.bandit.journal import Journal
-from tvselect.inputs import OutcomeReader
+from tvselect.inputs import Outcome, OutcomeReader
 from tvselect.inputs.columns import refuse_nonfinite
 from tvselect.inputs.errors import located
 from tvselect.rewards import Data, Reward
 from tvselect.rewards.base import start_reward
 from tvselect.seeds import RandomStream
-from tvselect.selectors.encoding import StreamEncoder, restore_encoder, store_encoder
-from tvselect.selectors.layout import ArmColumns, ArmLayout
-from tvselect.selectors.scoring import Pace, Stretch, payoffs_of_arms
+from tvselect.selectors.encoding import StreamEncoder
+from tvselect.selectors.layout import ArmColumns, ArmLayout, IntArray
+from tvselect.selectors.scoring import Pace, payoffs_of_arms
 from tvselect.sources import Batch, Source, SourceError
 from tvselect.workers import Runner, TaskMap, in_threads
 
@@ -38,14 +38,7 @@ class BatchCursor:
     Round 0 reads the rows in order, later ones resample them: a function of the source and the
     seed alone, so that every worker can find its batches by itself. Every thread reads the source
     on its own. Only the source's description travels, never its rows (unless they are in memory
-    to begin with).
-
-    Parameters
-    ----------
-    entropy : int
-        Seed of the run.
-    n_batches : int or None
-        Of a round; None where it is not known before the first has ended.
+    to begin with). ``n_batches`` of a round is None until it is known.
     """
 
     def __init__(
@@ -55,28 +48,41 @@ class BatchCursor:
         self.n_batches = n_batches
         self._mine = threading.local()
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_mine"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _mine=threading.local())
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.source, self.batch_size, self.entropy, self.n_batches)
 
     def __call__(self, number: int) -> Batch | None:
-        """A batch; None if its round has ended before it."""
+        """A batch; None if the first round has ended before it."""
         mine = self._mine
         round, place = (0, number) if self.n_batches is None else divmod(number, self.n_batches)
-        at = getattr(mine, "at", None)
-        if at is None or at[0] != round or at[1] > place:
+        if getattr(mine, "round", None) != round or mine.place > place:
             rng = RandomStream.LATER_ROUNDS.generator(self.entropy, round)
             mine.batches = self.source.batches(self.batch_size, round, rng, skip=place)
-            at = (round, place - 1)
-        for _ in range(place - at[1]):
-            mine.at = None  # Should reading fail, the next one starts from scratch.
+            mine.place = place - 1
+        for _ in range(place - mine.place):
+            mine.round = None  # should reading fail, the next one starts from scratch
             mine.batch = next(mine.batches, None)
         batch: Batch | None = mine.batch
         if batch is not None:
-            mine.at = (round, place)
+            mine.round, mine.place = round, place
+        elif self.n_batches is not None:
+            raise SourceError(
+                f"the stream ends before batch {number}: it has changed while it was read; start "
+                "again"
+            )
         return batch
+
+
+@dataclass(frozen=True)
+class GivenBatch:
+    """A batch that is there, as the one to come."""
+
+    batch: Batch
+    n_batches: None = None
+
+    def __call__(self, number: int) -> Batch:
+        """The batch."""
+        return self.batch
 
 
 def known_batches(source: Source, batch_size: int, journal: Journal) -> int | None:
@@ -111,13 +117,11 @@ class BatchReader:
     @cached_property
     def columns(self) -> ArmColumns:
         """The columns of every arm, decoys included."""
-        assert self.encoder.encoding is not None
-        feature_of = self.encoder.encoding.feature_of
-        columns = self.layout.columns(feature_of)
-        if self.layout.n_copies:
-            every = np.arange(feature_of.size)
-            columns = columns.with_copies(every.size, every, [every])
-        return columns
+        columns = self.layout.columns(self.encoder.feature_of)
+        if not self.layout.n_copies:
+            return columns
+        every = np.arange(self.encoder.n_columns)
+        return columns.with_copies(every.size, every, [every])
 
     def restored(self, journal: Journal) -> BatchReader:
         """The reader that goes on from what a journal keeps.
@@ -127,21 +131,20 @@ class BatchReader:
         JournalError
             When that is damaged, or of another stream.
         """
-        encoder, outcomes = self.encoder, self.outcomes
-        if (blob := journal.kept("encoder")) is not None:
-            try:
-                encoder = restore_encoder(blob)
-            except ValueError as error:
-                raise journal.damaged_at("encoder") from error
-            settings = [(e.names, e.decoys, e.max_cuts) for e in (encoder, self.encoder)]
-            if settings[0] != settings[1]:
-                raise journal.damaged_at("encoder")
-        if (blob := journal.kept("outcome")) is not None:
-            try:
-                outcomes = OutcomeReader.from_bytes(blob)
-            except ValueError as error:
-                raise journal.damaged_at("outcome") from error
-        return replace(self, encoder=encoder, outcomes=outcomes)
+        found: dict[str, Any] = {"encoder": self.encoder, "outcome": self.outcomes}
+        for name, from_bytes in (
+            ("encoder", StreamEncoder.from_bytes),
+            ("outcome", OutcomeReader.from_bytes),
+        ):
+            if (blob := journal.kept(name)) is not None:
+                try:
+                    found[name] = from_bytes(blob)
+                except ValueError as error:
+                    raise journal.damaged_at(name) from error
+        before, now = ((e.names, e.decoys, e.max_cuts) for e in (self.encoder, found["encoder"]))
+        if before != now:
+            raise journal.damaged_at("encoder")
+        return replace(self, encoder=found["encoder"], outcomes=found["outcome"])
 
     def refuse_other_kinds(self, source: Source) -> None:
         """Refuse text where numbers were, and numbers where text was."""
@@ -157,10 +160,7 @@ class BatchReader:
         """The reader that the next batch, of new rows or of some that come again, settles."""
         if self.is_settled:
             return self
-        encoder = self.encoder
-        if not encoder.is_full:
-            encoder = copy(encoder)
-            encoder.see(batch, is_new=is_new)
+        encoder = self.encoder.having_seen(batch, is_new=is_new)
         return replace(self, encoder=encoder, outcomes=copy(self.outcomes))
 
     def payoffs(self, batch: Batch, number: int) -> Payoffs | None:
@@ -174,51 +174,45 @@ class BatchReader:
             raise located(error, f"batch {number}") from None
         if outcome is None or batch.n_rows < self.reward.min_rows:
             return None
-        reward, encoding = self.reward, self.encoder.encoding
-        assert encoding is not None
+        return payoffs_of_arms(partial(self._feedback, batch, outcome, number), self.columns)
 
-        def feedback(columns: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
-            unknown = np.nan if reward.takes_missing else 0.0
-            has_decoys = bool(columns.max(initial=0) >= encoding.n_columns)
-            # A column must not be told from its decoy by its place.
-            order = rng.permutation(columns.size) if has_decoys else np.arange(columns.size)
-            played = columns[order]
-            of_decoys = np.random.default_rng([self.decoy_key, number])
-            X = encoding.values(batch, played, of_decoys, unknown)
-            names = encoding.column_names(played)
-            refuse_nonfinite(X, names, reward.takes_missing, takes_empty=True)
-            cuts = encoding.cuts_of(played, X, reward.max_cuts)
-            n_columns = encoding.n_columns * (2 if has_decoys else 1)
-            started = start_reward(reward, Data(X, outcome, names, None, cuts, n_columns))
-            payoffs = np.empty(columns.size)
-            payoffs[order] = started(np.arange(columns.size), rng)
-            return payoffs
-
-        return payoffs_of_arms(feedback, self.columns)
+    def _feedback(
+        self,
+        batch: Batch,
+        outcome: Outcome,
+        number: int,
+        columns: IntArray,
+        rng: np.random.Generator,
+    ) -> NDArray[np.float64]:
+        """The payoffs of some columns."""
+        reward, encoder = self.reward, self.encoder
+        has_decoys = bool(columns.max(initial=0) >= encoder.n_columns)
+        # A column must not be told from its decoy by its place.
+        order = rng.permutation(columns.size) if has_decoys else np.arange(columns.size)
+        played, names = columns[order], encoder.column_names(columns[order])
+        of_decoys = np.random.default_rng([self.decoy_key, number])
+        X = encoder.values(batch, played, of_decoys, np.nan if reward.takes_missing else 0.0)
+        refuse_nonfinite(X, names, reward.takes_missing, takes_empty=True)
+        cuts = encoder.cuts_of(played, X, reward.max_cuts)
+        n_candidates = encoder.n_columns * (1 + has_decoys)
+        data = Data(X, outcome, names, cuts=cuts, n_candidates=n_candidates)
+        payoffs = np.empty(columns.size)
+        payoffs[order] = start_reward(reward, data)(np.arange(columns.size), rng)
+        return payoffs
 
 
 class StreamScorer(Scorer):
     """Scores plays batch after batch.
 
     Batches are read here until it is settled how they are read and how many there are, from
-    then on by the workers, as many at a time as a window has plays.
-
-    Parameters
-    ----------
-    reader : BatchReader
-    batches : callable
-        ``batches(number)``: a batch, or None where the data ends; a :class:`BatchCursor` if
-        workers may read, too.
-    journal : Journal
-        Where the number of batches is kept, once it is known.
-    stack : ExitStack
-        At whose end the workers are let go.
+    then on by the workers, as many at a time as a window has plays. ``stack`` lets the workers
+    go, ``journal`` keeps the number of batches once it is known.
     """
 
     def __init__(
         self,
         reader: BatchReader,
-        batches: Callable[[int], Batch | None],
+        batches: BatchCursor | GivenBatch,
         journal: Journal,
         *,
         runner: Runner,
@@ -227,8 +221,7 @@ class StreamScorer(Scorer):
         stack: ExitStack,
     ) -> None:
         self.reader, self.batches, self.journal = reader, batches, journal
-        self.runner, self.n_rounds = runner, n_rounds
-        self._stack = stack
+        self.runner, self.n_rounds, self._stack = runner, n_rounds, stack
         threads = in_threads(min(runner.n_workers, n_chains), methodcaller("__call__"))
         self._here: TaskMap = stack.enter_context(threads)
         self._elsewhere: TaskMap | None = None
@@ -237,15 +230,14 @@ class StreamScorer(Scorer):
 
     def capacity(self, n_done: int) -> int | None:
         """One batch at a time here; elsewhere what is left of the rounds."""
-        cursor = self.batches
-        if not isinstance(cursor, BatchCursor) or cursor.n_batches is None:
+        cursor, n_left = self.batches, None
+        if isinstance(cursor, GivenBatch) or cursor.n_batches is None:
             return 1
-        n_left = None
         if self.n_rounds is not None:
             n_left = cursor.n_batches * self.n_rounds - n_done
             if n_left <= 0:
                 raise NoMoreData(StopReason.ROUNDS)
-        elif n_done >= 2 * cursor.n_batches and not self._any_played():
+        elif n_done >= 2 * cursor.n_batches and not any(p.arms.size for p in self.journal.plays(0)):
             # Patience counts no skipped batch and would wait for ever.
             raise NoMoreData(StopReason.ALL_SKIPPED)
         others_may_read = cursor.source.can_repeat and self.reader.is_settled
@@ -277,7 +269,7 @@ class StreamScorer(Scorer):
         """The encoder and the family of the outcome, where the last batch has changed them."""
         before, now, changed = self._before[1], self.reader, {}
         if self.journal.is_durable and now.encoder is not before.encoder:
-            changed["encoder"] = store_encoder(now.encoder)
+            changed["encoder"] = now.encoder.to_bytes()
         if self.journal.is_durable and now.outcomes.is_settled != before.outcomes.is_settled:
             changed["outcome"] = now.outcomes.to_bytes()
         return changed
@@ -291,14 +283,13 @@ class StreamScorer(Scorer):
     def _score_here(self, pending: Sequence[PendingPlay]) -> Sequence[Score | None]:
         number, cursor = pending[0].number, self.batches
         batch = cursor(number)
-        if batch is None and isinstance(cursor, BatchCursor) and cursor.n_batches is None:
+        if batch is None and isinstance(cursor, BatchCursor):  # the first round has ended
             cursor.n_batches = number
             self.journal.keep("batches", str(number).encode())
             self.capacity(number)
             batch = cursor(number)
-        batch = found(batch, number)
-        n_batches = cursor.n_batches if isinstance(cursor, BatchCursor) else None
-        is_new = n_batches is None or number < n_batches
+        assert batch is not None
+        is_new = cursor.n_batches is None or number < cursor.n_batches
         reader = self.reader.having_seen(batch, is_new=is_new)
         payoffs = reader.payoffs(batch, number)
         self.reader = reader
@@ -306,30 +297,16 @@ class StreamScorer(Scorer):
             return [None] * len(pending)
         return self._here([partial(play.score, payoffs) for play in pending])
 
-    def _any_played(self) -> bool:
-        return any(play.arms.size for play in self.journal.plays(0))
-
 
 def play_on(
-    batches: BatchCursor, reader: BatchReader, task: PendingPlay | Stretch
+    batches: BatchCursor, reader: BatchReader, task: PendingPlay | tuple[ThompsonChain, int]
 ) -> Score | list[Play] | None:
     """The work of a worker: find the batch of a play and score it, or let a chain make some."""
 
     def score(pending: PendingPlay) -> Score | None:
-        number = pending.number
-        payoffs = reader.payoffs(found(batches(number), number), number)
+        batch = batches(pending.number)
+        assert batch is not None
+        payoffs = reader.payoffs(batch, pending.number)
         return None if payoffs is None else pending.score(payoffs)
 
-    if isinstance(task, PendingPlay):
-        return score(task)
-    chain, n_plays = task
-    return chain.make_plays(score, n_plays)
-
-
-def found(batch: Batch | None, number: int) -> Batch:
-    """A batch that must be there, as its stream has not come to its end."""
-    if batch is None:
-        raise SourceError(
-            f"the stream ends before batch {number}: it has changed while it was read; start again"
-        )
-    return batch
+    return score(task) if isinstance(task, PendingPlay) else task[0].make_plays(score, task[1])

@@ -13,14 +13,14 @@ from tvselect.bandit.arms import count
 from tvselect.control import q_values_by_decoys
 from tvselect.inputs.columns import Matrix, centred_ranks, in_blocks, ranks_of
 from tvselect.inputs.rows import even_rows
-from tvselect.selectors.layout import ArmColumns
+from tvselect.selectors.layout import ArmColumns, IntArray
 from tvselect.selectors.results import History
 
 ALIKE = 0.6
 LEADING, MOST_LEADING = 0.4, 500
 MOST_ROWS = 20_000
 TINY = 1e-9
-IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Claim:
         return self.names[0] if len(self.names) == 1 else f"at least one of {', '.join(self.names)}"
 
 
-def by_shares(claim: Claim, shares: NDArray[np.float64]) -> Claim:
+def by_shares(claim: Claim, shares: FloatArray) -> Claim:
     """A claim with the share of each of its columns in the evidence, the largest first."""
     order = np.argsort(-shares, kind="stable").tolist()
     return replace(
@@ -68,28 +68,17 @@ def by_shares(claim: Claim, shares: NDArray[np.float64]) -> Claim:
 
 
 def find_claims(
-    history: History,
-    X: Matrix,
-    arm_columns: ArmColumns,
-    factors: NDArray[np.float64] | None = None,
+    history: History, X: Matrix, arm_columns: ArmColumns, factors: FloatArray | None = None
 ) -> tuple[Claim, ...]:
     """What a fit can claim, the surest first.
 
     The arms that lead the search, as themselves or by one of their decoys, gather the arms whose
-    rank correlation with them is at least 0.6, on 20,000 rows at most. A claim is rewarded in a
-    play when one of its arms is; the decoys of its arms make the decoys of the claim, and its
-    q-value is that of a column with these rewards. Claims that pass the threshold are returned.
-
-    Parameters
-    ----------
-    history : History
-    X : array (rows, columns)
-    arm_columns : ArmColumns
-        Columns of the arms.
-    factors : float64 array (rows, factors), optional
-        What many columns share: it does not make two of them alike.
+    rank correlation with them is at least 0.6, on 20,000 rows at most; what many columns share,
+    the common ``factors`` (rows, factors), does not make two of them alike. A claim is rewarded
+    in a play when one of its arms is; the decoys of its arms make the decoys of the claim, and
+    its q-value is that of a column with these rewards. Claims that pass the threshold are
+    returned.
     """
-    factors = np.empty((len(X), 0)) if factors is None else factors
     layout = history.layout
     n, played = layout.n_candidates, history.played()
     rates_played = history.means(arms=played)
@@ -100,6 +89,7 @@ def find_claims(
     leaders = leaders[best[leaders] >= LEADING]
     if leaders.size == 0:
         return ()
+    factors = np.empty((len(X), 0)) if factors is None else factors
     ranks_of = partial(_specific_ranks, X, factors)
     heads, claim_of = _gather(leaders, ranks_of, arm_columns, n)
     won, lost = _count_together(history, claim_of, heads.size)
@@ -122,19 +112,16 @@ def find_claims(
 
 
 def _gather(
-    leaders: IntArray,
-    ranks_of: Callable[[IntArray], NDArray[np.float64]],
-    arm_columns: ArmColumns,
-    n_arms: int,
+    leaders: IntArray, ranks_of: Callable[[IntArray], FloatArray], columns: ArmColumns, n_arms: int
 ) -> tuple[IntArray, IntArray]:
     """The first arm of every claim, and by arm its claim, -1 for none.
 
     A leader that is like no earlier one heads a claim, an arm belongs to the first head that
     it is like. Arms of several columns are like none.
     """
-    single = np.flatnonzero(np.diff(arm_columns.starts[: n_arms + 1]) == 1)
+    single = np.flatnonzero(np.diff(columns.starts[: n_arms + 1]) == 1)
     column_of = np.full(n_arms, -1)
-    column_of[single] = arm_columns.columns[arm_columns.starts[single]]
+    column_of[single] = columns.columns[columns.starts[single]]
     with_column = leaders[column_of[leaders] >= 0]
     ranks = ranks_of(column_of[with_column])
     alike = np.abs(ranks @ ranks.T) >= ALIKE
@@ -153,9 +140,7 @@ def _gather(
     return heads, claim_of
 
 
-def _specific_ranks(
-    X: Matrix, factors: NDArray[np.float64], columns: IntArray
-) -> NDArray[np.float64]:
+def _specific_ranks(X: Matrix, factors: FloatArray, columns: IntArray) -> FloatArray:
     """Ranks of some columns without what they owe to common factors, of length 1 again."""
     if len(X) <= MOST_ROWS:
         ranks = ranks_of(X, columns)

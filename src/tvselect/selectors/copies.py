@@ -1,10 +1,12 @@
-"""Decoys of a table: which kind, how many copies, and the copies themselves."""
+"""Decoys of a table, and the preselection of arms where there are very many."""
 
 from __future__ import annotations
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from math import ceil
 from typing import Any
 
@@ -12,23 +14,52 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
 
+from tvselect.core import function
 from tvselect.decoys.knockoffs import Knockoffs, SwapTest, swap_test
 from tvselect.decoys.shuffled import DrawnColumns, ShuffledColumns, common_factors
-from tvselect.inputs.columns import ChosenColumns, Matrix, centred_ranks
+from tvselect.inputs.columns import (
+    ChosenColumns,
+    Columns,
+    Matrix,
+    SparseColumns,
+    centred_ranks,
+    in_blocks,
+    normal_scores,
+    ranks_beside_zeros,
+)
 from tvselect.inputs.outcome import Outcome
+from tvselect.inputs.rows import even_rows
 from tvselect.rewards import Data
 from tvselect.rewards.screening import bulk_of, z_values
 from tvselect.seeds import RandomStream
 from tvselect.selectors.base import check_share
-from tvselect.selectors.layout import ArmColumns, DecoyKind
-from tvselect.selectors.marginal import marginal_scores
-from tvselect.selectors.second_look import open_questions
+from tvselect.selectors.layout import ArmColumns, DecoyKind, IntArray
+from tvselect.trees import bin_table, run_bart
 
-FEWEST_COPIES = 10
+Decoys = ShuffledColumns | DrawnColumns
+FloatArray = NDArray[np.float64]
+
+FEWEST_COPIES, MOST_KNOCKOFFS = 10, 10_000
+DOUBTFUL, TINY = 0.01, 1e-12
 MOST_ARMS = 2**13
-MOST_KNOCKOFFS = 10_000
-DOUBTFUL = 0.01
-TINY = 1e-12
+"""Of more arms than that, some are preselected."""
+VALUES_OF_A_THREAD, ROWS_TO_TRY = 2**20, 100
+TWO_VALUED = 0.01
+SECONDS_WITHOUT_BAR = 2.0
+N_LEADERS = 50
+FEWEST_ROWS, MOST_ROWS, MOST_VALUES = 20, 5_000, 2**31
+
+add_by_value = function(
+    "add_by_value",
+    """
+    small: u1[columns, rows]
+    outcomes: f8[rows, outcomes]
+    counts: i8[columns, values=4]!
+    sums: f8[columns, 4, outcomes]!
+    others: i8[rows]!
+    """,
+)
+"""Count the values 0, 1, 2 and missing of columns, and add up outcomes by the last three."""
 
 
 def kind_of_decoys(decoys: Any, max_fdr: float | None) -> DecoyKind | None:
@@ -65,8 +96,8 @@ def draw_decoys(
     X: Matrix,
     n_copies: int,
     entropy: int,
-    observations: NDArray[np.int64] | None = None,
-) -> ShuffledColumns | DrawnColumns:
+    observations: IntArray | None = None,
+) -> Decoys:
     """Copies of all columns of a table, from the seed of the run.
 
     Rows of the same observation (None: each is one) are copies of each other, and so are theirs:
@@ -82,120 +113,16 @@ def draw_decoys(
             f"knockoffs can be made of {MOST_KNOCKOFFS:,} columns at the most, X has "
             f"{X.shape[1]:,}; use decoys='shuffled', or fewer columns"
         )
-    factors = common_factors(X, rng)
-    values = X[:, :]
-    if observations is None:
-        drawn = Knockoffs.estimate(values, n_copies).draw(values, rng)
-    else:
+    factors, values = common_factors(X, rng), X[:, :]
+    if observations is not None:
         values = values[np.unique(observations, return_index=True)[1]]
-        drawn = Knockoffs.estimate(values, n_copies).draw(values, rng)[:, observations]
+    drawn = Knockoffs.estimate(values, n_copies).draw(values, rng)
+    if observations is not None:
+        drawn = drawn[:, observations]
     return DrawnColumns(drawn, [np.arange(X.shape[1])] * n_copies, factors)
 
 
-def let_play(
-    data: Data,
-    columns: ArmColumns,
-    decoys: ShuffledColumns | DrawnColumns,
-    *,
-    entropy: int = 0,
-    n_threads: int = 1,
-    verbose: int = 0,
-) -> tuple[Data, ArmColumns]:
-    """The columns that play with their decoys behind them, and the columns of all arms.
-
-    Of very many arms, columns and decoys in one heap, those play that go best with the outcome by
-    themselves (:func:`marginal_scores`), or with what the leaders of this first look leave of it
-    (:func:`open_questions`): a search of hundreds of thousands of arms has not come to
-    its point after some hundred plays. Where all columns of a copy go with the outcome, those
-    count that stand out. The choice does not know which arms are decoys, so that the order
-    among these and columns of noise is as open as before. Pairs of columns that stand out
-    together play in any case: noise hardly ever does (:func:`screen_pairs`).
-    """
-    n_columns, n_copies = data.X.shape[1], len(decoys.held)
-    own, bulks = np.arange(n_columns), []
-    n_arms = columns.starts.size - 1
-    if n_arms * (1 + n_copies) > MOST_ARMS:
-        terms = np.array([term.values for term in data.outcome.in_simple_terms()])
-        arm_of_column = columns.arm_of(own)
-        look = partial(marginal_scores, decoys, data.X, n_threads=n_threads, verbose=verbose)
-        found = look(terms)
-        bulks = [bulk_of(z_values(found[:, 0, k], data.n_rows)) for k in range(1 + n_copies)]
-        firsts = explained_shares(found)
-        firsts[:, :, arm_of_column < 0] = -1.0
-        rng = RandomStream.SECOND_LOOK.generator(entropy)
-        ask = partial(open_questions, decoys, data.X, always=columns.always, rng=rng)
-        left = [ask(term, scores=first) for term, first in zip(terms, firsts, strict=True)]
-        scores = firsts.max(axis=0)
-        del found, firsts
-        if (targets := np.concatenate(left)).size:
-            np.maximum(scores, explained_shares(look(targets)).max(axis=0), out=scores)
-        if not (columns.is_plain and np.array_equal(columns.columns, own)):
-            scores = np.maximum.reduceat(scores[:, columns.columns], columns.starts[:-1], axis=1)
-        plays = highest(scores, MOST_ARMS)[:, arm_of_column] & (arm_of_column >= 0)
-        plays[0] |= (arm_of_column >= 0) & np.isin(arm_of_column, arm_of_column[data.pairs])
-        own, *held = (np.flatnonzero(block) for block in plays)
-        decoys = replace(decoys, held=held)
-    data = replace(data, decoys=decoys, n_candidates=n_columns * (1 + n_copies), bulks=bulks)
-    columns = columns.with_copies(n_columns, own, decoys.held)
-    return (data, columns) if isinstance(decoys, DrawnColumns) else without_rest(data, columns)
-
-
-def explained_shares(found: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of each target's variance (targets, 1 + copies, columns), from its slopes and bends.
-
-    Slopes count by their distance from the median of their copy. What is handed in is overwritten.
-    """
-    slopes, bends = found[:, 0], found[:, 1]
-    for copies in slopes:
-        for one in copies:  # all at once would take as much memory again
-            one -= np.median(one)
-    np.square(found, out=found)
-    slopes += bends
-    return slopes
-
-
-def highest(scores: NDArray[np.float64], n: int) -> NDArray[np.bool_]:
-    """Where the ``n`` highest scores are; of equal ones the first.
-
-    Examples
-    --------
-    >>> highest(np.array([[0.3, 0.1], [0.5, 0.3]]), 2)
-    array([[ True, False],
-           [ True, False]])
-    """
-    last = np.partition(scores, scores.size - n, axis=None)[scores.size - n]
-    is_high = scores > last
-    ties = np.flatnonzero(scores == last)
-    is_high.flat[ties[: n - np.count_nonzero(is_high)]] = True
-    return is_high
-
-
-def without_rest(data: Data, columns: ArmColumns) -> tuple[Data, ArmColumns]:
-    """The same search without columns that do not play, and of which no shuffled copy does."""
-    X, decoys, n_columns = data.X, data.decoys, data.X.shape[1]
-    assert isinstance(decoys, ShuffledColumns)
-    assert not isinstance(X, ChosenColumns)
-    playing = columns.columns[columns.columns < n_columns]
-    needed = np.unique(np.concatenate([playing, columns.always, *decoys.held]))
-    if needed.size == n_columns:
-        return data, columns
-    n_decoys = sum(held.size for held in decoys.held)
-    place = np.full(n_columns + n_decoys, -1)
-    place[needed] = np.arange(needed.size)
-    place[n_columns:] = needed.size + np.arange(n_decoys)
-    data = replace(
-        data,
-        X=ChosenColumns(X, needed),
-        names=[data.names[j] for j in needed],
-        decoys=replace(decoys, held=[place[held] for held in decoys.held]),
-        pairs=place[data.pairs],
-    )
-    return data, replace(columns, columns=place[columns.columns], always=place[columns.always])
-
-
-def check_decoys(
-    decoys: ShuffledColumns | DrawnColumns, X: Matrix, entropy: int
-) -> SwapTest | None:
+def check_decoys(decoys: Decoys, X: Matrix, entropy: int) -> SwapTest | None:
     """Whether knockoffs can be told from the columns; None for shuffled decoys, which can be."""
     if not isinstance(decoys, DrawnColumns):
         return None
@@ -211,10 +138,8 @@ def check_decoys(
     return found
 
 
-def warn_of_factors(
-    decoys: ShuffledColumns | DrawnColumns, outcome: Outcome, stacklevel: int
-) -> None:
-    """Say where nothing was selected that common factors of the columns go with the outcome.
+def warn_of_factors(decoys: Decoys, outcome: Outcome, stacklevel: int) -> None:
+    """Warn where nothing is selected although common factors of the columns explain the outcome.
 
     Decoys keep these factors, so that no column is selected for them alone.
     """
@@ -237,3 +162,304 @@ def warn_of_factors(
             UserWarning,
             stacklevel=stacklevel + 1,
         )
+
+
+def preselect_arms(
+    data: Data,
+    columns: ArmColumns,
+    decoys: Decoys,
+    *,
+    entropy: int = 0,
+    n_threads: int = 1,
+    verbose: int = 0,
+) -> tuple[Data, ArmColumns]:
+    """The data with its decoys, and the columns of all arms, of which some may take no part.
+
+    Of very many arms those take part, columns and decoys ranked together, that are most
+    associated with the outcome by themselves (:func:`marginal_scores`), or with what the leaders
+    of this first look leave of it (:func:`residual_targets`): a search among hundreds of thousands
+    of arms does not settle in some hundred plays. Where all columns of a copy are associated with
+    the outcome, those count that stand out. The choice does not know which arms are decoys, so
+    that the order among these and columns of noise is as open as before. Pairs of columns that
+    stand out together take part in any case: noise hardly ever does (:func:`screen_pairs`).
+    """
+    n_columns, n_copies = data.X.shape[1], len(decoys.held)
+    own, bulks = np.arange(n_columns), []
+    if (columns.starts.size - 1) * (1 + n_copies) > MOST_ARMS:
+        terms = np.array([term.values for term in data.outcome.in_simple_terms()])
+        arm_of_column = columns.arm_of(own)
+        look = partial(marginal_scores, decoys, data.X, n_threads=n_threads, verbose=verbose)
+        found = look(terms)
+        bulks = [bulk_of(z_values(found[:, 0, k], data.n_rows)) for k in range(1 + n_copies)]
+        firsts = explained_shares(found)
+        firsts[:, :, arm_of_column < 0] = -1.0
+        rng = RandomStream.SECOND_LOOK.generator(entropy)
+        left = [
+            residual_targets(decoys, data.X, term, first, columns.always, rng)
+            for term, first in zip(terms, firsts, strict=True)
+        ]
+        scores = firsts.max(axis=0)
+        del found, firsts
+        if (targets := np.concatenate(left)).size:
+            np.maximum(scores, explained_shares(look(targets)).max(axis=0), out=scores)
+        if not (columns.is_plain and np.array_equal(columns.columns, own)):
+            scores = np.maximum.reduceat(scores[:, columns.columns], columns.starts[:-1], axis=1)
+        plays = highest(scores, MOST_ARMS)[:, arm_of_column] & (arm_of_column >= 0)
+        plays[0] |= (arm_of_column >= 0) & np.isin(arm_of_column, arm_of_column[data.pairs])
+        own, *held = (np.flatnonzero(block) for block in plays)
+        decoys = replace(decoys, held=held)
+    data = replace(data, decoys=decoys, n_candidates=n_columns * (1 + n_copies), bulks=bulks)
+    columns = columns.with_copies(n_columns, own, decoys.held)
+    needed = np.unique(np.concatenate([own, columns.always, *decoys.held]))
+    if isinstance(decoys, DrawnColumns) or needed.size == n_columns:
+        return data, columns
+    # Columns that do not take part, and of which no shuffled copy does, are left out.
+    n_decoys = sum(some.size for some in decoys.held)
+    place = np.full(n_columns + n_decoys, -1)
+    place[needed] = np.arange(needed.size)
+    place[n_columns:] = needed.size + np.arange(n_decoys)
+    data = replace(
+        data,
+        X=ChosenColumns(data.X, needed),
+        names=[data.names[j] for j in needed],
+        decoys=replace(decoys, held=[place[some] for some in decoys.held]),
+        pairs=place[data.pairs],
+    )
+    return data, columns._replace(columns=place[columns.columns], always=place[columns.always])
+
+
+def explained_shares(found: FloatArray) -> FloatArray:
+    """Of each target's variance (targets, 1 + copies, columns), from its slopes and bends.
+
+    Slopes count by their distance from the median of their copy. ``found`` is overwritten.
+    """
+    slopes, bends = found[:, 0], found[:, 1]
+    for target, copy in np.ndindex(slopes.shape[:2]):  # all at once take as much memory again
+        slopes[target, copy] -= np.median(slopes[target, copy])
+    np.square(found, out=found)
+    slopes += bends
+    return slopes
+
+
+def highest(scores: FloatArray, n: int) -> NDArray[np.bool_]:
+    """Where the ``n`` highest scores are; of equal ones the first.
+
+    Examples
+    --------
+    >>> highest(np.array([[0.3, 0.1], [0.5, 0.3]]), 2)
+    array([[ True, False],
+           [ True, False]])
+    """
+    last = np.partition(scores, scores.size - n, axis=None)[scores.size - n]
+    is_high = scores > last
+    ties = np.flatnonzero(scores == last)
+    is_high.flat[ties[: n - np.count_nonzero(is_high)]] = True
+    return is_high
+
+
+def marginal_scores(
+    decoys: Decoys, X: Matrix, targets: FloatArray, *, n_threads: int = 1, verbose: int = 0
+) -> FloatArray:
+    """The association of columns, and of each copy of them, with ``targets`` (targets, rows).
+
+    In ranks: the correlation with the column, and with what its square adds to it (targets, 2,
+    1 + copies, columns). A slope and a valley are seen, what shows in company only is not; of
+    columns of three values that a common factor drives, no valley either. One pass over all
+    columns by ``n_threads`` threads; with a bar, where that takes seconds, if ``verbose``.
+    """
+    from tqdm.auto import tqdm
+
+    targets = centred_ranks(targets)
+    by_value: list[ScoresByValue] = []
+    if isinstance(decoys, ShuffledColumns):
+        by_value = [ScoresByValue(one, decoys.orders, decoys.factors) for one in targets]
+    if isinstance(X, SparseColumns) and by_value and by_value[0].n_factors == 0:
+        return np.stack([_of_stored_values(X, one.outcomes) for one in by_value])
+    n_columns = X.shape[1]
+    scores = np.zeros((len(targets), 2, 1 + len(decoys.held), n_columns))
+
+    def score(block: slice) -> int:
+        here = np.arange(block.start, block.stop)
+        small = read_small(X, here) if by_value else None
+        if small is not None:
+            for t, one in enumerate(by_value):
+                scores[t, :, :, here] = one(small).transpose(2, 0, 1)
+        else:
+            for k, ranks in enumerate(decoys.ranks(X, here)):
+                scores[:, :, k, here] = _of_ranks(ranks, targets)
+        return here.size
+
+    with (
+        ThreadPoolExecutor(n_threads) as pool,
+        tqdm(
+            total=n_columns, desc="TVS, a pass over all columns", unit=" columns",
+            disable=verbose < 1, delay=SECONDS_WITHOUT_BAR,
+        ) as bar,
+    ):  # fmt: skip
+        for n_done in pool.map(score, in_blocks(n_columns, targets.shape[1], VALUES_OF_A_THREAD)):
+            bar.update(n_done)
+    return scores
+
+
+def _of_ranks(ranks: FloatArray, targets: FloatArray) -> FloatArray:
+    """Slopes and bends (targets, 2, columns) of columns by their ranks (columns, rows)."""
+    length = np.maximum(np.einsum("ij,ij->i", ranks, ranks), TINY)
+    bends = ranks**2
+    bends -= bends.mean(axis=1, keepdims=True)
+    bends -= (np.einsum("ij,ij->i", bends, ranks) / length)[:, None] * ranks
+    bent = np.einsum("ij,ij->i", bends, bends)
+    has_bend = bent * ranks.shape[1] > TWO_VALUED
+    scores = np.zeros((len(targets), 2, len(ranks)))
+    scores[:, 0] = targets @ ranks.T / np.sqrt(length)
+    scores[:, 1, has_bend] = targets @ bends[has_bend].T / np.sqrt(bent[has_bend])
+    return scores
+
+
+def _of_stored_values(X: SparseColumns, outcomes: FloatArray) -> FloatArray:
+    """Those of a sparse matrix and its shuffled copies, in the time that its values take.
+
+    The ranks of the target sum to zero, so that the rank of the zeros drops out.
+    """
+    n_rows, n_columns = X.shape
+    scores = np.zeros((2, outcomes.shape[1], n_columns))
+    for j in range(n_columns):
+        rows, values = X.column(j)
+        ranks, of_zero = ranks_beside_zeros(values, n_rows)
+        n_zeros = n_rows - rows.size
+        square, cube, fourth = (float(np.sum(ranks**k) + n_zeros * of_zero**k) for k in (2, 3, 4))
+        both = np.stack([ranks - of_zero, ranks**2 - of_zero**2]) @ outcomes[rows]
+        scores[0, :, j] = both[0]
+        bent = fourth - square**2 / n_rows - cube**2
+        if bent * n_rows > TWO_VALUED:
+            scores[1, :, j] = (both[1] - cube * both[0]) / np.sqrt(bent)
+    return scores
+
+
+def read_small(X: Matrix, columns: IntArray) -> NDArray[np.uint8] | None:
+    """Columns (columns, rows) in a byte each, if their values are 0, 1, 2 or missing (3)."""
+    if isinstance(X, Columns) and (known := X.read_small(columns)) is not None:
+        return known
+    block = X[:, columns].T
+    for some in (block[:1, :ROWS_TO_TRY], block):
+        is_missing = np.isnan(some)
+        small = np.where(is_missing, 3, np.clip(some, 0, 2)).astype(np.uint8)
+        if not np.all((small == some) | is_missing):
+            return None
+    return np.ascontiguousarray(small)
+
+
+class ScoresByValue:
+    """Slopes and bends (2, 1 + copies, columns) of columns of few values and their shuffled copies.
+
+    All that is needed is the sums of the outcome (centred ranks) by value: one pass over a column
+    for all copies. A shuffled column goes with the outcome as the column does with ``outcomes``
+    (rows, 1 + copies), which are shuffled back. With common factors (rows, factors; orthonormal,
+    each of mean 0) a copy is what the column owes to them, and the shuffled rest: its slope and
+    its length are those of the column with outcome and factors shuffled back. Bends are zero then.
+    """
+
+    def __init__(self, outcome: FloatArray, orders: IntArray, factors: FloatArray) -> None:
+        self.n_factors = factors.shape[1]
+        together = np.column_stack([outcome, factors])
+        back = np.empty((outcome.size, 1 + len(orders), 1 + self.n_factors))
+        back[:, 0] = together
+        for k, order in enumerate(orders):
+            back[order, k + 1] = together
+        self.outcomes = np.ascontiguousarray(back[:, :, 0])
+        self._back = back.reshape(outcome.size, -1)
+        self._with_factors = np.einsum("nf,nkt->ktf", factors, back)
+
+    def __call__(self, small: NDArray[np.uint8]) -> FloatArray:
+        """Of columns (columns, rows) as :func:`read_small` has them."""
+        n_columns, n_rows = small.shape
+        counts = np.zeros((n_columns, 4), dtype=np.int64)
+        sums = np.zeros((n_columns, 4, self._back.shape[1]))
+        add_by_value(small, self._back, counts, sums, np.empty(n_rows, dtype=np.int64))
+        sums[:, 0] = -sums[:, 1:].sum(axis=1)  # ranks sum to zero
+        counts, sums = counts[:, :3], sums[:, :3]
+        ranks = np.cumsum(counts, axis=1) - 0.5 * counts - 0.5 * counts.sum(axis=1, keepdims=True)
+        ranks[counts == 0] = 0.0
+        ranks /= np.sqrt(np.maximum((counts * ranks**2).sum(axis=1, keepdims=True), TINY))
+        slopes = np.einsum("jg,jgk->kj", ranks, sums)
+        if self.n_factors:
+            slopes = self._of_copies_with_factors(slopes)
+            return np.stack([slopes, np.zeros_like(slopes)])
+        square, cube, fourth = ((counts * ranks**k).sum(axis=1) for k in (2, 3, 4))
+        squares = np.einsum("jg,jgk->kj", ranks**2, sums)
+        bent = fourth - square**2 / n_rows - cube**2
+        has_bend = bent * n_rows > TWO_VALUED
+        bends = np.where(has_bend, squares - cube * slopes, 0.0)
+        return np.stack([slopes, bends / np.sqrt(np.where(has_bend, bent, 1.0))])
+
+    def _of_copies_with_factors(self, products: FloatArray) -> FloatArray:
+        """Slopes (1 + copies, columns) from products of the ranks with all that is shuffled back.
+
+        A copy of ranks r is c + P (r - c), where c = F F'r and P shuffles. Its product with the
+        outcome y is c'y + (r - c)'P'y, its squared length 1 + 2 c'P(r - c).
+        """
+        products = products.reshape(-1, 1 + self.n_factors, products.shape[1])
+        with_outcome, with_factors = products[:, 0], products[:, 1:]
+        owed = with_factors[0]
+        outcome_owed, factors_owed = self._with_factors[:, 0], self._with_factors[:, 1:]
+        slopes = with_outcome + (outcome_owed[:1] - outcome_owed) @ owed
+        rest = with_factors - factors_owed @ owed
+        lengths = 1.0 + 2.0 * np.einsum("fj,kfj->kj", owed, rest)
+        return slopes / np.sqrt(np.maximum(lengths, TINY))
+
+
+def residual_targets(
+    decoys: Decoys,
+    X: Matrix,
+    y: FloatArray,
+    scores: FloatArray,
+    always: IntArray,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """What is left of an outcome beside the leaders of a first look (targets, rows).
+
+    Leaders are the columns and decoys with the highest ``scores`` (1 + copies, columns; none below
+    0), whichever they are, and the columns that are ``always`` included. A forest of them leaves
+    residuals: what goes with these was hidden behind the leaders. The residuals times the leader
+    that the forest splits on most are the second target: what goes with them changes how this
+    leader acts. Of many rows the forest learns from some. There is no target for tables of fewer
+    than 20 rows, and of more than 2^31 values, where a second pass would take the most time of all.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 100))
+    >>> y = X[:, 3] * (1 + np.sign(X[:, 7])) + X[:, 5] / 4
+    >>> scores = np.zeros((3, 100))
+    >>> scores[0, 3] = 1
+    >>> decoys = ShuffledColumns.draw(X, 2, rng)
+    >>> left, left_of_3 = residual_targets(decoys, X, y, scores, np.empty(0, int), rng)
+    >>> abs(np.corrcoef(left, X[:, 5])[0, 1]) > abs(np.corrcoef(y, X[:, 5])[0, 1])
+    np.True_
+    >>> abs(np.corrcoef(left_of_3, X[:, 7])[0, 1]) > 0.5
+    np.True_
+    """
+    if len(y) < FEWEST_ROWS or X.shape[0] * X.shape[1] > MOST_VALUES:
+        return np.empty((0, len(y)))
+    best = [np.argpartition(one, max(0, one.size - N_LEADERS))[-N_LEADERS:] for one in scores]
+    copies, columns = np.repeat(np.arange(len(best)), best[0].size), np.concatenate(best)
+    top = np.argsort(scores[copies, columns], kind="stable")[-N_LEADERS:]
+    top = top[scores[copies[top], columns[top]] >= 0.0]
+    top = top[np.lexsort([columns[top], copies[top]])]
+    chosen = [(0, column) for column in always.tolist()]
+    chosen += zip(copies[top].tolist(), columns[top].tolist(), strict=True)
+    leaders = np.empty((len(y), len(chosen)))
+    for k, (copy, column) in enumerate(chosen):
+        (leaders[:, k],) = next(islice(decoys.ranks(X, np.array([column])), copy, None))
+    y, rows = normal_scores(y), even_rows(len(y), MOST_ROWS)
+    run = run_bart(
+        bin_table(leaders[rows]),
+        y[rows],
+        family="gaussian",
+        n_trees=20,
+        sparse=True,
+        n_burn=500,
+        n_iterations=1000,
+        random_state=rng,
+    )
+    left = y - run.predict(leaders)
+    return np.stack([left, left * leaders[:, run.mean_splits.argmax()]])

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from inspect import getclosurevars
 from pathlib import Path
 from types import CodeType, EllipsisType, FunctionType, ModuleType, NoneType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tvselect.bandit.journal import JournalError
-from tvselect.inputs.columns import FileColumns, Matrix, SparseColumns
+from tvselect.inputs.columns import FileColumns, SparseColumns
 from tvselect.rewards import Data
 
 PLAIN = (NoneType, bool, int, float, complex, str, bytes, EllipsisType, range, np.generic, np.dtype)
-NAMES_AT_A_TIME = 100_000
-LARGE = 2**31
+NAMES_AT_A_TIME, LARGE = 100_000, 2**31
 
 
 class UnknowableError(TypeError):
@@ -47,31 +45,22 @@ def fingerprint(known: Mapping[str, Any], *, strict: bool) -> str:
 
 def identity_of(data: Data) -> str:
     """Hash of a table and its outcome."""
-    digest = hashlib.sha256()
-    digest.update(f"{data.X.shape!r} {data.X.dtype.str}".encode())
+    digest, X = hashlib.sha256(f"{data.X.shape!r} {data.X.dtype.str}".encode()), data.X
     for first in range(0, len(data.names), NAMES_AT_A_TIME):  # there may be millions of names
         names = "".join(f"\0{name}" for name in data.names[first : first + NAMES_AT_A_TIME])
         digest.update(names.encode("utf-8", "surrogatepass"))
-    for X in _held(data.X, digest):
-        if X.nbytes >= LARGE and X.flags.f_contiguous and not X.flags.c_contiguous:
-            X = X.T  # in a file, rows of such a table would be read from one end to the other
-        for block in np.array_split(X, max(1, X.nbytes >> 26)):
+    if isinstance(X, FileColumns):  # what is in a file is hashed there
+        digest.update(X.file.identity().encode())
+    front = X.front if isinstance(X, FileColumns) else X
+    for array in front.stored if isinstance(front, SparseColumns) else [np.asarray(front)]:
+        if array.nbytes >= LARGE and array.flags.f_contiguous and not array.flags.c_contiguous:
+            array = array.T  # in a file, rows of such a table are read from one end to the other
+        for block in np.array_split(array, max(1, array.nbytes >> 26)):
             digest.update(np.ascontiguousarray(block).data)
     digest.update(describe([data.outcome.values, data.sample_weight]).encode())
     if data.outcome.upper is not None:
         digest.update(describe(data.outcome.upper).encode())
     return digest.hexdigest()
-
-
-def _held(X: Matrix, digest: Any) -> Sequence[NDArray[Any]]:
-    """The arrays that a table is made of; what is in a file is hashed there."""
-    if isinstance(X, FileColumns):
-        digest.update(X.file.identity().encode())
-        return [np.asarray(X.front)]
-    if isinstance(X, SparseColumns):
-        return X.stored
-    assert isinstance(X, np.ndarray)
-    return [X]
 
 
 def describe(value: Any, *, strict: bool = True) -> str:
@@ -80,17 +69,8 @@ def describe(value: Any, *, strict: bool = True) -> str:
     Functions and classes of installed packages are known by their names. A function of the user's
     is known by its code, its defaults, the values that it remembers and those of the global names
     that it uses; a class by its functions, an object by its class and what pickle would keep of it.
-    An object that knows better says so by ``__dask_tokenize__``.
-
-    Parameters
-    ----------
-    strict : bool, default=True
-        Whether to refuse what cannot be known, such as locks and open files; else the type
-        stands for it.
-
-    Raises
-    ------
-    UnknowableError
+    An object that knows better says so by ``__dask_tokenize__``. What cannot be known, such as
+    locks and open files, is an UnknowableError, or where not ``strict`` stands for its type.
 
     Examples
     --------
@@ -134,7 +114,7 @@ def _parts(value: Any) -> Any:
     """What a value is made of that is no plain one; fails where pickle does."""
     if isinstance(value, ModuleType):
         file = getattr(value, "__file__", None)
-        if file is None or is_installed(value.__name__):
+        if file is None or _is_installed(value.__name__):
             return value.__name__
         return [value.__name__, Path(file).read_bytes()]
     if isinstance(value, CodeType):
@@ -142,7 +122,7 @@ def _parts(value: Any) -> Any:
         return [*made_of, value.co_exceptiontable]
     if isinstance(value, FunctionType | type):
         name = f"{value.__module__}.{value.__qualname__}"
-        if is_installed(value.__module__) and "<" not in name:
+        if _is_installed(value.__module__) and "<" not in name:
             return name
         if isinstance(value, FunctionType):
             known = getclosurevars(value)
@@ -163,7 +143,7 @@ def _parts(value: Any) -> Any:
     return [list(part) if isinstance(part, Iterator) else part for part in parts]
 
 
-def is_installed(module: str | None) -> bool:
+def _is_installed(module: str | None) -> bool:
     """Whether code is of Python, of this package or of another that was installed."""
     top = (module or "").partition(".")[0]
     if top in sys.stdlib_module_names or top == "tvselect":

@@ -1,4 +1,4 @@
-"""Which features make an arm, and which columns an arm plays.
+"""Arms: which features make one, and which columns it plays.
 
 A feature is a column of the user's table; text features become several columns of numbers.
 An arm is a feature, a group of features that are played together, or a decoy: an artificial
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +17,20 @@ from numpy.typing import NDArray
 Groups = Mapping[Hashable, Sequence[Any]] | Sequence[Hashable] | Literal["ld"] | None
 PerArm = float | NDArray[np.float64]
 DecoyKind = Literal["shuffled", "plain", "knockoffs"]
+IntArray = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class ArmColumns:
+class ArmColumns(NamedTuple):
     """The columns that every arm plays: arm ``i`` those ``[starts[i]:starts[i + 1]]``."""
 
-    starts: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    always: NDArray[np.int64]  #: Columns that are part of every play
+    starts: IntArray
+    columns: IntArray
+    always: IntArray  #: Columns that are part of every play
+
+    @property
+    def arms(self) -> IntArray:
+        """The arm of each entry of ``columns``."""
+        return np.repeat(np.arange(self.starts.size - 1), np.diff(self.starts))
 
     @property
     def idle(self) -> NDArray[np.bool_] | None:
@@ -33,45 +38,40 @@ class ArmColumns:
         idle = np.diff(self.starts) == 0
         return idle if idle.any() else None
 
-    def arm_of(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The arm of each column; -1 where there is none."""
-        last = max(self.columns.max(initial=-1), columns.max(initial=-1))
-        arm_of = np.full(int(last) + 1, -1)
-        arm_of[self.columns] = np.repeat(np.arange(self.starts.size - 1), np.diff(self.starts))
-        return arm_of[columns]
-
     @property
     def is_plain(self) -> bool:
         """Whether every column is its own arm."""
         return self.always.size == 0 and self.starts.size - 1 == self.columns.size
 
-    def with_copies(
-        self, n_columns: int, own: NDArray[np.int64], held: Sequence[NDArray[np.int64]]
-    ) -> ArmColumns:
-        """These arms and, behind them, copies of them all that play copies of their columns.
+    def arm_of(self, columns: IntArray) -> IntArray:
+        """The arm of each of some columns of the table; -1 where there is none."""
+        arm_of = np.full(max(self.columns.max(initial=-1), columns.max(initial=-1)) + 1, -1)
+        arm_of[self.columns] = self.arms
+        return arm_of[columns]
 
-        Of the ``n_columns`` of the table those of ``own`` take part, in rising order; arms of
-        others play none. Behind the table stand its copies, of which each holds some columns.
-        """
-        arms = np.repeat(np.arange(self.starts.size - 1), np.diff(self.starts))
-        ends = n_columns + np.cumsum([some.size for some in held])
-        behind = [np.arange(end - some.size, end) for some, end in zip(held, ends, strict=True)]
-        sizes, columns = [], []
-        for some, places in zip([own, *held], [own, *behind], strict=True):
-            place_of = np.full(n_columns, -1)
-            place_of[some] = places
-            is_there = place_of[self.columns] >= 0
-            sizes.append(np.bincount(arms[is_there], minlength=self.starts.size - 1))
-            columns.append(place_of[self.columns[is_there]])
-        starts = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
-        return ArmColumns(starts, np.concatenate(columns), self.always)
-
-    def of(self, arms: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def of(self, arms: NDArray[np.int32]) -> tuple[IntArray, IntArray]:
         """The columns of some arms, one arm after the other, and where each arm's begin."""
         sizes = self.starts[arms + 1] - self.starts[arms]
         ends = np.cumsum(sizes)
         within = np.arange(ends[-1]) - np.repeat(ends - sizes, sizes)
         return self.columns[np.repeat(self.starts[arms], sizes) + within], ends - sizes
+
+    def with_copies(self, n_columns: int, own: IntArray, held: Sequence[IntArray]) -> ArmColumns:
+        """These arms and, behind them, copies of them all that play copies of their columns.
+
+        Of the ``n_columns`` of the table those of ``own`` take part, in rising order; arms of
+        others play none. Behind the table stand its copies, of which each holds some columns.
+        """
+        sizes = [some.size for some in held]
+        behind = np.arange(n_columns, n_columns + sum(sizes))
+        places = [own, *np.split(behind, np.cumsum(sizes)[:-1])]
+        arms, columns, n_arms = [], [], self.starts.size - 1
+        for k, (some, place) in enumerate(zip([own, *held], places, strict=True)):
+            is_there = np.isin(self.columns, some)
+            arms.append(self.arms[is_there] + k * n_arms)
+            columns.append(place[np.searchsorted(some, self.columns[is_there])])
+        starts = np.searchsorted(np.concatenate(arms), np.arange(n_arms * (1 + len(held)) + 1))
+        return ArmColumns(starts, np.concatenate(columns), self.always)
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class ArmLayout:
     """The arms of a run: copy ``b`` of arm ``i`` is arm ``(b + 1) n_candidates + i``."""
 
     names: Sequence[str]  #: Of the features
-    arm_of_feature: NDArray[np.int64]  #: -1 for features that are always included
+    arm_of_feature: IntArray  #: -1 for features that are always included
     labels: Mapping[int, str]  #: What the user calls the arms of several features
     n_copies: int = 0  #: Decoys of every arm
 
@@ -89,12 +89,6 @@ class ArmLayout:
         return int(self.arm_of_feature.max(initial=-1)) + 1
 
     @property
-    def first_features(self) -> NDArray[np.int64]:
-        """Of every arm that can be selected the first feature."""
-        arms, features = np.unique(self.arm_of_feature, return_index=True)
-        return features[arms >= 0]
-
-    @property
     def n_arms(self) -> int:
         """Number of arms, decoys included."""
         return self.n_candidates * (1 + self.n_copies)
@@ -102,9 +96,15 @@ class ArmLayout:
     @property
     def n_decoys(self) -> int:
         """Number of arms that can never be selected."""
-        return self.n_arms - self.n_candidates
+        return self.n_candidates * self.n_copies
 
-    def origins(self, decoys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    @property
+    def first_features(self) -> IntArray:
+        """The first feature of every arm that can be selected."""
+        arms, features = np.unique(self.arm_of_feature, return_index=True)
+        return features[arms >= 0]
+
+    def origins(self, decoys: IntArray) -> tuple[IntArray, IntArray]:
         """The arms that some decoys are copies of, and the number of each copy, from 1."""
         copies, arms = np.divmod(decoys, self.n_candidates)
         return arms, copies
@@ -129,21 +129,20 @@ class ArmLayout:
                 f"{what} has shape {array.shape}; it takes one value, or one for each of the "
                 f"{self.arm_of_feature.size} columns"
             )
-        played = self.arm_of_feature >= 0
+        arms, wanted = self.arm_of_feature, array[self.arm_of_feature >= 0]
         by_arm = np.empty(self.n_candidates)
-        by_arm[self.arm_of_feature[played]] = array[played]
-        if not np.array_equal(by_arm[self.arm_of_feature[played]], array[played], equal_nan=True):
+        by_arm[arms[arms >= 0]] = wanted
+        if not np.array_equal(by_arm[arms[arms >= 0]], wanted, equal_nan=True):
             raise ValueError(f"{what} must be the same for all columns of a group")
         return np.tile(by_arm, 1 + self.n_copies)
 
-    def columns(self, feature_of: NDArray[np.int64]) -> ArmColumns:
+    def columns(self, feature_of: IntArray) -> ArmColumns:
         """The columns of the arms without decoys, from the feature of each column."""
         arm_of_column = self.arm_of_feature[feature_of]
         order = np.argsort(arm_of_column, kind="stable")
-        n_always = int(np.count_nonzero(arm_of_column < 0))
-        sizes = np.bincount(arm_of_column[arm_of_column >= 0], minlength=self.n_candidates)
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        return ArmColumns(starts, columns=order[n_always:], always=order[:n_always])
+        starts = np.searchsorted(arm_of_column[order], np.arange(self.n_candidates + 1))
+        n_always = starts[0]
+        return ArmColumns(starts - n_always, columns=order[n_always:], always=order[:n_always])
 
 
 def lay_out_arms(
@@ -164,52 +163,10 @@ def lay_out_arms(
     >>> layout.arm_of_feature, layout.labels
     (array([0, 1, 2, 1]), {1: 'pair'})
     """
-    first_of = np.arange(len(names), dtype=np.int64)
-    label_of: dict[int, str] = {}
-    if feature_groups is not None:
-        first_of, label_of = _group_features(feature_groups, names)
-    always = np.zeros(len(names), dtype=np.bool_)
-    if always_include is None:
-        always_include = []
-    if isinstance(always_include, str) or not np.iterable(always_include):
-        raise ValueError(f"always_include must be a list of columns, got {always_include!r}")
-    for item in always_include:
-        always[_place(item, names, "always_include")] = True
-    if always.all():
-        raise ValueError("always_include holds every column: there is nothing left to select")
-    used, arms = np.unique(first_of[~always], return_inverse=True)
-    arm_of_feature = np.full(len(names), -1)
-    arm_of_feature[~always] = arms
-    labels = {
-        int(np.searchsorted(used, first)): label
-        for first, label in label_of.items()
-        if first in used
-    }
-    return ArmLayout(names, arm_of_feature, labels, n_copies)
-
-
-def _group_features(
-    groups: Groups, names: Sequence[str]
-) -> tuple[NDArray[np.int64], dict[int, str]]:
-    """By feature the first feature of its group, and by that one the group's label."""
-    if not isinstance(groups, Mapping):
-        labels = list(groups) if np.iterable(groups) and not isinstance(groups, str) else None
-        if labels is None or len(labels) != len(names):
-            raise ValueError(
-                "feature_groups must be a mapping of labels to columns, or one label for each of "
-                f"the {len(names)} columns"
-            )
-        first: dict[Hashable, int] = {}
-        first_of = np.array([first.setdefault(label, j) for j, label in enumerate(labels)])
-        sizes = np.bincount(first_of)
-        return first_of, {j: str(label) for label, j in first.items() if sizes[j] > 1}
-    first_of = np.arange(len(names), dtype=np.int64)
+    first_of = np.arange(len(names))
     owner: dict[int, Hashable] = {}
     label_of: dict[int, str] = {}
-    for label, members in groups.items():
-        if isinstance(members, str) or not np.iterable(members) or len(members) == 0:
-            raise ValueError(f"group {label!r} must list at least one column")
-        places = [_place(member, names, f"group {label!r}") for member in members]
+    for label, places in _groups_of(feature_groups, names).items():
         for place in places:
             if place in owner:
                 raise ValueError(
@@ -219,10 +176,47 @@ def _group_features(
             owner[place] = label
         first_of[places] = min(places)
         label_of[min(places)] = str(label)
-    return first_of, label_of
+    if always_include is None:
+        always_include = []
+    if isinstance(always_include, str) or not np.iterable(always_include):
+        raise ValueError(f"always_include must be a list of columns, got {always_include!r}")
+    played = np.ones(len(names), dtype=np.bool_)
+    for item in always_include:
+        played[_place(item, names, "always_include")] = False
+    if not played.any():
+        raise ValueError("always_include holds every column: there is nothing left to select")
+    firsts, arms = np.unique(first_of[played], return_inverse=True)
+    arm_of_feature = np.full(len(names), -1)
+    arm_of_feature[played] = arms
+    arm_of_first = dict(zip(firsts.tolist(), range(firsts.size), strict=True)) if label_of else {}
+    labels = {arm_of_first[j]: label for j, label in label_of.items() if j in arm_of_first}
+    return ArmLayout(names, arm_of_feature, labels, n_copies)
+
+
+def _groups_of(groups: Groups, names: Sequence[str]) -> dict[Hashable, list[int]]:
+    """The features of every group, by its label; labels of single features make none."""
+    if groups is None:
+        return {}
+    found: dict[Hashable, list[int]] = {}
+    if isinstance(groups, Mapping):
+        for label, members in groups.items():
+            if isinstance(members, str) or not np.iterable(members) or len(members) == 0:
+                raise ValueError(f"group {label!r} must list at least one column")
+            found[label] = [_place(member, names, f"group {label!r}") for member in members]
+        return found
+    labels = list(groups) if np.iterable(groups) and not isinstance(groups, str) else None
+    if labels is None or len(labels) != len(names):
+        raise ValueError(
+            "feature_groups must be a mapping of labels to columns, or one label for each of the "
+            f"{len(names)} columns"
+        )
+    for j, label in enumerate(labels):
+        found.setdefault(label, []).append(j)
+    return {label: places for label, places in found.items() if len(places) > 1}
 
 
 def _place(item: Any, names: Sequence[str], what: str) -> int:
+    """The feature that a name or an index stands for."""
     if isinstance(item, str):
         if item not in names:
             raise ValueError(f"{what} names {item!r}, which X does not have")

@@ -17,13 +17,11 @@ from tvselect.decoys.shuffled import ShuffledColumns
 from tvselect.inputs.columns import ChosenColumns, ColumnFile, FileColumns
 from tvselect.inputs.errors import SourceError
 from tvselect.rewards import Data, Reward
-from tvselect.rewards.bart_play import BartFeedback, ColumnsOfArms, PlaysAhead, can_play_ahead
+from tvselect.rewards.bart_play import BartFeedback, PlaysAhead, can_play_ahead
 from tvselect.rewards.base import Feedback, start_reward
-from tvselect.selectors.layout import ArmColumns
+from tvselect.selectors.layout import ArmColumns, IntArray
 from tvselect.workers import Runner, TaskMap
 
-Stretch = tuple[ThompsonChain, int]
-"""A task: let the chain make so many plays."""
 SECONDS_AHEAD = 0.1
 """How long plays may take that are made ahead: Ctrl-C and the time limit wait for them."""
 _starting = Lock()
@@ -47,13 +45,15 @@ class Pace:
 
 @dataclass(frozen=True)
 class TableWork:
-    """The work of a worker that holds the data: score a play, or let a chain make some."""
+    """The work of a worker that holds the data."""
 
     feedback: Feedback
     columns: ArmColumns
 
-    def __call__(self, task: PendingPlay | PlaysAhead | Stretch) -> Score | list[Play] | None:
-        """Do it."""
+    def __call__(
+        self, task: PendingPlay | PlaysAhead | tuple[ThompsonChain, int]
+    ) -> Score | list[Play] | None:
+        """Score a play or a share of a window, or let a chain make its next plays."""
         if isinstance(task, PendingPlay):
             return self.score(task)
         if isinstance(task, PlaysAhead):
@@ -77,21 +77,13 @@ class TableWork:
     def plays_ahead(self, chain: ThompsonChain, n_plays: int) -> PlaysAhead:
         """The next plays of a chain, yet to be made."""
         assert isinstance(self.feedback, BartFeedback)
-        columns = self.columns
-        of_arms = ColumnsOfArms(columns.starts, columns.columns, columns.always)
-        return PlaysAhead(self.feedback, of_arms, chain, n_plays)
+        return PlaysAhead(self.feedback, self.columns, chain, n_plays)
 
 
 class TableScorer(Scorer):
-    """Plays on a table that every worker holds.
+    """Scores plays on a table that every worker holds, by ``run``, which does ``work`` on tasks.
 
-    Parameters
-    ----------
-    run : callable
-        Does ``work`` on a list of tasks.
-    work : TableWork
-    n_threads : int
-        How many of the tasks run at the same time in the memory of this process; 0 for elsewhere.
+    ``n_threads`` tasks run at the same time in the memory of this process; 0 for elsewhere.
     """
 
     def __init__(self, run: TaskMap, work: TableWork, n_threads: int) -> None:
@@ -109,16 +101,12 @@ class TableScorer(Scorer):
             return ()
         if chains[0].window == 1:
             return self._pace(chains, self._run, at_most)
-        return self._window(chains, at_most)
-
-    def _window(self, chains: Chains, at_most: int | None) -> Sequence[Play]:
-        """The next window of every chain; nothing where Python has to choose."""
         n_plays = chains[0].width
         if not n_plays or (at_most is not None and at_most < n_plays):
             return ()
         windows = [self._work.plays_ahead(chain, n_plays) for chain in chains]
         if not all(window.choose() for window in windows):
-            return ()
+            return ()  # Python has to choose.
 
         def make(_: object) -> list[list[Play]]:
             n_tasks = min(self._n_threads, n_plays)
@@ -128,15 +116,15 @@ class TableScorer(Scorer):
         return chains.go_ahead(make, n_plays)
 
 
-def payoffs_of_arms(feedback: Feedback, arms_columns: ArmColumns) -> Payoffs:
+def payoffs_of_arms(feedback: Feedback, columns: ArmColumns) -> Payoffs:
     """Payoffs of arms from the feedback of columns: an arm gets that of its best column."""
 
     def payoffs(arms: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.float64]:
-        if arms_columns.is_plain:
-            return feedback(arms_columns.columns[arms], rng)
-        columns, starts = arms_columns.of(arms)
-        values = feedback(np.concatenate([columns, arms_columns.always]), rng)
-        return np.maximum.reduceat(values[: columns.size], starts)
+        if columns.is_plain:
+            return feedback(columns.columns[arms], rng)
+        mine, starts = columns.of(arms)
+        values = feedback(np.concatenate([mine, columns.always]), rng)
+        return np.maximum.reduceat(values[: mine.size], starts)
 
     return payoffs
 
@@ -166,7 +154,7 @@ class FileFeedback:
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_started": None}
 
-    def __call__(self, columns: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
+    def __call__(self, columns: IntArray, rng: np.random.Generator) -> NDArray[np.float64]:
         """One payoff for each of the columns."""
         with _starting:
             if self._started is None:

@@ -29,14 +29,20 @@ from tvselect.selectors.base import (
     warn_of_guess,
     weighted,
 )
-from tvselect.selectors.batches import BatchCursor, BatchReader, StreamScorer, known_batches
+from tvselect.selectors.batches import (
+    BatchCursor,
+    BatchReader,
+    GivenBatch,
+    StreamScorer,
+    known_batches,
+)
 from tvselect.selectors.copies import kind_of_decoys
 from tvselect.selectors.encoding import StreamEncoder
 from tvselect.selectors.estimator import BanditSelector
 from tvselect.selectors.layout import DecoyKind, Groups, lay_out_arms
 from tvselect.selectors.results import Ledger, too_few
 from tvselect.selectors.search import progress_bar, set_up_search
-from tvselect.sources import ArraySource, Batch, Source, open_source
+from tvselect.sources import ArraySource, Source, open_source
 from tvselect.workers import Runner, open_runner, opened
 
 MOST_KNOCKOFFS = 2000
@@ -314,7 +320,7 @@ feature_names_in_
             with self._search.journal:
                 rule = StoppingRule(self._search.chains.n_plays + 1)
                 here = open_runner(None, self.n_jobs)
-                reason = self._play(source, lambda number: batch, here, rule)
+                reason = self._play(source, GivenBatch(batch), here, rule)
                 if reason is StopReason.INTERRUPTED:
                     raise KeyboardInterrupt
         except BaseException:
@@ -418,14 +424,14 @@ feature_names_in_
     def _play(
         self,
         source: Source,
-        batches: Callable[[int], Batch | None],
+        batches: BatchCursor | GivenBatch,
         runner: Runner,
         rule: StoppingRule,
     ) -> StopReason | None:
         """Play on batches until the rule says stop."""
         self._reader.refuse_other_kinds(source)
         search, total = self._search, None
-        if isinstance(batches, BatchCursor) and batches.n_batches and self.n_rounds:
+        if batches.n_batches and self.n_rounds:
             total = batches.n_batches * self.n_rounds
         with ExitStack() as stack:
             scorer = StreamScorer(

@@ -42,7 +42,7 @@ from tvselect.selectors.copies import (
     copies_for,
     draw_decoys,
     kind_of_decoys,
-    let_play,
+    preselect_arms,
     warn_of_factors,
 )
 from tvselect.selectors.fingerprint import identity_of
@@ -279,7 +279,7 @@ class ThompsonFit(BanditFit):
             self.decoy_test_, decoys = None, None
             if kind is not None:
                 decoys = draw_decoys(kind, data.X, layout.n_copies, seed, observations)
-                data, columns = let_play(
+                data, columns = preselect_arms(
                     data, columns, decoys, entropy=seed, n_threads=n_threads, verbose=self.verbose
                 )
                 self.decoy_test_ = check_decoys(decoys, features.X, seed)
