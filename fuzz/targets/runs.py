@@ -9,7 +9,7 @@ from fuzz.mutation import JSON, TABLE
 from fuzz.targets.base import Target
 from fuzz.targets.journals import sound_journal
 from fuzz.targets.tables import CSV_TOKENS, csv_seeds
-from tvselect.after.dependence import Dependence, Effect
+from tvselect.after.dependence import Dependence, Effect, Scale
 from tvselect.after.worth import Worth
 from tvselect.bandit.engine import StopReason
 from tvselect.inputs.facts import FileFacts, LeftOut, OutcomeProfile, ReadingMode, TableFacts
@@ -26,7 +26,6 @@ from tvselect.report.findings import (
     ReportedInteraction,
     ReportedVariable,
     Resemblance,
-    Scale,
 )
 from tvselect.runs.compare import compare
 from tvselect.runs.data import open_planned

@@ -36,9 +36,9 @@ def test_the_surest_pair_is_drawn(crossed):
 def test_the_joint_effect_is_that_of_the_rows(crossed):
     effect = joint_effect(*crossed)
     codes = np.array([LEVELS.tolist().index(label) for label in effect.second.labels])
-    number = effect.first.at[:, None]
+    number = np.array(effect.first.at)[:, None]
     truth = 3 * number + codes + 4 * (number > 0.5) * (codes == 2)
-    far = np.abs(effect.first.at - 0.5) > 0.1
+    far = np.abs(number[:, 0] - 0.5) > 0.1
     np.testing.assert_allclose(effect.mean[far], truth[far], atol=0.5)
     np.testing.assert_array_equal(effect.mean, joint_effect(*crossed).mean)
 

@@ -10,8 +10,9 @@ from tests.decoyed import pay_likeness
 from tests.report.conftest import HOSTILE
 from tests.report.test_page import Page
 from tvselect import ThompsonSelector
+from tvselect.after.dependence import Scale
 from tvselect.report import Findings, gather, render
-from tvselect.report.findings import HeatMap, ReportedInteraction, Scale
+from tvselect.report.findings import HeatMap, ReportedInteraction
 from tvselect.report.sentences import describe_pair
 from tvselect.words import column_name
 

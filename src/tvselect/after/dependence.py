@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs import Table, TextColumn, read_outcome
+from tvselect.inputs import Table, read_outcome
 from tvselect.inputs.outcome import Outcome, pull_in
 from tvselect.inputs.rows import sample_rows
 from tvselect.inputs.text import one_hot
@@ -22,7 +21,7 @@ from tvselect.seeds import RandomStream
 from tvselect.selectors.results import fitted_history
 from tvselect.trees import BartRun, Forest, run_bart
 from tvselect.trees.bits import MISSING
-from tvselect.words import readable
+from tvselect.words import column_name, readable
 
 if TYPE_CHECKING:
     from tvselect.selectors import StreamingThompsonSelector, ThompsonSelector
@@ -64,16 +63,7 @@ class Dependence:
 
     @property
     def direction(self) -> Direction:
-        """Where a curve, or points of rising numbers, go, or that they have no clear way.
-
-        Examples
-        --------
-        >>> def curve(*mean):
-        ...     low, high = ([m + d for m in mean] for d in (-0.1, 0.1))
-        ...     return Dependence("x", (), (0.0, 1.0, 2.0), "", mean, tuple(low), tuple(high))
-        >>> curve(0.0, 1.0, 2.0).direction, curve(2.0, 0.0, 2.0).direction
-        ('up', 'valley')
-        """
+        """Where a curve, or points of rising numbers, go."""
         first, last = self.mean[0], self.mean[-1]
         top, bottom = max(self.mean), min(self.mean)
         width = (sum(self.high) - sum(self.low)) / len(self.mean)
@@ -96,103 +86,72 @@ class Effect:
     of_class: str  #: The class whose chance moves; empty where it is the outcome itself
 
 
-class Cells(NamedTuple):
-    """Values of a column that cells of a heat map stand for."""
+@dataclass(frozen=True)
+class Scale:
+    """Values of a column that the cells of a heat map stand for."""
 
-    at: NDArray[np.float64]  #: Values, or where each value has its label, its place
-    labels: tuple[str, ...]  #: Empty for values
+    labels: tuple[str, ...]  #: One for each value; empty for a column of many numbers
+    at: tuple[float, ...]  #: Values, or the places of the labels
+
+    @property
+    def ticks(self) -> tuple[str, ...]:
+        """The values as text."""
+        return self.labels or tuple(f"{value:.4g}" for value in self.at)
 
 
 class JointEffect(NamedTuple):
     """How the outcome depends on two columns, the others as they are in the rows."""
 
     names: tuple[str, str]  #: Of the two columns
-    first: Cells  #: Values of the first column
-    second: Cells  #: Values of the second column
+    first: Scale  #: Values of the first column
+    second: Scale  #: Values of the second column
     #: The outcome, or the probability of the second class (cells of the first, of the second).
     mean: NDArray[np.float64]
     outcome: str = "y"  #: What the mean is of
     q_value: float | None = None  #: Of their interaction; None if none was found
 
 
-@dataclass(frozen=True)
-class Encoded:
+class Encoded(NamedTuple):
     """A column as the forest sees it."""
 
     values: NDArray[np.float64]  #: The column itself, or one 0/1 column per category
-    grid: NDArray[np.float64]  #: What it is set to
-    labels: tuple[str, ...]  #: Of the points, empty for a curve
+    grid: NDArray[np.float64]  #: What it is set to, a row for each point
+    labels: tuple[str, ...]  #: Of the points; empty for a curve
 
-    @property
-    def is_ordered(self) -> bool:
-        """Whether its values are numbers."""
-        return self.grid.shape[1] == 1
-
-    @property
-    def at(self) -> NDArray[np.float64]:
-        """Values of a curve, else the places of the points."""
-        return np.arange(len(self.grid), dtype=np.float64) if self.labels else self.grid[:, 0]
+    def scale(self) -> Scale:
+        """The points of the grid."""
+        at = range(len(self.grid)) if self.labels else self.grid[:, 0]
+        return Scale(tuple(readable(label, 40) for label in self.labels), tuple(map(float, at)))
 
     def thinned(self) -> Encoded:
         """With every second point of a long grid."""
-        if len(self.grid) <= MOST_CELLS:
-            return self
-        return Encoded(self.values, self.grid[::2], self.labels[::2])
+        every = 1 if len(self.grid) <= MOST_CELLS else 2
+        return Encoded(self.values, self.grid[::every], self.labels[::every])
 
 
 class DependenceForest:
     """A forest on some columns of a table, to be asked how the outcome depends on them.
 
-    Parameters
-    ----------
-    table : Table
-    outcome : Outcome
-        Of its rows; outliers are pulled in.
-    columns : sequence of int
-        The first 60 of them are used.
-    rng : numpy.random.Generator
-
-    Attributes
-    ----------
-    n_pulled_in : int
-        Outliers among the outcomes.
-
-    Raises
-    ------
-    ValueError
-        When no forest can be fitted, as on too few rows.
-
-    Examples
-    --------
-    >>> from tvselect.inputs import read_table
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.integers(0, 2, (300, 2)).astype(float)
-    >>> outcome = read_outcome(5 * X[:, 0] * X[:, 1] + rng.normal(0, 0.1, 300), 300)
-    >>> forest = DependenceForest(read_table(X), outcome, [0, 1], rng)
-    >>> forest.joint_effect(0, 1).mean.round() + 0
-    array([[0., 0.],
-           [0., 5.]])
+    It takes the first 60 of the columns, and pulls in outliers of the outcome. A ValueError says
+    why no forest can be fitted, as on too few rows.
     """
 
     def __init__(
-        self,
-        table: Table,
-        outcome: Outcome,
-        columns: Sequence[int],
-        rng: np.random.Generator,
+        self, table: Table, outcome: Outcome, columns: Sequence[int], rng: np.random.Generator
     ) -> None:
         self.columns = list(columns[:MOST_COLUMNS])
-        self.names = [str(table.names[column]) for column in self.columns]
+        self.names = [column_name(str(table.names[column]), column) for column in self.columns]
         self.encoded = [_encode(table, column) for column in self.columns]
         self.design = np.concatenate([column.values for column in self.encoded], axis=1)
+        self.starts = np.cumsum([0, *(column.values.shape[1] for column in self.encoded)])
         self.n_pulled_in = 0
         if outcome.family == "gaussian":
             values, self.n_pulled_in = pull_in(outcome.values)
             outcome = replace(outcome, values=values)
         n_forests = np.unique(outcome.values).size if outcome.family == "classes" else 1
         # Chances of several classes take time: they are averaged over fewer rows and draws.
-        every = 1 if n_forests == 1 else -(-len(self.design) // JOINT_ROWS)
-        self.averaged_over = self.design[::every]
+        self.sample = self.design[:: -(-len(self.design) // JOINT_ROWS)]
+        self.averaged_over = self.design if n_forests == 1 else self.sample
         self.run = run_bart(
             self.design,
             outcome,
@@ -203,40 +162,38 @@ class DependenceForest:
             random_state=rng,
         )
 
-    def dependence(self, column: int, name: str) -> Dependence:
-        """How the outcome depends on a column, which is shown by this name."""
+    def dependence(self, column: int) -> Dependence:
+        """How the outcome depends on a column."""
         place = self.columns.index(column)
-        encoded = self.encoded[place]
+        encoded, scale = self.encoded[place], self.encoded[place].scale()
         values, of_class = self._of_one_class(
             curves(self.run, self.averaged_over, *self._span(place), encoded.grid)
         )
-        low, high = np.quantile(values, BAND, axis=0)
+        low, high = np.quantile(values, BAND, axis=0).tolist()
         return Dependence(
-            variable=name,
-            labels=tuple(readable(label, 40) for label in encoded.labels),
-            at=tuple(map(float, encoded.at)),
+            variable=self.names[place],
+            labels=scale.labels,
+            at=scale.at,
             of_class=readable(of_class, 40),
-            mean=tuple(map(float, values.mean(axis=0))),
-            low=tuple(map(float, low)),
-            high=tuple(map(float, high)),
+            mean=tuple(values.mean(axis=0).tolist()),
+            low=tuple(low),
+            high=tuple(high),
         )
 
     def joint_effect(self, first: int, second: int) -> JointEffect:
         """Averaged predictions with two columns set to every pair of their values."""
         i, j = self.columns.index(first), self.columns.index(second)
         cells, others = self.encoded[i].thinned(), self.encoded[j].thinned()
-        start, end = self._span(i)
-        every = -(-len(self.design) // JOINT_ROWS)
-        rows = self.design[::every].copy()
+        rows = self.sample.copy()
         means = []
         for value in cells.grid:
-            rows[:, start:end] = value
+            rows[:, slice(*self._span(i))] = value
             means.append(curves(self.run, rows, *self._span(j), others.grid).mean(axis=0))
         values, of_class = self._of_one_class(np.array(means)[None])
         return JointEffect(
             names=(self.names[i], self.names[j]),
-            first=Cells(cells.at, cells.labels),
-            second=Cells(others.at, others.labels),
+            first=cells.scale(),
+            second=others.scale(),
             mean=values[0],
             outcome=f"probability of {of_class}" if of_class else "y",
         )
@@ -254,52 +211,21 @@ class DependenceForest:
 
     def _span(self, place: int) -> tuple[int, int]:
         """From and up to which column the design belongs to one of the table."""
-        widths = [column.values.shape[1] for column in self.encoded]
-        return sum(widths[:place]), sum(widths[: place + 1])
+        return int(self.starts[place]), int(self.starts[place + 1])
 
 
 def partial_dependence(
-    forest: DependenceForest, names: Sequence[str]
+    forest: DependenceForest,
 ) -> tuple[tuple[Dependence, ...], tuple[Effect, ...]]:
-    """Dependence of the outcome on the first 12 columns, and effects of all, the strongest first.
-
-    Parameters
-    ----------
-    forest : DependenceForest
-    names : sequence of str
-        Of the columns, as they are shown.
-
-    Examples
-    --------
-    >>> from tvselect.inputs import read_table
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.random((300, 2))
-    >>> outcome = read_outcome(5 * X[:, 1] + rng.normal(0, 0.1, 300), 300)
-    >>> forest = DependenceForest(read_table(X), outcome, [0, 1], rng)
-    >>> shapes, effects = partial_dependence(forest, ["x0", "x1"])
-    >>> shapes[0].variable, round(shapes[0].mean[-1] - shapes[0].mean[0])
-    ('x1', 5)
-    >>> effects[0].name, effects[0].direction
-    ('x1', 'up')
-    """
-    found = [
-        (forest.dependence(column, name), column, encoded)
-        for name, column, encoded in zip(names, forest.columns, forest.encoded, strict=False)
-    ]
-    effects = [
-        Effect(
-            column,
-            shape.variable,
-            shape.size,
-            shape.direction if encoded.is_ordered else "by category",
-            shape.of_class,
-        )
-        for shape, column, encoded in found
-    ]
-    shapes = [shape for shape, _, _ in found[:MOST_SHOWN]]
-    shapes.sort(key=lambda shape: -shape.size)
-    effects.sort(key=lambda effect: -effect.size)
-    return tuple(shapes), tuple(effects)
+    """Dependence on the first 12 columns of a forest, and effects of all, the strongest first."""
+    shapes, effects = [], []
+    for column, encoded in zip(forest.columns, forest.encoded, strict=True):
+        shape = forest.dependence(column)
+        direction = shape.direction if encoded.grid.shape[1] == 1 else "by category"
+        shapes.append(shape)
+        effects.append(Effect(column, shape.variable, shape.size, direction, shape.of_class))
+    strongest = sorted(shapes[:MOST_SHOWN], key=lambda shape: -shape.size)
+    return tuple(strongest), tuple(sorted(effects, key=lambda effect: -effect.size))
 
 
 def joint_effect(
@@ -361,9 +287,7 @@ def joint_effect(
     return effect._replace(outcome=name, q_value=found.get((min(columns), max(columns))))
 
 
-def _selected_pair(
-    pair: Sequence[str] | Sequence[int] | NDArray[Any], history: History
-) -> tuple[int, int]:
+def _selected_pair(pair: Any, history: History) -> tuple[int, int]:
     """The columns of two names or numbers."""
     selected = np.flatnonzero(history.support).tolist()
     places = {str(history.names[j]): j for j in selected} | {j: j for j in selected}
@@ -376,25 +300,18 @@ def _selected_pair(
 
 def _encode(table: Table, column: int) -> Encoded:
     if table.categorical[column]:
-        return _encode_text(table.text(column))
+        text = table.text(column)
+        counts = np.bincount(text.codes[text.codes >= 0], minlength=len(text.levels))
+        frequent = np.argsort(-counts, kind="stable")[:MOST_LEVELS]
+        labels = tuple(str(text.levels[level]) for level in frequent[:MOST_POINTS])
+        values = one_hot(text.codes, len(text.levels))[:, frequent]
+        return Encoded(values, np.eye(frequent.size)[: len(labels)], labels)
     values = np.asarray(table.numbers(np.array([column])), dtype=np.float64)
     distinct = np.unique(values[~np.isnan(values)])
     if distinct.size <= MOST_POINTS:
         return Encoded(values, distinct[:, None], tuple(f"{value:.6g}" for value in distinct))
     grid = np.unique(np.nanquantile(values, np.linspace(0.01, 0.99, GRID)))
     return Encoded(values, grid[:, None], ())
-
-
-def _encode_text(text: TextColumn) -> Encoded:
-    counts = np.bincount(text.codes[text.codes >= 0], minlength=len(text.levels))
-    frequent = np.argsort(-counts, kind="stable")[:MOST_LEVELS]
-    values = one_hot(text.codes, len(text.levels))[:, frequent]
-    shown = frequent[:MOST_POINTS]
-    return Encoded(
-        values,
-        np.eye(frequent.size)[: shown.size],
-        tuple(str(text.levels[level]) for level in shown),
-    )
 
 
 def curves(
@@ -409,19 +326,10 @@ def curves(
     point_codes = run.cuts.encode(points)[first:last, None, : len(grid)]
     below = (point_codes <= np.arange(MISSING)[:, None]) @ (1 << np.arange(len(grid)))
     codes = run.cuts.encode(design)
-    at_points = partial(
-        _at_points, codes=codes, first=first, below=below, shape=(len(design), len(grid))
-    )
+
+    def at_points(forest: Forest) -> NDArray[np.float64]:
+        values = np.zeros((len(design), len(grid)))
+        forest.add_at_points(codes, first, below, values)
+        return values
+
     return np.array([run.expected(draw, at_points).mean(axis=0) for draw in run.draws])
-
-
-def _at_points(
-    f: Forest,
-    codes: NDArray[np.uint8],
-    first: int,
-    below: NDArray[np.int64],
-    shape: tuple[int, int],
-) -> NDArray[np.float64]:
-    values = np.zeros(shape)
-    f.add_at_points(codes, first, below, values)
-    return values

@@ -19,17 +19,19 @@ from tvselect.trees import Cuts, Forest, Prior, bin_table, run_bart
 from tvselect.trees.forest import join_forests
 
 MOST_FEATURES, MOST_PAIRS = 40, 20
-N_WITHOUT = 20
+N_WITHOUT = 20  # outcomes without interactions
 MOST_TERMS = 4
 N_TREES, N_ITERATIONS, N_FORESTS = 20, 600, 25
 N_VALUES, N_ROWS = 4, 50
 FEWEST_ROWS, MOST_ROWS = 20, 5000
-N_SINGLE_SPLITS, NO_DEPTH = 100, 1e6
+ADDITIVE = Prior(n_trees=100, power=1e6)  # trees of a single split
 QUARTILES = (0.25, 0.5, 0.75)
 FENCES = 5.0
 """Interquartile ranges beyond the quartiles, where outliers of an outcome are held back."""
 MOST_SHARPENING = 20.0
 TINY = 1e-12
+
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -63,23 +65,12 @@ class Interaction:
 
 
 class SelectedData(NamedTuple):
-    """What interactions are looked for in.
+    """The rows and selected columns in which interactions are looked for."""
 
-    Attributes
-    ----------
-    X : float64 array (rows, columns)
-        Columns of the selected features.
-    feature_of : int64 array (columns,)
-        The feature of each.
-    outcome : Outcome
-    observations : int64 array (rows,), optional
-        The observation of each row, where some are copies of others.
-    """
-
-    X: NDArray[np.float64]
-    feature_of: NDArray[np.int64]
+    X: FloatArray
+    feature_of: NDArray[np.int64]  #: The feature of each column
     outcome: Outcome
-    observations: NDArray[np.int64] | None = None
+    observations: NDArray[np.int64] | None = None  #: Of each row, where some rows are copies
 
     @classmethod
     def of(
@@ -89,7 +80,7 @@ class SelectedData(NamedTuple):
         outcome: Outcome,
         observations: NDArray[np.int64] | None = None,
     ) -> Self:
-        """Of the selected features, as far as they are looked at."""
+        """The selected features on at most 5,000 rows; without columns if there are too many."""
         selected = np.flatnonzero(support[features.feature_of])
         if np.count_nonzero(support) > MOST_FEATURES:
             selected = selected[:0]
@@ -105,7 +96,7 @@ class SelectedData(NamedTuple):
 def find_interactions(
     data: SelectedData, names: Sequence[str], rng: np.random.Generator
 ) -> tuple[Interaction, ...]:
-    """Pairs of some features with their q-values, the surest first.
+    """Pairs of features with their q-values, the surest first; ``names`` are of all features.
 
     Forests are fitted to the outcome. Of the 20 pairs of features that they use most often in one
     branch, the partial dependence on both, less those on each, is the strength of the pair: what
@@ -114,82 +105,46 @@ def find_interactions(
     as large as the noise, or classes drawn from its probabilities. Their pairs are the decoys of
     :func:`tvselect.control.q_values_by_decoys`.
 
-    Parameters
-    ----------
-    data : SelectedData
-        Nothing is said of more than 40 features, or of fewer than 20 rows.
-    names : sequence of str
-        Of all features.
-    rng : numpy.random.Generator
-
-    Examples
-    --------
-    >>> from tvselect.inputs import read_outcome
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.random((200, 3))
-    >>> y = 4 * (X[:, 0] > 0.5) * (X[:, 1] > 0.5) + X[:, 2] + 0.5 * rng.normal(size=200)
-    >>> data = SelectedData(X, np.arange(3), read_outcome(y, 200))
-    >>> found = find_interactions(data, ["a", "b", "c"], rng)
-    >>> str(found[0]), found[0].q_value
-    ('a x b', 0.05)
+    Nothing is found among more than 40 features, on fewer than 20 rows, and for survival times,
+    as censoring bends the scale on which effects add up or do not.
     """
     X, feature_of, outcome, observations = data
     features = np.unique(feature_of)
-    # Censoring bends the scale of times, on which effects add up or do not.
-    is_enough = len(X) >= FEWEST_ROWS and outcome.family != "survival"
-    is_enough = is_enough and bool(np.ptp(outcome.values) > 0.0)
-    if not (is_enough and 2 <= features.size <= MOST_FEATURES):
+    if not 2 <= features.size <= MOST_FEATURES or len(X) < FEWEST_ROWS:
+        return ()
+    if outcome.family == "survival" or np.ptp(outcome.values) == 0.0:
         return ()
     forests = PairForests(X, np.searchsorted(features, feature_of), rng)
     terms = _terms(outcome)
     found = np.max([forests.strengths(term) for term in terms], axis=0)
     additive = [forests.additive_fit(term) for term in terms]
-    without = [
-        np.max(
-            [
-                forests.strengths(_without_interactions(term, *fit, observations, rng))
-                for term, fit in zip(terms, additive, strict=True)
-            ],
-            axis=0,
+    without = []
+    for _ in range(N_WITHOUT):
+        redrawn = (
+            forests.strengths(_without_interactions(term, *fit, observations, rng))
+            for term, fit in zip(terms, additive, strict=True)
         )
-        for _ in range(N_WITHOUT)
-    ]
+        without.append(np.max(list(redrawn), axis=0))
     q = q_values_by_decoys(found, np.concatenate(without), N_WITHOUT, found > 0.0)
-    places = features[np.column_stack(np.triu_indices(features.size, 1))]
+    surest = [k for k in np.lexsort([-found, q]).tolist() if found[k] > 0.0]
+    pairs = features[np.column_stack(np.triu_indices(features.size, 1))].tolist()
     return tuple(
-        Interaction(
-            columns=(i, j),
-            names=(str(names[i]), str(names[j])),
-            strength=float(found[k]),
-            q_value=float(q[k]),
-        )
-        for k in np.lexsort([-found, q]).tolist()
-        if found[k] > 0.0
-        for i, j in [places[k].tolist()]
+        Interaction((i, j), (str(names[i]), str(names[j])), float(found[k]), float(q[k]))
+        for k in surest
+        for i, j in [pairs[k]]
     )
 
 
 class PairForests:
-    """Forests on the features of a table, and how strongly they use pairs of them together.
+    """Forests on features of one or several columns, and how strongly they use pairs of them."""
 
-    Parameters
-    ----------
-    X : float64 array (rows, columns)
-    place : int64 array (columns,)
-        The feature of each column, counted from 0.
-    rng : numpy.random.Generator
-    """
-
-    def __init__(
-        self, X: NDArray[np.float64], place: NDArray[np.int64], rng: np.random.Generator
-    ) -> None:
-        self.table = bin_table(X)
-        self.rng = rng
+    def __init__(self, X: FloatArray, place: NDArray[np.int64], rng: np.random.Generator) -> None:
+        self.table, self.rng = bin_table(X), rng
         self.columns = [np.flatnonzero(place == k) for k in range(int(place.max()) + 1)]
         self.rows = X[rng.choice(len(X), min(len(X), N_ROWS), replace=False)]
         self.values = [_typical_values(X[:, columns]) for columns in self.columns]
 
-    def strengths(self, outcome: Outcome) -> NDArray[np.float64]:
+    def strengths(self, outcome: Outcome) -> FloatArray:
         """Strength of all pairs, by rows of an upper triangle; 0 for those used less often."""
         run = run_bart(
             self.table,
@@ -200,11 +155,13 @@ class PairForests:
             random_state=self.rng,
         )
         forest = join_forests(run.forests)
-        used = forest.branch_pairs(self.table.n_columns)
+        together = forest.branch_pairs(self.table.n_columns)
         splits_on = forest.uses(self.table.n_columns)
         uses = np.array([splits_on[:, columns].any(axis=1) for columns in self.columns])
         pairs = np.column_stack(np.triu_indices(len(self.columns), 1))
-        often = np.array([used[np.ix_(self.columns[i], self.columns[j])].sum() for i, j in pairs])
+        often = np.array(
+            [together[np.ix_(self.columns[i], self.columns[j])].sum() for i, j in pairs]
+        )
         strengths = np.zeros(len(pairs))
         for k in np.argsort(-often, kind="stable")[:MOST_PAIRS]:
             if often[k] > 0:
@@ -215,12 +172,12 @@ class PairForests:
                 strengths[k] = (effect - sums + effect.mean()).std()
         return strengths
 
-    def additive_fit(self, outcome: Outcome) -> tuple[NDArray[np.float64], float]:
+    def additive_fit(self, outcome: Outcome) -> tuple[FloatArray, float]:
         """BART with single splits: means, or probabilities of the second class; the noise."""
         run = run_bart(
             self.table,
             outcome,
-            prior=Prior(n_trees=N_SINGLE_SPLITS, power=NO_DEPTH),
+            prior=ADDITIVE,
             n_iterations=N_ITERATIONS,
             random_state=self.rng,
         )
@@ -229,19 +186,19 @@ class PairForests:
             expected = _sharpened(expected, outcome.values > 0.0)
         return expected, float(run.sigma[run.n_burn :].mean())
 
-    def _joint_effect(self, forest: Forest, cuts: Cuts, i: int, j: int) -> NDArray[np.float64]:
-        """Partial dependence on two features at their typical values.
+    def _joint_effect(self, forest: Forest, cuts: Cuts, i: int, j: int) -> FloatArray:
+        """Partial dependence on two features at their typical values, on the latent scale.
 
-        Trees that split on one of them alone add to its own effect only, and may be left out.
+        Probabilities do not add up where probits do. Trees that split on one feature alone add to
+        its own effect only, and may be left out.
         """
         first, second = self.values[i], self.values[j]
-        rows = np.tile(self.rows, (len(first) * len(second), 1, 1))
-        rows[:, :, self.columns[i]] = np.repeat(first, len(second), axis=0)[:, None, :]
-        rows[:, :, self.columns[j]] = np.tile(second, (len(first), 1))[:, None, :]
-        codes = cuts.encode(rows.reshape(-1, self.rows.shape[1]))
-        # The latent number, also of classes: probabilities do not add up where probits do.
+        rows = np.tile(self.rows, (len(first), len(second), 1, 1))
+        rows[..., self.columns[i]] = first[:, None, None, :]
+        rows[..., self.columns[j]] = second[:, None, :]
+        codes = cuts.encode(rows.reshape(-1, rows.shape[-1]))
         values = forest.evaluate(codes, rows[..., 0].size)
-        return np.asarray(values.reshape(len(first), len(second), -1).mean(axis=2))
+        return np.asarray(values.reshape(rows.shape[:3]).mean(axis=2))
 
 
 def _terms(outcome: Outcome) -> list[Outcome]:
@@ -249,19 +206,16 @@ def _terms(outcome: Outcome) -> list[Outcome]:
     if outcome.family in ("ordinal", "counts"):
         cuts = np.unique(np.quantile(outcome.values, QUARTILES, method="inverted_cdf"))
         above = [(outcome.values > cut).astype(np.float64) for cut in cuts]
-        classes = np.array([False, True])
-        return [Outcome(term, "probit", classes) for term in above if term.any()]
-    terms = outcome.in_simple_terms()
+        return [Outcome(term, "probit", np.array([False, True])) for term in above if term.any()]
     if outcome.family == "gaussian":  # held back: ranks would bend the scale of sums
         low, high = np.quantile(outcome.values, (0.25, 0.75))
         margin = FENCES * (high - low) or np.inf
         return [replace(outcome, values=np.clip(outcome.values, low - margin, high + margin))]
+    terms = outcome.in_simple_terms()
     return sorted(terms, key=lambda term: abs(term.values.mean() - 0.5))[:MOST_TERMS]
 
 
-def _sharpened(
-    probabilities: NDArray[np.float64], is_second: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def _sharpened(probabilities: FloatArray, is_second: NDArray[np.bool_]) -> FloatArray:
     """Probabilities as far from one half as the classes say; those of a fit are shrunk to it."""
     probits = ndtri(np.clip(probabilities, TINY, 1.0 - TINY))
     signs = np.where(is_second, 1.0, -1.0)
@@ -273,7 +227,7 @@ def _sharpened(
     return np.asarray(ndtr(np.exp(best.x) * probits))
 
 
-def _typical_values(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+def _typical_values(columns: FloatArray) -> FloatArray:
     """Four values of a feature: quantiles of a column, the most frequent of several."""
     if columns.shape[1] == 1:
         at = (np.arange(N_VALUES) + 0.5) / N_VALUES
@@ -284,12 +238,12 @@ def _typical_values(columns: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _without_interactions(
     outcome: Outcome,
-    expected: NDArray[np.float64],
+    expected: FloatArray,
     sigma: float,
     observations: NDArray[np.int64] | None,
     rng: np.random.Generator,
 ) -> Outcome:
-    """An outcome that goes with the columns as an additive model says, and no further."""
+    """An outcome that depends on the columns as an additive model says, and no further."""
     n_rows = expected.size
     if outcome.family == "probit":
         chance = rng.random(n_rows)

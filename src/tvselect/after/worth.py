@@ -38,7 +38,7 @@ class Worth:
         "log-loss" (three or more classes; here less is better).
     selected, all, none : tuple of float
         With the columns that were selected in the other folds, and those always included; with
-        all columns, and with none. ``all`` is empty for tables of more than 20 million cells.
+        all columns (empty for tables of more than 20 million cells); and with none.
     n_selected : tuple of int
         Columns that were selected in the other folds, without those always included.
     n_rows : int
@@ -60,16 +60,12 @@ class Worth:
 
     def __str__(self) -> str:
         """One line for each kind of columns."""
-        rows = {
-            "selected columns": self.selected,
-            "always included": self.always,
-            "all columns": self.all,
-            "none": self.none,
-        }
+        kinds = ("selected columns", "always included", "all columns", "none")
+        scores = (self.selected, self.always, self.all, self.none)
         return "\n".join(
-            f"{kind:<16}  {self.score} {np.mean(scores):6.3f} (s.e. {standard_error(scores):.3f})"
-            for kind, scores in rows.items()
-            if scores
+            f"{kind:<16}  {self.score} {np.mean(found):6.3f} (s.e. {standard_error(found):.3f})"
+            for kind, found in zip(kinds, scores, strict=True)
+            if found
         )
 
 
@@ -84,10 +80,10 @@ def held_out_worth(
 ) -> Worth:
     """How well the selected columns predict rows that took no part in their selection.
 
-    The rows are split into folds. For each, the selector is fitted to all others, BART is
-    fitted to these rows with the columns that were selected there, and its predictions of the
-    fold are scored, next to those of BART with all columns and of the mean or the shares of the
-    classes. It takes as long as ``n_folds`` fits of the selector, and some seconds.
+    For each fold of the rows the selector is fitted to all other rows, then BART to these rows
+    and the columns selected there. Its predictions of the fold are scored, next to those of
+    BART with all columns and of the mean or the shares of the classes. This takes as long as
+    ``n_folds`` fits of the selector, and some seconds.
 
     Parameters
     ----------
@@ -135,7 +131,7 @@ def held_out_worth(
     n_folds = int(check_scalar(n_folds, "n_folds", Integral, min_val=2))
     rng = as_generator(random_state)
     fold_of = _folds(outcome, n_folds, rng)
-    scores: dict[str, list[float]] = {"selected": [], "always": [], "all": [], "none": []}
+    scores: dict[str, list[float]] = {"selected": [], "all": [], "none": [], "always": []}
     n_selected = []
     for fold in tqdm(range(n_folds), desc="folds", disable=not verbose):
         rest, held_out = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
@@ -153,15 +149,14 @@ def held_out_worth(
             columns = np.flatnonzero(which[features.feature_of])
             predicted = _predictions(features.X, outcome, rest, held_out, columns, rng)
             scores[kind].append(score(outcome.rows(held_out), predicted))
+    if not always.any():
+        scores["always"] = []
     return Worth(
         SCORES.get(outcome.family, "concordance"),
-        tuple(scores["selected"]),
-        tuple(scores["all"]),
-        tuple(scores["none"]),
-        tuple(n_selected),
-        n_rows,
-        round(time.perf_counter() - started, 3),
-        tuple(scores["always"]) if always.any() else (),
+        n_selected=tuple(n_selected),
+        n_rows=n_rows,
+        seconds=round(time.perf_counter() - started, 3),
+        **{kind: tuple(values) for kind, values in scores.items()},
     )
 
 
@@ -178,7 +173,7 @@ def _folds(outcome: Outcome, n_folds: int, rng: np.random.Generator) -> NDArray[
     """The fold of each row; classes and censored rows are spread evenly."""
     n_rows = outcome.values.size
     refuse_folds(n_rows, n_folds)
-    strata = np.zeros(n_rows)
+    strata = np.zeros(n_rows) if outcome.upper is None else np.isinf(outcome.upper)
     if outcome.classes is not None:
         strata = outcome.values
         counts = np.bincount(strata.astype(np.int64), minlength=len(outcome.classes))
@@ -187,8 +182,6 @@ def _folds(outcome: Outcome, n_folds: int, rng: np.random.Generator) -> NDArray[
                 f"the class {outcome.classes.item(int(counts.argmin()))!r} has a single row, "
                 "which cannot be predicted from others; leave it out"
             )
-    elif outcome.upper is not None:
-        strata = np.isinf(outcome.upper).astype(np.float64)
     order = rng.permutation(n_rows)
     order = order[np.argsort(strata[order], kind="stable")]
     fold_of = np.empty(n_rows, dtype=np.int64)
@@ -204,19 +197,14 @@ def _predictions(
     columns: NDArray[np.intp],
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """For rows held out, by BART on some columns of the rest; without columns a constant.
-
-    This is the mean, or the shares of three or more classes.
-    """
+    """Of held-out rows by BART on the rest; without columns, the mean or the shares of classes."""
     known = outcome.rows(rest)
-    n_classes = 0
-    if outcome.family == "classes" and outcome.classes is not None:
-        n_classes = outcome.classes.size
+    classes = outcome.classes if outcome.family == "classes" else None
+    n_classes = 0 if classes is None else len(classes)
     if columns.size == 0:
         constant = known.values.mean()
         if n_classes:
-            counts = np.bincount(known.values.astype(np.int64), minlength=n_classes)
-            constant = counts / known.values.size
+            constant = np.bincount(known.values.astype(np.int64), minlength=n_classes) / rest.size
         return np.broadcast_to(constant, (held_out.size, *constant.shape))
     run = run_bart(
         np.asarray(X[np.ix_(rest, columns)], dtype=np.float64),
@@ -230,14 +218,7 @@ def _predictions(
 
 
 def score(truth: Outcome, predicted: NDArray[np.float64]) -> float:
-    """The score of predictions that goes with the family of the outcome.
-
-    Examples
-    --------
-    >>> truth = read_outcome([1.5, 2.5, 3.7], 3)
-    >>> score(truth, np.array([1.5, 2.5, 3.7])), round(score(truth, np.array([2.0, 2.5, 3.0])), 2)
-    (1.0, 0.7)
-    """
+    """The score of predictions that goes with the family of the outcome."""
     values = truth.values
     if truth.family == "classes":
         chances = predicted[np.arange(values.size), values.astype(np.int64)]
@@ -253,20 +234,8 @@ def concordance(
 ) -> float:
     """Share of the pairs of rows, of known order, that predictions put in that order.
 
-    A tie counts half, as in Harrell's index for censored times and in the area under the ROC
-    curve, which it is for two classes.
-
-    Parameters
-    ----------
-    lower, upper : float64 array
-        What is known of each row: the same number, or two that it lies between.
-    predicted : float64 array
-
-    Examples
-    --------
-    >>> times, last = np.array([1.0, 2.0, 3.0]), np.array([1.0, np.inf, 3.0])
-    >>> concordance(times, last, np.array([0.1, 0.9, 0.5]))
-    1.0
+    Each row lies between ``lower`` and ``upper``. A tie counts half, as in Harrell's index for
+    censored times and in the area under the ROC curve, which it is for two classes.
     """
     n_pairs = in_order = 0.0
     for first in range(0, lower.size, BLOCK):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.after.dependence import Cells, Dependence, JointEffect, joint_effect
+from tvselect.after.dependence import Dependence, JointEffect, Scale, joint_effect
 from tvselect.plotting.canvas import BLUE, FONT_SIZE, axes_on, clean
 from tvselect.words import level, readable
 
@@ -130,9 +130,9 @@ def _name_places(ax: Axes, at: Sequence[float] | NDArray[Any], labels: Sequence[
             tick.set(rotation=35, ha="right", rotation_mode="anchor")
 
 
-def _edges(cells: Cells) -> NDArray[np.float64]:
+def _edges(scale: Scale) -> NDArray[np.float64]:
     """Where cells begin and end: halfway between values, or one wide each around places."""
-    at = cells.at
-    if cells.labels or at.size == 1:
+    at = np.array(scale.at)
+    if scale.labels or at.size == 1:
         return np.append(at, at[-1] + 1.0) - 0.5
     return np.concatenate([at[:1], (at[1:] + at[:-1]) / 2, at[-1:]])

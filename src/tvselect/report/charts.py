@@ -13,13 +13,13 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from tvselect.after.dependence import Cells, Dependence, JointEffect
+from tvselect.after.dependence import Dependence, JointEffect
 from tvselect.plotting.arms import FittedArms
 from tvselect.plotting.canvas import BLUE, DARK, DEEP, GREY, LIGHT, RED
 from tvselect.plotting.effects import InteractionDisplay, plot_dependence
 from tvselect.plotting.paths import SelectionPathDisplay, SelectionPaths, plot_sizes
 from tvselect.plotting.rates import SelectionRateDisplay, kinds_of
-from tvselect.report.findings import Findings, HeatMap, ReportedInteraction, ReportedVariable, Scale
+from tvselect.report.findings import Findings, HeatMap, ReportedInteraction, ReportedVariable
 from tvselect.report.sentences import (
     describe_pair,
     describe_sizes,
@@ -256,11 +256,9 @@ def _shape(dependence: Dependence, findings: Findings, ax: Axes) -> Tips:
 
 
 def _joint(pair: ReportedInteraction, heat_map: HeatMap, findings: Findings, ax: Axes) -> Tips:
-    def cells(scale: Scale) -> Cells:
-        return Cells(np.array(scale.at), scale.labels)
-
-    first, second, mean = cells(heat_map.first), cells(heat_map.second), np.array(heat_map.mean)
-    effect = JointEffect(pair.names, first, second, mean, what_is_shown(findings))
+    mean = np.array(heat_map.mean)
+    outcome = what_is_shown(findings)
+    effect = JointEffect(pair.names, heat_map.first, heat_map.second, mean, outcome)
     InteractionDisplay(effect).plot(ax)
     ax.set_title("")
     ax.grid(visible=False)

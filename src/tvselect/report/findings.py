@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tvselect.after.dependence import Dependence, Effect
+from tvselect.after.dependence import Dependence, Effect, Scale
 from tvselect.after.worth import Worth
 from tvselect.bandit.engine import StopReason
 from tvselect.records import RecordError, parse_json, read_record, to_json
@@ -87,19 +87,6 @@ class Best:
     selection_rate: float
     q_value: float
     threshold: float
-
-
-@dataclass(frozen=True)
-class Scale:
-    """Values of a column that cells of a heat map stand for."""
-
-    labels: tuple[str, ...]  #: What they stand for, where each value has its own
-    at: tuple[float, ...]  #: Values, or the places of the labels
-
-    @property
-    def ticks(self) -> tuple[str, ...]:
-        """The values as text."""
-        return self.labels or tuple(f"{value:.4g}" for value in self.at)
 
 
 @dataclass(frozen=True)

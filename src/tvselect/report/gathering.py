@@ -31,7 +31,6 @@ from tvselect.report.findings import (
     ReportedInteraction,
     ReportedVariable,
     Resemblance,
-    Scale,
 )
 from tvselect.seeds import RandomState, as_generator
 from tvselect.selectors.results import History, fitted_history
@@ -39,7 +38,6 @@ from tvselect.sources.addresses import without_secrets
 from tvselect.words import LONGEST_NAME, column_name, counted, readable
 
 if TYPE_CHECKING:
-    from tvselect.after.dependence import Cells
     from tvselect.plotting.arms import Fit
 
 MOST_DRAWN, MOST_DECOYS, MOST_MEMBERS, MOST_NAMES = 100, 5, 20, 20
@@ -117,9 +115,7 @@ def gather(
     about = about or About()
     chosen = _chosen_columns(history, arms)
     forest, dependence_note = _fit_forest(rows, chosen)
-    dependence, effects = (
-        ((), ()) if forest is None else partial_dependence(forest, _shown(history, chosen))
-    )
+    dependence, effects = ((), ()) if forest is None else partial_dependence(forest)
     resemblances, resemblance_note = _resemblances(history, arms, rows.table, chosen)
     n_plays = history.n_plays
     steps = np.unique(np.linspace(0, n_plays, min(MOST_STEPS, n_plays + 1)).astype(np.int64))
@@ -343,17 +339,13 @@ def _fit_forest(rows: Rows, chosen: NDArray[np.int64]) -> tuple[DependenceForest
 
 def _interactions(selector: Fit, forest: DependenceForest | None) -> Iterator[ReportedInteraction]:
     """Interactions, the surest first, with heat maps of the first three if there is a forest."""
-
-    def scale(cells: Cells) -> Scale:
-        return Scale(tuple(readable(label, 40) for label in cells.labels), tuple(cells.at.tolist()))
-
     for number, pair in enumerate(getattr(selector, "interactions_", ())):
         first, second = map(column_name, pair.names, pair.columns)
         heat_map = None
         if forest is not None and number < MOST_MAPS and set(pair.columns) <= set(forest.columns):
             effect = forest.joint_effect(*pair.columns)
             mean = tuple(map(tuple, effect.mean.tolist()))
-            heat_map = HeatMap(scale(effect.first), scale(effect.second), mean)
+            heat_map = HeatMap(effect.first, effect.second, mean)
         yield ReportedInteraction((first, second), pair.strength, pair.q_value, heat_map)
 
 
