@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,21 +11,18 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A new file beside a path to write to; it takes the path's place unless something fails.
-
-    It gets the permissions that any new file gets.
-    """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    """A new file beside a path to write to; it takes the path's place unless something fails."""
+    part = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         try:
-            yield Path(name)
+            yield part
             os.fsync(handle)
         finally:
             os.close(handle)
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
+        os.replace(part, path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
 
 
@@ -33,9 +30,3 @@ def write_text(path: Path, text: str) -> None:
     """Write a file all at once."""
     with replacing(path) as part:
         part.write_text(text, encoding="utf-8", newline="")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

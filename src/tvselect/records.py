@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 Record = TypeVar("Record")
 NAMES = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
 LONGEST = 60
+types_of = cache(get_type_hints)
 
 
 class RecordError(ValueError):
@@ -28,46 +29,44 @@ class RecordError(ValueError):
 
 def to_json(record: Any) -> str:
     """A record as JSON."""
-    return json.dumps(record, default=_values, allow_nan=False)
-
-
-def _values(record: Any) -> dict[str, Any]:
-    return {field.name: getattr(record, field.name) for field in fields(record)}
+    return json.dumps(
+        record,
+        default=lambda value: {field.name: getattr(value, field.name) for field in fields(value)},
+        allow_nan=False,
+    )
 
 
 def parse_json(text: str) -> Any:
     """The values of a JSON text, finite and without a key twice; raises RecordError."""
+
+    def refuse_constant(constant: str) -> None:
+        raise RecordError("", f"holds {constant}, which is no number")
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                raise RecordError("", f"has the key {key!r} twice")
+            found[key] = value
+        return found
+
     try:
-        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_once)
+        return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=unique)
     except RecordError:
         raise
     except (ValueError, RecursionError) as error:
         raise RecordError("", f"is no JSON: {error}") from None
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise RecordError("", f"has the key {twice!r} twice")
-    return found
-
-
 def read_record(kind: type[Record], value: Any, where: str = "") -> Record:
     """A record from what JSON holds: data classes, tuples, dicts, unions with None, enums.
 
-    Raises
-    ------
-    RecordError
-        Where something is missing, is not known or has another type; ``where`` is the start
-        of the place.
+    A RecordError says where something is missing, is not known or has another type; ``where`` is
+    the start of the place.
 
     Examples
     --------
     >>> from tvselect.report.findings import LookAlike
-    >>> read_record(LookAlike, {"name": "age", "correlation": 0.9, "selection_rate": None})
-    LookAlike(name='age', correlation=0.9, selection_rate=None)
     >>> wrong = {"name": "age", "correlation": "0.9", "selection_rate": None}
     >>> read_record(LookAlike, wrong, "alike")
     Traceback (most recent call last):
@@ -79,73 +78,45 @@ def read_record(kind: type[Record], value: Any, where: str = "") -> Record:
 
 
 def _read(kind: Any, value: Any, where: str) -> Any:
+    def inside(name: str) -> str:
+        return f"{where}.{name}" if where else name
+
+    def expect(is_so: bool, wanted: str) -> None:
+        if not is_so:
+            shown = repr(value)
+            shown = shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
+            raise RecordError(where, f"is {shown}, not {wanted}")
+
     origin, inner = get_origin(kind), get_args(kind)
     if is_dataclass(kind):
-        return _read_class(kind, value, where)
+        expect(isinstance(value, dict), "an object")
+        names = [field.name for field in fields(kind)]
+        for name in [*names, *value]:
+            if name not in value or name not in names:
+                problem = "is missing" if name not in value else "is not known"
+                raise RecordError(inside(name), problem)
+        types = types_of(kind)
+        return kind(**{name: _read(types[name], value[name], inside(name)) for name in names})
     if origin is tuple:
-        return _read_tuple(inner, value, where)
+        expect(isinstance(value, list), "a list")
+        kinds = inner[:1] * len(value) if inner[-1] is Ellipsis else inner
+        expect(len(value) == len(kinds), f"a list of {len(kinds)}")
+        pairs = zip(kinds, value, strict=True)
+        return tuple(_read(kind, item, f"{where}[{i}]") for i, (kind, item) in enumerate(pairs))
     if origin is dict:
-        if not isinstance(value, dict):
-            raise _wrong(where, value, "an object")
-        return {key: _read(inner[1], item, _join(where, key)) for key, item in value.items()}
+        expect(isinstance(value, dict), "an object")
+        return {key: _read(inner[1], item, inside(key)) for key, item in value.items()}
     if origin in (Union, UnionType):
         plain = next(part for part in inner if part is not NoneType)
         return None if value is None else _read(plain, value, where)
     if origin is Literal or issubclass(kind, Enum):
         known = inner or tuple(member.value for member in kind)
-        if value not in known:
-            raise _wrong(where, value, f"one of {known}")
+        expect(value in known, f"one of {known}")
         return value if inner else kind(value)
-    if type(value) is not kind and not (kind is float and type(value) is int):
-        raise _wrong(where, value, NAMES[kind])
+    expect(type(value) is kind or (kind is float and type(value) is int), NAMES[kind])
     try:
         is_finite = kind is str or math.isfinite(value)
     except OverflowError:
         is_finite = False
-    if not is_finite:
-        raise _wrong(where, value, "finite")
+    expect(is_finite, "finite")
     return kind(value)
-
-
-def _read_class(kind: Any, value: Any, where: str) -> Any:
-    if not isinstance(value, dict):
-        raise _wrong(where, value, "an object")
-    names = [field.name for field in fields(kind)]
-    for name in [*names, *value]:
-        if name not in value:
-            raise RecordError(_join(where, name), "is missing")
-        if name not in names:
-            raise RecordError(_join(where, name), "is not known")
-    types = _hints(kind)
-    return kind(**{name: _read(types[name], value[name], _join(where, name)) for name in names})
-
-
-def _read_tuple(kinds: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
-    if not isinstance(value, list):
-        raise _wrong(where, value, "a list")
-    if kinds[-1] is Ellipsis:
-        kinds = (kinds[0],) * len(value)
-    if len(value) != len(kinds):
-        raise _wrong(where, value, f"a list of {len(kinds)}")
-    pairs = zip(kinds, value, strict=True)
-    return tuple(_read(kind, item, f"{where}[{i}]") for i, (kind, item) in enumerate(pairs))
-
-
-@cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
-def _join(where: str, name: str) -> str:
-    return f"{where}.{name}" if where else name
-
-
-def _wrong(where: str, value: Any, wanted: str) -> RecordError:
-    shown = repr(value)
-    return RecordError(
-        where, f"is {shown if len(shown) <= LONGEST else f'{shown[:LONGEST]}…'}, not {wanted}"
-    )
-
-
-def _refuse_constant(constant: str) -> None:
-    raise RecordError("", f"holds {constant}, which is no number")
