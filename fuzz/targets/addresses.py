@@ -148,7 +148,7 @@ def read(data: bytes, folder: Path) -> None:
         from_file = there.n_asked
         record = folder / "run" / "run.json"
         values = json.loads((folder / "run.json").read_bytes())
-        values["plan"]["table"] = url
+        values["plan"]["file"]["table"] = url
         record.write_text(json.dumps(values))
         asked, _ = said_by("resume", str(folder / "run"))
         if there.n_asked > from_file and is_secret:

@@ -17,6 +17,7 @@ from fuzz.targets.base import Target
 from tvselect.omics import h5ad
 from tvselect.runs.data import prepare
 from tvselect.runs.inspect import TableOptions, inspect_table
+from tvselect.runs.plan import FileOptions
 
 N, P = 20, 9
 BED, BIM, FAM, PHENOTYPES = ".bed", ".bim", ".fam", ".tsv"
@@ -52,14 +53,14 @@ def read_plink(data: bytes, folder: Path) -> None:
     options = TableOptions(
         target="y" if with_table else "phenotype",
         stream=True if len(data) % 5 == 0 else None,
-        phenotypes=str(folder / "t.tsv") if with_table else None,
         covariates=("sex",) if len(data) % 3 == 0 else (),
     )
-    _look(folder / "t.bed", options)
+    phenotypes = str(folder / "t.tsv") if with_table else None
+    _look(FileOptions(str(folder / "t.bed"), phenotypes=phenotypes), options)
 
 
-def _look(path: Path, options: TableOptions) -> None:
-    plan, files, table = inspect_table(str(path), options)
+def _look(file: FileOptions, options: TableOptions) -> None:
+    plan, files, table = inspect_table(file, options)
     if not plan.stream:
         X, _ = prepare(plan, files, table)
         X.numbers()
@@ -89,7 +90,8 @@ def read_market(data: bytes, folder: Path) -> None:
     rows = "".join(f"B{i},{'ab'[i % 2]}\n" for i in range(N))
     (folder / "cells.csv").write_text("barcode,y\n" + rows)
     path = folder / (damaged if ".mtx" in damaged else TEN_X[0])
-    _look(path, TableOptions(target="y", phenotypes=str(folder / "cells.csv")))
+    file = FileOptions(str(path), phenotypes=str(folder / "cells.csv"))
+    _look(file, TableOptions(target="y"))
 
 
 def cells() -> list[bytes]:
@@ -115,7 +117,7 @@ def read_cells(data: bytes, folder: Path) -> None:
     path = folder / "t.h5ad"
     path.write_bytes(data)
     with patch.object(h5ad, "LEAST_SECONDS", 10.0):
-        _look(path, TableOptions(target="y"))
+        _look(FileOptions(str(path)), TableOptions(target="y"))
 
 
 TARGETS = (

@@ -25,6 +25,7 @@ from fuzz.targets.journals import ZIP_TOKENS, change_member
 from fuzz.targets.tables import CSV_TOKENS, csv_seeds, look_at
 from tvselect.runs.data import prepare
 from tvselect.runs.inspect import TableOptions, inspect_table
+from tvselect.runs.plan import FileOptions
 from tvselect.sources import ArraySource
 
 SUFFIXES = (".txt", ".csv.bz2", ".csv.zst", ".tsv.gz", ".txt.zip", ".csv", ".txt.bz2", ".tsv.zst")
@@ -118,8 +119,8 @@ def look_at_workbook(data: bytes, folder: Path) -> None:
     """A sheet; of a hundred cases some are transposed."""
     path = folder / f"t{WORKBOOKS[data[0] % len(WORKBOOKS) if data else 0]}"
     path.write_bytes(data[1:])
-    options = TableOptions(target="y", transpose=len(data) % 97 == 0)
-    plan, files, table = inspect_table(str(path), options)
+    options = FileOptions(str(path), transpose=len(data) % 97 == 0)
+    plan, files, table = inspect_table(options, TableOptions(target="y"))
     prepare(plan, files, table)
 
 
@@ -163,9 +164,9 @@ def piped(data: bytes) -> Iterator[None]:
 
 def look_at_pipe(data: bytes, folder: Path) -> None:
     """Through standard input."""
-    options = TableOptions(target="y", transpose=data[:1] == b"\1")
+    options = FileOptions("-", transpose=data[:1] == b"\1")
     with piped(data[1:]):
-        plan, files, table = inspect_table("-", options)
+        plan, files, table = inspect_table(options, TableOptions(target="y"))
     prepare(plan, files, table)
 
 
@@ -184,7 +185,7 @@ def look_at_times(data: bytes, folder: Path) -> None:
     path.write_bytes(data)
     event = None if len(data) % 11 == 0 else "event"
     plan, files, table = inspect_table(
-        str(path), TableOptions(target="time", event=event, family="survival")
+        FileOptions(str(path)), TableOptions(target="time", event=event, family="survival")
     )
     prepare(plan, files, table)
 

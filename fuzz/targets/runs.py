@@ -30,7 +30,7 @@ from tvselect.report.findings import (
 from tvselect.runs.compare import compare
 from tvselect.runs.data import open_planned
 from tvselect.runs.folder import SCHEMA, RunFolder, RunRecord, VariableResult, to_csv
-from tvselect.runs.plan import Plan, Settings, read_groups
+from tvselect.runs.plan import FileOptions, Plan, Settings, read_groups
 from tvselect.runs.play import Place, hash_table, make_selector, plays_done
 from tvselect.runs.transform import transform
 from tvselect.selectors.results import Asked
@@ -66,9 +66,7 @@ def sound_run() -> RunRecord:
         infinite={"x": 1}, missing=("x",), copies=(("n", "x"),),
     )  # fmt: skip
     plan = Plan(
-        table="table.csv", delimiter=",", decimal=".", sheet=None, transpose=False,
-        phenotypes=None, layer=None,
-        columns=COLUMNS, always=("n",),
+        file=FileOptions("table.csv", delimiter=",", decimal="."), columns=COLUMNS, always=("n",),
         feature_groups={"words": ("text",)}, linkage=False, facts=facts,
     )  # fmt: skip
     return RunRecord(

@@ -21,6 +21,7 @@ from fuzz.mutation import TABLE
 from fuzz.targets.base import Target
 from tvselect.runs.data import open_stream, prepare, sample
 from tvselect.runs.inspect import TableOptions, inspect_table
+from tvselect.runs.plan import FileOptions
 from tvselect.sources import Source, open_source
 
 ROWS_AT_ONCE = 7
@@ -94,7 +95,9 @@ def read_csv(data: bytes, folder: Path) -> None:
 
 def look_at(path: Path, stream: bool | None) -> None:
     """As ``tvs select`` does before the first play."""
-    plan, files, table = inspect_table(str(path), TableOptions(target="y", stream=stream))
+    plan, files, table = inspect_table(
+        FileOptions(str(path)), TableOptions(target="y", stream=stream)
+    )
     if plan.stream:
         read_all(open_stream(plan, files))
         sample(plan, files)
@@ -130,7 +133,9 @@ def look_at_text(data: bytes, folder: Path) -> None:
     if mode < 2:
         look_at(path, bool(len(data) % 2))
     else:
-        plan, files, table = inspect_table(str(path), TableOptions(target="y", transpose=True))
+        plan, files, table = inspect_table(
+            FileOptions(str(path), transpose=True), TableOptions(target="y")
+        )
         prepare(plan, files, table)
 
 

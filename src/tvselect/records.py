@@ -88,7 +88,7 @@ def _read(kind: Any, value: Any, where: str) -> Any:
             raise RecordError(where, f"is {shown}, not {wanted}")
 
     origin, inner = get_origin(kind), get_args(kind)
-    if is_dataclass(kind):
+    if isinstance(kind, type) and is_dataclass(kind):
         expect(isinstance(value, dict), "an object")
         names = [field.name for field in fields(kind)]
         for name in [*names, *value]:

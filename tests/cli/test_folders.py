@@ -73,7 +73,7 @@ class TestHostileFolders:
             host.listen()
             host.settimeout(0.2)
             address = table.format(host=f"127.0.0.1:{host.getsockname()[1]}")
-            change(run, plan__table=address)
+            change(run, plan__file__table=address)
             line = failure("resume", "run", "--plays", "80")
             assert "say --table with the whole address" in line
             assert "SECRET" not in line
@@ -111,7 +111,7 @@ def test_no_secret_is_kept(mode, tvs, here, monkeypatch):
     assert folder.name == "tvs-t-1"
     seen = "s3://***@bucket/data/t.csv?endpoint_override=***&region=eu"
     assert seen == without_secrets(address)
-    assert json.loads((folder / "run.json").read_text())["plan"]["table"] == seen
+    assert json.loads((folder / "run.json").read_text())["plan"]["file"]["table"] == seen
     assert seen in (folder / "findings.json").read_text()
     for text in (out, err, *(path.read_bytes().decode("latin-1") for path in folder.iterdir())):
         assert "S3CR3T" not in text

@@ -34,7 +34,7 @@ from tvselect.runs import RunError
 from tvselect.runs.data import open_planned
 from tvselect.runs.folder import RunFolder
 from tvselect.runs.inspect import TableOptions, inspect_table
-from tvselect.runs.plan import read_groups
+from tvselect.runs.plan import FileOptions, read_groups
 from tvselect.runs.transform import transform
 from tvselect.selectors.encoding import StreamEncoder
 from tvselect.sources import ArraySource, SourceError, open_source
@@ -257,7 +257,7 @@ def test_run_json_of_odd_numbers(run):
 def test_run_json_with_a_delimiter_that_is_no_character(run, monkeypatch):
     monkeypatch.chdir(run.path.parent)
     values = json.loads(run.record.read_text())
-    values["plan"]["delimiter"] = "\ud800"
+    values["plan"]["file"]["delimiter"] = "\ud800"
     run.record.write_text(json.dumps(values))
     with pytest.raises(SourceError, match="single character"):
         open_planned(run.read_run().plan)
@@ -380,7 +380,9 @@ def test_a_journal_with_a_rollback_journal_beside_it(tmp_path, kind):
 
 
 def look_at_times(path):
-    return inspect_table(str(path), TableOptions("time", event="event", family="survival"))
+    return inspect_table(
+        FileOptions(str(path)), TableOptions("time", event="event", family="survival")
+    )
 
 
 @pytest.mark.parametrize(("cell", "said"), [("1.5.2", "in row 3; mend"), ("zero", "in row 3")])

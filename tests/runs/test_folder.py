@@ -19,7 +19,7 @@ from tvselect.records import to_json
 from tvselect.report import Findings, render
 from tvselect.runs import RunError
 from tvselect.runs.folder import SCHEMA, RunFolder, RunRecord, new_folder
-from tvselect.runs.plan import Plan, Settings
+from tvselect.runs.plan import FileOptions, Plan, Settings
 
 
 def make_run():
@@ -32,8 +32,7 @@ def make_run():
         infinite={"a": 2}, missing=("a", "b"), copies=(("a", "b"),),
     )  # fmt: skip
     plan = Plan(
-        table="/data/t.csv", delimiter=",", decimal=".", sheet=None, transpose=False,
-        phenotypes=None, layer=None, columns=("a", "b"), always=(),
+        file=FileOptions("/data/t.csv", delimiter=",", decimal="."), columns=("a", "b"), always=(),
         feature_groups={"g": ("a", "b")}, linkage=False, facts=facts,
     )  # fmt: skip
     return RunRecord(

@@ -164,7 +164,7 @@ def select(options: Options, terminal: Terminal) -> int:
     from tvselect.report.decisions import describe_doubts
     from tvselect.runs.folder import new_folder
     from tvselect.runs.inspect import TableOptions, inspect_table, require_what_the_reward_needs
-    from tvselect.runs.plan import Settings, describe_plan
+    from tvselect.runs.plan import FileOptions, Settings, describe_plan
     from tvselect.sources.addresses import argument_without_secrets
 
     _refuse_contradictions(options)
@@ -186,11 +186,11 @@ def select(options: Options, terminal: Terminal) -> int:
             wanted = replace(wanted, target=options.time, family="survival")
         if options.batch_size or options.rounds:
             wanted = replace(wanted, stream=True)
-        plan, files, table = inspect_table(options.table, wanted)
+        plan, files, table = inspect_table(FileOptions(**_given(options, FileOptions)), wanted)
     play = loading.result()
     require_what_the_reward_needs(plan, settings)
     if plan.stream and options.plays is not None:
-        per_round = -(-plan.n_rows // settings.batch_size)
+        per_round = -(-plan.facts.outcome.n_rows // settings.batch_size)
         rounds = max(settings.rounds, -(-options.plays // per_round))
         settings = replace(settings, rounds=rounds)
     for sentence in describe_plan(plan):
@@ -238,7 +238,7 @@ def _refuse_contradictions(options: Options) -> None:
 
 def _describe_search(plan: Plan, settings: Settings, cluster: str | None) -> str:
     if plan.stream:
-        n_batches = -(-plan.n_rows // settings.batch_size) * settings.rounds
+        n_batches = -(-plan.facts.outcome.n_rows // settings.batch_size) * settings.rounds
         each, rounds = counted(settings.batch_size, "row"), counted(settings.rounds, "round")
         plays = f"{counted(n_batches, 'play')} of {each}, {rounds}"
     else:
@@ -260,7 +260,7 @@ def resume(options: Options, terminal: Terminal) -> int:
 
     folder = RunFolder(Path(options.run))
     before = folder.read_run()
-    terminal.say(f"  Going on with {folder.path} ({without_secrets(before.plan.table)}).")
+    terminal.say(f"  Going on with {folder.path} ({without_secrets(before.plan.file.table)}).")
     result = play.resume(
         folder,
         play.Place(options.cluster, not options.no_report, int(terminal.is_live)),

@@ -159,13 +159,13 @@ def _what_it_means(result: Result) -> tuple[list[str], list[str]]:
         why_stopped,
     )
 
-    run, history = result.run, result.history
+    run, history = result.run, result.fit.history_
     control, claims = control_of(result.fit), joint_claims(result.fit)
     n_selected = int(history.selected().sum())
     before: list[str] = []
     if control.max_fdr is not None and not n_selected and not claims and run.n_plays:
         best = best_unselected(result.fit)
-        before += [NOTHING, *describe_nothing(control, best, run.plan.n_rows), ""]
+        before += [NOTHING, *describe_nothing(control, best, run.plan.facts.outcome.n_rows), ""]
     plays = counted(run.n_plays, "batch" if run.plan.stream else "play")
     because = why_stopped(history.stop_reason, history.asked)
     before.append(
@@ -209,9 +209,9 @@ def _as_json(result: Result, selected: Sequence[VariableResult]) -> dict[str, An
         "state": run.state,
         "stop_reason": run.stop_reason,
         "target": plan.target,
-        "family": plan.family,
+        "family": plan.facts.outcome.family,
         "stream": plan.stream,
-        "n_rows": plan.n_rows,
+        "n_rows": plan.facts.outcome.n_rows,
         "n_columns": len(plan.columns),
         "n_plays": run.n_plays,
         "seconds": run.seconds,

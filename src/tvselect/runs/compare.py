@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tvselect.runs.folder import RunFolder, RunRecord, from_csv
 from tvselect.words import listed
 
-NOT_THE_GAME = ("seed", "time_limit", "jobs")
+NOT_THE_SEARCH = ("seed", "time_limit", "jobs")
 STREAM_ONLY, MEMORY_ONLY = ("batch_size", "rounds"), ("plays",)
 
 
@@ -22,7 +22,7 @@ class Pair(NamedTuple):
 
     @property
     def difference(self) -> float | None:
-        """How much more the second run makes of it."""
+        """How much higher the selection rate is in the second run."""
         first, second = self.selection_rate
         return None if first is None or second is None else round(second - first, 6)
 
@@ -40,30 +40,23 @@ class Comparison:
 
 
 def compare(first: RunFolder, second: RunFolder) -> Comparison:
-    """Compare two runs.
-
-    Raises
-    ------
-    RunError
-        When a folder holds no finished run.
-    """
+    """Compare two runs; a folder that holds no finished run is a RunError."""
     runs = first.read_run(), second.read_run()
     tables = [
         {v.name: v for v in from_csv(folder.variables) if not v.always}
         for folder in (first, second)
     ]
-    every = [
-        Pair(
-            name,
-            (name in tables[0] and tables[0][name].selected,
-             name in tables[1] and tables[1][name].selected),
-            (tables[0][name].selection_rate if name in tables[0] else None,
-             tables[1][name].selection_rate if name in tables[1] else None),
-            (tables[0][name].q_value if name in tables[0] else None,
-             tables[1][name].q_value if name in tables[1] else None),
+    every = []
+    for name in dict.fromkeys([*tables[0], *tables[1]]):
+        one, two = (table.get(name) for table in tables)
+        every.append(
+            Pair(
+                name,
+                (one is not None and one.selected, two is not None and two.selected),
+                (one and one.selection_rate, two and two.selection_rate),
+                (one and one.q_value, two and two.q_value),
+            )
         )
-        for name in dict.fromkeys([*tables[0], *tables[1]])
-    ]  # fmt: skip
     pairs = sorted((pair for pair in every if any(pair.selected)), key=_rank)
     both = sum(all(pair.selected) for pair in pairs)
     shared = [pair for pair in every if pair.difference is not None]
@@ -76,26 +69,31 @@ def compare(first: RunFolder, second: RunFolder) -> Comparison:
     )
 
 
-def _rank(pair: Pair) -> tuple[int, float]:
-    order = {(True, True): 0, (True, False): 1, (False, True): 2}[pair.selected]
-    return order, -max(rate for rate in pair.selection_rate if rate is not None)
+def _rank(pair: Pair) -> tuple[bool, bool, float]:
+    first, second = pair.selected
+    return not second, not first, -max(rate for rate in pair.selection_rate if rate is not None)
 
 
 def _differences(first: RunRecord, second: RunRecord) -> list[str]:
     said: list[str] = []
     a, b = first.plan, second.plan
     if first.table_hash != second.table_hash:
-        where = f" ({a.table} and {b.table})" if a.table != b.table else f" ({a.table} has changed)"
-        said.append(f"The data differ{where}.")
-    for name, what in (("target", "target"), ("family", "family"), ("stream", "streamed")):
-        if (was := getattr(a, name)) != (now := getattr(b, name)):
+        one, two = a.file.table, b.file.table
+        what = f"{one} has changed" if one == two else f"{one} and {two}"
+        said.append(f"The data differ ({what}).")
+    for was, now, what in (
+        (a.target, b.target, "target"),
+        (a.facts.outcome.family, b.facts.outcome.family, "family"),
+        (a.stream, b.stream, "streamed"),
+    ):
+        if was != now:
             said.append(f"The runs differ in {what}: {was} and {now}.")
     for plan, other, which in ((a, b, "first"), (b, a, "second")):
         if only := [name for name in plan.columns if name not in set(other.columns)]:
             said.append(f"Only the {which} run chose from {listed(only)}.")
     if (a.feature_groups, a.always) != (b.feature_groups, b.always):
         said.append("The runs differ in feature groups or in columns that are always included.")
-    skip = {*NOT_THE_GAME, *(MEMORY_ONLY if a.stream else STREAM_ONLY)}
+    skip = {*NOT_THE_SEARCH, *(MEMORY_ONLY if a.stream else STREAM_ONLY)}
     for field in fields(first.settings):
         was, now = getattr(first.settings, field.name), getattr(second.settings, field.name)
         if field.name not in skip and was != now:

@@ -34,7 +34,7 @@ from tvselect.selectors.results import feature_findings
 from tvselect.sources.addresses import without_secrets
 from tvselect.words import as_cell, from_cell
 
-SCHEMA = 4
+SCHEMA = 5
 State = Literal["running", "done", "interrupted", "failed"]
 #: Of systems on which files cannot be locked; the journal still lets one run write.
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
@@ -72,9 +72,9 @@ class RunRecord:
 class RunFolder:
     """Where a run is kept; ``made`` are the folders made for it, which it may remove."""
 
-    def __init__(self, path: Path, made: tuple[Path, ...] = ()) -> None:
+    def __init__(self, path: Path, made: Sequence[Path] = ()) -> None:
         self.path = path
-        self._made = made
+        self._made = made  # innermost first
         self.journal = path / "journal.sqlite"  #: Every play
         self.record = path / "run.json"  #: What was run
         self.selected = path / "selected.csv"  #: The selected variables
@@ -83,10 +83,10 @@ class RunFolder:
         self.findings = path / "findings.json"  #: What the report shows
         self.report = path / "report.html"
         self.lock = path / "run.lock"  #: Held by the one who writes
-        beside = (self.journal.with_name(self.journal.name + end) for end in ("-wal", "-shm"))
         self.files = (
             self.record, self.selected, self.variables, self.interactions, self.findings,
-            self.report, self.journal, *beside, self.lock,
+            self.report, self.journal, path / "journal.sqlite-wal", path / "journal.sqlite-shm",
+            self.lock,
         )  # fmt: skip
 
     def require_plain_files(self) -> None:
@@ -150,15 +150,15 @@ class RunFolder:
 
     def read_findings(self) -> report.Findings:
         """Read findings.json."""
-        remedy = f"'tvs resume {self.path}' writes it"
         try:
             return report.Findings.from_json(self.findings.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise RunError(f"{self.findings} does not exist; {remedy}") from None
+            problem = "does not exist"
         except UnicodeDecodeError:
-            raise RunError(f"{self.findings} is damaged; {remedy}") from None
+            problem = "is damaged"
         except ValueError:
-            raise RunError(f"{self.findings} is not as tvs wrote it; {remedy}") from None
+            problem = "is not as tvs wrote it"
+        raise RunError(f"{self.findings} {problem}; 'tvs resume {self.path}' writes it")
 
     def render(self, findings: report.Findings) -> None:
         """Write report.html."""
@@ -175,8 +175,8 @@ class RunFolder:
         for file in self.files:
             with suppress(OSError):
                 file.unlink()
-        with suppress(OSError):
-            for folder in self._made:
+        for folder in self._made:
+            with suppress(OSError):
                 folder.rmdir()
 
 
@@ -198,7 +198,6 @@ def _lock(handle: int, folder: Path) -> None:
 
 def new_folder(out: str | Path | None, table: str) -> RunFolder:
     """Make a folder that did not exist before, or take an empty one: for this run alone."""
-    made: list[Path] = []  # innermost first
     try:
         if out is None:
             name = Path(without_secrets(table).rstrip("/")).name
@@ -211,16 +210,9 @@ def new_folder(out: str | Path | None, table: str) -> RunFolder:
                     break
         else:
             path = Path(out).expanduser()
-            missing = [path]
-            while not missing[-1].parent.exists():
-                missing.append(missing[-1].parent)
-            for inner in reversed(missing):
-                with suppress(FileExistsError):
-                    inner.mkdir()
-                    made.insert(0, inner)
-            if not path.is_dir():
-                raise FileExistsError
-        folder = RunFolder(path, tuple(made))
+            made = [folder for folder in (path, *path.parents) if not folder.exists()]
+            path.mkdir(parents=True, exist_ok=True)
+        folder = RunFolder(path, made)
         # Of all who want an empty folder at the same time, one makes the lock.
         os.close(os.open(folder.lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         if os.listdir(path) != [folder.lock.name]:
@@ -261,7 +253,8 @@ def read_off(fit: BanditFit) -> list[VariableResult]:
     """All variables of a run, best first; ties in the order of the table."""
     found, history = feature_findings(fit), fit.history_
     arms = history.arm_of_feature[found.column]
-    nothing = [None] * arms.size
+    nothing: list[Any] = [None] * arms.size
+    e_values, since = found.e_value, found.selected_since
     values = zip(
         found.name,
         found.selected.tolist(),
@@ -272,10 +265,8 @@ def read_off(fit: BanditFit) -> list[VariableResult]:
         found.times_played.tolist(),
         [number or None for number in found.claim.tolist()],
         [history.labels.get(arm, "") for arm in arms.tolist()],
-        nothing if found.e_value is None else _numbers(found.e_value),
-        nothing
-        if found.selected_since is None
-        else [batch if batch > 0 else None for batch in found.selected_since.tolist()],
+        nothing if e_values is None else _numbers(e_values),
+        nothing if since is None else [b if b > 0 else None for b in since.tolist()],
         (arms < 0).tolist(),
         strict=True,
     )
@@ -299,36 +290,22 @@ def to_csv(
     which way, and of which class it is the chance. Names that a spreadsheet would compute have an
     apostrophe in front, see :func:`tvselect.words.as_cell`.
     """
-    rows: list[Sequence[object]] = [
-        HEADER + OF_STREAMS * of_stream + OF_SELECTED * (effects is not None)
-    ]
+    header = HEADER + OF_STREAMS * of_stream + OF_SELECTED * (effects is not None)
+    rows: list[Sequence[object]] = [header]
     for v in variables:
         answer = "always" if v.always else "yes" if v.selected else "no"
         rates = (f"{rate:.6f}" for rate in (v.selection_rate, v.low, v.high))
-        row = [as_cell(v.name), answer, v.q_value, *rates, v.times_played, v.claim,
-               as_cell(v.group)]  # fmt: skip
-        if of_stream:
-            row += [v.e_value, v.selected_since]
-        if effects is not None:
-            effect = effects.get(v.name)
-            row += (
-                [""] * len(OF_SELECTED)
-                if effect is None
-                else [effect.size, effect.direction, as_cell(effect.of_class)]
-            )
-        rows.append(row)
+        cells = [as_cell(v.name), answer, v.q_value, *rates, v.times_played, v.claim,
+                 as_cell(v.group)]  # fmt: skip
+        cells += [v.e_value, v.selected_since] * of_stream
+        if effect := (effects or {}).get(v.name):
+            cells += [effect.size, effect.direction, as_cell(effect.of_class)]
+        rows.append(cells + [""] * (len(header) - len(cells)))
     return _csv(rows)
 
 
 def pairs_to_csv(interactions: Sequence[Interaction]) -> str:
-    """Interactions as text.
-
-    Examples
-    --------
-    >>> print(pairs_to_csv([Interaction((0, 2), ("age", "dose"), 1.5, 0.05)]), end="")
-    first,second,strength,q_value
-    age,dose,1.5,0.05
-    """
+    """Interactions as text: first,second,strength,q_value."""
     rows = ((*map(as_cell, pair.names), pair.strength, pair.q_value) for pair in interactions)
     return _csv([OF_PAIRS, *rows])
 
@@ -348,16 +325,13 @@ def from_csv(path: Path) -> list[VariableResult]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             header, *rows = csv.reader(file)
-    except (OSError, UnicodeDecodeError, csv.Error):
-        raise RunError(f"{path} cannot be read; {remedy}") from None
-    except ValueError:
-        header, rows = [], []
-    more = tuple(header[len(HEADER) :])
-    is_known = more in ((), OF_STREAMS, OF_SELECTED, OF_STREAMS + OF_SELECTED)
-    try:
+        more = tuple(header[len(HEADER) :])
+        is_known = more in ((), OF_STREAMS, OF_SELECTED, OF_STREAMS + OF_SELECTED)
         if tuple(header[: len(HEADER)]) != HEADER or not is_known:
             raise ValueError
         return [_variable(dict(zip(header, row, strict=True))) for row in rows]
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise RunError(f"{path} cannot be read; {remedy}") from None
     except ValueError:
         raise RunError(f"{path} is not as tvs wrote it; {remedy}") from None
 
@@ -367,16 +341,16 @@ def _variable(cells: dict[str, str]) -> VariableResult:
         return kind(cells[name]) if cells.get(name) else None
 
     return VariableResult(
-        from_cell(cells["variable"]),
-        cells["selected"] != "no",
-        known("q_value", float),
-        float(cells["selection_rate"]),
-        float(cells["low"]),
-        float(cells["high"]),
-        int(cells["times_played"]),
-        known("claim", int),
-        from_cell(cells["group"]),
-        known("e_value", float),
-        known("selected_since", int),
-        cells["selected"] == "always",
+        name=from_cell(cells["variable"]),
+        selected=cells["selected"] != "no",
+        q_value=known("q_value", float),
+        selection_rate=float(cells["selection_rate"]),
+        low=float(cells["low"]),
+        high=float(cells["high"]),
+        times_played=int(cells["times_played"]),
+        claim=known("claim", int),
+        group=from_cell(cells["group"]),
+        e_value=known("e_value", float),
+        selected_since=known("selected_since", int),
+        always=cells["selected"] == "always",
     )

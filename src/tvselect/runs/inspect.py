@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import read_outcome
-from tvselect.inputs.arrow import arrow_errors, as_target, as_text, kind_of
+from tvselect.inputs.arrow import arrow_errors, as_text, kind_of
 from tvselect.inputs.columns import VALUES_IN_CACHE, in_blocks
 from tvselect.inputs.doubts import doubts_about_text, find_doubts
 from tvselect.inputs.errors import RowError, SourceError
@@ -36,7 +35,6 @@ from tvselect.inputs.facts import (
 from tvselect.inputs.outcome import Family, Outcome, TextOutcomeError, missing_mask, survival_array
 from tvselect.inputs.table import refuse_repeated
 from tvselect.inputs.text import (
-    Mark,
     Writing,
     decide_writing,
     look_at,
@@ -46,71 +44,58 @@ from tvselect.inputs.text import (
 )
 from tvselect.report.decisions import why_left_out
 from tvselect.runs import RunError, hint
-from tvselect.runs.data import RawTable, local_path, read_event, read_raw
-from tvselect.runs.plan import Plan, Settings, expand, read_groups, with_ranges
-from tvselect.sources import open_files
+from tvselect.runs.data import RawTable, read_event, read_raw, read_target
+from tvselect.runs.plan import FileOptions, Plan, Settings, expand, read_groups
+from tvselect.sources.addresses import without_secrets
 from tvselect.sources.csv import CsvFiles
-from tvselect.sources.files import STANDARD_INPUT
 from tvselect.sources.tables import ColumnTable, TableFiles
 from tvselect.words import counted, listed
 
 LINKAGE = "ld"
-ROWS_IN_MEMORY = 200_000
-ROWS_TO_LOOK_AT = 10_000
-COPIES, SHARE_OF_MEMORY = 3, 0.5
-ASSUMED_MEMORY = 4 * 2**30
+ROWS_IN_MEMORY, ROWS_TO_LOOK_AT = 200_000, 10_000
+COPIES, SHARE_OF_MEMORY, ASSUMED_MEMORY = 3, 0.5, 4 * 2**30
 MOST_LABELS = 200_000
 WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What the user has decided already; the rest is found out."""
+    """What the user has decided; the rest is decided by the table."""
 
     target: str = ""
     stream: bool | None = None
     family: Family | None = None
     event: str | None = None  #: Column that says whether a survival time ended in the event
-    exclude: Sequence[str] = ()  #: Names and patterns, as the next two
+    exclude: Sequence[str] = ()  #: Names, patterns and ranges, as the next three
     include: Sequence[str] = ()
     always: Sequence[str] = ()
+    covariates: Sequence[str] = ()  #: Columns of the table of people that are part of every play
     feature_groups: str | Path | None = None  #: A file, or "ld" for linked neighbours
-    delimiter: str | None = None
-    decimal: Mark | None = None
-    sheet: str | None = None
-    transpose: bool = False
-    phenotypes: str | None = None  #: Table of the people or cells
-    layer: str | None = None  #: Of an AnnData file
-    covariates: Sequence[str] = ()  #: Columns of that table that are part of every play
 
 
-def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, RawTable | None]:
+def inspect_table(
+    file: FileOptions, options: TableOptions
+) -> tuple[Plan, TableFiles, RawTable | None]:
     """Look at a table: how it is read, its files, and all of it, unless it is to be streamed.
 
     What cannot be read or holds nothing to select from is an error that says what to do.
     """
-    phenotypes = local_path(options.phenotypes)
-    files = open_files(
-        path,
-        delimiter=options.delimiter,
-        decimal=options.decimal,
-        sheet=options.sheet,
-        transpose=options.transpose,
-        phenotypes=phenotypes,
-        layer=options.layer,
-    )
-    where, target = files.where, options.target
-    may_lack_header = _may_lack_header(files)
-    _require_column(files, target, "the target", may_lack_header)
-    if options.event is not None:
-        _require_column(files, options.event, "--event", may_lack_header)
+    files = file.open()
+    where, target, event = files.where, options.target, options.event
+    has_numeric_names = _has_numeric_names(files)
+    for name, what in ((target, "the target"), (event, "--event")):
+        if name is not None:
+            _require_column(files, name, what, has_numeric_names)
     names = [name for name in files.names if name not in files.in_some]
+    others = [name for name in names if name not in (target, event)]
     mode = decide_mode(files, options.stream)
-    if mode.stream and options.event is not None:
+    is_linked = options.feature_groups == LINKAGE
+    if mode.stream and event is not None:
         raise RunError("survival times cannot be read from a stream; say --no-stream")
+    if mode.stream and is_linked:
+        raise RunError(f"--feature-groups {LINKAGE} needs the whole table; say --no-stream")
     with arrow_errors(f"{where} cannot be read", "mend it, or leave columns out with {columns}"):
-        n_rows = ROWS_TO_LOOK_AT if mode.stream else None
-        raw = read_raw(files, names, target, options.event, n_rows)
+        raw = read_raw(files, names, target, event, ROWS_TO_LOOK_AT if mode.stream else None)
     written, mixed = _find_writing(raw, target, files)
     if mode.stream and target in written:
         raise RunError(
@@ -119,28 +104,22 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
         )
     values = files.column(target) if mode.stream else raw.target
     outcome = profile_outcome(values, raw.event, options, where, written.get(target))
-    others = [name for name in names if name not in (target, options.event)]
-    always, wanted, unwanted = _asked_for(options, others, files)
-    found = replace(profile_columns(raw, unwanted, written), mixed=mixed)
+    always, wanted, unwanted = _asked_for(options, others, files, file.phenotypes)
+    found = profile_columns(raw, unwanted, written, mixed)
+    if mode.stream:
+        found = _on_a_stream(found, len(raw.matrix))
     left_out = found.left_out | {
         name: LeftOut("some files", n_files=n, n_all_files=len(files.files))
         for name, n in files.in_some.items()
     }
-    if mode.stream:
-        left_out = _left_out_on_a_stream(found, left_out, len(raw.matrix))
-        found = replace(found, copies=())
     for name in wanted & left_out.keys():
         if not left_out[name].is_usable:
             raise RunError(f"column {name!r} cannot be included: {why_left_out(left_out[name])}")
-    left_out = {
-        name: why
-        for name, why in left_out.items()
-        if name not in wanted and name != (options.event or target)
-    }
+    left_out = {name: why for name, why in left_out.items() if name not in wanted}
     kept = [name for name in others if name not in left_out and name not in unwanted]
     if not kept:
-        reasons = left_out or unwanted
-        why = "; ".join(f"{n!r}: {why_left_out(reasons[n])}" for n in list(reasons)[:3])
+        reasons = list((left_out or unwanted).items())[:3]
+        why = "; ".join(f"{name!r}: {why_left_out(reason)}" for name, reason in reasons)
         raise RunError(f"no column of {where} is left to choose from: {why or 'it has no other'}")
     chosen = set(kept)
     if chosen <= set(always):
@@ -148,14 +127,11 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
             f"all columns of {where} that are left are always included (--always, --covariates): "
             "there is nothing to select from"
         )
-    is_linked = options.feature_groups == LINKAGE
-    if is_linked and mode.stream:
-        raise RunError(f"--feature-groups {LINKAGE} needs the whole table; say --no-stream")
-    groups = (
-        read_groups(options.feature_groups, others)
-        if options.feature_groups and not is_linked
-        else {}
-    )
+    groups = {}
+    if options.feature_groups and not is_linked:
+        for label, members in read_groups(options.feature_groups, others).items():
+            if inside := tuple(member for member in members if member in chosen):
+                groups[label] = inside
     facts = TableFacts(
         **vars(replace(found, left_out=unwanted | left_out).among({*chosen, target})),
         where=where,
@@ -166,36 +142,25 @@ def inspect_table(path: str, options: TableOptions) -> tuple[Plan, TableFiles, R
             delimiter=files.dialect.delimiter if isinstance(files, CsvFiles) else None,
             sheets=files.sheets,
             is_transposed=files.is_transposed,
-            numeric_names=may_lack_header,
+            numeric_names=has_numeric_names,
         ),
         outcome=outcome,
-        doubts=_look_for_doubts(raw, found, chosen, unwanted, options.family),
+        doubts=_look_for_doubts(raw, found, chosen, unwanted, options, written.get(target)),
     )
-    address = where if "://" in path else path  # without its secrets
-    is_fixed = "://" in path or path == STANDARD_INPUT
+    absolute = file.absolute()
     plan = Plan(
-        table=address if is_fixed else os.path.abspath(os.path.expanduser(path)),
-        delimiter=options.delimiter,
-        decimal=options.decimal,
-        sheet=options.sheet,
-        transpose=options.transpose,
-        phenotypes=phenotypes,
-        layer=options.layer,
+        file=replace(absolute, table=without_secrets(absolute.table)),
         columns=tuple(kept),
         always=tuple(always),
-        feature_groups={
-            label: inside
-            for label, members in groups.items()
-            if (inside := tuple(member for member in members if member in chosen))
-        },
+        feature_groups=groups,
         linkage=is_linked,
         facts=facts,
     )
     return plan, files, None if mode.stream else raw
 
 
-def _may_lack_header(files: TableFiles) -> bool:
-    """Whether all names are numbers, and do not just count the columns."""
+def _has_numeric_names(files: TableFiles) -> bool:
+    """Whether all names are numbers, and do not just count the columns: a header may be missing."""
     if not isinstance(files, CsvFiles) or files.is_transposed or len(files.names) < 2:
         return False
     numbers = [number_of(name) for name in files.names]
@@ -204,10 +169,10 @@ def _may_lack_header(files: TableFiles) -> bool:
     return not is_count and not np.isnan(numbers).any()
 
 
-def _require_column(files: TableFiles, name: str, what: str, may_lack_header: bool) -> None:
+def _require_column(files: TableFiles, name: str, what: str, has_numeric_names: bool) -> None:
     """Raise a RunError for columns of the same name, and a column that is not there."""
     names, where = files.names, files.where
-    if may_lack_header and (name not in names or len(set(names)) < len(names)):
+    if has_numeric_names and (name not in names or len(set(names)) < len(names)):
         raise RunError(
             f"the first line of {where} holds numbers ({listed(names, 3)}); if these are no names, "
             "write a line of names above it"
@@ -230,24 +195,22 @@ def _require_column(files: TableFiles, name: str, what: str, may_lack_header: bo
 
 
 def decide_mode(files: TableFiles, asked: bool | None) -> ReadingMode:
-    """Whether to read a table batch by batch."""
-    n_rows, is_estimate = files.estimate_rows(), files.n_rows is None
+    """Whether to read a table batch by batch: by the first rule that holds."""
     if asked:
         files.refuse_stream()
-    if asked is not None:
-        return ReadingMode(asked, "asked", n_rows, is_estimate)
-    if files.by_column:
-        return ReadingMode(False, "by column", n_rows)
-    if files.only_whole:
-        return ReadingMode(False, "whole", n_rows, is_estimate)
-    if n_rows > ROWS_IN_MEMORY:
-        return ReadingMode(True, "rows", n_rows, is_estimate, ROWS_IN_MEMORY)
+    n_rows = files.estimate_rows()
     need, free = n_rows * len(files.names) * 8 * COPIES, available_memory()
-    is_large = need > SHARE_OF_MEMORY * free
-    return ReadingMode(
-        is_large, "memory" if is_large else "small", n_rows, is_estimate,
-        bytes_needed=need, bytes_free=free,
-    )  # fmt: skip
+    why: Any = {
+        "asked": asked is not None,
+        "by column": files.by_column,
+        "whole": files.only_whole,
+        "rows": n_rows > ROWS_IN_MEMORY,
+        "memory": need > SHARE_OF_MEMORY * free,
+        "small": True,
+    }
+    why = next(reason for reason, holds in why.items() if holds)
+    stream = asked if asked is not None else why in ("rows", "memory")
+    return ReadingMode(stream, why, n_rows, files.n_rows is None, ROWS_IN_MEMORY, need, free)
 
 
 def available_memory() -> int:
@@ -291,7 +254,7 @@ def profile_outcome(
         raise RunError(f"{what} holds {column.type}; it must hold numbers or classes")
     if kind == "text":
         _refuse_odd_cells(column, writing, what)
-    values = as_target(column) if writing is None else text_to_numbers(as_text(column), writing)
+    values = read_target(column, writing)
     missing = missing_mask(values)
     event = None
     if options.event is not None:
@@ -353,11 +316,8 @@ def _refuse_odd_cells(column: Any, writing: Writing | None, what: str) -> None:
     if writing is not None:
         odd = np.flatnonzero(np.isnan(text_to_numbers(text, writing)) & (text.codes >= 0))
         if odd.size:
-            more = f" and text in {odd.size - 1:,} more" if odd.size > 1 else ""
-            raise RunError(
-                f"{what} holds numbers such as {writing.cell!r}, but {text.labels()[odd[0]]!r} in "
-                f"row {odd[0] + 1}{more}; mend or empty these"
-            )
+            such = f" such as {writing.cell!r}"
+            raise RunError(_odd_cells(what, such, text.labels()[odd[0]], odd.tolist()))
         return
     signs = [k for k, label in enumerate(text.levels) if label and not any(map(str.isalnum, label))]
     if len(signs) == 1 and len(text.levels) > 2:
@@ -369,22 +329,25 @@ def _refuse_odd_cells(column: Any, writing: Writing | None, what: str) -> None:
         )
 
 
+def _odd_cells(what: str, such: str, cell: str, rows: Sequence[int]) -> str:
+    more = f" and text in {len(rows) - 1:,} more" if len(rows) > 1 else ""
+    return (
+        f"{what} holds numbers{such}, but {cell!r} in row {rows[0] + 1}{more}; mend or empty these"
+    )
+
+
 def _about_text(what: str, texts: list[Any], *, is_time: bool = False) -> str:
+    """What is wrong with text that is no outcome."""
     numbers = [0.0 if text is None else number_of(text.replace("_", "")) for text in texts]
     odd = np.flatnonzero(np.isnan(numbers)).tolist()
     if not odd:
-        return (
-            f"{what} holds numbers that are written in several ways, such as {texts[0]!r}; write "
-            "them alike"
-        )
+        several = f"{what} holds numbers that are written in several ways, such as {texts[0]!r}"
+        return f"{several}; write them alike"
+    cell = texts[odd[0]]
     if 2 * len(odd) < len(texts):
-        more = f" and text in {len(odd) - 1:,} more" if len(odd) > 1 else ""
-        return (
-            f"{what} holds numbers, but {texts[odd[0]]!r} in row {odd[0] + 1}{more}; mend or "
-            "empty these"
-        )
+        return _odd_cells(what, "", cell, odd)
     if is_time:
-        return f"{what} holds text such as {texts[odd[0]]!r}; survival times are numbers"
+        return f"{what} holds text such as {cell!r}; survival times are numbers"
     levels = sorted(set(texts) - {None})
     return (
         f"{what} holds text with {len(levels):,} different values ({listed(levels)}), too many for "
@@ -393,20 +356,19 @@ def _about_text(what: str, texts: list[Any], *, is_time: bool = False) -> str:
 
 
 def _asked_for(
-    options: TableOptions, others: Sequence[str], files: TableFiles
+    options: TableOptions, others: Sequence[str], files: TableFiles, phenotypes: str | None
 ) -> tuple[list[str], set[str], dict[str, LeftOut]]:
     """Columns that are part of every play, those that may not be left out, and those left out."""
-    where = files.where
-    for option in ("always", "include", "exclude", "covariates"):
-        for name in (options.target, options.event):
-            if name is not None and name in getattr(options, option):
-                raise RunError(f"--{option} names {name!r}, which is what is to be explained")
-    always = expand(options.always, others, "--always", where)
-    beside = options.phenotypes or where
-    always += expand(with_ranges(options.covariates, others), others, "--covariates", beside)
-    wanted = {*expand(options.include, others, "--include", where), *always}
-    excluded = expand(options.exclude, others, "--exclude", where)
-    unwanted = dict.fromkeys(sorted(excluded), LeftOut("excluded"))
+    found: dict[str, list[str]] = {}
+    for option in ("always", "covariates", "include", "exclude"):
+        items = getattr(options, option)
+        for name in {options.target, options.event}.intersection(items):
+            raise RunError(f"--{option} names {name!r}, which is what is to be explained")
+        where = (option == "covariates" and phenotypes) or files.where
+        found[option] = expand(items, others, f"--{option}", where)
+    always = found["always"] + found["covariates"]
+    wanted = {*found["include"], *always}
+    unwanted = dict.fromkeys(sorted(found["exclude"]), LeftOut("excluded"))
     if isinstance(files, ColumnTable):  # what else is known of the rows is for covariates
         unused = set(files.rows.column_names).intersection(others) - wanted - unwanted.keys()
         unwanted |= dict.fromkeys(sorted(unused), LeftOut("no covariate"))
@@ -416,22 +378,22 @@ def _asked_for(
 
 
 def profile_columns(
-    raw: RawTable, unwanted: Collection[str] = (), written: Mapping[str, Writing] | None = None
+    raw: RawTable,
+    unwanted: Collection[str] = (),
+    written: Mapping[str, Writing] | None = None,
+    mixed: Mapping[str, tuple[str, ...]] | None = None,
 ) -> ColumnFacts:
-    """Look at the columns of a table: numbers in blocks, others one by one.
-
-    Infinite numbers become missing ones.
-    """
+    """Look at the columns of a table: numbers in blocks, where infinite ones become missing."""
     written = written or {}
-    left_out: dict[str, LeftOut] = {}
+    left_out: dict[str, LeftOut | None] = {}
     infinite: dict[str, int] = {}
+    numbers: dict[str, str] = {}
     missing: set[str] = set()
-    numeric = [field for field in raw.fields if field.kind == "number"]
-    names = [field.name for field in numeric]
-    is_whole = np.array([field.type in WHOLE for field in numeric], dtype=np.bool_)
+    names = [field.name for field in raw.numeric]
+    is_whole = np.array([field.type in WHOLE for field in raw.numeric], dtype=np.bool_)
     columns = raw.matrix.T
-    digests = np.empty(len(numeric), dtype=np.int64)
-    for part in in_blocks(len(numeric), len(raw.matrix)):
+    digests = np.empty(len(names), dtype=np.int64)
+    for part in in_blocks(len(names), len(raw.matrix)):
         scan, inside = scan_block(columns[part]), names[part]
         left_out |= profile_numbers(inside, columns[part], scan, is_whole[part])
         missing.update(inside[j] for j in np.flatnonzero(scan.n_missing))
@@ -444,25 +406,20 @@ def profile_columns(
         alike = [j for j in later if np.array_equal(columns[first], columns[j], equal_nan=True)]
         if alike:
             copies.append(tuple(names[j] for j in (first, *alike)))
-    dates: list[str] = []
-    numbers: dict[str, str] = {}
     for name, kind, type in raw.fields:
-        if kind == "number":
-            continue
-        why: LeftOut | None = LeftOut("other type", type)
         lacks = np.zeros(0, dtype=np.bool_)
-        if kind == "date":
-            dates.append(name)
-            why = profile_days(name, raw.days[name])
+        if kind == "other":
+            left_out[name] = LeftOut("other type", type)
+        elif kind == "date":
+            left_out[name] = profile_days(name, raw.days[name])
             lacks = np.isnan(raw.days[name])
         elif kind == "text":
-            why, odd_cell = profile_text(name, text := raw.texts[name], written.get(name))
+            text, writing = raw.texts[name], written.get(name)
+            left_out[name], odd_cell = profile_text(name, text, writing)
             lacks = text.codes < 0
             if odd_cell is not None:
                 numbers[name] = odd_cell
-                lacks = np.isnan(text_to_numbers(text, written.get(name)))
-        if why is not None:
-            left_out[name] = why
+                lacks = np.isnan(text_to_numbers(text, writing))
         if lacks.any():
             missing.add(name)
     if raw.file is not None:
@@ -470,27 +427,25 @@ def profile_columns(
         missing.update(raw.in_file[j] for j in raw.file.with_missing().tolist())
     order = [*(field.name for field in raw.fields), *raw.in_file]
     return ColumnFacts(
-        left_out={n: left_out[n] for n in order if n in left_out and n not in unwanted},
-        dates=tuple(dates),
+        left_out={n: why for n in order if n not in unwanted and (why := left_out.get(n))},
+        dates=tuple(raw.days),
         numbers=numbers,
         written=dict(written),
-        mixed={},
+        mixed=dict(mixed or {}),
         infinite=infinite,
         missing=tuple(name for name in order if name in missing),
         copies=tuple(copies),
     )
 
 
-def _left_out_on_a_stream(
-    found: ColumnFacts, left_out: Mapping[str, LeftOut], n_seen: int
-) -> dict[str, LeftOut]:
-    """Columns that a stream cannot use: those that are useless in the rows looked at, and more.
+def _on_a_stream(found: ColumnFacts, n_seen: int) -> ColumnFacts:
+    """Without the columns that a stream cannot use, or that are useless in the rows looked at.
 
     A column that is constant in these rows may vary in later ones.
     """
-    seen = {
+    left_out = {
         name: replace(why, n_seen=n_seen)
-        for name, why in left_out.items()
+        for name, why in found.left_out.items()
         if why.reason != "constant" or n_seen < ROWS_TO_LOOK_AT
     }
     for names, why in (
@@ -499,8 +454,8 @@ def _left_out_on_a_stream(
         (found.infinite, LeftOut("infinite on a stream")),
     ):
         for name in names:
-            seen.setdefault(name, why)
-    return seen
+            left_out.setdefault(name, why)
+    return replace(found, left_out=left_out, copies=())
 
 
 def _look_for_doubts(
@@ -508,35 +463,30 @@ def _look_for_doubts(
     found: ColumnFacts,
     chosen: Collection[str],
     unwanted: Collection[str],
-    family: Family | None,
+    options: TableOptions,
+    writing: Writing | None,
 ) -> tuple[Doubt, ...]:
     """Doubts about the chosen columns; copies and identifiers were looked for already."""
-    unread = {
-        name: text
-        for name, text in raw.texts.items()
-        if name not in unwanted and name not in found.numbers and name not in found.mixed
-    }
-    about_text = doubts_about_text(unread)
-    y = as_target(raw.target)
+    known = {*unwanted, *found.numbers, *found.mixed}
+    about_text = doubts_about_text({n: text for n, text in raw.texts.items() if n not in known})
+    y = read_target(raw.target, writing)
     rows = np.flatnonzero(~missing_mask(y))
     try:
-        outcome = _read_outcome(y[rows], family)
+        outcome = _read_outcome(y[rows], options.family)
     except (TypeError, ValueError):  # the first rows of a stream may not tell
         return about_text
-    names = [field.name for field in raw.fields if field.kind == "number"]
     texts = {
         name: text
         for name, text in raw.texts.items()
         if name in chosen and len(text.levels) <= MOST_CATEGORIES
     }
-    for name, text in texts.items():
-        names += [name] * len(text.levels)
+    names = [field.name for field in raw.numeric]
+    names += [name for name, text in texts.items() for _ in text.levels]
 
     def blocks() -> Iterator[tuple[int, NDArray[np.float64]]]:
         columns = raw.matrix.T
         for here in in_blocks(len(columns), len(raw.matrix), VALUES_IN_CACHE):
-            block = columns[here]
-            yield here.start, block if rows.size == y.size else block[:, rows]
+            yield here.start, columns[here] if rows.size == y.size else columns[here][:, rows]
         place = len(columns)
         for text in texts.values():
             yield place, np.ascontiguousarray(one_hot(text.codes[rows], len(text.levels)).T)

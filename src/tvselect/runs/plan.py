@@ -1,21 +1,24 @@
-"""What a run does: the settings of the search, and the table as it was understood."""
+"""What a run does: the settings of the search, the files of the table, and how it is read."""
 
 from __future__ import annotations
 
 import csv
+import os
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
 from tvselect.inputs.facts import TableFacts
-from tvselect.inputs.outcome import Family
 from tvselect.inputs.text import Mark
 from tvselect.records import RecordError, parse_json, read_record
 from tvselect.report.decisions import describe_table
 from tvselect.runs import RunError, hint
+from tvselect.sources import open_files
+from tvselect.sources.files import STANDARD_INPUT
+from tvselect.sources.tables import TableFiles
 from tvselect.words import counted
 
 RewardName = Literal["bart", "lasso", "importance", "pvalue"]
@@ -53,21 +56,44 @@ class Settings:
 
 
 @dataclass(frozen=True)
+class FileOptions:
+    """The files of a table, and what the user has said about their format."""
+
+    table: str  #: Path, folder, glob or URL, or "-" for standard input
+    delimiter: str | None = None  #: Of a CSV
+    decimal: Mark | None = None
+    sheet: str | None = None  #: Of a spreadsheet
+    transpose: bool = False  #: Whether rows of the file are columns of the table
+    phenotypes: str | None = None  #: Table of the people or cells
+    layer: str | None = None  #: Of an AnnData file
+
+    def open(self) -> TableFiles:
+        """The files, looked at but not read."""
+        named = vars(self.absolute()) | {"table": self.table}
+        return open_files(named.pop("table"), **named)
+
+    def absolute(self) -> FileOptions:
+        """The same from any folder; refuses a table of the people that another host has."""
+        is_fixed = "://" in self.table or self.table == STANDARD_INPUT
+        if "://" in (self.phenotypes or "") or self.phenotypes == STANDARD_INPUT:
+            raise RunError("--phenotype is a file of this machine; save it as one")
+        return replace(
+            self,
+            table=self.table if is_fixed else os.path.abspath(os.path.expanduser(self.table)),
+            phenotypes=self.phenotypes and os.path.abspath(os.path.expanduser(self.phenotypes)),
+        )
+
+
+@dataclass(frozen=True)
 class Plan:
     """How a table is read."""
 
-    table: str  #: Path, folder, glob or URL, or "-" for standard input
-    delimiter: str | None  #: Of a CSV, as this and the next two if the user has said it
-    decimal: Mark | None
-    sheet: str | None  #: Of a spreadsheet
-    transpose: bool  #: Whether rows of the file are columns of the table
-    phenotypes: str | None  #: Table of the people or cells
-    layer: str | None  #: Of an AnnData file
+    file: FileOptions
     columns: tuple[str, ...]  #: Those to choose from
     always: tuple[str, ...]  #: Columns that are part of every play
     feature_groups: dict[str, tuple[str, ...]]  #: Columns that are one arm, by label
     linkage: bool  #: Whether neighbouring columns that are alike are one arm
-    facts: TableFacts  #: What was found out about the table
+    facts: TableFacts  #: What is known of the table
 
     @property
     def target(self) -> str:
@@ -80,26 +106,20 @@ class Plan:
         return self.facts.outcome.event
 
     @property
-    def family(self) -> Family:
-        """What the outcome is."""
-        return self.facts.outcome.family
-
-    @property
     def stream(self) -> bool:
         """Whether rows are read batch by batch."""
         return self.facts.mode.stream
 
     @property
-    def n_rows(self) -> int:
-        """Rows with a target."""
-        return self.facts.outcome.n_rows
+    def needed(self) -> list[str]:
+        """All columns that are read."""
+        return [*self.columns, self.target, *([self.event] if self.event else [])]
 
 
 def describe_plan(plan: Plan) -> list[str]:
     """All decisions about a table in sentences."""
-    said = describe_table(
-        plan.facts, len(plan.columns) - len(plan.always), plan.feature_groups, plan.always
-    )
+    n_candidates = len(plan.columns) - len(plan.always)
+    said = describe_table(plan.facts, n_candidates, plan.feature_groups, plan.always)
     if plan.linkage:
         said.append(
             "Neighbouring columns that are much alike are one variable (--feature-groups ld)."
@@ -108,52 +128,42 @@ def describe_plan(plan: Plan) -> list[str]:
 
 
 def expand(items: Iterable[str], names: Sequence[str], option: str, where: str) -> list[str]:
-    """The columns that names and patterns stand for, in the order of the table.
+    """The columns that names, patterns and ranges stand for, in the order of the table.
 
-    An item is a name, a pattern such as ``gene_*``, or several of these with commas between them;
-    one that stands for no column is an error, which names the option and the table.
+    Several may stand in one item, with commas between them; what stands for no column is an error,
+    which names the option and the table.
 
     Examples
     --------
-    >>> expand(["y,gene_*"], ["gene_1", "x", "gene_2", "y"], "--exclude", "t.csv")
-    ['gene_1', 'gene_2', 'y']
+    >>> names = ["gene_1", "x", "gene_2", "y", "PC1", "PC2"]
+    >>> expand(["y,gene_*", "PC1-PC2"], names, "--exclude", "t.csv")
+    ['gene_1', 'gene_2', 'y', 'PC1', 'PC2']
     """
     known = set(names)
     found: set[str] = set()
     for item in items:
         for part in [item] if item in known else item.split(","):
-            part = part if part in known else part.strip()
-            if not part:
-                continue
-            matches = {part} & known or {name for name in names if fnmatchcase(name, part)}
-            if not matches:
-                raise RunError(
-                    f"{option} names {part!r}, which {where} does not have; {hint(part, names)}"
-                )
-            found |= matches
+            for name in [part] if part in known else _in_range(part.strip(), known):
+                matches = {name} & known or {other for other in names if fnmatchcase(other, name)}
+                if name and not matches:
+                    raise RunError(
+                        f"{option} names {name!r}, which {where} does not have; {hint(name, names)}"
+                    )
+                found |= matches
     return [name for name in names if name in found]
 
 
-def with_ranges(items: Iterable[str], names: Sequence[str]) -> list[str]:
-    """Names, with those in between where two that end in numbers have a dash between them.
-
-    Examples
-    --------
-    >>> with_ranges(["age,PC1-PC3"], ["age", "PC1", "PC2", "PC3"])
-    ['age', 'PC1', 'PC2', 'PC3']
-    """
-    found: list[str] = []
-    for part in (part.strip() for item in items for part in item.split(",")):
-        ends = RANGE.fullmatch(part)
-        if ends is None or part in names:
-            found.append(part)
-            continue
-        first, last = int(ends["first"]), int(ends["last"])
-        if last < first:
-            raise RunError(f"{part!r} ends before it begins; the smaller number comes first")
-        width = len(ends["first"])
-        found += [f"{ends['name']}{number:0{width}d}" for number in range(first, last + 1)]
-    return found
+def _in_range(part: str, known: set[str]) -> Iterator[str]:
+    """PC1, PC2 and PC3 for PC1-PC3; other names as they are."""
+    ends = RANGE.fullmatch(part)
+    if ends is None or part in known:
+        yield part
+        return
+    first, last = int(ends["first"]), int(ends["last"])
+    if last < first:
+        raise RunError(f"{part!r} ends before it begins; the smaller number comes first")
+    for number in range(first, last + 1):
+        yield f"{ends['name']}{number:0{len(ends['first'])}d}"
 
 
 def read_groups(path: str | Path, names: Sequence[str]) -> dict[str, list[str]]:
@@ -163,7 +173,6 @@ def read_groups(path: str | Path, names: Sequence[str]) -> dict[str, list[str]]:
         text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise RunError(f"{where} is no UTF-8 text; groups are JSON or a CSV column,group") from None
-    pairs: list[tuple[str, str]] = []
     if where.lower().endswith(".json"):
         try:
             read = read_record(dict[str, tuple[str, ...]], parse_json(text))
@@ -183,16 +192,15 @@ def read_groups(path: str | Path, names: Sequence[str]) -> dict[str, list[str]]:
                 cells = counted(len(row), "cell")
                 raise RunError(f"line {number} of {where} has {cells}; it needs column,group")
         pairs = [(group.strip(), column) for column, group in rows[1:] if group.strip()]
-    groups: dict[str, list[str]] = {}
-    owner: dict[str, str] = {}
+    group_of: dict[str, str] = {}
     for label, item in pairs:
         for name in expand([item], names, f"group {label!r} of {where}", "the table"):
-            if owner.setdefault(name, label) != label:
+            if group_of.setdefault(name, label) != label:
                 raise RunError(
-                    f"{where} puts column {name!r} into groups {owner[name]!r} and {label!r}; "
+                    f"{where} puts column {name!r} into groups {group_of[name]!r} and {label!r}; "
                     "a column can be in one"
                 )
-            members = groups.setdefault(label, [])
-            if name not in members:
-                members.append(name)
+    groups: dict[str, list[str]] = {}
+    for name, label in group_of.items():
+        groups.setdefault(label, []).append(name)
     return groups

@@ -33,7 +33,6 @@ from tvselect.runs.folder import (
     to_csv,
 )
 from tvselect.runs.plan import Plan, Settings, describe_plan
-from tvselect.selectors.results import History
 from tvselect.selectors.thompson import ThompsonFit
 from tvselect.sources.addresses import may_come_from_a_file, without_secrets
 from tvselect.sources.files import hash_files, hash_stamps
@@ -57,16 +56,10 @@ class Result:
     folder: RunFolder
     fit: Any  #: The fitted selector
     variables: list[VariableResult]  #: Best first
-    interactions: tuple[Interaction, ...]  #: Surest first; none of a stream
-    page: Path | None  #: The report
-    about_report: tuple[str, ...]  #: What is wrong with it, or why there is none
+    interactions: tuple[Interaction, ...] = ()  #: Surest first; none of a stream
+    page: Path | None = None  #: The report
+    about_report: tuple[str, ...] = ()  #: What is wrong with it, or why there is none
     was_interrupted: bool = False  #: While the report was made, after all else was written
-
-    @property
-    def history(self) -> History:
-        """Its read-out."""
-        history: History = self.fit.history_
-        return history
 
 
 @dataclass(frozen=True)
@@ -111,10 +104,9 @@ def start(
                 plan=plan,
                 warnings=(),
             )
-            folder.write_run(run)
             return _play(run, folder, files, table, place)
         except BaseException as error:
-            with suppress(JournalError):  # not ours to throw away
+            with suppress(RunError, JournalError):  # a folder that is not ours any more is kept
                 n_plays = plays_done(folder)
                 if n_plays == 0:
                     folder.remove()
@@ -140,27 +132,26 @@ def resume(
     folder.read_run()  # a folder that is none is not written to
     with folder.held():
         before = folder.read_run()
-        plan, settings = before.plan, before.settings
-        if plays is not None and plan.stream:
-            raise RunError(f"{folder.path} is a run on a stream; for more plays say --rounds")
-        if rounds is not None and not plan.stream:
-            raise RunError(f"{folder.path} is a run in memory; for more plays say --plays")
+        stream, settings, path = before.plan.stream, before.settings, folder.path
+        if plays is not None and stream:
+            raise RunError(f"{path} is a run on a stream; for more plays say --rounds")
+        if rounds is not None and not stream:
+            raise RunError(f"{path} is a run in memory; for more plays say --plays")
         if plays is not None and plays < (done := plays_done(folder)):
-            raise RunError(f"{folder.path} has {done} plays already; --plays is counted in all")
+            raise RunError(f"{path} has {done} plays already; --plays is counted in all")
         if rounds is not None and rounds < settings.rounds:
-            raise RunError(
-                f"{folder.path} has {settings.rounds} rounds; --rounds is counted in all"
-            )
+            raise RunError(f"{path} has {settings.rounds} rounds; --rounds is counted in all")
         plan, files = open_again(before, folder, table)
         stamp = hash_stamps(files.files)
-        if table is None and plan.stream and stamp != before.table_stamp:
+        if table is None and stream and stamp != before.table_stamp:
             raise RunError(
                 f"{files.where} was written again since the run was begun; if it is the same "
                 "table, say so with --table, else start a new run"
             )
+        kept = replace(plan.file, table=without_secrets(plan.file.table))
         run = replace(
             before,
-            plan=replace(plan, table=without_secrets(plan.table)),
+            plan=replace(plan, file=kept),
             settings=replace(
                 settings,
                 jobs=min(settings.jobs, os.cpu_count() or 1) if jobs is None else jobs,
@@ -172,7 +163,6 @@ def resume(
             warnings=(),
             table_stamp=stamp,
         )
-        folder.write_run(run)
         try:
             return _play(run, folder, files, None, place)
         except BaseException as error:
@@ -232,11 +222,11 @@ def open_again(run: RunRecord, folder: RunFolder, table: str | None) -> tuple[Pl
     """The table of a run, where it was or where it is now; refused if it is another one."""
     plan = run.plan
     if table is not None:
-        plan = replace(plan, table=table if "://" in table else os.path.abspath(table))
-    elif not may_come_from_a_file(plan.table):
+        plan = replace(plan, file=replace(plan.file, table=table).absolute())
+    elif not may_come_from_a_file(plan.file.table):
         raise RunError(
             f"{folder.path} does not keep keys, hosts and endpoints; say --table with the whole "
-            f"address of {without_secrets(plan.table)}"
+            f"address of {without_secrets(plan.file.table)}"
         )
     files = open_planned(plan)
     if hash_table(files, plan) != run.table_hash:
@@ -271,6 +261,8 @@ def _say_what_is_kept(error: BaseException, folder: RunFolder, n_plays: int) -> 
 
 
 def _play(run: RunRecord, folder: RunFolder, files: TableFiles, table: Any, place: Place) -> Result:
+    """Search, then write what was found and, last, the report."""
+    folder.write_run(run)
     started = time.perf_counter()
     plan = run.plan
     selector = make_selector(run, folder.journal, place)
@@ -288,30 +280,28 @@ def _play(run: RunRecord, folder: RunFolder, files: TableFiles, table: Any, plac
             if hasattr(selector, "history_"):
                 write_results(run, folder, selector, said, started)
             raise
-    history: History = selector.history_
+    history = selector.history_
     if history.stop_reason is StopReason.INTERRUPTED and history.n_plays == 0:
         raise KeyboardInterrupt
-    run, variables = write_results(run, folder, selector, said, started)
-    interactions: tuple[Interaction, ...] = ()
-    page, was_interrupted = None, False
+    result = write_results(run, folder, selector, said, started)
     with collected_warnings() as about_report:
         try:
             interactions = getattr(selector, "interactions_", ())
+            result = replace(result, interactions=interactions)
             folder.interactions.unlink(missing_ok=True)
             if interactions:
                 write_text(folder.interactions, pairs_to_csv(interactions))
             if plan.stream:
                 X, y = sample(plan, files)
-            page = write_report(run, folder, selector, X, y, with_page=place.with_page)
+            page = write_report(result, X, y, with_page=place.with_page)
+            result = replace(result, page=page)
         except RunError as error:
             about_report.append(str(error))
         except Exception as error:  # what was found is worth more than its page
             about_report.append(f"the report could not be made ({type(error).__name__}: {error})")
         except KeyboardInterrupt:
-            was_interrupted = True
-    return Result(
-        run, folder, selector, variables, interactions, page, tuple(about_report), was_interrupted
-    )
+            result = replace(result, was_interrupted=True)
+    return replace(result, about_report=tuple(about_report))
 
 
 def make_selector(run: RunRecord, journal: Path | None, place: Place) -> Any:
@@ -326,7 +316,7 @@ def make_selector(run: RunRecord, journal: Path | None, place: Place) -> Any:
         time_limit=settings.time_limit,
         feature_groups="ld" if plan.linkage else groups or None,
         always_include=list(plan.always) or None,
-        family=plan.family,
+        family=plan.facts.outcome.family,
         n_chains=settings.chains,
         n_jobs=settings.jobs,
         runner=place.cluster,
@@ -346,12 +336,9 @@ def make_selector(run: RunRecord, journal: Path | None, place: Place) -> Any:
 
 def write_results(
     run: RunRecord, folder: RunFolder, selector: Any, said: list[str], started: float
-) -> tuple[RunRecord, list[VariableResult]]:
+) -> Result:
     """Write variables.csv, selected.csv and, last, run.json, which says that they are there."""
-    history: History = selector.history_
-    variables = read_off(selector)
-    write_text(folder.variables, to_csv(variables, of_stream=hasattr(selector, "e_values_")))
-    _write_selected(folder, selector, variables, {})
+    history = selector.history_
     run = replace(
         run,
         state=STATES.get(history.stop_reason, "done"),
@@ -361,14 +348,17 @@ def write_results(
         fingerprint=history.asked.fingerprint,
         warnings=tuple(dict.fromkeys(said)),
     )
+    result = Result(run, folder, selector, read_off(selector))
+    of_stream = hasattr(selector, "e_values_")
+    write_text(folder.variables, to_csv(result.variables, of_stream=of_stream))
+    _write_selected(result, {})
     folder.write_run(run)
-    return run, variables
+    return result
 
 
-def write_report(
-    run: RunRecord, folder: RunFolder, selector: Any, X: Any, y: Any, *, with_page: bool
-) -> Path | None:
+def write_report(result: Result, X: Any, y: Any, *, with_page: bool) -> Path | None:
     """Write findings.json, report.html and the effects of selected.csv."""
+    run, folder, selector = result.run, result.folder, result.fit
     for outdated in (folder.findings, folder.report):
         outdated.unlink(missing_ok=True)
     plan = run.plan
@@ -379,26 +369,20 @@ def write_report(
         y,
         title=f"What explains {plan.target}?",
         target=plan.target,
-        about=report.About(plan.table, run.command, str(folder.path), {"Settings": settings}),
+        about=report.About(plan.file.table, run.command, str(folder.path), {"Settings": settings}),
         notes=[*describe_plan(plan), *describe_doubts(plan.facts), *run.warnings],
         random_state=run.settings.seed,
     )
     write_text(folder.findings, findings.to_json())
     names = selector.history_.names
-    effects = {names[found.column]: found for found in findings.effects}
-    _write_selected(folder, selector, read_off(selector), effects)
+    _write_selected(result, {names[effect.column]: effect for effect in findings.effects})
     if not with_page:
         return None
     folder.render(findings)
     return folder.report
 
 
-def _write_selected(
-    folder: RunFolder,
-    selector: Any,
-    variables: list[VariableResult],
-    effects: Mapping[str, Effect],
-) -> None:
-    selected = [variable for variable in variables if variable.selected]
-    of_stream = hasattr(selector, "e_values_")
-    write_text(folder.selected, to_csv(selected, of_stream=of_stream, effects=effects))
+def _write_selected(result: Result, effects: Mapping[str, Effect]) -> None:
+    selected = [variable for variable in result.variables if variable.selected]
+    of_stream = hasattr(result.fit, "e_values_")
+    write_text(result.folder.selected, to_csv(selected, of_stream=of_stream, effects=effects))

@@ -36,7 +36,7 @@ def keep_secrets(folder):
     texts = [path.read_bytes() for path in (folder / "run").iterdir()]
     found = sum(b"S3CR3T" in text or b"AKEY" in text for text in texts)
     expect(found == 0 and "S3CR3T" not in done.stdout + done.stderr, f"in {found} files")
-    kept = json.loads((folder / "run" / "run.json").read_text())["plan"]["table"]
+    kept = json.loads((folder / "run" / "run.json").read_text())["plan"]["file"]["table"]
     return f"in none of {len(texts)} files; kept is `{kept}`"
 
 
@@ -45,7 +45,7 @@ def call_endpoints(folder):
     select(folder)
     with Listener() as host:
         address = f"s3://bucket/t.csv?scheme=http&endpoint_override={host.host}"
-        change(folder, lambda run: run["plan"].update(table=address))
+        change(folder, lambda run: run["plan"]["file"].update(table=address))
         keys = {"AWS_ACCESS_KEY_ID": "OWN", "AWS_SECRET_ACCESS_KEY": "OWN"}
         done = tvs(folder, "resume", "run", "--plays", 80, env=keys)
         expect(not host.was_called, "the endpoint was called")
