@@ -47,9 +47,9 @@ def readers_of_pickle(tree):
 
 def test_no_source_reads_a_pickle():
     """Except what a driver and its own workers tell each other."""
-    among_us = {"processes.py", "cluster.py"}
+    among_us = {"workers.py"}
     files = [file for file in SOURCE.rglob("*.py") if file.name not in among_us]
-    assert len(files) > 100
+    assert len(files) > 50
     found = [(str(file), *readers_of_pickle(ast.parse(file.read_text()))) for file in files]
     assert [entry for entry in found if len(entry) > 1] == []
 

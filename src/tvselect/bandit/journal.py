@@ -5,7 +5,6 @@ Counts, paths and resumed runs are read from it. What was appended to a file sur
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import stat
@@ -14,7 +13,7 @@ import sys
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from math import isfinite
 from pathlib import Path
@@ -24,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.bandit.chain import Play
+from tvselect.records import RecordError, parse_json, read_record, to_json
 
 APPLICATION_ID = int.from_bytes(b"TVSJ")
 FORMAT = 1
@@ -63,28 +63,16 @@ class JournalError(ValueError):
     """A journal that cannot be read, written or continued; says which and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Header:
-    """What a journal was written for.
+    """What a journal was written for."""
 
-    Attributes
-    ----------
-    fingerprint : str
-        Hash of the data and of the settings.
-    entropy : int
-        Seed of the run.
-    window : int
-        Most plays that are chosen from one state of the arms.
-    version : str
-        Of the package.
-    """
-
-    fingerprint: str
-    entropy: int
+    fingerprint: str  #: Hash of the data and of the settings
+    entropy: int  #: Seed of the run
     n_arms: int
     n_chains: int
-    window: int
-    version: str
+    window: int  #: Most plays that are chosen from one state of the arms
+    version: str  #: Of the package
 
 
 class Journal:
@@ -149,19 +137,14 @@ class Journal:
     def begin(self, header: Header) -> Header:
         """Dedicate a blank journal, or check that a used one was written for the same search.
 
-        Returns
-        -------
-        Header
-            The stored one: a resumed run takes its seed from it.
+        The header that is returned is the stored one: a resumed run takes its seed from it.
         """
         if self.header is None:
-            text = json.dumps(asdict(header)).encode()
-            with self._errors():
-                row = (0, text.decode(), zlib.crc32(text))
-                self._db.execute("INSERT INTO header VALUES (?, ?, ?)", row)
+            text = to_json(header)
+            self._query("INSERT INTO header VALUES (0, ?, ?)", text, zlib.crc32(text.encode()))
             self.header = header
         changes = [
-            f"{name} was {_short(was)}, is {now}"
+            f"{name} was {str(was)[:100]}, is {now}"
             for name in ("fingerprint", "n_arms", "n_chains")
             if (was := getattr(self.header, name)) != (now := getattr(header, name))
         ]
@@ -175,12 +158,8 @@ class Journal:
     def attach(self, path: str | os.PathLike[str], header: Header) -> Header:
         """Go on in a file until :meth:`close`, after which the plays are in memory again.
 
-        An empty journal takes over the plays of the file; one with plays must hold as many.
-
-        Returns
-        -------
-        Header
-            The stored one.
+        An empty journal takes over the plays of the file; one with plays must hold as many. Returns
+        the stored header.
         """
         file = Journal(path)
         try:
@@ -203,27 +182,20 @@ class Journal:
         """Let go of the file, its write-ahead log moved into it; the plays stay readable."""
         if self._path is None:
             return
-        memory = _in_memory()
-        with self._errors():
-            try:
-                self._db.backup(memory)
-            finally:
-                self._db.close()
+        with self._errors(), closing(self._db):
+            memory = _copy(self._db)
         self._db, self._path = memory, None
 
     def n_plays(self, chain: int = 0) -> int:
         """Number of plays of a chain."""
-        with self._errors():
-            query = "SELECT coalesce(max(number), -1) + 1 FROM plays WHERE chain = ?"
-            return int(self._db.execute(query, (int(chain),)).fetchone()[0])
+        query = "SELECT coalesce(max(number), -1) + 1 FROM plays WHERE chain = ?"
+        return int(self._query(query, int(chain))[0][0])
 
     def plays(self, chain: int = 0, start: int = 0) -> Iterator[Play]:
         """Plays of a chain in order, from a number on."""
         number, end = max(start, 0), self.n_plays(chain)
         while number < end:
-            with self._errors():
-                rows = self._db.execute(ROWS, (int(chain), number)).fetchall()
-            for row in rows or [()]:
+            for row in self._query(ROWS, int(chain), number) or [()]:
                 play = unpack((chain, *row), self.header) if row[:1] == (number,) else None
                 if play is None:
                     raise self._error(f"is damaged at play {number} of chain {chain}", START_ANEW)
@@ -231,14 +203,9 @@ class Journal:
                 number += 1
 
     def append(self, plays: Sequence[Play], keep: Mapping[str, bytes] | None = None) -> None:
-        """Add the next plays of some chains, all or none; when this returns, they last.
+        """Add the next plays of some chains and the blobs to ``keep``, all or none, for good.
 
         A play without arms is legal: it stands for a batch that was skipped.
-
-        Parameters
-        ----------
-        keep : mapping of name to bytes, optional
-            Blobs to keep with the plays, if these are added.
         """
         rows: list[Row] = []
         held: dict[int, int] = {}
@@ -262,15 +229,11 @@ class Journal:
 
     def kept(self, name: str) -> bytes | None:
         """The blob that is kept under a name, None if there is none."""
-        with self._errors():
-            query = "SELECT value, crc FROM kept WHERE name = ?"
-            row = self._db.execute(query, (name,)).fetchone()
-        if row is None:
-            return None
-        blob, crc = row
-        if not isinstance(blob, bytes) or crc != _checksum_of_kept(name, blob):
-            raise self.damaged_at(name)
-        return blob
+        for blob, crc in self._query("SELECT value, crc FROM kept WHERE name = ?", name):
+            if not isinstance(blob, bytes) or crc != _checksum_of_kept(name, blob):
+                raise self.damaged_at(name)
+            return blob
+        return None
 
     def damaged_at(self, name: str) -> JournalError:
         """The error for a blob that is kept, but is not what it should be."""
@@ -288,29 +251,25 @@ class Journal:
             self._db.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        plays = self._db.execute("SELECT * FROM plays").fetchall()
-        kept = self._db.execute("SELECT * FROM kept").fetchall()
-        kept = [(name.decode(), blob, crc) for name, blob, crc in kept]
-        return {"header": self.header, "plays": plays, "kept": kept}
+        image = bytearray(_copy(self._db).serialize())
+        image[18:20] = b"\1\1"  # memory has no write-ahead log
+        return {"header": self.header, "image": bytes(image)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """A copy is in memory, whatever it was made of."""
         self.__init__()  # type: ignore[misc]
         self.header = state["header"]
-        self._insert(state["plays"], state["kept"])
+        self._db.deserialize(state["image"])
+
+    def _query(self, statement: str, *values: object) -> list[Any]:
+        with self._errors():
+            return self._db.execute(statement, values).fetchall()
 
     def _write(self, rows: Sequence[Row], blobs: Mapping[str, bytes]) -> None:
         if self._path is not None and self.header is None:
             raise self._error("has no header", "call begin first")
-        kept = [
-            (name, bytes(blob), _checksum_of_kept(name, bytes(blob)))
-            for name, blob in blobs.items()
-        ]
-        with self._errors():
-            self._insert(rows, kept)
-
-    def _insert(self, rows: Sequence[Row], kept: Sequence[tuple[str, bytes, int]]) -> None:
-        with self._db:  # commits, or rolls back what fails or is interrupted
+        kept = [(name, bytes(b), _checksum_of_kept(name, bytes(b))) for name, b in blobs.items()]
+        with self._errors(), self._db:  # commits, or rolls back what fails or is interrupted
             self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany("INSERT INTO plays VALUES (?, ?, ?, ?, ?, ?)", rows)
             if kept:
@@ -338,12 +297,13 @@ class Journal:
         text, crc = row
         if not isinstance(text, bytes) or zlib.crc32(text) != crc:
             raise self._error("is damaged in its header", START_ANEW)
-        header = _read_header(text)
-        if header is None:
-            what = "is damaged in its header, or of another version"
-            remedy = f"use the version of tvselect that wrote it; else {START_ANEW}"
-            raise self._error(what, remedy)
-        return header
+        with suppress(RecordError, UnicodeDecodeError):
+            header = read_record(Header, parse_json(text.decode()))
+            counts = header.n_arms, header.n_chains, header.window
+            if header.entropy >= 0 and min(counts) >= 1:
+                return header
+        remedy = f"use the version of tvselect that wrote it; else {START_ANEW}"
+        raise self._error("is damaged in its header, or of another version", remedy)
 
     def _holds_journal(self, path: Path) -> bool:
         """Whether there is a journal; what is not an intact one is refused, by reading only."""
@@ -438,9 +398,8 @@ def unpack(row: tuple[Any, ...], header: Header | None) -> Play | None:
         return None
     played = np.frombuffer(arms, dtype="<i4").astype(np.int32, copy=False)
     bits = np.unpackbits(np.frombuffer(rewards, dtype=np.uint8), count=n_arms).view(np.bool_)
-    return (
-        Play(number, played, bits, seconds, int(chain)) if _is_sound(played, bits, header) else None
-    )
+    is_sound = _is_sound(played, bits, header)
+    return Play(number, played, bits, seconds, int(chain)) if is_sound else None
 
 
 def checksum(chain: int, number: int, arms: bytes, rewards: bytes, seconds: float) -> int:
@@ -460,34 +419,18 @@ def _is_sound(arms: NDArray[Any], rewards: NDArray[Any], header: Header | None) 
     return bool(arms.shape == rewards.shape and inside and (arms[1:] > arms[:-1]).all())
 
 
-def _short(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 100 else f"{text[:100]}..."
-
-
-def _read_header(text: bytes) -> Header | None:
-    """The header of a text, None if it is none."""
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(values, dict):
-        return None
-    kinds: dict[str, Any] = dict.fromkeys(("entropy", "n_arms", "n_chains", "window"), int)
-    kinds |= {"fingerprint": str, "version": str}
-    if {n: type(v) for n, v in values.items()} != kinds:
-        return None
-    header = Header(**values)
-    counts = header.n_arms, header.n_chains, header.window
-    return header if header.entropy >= 0 and min(counts) >= 1 else None
-
-
 def _in_memory() -> sqlite3.Connection:
     # A fitted selector may be read in another thread than it was fitted in.
     db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     db.text_factory = bytes
     db.executescript(SCHEMA)
     return db
+
+
+def _copy(db: sqlite3.Connection) -> sqlite3.Connection:
+    memory = _in_memory()
+    db.backup(memory)
+    return memory
 
 
 def _open(path: Path, mode: str) -> sqlite3.Connection:
@@ -526,28 +469,25 @@ def hides_plays(log: bytes, page_size: int) -> bool:
 
     A checksum goes on from that of the frame before: a frame is checked with that one alone.
     """
-    if page_size not in {2**k for k in range(9, 16)}:  # the file is damaged: SQLite will say so
+    size = 24 + page_size  # a frame: its head and a page
+    n_frames = (len(log) - 32) // size
+    # Of another size of pages the file is damaged: SQLite will say so.
+    if n_frames < 1 or page_size not in {2**k for k in range(9, 16)}:
         return False
-    head_size, frame_head_size = 32, 24
-    size = frame_head_size + page_size
-    n_frames = (len(log) - head_size) // size
-    if n_frames < 1:
-        return False
-    head = np.frombuffer(log, ">u4", head_size // 4).astype(np.uint32)
+    head = np.frombuffer(log, ">u4", 8).astype(np.uint32)
     # The first number of the log says in which byte order its checksums are made.
     native = "<u4" if sys.byteorder == "little" else ">u4"
     words = {0x377F0682: "<u4", 0x377F0683: ">u4"}.get(int(head[0]), native)
-    frames = np.frombuffer(log, np.uint8, n_frames * size, head_size).reshape(n_frames, size)
-    about = frames[:, :frame_head_size].copy().view(">u4").astype(np.uint32)
-    content = np.delete(frames, np.s_[8:frame_head_size], axis=1).view(words)
-    sums = about[:, 4:]
+    frames = np.frombuffer(log, np.uint8, n_frames * size, 32).reshape(n_frames, size)
+    about = frames[:, :24].copy().view(">u4").astype(np.uint32)
+    content = np.delete(frames, np.s_[8:24], axis=1).view(words)
+    salts, sums = about[:, 2:4], about[:, 4:]
     fits = (_wal_checksums(np.vstack([head[6:], sums[:-1]]), content) == sums).all(axis=1)
+    n_read = 0
     head_content = np.frombuffer(log[:24], words)[None, :]
     if (_wal_checksums(np.zeros((1, 2), np.uint32), head_content) == head[6:]).all():
-        fits &= (about[:, 2:4] == head[4:6]).all(axis=1)  # others remain of an earlier log
+        fits &= (salts == head[4:6]).all(axis=1)  # others remain of an earlier log
         n_read = n_frames if fits.all() else int(fits.argmin())
-    else:
-        n_read = 0
     is_commit = about[:, 1] > 0
     return bool((fits & is_commit)[n_read:].any())
 
