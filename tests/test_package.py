@@ -74,13 +74,6 @@ def test_a_selector_is_made_without_what_it_may_need_later():
     assert not rooms & {"cli", "runs", "report", "plotting"}
 
 
-def test_a_run_does_without_scikit_learn():
-    """Its import takes longer than many a run; streams and forests of its own need it."""
-    loaded = modules_after("import tvselect.runs.play, tvselect.report as r; r.render, r.gather")
-    assert "tvselect.selectors.thompson" in loaded
-    assert not loaded & {"sklearn", "pandas", "scipy.stats", "joblib"}
-
-
 def test_figures_and_pages_are_loaded_when_they_are_made():
     loaded = modules_after("import tvselect.plotting, tvselect.report, tvselect.runs.folder")
     tops = {name.partition(".")[0] for name in loaded}

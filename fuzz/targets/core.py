@@ -32,7 +32,7 @@ from tvselect.trees import Prior, bin_table, working_response
 from tvselect.trees.bins import encode_columns
 from tvselect.trees.forest import Forest
 from tvselect.trees.sampler import Sampler
-from tvselect.trees.start import Draw, copy_sample, new_sample
+from tvselect.trees.state import DrawnRows, copy_sample, new_sample
 
 N_ROWS = 70
 DTYPES = ("f8", "f4", "i8", "i4", "u8", "u1", "b1", ">i8", "c16", "O", "U3")
@@ -77,7 +77,7 @@ def sample() -> Arguments:
     return dict(
         table=bin_table(table().X).design(),
         observed=working_response(table().outcome).observed.copy(),
-        draw=Draw(rows, np.array([1, 3]), np.stack([rows[::-1], rows])),
+        draw=DrawnRows(rows, np.array([1, 3]), np.stack([rows[::-1], rows])),
         sample=new_sample(8, 40),
     )
 

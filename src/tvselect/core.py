@@ -1,12 +1,13 @@
 """The one door to the native core: loads the library, checks what is handed over, calls.
 
-Everything that crosses is declared here once on this side, in a short language: structs by
-:func:`struct` on a named tuple, functions by :func:`function`. A field or parameter reads
-``name: type``; a type is ``int``, ``float``, ``bool``, ``generator``, the name of a struct, or
-an array such as ``f8[rows, columns]``: its items (as NumPy writes them), its axes, then ``!`` where
-the core writes into it. It crosses as its address and the lengths of its axes with a name; such an
-axis has one length in all of the declaration. The numbers of ``i8[q] < table`` are places below the
-length ``table``, those of ``i8[columns+1] <= listed`` rise from 0 up to it.
+Everything that crosses is declared once on this side: structs by :func:`struct` on a named tuple
+or dataclass, functions by :func:`function`. A type is ``int``, ``float``, ``bool``, ``generator``,
+the name of a struct, or an array such as ``f8[rows, columns]``: its items (as NumPy writes them),
+its axes, then ``!`` where the core writes into it. It crosses as its address and the lengths of
+its axes with a name; such an axis has one length in all of the declaration. The numbers of
+``i8[q] < table`` are places below the length ``table``, those of ``i8[columns+1] <= listed`` rise
+from 0 up to it. A field of a struct is annotated by its type in Python, an array also by this one:
+``starts: Annotated[NDArray[np.int64], "i8[table] < words"]``.
 
 Nothing gets past this module with the wrong type, shape, order or range: a ``TypeError`` or
 ``ValueError`` names the struct or function and the field.
@@ -23,7 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,18 +33,19 @@ VERSION = 2
 ITEMS = {kind: np.dtype(kind) for kind in ("f8", "f4", "i8", "i4", "u8", "u1", "b1")}
 INT = ctypes.c_int64
 SCALARS = {"int": INT, "bool": INT, "float": ctypes.c_double}
-# An array as it crosses, by the number of its axes that have a name.
-VIEWS: list[Any] = [
-    ctypes.c_void_p,
-    type("Array", (ctypes.Structure,), {"_fields_": [("data", ctypes.c_void_p), ("size", INT)]}),
-    type(
-        "Matrix",
-        (ctypes.Structure,),
-        {"_fields_": [("data", ctypes.c_void_p), ("n_rows", INT), ("n_columns", INT)]},
-    ),
-]
-SUFFIXES = {"win32": "dll", "darwin": "dylib"}
-INSTALL_AGAIN = "install tvselect again"
+
+
+class Array(ctypes.Structure):
+    """An array as it crosses, with one axis that has a name."""
+
+    _fields_ = (("data", ctypes.c_void_p), ("size", INT))
+
+
+class Matrix(ctypes.Structure):
+    """The same with two."""
+
+    _fields_ = (("data", ctypes.c_void_p), ("n_rows", INT), ("n_columns", INT))
+
 
 Record = TypeVar("Record", bound=type)
 
@@ -79,15 +81,8 @@ class Axis(NamedTuple):
 class Field:
     """A field of a struct, or a parameter of a function.
 
-    Attributes
-    ----------
-    kind : str
-        Of its items, of a scalar, or a struct's name.
-    axes : tuple of Axis
-        None but of an array.
-    is_written : bool
-    relation, limit : str
-        ``<``: its numbers are places below this length; ``<=``: they rise from 0 up to it.
+    ``kind`` is that of its items, of a scalar, or a struct's name; where ``relation`` is ``<`` its
+    numbers are places below the length ``limit``, where it is ``<=`` they rise from 0 up to it.
     """
 
     name: str
@@ -115,18 +110,11 @@ class Field:
     def memory(self) -> Any:
         """As what it stands in a struct, or is handed over."""
         if self.axes:
-            return VIEWS[len(self.named_axes)]
+            return (ctypes.c_void_p, Array, Matrix)[len(self.named_axes)]
         return SCALARS.get(self.kind) or _structs[self.kind].memory
 
     def view(self, where: str, value: Any, lengths: dict[str, int]) -> Any:
         """An array that is as it should be, as it crosses."""
-        address = self.check(where, value, lengths)
-        if not self.named_axes:
-            return address
-        return self.memory(address, *(value.shape[axis] for axis in self.named_axes))
-
-    def check(self, where: str, value: Any, lengths: dict[str, int]) -> int:
-        """The address of an array that is as it should be."""
         wanted = ITEMS[self.kind]
         if type(value) is not np.ndarray or value.dtype != wanted:
             found = value.dtype if isinstance(value, np.ndarray) else type(value).__name__
@@ -141,11 +129,14 @@ class Field:
         if not flags.c_contiguous or (self.is_written and not flags.writeable):
             needed = "writable and stored row by row" if self.is_written else "stored row by row"
             raise ValueError(f"{where}.{self.name} must be {needed}")
-        return int(value.__array_interface__["data"][0])
+        address = int(value.__array_interface__["data"][0])
+        if not self.named_axes:
+            return address
+        return self.memory(address, *(value.shape[axis] for axis in self.named_axes))
 
     def check_range(self, where: str, value: NDArray[Any], lengths: dict[str, int]) -> None:
         """Refuse numbers that are no places, or no ends of stretches, in an array."""
-        if not self.limit or not value.size:
+        if not value.size:
             return
         highest = lengths[self.limit] - (self.relation == "<")
         if value.min() < 0 or value.max() > highest:
@@ -156,7 +147,7 @@ class Field:
 
 
 class Struct(NamedTuple):
-    """A struct of the core, and the named tuple that stands for it."""
+    """A struct of the core, and what more is checked of the records that stand for it."""
 
     name: str
     fields: tuple[Field, ...]
@@ -169,38 +160,36 @@ _struct_of: dict[type, Struct] = {}
 
 
 def struct(
-    name: str, declaration: str, check: Callable[[Any], None] = lambda record: None
+    name: str, check: Callable[[Any], None] = lambda record: None
 ) -> Callable[[Record], Record]:
     """Declare a named tuple or dataclass to be the struct ``tvs_name`` of the core.
 
-    Parameters
-    ----------
-    name : str
-    declaration : str
-        A line for each field.
-    check : callable
-        Refuses records whose fields do not belong together.
-
-    Raises
-    ------
-    ImportError
-        When the library has another struct of this name.
+    ``check`` refuses records whose fields do not belong together. An ImportError where the
+    library has another struct of this name.
     """
-    fields = tuple(Field.read(line) for line in declaration.strip().splitlines())
-    in_memory = [(field.name, field.memory) for field in fields]
-    memory = type(name, (ctypes.Structure,), {"_fields_": in_memory})
-    if library.tvs_size_of(name.encode()) not in (0, ctypes.sizeof(memory)):
-        raise _other_version()
 
     def declare(record: Record) -> Record:
+        hints = get_type_hints(record, include_extras=True)
+        fields = tuple(Field.read(f"{field}: {_type(hint)}") for field, hint in hints.items())
+        in_memory = [(field.name, field.memory) for field in fields]
+        memory = type(name, (ctypes.Structure,), {"_fields_": in_memory})
+        if library.tvs_size_of(name.encode()) not in (0, ctypes.sizeof(memory)):
+            raise _other_version()
         _structs[name] = _struct_of[record] = Struct(name, fields, memory, check)
         return record
 
     return declare
 
 
-def pack(record: Any) -> ctypes.Structure:
-    """A named tuple as its struct in memory; it keeps the arrays alive, and may be used again."""
+def _type(hint: Any) -> str:
+    """The type of a field, from its annotation."""
+    if hasattr(hint, "__metadata__"):
+        return str(hint.__metadata__[0])
+    return _struct_of[hint].name if hint in _struct_of else str(hint.__name__)
+
+
+def pack(record: Any) -> Any:
+    """A record as its struct in memory; it keeps the arrays alive, and may be used again."""
     declared = _struct_of[type(record)]
     packed = declared.memory()
     _fill(packed, declared, record)
@@ -247,16 +236,18 @@ def function(
 ) -> Callable[..., Any]:
     """The function ``tvs_name`` of the core, which checks what it is called with.
 
-    A struct is handed over as its named tuple, or as :func:`pack` has made it. ``source`` is
-    another library with such functions, for tests.
+    Its parameters stand in lines, or between semicolons. A struct is handed over as its record, or
+    as :func:`pack` has made it. ``source`` is another library with such functions, for tests.
     """
-    fields = tuple(Field.read(line) for line in declaration.strip().splitlines())
+    fields = [Field.read(text) for text in re.split("[\n;]", declaration.strip())]
     native = getattr(source or library, f"tvs_{name}", None)
     if native is None:
         raise _other_version()
     native.restype = SCALARS[returns.__name__] if returns else None
-    native.argtypes = [_parameter(field) for field in fields]
-    with_range = [field for field in fields if field.limit]
+    native.argtypes = [
+        field.memory if field.axes else SCALARS.get(field.kind, ctypes.c_void_p) for field in fields
+    ]
+    with_range = [(place, field) for place, field in enumerate(fields) if field.limit]
 
     def call(*values: Any) -> Any:
         lengths: dict[str, int] = {}
@@ -264,16 +255,12 @@ def function(
             _argument(name, field, value, lengths)
             for field, value in zip(fields, values, strict=True)
         ]
-        for field in with_range:
-            field.check_range(name, values[fields.index(field)], lengths)
+        for place, field in with_range:
+            field.check_range(name, values[place], lengths)
         return native(*arguments)
 
     call.__name__ = name
     return call
-
-
-def _parameter(field: Field) -> Any:
-    return field.memory if field.axes else SCALARS.get(field.kind, ctypes.c_void_p)
 
 
 def _argument(where: str, field: Field, value: Any, lengths: dict[str, int]) -> Any:
@@ -293,44 +280,47 @@ def _argument(where: str, field: Field, value: Any, lengths: dict[str, int]) -> 
 
 def _load() -> ctypes.CDLL:
     """The library for this processor; ``TVSELECT_SIMD`` names a lower one, for tests."""
-    is_x86 = platform.machine().lower() in ("x86_64", "amd64")
-    if not is_x86:
-        is_arm = platform.machine().lower() in ("arm64", "aarch64")
-        return _open("arm" if is_arm else "any")
+    machine = platform.machine().lower()
+    if machine not in ("x86_64", "amd64"):
+        return _open("arm" if machine in ("arm64", "aarch64") else "any")
     basic = _open("v2")
     best = int(basic.tvs_level())
     if best < 2:
         raise ImportError("tvselect needs a processor with x86-64-v2 (SSE4.2 and POPCNT)")
-    asked = os.environ.get("TVSELECT_SIMD", f"v{best}")
-    if asked not in ("v2", "v3", "v4") or int(asked[1]) > best:
+    levels = [f"v{level}" for level in range(2, best + 1)]
+    asked = os.environ.get("TVSELECT_SIMD", levels[-1])
+    if asked not in levels:
         raise ImportError(
             f"TVSELECT_SIMD={asked} is not one of those that this processor runs: "
-            + ", ".join(f"v{level}" for level in range(2, best + 1))
+            + ", ".join(levels)
         )
     return basic if asked == "v2" else _open(asked)
 
 
 def _open(level: str) -> ctypes.CDLL:
-    path = Path(__file__).with_name(f"libtvselect_{level}.{SUFFIXES.get(sys.platform, 'so')}")
+    suffix = {"win32": "dll", "darwin": "dylib"}.get(sys.platform, "so")
+    path = Path(__file__).with_name(f"libtvselect_{level}.{suffix}")
     try:
         found = ctypes.CDLL(str(path))
     except OSError as error:
-        raise ImportError(f"the native library {path} cannot be loaded; {INSTALL_AGAIN}") from error
+        raise ImportError(
+            f"the native library {path} cannot be loaded; install tvselect again"
+        ) from error
     try:
-        for about in (found.tvs_version, found.tvs_source, found.tvs_level):
-            about.restype = ctypes.c_int64
+        for about in (found.tvs_version, found.tvs_source, found.tvs_level, found.tvs_size_of):
+            about.restype = INT
     except AttributeError:
         raise _other_version() from None
     if found.tvs_version() != VERSION:
         raise _other_version()
-    found.tvs_size_of.restype = ctypes.c_int64
     found.tvs_size_of.argtypes = [ctypes.c_char_p]
     return found
 
 
 def _other_version() -> ImportError:
+    folder = Path(__file__).parent
     return ImportError(
-        f"the native library in {Path(__file__).parent} is of another version; {INSTALL_AGAIN}"
+        f"the native library in {folder} is of another version; install tvselect again"
     )
 
 

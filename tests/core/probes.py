@@ -19,7 +19,7 @@ import numpy as np
 import hatch_build
 from tvselect import core
 from tvselect.rewards import bart_play  # noqa: F401  declares the structs of plays
-from tvselect.trees import sampler, start  # noqa: F401  and those of chains
+from tvselect.trees import sampler  # noqa: F401  and those of chains
 
 HERE = Path(__file__).parent
 BUILDS = HERE.parents[1] / "build" / "probes"

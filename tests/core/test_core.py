@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -22,11 +23,18 @@ from tvselect.omics.plink import count_genotypes
 from tvselect.rewards import bart_play
 from tvselect.rewards.screening import correlate
 from tvselect.selectors.copies import add_by_value  # noqa: F401  declares
-from tvselect.trees import Prior, bin_table, start_chain, working_response
+from tvselect.trees import Prior, bin_table, start_chain, state, working_response
 from tvselect.trees.bins import encode_columns
 from tvselect.trees.forest import Forest
-from tvselect.trees.start import Draw, copy_sample, design_of, new_sample
-from tvselect.trees.state import CLASSES, MAX_DEPTH, check_chain, with_more_room
+from tvselect.trees.state import (
+    CLASSES,
+    MAX_DEPTH,
+    DrawnRows,
+    check_chain,
+    copy_sample,
+    new_sample,
+    with_more_room,
+)
 
 HEADER = (ROOT / "core" / "tvselect.h").read_text()
 SOURCES = [path.read_text() for path in sorted((ROOT / "src" / "tvselect").rglob("*.py"))]
@@ -194,22 +202,18 @@ def copy_sample_with(**changes):
     arguments = dict(
         table=design(),
         observed=np.zeros((2, 128)),
-        draw=Draw(np.arange(70), np.array([1, 3]), np.tile(np.arange(70), (2, 1))),
+        draw=DrawnRows(np.arange(70), np.array([1, 3]), np.tile(np.arange(70), (2, 1))),
         sample=new_sample(6, 70),
     )
     arguments |= changes
-    if isinstance(arguments["draw"], Draw):
-        copy_sample(**arguments)
-    else:
-        from tvselect.trees import start
-
-        start._copy_sample(*arguments.values())
+    is_draw = isinstance(arguments["draw"], DrawnRows)
+    (copy_sample if is_draw else state._copy_sample)(*arguments.values())
     return arguments["sample"]
 
 
 def test_a_sample_is_copied_where_there_is_room():
     sample = copy_sample_with()
-    pack(design_of(sample, 6, 70))
+    pack(sample.design(6, 70))
 
 
 @pytest.mark.parametrize(
@@ -219,11 +223,11 @@ def test_a_sample_is_copied_where_there_is_room():
         ({"sample": new_sample(6, 60)}, "no room for 6 columns and 70 rows"),
         ({"observed": np.zeros((2, 64))}, "observed must be of 100 rows"),
         (
-            {"draw": Draw(100 - np.arange(70), np.zeros(0, np.int64), np.zeros((0, 70), np.int64))},
+            {"draw": DrawnRows(100 - np.arange(70), np.arange(0), np.zeros((0, 70), np.int64))},
             "rows that are not among the 100",
         ),
         (
-            {"draw": Draw(np.arange(70), np.array([4]), np.zeros((1, 70), np.int64))},
+            {"draw": DrawnRows(np.arange(70), np.array([4]), np.zeros((1, 70), np.int64))},
             "columns that the table does not have",
         ),
     ],
@@ -334,9 +338,11 @@ def test_the_reasons_to_come_back_have_the_same_numbers():
 
 
 def test_a_struct_of_another_library_is_refused():
-    core.struct("forest", "starts: i8[n]\n" * 6)
+    class Other(NamedTuple):
+        starts: Annotated[Any, "i8[n]"]
+
     with pytest.raises(ImportError, match="is of another version; install tvselect again"):
-        core.struct("forest", "starts: i8[n]\n" * 5)
+        core.struct("forest")(Other)
 
 
 IMPORT = "import tvselect.core; print(tvselect.core.library._name)"

@@ -9,8 +9,7 @@ from tests.core.probes import collect_shapes, collect_statistics
 from tests.exactness.outcomes import has_noise, n_forests, start_cuts
 from tests.exactness.simulate import Setting
 from tvselect.trees import Prior, Response, Sampler, start_chain
-from tvselect.trees.bits import in_bit_order
-from tvselect.trees.state import with_more_room
+from tvselect.trees.state import in_bit_order, with_more_room
 
 
 def prior_of(setting: Setting, family: str = "gaussian") -> Prior:

@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.special import gammaln, logsumexp
 
 from tests.exactness.simulate import theta_grid
-from tvselect.trees.bits import MISSING
+from tvselect.trees.state import MISSING
 
 
 class Tree(NamedTuple):

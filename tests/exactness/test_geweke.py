@@ -15,7 +15,7 @@ from tests.core.probes import replicates
 from tests.exactness.chains import start
 from tests.exactness.outcomes import FAMILIES, has_noise, n_forests
 from tests.exactness.simulate import make_setting, simulate_forests
-from tvselect.trees.bits import in_bit_order
+from tvselect.trees.state import in_bit_order
 
 TREE, MEANS, NOISE, CONCENTRATION_DRAW, LATENTS, SWEEP = range(6)
 KERNELS = {

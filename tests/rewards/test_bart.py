@@ -14,11 +14,11 @@ from tvselect import BartReward
 from tvselect.inputs import read_outcome
 from tvselect.rewards import Data, bart_play
 from tvselect.rewards.bart import rows_seen
+from tvselect.rewards.bart_play import Room
 from tvselect.rewards.screening import marginal_evidence
 from tvselect.selectors.copies import draw_decoys
 from tvselect.trees import Prior, start_chain, working_response
 from tvselect.trees.state import COUNT, N_DONE
-from tvselect.trees.workspace import Workspace
 
 
 def data_of(n_rows=60, n_columns=40, seed=0):
@@ -206,8 +206,8 @@ def test_a_play_is_the_chain_that_a_sampler_advances(plays, reward, family):
 
 def test_a_play_that_outgrows_its_arrays_goes_on_in_larger_ones(plays, monkeypatch):
     """Some plays outgrow new arrays; in those that they leave the same plays have room."""
-    grown, grow = [], Workspace.grow
-    monkeypatch.setattr(Workspace, "grow", lambda room: grown.append(room) or grow(room))
+    grown, grow = [], Room.grow
+    monkeypatch.setattr(Room, "grow", lambda room: grown.append(room) or grow(room))
     X = np.random.default_rng(0).random((300, 40))
     data = Data(X, read_outcome(np.sin(10 * X[:, 3]), 300), tuple(f"x{j}" for j in range(40)))
     deep = BartReward(n_trees=3, n_iterations=200, min_leaf=1, shadows=0, penalty=0.0)

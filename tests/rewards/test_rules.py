@@ -25,8 +25,7 @@ from tvselect.rewards import (
     PValueReward,
     rules,
 )
-from tvselect.rewards.base import check_payoffs, draw_rows
-from tvselect.rewards.rules import LassoProblem, p_values, seeded
+from tvselect.rewards.rules import LassoProblem, check_payoffs, draw_rows, p_values, seeded
 
 FAMILIES = ["gaussian", "probit"]
 

@@ -282,7 +282,7 @@ def test_blocks_do_not_change_the_result(monkeypatch, block_values):
     X = np.column_stack([rng.standard_normal((30, 3)), rng.integers(0, 3, (30, 4)), np.ones(30)])
     X[5, 4] = np.nan
     expected = bin_table(X, max_cuts=12)
-    monkeypatch.setattr(bins, "BLOCK_VALUES", block_values)
+    monkeypatch.setattr(bins, "VALUES_IN_CACHE", block_values)
     table = bin_table(X, max_cuts=12)
     np.testing.assert_array_equal(table.codes, expected.codes)
     np.testing.assert_array_equal(table.cuts.encode(X), expected.codes)
@@ -293,7 +293,7 @@ def test_blocks_do_not_change_the_result(monkeypatch, block_values):
 def test_tables_larger_than_a_block_are_cut_by_column():
     rng = np.random.default_rng(5)
     X = rng.integers(0, rng.integers(2, 300, 500), (600, 500)).astype(float)
-    assert X.size > bins.BLOCK_VALUES
+    assert X.size > bins.VALUES_IN_CACHE
     table = bin_table(X)
     for j in range(0, 500, 7):
         np.testing.assert_allclose(table.cuts.of(j), expected_cuts(X[:, j], 100), rtol=1e-12)
@@ -302,7 +302,7 @@ def test_tables_larger_than_a_block_are_cut_by_column():
 
 
 def test_an_error_in_a_later_block_names_the_right_column(monkeypatch):
-    monkeypatch.setattr(bins, "BLOCK_VALUES", 8)
+    monkeypatch.setattr(bins, "VALUES_IN_CACHE", 8)
     X = np.arange(40.0).reshape(4, 10)
     X[1, 7] = np.inf
     with pytest.raises(ValueError, match="column 'x7' of X"):

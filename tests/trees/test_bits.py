@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.core import probes
-from tvselect.trees import bits
+from tvselect.trees import state
 
 
 def as_words(rows):
@@ -24,21 +24,21 @@ def random_rows(rng, n_rows, n_sets):
 @pytest.mark.parametrize("dtype", [np.uint8, np.float64, np.bool_])
 def test_bit_order_and_back_is_the_identity(n_rows, dtype):
     values = np.random.default_rng(n_rows).integers(0, 2, n_rows).astype(dtype)
-    ordered = bits.in_bit_order(values)
+    ordered = state.in_bit_order(values)
     assert ordered.size == 64 * -(-n_rows // 64)
     assert ordered.dtype == dtype
-    np.testing.assert_array_equal(bits.in_row_order(ordered, n_rows), values)
+    np.testing.assert_array_equal(state.in_row_order(ordered, n_rows), values)
 
 
 def test_bit_order_puts_every_row_where_it_is_said():
-    ordered = bits.in_bit_order(np.arange(1, 193))
+    ordered = state.in_bit_order(np.arange(1, 193))
     for row in range(192):
         assert ordered[probes.bit_place(row)] == row + 1
         assert ordered[64 * (row // 64) + 8 * (row % 8) + row % 64 // 8] == row + 1
 
 
 def test_bit_order_pads_with_zeros():
-    ordered = bits.in_bit_order(np.ones(70))
+    ordered = state.in_bit_order(np.ones(70))
     assert ordered.sum() == 70
     assert ordered[:64].all()
 
@@ -49,7 +49,7 @@ def test_rows_at_most_are_those_that_a_split_sends_left(missing_left):
     codes = np.stack([rng.permutation(np.arange(320) % 256) for _ in range(2)]).astype(np.uint8)
     rows = random_rows(rng, 320, 3)
     rows[64:128, 1] = False
-    masks, words = as_words(rows), bits.pack(codes, 8).ravel()
+    masks, words = as_words(rows), state.pack_codes(codes, 8).ravel()
     out = np.full(5, 12345, dtype=np.uint64)
     for cut in range(254):
         n_left = probes.rows_at_most(words, 40, 8, masks, 1, cut, missing_left, out)
@@ -65,13 +65,15 @@ def test_rows_at_most_never_takes_padding(missing_left, n_rows):
     codes[0, :n_rows:2] = 255
     masks = as_words(np.ones((n_rows, 1), bool))
     out = np.zeros(len(masks), dtype=np.uint64)
-    n_left = probes.rows_at_most(bits.pack(codes, 8)[0], 0, 8, masks, 0, 0, missing_left, out)
+    n_left = probes.rows_at_most(
+        state.pack_codes(codes, 8)[0], 0, 8, masks, 0, 0, missing_left, out
+    )
     assert n_left == (n_rows if missing_left else n_rows // 2)
     assert not (out & ~masks[:, 0]).any()
 
 
 def test_every_code_is_compared_right_with_every_cut():
-    words = bits.pack(np.arange(256, dtype=np.uint8)[None], 8)[0]
+    words = state.pack_codes(np.arange(256, dtype=np.uint8)[None], 8)[0]
     masks = as_words(np.ones((256, 1), bool))
     out = np.zeros(4, dtype=np.uint64)
     for cut in range(254):
@@ -85,13 +87,13 @@ def test_narrow_codes_are_split_as_wide_ones_are(width, values):
     rng = np.random.default_rng(3)
     codes = rng.choice(values, (2, 192)).astype(np.uint8)
     masks = as_words(random_rows(rng, 192, 2))
-    narrow = bits.pack(codes, width)
+    narrow = state.pack_codes(codes, width)
     assert narrow.shape == (2, 3 * width)
-    np.testing.assert_array_equal(bits.unpack(narrow, width), codes)
+    np.testing.assert_array_equal(state.unpack_codes(narrow, width), codes)
     ways = [(cut, side) for cut in range(width) for side in (0, 1)] if width > 1 else [(0, 0)]
     for cut, missing_left in ways:
         found = []
-        for words, bits_of_code in ((bits.pack(codes, 8), 8), (narrow, width)):
+        for words, bits_of_code in ((state.pack_codes(codes, 8), 8), (narrow, width)):
             out = np.zeros(3, dtype=np.uint64)
             flat, start = words.ravel(), words.shape[1]
             n = probes.rows_at_most(flat, start, bits_of_code, masks, 1, cut, missing_left, out)
@@ -122,7 +124,7 @@ def test_sums_over_sets_of_rows_are_right(n_rows):
     rows[:, 0], rows[:, 1] = False, True
     words = as_words(rows)
     spread = np.zeros(64 * len(words))
-    probes.spread(bits.in_bit_order(values), spread)
+    probes.spread(state.in_bit_order(values), spread)
     np.testing.assert_array_equal(np.sort(spread[spread != 0]), np.sort(values))
     for k in range(8):
         total = probes.sum_over(spread, np.ascontiguousarray(words[:, k]))

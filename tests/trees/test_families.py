@@ -9,8 +9,8 @@ from scipy import stats
 from tvselect.inputs import read_outcome
 from tvselect.inputs.outcome import survival_array
 from tvselect.trees import run_bart, working_response
-from tvselect.trees.bits import in_row_order
 from tvselect.trees.response import chances_of_classes, class_offsets, rounding_bounds
+from tvselect.trees.state import in_row_order
 
 N_ROWS = 300
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from tvselect.trees import bin_table
-from tvselect.trees.far_values import find_crowded
+from tvselect.trees.bins import find_crowded
 
 RNG = np.random.default_rng(0)
 

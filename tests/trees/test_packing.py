@@ -12,10 +12,9 @@ from tvselect.inputs import read_outcome
 from tvselect.rewards.screening import marginal_evidence
 from tvselect.trees import Prior, bin_table, bins, run_bart
 from tvselect.trees.bins import packed
-from tvselect.trees.bits import n_words, pack, unpack
 from tvselect.trees.response import working_response
 from tvselect.trees.sampler import start_chain
-from tvselect.trees.state import locked
+from tvselect.trees.state import locked, n_words, pack_codes, unpack_codes
 
 SIZES = (1, 63, 64, 65, 200)
 N_ITERATIONS = 300
@@ -50,9 +49,9 @@ def as_bytes(table):
 def test_packed_codes_come_back(n_rows, width, values):
     codes = np.zeros((5, 64 * n_words(n_rows)), dtype=np.uint8)
     codes[:, :n_rows] = np.random.default_rng(n_rows).choice(values, size=(5, n_rows))
-    words = pack(codes, width)
+    words = pack_codes(codes, width)
     assert words.shape == (5, width * n_words(n_rows))
-    assert_array_equal(unpack(words, width), codes)
+    assert_array_equal(unpack_codes(words, width), codes)
 
 
 @pytest.mark.parametrize("n_rows", SIZES[1:])
@@ -72,7 +71,7 @@ def test_two_values_take_a_bit(n_rows):
 )
 @pytest.mark.parametrize("place", [1, 3, 6])
 def test_every_column_is_as_narrow_as_its_values_allow(monkeypatch, odd, width, place):
-    monkeypatch.setattr(bins, "BLOCK_VALUES", 400)  # two columns at a time
+    monkeypatch.setattr(bins, "VALUES_IN_CACHE", 400)  # two columns at a time
     X = two_values(200)
     X[5 : 5 + len(odd), place] = odd
     table = bin_table(X)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.core import probes
-from tvselect.trees.state import LEFT, N_FIELDS, PARENT, Trees
+from tvselect.trees.state import LEFT, PARENT, Trees
 
 LEAF = ()
 STUMP = (LEAF, LEAF)
@@ -16,7 +16,7 @@ N_SPLITS = (0, 1, 2, 3, 4, 6, 9, 15)
 def random_tree(n_splits, seed):
     """Leaves are split at random, and siblings stand anywhere, as they do after deaths."""
     rng = np.random.default_rng(seed)
-    nodes = np.zeros((1, 2 * n_splits + 3, N_FIELDS), dtype=np.int32)
+    nodes = np.zeros((1, 2 * n_splits + 3, 8), dtype=np.int32)
     leaves = [0]
     for place in rng.permutation(n_splits):
         node, left = leaves.pop(rng.integers(len(leaves))), 2 * int(place) + 1

@@ -9,8 +9,7 @@ from scipy import stats
 
 from tvselect.inputs import read_outcome
 from tvselect.trees import Prior, working_response
-from tvselect.trees.bits import in_row_order
-from tvselect.trees.state import MAX_DEPTH
+from tvselect.trees.state import MAX_DEPTH, in_row_order
 
 
 def response_of(y, noise_scale="sd"):

@@ -10,8 +10,7 @@ from tests.trees.designs import codes_of
 from tvselect.inputs import read_outcome
 from tvselect.trees import Prior, bin_table, start_chain, working_response
 from tvselect.trees.bins import packed
-from tvselect.trees.bits import in_bit_order, in_row_order
-from tvselect.trees.state import locked
+from tvselect.trees.state import in_bit_order, in_row_order, locked
 
 N_ITERATIONS = 200
 

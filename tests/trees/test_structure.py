@@ -7,7 +7,6 @@ from tests.core import probes
 from tests.trees.designs import codes_of
 from tvselect.inputs import read_outcome
 from tvselect.trees import Prior, bin_table, start_chain, working_response
-from tvselect.trees.bits import in_row_order
 from tvselect.trees.state import (
     ACCEPTED,
     COLUMN,
@@ -19,6 +18,7 @@ from tvselect.trees.state import (
     N_SPLITS,
     PARENT,
     SQUARES,
+    in_row_order,
     with_more_room,
 )
 

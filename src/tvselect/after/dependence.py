@@ -20,7 +20,7 @@ from tvselect.inputs.text import one_hot
 from tvselect.seeds import RandomStream
 from tvselect.selectors.results import fitted_history
 from tvselect.trees import BartRun, Forest, run_bart
-from tvselect.trees.bits import MISSING
+from tvselect.trees.state import MISSING
 from tvselect.words import column_name, readable
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,27 +19,15 @@ ARMS_AT_ONCE = 2**20
 EVERY_ARM = slice(None)
 
 
-@struct(
-    "posteriors",
-    """
-    successes: i4[arms]!
-    failures: i4[arms]!
-    chance_below: f4[arms]!
-    passing: b1[arms]!
-    table: f8[successes, failures]
-    prior_a: float
-    prior_b: float
-    threshold: float
-    """,
-)
+@struct("posteriors")
 class Posteriors(NamedTuple):
     """Arms of one prior and threshold as the core reads and changes them, see :class:`Arms`."""
 
-    successes: IntArray
-    failures: IntArray
-    chance_below: NDArray[np.float32]  #: Probability that an arm's draw stays below its threshold
-    passing: NDArray[np.bool_]
-    table: FloatArray  #: The same by successes and failures; NaN where it was not needed yet
+    successes: Annotated[IntArray, "i4[arms]!"]
+    failures: Annotated[IntArray, "i4[arms]!"]
+    chance_below: Annotated[NDArray[np.float32], "f4[arms]!"]  # that a draw is below the threshold
+    passing: Annotated[NDArray[np.bool_], "b1[arms]!"]
+    table: Annotated[FloatArray, "f8[successes, failures]"]  # chance_below, or NaN
     prior_a: float
     prior_b: float
     threshold: float

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tvselect.inputs.columns import Matrix, centred_ranks, centred_ranks_of_codes, ranks_of
 from tvselect.inputs.rows import orders_of
 from tvselect.trees.bins import BinnedTable
-from tvselect.trees.bits import MISSING
+from tvselect.trees.state import MISSING
 
 FEWEST_COLUMNS, MOST_COLUMNS = 20, 2000
 COMMON_SHARE = 0.05

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil
 from numbers import Integral, Real
 from typing import Literal, Self
@@ -25,6 +24,7 @@ TREES_OF_A_CLASS = 5
 Noise = Literal["auto", "normal", "scores"]
 
 
+@dataclass(eq=False, repr=False)
 class BartReward(Reward):
     """Reward a column on which the forest splits.
 
@@ -105,43 +105,23 @@ class BartReward(Reward):
     takes_weights = False
     families = ("gaussian", "probit", "classes", "ordinal", "counts", "survival")
 
-    def __init__(
-        self,
-        n_trees: int = 40,
-        n_iterations: int = 500,
-        n_burn: int | None = None,
-        sparse: bool = True,
-        rule: Literal["average", "last"] = "average",
-        min_splits: float | None = None,
-        proposals_per_column: float = 12.0,
-        theta_floor: float = 0.01,
-        penalty: float = 1.0,
-        screening: bool = True,
-        shadows: int = 30,
-        pair_share: float = 0.2,
-        latent_sweeps: int = 5,
-        noise: Noise = "auto",
-        max_samples: Literal["auto"] | int | float | None = "auto",
-        min_leaf: int = 5,
-        max_cuts: int = 100,
-    ) -> None:
-        self.n_trees = n_trees
-        self.n_iterations = n_iterations
-        self.n_burn = n_burn
-        self.sparse = sparse
-        self.rule = rule
-        self.min_splits = min_splits
-        self.proposals_per_column = proposals_per_column
-        self.theta_floor = theta_floor
-        self.penalty = penalty
-        self.screening = screening
-        self.shadows = shadows
-        self.pair_share = pair_share
-        self.latent_sweeps = latent_sweeps
-        self.noise = noise
-        self.max_samples = max_samples
-        self.min_leaf = min_leaf
-        self.max_cuts = max_cuts
+    n_trees: int = 40
+    n_iterations: int = 500
+    n_burn: int | None = None
+    sparse: bool = True
+    rule: Literal["average", "last"] = "average"
+    min_splits: float | None = None
+    proposals_per_column: float = 12.0
+    theta_floor: float = 0.01
+    penalty: float = 1.0
+    screening: bool = True
+    shadows: int = 30
+    pair_share: float = 0.2
+    latent_sweeps: int = 5
+    noise: Noise = "auto"
+    max_samples: Literal["auto"] | int | float | None = "auto"
+    min_leaf: int = 5
+    max_cuts: int = 100
 
     @classmethod
     def paper(
@@ -207,12 +187,13 @@ class BartReward(Reward):
             # What trees leave over for want of leaves is credited to columns of noise, the sooner
             # the more rows there are, unless decoys are there to take it.
             growth = max(growth, n_seen / 5000)
-        settled = copy(self)
-        settled.n_trees = round(growth * self.n_trees)
-        settled.min_splits = growth * self._enough_splits
-        settled.noise = settle_noise(self.noise, data.outcome)
-        settled.max_samples = n_seen
-        return settled
+        return replace(
+            self,
+            n_trees=round(growth * self.n_trees),
+            min_splits=growth * self._enough_splits,
+            noise=settle_noise(self.noise, data.outcome),
+            max_samples=n_seen,
+        )
 
     def start(self, data: Data) -> BartFeedback:
         """Bin the table of ``data`` once; every play then runs on column indices."""
@@ -267,15 +248,12 @@ class BartReward(Reward):
         check_scalar(self.n_iterations, "n_iterations", Integral, min_val=1)
         if self.n_burn is not None:
             check_scalar(self.n_burn, "n_burn", Integral, min_val=0, max_val=self.n_iterations - 1)
-        check_scalar(
-            self.proposals_per_column, "proposals_per_column", Real, min_val=0.0, max_val=1e6
-        )
+        proposals, splits = self.proposals_per_column, self._enough_splits
+        check_scalar(proposals, "proposals_per_column", Real, min_val=0.0, max_val=1e6)
         check_scalar(self.penalty, "penalty", Real, min_val=0.0, max_val=10.0)
         check_scalar(self.screening, "screening", (bool, np.bool_))
         check_scalar(self.shadows, "shadows", Integral, min_val=0, max_val=10_000)
-        check_scalar(
-            self._enough_splits, "min_splits", Real, min_val=0.0, include_boundaries="neither"
-        )
+        check_scalar(splits, "min_splits", Real, min_val=0.0, include_boundaries="neither")
         if self.rule not in ("average", "last"):
             raise ValueError(f"rule must be 'average' or 'last', got {self.rule!r}")
 

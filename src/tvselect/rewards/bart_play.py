@@ -1,122 +1,91 @@
-"""Plays of the BART reward, made by the native core: scored, or chosen and learned from, too."""
+"""Plays of the BART reward, made by the native core: scored, or chosen and learned from, too.
+
+``core/tvselect.h`` says what every field of the structs is, ``core/plays.h`` how a play is made.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tvselect.bandit.arms import Posteriors
 from tvselect.bandit.chain import Play, ThompsonChain
 from tvselect.core import function, pack, struct
-from tvselect.trees.bits import n_words
-from tvselect.trees.state import Design, FloatArray, IntArray, PriorParameters, check_levels
-from tvselect.trees.workspace import Plan, Size, Workspace, workspace
+from tvselect.rewards.screening import MOST_PAIRS
+from tvselect.trees.state import (
+    Bools,
+    Chain,
+    Design,
+    DrawnRows,
+    Floats,
+    Ints,
+    PriorParameters,
+    Sample,
+    Small,
+    Trace,
+    Words,
+    check_observed,
+    new_chain,
+    new_sample,
+    new_trace,
+    with_more_room,
+)
 
 LOG_SIZE = 1 << 16
+MOST_KEPT = 1 << 18
+"""Words by column, in all, that a thread may keep."""
+NO_PLAY = -1
 # Why the core comes back: all is done, or what it asks for first.
 DONE, NO_ARM_DRAWN, LOG_IS_FULL, TABLE_TOO_SMALL, ROOM_TOO_SMALL, FOREST_TOO_LARGE = range(6)
+_mine = threading.local()
 
 
-@struct(
-    "rules",
-    """
-    n_candidates: int
-    n_seen: int
-    n_forests: int
-    last_forest: bool
-    n_trees: int
-    n_iterations: int
-    n_burn: int
-    proposals_per_column: float
-    penalty: float
-    shadows: int
-    min_splits: float
-    """,
-)
+@struct("rules")
 class Rules(NamedTuple):
-    """How plays are run and scored; see :class:`tvselect.rewards.BartReward`.
+    """How plays are run and scored; see :class:`tvselect.rewards.BartReward`."""
 
-    Attributes
-    ----------
-    n_candidates : int
-        Columns that take part in the selection.
-    n_seen : int
-        Rows that a play sees.
-    n_forests : int
-        One, or one for every class, each of which sees them.
-    last_forest : bool
-        Whether the last forest decides, not the average.
-    n_burn : int
-        -1 for half of the iterations.
-    """
-
-    n_candidates: int
-    n_seen: int
-    n_forests: int
-    last_forest: bool
+    n_candidates: int  # columns that take part in the selection
+    n_seen: int  # rows that a play sees
+    n_forests: int  # one, or one for every class, each of which sees them
+    last_forest: bool  # whether the last forest decides, not the average
     n_trees: int
     n_iterations: int
-    n_burn: int
+    n_burn: int  # -1 for half of the iterations
     proposals_per_column: float
     penalty: float
     shadows: int
     min_splits: float
 
 
-def _check_rows(feedback: BartFeedback) -> None:
+def _check_feedback(feedback: BartFeedback) -> None:
     table, rules = feedback.table, feedback.rules
-    if feedback.observed.shape[1] != 64 * n_words(table.n_rows):
-        raise ValueError(f"observed must be of the {table.n_rows} rows of the table")
+    check_observed(feedback.observed, table.n_rows, feedback.prior)
     if not 1 <= rules.n_seen <= table.n_rows or min(rules.n_forests, rules.n_trees) < 1:
         raise ValueError(f"rules must be of 1 to {table.n_rows} rows, and of a tree at least")
     if feedback.evidence.size != table.widths.size:
         raise ValueError(f"evidence must be of the {table.widths.size} columns of the table")
-    check_levels(feedback.observed, table.n_rows, feedback.prior)
 
 
-@struct(
-    "reward",
-    """
-    table: design
-    observed: f8[sides=2, rows]
-    prior: prior
-    precision: float
-    evidence: f8[columns]
-    rules: rules
-    """,
-    _check_rows,
-)
+@struct("reward", _check_feedback)
 @dataclass(frozen=True)
 class BartFeedback:
     """The feedback on one table; safe to be called by several threads at once.
 
-    Attributes
-    ----------
-    table : Design
-        All columns; those of a play come with it.
-    observed : float64 array (2, rows)
-        What is known of the response, see :class:`tvselect.trees.Response`.
-    prior : PriorParameters
-        But for what a play settles: burn-in, the weights of the columns and which of the
-        pairs, of all columns here, are in play.
-    precision : float
-        ``1 / sigma^2`` to start from.
-    evidence : float64 array
-        By column, in nats: what marginal screening takes off its penalty.
-    rules : Rules
+    A play settles what ``table`` and ``prior`` leave open: columns, burn-in, weights of the
+    columns, and which of the pairs, of all columns here, are in play.
     """
 
     table: Design
-    observed: FloatArray
+    observed: Annotated[Floats, "f8[sides=2, rows]"]
     prior: PriorParameters
     precision: float
-    evidence: FloatArray
+    evidence: Annotated[Floats, "f8[columns]"]  # in nats: taken off the penalty of a column
     rules: Rules
 
     def __reduce__(self) -> tuple[type[BartFeedback], tuple[object, ...]]:
@@ -127,7 +96,7 @@ class BartFeedback:
         """For the core."""
         return pack(self)
 
-    def __call__(self, columns: IntArray, rng: np.random.Generator) -> FloatArray:
+    def __call__(self, columns: Ints, rng: np.random.Generator) -> Floats:
         """Reward 1 or 0 for each of the columns."""
         if not columns.size or not 0 <= columns.min() <= columns.max() < self.evidence.size:
             raise ValueError(f"columns must be one or more from 0 to {self.evidence.size - 1}")
@@ -138,84 +107,140 @@ class BartFeedback:
             room.grow()
         return room.arrays.rewards[: columns.size].copy()
 
-    def room(self, n_columns: int) -> Workspace:
-        """Room for a play of so many columns."""
-        rules, n_rows, sizes = self.rules, self.table.n_rows, np.zeros(3, dtype=np.int64)
+    @cached_property
+    def _room_size(self) -> RoomSize:
+        rules, n_rows = self.rules, self.table.n_rows
         n_in_chain = rules.n_forests * rules.n_seen
-        draws = rules.shadows > 0 or n_in_chain != n_rows
-        _plan(self.packed, n_columns, sizes)
-        room = workspace(
-            Size(rules.n_trees, n_in_chain, n_in_chain if draws else 0, rules.shadows, n_rows),
-            Plan(*sizes.tolist()),
-        )
-        room.forget_play()
+        n_drawn = n_in_chain if rules.shadows > 0 or n_in_chain != n_rows else 0
+        return RoomSize(rules.n_trees, n_in_chain, n_drawn, rules.shadows, n_rows)
+
+    def room(self, n_columns: int) -> Room:
+        """Room for a play of so many columns: what this thread has used before, or a new one."""
+        needed = np.zeros(3, dtype=np.int64)
+        _plan(self.packed, n_columns, needed)
+        room: Room | None = getattr(_mine, "room", None)
+        if room is None or not room.fits(self._room_size, *needed.tolist()):
+            room = Room(self._room_size, *needed.tolist())
+            _mine.room = room if room.is_small else None
+        room.packed.play, room.packed.is_started = NO_PLAY, False
         return room
 
 
-@struct(
-    "arms",
-    """
-    posteriors: posteriors
-    pairs: i4[pairs, two=2] < arms
-    n_candidates: int
-    starts: i8[arms+1] <= columns
-    columns: i8[columns]
-    always: i8[always]
-    """,
-)
+@struct("room")
+class Arrays(NamedTuple):
+    """The memory of a room; all of it is the core's."""
+
+    chain: Chain
+    trace: Trace
+    sample: Sample
+    draw: DrawnRows
+    order: Annotated[Ints, "i8[table]!"]  # by row of the table
+    columns: Annotated[Ints, "i8[columns]!"]  # of the play
+    places: Annotated[Ints, "i8[columns]!"]  # 0, 1, 2, ...
+    log_weights: Annotated[Floats, "f8[columns]!"]  # in the prior
+    scores: Annotated[Floats, "f8[columns]!"]  # splits
+    rewards: Annotated[Floats, "f8[columns]!"]
+    pairs: Annotated[Ints, "i8[pairs, 2]!"]
+    play: int = NO_PLAY  # in progress
+    is_started: bool = False  # whether its chain has
+    n_columns: int = 0  # that it plays
+
+
+class RoomSize(NamedTuple):
+    """What a room is for: trees; rows of a chain, and as many where they are drawn; and so on."""
+
+    n_trees: int
+    n_rows: int
+    n_drawn: int
+    n_shadows: int
+    n_table: int
+
+
+class Room:
+    """Room for one play after the other; what it holds is left over from the last one."""
+
+    def __init__(self, size: RoomSize, n_in_play: int, n_copies: int, n_iterations: int) -> None:
+        # Powers of two: growing plays do not ask for new arrays each time.
+        n, n_copies, n_iterations = map(_rounded, (n_in_play, n_copies, n_iterations))
+        self.size = size
+        self.arrays = Arrays(
+            chain=new_chain(size.n_trees, size.n_rows, n),
+            trace=new_trace(n_iterations),
+            sample=new_sample(n_copies, size.n_rows),
+            draw=DrawnRows(
+                np.zeros(size.n_drawn, dtype=np.int64),
+                np.zeros(size.n_shadows, dtype=np.int64),
+                np.zeros((size.n_shadows, size.n_drawn), dtype=np.int64),
+            ),
+            order=np.zeros(size.n_table if size.n_drawn else 0, dtype=np.int64),
+            columns=np.zeros(n, dtype=np.int64),
+            places=np.arange(n),
+            log_weights=np.zeros(n),
+            scores=np.zeros(n),
+            rewards=np.zeros(n),
+            pairs=np.zeros((MOST_PAIRS, 2), dtype=np.int64),
+        )
+        self.packed = pack(self.arrays)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a thread may keep it."""
+        arrays = self.arrays
+        return arrays.chain.tally.columns.size + arrays.sample.codes.size <= MOST_KEPT
+
+    def fits(self, size: RoomSize, n_in_play: int, n_copies: int, n_iterations: int) -> bool:
+        """Whether there is room for a play."""
+        return (
+            size == self.size
+            and n_in_play <= self.arrays.columns.size
+            and n_copies <= self.arrays.sample.starts.size
+            and n_iterations <= self.arrays.trace.theta.size
+        )
+
+    def grow(self) -> None:
+        """Make room for more leaves; the chain goes on where it was."""
+        in_progress = {name: getattr(self.packed, name) for name in Arrays._field_defaults}
+        larger = with_more_room(self.arrays.chain)
+        self.arrays = self.arrays._replace(chain=larger, **in_progress)
+        self.packed = pack(self.arrays)
+
+
+def _rounded(size: int) -> int:
+    return 1 << (size - 1).bit_length() if size > 1 else size
+
+
+@struct("arms")
 class ArmsInPlay(NamedTuple):
-    """Arms, those that are played together, and their columns."""
+    """Arms, those that are played together, and their columns; ``always`` is in every play."""
 
     posteriors: Posteriors
-    pairs: NDArray[np.int32]
+    pairs: Annotated[Small, "i4[pairs, two=2] < arms"]
     n_candidates: int
-    starts: IntArray
-    columns: IntArray
-    always: IntArray
+    starts: Annotated[Ints, "i8[arms+1] <= columns"]
+    columns: Annotated[Ints, "i8[columns]"]
+    always: Annotated[Ints, "i8[always]"]
 
 
-@struct(
-    "log",
-    """
-    arms: i4[room]!
-    rewards: b1[room]!
-    ends: i8[plays+1]!
-    random: u8[plays, words=5]!
-    n_chosen: int
-    next: int
-    n_learned: int
-    n_unchanged: int
-    """,
-)
+@struct("log")
 class Log(NamedTuple):
-    """Plays one after the other: play ``k`` is ``arms[ends[k]:ends[k + 1]]``.
+    """Plays one after the other: play ``k`` is ``arms[ends[k]:ends[k + 1]]``."""
 
-    Attributes
-    ----------
-    random : uint64 array (plays, 5)
-        The random numbers of every play: seeds in three words, later their state.
-    n_chosen, next, n_learned : int
-        How many plays are chosen, taken by those who score, and learned from.
-    n_unchanged : int
-        For how many plays the model has not changed.
-    """
-
-    arms: NDArray[np.int32]
-    rewards: NDArray[np.bool_]
-    ends: IntArray
-    random: NDArray[np.uint64]
+    arms: Annotated[Small, "i4[room]!"]
+    rewards: Annotated[Bools, "b1[room]!"]
+    ends: Annotated[Ints, "i8[plays+1]!"]
+    random: Annotated[Words, "u8[plays, words=5]!"]  # seeds in three words, later their state
     n_chosen: int
-    next: int
+    next: int  # plays that were taken by those who score
     n_learned: int
-    n_unchanged: int
+    n_unchanged: int  # plays for which the model has not changed
 
 
-_plan = function("plan", "reward: reward\nn_columns: int\nsizes: i8[3]!")
-_score = function("score", "rng: generator\nreward: reward\nroom: room", int)
-_choose = function("choose", "arms: arms\nlog: log\nn: int", int)
-_score_chosen = function("score_chosen", "reward: reward\narms: arms\nlog: log\nroom: room", int)
-_learn = function("learn", "arms: arms\nlog: log", int)
-_play = function("play", "reward: reward\narms: arms\nlog: log\nroom: room\nn: int", int)
+_plan = function("plan", "reward: reward; n_columns: int; sizes: i8[3]!")
+_score = function("score", "rng: generator; reward: reward; room: room", int)
+_choose = function("choose", "arms: arms; log: log; n: int", int)
+_score_chosen = function("score_chosen", "reward: reward; arms: arms; log: log; room: room", int)
+_learn = function("learn", "arms: arms; log: log", int)
+_play = function("play", "reward: reward; arms: arms; log: log; room: room; n: int", int)
 
 
 def can_play_ahead(chain: ThompsonChain) -> bool:
@@ -239,18 +264,18 @@ class PlaysAhead:
     def __init__(
         self,
         feedback: BartFeedback,
-        columns: tuple[IntArray, IntArray, IntArray],
+        columns: tuple[Ints, Ints, Ints],
         chain: ThompsonChain,
         n_plays: int,
     ) -> None:
         self._started = time.perf_counter()
         self._feedback, self._columns, self._chain = feedback, columns, chain
-        self._n_plays, n_arms = n_plays, len(chain.arms)
+        self._n_plays, n_items = n_plays, len(chain.arms) + LOG_SIZE
         random = np.zeros((n_plays, 5), dtype=np.uint64)
         random[:, :3] = chain.seeds(n_plays)
         self._log = Log(
-            np.zeros(n_arms + LOG_SIZE, dtype=np.int32),
-            np.zeros(n_arms + LOG_SIZE, dtype=np.bool_),
+            np.zeros(n_items, dtype=np.int32),
+            np.zeros(n_items, dtype=np.bool_),
             np.zeros(n_plays + 1, dtype=np.int64),
             random,
             n_chosen=0,
@@ -258,7 +283,7 @@ class PlaysAhead:
             n_learned=0,
             n_unchanged=chain.n_unchanged if chain.n_plays else -1,
         )
-        self._state: Any = pack(self._log)
+        self._state = pack(self._log)
         self._arms = self._packed_arms()
 
     def one_by_one(self) -> list[Play]:
@@ -266,11 +291,9 @@ class PlaysAhead:
 
         Fewer than asked for come back when the next one is better chosen in Python.
         """
-        room = self._feedback.room(1)
+        feedback, room = self._feedback, self._feedback.room(1)
         while True:
-            status = _play(
-                self._feedback.packed, self._arms, self._state, room.packed, self._n_plays
-            )
+            status = _play(feedback.packed, self._arms, self._state, room.packed, self._n_plays)
             if status == TABLE_TOO_SMALL:
                 self._extend_table()
             elif status in (ROOM_TOO_SMALL, FOREST_TOO_LARGE):
@@ -284,10 +307,8 @@ class PlaysAhead:
 
     def score(self) -> None:
         """Score those that are chosen; several threads may do so at the same time."""
-        room = self._feedback.room(1)
-        while (
-            status := _score_chosen(self._feedback.packed, self._arms, self._state, room.packed)
-        ) != DONE:
+        feedback, room = self._feedback, self._feedback.room(1)
+        while status := _score_chosen(feedback.packed, self._arms, self._state, room.packed):
             room = self._larger(room, status)
 
     def learn(self) -> list[Play]:
@@ -296,7 +317,7 @@ class PlaysAhead:
             self._extend_table()
         return self._made()
 
-    def _larger(self, room: Workspace, status: int) -> Workspace:
+    def _larger(self, room: Room, status: int) -> Room:
         if status == FOREST_TOO_LARGE:
             room.grow()
             return room

@@ -6,10 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from tvselect.inputs import Outcome
 from tvselect.inputs.columns import Matrix
@@ -104,7 +105,7 @@ class Data:
         return values
 
 
-class Reward(ABC):
+class Reward(BaseEstimator, ABC):  # type: ignore[misc]
     """A feedback rule. Subclasses are settings; :meth:`start` binds them to data.
 
     Attributes
@@ -126,24 +127,6 @@ class Reward(ABC):
     takes_weights: bool = False
     families: tuple[Family, ...] = ("gaussian", "probit", "ordinal", "counts")
     max_cuts: int = 100
-
-    @classmethod
-    def _get_param_names(cls) -> list[str]:
-        return sorted(signature(cls).parameters)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The settings by name; if ``deep``, also those of settings that have some."""
-        params = {name: getattr(self, name) for name in self._get_param_names()}
-        for name, value in list(params.items()) if deep else ():
-            if hasattr(value, "get_params") and not isinstance(value, type):
-                params.update((f"{name}__{key}", v) for key, v in value.get_params().items())
-        return params
-
-    def set_params(self, **params: Any) -> Self:
-        """Change the settings named in ``params``, as scikit-learn does."""
-        from sklearn.base import BaseEstimator
-
-        return BaseEstimator.set_params(self, **params)
 
     def __repr__(self) -> str:
         defaults = {name: p.default for name, p in signature(type(self)).parameters.items()}
@@ -189,47 +172,3 @@ def start_reward(reward: Reward, data: Data) -> Feedback:
         return reward.start(data)
     terms = data.outcome.in_simple_terms()
     return BestOfTerms(tuple(reward.start(replace(data, outcome=term)) for term in terms))
-
-
-def check_payoffs(values: Any, n_columns: int, *, what: str = "the reward") -> Floats:
-    """What a reward returned for a play, as a new float array; refused unless all in [0, 1].
-
-    What rounding has pushed out by less than 1e-9 is put back; ``what`` is named in errors.
-    """
-    wanted = f"return one number in [0, 1] for each of the {n_columns} played columns"
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise ValueError(f"{what} returned rows of different lengths; {wanted}") from None
-    if array.dtype.kind not in "biuf":
-        shown = type(values).__name__ if array.ndim == 0 else f"values of type {array.dtype}"
-        raise TypeError(f"{what} returned no numbers but {shown}; {wanted}")
-    if array.ndim != 1:
-        raise ValueError(f"{what} returned an array of shape {array.shape}; {wanted}")
-    if array.size != n_columns:
-        raise ValueError(f"{what} returned {array.size} payoff(s); {wanted}")
-    payoffs = array.astype(np.float64)
-    bad = np.flatnonzero(~((payoffs >= -1e-9) & (payoffs <= 1.0 + 1e-9)))
-    if bad.size:
-        first = int(bad[0])
-        remedy = "use 0 where nothing is known" if np.isnan(payoffs[first]) else "rescale or clip"
-        raise ValueError(
-            f"{what} returned {bad.size} payoff(s) outside [0, 1], the first at position {first} "
-            f"({payoffs[first]}); {remedy}"
-        )
-    return np.clip(payoffs, 0.0, 1.0)
-
-
-def draw_rows(data: Data, bootstrap: bool, rng: np.random.Generator) -> NDArray[np.int64] | None:
-    """Rows that a play looks at: all, or as many drawn with replacement, in increasing order.
-
-    A draw in which the outcome is constant is thrown away; None after 100 of these.
-    """
-    y, n = data.outcome.values, data.n_rows
-    if not bootstrap:
-        return np.arange(n)
-    for _ in range(100):
-        rows = np.sort(rng.integers(n, size=n))
-        if np.ptp(y[rows]) > 0.0:
-            return rows
-    return None

@@ -11,14 +11,21 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, expit, logit
+from sklearn.base import clone, is_classifier
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
 
 from tvselect.core import function
 from tvselect.inputs.errors import check_scalar
-from tvselect.rewards.base import Data, Feedback, Floats, Reward, check_payoffs, draw_rows
+from tvselect.rewards.base import Data, Feedback, Floats, Reward
 
 N_TREES = 50
+Places = NDArray[np.int64]
+Score = Callable[[Places, Places, np.random.Generator], Floats]
+"""``score(columns, rows, rng)``: one number in [0, 1] for each of the columns, by these rows."""
 
 
+@dataclass(eq=False, repr=False)
 class FunctionReward(Reward):
     """The columns of a play scored by a function of one's own.
 
@@ -47,8 +54,7 @@ class FunctionReward(Reward):
     array(['x2'], dtype=object)
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
+    function: Callable[..., Any]
 
     def start(self, data: Data) -> Feedback:
         """Check the settings and return the feedback of a play on ``data``."""
@@ -57,13 +63,69 @@ class FunctionReward(Reward):
             raise TypeError(f"function must be a callable (X, y, rng) -> values, got {function!r}")
         name = f"the reward function {getattr(function, '__name__', type(function).__name__)!r}"
 
-        def feedback(columns: NDArray[np.int64], rng: np.random.Generator) -> Floats:
+        def feedback(columns: Places, rng: np.random.Generator) -> Floats:
             values = function(data.values(columns), data.outcome.values.copy(), rng)
             return check_payoffs(values, len(columns), what=name)
 
         return feedback
 
 
+def check_payoffs(values: Any, n_columns: int, *, what: str = "the reward") -> Floats:
+    """What a reward returned for a play, as a new float array; refused unless all in [0, 1].
+
+    What rounding has pushed out by less than 1e-9 is put back; ``what`` is named in errors.
+    """
+    wanted = f"return one number in [0, 1] for each of the {n_columns} played columns"
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{what} returned rows of different lengths; {wanted}") from None
+    if array.dtype.kind not in "biuf":
+        shown = type(values).__name__ if array.ndim == 0 else f"values of type {array.dtype}"
+        raise TypeError(f"{what} returned no numbers but {shown}; {wanted}")
+    if array.ndim != 1:
+        raise ValueError(f"{what} returned an array of shape {array.shape}; {wanted}")
+    if array.size != n_columns:
+        raise ValueError(f"{what} returned {array.size} payoff(s); {wanted}")
+    payoffs = array.astype(np.float64)
+    bad = np.flatnonzero(~((payoffs >= -1e-9) & (payoffs <= 1.0 + 1e-9)))
+    if bad.size:
+        first = int(bad[0])
+        remedy = "use 0 where nothing is known" if np.isnan(payoffs[first]) else "rescale or clip"
+        raise ValueError(
+            f"{what} returned {bad.size} payoff(s) outside [0, 1], the first at position {first} "
+            f"({payoffs[first]}); {remedy}"
+        )
+    return np.clip(payoffs, 0.0, 1.0)
+
+
+def on_replicates(data: Data, bootstrap: bool, score: Score) -> Feedback:
+    """The feedback that scores columns by all rows, or by as many drawn with replacement."""
+    check_scalar(bootstrap, "bootstrap", (bool, np.bool_))
+
+    def feedback(columns: Places, rng: np.random.Generator) -> Floats:
+        rows = draw_rows(data, bootstrap, rng)
+        return np.zeros(len(columns)) if rows is None else score(columns, rows, rng)
+
+    return feedback
+
+
+def draw_rows(data: Data, bootstrap: bool, rng: np.random.Generator) -> Places | None:
+    """Rows that a play looks at: all, or as many drawn with replacement, in increasing order.
+
+    A draw in which the outcome is constant is thrown away; None after 100 of these.
+    """
+    y, n = data.outcome.values, data.n_rows
+    if not bootstrap:
+        return np.arange(n)
+    for _ in range(100):
+        rows = np.sort(rng.integers(n, size=n))
+        if np.ptp(y[rows]) > 0.0:
+            return rows
+    return None
+
+
+@dataclass(eq=False, repr=False)
 class PValueReward(Reward):
     """Reward the played columns whose correlation with the outcome has ``p < alpha``.
 
@@ -100,26 +162,21 @@ class PValueReward(Reward):
 
     takes_missing = True
 
-    def __init__(self, alpha: float = 0.05, bootstrap: bool = True) -> None:
-        self.alpha = alpha
-        self.bootstrap = bootstrap
+    alpha: float = 0.05
+    bootstrap: bool = True
 
     def start(self, data: Data) -> Feedback:
         """Check the settings and return the feedback of a play on ``data``."""
-        alpha, bootstrap = self.alpha, self.bootstrap
+        alpha = self.alpha
         check_scalar(alpha, "alpha", Real, min_val=0.0, max_val=1.0, include_boundaries="neither")
         if math.isnan(alpha):
             raise ValueError("alpha must be a number between 0 and 1, got nan")
-        check_scalar(bootstrap, "bootstrap", (bool, np.bool_))
 
-        def feedback(columns: NDArray[np.int64], rng: np.random.Generator) -> Floats:
-            rows = draw_rows(data, bootstrap, rng)
-            if rows is None:
-                return np.zeros(len(columns))
+        def score(columns: Places, rows: Places, rng: np.random.Generator) -> Floats:
             p = p_values(data.values(columns)[rows], data.outcome.values[rows])
             return (p < alpha).astype(np.float64)
 
-        return feedback
+        return on_replicates(data, self.bootstrap, score)
 
 
 def p_values(X: Floats, y: Floats) -> Floats:
@@ -149,6 +206,7 @@ def _centred(X: Floats, seen: NDArray[np.bool_], n: NDArray[np.int64]) -> Floats
     return np.where(seen, unit - mean, 0.0)
 
 
+@dataclass(eq=False, repr=False)
 class ImportanceReward(Reward):
     """Reward a column by its importance in a fitted estimator, over that of the best column.
 
@@ -181,15 +239,12 @@ class ImportanceReward(Reward):
 
     families = (*Reward.families, "classes")
 
-    def __init__(self, estimator: Any = None, bootstrap: bool = True) -> None:
-        self.estimator = estimator
-        self.bootstrap = bootstrap
+    estimator: Any = None
+    bootstrap: bool = True
 
     @property
     def takes_missing(self) -> bool:  # type: ignore[override]
         """Whether the estimator takes missing values."""
-        from sklearn.utils import get_tags
-
         return self.estimator is None or (
             _is_estimator(self.estimator) and bool(get_tags(self.estimator).input_tags.allow_nan)
         )
@@ -197,8 +252,6 @@ class ImportanceReward(Reward):
     @property
     def takes_weights(self) -> bool:  # type: ignore[override]
         """Whether the estimator's ``fit`` takes sample weights."""
-        from sklearn.utils.validation import has_fit_parameter
-
         return self.estimator is None or (
             _is_estimator(self.estimator)
             and bool(has_fit_parameter(self.estimator, "sample_weight"))
@@ -206,11 +259,9 @@ class ImportanceReward(Reward):
 
     def start(self, data: Data) -> Feedback:
         """Check the settings and return the feedback of a play on ``data``."""
-        from sklearn.base import clone
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-        estimator, bootstrap = self.estimator, self.bootstrap
-        check_scalar(bootstrap, "bootstrap", (bool, np.bool_))
+        estimator, weights = self.estimator, data.sample_weight
         has_classes = data.outcome.family in ("probit", "classes")
         if estimator is None:
             kind = RandomForestClassifier if has_classes else RandomForestRegressor
@@ -218,12 +269,8 @@ class ImportanceReward(Reward):
         check_estimator(estimator, has_classes)
         template = clone(estimator)
         y = data.outcome.values.astype(np.int64) if has_classes else data.outcome.values
-        weights = data.sample_weight
 
-        def feedback(columns: NDArray[np.int64], rng: np.random.Generator) -> Floats:
-            rows = draw_rows(data, bootstrap, rng)
-            if rows is None:
-                return np.zeros(len(columns))
+        def score(columns: Places, rows: Places, rng: np.random.Generator) -> Floats:
             model = seeded(template, rng)
             more = {} if weights is None else {"sample_weight": weights[rows]}
             model.fit(data.values(columns)[rows], y[rows], **more)
@@ -232,7 +279,7 @@ class ImportanceReward(Reward):
             shares = importance / largest if largest > 0.0 else importance
             return check_payoffs(shares, len(columns), what=f"the estimator {template!r}")
 
-        return feedback
+        return on_replicates(data, self.bootstrap, score)
 
 
 def _is_estimator(candidate: Any) -> bool:
@@ -242,8 +289,6 @@ def _is_estimator(candidate: Any) -> bool:
 
 def check_estimator(estimator: Any, has_classes: bool) -> None:
     """Refuse what is no estimator, or a classifier for a continuous outcome."""
-    from sklearn.base import is_classifier
-
     if not _is_estimator(estimator):
         raise TypeError(
             f"estimator must be an instance of a scikit-learn estimator, got {estimator!r}"
@@ -256,8 +301,6 @@ def check_estimator(estimator: Any, has_classes: bool) -> None:
 
 def seeded(template: Any, rng: np.random.Generator) -> Any:
     """A fresh copy of an estimator with random states, nested ones included, from ``rng``."""
-    from sklearn.base import clone
-
     model = clone(template)
     states = [key for key in model.get_params() if f"__{key}".endswith("__random_state")]
     return model.set_params(**{key: int(rng.integers(2**31)) for key in sorted(states)})
@@ -276,6 +319,7 @@ def _importance(model: Any) -> Floats:
     )
 
 
+@dataclass(eq=False, repr=False)
 class LassoReward(Reward):
     """Reward the played columns with a non-zero LASSO coefficient.
 
@@ -316,28 +360,22 @@ class LassoReward(Reward):
 
     takes_weights = True
 
-    def __init__(
-        self, alpha: str | float = "1se", bootstrap: bool = True, max_iter: int = 1000
-    ) -> None:
-        self.alpha = alpha
-        self.bootstrap = bootstrap
-        self.max_iter = max_iter
+    alpha: str | float = "1se"
+    bootstrap: bool = True
+    max_iter: int = 1000
 
     def start(self, data: Data) -> Feedback:
         """Check the settings and return the feedback of a play on ``data``."""
-        alpha, bootstrap, max_iter = self.alpha, self.bootstrap, self.max_iter
+        alpha = self.alpha
         wanted = f"alpha must be '1se', 'cv' or a positive number, got {alpha!r}"
         if isinstance(alpha, bool) or not isinstance(alpha, str | Real):
             raise TypeError(wanted)
-        is_lawful = alpha in ("1se", "cv") if isinstance(alpha, str) else 0.0 < alpha < math.inf
-        if not is_lawful:
+        if not (alpha in ("1se", "cv") if isinstance(alpha, str) else 0.0 < alpha < math.inf):
             raise ValueError(wanted)
-        check_scalar(bootstrap, "bootstrap", (bool, np.bool_))
-        check_scalar(max_iter, "max_iter", Integral, min_val=1)
+        max_iter = int(check_scalar(self.max_iter, "max_iter", Integral, min_val=1))
 
-        def feedback(columns: NDArray[np.int64], rng: np.random.Generator) -> Floats:
-            rows = draw_rows(data, bootstrap, rng)
-            problem = None if rows is None else LassoProblem.of(data, columns, rows, int(max_iter))
+        def score(columns: Places, rows: Places, rng: np.random.Generator) -> Floats:
+            problem = LassoProblem.of(data, columns, rows, max_iter)
             largest = 0.0 if problem is None else problem.largest_alpha()
             if problem is None or largest <= (0.0 if isinstance(alpha, str) else alpha):
                 return np.zeros(len(columns))
@@ -349,7 +387,7 @@ class LassoReward(Reward):
             *_, (coef, _) = problem.path(alphas)
             return (coef != 0.0).astype(np.float64)
 
-        return feedback
+        return on_replicates(data, self.bootstrap, score)
 
 
 descend = function(
@@ -382,9 +420,7 @@ class LassoProblem:
     max_iter: int
 
     @classmethod
-    def of(
-        cls, data: Data, columns: NDArray[np.int64], rows: NDArray[np.int64], max_iter: int
-    ) -> Self | None:
+    def of(cls, data: Data, columns: Places, rows: Places, max_iter: int) -> Self | None:
         """That of some columns and rows; None where the outcome is constant."""
         weight = np.bincount(rows, minlength=data.n_rows).astype(np.float64)
         if data.sample_weight is not None:

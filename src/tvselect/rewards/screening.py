@@ -19,10 +19,9 @@ from tvselect.inputs.outcome import MAD_TO_SD
 from tvselect.inputs.rows import even_rows
 from tvselect.trees.bins import BinnedTable
 from tvselect.trees.prior import NO_PAIRS
-from tvselect.trees.workspace import MOST_PAIRS
 
 FALSE_ALARM, FEWEST_ROWS, SMALLEST_HALF, TOO_ALIKE = 0.01, 20, 0.25, 0.5
-MOST_COLUMNS, MOST_VALUES, COLUMNS_AT_ONCE = 16_384, 2**28, 1024
+MOST_COLUMNS, MOST_VALUES, COLUMNS_AT_ONCE, MOST_PAIRS = 16_384, 2**28, 1024, 32
 
 correlate = function(
     "correlate",
@@ -95,8 +94,7 @@ def _correlations(table: BinnedTable, y: NDArray[np.float64]) -> NDArray[np.floa
     y /= np.abs(y).max() or 1.0
     r = np.empty(table.n_columns)
     n_present = np.empty(table.n_columns, dtype=np.int64)
-    for first, codes in table.blocks():
-        here = slice(first, first + len(codes))
+    for here, codes in table.blocks():
         correlate(codes, y, r[here], n_present[here])
     return z_values(r, n_present)
 

@@ -4,12 +4,11 @@ Knows nothing of bandits. :func:`run_bart` is the face; :class:`Sampler` and
 :func:`start_chain` are what a loop over many short runs uses.
 """
 
-from tvselect.trees.bart import run_bart
+from tvselect.trees.bart import BartRun, run_bart
 from tvselect.trees.bins import BinnedTable, Cuts, bin_table
 from tvselect.trees.forest import Forest
 from tvselect.trees.prior import Prior
 from tvselect.trees.response import Response, working_response
-from tvselect.trees.result import BartRun
 from tvselect.trees.sampler import Sampler, start_chain
 
 __all__ = [

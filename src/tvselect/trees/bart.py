@@ -1,26 +1,32 @@
-"""The face of the trees: run BART or DART on a table."""
+"""The face of the trees: run BART or DART on a table; what a run found, and how it predicts."""
 
 from __future__ import annotations
 
 import time
 import warnings
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
 from tvselect.inputs import Outcome, read_outcome, read_table
 from tvselect.inputs.errors import check_scalar
-from tvselect.inputs.outcome import AskedFamily
+from tvselect.inputs.outcome import AskedFamily, Family
 from tvselect.seeds import RandomState, as_generator
-from tvselect.trees.bins import BinnedTable, bin_table
+from tvselect.trees.bins import BinnedTable, Cuts, bin_table
+from tvselect.trees.forest import Forest
 from tvselect.trees.prior import Prior
-from tvselect.trees.response import ON_LATENT_SCALE, Response, working_response
-from tvselect.trees.result import BartRun, Draw
+from tvselect.trees.response import (
+    ON_LATENT_SCALE,
+    Response,
+    chances_of_classes,
+    working_response,
+)
 from tvselect.trees.sampler import Sampler, start_chain
 from tvselect.trees.state import PRECISION
 
@@ -126,22 +132,200 @@ def run_bart(
         raise ValueError(f"sigma cannot be fixed: {outcome.family!r} has no noise to draw")
     chosen = _column_indices(columns, table.names)
     response = working_response(outcome, _noise_guess(noise_scale, X, outcome, chosen))
-    prior = replace(prior, n_trees=prior.n_trees * response.n_forests)
     chain = start_chain(
         table,
         response,
-        prior,
+        replace(prior, n_trees=prior.n_trees * response.n_forests),
         columns=chosen,
         n_iterations=n_iterations,
         n_burn=n_burn,
         sigma=sigma,
         rng=rng,
     )
-    chain.advance(0)  # compiles at the very first use: not part of the time reported
     started = time.perf_counter()
     draws = _advance(chain, response, n_burn, n_keep, verbose)
     seconds = time.perf_counter() - started
-    return _result(chain, response, outcome, table, draws, n_burn, seconds)
+    mean_splits, inclusion = chain.averages()
+    done = slice(chain.n_done)
+    with np.errstate(divide="ignore"):
+        noise = response.scale / np.sqrt(chain.trace.precision[done])
+    return BartRun(
+        family=response.family,
+        names=tuple(table.names[j] for j in chain.columns),
+        mean_splits=mean_splits,
+        inclusion=inclusion,
+        last_splits=chain.counts,
+        sigma=noise,
+        theta=chain.trace.theta[done],
+        n_splits=chain.trace.n_splits[done],
+        forest=chain.forest(response.scale),
+        draws=tuple(draws),
+        n_burn=n_burn,
+        acceptance_rate=chain.acceptance_rate,
+        seconds=seconds,
+        outcome=outcome,
+        cuts=table.cuts,
+        center=response.center,
+    )
+
+
+class Draw(NamedTuple):
+    """One draw: a forest, the noise standard deviation and the cut points or class offsets."""
+
+    forest: Forest
+    sigma: float
+    cuts: NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False)
+class BartRun:
+    """What a run of :func:`run_bart` found.
+
+    Attributes
+    ----------
+    family : str
+        Of the outcome.
+    names : tuple of str
+        Names of the columns that could be split on; all arrays by column follow them.
+    mean_splits : float64 array
+        Average number of splits on each column per forest, after burn-in.
+    inclusion : float64 array
+        Share of the forests after burn-in that split on the column at least once.
+    last_splits : int64 array
+        Splits on each column in the last forest.
+    sigma, theta, n_splits : arrays
+        One value per iteration, burn-in included: noise standard deviation, DART's
+        concentration (constant under the plain prior) and splits of the forest.
+    forest : Forest
+        The last forest.
+    draws : tuple of Draw
+        Forests and what goes with them, kept after burn-in, evenly spaced, for prediction.
+    n_burn : int
+        Iterations that averages leave out.
+    acceptance_rate : float
+        Share of the proposed births and deaths that were accepted.
+    seconds : float
+        Time in the sampler.
+    outcome : Outcome
+        What the forests were fitted to.
+    cuts : Cuts
+        Cut points of the columns.
+    center : float
+        What predictions of the forests are relative to.
+    """
+
+    family: Family
+    names: tuple[str, ...]
+    mean_splits: NDArray[np.float64]
+    inclusion: NDArray[np.float64]
+    last_splits: NDArray[np.int64]
+    sigma: NDArray[np.float64]
+    theta: NDArray[np.float64]
+    n_splits: NDArray[np.int64]
+    forest: Forest
+    draws: tuple[Draw, ...]
+    n_burn: int
+    acceptance_rate: float
+    seconds: float
+    outcome: Outcome
+    cuts: Cuts
+    center: float
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """The labels of classes or grades, in their order."""
+        return self.outcome.classes
+
+    @property
+    def forests(self) -> tuple[Forest, ...]:
+        """The forests of the draws that were kept."""
+        return tuple(draw.forest for draw in self.draws)
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Posterior mean of the outcome at new rows, over the kept forests.
+
+        Parameters
+        ----------
+        X : array-like, data frame or BinnedTable
+            The columns of the table that the run was given, in the same order; or that
+            table itself, binned.
+
+        Returns
+        -------
+        float64 array
+            Means ("gaussian"), probabilities of the second class ("probit") or of every class
+            (rows, classes), mean counts, mean grades counted from 0 ("ordinal"), median times
+            ("survival").
+        """
+        if not isinstance(X, BinnedTable):
+            codes, n_rows = self.cuts.encode(X), np.shape(X)[0]
+        elif X.cuts is self.cuts:
+            codes, n_rows = X.codes, X.n_rows
+        else:
+            raise ValueError("X was binned with other cut points; pass the table itself")
+        values = (self.expected(draw, lambda f: f.evaluate(codes, n_rows)) for draw in self.draws)
+        return np.asarray(sum(values, np.float64(0.0)) / len(self.draws))
+
+    def expected(
+        self, draw: Draw, evaluate: Callable[[Forest], NDArray[np.float64]]
+    ) -> NDArray[np.float64]:
+        """The outcome that one ``draw`` expects, its forest put through ``evaluate``."""
+        if self.family == "classes":
+            n_classes = draw.cuts.size
+            trees = range(draw.forest.n_trees)
+            values = [evaluate(draw.forest.only(trees[k::n_classes])) for k in range(n_classes)]
+            return chances_of_classes(np.stack(values, axis=-1) + draw.cuts)
+        value = self.center + evaluate(draw.forest)
+        if self.family == "probit":
+            return np.asarray(ndtr(value))
+        if self.family == "survival":
+            return np.exp(value)
+        if self.family == "gaussian":
+            return value
+        levels, cuts = np.unique(self.outcome.values), draw.cuts
+        if self.family == "counts":
+            shares = np.searchsorted(np.sort(self.outcome.values), levels[1:])
+            cuts = ndtri(shares / self.outcome.values.size)
+        expected = np.full(value.shape, levels[0])
+        for step, cut in zip(np.diff(levels), cuts, strict=True):
+            expected += step * ndtr((value - cut) / draw.sigma)
+        return expected
+
+    def table(self, top: int | None = None) -> dict[str, NDArray[Any]]:
+        """Columns by mean number of splits, ready for a pandas or polars data frame.
+
+        Parameters
+        ----------
+        top : int, optional
+            Only that many; all by default.
+        """
+        order = np.argsort(-self.mean_splits, kind="stable")[:top]
+        return {
+            "variable": np.array(self.names)[order],
+            "mean_splits": self.mean_splits[order],
+            "inclusion": self.inclusion[order],
+            "last_splits": self.last_splits[order],
+        }
+
+    def __repr__(self) -> str:
+        """A few lines: the run, the noise, the columns that are used most."""
+        drawn = slice(self.n_burn, None)
+        noise = f", sigma {self.sigma[drawn].mean():.4g}"
+        lines = [
+            f"BartRun: {self.forest.n_trees} trees, {self.n_splits.size} iterations "
+            f"({self.n_burn} burn-in), {len(self.names)} columns, {self.family}, "
+            f"{self.seconds:.3g} s",
+            f"splits per forest {self.n_splits[drawn].mean():.1f}, acceptance rate "
+            f"{self.acceptance_rate:.2f}{'' if self.family in ON_LATENT_SCALE else noise}",
+        ]
+        rows = [row for row in zip(*self.table(10).values(), strict=True) if row[1] > 0]
+        if rows:
+            width = max(8, *(len(name) for name, *_ in rows))
+            lines.append(f"{'variable':<{width}}  splits per forest  share of forests")
+            lines += [
+                f"{name:<{width}}  {mean:17.2f}  {share:16.2f}" for name, mean, share, _ in rows
+            ]
+        return "\n".join(lines)
 
 
 def _advance(
@@ -151,15 +335,12 @@ def _advance(
     from tqdm.auto import tqdm
 
     n_draws = chain.n_iterations - n_burn
-    kept_at = n_burn + np.ceil(np.arange(1, n_keep + 1) * n_draws / n_keep).astype(int)
-    kept_at = np.unique(kept_at)
+    kept_at = np.unique(n_burn + np.ceil(np.arange(1, n_keep + 1) * n_draws / n_keep).astype(int))
     draws: list[Draw] = []
-    stride = 10
-    with tqdm(
-        total=chain.n_iterations, desc="BART", unit=" iterations", disable=verbose < 1
-    ) as bar:
+    stride, total = 10, chain.n_iterations
+    with tqdm(total=total, desc="BART", unit=" iterations", disable=verbose < 1) as bar:
         try:
-            while chain.n_done < chain.n_iterations:
+            while chain.n_done < total:
                 goal = int(kept_at[len(draws)])
                 began, before = time.perf_counter(), chain.n_done
                 chain.advance(min(stride, goal - chain.n_done))
@@ -174,8 +355,7 @@ def _advance(
             if not draws:
                 draws.append(_draw(chain, response))
             warnings.warn(
-                f"interrupted after {chain.n_done} of {chain.n_iterations} iterations; "
-                "the result covers these",
+                f"interrupted after {chain.n_done} of {total} iterations; the result covers these",
                 RuntimeWarning,
                 stacklevel=3,
             )
@@ -192,64 +372,28 @@ def _draw(chain: Sampler, response: Response) -> Draw:
     return Draw(chain.forest(response.scale), sigma, cuts)
 
 
-def _result(
-    chain: Sampler,
-    response: Response,
-    outcome: Outcome,
-    table: BinnedTable,
-    draws: list[Draw],
-    n_burn: int,
-    seconds: float,
-) -> BartRun:
-    mean_splits, inclusion = chain.averages()
-    done = slice(chain.n_done)
-    with np.errstate(divide="ignore"):
-        sigma = response.scale / np.sqrt(chain.trace.precision[done])
-    return BartRun(
-        family=response.family,
-        names=tuple(table.names[j] for j in chain.columns),
-        mean_splits=mean_splits,
-        inclusion=inclusion,
-        last_splits=chain.counts,
-        sigma=sigma,
-        theta=chain.trace.theta[done],
-        n_splits=chain.trace.n_splits[done],
-        forest=chain.forest(response.scale),
-        draws=tuple(draws),
-        n_burn=n_burn,
-        acceptance_rate=chain.acceptance_rate,
-        seconds=seconds,
-        outcome=outcome,
-        cuts=table.cuts,
-        center=response.center,
-    )
-
-
 def _column_indices(
     columns: Sequence[int] | Sequence[str] | None, names: Sequence[str]
 ) -> NDArray[np.int64]:
     if columns is None:
         return np.arange(len(names), dtype=np.int64)
-    wanted = list(columns) if np.iterable(columns) and not isinstance(columns, str) else []
+    is_sequence = np.iterable(columns) and not isinstance(columns, str)
+    wanted: list[Any] = list(columns) if is_sequence else []
     if not wanted:
         raise ValueError(
             f"columns must be a sequence of at least one column name or index, got {columns!r}"
         )
-    places = {name: j for j, name in enumerate(names)}
+    places: dict[Any, int] = {name: j for j, name in enumerate(names)}
     chosen = []
     for column in wanted:
-        if isinstance(column, str):
-            if column not in places:
-                raise ValueError(f"columns names {column!r}, which X does not have")
-            chosen.append(places[column])
-        elif type(column) is bool or not (
-            isinstance(column, int | np.integer) and 0 <= column < len(names)
-        ):
+        if isinstance(column, str) and column not in places:
+            raise ValueError(f"columns names {column!r}, which X does not have")
+        is_index = isinstance(column, int | np.integer) and type(column) is not bool
+        if not isinstance(column, str) and not (is_index and 0 <= column < len(names)):
             raise ValueError(
                 f"columns has {column!r}; it takes names, or indices from 0 to {len(names) - 1}"
             )
-        else:
-            chosen.append(int(column))
+        chosen.append(places[column] if isinstance(column, str) else int(column))
     for place, times in Counter(chosen).most_common(1):
         if times > 1:
             raise ValueError(f"columns has {names[place]!r} {times} times")
@@ -262,22 +406,15 @@ def _noise_guess(
     outcome: Outcome,
     columns: NDArray[np.int64],
 ) -> float | Literal["sd"]:
-    if isinstance(noise_scale, str):
-        legal = noise_scale in ("sd", "linear")
-    else:
-        legal = isinstance(noise_scale, Real) and 0 < noise_scale < np.inf
-    if not legal:
+    is_number = isinstance(noise_scale, Real) and 0 < noise_scale < np.inf
+    if not (is_number or (isinstance(noise_scale, str) and noise_scale in ("sd", "linear"))):
         raise ValueError(
             f"noise_scale must be a positive number, 'sd' or 'linear', got {noise_scale!r}"
         )
     if noise_scale == "sd" or outcome.family not in ("gaussian", "survival"):
         return "sd"
-    if noise_scale == "linear":
-        return _linear_residual_sd(X, outcome, columns)
-    return float(noise_scale)
-
-
-def _linear_residual_sd(X: Any, outcome: Outcome, columns: NDArray[np.int64]) -> float:
+    if noise_scale != "linear":
+        return float(noise_scale)
     if isinstance(X, BinnedTable):
         raise ValueError("noise_scale='linear' needs the table itself, not a binned one")
     table = read_table(X)
@@ -287,10 +424,10 @@ def _linear_residual_sd(X: Any, outcome: Outcome, columns: NDArray[np.int64]) ->
             f"noise_scale='linear' needs more rows than columns + 1, got {table.n_rows} rows "
             f"and {columns.size} columns; use 'sd'"
         )
-    values = np.concatenate([table.block(int(j), int(j) + 1) for j in columns])
+    values = np.asarray(table.numbers(columns), dtype=np.float64)
     if np.isnan(values).any():
         raise ValueError("noise_scale='linear' needs columns without missing values; use 'sd'")
-    design = np.column_stack([np.ones(table.n_rows), values.T])
+    design = np.column_stack([np.ones(table.n_rows), values])
     residuals = outcome.values - design @ np.linalg.lstsq(design, outcome.values, rcond=None)[0]
     guess = float(np.sqrt(np.sum(residuals**2) / n_free))
     if not guess > 1e-8 * outcome.values.std():

@@ -1,4 +1,4 @@
-"""Columns as codes of one byte: cut points found once, every value put between two of them.
+"""Columns as codes: cut points found once, every value put between two of them.
 
 A column with fewer than ``max_cuts`` distinct values is cut halfway between
 neighbours, any other on an even grid of ``max_cuts`` points between its smallest
@@ -17,20 +17,31 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tvselect.core import function
 from tvselect.inputs import Numbered, Table, read_table
+from tvselect.inputs.columns import VALUES_IN_CACHE, in_blocks
 from tvselect.inputs.errors import check_scalar
-from tvselect.trees.bits import MISSING, WIDE, n_words, pack, unpack
-from tvselect.trees.far_values import cut_crowded_by_rank
-from tvselect.trees.state import Design, locked
+from tvselect.trees.state import (
+    MISSING,
+    WIDE,
+    Bools,
+    Bytes,
+    Design,
+    Floats,
+    Ints,
+    Words,
+    locked,
+    n_words,
+    pack_codes,
+    unpack_codes,
+)
 
-Copying = Callable[[NDArray[np.uint8]], NDArray[np.uint8]]
+Copying = Callable[[Bytes], Bytes]
 """From the codes (columns, rows) of some columns to those of their copies."""
 MOST_CUTS = 254
-BLOCK_VALUES = 1 << 18
 HASH_SIZE = 1024
+FARTHEST = 20.0
 
 find_cuts = function(
     "find_cuts",
@@ -61,6 +72,17 @@ encode_columns = function(
     """,
 )
 """Codes of a block of columns; where a column has no cuts its codes stay as they are."""
+find_crowded = function(
+    "find_crowded",
+    """
+    block: f8[columns, rows]
+    codes: u1[columns, padded>=rows]
+    step: f8[columns]
+    width: int
+    crowded: b1[columns]!
+    """,
+)
+"""Columns on a grid with a third of their values in ``width`` bins; zeros are not counted."""
 
 
 @dataclass(frozen=True)
@@ -79,58 +101,52 @@ class Cuts:
     names : sequence of str
     """
 
-    n_cuts: NDArray[np.uint8]
-    low: NDArray[np.float64]
-    step: NDArray[np.float64]
-    starts: NDArray[np.int64]
-    halfway: NDArray[np.float64]
+    n_cuts: Bytes
+    low: Floats
+    step: Floats
+    starts: Ints
+    halfway: Floats
     names: Sequence[str]
 
-    def of(self, column: int) -> NDArray[np.float64]:
+    @classmethod
+    def joined(cls, parts: Sequence[Cuts], names: Sequence[str]) -> Cuts:
+        """Those of some tables side by side."""
+        n_cuts, low, step, halfway = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("n_cuts", "low", "step", "halfway")
+        )
+        starts = _ends(np.concatenate([np.diff(part.starts) for part in parts]))
+        return cls(n_cuts, low, step, starts, halfway, names)
+
+    def of(self, column: int) -> Floats:
         """Cut points of one ``column``."""
         first, last = self.starts[column], self.starts[column + 1]
         if last > first:
             return self.halfway[first:last]
         return self.low[column] + self.step[column] * np.arange(1, self.n_cuts[column] + 1)
 
-    def take(self, columns: NDArray[np.int64], names: Sequence[str]) -> Cuts:
+    def take(self, columns: Ints, names: Sequence[str]) -> Cuts:
         """The cut points of some ``columns``, with their ``names``."""
         sizes = self.starts[columns + 1] - self.starts[columns]
-        ends = np.cumsum(sizes)
-        places = np.arange(sizes.sum()) - np.repeat(ends - sizes - self.starts[columns], sizes)
-        return Cuts(
-            n_cuts=self.n_cuts[columns],
-            low=self.low[columns],
-            step=self.step[columns],
-            starts=np.concatenate([[0], ends]),
-            halfway=self.halfway[places],
-            names=names,
-        )
+        starts = _ends(sizes)
+        places = np.arange(starts[-1]) + np.repeat(self.starts[columns] - starts[:-1], sizes)
+        some = self.n_cuts[columns], self.low[columns], self.step[columns]
+        return Cuts(*some, starts, self.halfway[places], names)
 
-    def replaced(self, columns: NDArray[np.int64], others: Cuts) -> Cuts:
+    def replaced(self, columns: Ints, others: Cuts) -> Cuts:
         """The same with the cut points of ``others`` for some ``columns``."""
-        n_columns = self.n_cuts.size
-        both = Cuts(
-            n_cuts=np.concatenate([self.n_cuts, others.n_cuts]),
-            low=np.concatenate([self.low, others.low]),
-            step=np.concatenate([self.step, others.step]),
-            starts=np.concatenate([self.starts, self.starts[-1] + others.starts[1:]]),
-            halfway=np.concatenate([self.halfway, others.halfway]),
-            names=(),
-        )
-        places = np.arange(n_columns)
-        places[columns] = n_columns + np.arange(columns.size)
-        return both.take(places, self.names)
+        places = np.arange(self.n_cuts.size)
+        places[columns] = places.size + np.arange(columns.size)
+        return Cuts.joined([self, others], ()).take(places, self.names)
 
     def bin(self, X: Any) -> BinnedTable:
         """Another table ``X`` between the same cut points."""
         codes = self.encode(X)
-        n_rows = len(X)
-        has_missing = (codes[:, :n_rows] == MISSING).any(axis=1)
+        has_missing = (codes[:, : len(X)] == MISSING).any(axis=1)
         widths = narrowest(self.n_cuts, has_missing)
-        return BinnedTable(locked(packed(codes, widths)), widths, n_rows, has_missing, self)
+        return BinnedTable(locked(packed(codes, widths)), widths, len(X), has_missing, self)
 
-    def encode(self, X: Any) -> NDArray[np.uint8]:
+    def encode(self, X: Any) -> Bytes:
         """Codes (columns, rows padded to a multiple of 64) of another table ``X``.
 
         Values outside the range seen before fall into the end bins.
@@ -146,25 +162,13 @@ class Cuts:
                 f"column {wrong} of X is {table.names[wrong]!r} where "
                 f"{self.names[wrong]!r} is expected"
             )
-        codes = _no_codes(table)
-        for first, block in _blocks(table):
-            _refuse_infinite(np.any(np.isinf(block), axis=1), table.names, first)
-            self._encode_block(first, np.ascontiguousarray(block, dtype=np.float64), codes)
+        codes = _no_codes(table.n_columns, table.n_rows)
+        for here, block in _blocks(table):
+            _refuse_infinite(np.any(np.isinf(block), axis=1), table.names, here)
+            starts = self.starts[here.start : here.stop + 1]
+            some = self.n_cuts[here], self.low[here], self.step[here]
+            encode_columns(block, *some, starts, self.halfway, codes[here])
         return codes
-
-    def _encode_block(
-        self, first: int, block: NDArray[np.float64], codes: NDArray[np.uint8]
-    ) -> None:
-        last = first + len(block)
-        encode_columns(
-            block,
-            self.n_cuts[first:last],
-            self.low[first:last],
-            self.step[first:last],
-            self.starts[first : last + 1],
-            self.halfway,
-            codes[first:last],
-        )
 
 
 @dataclass(frozen=True)
@@ -174,7 +178,7 @@ class BinnedTable:
     Attributes
     ----------
     words : uint64 array, read-only
-        The codes of one column after the other, see :mod:`tvselect.trees.bits`.
+        The codes of one column after the other, see :mod:`tvselect.trees.state`.
     widths : uint8 array
         Bits of a code of each column: 1, 2 or 8.
     n_rows : int
@@ -182,10 +186,10 @@ class BinnedTable:
     cuts : Cuts
     """
 
-    words: NDArray[np.uint64]
-    widths: NDArray[np.uint8]
+    words: Words
+    widths: Bytes
     n_rows: int
-    has_missing: NDArray[np.bool_]
+    has_missing: Bools
     cuts: Cuts
 
     @property
@@ -193,75 +197,64 @@ class BinnedTable:
         """Number of columns."""
         return self.widths.size
 
+    @property
+    def names(self) -> Sequence[str]:
+        """Column names."""
+        return self.cuts.names
+
     @cached_property
-    def starts(self) -> NDArray[np.int64]:
+    def starts(self) -> Ints:
         """The first word of every column."""
         return _starts(self.widths, self.n_rows)
 
     @property
-    def codes(self) -> NDArray[np.uint8]:
+    def codes(self) -> Bytes:
         """All codes (columns, rows padded to a multiple of 64), a byte each; read-only."""
-        codes: NDArray[np.uint8] = locked(self._codes_of(np.arange(self.n_columns)))
+        codes: Bytes = locked(self._codes_of(np.arange(self.n_columns)))
         return codes
 
-    def design(self, columns: NDArray[np.int64] | None = None) -> Design:
+    def blocks(self) -> Iterator[tuple[slice, Bytes]]:
+        """The codes of some columns at a time."""
+        for here in in_blocks(self.n_columns, self.n_rows, VALUES_IN_CACHE):
+            yield here, self._codes_of(np.arange(here.start, here.stop))
+
+    def design(self, columns: Ints | None = None) -> Design:
         """The table as the sampler reads it, with the ``columns`` that may be split on; or all."""
         if columns is None:
             columns = np.arange(self.n_columns, dtype=np.int64)
-        return Design(
-            codes=self.words,
-            starts=self.starts,
-            widths=self.widths,
-            n_cuts=self.cuts.n_cuts,
-            has_missing=self.has_missing,
-            columns=columns,
-            n_rows=self.n_rows,
-        )
+        by_column = self.starts, self.widths, self.cuts.n_cuts, self.has_missing
+        return Design(self.words, *by_column, columns, self.n_rows)
 
-    def with_copies(self, copies: Sequence[tuple[NDArray[np.int64], Copying]]) -> BinnedTable:
+    def with_copies(self, copies: Sequence[tuple[Ints, Copying]]) -> BinnedTable:
         """The table with ``copies`` behind it: some columns each, and how they are changed."""
         source = np.concatenate([np.arange(self.n_columns), *(columns for columns, _ in copies)])
-        words = _Words()
-        words.take(self.words)
+        words = _GrowingWords()
+        words.append(self.words)
         for columns, copy in copies:
-            for first, last in _spans(columns.size, self.n_rows):
-                some = columns[first:last]
-                codes = self._codes_of(some)
+            for here in in_blocks(columns.size, self.n_rows, VALUES_IN_CACHE):
+                codes = self._codes_of(columns[here])
                 codes[:, : self.n_rows] = copy(codes[:, : self.n_rows])
-                words.take(packed(codes, self.widths[some]))
+                words.append(packed(codes, self.widths[columns[here]]))
         return self._with(source, words.all())
 
-    def with_values(self, columns: NDArray[np.int64], X: NDArray[np.float64]) -> BinnedTable:
+    def with_values(self, columns: Ints, X: Floats) -> BinnedTable:
         """The table with the columns of ``X`` behind it, cut like these ``columns`` of its own."""
         cuts = self.cuts.take(columns, Numbered(columns.size))
         words = np.concatenate([self.words, packed(cuts.encode(X), self.widths[columns])])
         return self._with(np.append(np.arange(self.n_columns), columns), locked(words))
 
-    def _with(self, columns: NDArray[np.int64], words: NDArray[np.uint64]) -> BinnedTable:
+    def _with(self, columns: Ints, words: Words) -> BinnedTable:
         """Words of columns that are cut, named and complete like some of this table."""
-        names = self.cuts.names
-        cuts = self.cuts.take(columns, [names[j] for j in columns])
-        return BinnedTable(
-            words, self.widths[columns], self.n_rows, self.has_missing[columns], cuts
-        )
+        cuts = self.cuts.take(columns, [self.names[j] for j in columns])
+        widths, has_missing = self.widths[columns], self.has_missing[columns]
+        return BinnedTable(words, widths, self.n_rows, has_missing, cuts)
 
-    def _codes_of(self, columns: NDArray[np.int64]) -> NDArray[np.uint8]:
+    def _codes_of(self, columns: Ints) -> Bytes:
         codes = np.empty((columns.size, 64 * n_words(self.n_rows)), dtype=np.uint8)
-        for mine, width, places in _by_width(
-            self.widths[columns], self.starts[columns], self.n_rows
-        ):
-            codes[mine] = unpack(self.words[places], width)
+        widths, starts = self.widths[columns], self.starts[columns]
+        for mine, width, places in _by_width(widths, starts, self.n_rows):
+            codes[mine] = unpack_codes(self.words[places], width)
         return codes
-
-    def blocks(self) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        """The codes of some columns at a time, with the number of the first."""
-        for first, last in _spans(self.n_columns, self.n_rows):
-            yield first, self._codes_of(np.arange(first, last))
-
-    @property
-    def names(self) -> Sequence[str]:
-        """Column names."""
-        return self.cuts.names
 
 
 def bin_table(X: Any, *, max_cuts: int = 100) -> BinnedTable:
@@ -292,136 +285,139 @@ def bin_table(X: Any, *, max_cuts: int = 100) -> BinnedTable:
     """
     check_scalar(max_cuts, "max_cuts", Integral, min_val=1, max_val=MOST_CUTS)
     table = read_table(X)
-    n = table.n_columns
-    n_cuts = np.zeros(n, dtype=np.uint8)
-    low, step = np.zeros(n), np.zeros(n)
-    sizes = np.zeros(n, dtype=np.int64)
-    n_missing = np.zeros(n, dtype=np.int64)
-    words = _Words()
-    pieces: list[NDArray[np.float64]] = []
-    for first, block in _blocks(table):
-        # Stored by column, and -0.0 and 0.0 one value to the bit.
-        block = np.add(block, 0.0, dtype=np.float64, order="C")
-        last = first + len(block)
-        here = slice(first, last)
-        halfway = np.zeros((len(block), max_cuts))
-        infinite = np.zeros(len(block), dtype=np.bool_)
-        seen = np.zeros((HASH_SIZE, 2), dtype=np.int64)
+    has_missing = np.zeros(table.n_columns, dtype=np.bool_)
+    parts, words = [], _GrowingWords()
+    for here, block in _blocks(table):
+        block = block + 0.0  # a copy, in which -0.0 and 0.0 are one value to the bit
+        n = len(block)
+        low, step, halfway = np.zeros(n), np.zeros(n), np.zeros((n, max_cuts))
+        sizes, n_missing = np.zeros((2, n), dtype=np.int64)
+        n_cuts, infinite = np.zeros(n, dtype=np.uint8), np.zeros(n, dtype=np.bool_)
         find_cuts(
-            block, block.view(np.int64), seen, n_cuts[here], low[here], step[here], sizes[here],
-            halfway, n_missing[here], infinite,
+            block, block.view(np.int64), np.zeros((HASH_SIZE, 2), dtype=np.int64),
+            n_cuts, low, step, sizes, halfway, n_missing, infinite,
         )  # fmt: skip
-        _refuse_infinite(infinite, table.names, first)
-        _refuse_all_missing(n_missing[here] == table.n_rows, table.names, first)
-        coded = np.zeros((len(block), 64 * n_words(table.n_rows)), dtype=np.uint8)
-        flat = _encode(block, n_cuts[here], low[here], step[here], sizes[here], halfway, coded)
-        if cut_crowded_by_rank(block, coded, n_cuts[here], step[here], sizes[here], halfway):
-            flat = _encode(block, n_cuts[here], low[here], step[here], sizes[here], halfway, coded)
-        words.take(packed(coded, narrowest(n_cuts[here], n_missing[here] > 0)))
-        pieces.append(flat)
-    cuts = Cuts(
-        n_cuts=n_cuts,
-        low=low,
-        step=step,
-        starts=np.concatenate([[0], np.cumsum(sizes)]),
-        halfway=np.concatenate(pieces),
-        names=table.names,
-    )
-    has_missing = n_missing > 0
-    widths = narrowest(n_cuts, has_missing)
+        _refuse_infinite(infinite, table.names, here)
+        for column in np.flatnonzero(n_missing == table.n_rows):
+            name = table.names[here.start + column]
+            raise ValueError(f"column {name!r} of X holds no value in any row; leave it out")
+        codes = _no_codes(n, table.n_rows)
+        while True:
+            listed = halfway[np.arange(max_cuts) < sizes[:, None]]
+            cuts = Cuts(n_cuts, low, step, _ends(sizes), listed, ())
+            encode_columns(block, n_cuts, low, step, cuts.starts, listed, codes)
+            if not _cut_crowded_by_rank(block, codes, n_cuts, step, sizes, halfway):
+                break
+        has_missing[here] = n_missing > 0
+        words.append(packed(codes, narrowest(n_cuts, has_missing[here])))
+        parts.append(cuts)
+    cuts = Cuts.joined(parts, table.names)
+    widths = narrowest(cuts.n_cuts, has_missing)
     return BinnedTable(words.all(), widths, table.n_rows, has_missing, cuts)
 
 
-def _encode(
-    block: NDArray[np.float64],
-    n_cuts: NDArray[np.uint8],
-    low: NDArray[np.float64],
-    step: NDArray[np.float64],
-    sizes: NDArray[np.int64],
-    halfway: NDArray[np.float64],
-    coded: NDArray[np.uint8],
-) -> NDArray[np.float64]:
-    """Encode a block; returns the cuts that are listed, one column after the other."""
-    flat = halfway[np.arange(halfway.shape[1]) < sizes[:, None]]
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    encode_columns(block, n_cuts, low, step, starts, flat, coded)
-    return flat
+def _cut_crowded_by_rank(
+    block: Floats, codes: Bytes, n_cuts: Bytes, step: Floats, sizes: Ints, halfway: Floats
+) -> bool:
+    """List cuts of columns whose grid a few far values spoil; whether there are such columns."""
+    max_cuts = halfway.shape[1]
+    crowded = np.zeros(len(block), dtype=np.bool_)
+    find_crowded(block, codes, step, int((max_cuts + 1) / FARTHEST) + 2, crowded)
+    for j in np.flatnonzero(crowded).tolist():
+        distinct = np.unique(block[j][~np.isnan(block[j])])
+        crowded[j] = has_far_values(distinct)
+        if crowded[j]:
+            cuts = cuts_by_rank(distinct, max_cuts)
+            halfway[j, : cuts.size] = cuts
+            n_cuts[j] = sizes[j] = cuts.size
+            step[j] = 0.0
+    return bool(crowded.any())
 
 
-def narrowest(n_cuts: NDArray[np.uint8], has_missing: NDArray[np.bool_]) -> NDArray[np.uint8]:
+def has_far_values(distinct: Floats) -> bool:
+    """Whether sorted values reach twenty times as far as the middle half of them.
+
+    >>> values = np.arange(100.0)
+    >>> has_far_values(values), has_far_values(np.append(values, 9999.0))
+    (False, True)
+    """
+    middle = distinct[3 * distinct.size // 4] - distinct[distinct.size // 4]
+    return bool((distinct[-1] - distinct[0]) / FARTHEST > middle)
+
+
+def cuts_by_rank(distinct: Floats, max_cuts: int) -> Floats:
+    """Cuts halfway between neighbours among sorted values, with as many values between them.
+
+    >>> cuts_by_rank(np.array([-999.0, 1.0, 2.0, 3.0, 4.0]), 2)
+    array([-499. ,    3.5])
+    """
+    places = np.unique(np.linspace(1, distinct.size - 1, max_cuts).round().astype(np.int64))
+    lower, upper = distinct[places - 1], distinct[places]
+    middle = 0.5 * lower + 0.5 * upper
+    return np.where(middle > lower, middle, upper)
+
+
+def narrowest(n_cuts: Bytes, has_missing: Bools) -> Bytes:
     """How many bits the codes of columns need: 1, 2 or 8."""
-    return np.where((n_cuts <= 1) & ~has_missing, 1, np.where(n_cuts <= 2, 2, WIDE)).astype(
-        np.uint8
-    )
+    widths = np.where((n_cuts <= 1) & ~has_missing, 1, np.where(n_cuts <= 2, 2, WIDE))
+    return widths.astype(np.uint8)
 
 
-def packed(codes: NDArray[np.uint8], widths: NDArray[np.uint8]) -> NDArray[np.uint64]:
+def packed(codes: Bytes, widths: Bytes) -> Words:
     """Codes (columns, rows padded to a multiple of 64) in so many bits each, as words."""
     n_rows = codes.shape[1]
     words = np.empty(int(widths.sum()) * n_words(n_rows), dtype=np.uint64)
     for mine, width, places in _by_width(widths, _starts(widths, n_rows), n_rows):
-        words[places] = pack(codes[mine], width)
+        words[places] = pack_codes(codes[mine], width)
     return words
 
 
-def _starts(widths: NDArray[np.uint8], n_rows: int) -> NDArray[np.int64]:
+def _ends(sizes: Ints) -> Ints:
+    return np.concatenate([[0], np.cumsum(sizes)])
+
+
+def _starts(widths: Bytes, n_rows: int) -> Ints:
     ends = np.cumsum(widths, dtype=np.int64)
     return (ends - widths) * n_words(n_rows)
 
 
-def _by_width(
-    widths: NDArray[np.uint8], starts: NDArray[np.int64], n_rows: int
-) -> Iterator[tuple[NDArray[np.int64], int, NDArray[np.int64]]]:
+def _by_width(widths: Bytes, starts: Ints, n_rows: int) -> Iterator[tuple[Ints, int, Ints]]:
     """Columns of one width at a time, and the places of their words."""
     for width in np.unique(widths).tolist():
         mine = np.flatnonzero(widths == width)
         yield mine, width, starts[mine, None] + np.arange(width * n_words(n_rows))
 
 
-class _Words:
+class _GrowingWords:
     """Words of columns as they come in; never much more room than they need."""
 
     def __init__(self) -> None:
         self._size, self._words = 0, np.empty(0, dtype=np.uint64)
 
-    def take(self, words: NDArray[np.uint64]) -> None:
-        """Put the words of some columns behind the others."""
+    def append(self, words: Words) -> None:
         first, self._size = self._size, self._size + words.size
         if self._size > self._words.size:
             self._words.resize(max(self._size, self._words.size * 5 // 4), refcheck=False)
         self._words[first : self._size] = words
 
-    def all(self) -> NDArray[np.uint64]:
+    def all(self) -> Words:
         """Those of all columns, read-only."""
         self._words.resize(self._size, refcheck=False)
         return locked(self._words)
 
 
-def _spans(n_columns: int, n_rows: int) -> Iterator[tuple[int, int]]:
-    width = max(1, BLOCK_VALUES // n_rows)
-    for first in range(0, n_columns, width):
-        yield first, min(first + width, n_columns)
+def _blocks(table: Table) -> Iterator[tuple[slice, Floats]]:
+    for here in in_blocks(table.n_columns, table.n_rows, VALUES_IN_CACHE):
+        yield here, table.block(here.start, here.stop)
 
 
-def _blocks(table: Table) -> Iterator[tuple[int, NDArray[np.float64]]]:
-    for first, last in _spans(table.n_columns, table.n_rows):
-        yield first, table.block(first, last)
+def _no_codes(n_columns: int, n_rows: int) -> Bytes:
+    return np.zeros((n_columns, 64 * n_words(n_rows)), dtype=np.uint8)
 
 
-def _no_codes(table: Table) -> NDArray[np.uint8]:
-    return np.zeros((table.n_columns, 64 * n_words(table.n_rows)), dtype=np.uint8)
-
-
-def _refuse_infinite(infinite: NDArray[np.bool_], names: Sequence[str], first: int) -> None:
-    if infinite.any():
-        name = names[first + int(np.flatnonzero(infinite)[0])]
+def _refuse_infinite(infinite: Bools, names: Sequence[str], here: slice) -> None:
+    for column in np.flatnonzero(infinite):
         raise ValueError(
-            f"column {name!r} of X holds infinite or too large values; "
+            f"column {names[here.start + column]!r} of X holds infinite or too large values; "
             "replace them by NaN or a bound"
         )
-
-
-def _refuse_all_missing(empty: NDArray[np.bool_], names: Sequence[str], first: int) -> None:
-    if empty.any():
-        name = names[first + int(np.flatnonzero(empty)[0])]
-        raise ValueError(f"column {name!r} of X holds no value in any row; leave it out")

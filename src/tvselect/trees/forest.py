@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.core import function, struct
-from tvselect.trees.bits import MISSING
-from tvselect.trees.state import COLUMN, CUT, LEAF, LEFT, MISSING_LEFT, Chain
+from tvselect.trees.state import COLUMN, CUT, LEAF, LEFT, MISSING, MISSING_LEFT, Chain
 
 MOST_POINTS = 62
 
@@ -29,18 +29,7 @@ def _check_nodes(forest: Forest) -> None:
         raise ValueError("forest.column must be a column where a node is split")
 
 
-@struct(
-    "forest",
-    """
-    starts: i8[starts] <= nodes
-    left: i8[nodes]
-    column: i8[nodes]
-    cut: u1[nodes]
-    missing_left: b1[nodes]
-    value: f8[nodes]
-    """,
-    _check_nodes,
-)
+@struct("forest", _check_nodes)
 @dataclass(frozen=True)
 class Forest:
     """One draw of a forest.
@@ -64,17 +53,22 @@ class Forest:
         Leaf means in units of the outcome (probit: latent units), 0 for splits.
     """
 
-    starts: NDArray[np.int64]
-    left: NDArray[np.int64]
-    column: NDArray[np.int64]
-    cut: NDArray[np.uint8]
-    missing_left: NDArray[np.bool_]
-    value: NDArray[np.float64]
+    starts: Annotated[NDArray[np.int64], "i8[starts] <= nodes"]
+    left: Annotated[NDArray[np.int64], "i8[nodes]"]
+    column: Annotated[NDArray[np.int64], "i8[nodes]"]
+    cut: Annotated[NDArray[np.uint8], "u1[nodes]"]
+    missing_left: Annotated[NDArray[np.bool_], "b1[nodes]"]
+    value: Annotated[NDArray[np.float64], "f8[nodes]"]
 
     @property
     def n_trees(self) -> int:
         """Number of trees."""
         return self.starts.size - 1
+
+    @property
+    def n_splits(self) -> int:
+        """Number of splits of all trees."""
+        return int(np.count_nonzero(self.left >= 0))
 
     def only(self, trees: Iterable[int]) -> Forest:
         """The forest of some of the ``trees``, given by number."""
@@ -92,11 +86,6 @@ class Forest:
             value=self.value[chosen],
         )
 
-    @property
-    def n_splits(self) -> int:
-        """Number of splits of all trees."""
-        return int(np.count_nonzero(self.left >= 0))
-
     def uses(self, n_columns: int) -> NDArray[np.bool_]:
         """Whether a tree splits on a column (trees, ``n_columns``)."""
         used = np.zeros((self.n_trees, n_columns), dtype=np.bool_)
@@ -107,10 +96,12 @@ class Forest:
 
     def depths(self) -> NDArray[np.int64]:
         """Depth of every node; roots have 0."""
-        depth = np.zeros(self.left.size, dtype=np.int64)
-        for node in _parents_first(self):
-            depth[self.left[node] : self.left[node] + 2] = depth[node] + 1
-        return depth
+        depths = np.zeros(self.left.size, dtype=np.int64)
+        level, depth = self.starts[:-1], 0
+        while (left := self.left[level][self.left[level] >= 0]).size:
+            level, depth = np.concatenate([left, left + 1]), depth + 1
+            depths[level] = depth
+        return depths
 
     def split_counts(self, n_columns: int) -> NDArray[np.int64]:
         """How many splits each of the ``n_columns`` columns of the table has."""
@@ -123,13 +114,14 @@ class Forest:
         """
         pairs = np.zeros((n_columns, n_columns), dtype=np.int64)
         left, columns = self.left.tolist(), self.column.tolist()
-        above: dict[int, list[int]] = {}
-        for node in _parents_first(self):
-            column, path = columns[node], above.pop(node, [])
-            for other in path:
-                pairs[column, other] += 1
-            path = path if column in path else [*path, column]
-            above[left[node]] = above[left[node] + 1] = path
+        waiting: list[tuple[int, list[int]]] = [(root, []) for root in self.starts[:-1].tolist()]
+        for node, above in waiting:  # grows on the way
+            if left[node] >= 0:
+                column = columns[node]
+                for other in above:
+                    pairs[column, other] += 1
+                path = above if column in above else [*above, column]
+                waiting += [(left[node], path), (left[node] + 1, path)]
         pairs += pairs.T
         np.fill_diagonal(pairs, 0)
         return pairs
@@ -161,6 +153,20 @@ class Forest:
         _evaluate_at_points(self, codes, first, below, *room, out)
 
 
+_evaluate_at_points = function(
+    "evaluate_at_points",
+    f"""
+    forest: forest
+    codes: u1[columns, padded]
+    first: int
+    below: i8[set, codes={MISSING}]
+    nodes: i8[nodes]!
+    points_of: i8[nodes]!
+    out: f8[rows<=padded, points]!
+    """,
+)
+
+
 def join_forests(forests: Sequence[Forest]) -> Forest:
     """One forest of all their trees."""
     sizes = [forest.left.size for forest in forests]
@@ -175,14 +181,6 @@ def join_forests(forests: Sequence[Forest]) -> Forest:
         missing_left=np.concatenate([forest.missing_left for forest in forests]),
         value=np.concatenate([forest.value for forest in forests]),
     )
-
-
-def _parents_first(forest: Forest) -> list[int]:
-    left = forest.left.tolist()
-    order = [root for root in forest.starts[:-1].tolist() if left[root] >= 0]
-    for node in order:
-        order.extend(child for child in (left[node], left[node] + 1) if left[child] >= 0)
-    return order
 
 
 def snapshot(chain: Chain, columns: NDArray[np.int64], scale: float) -> Forest:
@@ -200,17 +198,3 @@ def snapshot(chain: Chain, columns: NDArray[np.int64], scale: float) -> Forest:
         missing_left=is_split & (nodes[:, MISSING_LEFT] == 1),
         value=np.where(is_split, 0.0, scale * chain.leaves.means[nodes[:, LEAF]]),
     )
-
-
-_evaluate_at_points = function(
-    "evaluate_at_points",
-    f"""
-    forest: forest
-    codes: u1[columns, padded]
-    first: int
-    below: i8[set, codes={MISSING}]
-    nodes: i8[nodes]!
-    points_of: i8[nodes]!
-    out: f8[rows<=padded, points]!
-    """,
-)

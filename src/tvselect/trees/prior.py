@@ -9,24 +9,15 @@ from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincinv
+from scipy.special import betainc, betaincinv, gammaincinv
 
 from tvselect.inputs.errors import check_scalar
-from tvselect.trees.dirichlet import concentration_grid
 from tvselect.trees.response import Response
 from tvselect.trees.state import MAX_DEPTH, PriorParameters
 
+GRID_SIZE, TABLE_DEPTH = 1000, 64
 NEVER = np.iinfo(np.int64).max
 NO_PAIRS: NDArray[np.int64] = np.empty((0, 2), dtype=np.int64)
-
-
-@lru_cache(maxsize=32)
-def split_log_odds(base: float, power: float) -> NDArray[np.float64]:
-    """By depth: ``log(p_d (1 - p_{d+1})^2 / (1 - p_d))``, what one more split weighs."""
-    depth = np.arange(MAX_DEPTH + 2)
-    log_p = math.log(base) - power * np.log1p(depth)
-    log_rest = np.log1p(-np.exp(log_p))
-    return log_p[:-1] + 2.0 * log_rest[1:] - log_rest[:-1]
 
 
 @dataclass(frozen=True)
@@ -96,33 +87,19 @@ class Prior:
     latent_sweeps: int = 1
 
     def __post_init__(self) -> None:
-        check_scalar(self.n_trees, "n_trees", Integral, min_val=1, max_val=10**6)
-        check_scalar(self.min_leaf, "min_leaf", Integral, min_val=1, max_val=2**62)
-        for name, high in (("base", 1.0), ("noise_quantile", 1.0)):
+        for name, most in (("n_trees", 10**6), ("min_leaf", 2**62), ("latent_sweeps", 10**6)):
+            check_scalar(getattr(self, name), name, Integral, min_val=1, max_val=most)
+        for name in ("base", "noise_quantile"):
             value = getattr(self, name)
-            check_scalar(value, name, Real, min_val=0.0, max_val=high, include_boundaries="neither")
-        check_scalar(self.power, "power", Real, min_val=0.0)
-        check_scalar(self.theta_floor, "theta_floor", Real, min_val=0.0, max_val=0.5)
-        check_scalar(self.latent_sweeps, "latent_sweeps", Integral, min_val=1, max_val=10**6)
-        check_scalar(self.pair_share, "pair_share", Real, min_val=0.0, max_val=0.9)
-        for name in ("k", "noise_df", "a", "b", "rho"):
-            value = getattr(self, name)
-            if value is not None:
-                check_scalar(value, name, Real, min_val=1e-6, max_val=1e12)
-        for name in (
-            "base",
-            "power",
-            "k",
-            "noise_df",
-            "noise_quantile",
-            "a",
-            "b",
-            "rho",
-            "theta_floor",
-            "pair_share",
-        ):
-            value = getattr(self, name)
-            if value is not None and not math.isfinite(value):
+            check_scalar(value, name, Real, min_val=0.0, max_val=1.0, include_boundaries="neither")
+        bounds: dict[str, tuple[float, float | None]]
+        bounds = {"power": (0.0, None), "theta_floor": (0.0, 0.5), "pair_share": (0.0, 0.9)}
+        bounds |= dict.fromkeys(("k", "noise_df", "a", "b", "rho"), (1e-6, 1e12))
+        for name, (lowest, highest) in bounds.items():
+            if name != "rho" or self.rho is not None:
+                check_scalar(getattr(self, name), name, Real, min_val=lowest, max_val=highest)
+        for name in ("base", "noise_quantile", *bounds):
+            if not math.isfinite(value := getattr(self, name) or 0.0):
                 raise ValueError(f"{name} == {value}, must be finite.")
 
     def leaf_sd(self, response: Response) -> float:
@@ -140,7 +117,7 @@ class Prior:
         free_noise: bool = True,
         pairs: NDArray[np.int64] = NO_PAIRS,
     ) -> PriorParameters:
-        """The prior in the kernel's numbers, for a ``response`` and the columns in play.
+        """The prior in the core's numbers, for a ``response`` and the columns in play.
 
         A forest is weighed by the weight, in (0, 1], of every column it uses (``column_weights``).
         Averages leave out ``burn`` iterations, the sparse prior begins at ``sparse_from``, and
@@ -171,3 +148,28 @@ class Prior:
             latent_sweeps=int(self.latent_sweeps),
             cut_steps=response.cut_steps,
         )
+
+
+@lru_cache(maxsize=32)
+def split_log_odds(base: float, power: float) -> NDArray[np.float64]:
+    """By depth: ``log(p_d (1 - p_{d+1})^2 / (1 - p_d))``, what one more split weighs."""
+    depth = np.arange(MAX_DEPTH + 2)
+    log_p = math.log(base) - power * np.log1p(depth)
+    log_rest = np.log1p(-np.exp(log_p))
+    return log_p[:-1] + 2.0 * log_rest[1:] - log_rest[:-1]
+
+
+@lru_cache(maxsize=32)
+def concentration_grid(
+    a: float, b: float, rho_share: float, floor: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Grid of DART's ``theta / q``, and ``log(theta / q + m)`` for m = 0, 1, ...
+
+    ``theta / (theta + rho) ~ Beta(a, b)``, cut off below ``floor``, is replaced by its quantiles
+    at the midpoints of 1000 equal steps; ``rho_share`` is ``rho / q``.
+    """
+    cut = betainc(a, b, floor)
+    steps = (np.arange(GRID_SIZE) + 0.5) / GRID_SIZE
+    u = np.clip(betaincinv(a, b, cut + (1.0 - cut) * steps), 1e-100, 1.0 - 1e-12)
+    shares = rho_share * u / (1.0 - u)
+    return shares, np.log(shares[:, None] + np.arange(TABLE_DEPTH))

@@ -12,8 +12,7 @@ from scipy.special import ndtr, ndtri
 from tvselect.inputs import Outcome
 from tvselect.inputs.columns import normal_scores
 from tvselect.inputs.outcome import Family
-from tvselect.trees.bits import in_bit_order
-from tvselect.trees.state import BOUNDS, CLASSES, GRADES, OBSERVED
+from tvselect.trees.state import BOUNDS, CLASSES, GRADES, OBSERVED, in_bit_order
 
 SMALLEST_SCALE = 1e-50
 ON_LATENT_SCALE = ("probit", "ordinal", "classes")
@@ -82,13 +81,8 @@ class Response:
 def working_response(outcome: Outcome, noise_scale: float | Literal["sd"] = "sd") -> Response:
     """Bring a checked outcome into working units.
 
-    Parameters
-    ----------
-    outcome : Outcome
-    noise_scale : float or "sd"
-        Rough guess of the noise standard deviation in units of the outcome; "sd" is
-        the standard deviation of the outcome itself, the same for every set of
-        columns.
+    ``noise_scale`` is a rough guess of the noise standard deviation in units of the outcome; "sd"
+    is the standard deviation of the outcome itself, the same for every set of columns.
     """
     y, n_rows = outcome.values, outcome.values.size
     if outcome.family == "probit":
@@ -145,8 +139,6 @@ def rounding_bounds(
     The count is a normal number, transformed and rounded (Kowal and Canale 2020), with the
     transformation that the distribution of all counts asks for.
 
-    Examples
-    --------
     >>> lower, upper = rounding_bounds(np.array([0.0, 3.0, 0.0, 1.0]))
     >>> lower.round(2), upper.round(2)
     (array([-inf, 0.67, -inf, 0.  ]), array([0.  ,  inf, 0.  , 0.67]))
@@ -159,8 +151,6 @@ def rounding_bounds(
 def class_offsets(shares: NDArray[np.float64]) -> NDArray[np.float64]:
     """Means of independent normals of which each is the largest with its share, of mean zero.
 
-    Examples
-    --------
     >>> class_offsets(np.array([0.2, 0.2, 0.6])).round(2)
     array([-0.3 , -0.3 ,  0.59])
     """

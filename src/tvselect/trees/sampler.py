@@ -9,19 +9,9 @@ from numpy.typing import NDArray
 
 from tvselect.core import pack
 from tvselect.trees.bins import BinnedTable
-from tvselect.trees.bits import in_row_order
 from tvselect.trees.forest import Forest, snapshot
 from tvselect.trees.prior import NO_PAIRS, Prior
 from tvselect.trees.response import Response
-from tvselect.trees.start import (
-    NO_DRAW,
-    begin,
-    copy_sample,
-    design_of,
-    draw_with,
-    new_sample,
-    once_for_every_forest,
-)
 from tvselect.trees.state import (
     ACCEPTED,
     COUNT,
@@ -31,9 +21,14 @@ from tvselect.trees.state import (
     TOTAL,
     Chain,
     Design,
+    DrawnRows,
     PriorParameters,
-    allocate,
+    begin,
     check_chain,
+    copy_sample,
+    in_row_order,
+    new_chain,
+    new_sample,
     new_trace,
     run,
     with_more_room,
@@ -81,9 +76,8 @@ class Sampler:
         self.n_iterations = n_iterations
         self.trace = new_trace(n_iterations)
         self._inputs = pack(design), pack(prior)
-        self.chain = allocate(n_trees, design.n_rows, design.columns.size)
-        chain, (table, law) = self._outputs[0], self._inputs
-        begin(chain, table, law, observed, precision)
+        self.chain = new_chain(n_trees, design.n_rows, design.columns.size)
+        begin(self._outputs[0], *self._inputs, observed, precision)
 
     @property
     def chain(self) -> Chain:
@@ -123,14 +117,11 @@ class Sampler:
         Both over the draws after burn-in; zeros when there is none yet.
         """
         tally = self.chain.tally.columns
-        used = np.flatnonzero(tally[:, COUNT])
-        open_span = np.maximum(self.n_done - np.maximum(tally[used, SINCE], self.prior.burn), 0)
-        total = tally[:, TOTAL].astype(np.float64)
-        total[used] += open_span * tally[used, COUNT]
-        present = tally[:, PRESENT].astype(np.float64)
-        present[used] += open_span
+        open_span = np.maximum(self.n_done - np.maximum(tally[:, SINCE], self.prior.burn), 0)
+        open_span[tally[:, COUNT] == 0] = 0
         n_draws = max(self.n_done - self.prior.burn, 1)
-        return total / n_draws, present / n_draws
+        total = tally[:, TOTAL] + open_span * tally[:, COUNT]
+        return total / n_draws, (tally[:, PRESENT] + open_span) / n_draws
 
     @property
     def acceptance_rate(self) -> float:
@@ -212,36 +203,34 @@ def start_chain(
     >>> int(chain.forest().split_counts(3).argmax())
     1
     """
-    design = table.design(columns)
-    n_columns = design.columns.size
-    n_shadows = 0 if shadows is None else shadows.size
-    if column_weights is None:
-        column_weights = np.ones(n_columns + n_shadows)
+    design, observed = table.design(columns), response.observed
+    if shadows is None:
+        shadows = np.empty(0, dtype=np.int64)
+    n_columns = design.columns.size + shadows.size
     parameters = prior.parameters(
         response,
-        column_weights,
+        np.ones(n_columns) if column_weights is None else column_weights,
         burn=n_burn,
         sparse_from=n_burn // 2,
         free_noise=sigma is None,
         pairs=pairs,
     )
-    precision = response.precision if sigma is None else (sigma / response.scale) ** -2
-    observed, of_table = response.observed, design.columns if rows is None else None
-    if rows is not None or n_shadows or response.n_forests > 1:
+    of_table = design.columns if rows is None and not shadows.size else None
+    if rows is not None or shadows.size or response.n_forests > 1:
         rows = np.arange(table.n_rows) if rows is None else rows
-        draw = draw_with(rng, rows, NO_DRAW.shadows if shadows is None else shadows)
-        draw = once_for_every_forest(draw, response.n_forests)
-        sample = new_sample(n_columns + n_shadows, draw.rows.size)
-        copy_sample(design, observed, draw, sample)
-        observed = sample.observed
-        design = design_of(sample, n_columns + n_shadows, draw.rows.size)
+        shuffled = rng.permuted(np.tile(rows, (shadows.size, 1)), axis=1)
+        # Every forest of several classes sees the same rows, one block after the other.
+        rows, shuffled = (np.tile(part, response.n_forests) for part in (rows, shuffled))
+        sample = new_sample(n_columns, rows.size)
+        copy_sample(design, observed, DrawnRows(rows, shadows, shuffled), sample)
+        design, observed = sample.design(n_columns, rows.size), sample.observed
     return Sampler(
         design,
         parameters,
         observed,
         n_trees=prior.n_trees,
         n_iterations=n_iterations,
-        precision=precision,
+        precision=response.precision if sigma is None else (sigma / response.scale) ** -2,
         rng=rng,
-        columns=of_table if n_shadows == 0 else None,
+        columns=of_table,
     )

@@ -1,43 +1,105 @@
-"""What the sampler reads and what it changes, as named tuples of arrays.
+"""What the sampler reads and changes: arrays, laid out as the native core takes them.
 
-They are structs of the native core, which holds the sampler itself (``core/gibbs.h`` is its loop).
+``core/tvselect.h`` says what every field of the structs is, ``core/gibbs.h`` is the sampler's loop.
+
+Sets of rows are bits, 64 rows to a word, and a column takes as many words for 64 rows as its codes
+have bits. Of eight, the bytes of eight words are the codes. Of two (codes 0, 1, 2 and missing, as
+genotypes have), the first word says which rows have at least 1 and the second which have 2; a
+missing one is in the second alone. Of one, the word says which rows have 1. Row ``64 w + 8 b + i``
+is bit ``8 i + b`` of word ``w``, and byte ``8 i + b`` of a column of eight bits; inside the sampler
+everything by row is in this order of the bits. Rows past the end of the table are in no set.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.core import function, struct
-from tvselect.trees.bits import WIDE, in_row_order, n_words
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-WordArray = NDArray[np.uint64]
-SmallArray = NDArray[np.int32]
+Bools = NDArray[np.bool_]
+Bytes = NDArray[np.uint8]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Small = NDArray[np.int32]
+Words = NDArray[np.uint64]
 
+MISSING = 255
+WIDE = 8
+"""Bits of a code that may be any."""
 # Fields of a node. Children come in pairs (left, left + 1); ``LEFT == 0`` is a leaf.
 PARENT, LEFT, COLUMN, CUT, MISSING_LEFT, DEPTH, LEAF = range(7)
-N_FIELDS = 8
-# Fields of a column in the tally.
+# Fields of a column in the tally, its whole numbers, and real numbers of the response.
 COUNT, SINCE, TOTAL, PRESENT = range(4)
-# Whole numbers of the tally.
 N_SPLITS, CONCENTRATION, ACCEPTED, N_DONE = range(4)
-# Real numbers of the response.
 PRECISION, SQUARES = range(2)
 # What is known of the response: nothing is latent, or bounds, a grade, a class.
 OBSERVED, BOUNDS, GRADES, CLASSES = range(4)
-LOWER, UPPER, LEVEL = range(3)
 MOST_LEVELS = 100
 MAX_DEPTH = 63
 ALIGNMENT = 64
+BYTE_ONES = np.uint64(0x0101010101010101)
+SHIFTS = np.arange(8, dtype=np.uint64)
+
+_transpose_codes = function("transpose_codes", "codes: u1[codes]; out: u1[codes]!")
 
 
-def _check_codes(design: Design) -> None:
-    """The codes of every column of the table must be there."""
+def n_words(n_rows: int) -> int:
+    """Words that a set of rows takes."""
+    return -(-n_rows // 64)
+
+
+def in_bit_order(values: NDArray[Any]) -> NDArray[Any]:
+    """Values by row, padded with zeros to whole words and put in the order of the bits."""
+    padded = np.zeros(64 * n_words(values.size), dtype=values.dtype)
+    padded[: values.size] = values
+    return in_row_order(padded, padded.size)
+
+
+def in_row_order(values: NDArray[Any], n_rows: int) -> NDArray[Any]:
+    """Undo :func:`in_bit_order`: either way every 64 values are a square that is transposed."""
+    return values.reshape(-1, 8, 8).swapaxes(1, 2).ravel()[:n_rows]
+
+
+def pack_codes(codes: Bytes, width: int) -> Words:
+    """Codes (columns, rows padded to a multiple of 64) in words, of ``width`` bits each."""
+    if width == WIDE:
+        return _transposed(codes).view(np.uint64)
+    words = codes.view(np.uint64)
+    words = words.reshape(len(codes), -1, 8)
+    low, high = (
+        np.bitwise_or.reduce(((words >> np.uint64(bit)) & BYTE_ONES) << SHIFTS, axis=2)
+        for bit in range(2)
+    )
+    if width == 1:
+        return low
+    return np.stack([low ^ high, high], axis=2).reshape(len(codes), -1)
+
+
+def unpack_codes(words: Words, width: int) -> Bytes:
+    """Undo :func:`pack_codes`."""
+    if width == WIDE:
+        return _transposed(words.view(np.uint8))
+    planes = (words.reshape(len(words), -1, width, 1) >> SHIFTS) & BYTE_ONES
+    if width == 1:
+        return planes.reshape(len(words), -1).view(np.uint8)
+    at_least_1, at_least_2 = planes[:, :, 0], planes[:, :, 1]
+    low = at_least_1 ^ at_least_2
+    six_more_bits = (low & at_least_2) * np.uint64(252)
+    both = low | (at_least_2 << np.uint64(1)) | six_more_bits
+    return both.reshape(len(words), -1).view(np.uint8)
+
+
+def _transposed(codes: Bytes) -> Bytes:
+    out = np.empty(codes.shape, dtype=np.uint8)
+    _transpose_codes(np.ascontiguousarray(codes).ravel(), out.reshape(-1))
+    return out
+
+
+def _check_design(design: Design) -> None:
     if design.n_rows < 1:
         raise ValueError(f"design.n_rows must be 1 or more, got {design.n_rows}")
     widths = design.widths
@@ -48,47 +110,20 @@ def _check_codes(design: Design) -> None:
         raise ValueError(f"design.codes has no {design.n_rows} rows of every column")
 
 
-@struct(
-    "design",
-    """
-    codes: u8[words]
-    starts: i8[table] < words
-    widths: u1[table]
-    n_cuts: u1[table]
-    has_missing: b1[table]
-    columns: i8[columns] < table
-    n_rows: int
-    """,
-    _check_codes,
-)
+@struct("design", _check_design)
 class Design(NamedTuple):
-    """The table as the sampler reads it.
+    """The table as the sampler reads it; it counts columns in the order of ``columns``."""
 
-    Attributes
-    ----------
-    codes : uint64 array
-        Codes of one column after the other.
-    starts : int64 array over the columns of the table
-        The first word of each.
-    widths : uint8 array
-        Bits of a code of each: 1, 2 or 8, see :mod:`tvselect.trees.bits`.
-    n_cuts, has_missing : arrays over the columns of the table
-    columns : int64 array
-        The columns that may be split on; everything else counts in their order.
-    n_rows : int
-    """
-
-    codes: WordArray
-    starts: IntArray
-    widths: NDArray[np.uint8]
-    n_cuts: NDArray[np.uint8]
-    has_missing: NDArray[np.bool_]
-    columns: IntArray
+    codes: Annotated[Words, "u8[words]"]  # one column of the table after the other
+    starts: Annotated[Ints, "i8[table] < words"]  # the first word of each
+    widths: Annotated[Bytes, "u1[table]"]  # bits of a code of each
+    n_cuts: Annotated[Bytes, "u1[table]"]
+    has_missing: Annotated[Bools, "b1[table]"]
+    columns: Annotated[Ints, "i8[columns] < table"]  # that may be split on
     n_rows: int
 
 
 def _check_prior(prior: PriorParameters) -> None:
-    """What kernels take for granted."""
     has_levels = prior.latent in (GRADES, CLASSES)
     for name, is_right in (
         ("latent", OBSERVED <= prior.latent <= CLASSES),
@@ -102,236 +137,80 @@ def _check_prior(prior: PriorParameters) -> None:
             raise ValueError(f"prior.{name} is not what the other parameters ask for")
 
 
-def check_levels(observed: FloatArray, n_rows: int, prior: PriorParameters) -> None:
-    """Grades and classes of all rows must be among those that there are."""
-    if prior.latent in (GRADES, CLASSES):
-        levels = in_row_order(observed[0], n_rows)
-        highest = prior.cuts.size + (prior.latent == GRADES)
-        if not ((levels >= 1) & (levels <= highest)).all():
-            raise ValueError(f"observed must hold grades or classes from 1 to {highest}")
-
-
-@struct(
-    "prior",
-    """
-    split_log_odds: f8[depths]
-    min_leaf: int
-    leaf_precision: float
-    noise_df: float
-    noise_sum: float
-    free_noise: bool
-    latent: int
-    cuts: f8[cuts]
-    burn: int
-    sparse_from: int
-    shares: f8[grid]
-    log_shares: f8[grid, table]
-    column_log_weights: f8[columns]
-    pair_share: float
-    pairs: i8[pairs, 2]
-    latent_sweeps: int
-    cut_steps: f8[steps]
-    """,
-    _check_prior,
-)
+@struct("prior", _check_prior)
 class PriorParameters(NamedTuple):
-    """The prior in the numbers that the kernel needs (units of the working response).
+    """The prior in the numbers that the core needs, in units of the working response."""
 
-    Attributes
-    ----------
-    split_log_odds : float64 array
-        By depth ``d``: ``log(p_d (1 - p_{d+1})^2 / (1 - p_d))``.
-    min_leaf : int
-    leaf_precision : float
-        ``1 / tau^2``.
-    noise_df, noise_sum : float
-        ``nu`` and ``nu lambda``.
-    free_noise : bool
-        Whether the noise variance is drawn.
-    latent : int
-        What is known of the response: ``OBSERVED``, ``BOUNDS``, ``GRADES`` or ``CLASSES``.
-    cuts : float64 array
-        Cut points between the grades that a chain starts from, or the offsets of the classes.
-    burn : int
-        Iterations before the averages start.
-    sparse_from : int
-        First iteration with the Dirichlet prior on the splitting probabilities.
-    shares, log_shares : float64 arrays
-        ``theta / q`` on the grid, and ``log(theta / q + m)`` for m = 0, 1, ...
-    column_log_weights : float64 array
-        What a forest weighs for every column that it uses.
-    pair_share : float
-        Share of the proposals that add or remove two splits at once.
-    pairs : int64 array (pairs, 2)
-        First and second column of pairs that half of these proposals are about.
-    latent_sweeps : int
-        Iterations from one draw of the latents to the next.
-    cut_steps : float64 array
-        Standard deviations of the steps of the cut points.
-    """
-
-    split_log_odds: FloatArray
+    split_log_odds: Annotated[Floats, "f8[depths]"]  # by depth: log(p_d (1 - p_{d+1})^2 / (1-p_d))
     min_leaf: int
     leaf_precision: float
-    noise_df: float
-    noise_sum: float
-    free_noise: bool
-    latent: int
-    cuts: FloatArray
-    burn: int
-    sparse_from: int
-    shares: FloatArray
-    log_shares: FloatArray
-    column_log_weights: FloatArray
-    pair_share: float
-    pairs: IntArray
-    latent_sweeps: int
-    cut_steps: FloatArray
+    noise_df: float  # nu
+    noise_sum: float  # nu lambda
+    free_noise: bool  # whether the noise variance is drawn
+    latent: int  # OBSERVED, BOUNDS, GRADES or CLASSES
+    cuts: Annotated[Floats, "f8[cuts]"]  # first cut points between grades, or offsets of classes
+    burn: int  # iterations before the averages start
+    sparse_from: int  # the first iteration with the Dirichlet prior
+    shares: Annotated[Floats, "f8[grid]"]  # theta / q
+    log_shares: Annotated[Floats, "f8[grid, table]"]  # log(theta / q + m) for m = 0, 1, ...
+    column_log_weights: Annotated[Floats, "f8[columns]"]  # of every column that a forest uses
+    pair_share: float  # of the proposals, those that add or remove two splits
+    pairs: Annotated[Ints, "i8[pairs, 2]"]  # columns that half of these are about
+    latent_sweeps: int  # iterations from one draw of the latents to the next
+    cut_steps: Annotated[Floats, "f8[steps]"]  # standard deviations of the steps of cut points
 
 
-@struct(
-    "trees",
-    """
-    nodes: i4[trees, nodes, 8]!
-    splits: i8[trees]!
-    """,
-)
+@struct("trees")
 class Trees(NamedTuple):
-    """Shape of the forest: nodes (trees, capacity, fields) and splits per tree."""
+    """The shape of the forest."""
 
-    nodes: SmallArray
-    splits: IntArray
+    nodes: Annotated[Small, "i4[trees, nodes, 8]!"]
+    splits: Annotated[Ints, "i8[trees]!"]
 
 
-@struct(
-    "leaves",
-    """
-    size: i8[1]!
-    owners: i4[leaves, 2]!
-    masks: u8[words, leaves]!
-    gram: i4[leaves, leaves]!
-    sums: f8[leaves]!
-    means: f8[leaves]!
-    fitted: f8[leaves]!
-    """,
-)
+@struct("leaves")
 class Leaves(NamedTuple):
-    """All leaves of the forest.
+    """All leaves of the forest: room for them, and how many there are."""
 
-    Attributes
-    ----------
-    size : int64 array (1,)
-        Number of leaves.
-    owners : int32 array (leaves, 2)
-        Tree and node of each leaf.
-    masks : uint64 array (words, leaves)
-        Rows of each leaf.
-    gram : int32 array (leaves, leaves)
-        Rows that two leaves share; the diagonal holds leaf sizes.
-    sums, means, fitted : float64 arrays
-        Sum of the response, leaf mean, and sum of the forest over a leaf's rows.
-    """
-
-    size: IntArray
-    owners: SmallArray
-    masks: WordArray
-    gram: SmallArray
-    sums: FloatArray
-    means: FloatArray
-    fitted: FloatArray
+    size: Annotated[Ints, "i8[1]!"]
+    owners: Annotated[Small, "i4[leaves, 2]!"]  # tree and node of each
+    masks: Annotated[Words, "u8[words, leaves]!"]  # its rows
+    gram: Annotated[Small, "i4[leaves, leaves]!"]  # rows that two of them share
+    sums: Annotated[Floats, "f8[leaves]!"]  # of the response over its rows
+    means: Annotated[Floats, "f8[leaves]!"]
+    fitted: Annotated[Floats, "f8[leaves]!"]  # sum of the forest over its rows
 
 
-@struct(
-    "tally",
-    """
-    columns: i8[columns, 4]!
-    ladder: i8[leaves]!
-    whole: i8[4]!
-    """,
-)
+@struct("tally")
 class Tally(NamedTuple):
-    """Splits by column.
+    """Splits by column: COUNT and so on; columns with more than m; N_SPLITS and so on."""
 
-    Attributes
-    ----------
-    columns : int64 array (columns, 4)
-        Splits now, the iteration since which that holds, and sums over the draws
-        after burn-in of the count and of "count > 0".
-    ladder : int64 array
-        ``ladder[m]``: columns with more than ``m`` splits.
-    whole : int64 array
-        Splits in all, place of ``theta`` on its grid, accepted proposals, iterations
-        done.
-    """
-
-    columns: IntArray
-    ladder: IntArray
-    whole: IntArray
+    columns: Annotated[Ints, "i8[columns, 4]!"]
+    ladder: Annotated[Ints, "i8[leaves]!"]
+    whole: Annotated[Ints, "i8[4]!"]
 
 
-@struct(
-    "response",
-    """
-    values: f8[rows]!
-    observed: f8[levels=3, rows]!
-    fit: f8[rows]!
-    cuts: f8[cuts]!
-    spread: f8[rows]!
-    real: f8[2]!
-    """,
-)
+@struct("response")
 class ResponseState(NamedTuple):
-    """The response, by row in the order of the bits.
+    """The response, by row in the order of the bits."""
 
-    Attributes
-    ----------
-    values : float64 array
-        What the forest models now.
-    observed : float64 array (3, rows)
-        The bounds of the values, equal where these are known, and the grade or class (-1: the
-        padding).
-    fit : float64 array
-        The forest, when latents were drawn last.
-    cuts : float64 array
-        Cut points between the grades.
-    spread : float64 array
-        The values in the order in which the core adds them up.
-    real : float64 array
-        ``1 / sigma^2`` and the sum of squared values.
-    """
-
-    values: FloatArray
-    observed: FloatArray
-    fit: FloatArray
-    cuts: FloatArray
-    spread: FloatArray
-    real: FloatArray
+    values: Annotated[Floats, "f8[rows]!"]  # what the forest models now
+    observed: Annotated[Floats, "f8[levels=3, rows]!"]  # bounds; the grade or class, -1 for none
+    fit: Annotated[Floats, "f8[rows]!"]  # the forest, when latents were drawn last
+    cuts: Annotated[Floats, "f8[cuts]!"]  # between grades
+    spread: Annotated[Floats, "f8[rows]!"]  # values in the order in which they are added up
+    real: Annotated[Floats, "f8[2]!"]  # PRECISION, SQUARES
 
 
-@struct(
-    "proposal",
-    """
-    rows: u8[words]!
-    shared: i4[leaves]!
-    """,
-)
+@struct("proposal")
 class Proposal(NamedTuple):
-    """Scratch: rows of a proposed left child, and how many each leaf shares with it."""
+    """Scratch: rows of a proposed left child, and how many of them each leaf has."""
 
-    rows: WordArray
-    shared: SmallArray
+    rows: Annotated[Words, "u8[words]!"]
+    shared: Annotated[Small, "i4[leaves]!"]
 
 
-@struct(
-    "chain",
-    """
-    trees: trees
-    leaves: leaves
-    tally: tally
-    response: response
-    proposal: proposal
-    """,
-)
+@struct("chain")
 class Chain(NamedTuple):
     """The state of the Markov chain and its running tallies."""
 
@@ -342,20 +221,38 @@ class Chain(NamedTuple):
     proposal: Proposal
 
 
-@struct(
-    "trace",
-    """
-    precision: f8[iterations]!
-    theta: f8[iterations]!
-    n_splits: i8[iterations]!
-    """,
-)
+@struct("trace")
 class Trace(NamedTuple):
     """One value per iteration."""
 
-    precision: FloatArray
-    theta: FloatArray
-    n_splits: IntArray
+    precision: Annotated[Floats, "f8[iterations]!"]
+    theta: Annotated[Floats, "f8[iterations]!"]
+    n_splits: Annotated[Ints, "i8[iterations]!"]
+
+
+@struct("draw")
+class DrawnRows(NamedTuple):
+    """Which rows a chain sees, and columns that it sees a second time, each in another order."""
+
+    rows: Annotated[Ints, "i8[rows]!"]
+    shadows: Annotated[Ints, "i8[shadows]!"]
+    shuffled: Annotated[Ints, "i8[shadows, rows]!"]
+
+
+@struct("sample")
+class Sample(NamedTuple):
+    """Columns copied at some rows, the shadows behind them, and what is known of the response."""
+
+    codes: Annotated[Words, "u8[words]!"]
+    starts: Annotated[Ints, "i8[columns]! < words"]
+    widths: Annotated[Bytes, "u1[columns]!"]
+    n_cuts: Annotated[Bytes, "u1[columns]!"]
+    has_missing: Annotated[Bools, "b1[columns]!"]
+    observed: Annotated[Floats, "f8[sides=2, rows]!"]
+
+    def design(self, n_columns: int, n_rows: int) -> Design:
+        """The first columns as the sampler reads them."""
+        return Design(*self[:5], np.arange(n_columns, dtype=np.int64), n_rows)
 
 
 def locked(value: Any) -> Any:
@@ -375,20 +272,12 @@ def zeros(shape: int | tuple[int, ...], kind: type = np.float64) -> NDArray[Any]
     return memory[first : first + size].view(kind).reshape(shape)
 
 
-def allocate(n_trees: int, n_rows: int, n_columns: int) -> Chain:
-    """The arrays of a chain that has not begun.
-
-    There is room for a multiple of eight leaves, so that loops over leaves may run on to
-    the next multiple of eight.
-    """
-    words = n_words(n_rows)
-    capacity = 8 * (n_trees // 4 + 4)
+def new_chain(n_trees: int, n_rows: int, n_columns: int) -> Chain:
+    """The arrays of a chain that has not begun, with room for a multiple of eight leaves."""
+    words, capacity = n_words(n_rows), 8 * (n_trees // 4 + 4)
     return Chain(
-        trees=Trees(
-            nodes=zeros((n_trees, 31, N_FIELDS), np.int32),
-            splits=zeros(n_trees, np.int64),
-        ),
-        leaves=Leaves(
+        Trees(nodes=zeros((n_trees, 31, 8), np.int32), splits=zeros(n_trees, np.int64)),
+        Leaves(
             size=zeros(1, np.int64),
             owners=zeros((capacity, 2), np.int32),
             masks=zeros((words, capacity), np.uint64),
@@ -397,12 +286,12 @@ def allocate(n_trees: int, n_rows: int, n_columns: int) -> Chain:
             means=zeros(capacity),
             fitted=zeros(capacity),
         ),
-        tally=Tally(
+        Tally(
             columns=zeros((n_columns, 4), np.int64),
             ladder=zeros(capacity, np.int64),
             whole=zeros(4, np.int64),
         ),
-        response=ResponseState(
+        ResponseState(
             values=zeros(64 * words),
             observed=zeros((3, 64 * words)),
             fit=zeros(64 * words),
@@ -410,19 +299,25 @@ def allocate(n_trees: int, n_rows: int, n_columns: int) -> Chain:
             spread=zeros(64 * words),
             real=zeros(2),
         ),
-        proposal=Proposal(
-            rows=zeros(words, np.uint64),
-            shared=zeros(capacity, np.int32),
-        ),
+        Proposal(rows=zeros(words, np.uint64), shared=zeros(capacity, np.int32)),
     )
 
 
 def new_trace(n_iterations: int) -> Trace:
-    """Room for the values of so many iterations."""
-    return Trace(
-        precision=zeros(n_iterations),
-        theta=zeros(n_iterations),
-        n_splits=zeros(n_iterations, np.int64),
+    """Room for the values of an iteration each."""
+    return Trace(zeros(n_iterations), zeros(n_iterations), zeros(n_iterations, np.int64))
+
+
+def new_sample(n_columns: int, n_rows: int) -> Sample:
+    """Room for copies of columns at some rows."""
+    words = n_words(n_rows)
+    return Sample(
+        codes=zeros(n_columns * WIDE * words, np.uint64),
+        starts=np.arange(n_columns) * WIDE * words,
+        widths=np.zeros(n_columns, dtype=np.uint8),
+        n_cuts=np.zeros(n_columns, dtype=np.uint8),
+        has_missing=np.zeros(n_columns, dtype=np.bool_),
+        observed=np.zeros((2, 64 * words)),
     )
 
 
@@ -435,9 +330,9 @@ def with_more_room(chain: Chain) -> Chain:
         new[tuple(slice(s) for s in old.shape)] = old
         return new
 
-    trees, leaves = chain.trees, chain.leaves
+    leaves = chain.leaves
     return chain._replace(
-        trees=trees._replace(nodes=doubled(trees.nodes, 1)),
+        trees=chain.trees._replace(nodes=doubled(chain.trees.nodes, 1)),
         leaves=Leaves(
             size=leaves.size,
             owners=doubled(leaves.owners, 0),
@@ -453,15 +348,7 @@ def with_more_room(chain: Chain) -> Chain:
 
 
 run = function(
-    "run",
-    """
-    rng: generator
-    design: design
-    prior: prior
-    chain: chain
-    trace: trace
-    stop: int
-    """,
+    "run", "rng: generator; design: design; prior: prior; chain: chain; trace: trace; stop: int"
 )
 """Run iterations until ``stop`` of them are done.
 
@@ -469,6 +356,50 @@ It ends early, between two iterations, when the arrays of the chain could become
 next one. The chain itself holds how many iterations are done, so that an interrupt on the way back
 to Python loses nothing.
 """
+_copy_sample = function(
+    "copy_sample", "table: design; observed: f8[sides=2, padded]; draw: draw; sample: sample"
+)
+_begin = function(
+    "begin",
+    "chain: chain; design: design; prior: prior; observed: f8[sides=2, padded]; precision: float",
+)
+
+
+def copy_sample(table: Design, observed: Floats, draw: DrawnRows, sample: Sample) -> None:
+    """Copy the columns of a design at the drawn rows, and the shadows behind them."""
+    n_copies = table.columns.size + draw.shadows.size
+    if n_copies > sample.starts.size or sample.observed.shape[1] != 64 * n_words(draw.rows.size):
+        raise ValueError(f"the sample has no room for {n_copies} columns and {draw.rows.size} rows")
+    if observed.shape[1] != 64 * n_words(table.n_rows):
+        raise ValueError(f"observed must be of {table.n_rows} rows")
+    for rows in (draw.rows, draw.shuffled):
+        if rows.size and not 0 <= rows.min() <= rows.max() < table.n_rows:
+            raise ValueError(f"draw has rows that are not among the {table.n_rows} of the table")
+    if draw.shadows.size and not 0 <= draw.shadows.min() <= draw.shadows.max() < table.widths.size:
+        raise ValueError("draw.shadows has columns that the table does not have")
+    _copy_sample(table, observed, draw, sample)
+
+
+def begin(chain: Any, design: Any, prior: Any, observed: Floats, precision: float) -> None:
+    """Make a packed chain a forest of stumps with means zero, whatever its arrays held before.
+
+    ``observed`` is what is known of the response, in the order of the bits: its bounds, or its
+    grade or class counted from 1.
+    """
+    check_chain(chain.record, design.record, prior.record)
+    check_observed(observed, design.record.n_rows, prior.record)
+    _begin(chain, design, prior, observed, precision)
+
+
+def check_observed(observed: Floats, n_rows: int, prior: PriorParameters) -> None:
+    """What is observed must be of all rows; grades and classes among those that there are."""
+    if observed.shape[1] != 64 * n_words(n_rows):
+        raise ValueError(f"observed must be of {n_rows} rows")
+    if prior.latent in (GRADES, CLASSES):
+        levels = in_row_order(observed[0], n_rows)
+        highest = prior.cuts.size + (prior.latent == GRADES)
+        if not ((levels >= 1) & (levels <= highest)).all():
+            raise ValueError(f"observed must hold grades or classes from 1 to {highest}")
 
 
 def check_chain(chain: Chain, design: Design, prior: PriorParameters) -> None:
