@@ -107,7 +107,7 @@ class TestText:
         assert answer("select", path, *SELECT, *STREAMED)["decisions"][1] == said
 
     def test_letters_far_down(self, answer, here, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.text.HEAD", 500)
+        monkeypatch.setattr("tvselect.sources.csv.HEAD", 500)
         towns = ["Bonn", "Trier"] * 59 + ["Köln", "Köln"]
         path = put(here / "t.csv", text_of(changed(ort=towns)).encode("latin-1"))
         found = answer("select", path, *SELECT)

@@ -169,7 +169,7 @@ def test_a_stream_that_goes_wrong_keeps_what_was_learned(tmp_path):
 
 
 def test_a_bad_value_far_down_a_file_keeps_what_was_learned(tmp_path, monkeypatch):
-    monkeypatch.setattr("tvselect.sources.text.BLOCK", 8192)
+    monkeypatch.setattr("tvselect.sources.csv.BLOCK", 8192)
     X, y = make_data()
     path = tmp_path / "run.journal"
     source = SOURCES["csv"](named(X, y), tmp_path)

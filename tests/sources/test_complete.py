@@ -5,18 +5,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tvselect.sources import ArraySource, CompleteSource, open_source
+from tvselect.sources import FileSource, open_files
 
 COMPLETE = [i for i in range(35) if i != 3 and not 10 <= i < 20]
 
 
 @pytest.fixture
-def source(tmp_path):
+def files(tmp_path):
     """Row 3 and all of the second group lack the target."""
     y = [i / 4 if i in COMPLETE else None for i in range(35)]
     table = pa.table({"a": np.arange(35.0), "t": [f"u{i % 3}" for i in range(35)], "y": y})
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=10)
-    return open_source(tmp_path / "t.parquet", "y")
+    return open_files(tmp_path / "t.parquet")
 
 
 def read(source, size=7, round=0, skip=0):
@@ -24,35 +24,23 @@ def read(source, size=7, round=0, skip=0):
     return batches, np.concatenate([batch.numbers(np.array([0])).ravel() for batch in batches])
 
 
-def test_rows_without_a_target_are_left_out(source):
-    complete = CompleteSource(source, n_rows=24)
+def test_rows_without_a_target_are_left_out(files):
+    complete = FileSource(files, "y", complete=True, n_rows=24)
     batches, a = read(complete)
     assert a.tolist() == COMPLETE
     assert [batch.n_rows for batch in batches] == [7, 7, 7, 3]
     assert batches[0].labels(1)[3] == "u1"
     np.testing.assert_array_equal(batches[0].target(), a[:7] / 4)
     assert (complete.n_rows, complete.names, complete.can_repeat) == (24, ("a", "t"), True)
-    assert complete.identity() == CompleteSource(source).identity() != source.identity()
+    assert complete.identity() != FileSource(files, "y").identity()
 
 
 @pytest.mark.parametrize("round", [0, 1])
-def test_resampling_and_skipping(source, round):
-    batches, a = read(CompleteSource(source), 5, round)
+def test_resampling_and_skipping(files, round):
+    batches, a = read(FileSource(files, "y", complete=True), 5, round)
     assert a.size == 24
     assert np.isin(a, COMPLETE).all()
     np.testing.assert_array_equal(np.concatenate([b.target() for b in batches]), a / 4)
-    assert a[10:].tolist() == read(CompleteSource(source), 5, round, skip=2)[1].tolist()
-
-
-@pytest.mark.parametrize(
-    ("y", "rows"),
-    [
-        ([1.0, np.nan, 3.0], [1, 3]),
-        (["u", None, "v"], [1, 3]),
-        (np.array([True, None, False], dtype=object), [1, 3]),
-        ([0, 1, 2], [1, 2, 3]),
-    ],
-)
-def test_every_kind_of_target(y, rows):
-    complete = CompleteSource(ArraySource(pa.table({"a": [1.0, 2.0, 3.0]}), np.array(y)))
-    assert read(complete)[1].tolist() == rows
+    assert (
+        a[10:].tolist() == read(FileSource(files, "y", complete=True), 5, round, skip=2)[1].tolist()
+    )

@@ -236,7 +236,7 @@ class TestCsv:
         ],
     )
     def test_a_bad_line_far_down(self, text, message, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.text.BLOCK", 1000)
+        monkeypatch.setattr("tvselect.sources.csv.BLOCK", 1000)
         source = open_source(self.write(tmp_path, text), "y", columns=["b"])
         with pytest.raises(SourceError, match=message):
             read_all(source)
@@ -250,8 +250,8 @@ class TestCsv:
             open_source([tmp_path / "2.csv", tmp_path / "1.csv"], "y")
 
     def test_gzip_that_is_none_or_cut(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.text.BLOCK", 10_000)
-        monkeypatch.setattr("tvselect.sources.text.HEAD", 1000)
+        monkeypatch.setattr("tvselect.sources.csv.BLOCK", 10_000)
+        monkeypatch.setattr("tvselect.sources.csv.HEAD", 1000)
         with pytest.raises(SourceError, match=r"no.csv.gz cannot be read"):
             open_source(self.write(tmp_path, "a,y\n1,2\n", "no.csv.gz"), "y")
         rows = np.random.default_rng(0).normal(size=(20_000, 2))

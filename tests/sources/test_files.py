@@ -17,7 +17,7 @@ import pytest
 
 from tests.sources.makers import csv_file, make_table, parquet_file, parquet_folder
 from tvselect.sources import FileSource, IteratorSource, SourceError, open_files, open_source
-from tvselect.sources.base import Chunk
+from tvselect.sources.source import Chunk
 
 N_ROWS, N_COLUMNS, GROUP = 2000, 100, 500
 
@@ -311,7 +311,7 @@ class TestCsv:
         assert batch.numbers(np.array([0, 1])).tolist() == [[1.0, 2.0]]
 
     def test_long_lines(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.text.BLOCK", 1000)
+        monkeypatch.setattr("tvselect.sources.csv.BLOCK", 1000)
         text = ",".join([*(f"v{j}" for j in range(500)), "y"]) + "\n"
         _, batch = self.read(tmp_path, text + ",".join(["0.12345678"] * 501) + "\n")
         assert batch.numbers(np.arange(500)).shape == (1, 500)
@@ -347,7 +347,7 @@ class TestCsv:
             self.read(tmp_path, "a\ty\n51,067\t1\n12,345\t2\n", suffix=".tsv")
 
     def test_whole_numbers_may_go_on_as_fractions(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.text.BLOCK", 1000)
+        monkeypatch.setattr("tvselect.sources.csv.BLOCK", 1000)
         _, batch = self.read(tmp_path, "a,y\n" + "1,2\n" * 1000 + "0.5,2\n")
         assert batch.numbers(np.array([0]))[-1] == 0.5
 
@@ -375,7 +375,7 @@ class TestCsv:
         assert (source.names, batch.labels(1).tolist()) == (("größe", "t"), ["ä", "ö"])
 
     def test_rows_are_resampled_in_large_blocks(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tvselect.sources.text.BLOCK", 1000)
+        monkeypatch.setattr("tvselect.sources.csv.BLOCK", 1000)
         source = open_source(csv_file(tmp_path), "y", columns=["a"])
         rows = [batch.numbers(np.array([0])).ravel() * 8 for batch in source.batches(20, 1, rng())]
         first = np.concatenate(rows[:10]).astype(int)

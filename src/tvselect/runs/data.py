@@ -17,7 +17,7 @@ from tvselect.inputs.outcome import missing_mask, survival_array
 from tvselect.inputs.text import Writing, text_to_numbers
 from tvselect.runs import RunError, hint
 from tvselect.runs.plan import Plan
-from tvselect.sources import CompleteSource, FileSource, Source
+from tvselect.sources import FileSource, Source
 from tvselect.sources.files import STANDARD_INPUT
 from tvselect.sources.tables import ColumnTable, TableFiles
 from tvselect.words import listed
@@ -128,8 +128,8 @@ def sample(plan: Plan, files: TableFiles) -> tuple[Table, NDArray[Any]]:
 
 def open_stream(plan: Plan, files: TableFiles) -> Source:
     """The table as a stream of complete rows."""
-    source = FileSource(files, plan.target, plan.columns)
-    return CompleteSource(source, n_rows=plan.facts.outcome.n_rows)
+    n_rows = plan.facts.outcome.n_rows
+    return FileSource(files, plan.target, plan.columns, complete=True, n_rows=n_rows)
 
 
 def _convert(plan: Plan, raw: RawTable) -> tuple[Table, NDArray[Any]]:

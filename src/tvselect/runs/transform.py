@@ -15,9 +15,8 @@ import pyarrow.parquet
 from tvselect.files import replacing
 from tvselect.runs import RunError, hint
 from tvselect.runs.folder import RunFolder, from_csv
-from tvselect.sources.csv import CsvFiles
+from tvselect.sources.csv import BLANKS, CsvFiles
 from tvselect.sources.opening import SUFFIXES as FORMATS
-from tvselect.sources.text import BLANKS
 
 SUFFIXES = (".csv.gz", ".tsv.gz", ".csv", ".tsv", ".parquet", ".pq", ".feather", ".arrow")
 ROWS_AT_ONCE = 10_000

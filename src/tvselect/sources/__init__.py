@@ -5,16 +5,13 @@ nothing of what is done with the rows. Files need pyarrow, ``pip install 'tvsele
 """
 
 from tvselect.inputs.errors import ColumnTypeError, SourceError
-from tvselect.sources.base import Batch, CompleteSource, Source
-from tvselect.sources.memory import ArraySource, IteratorSource
-from tvselect.sources.opening import open_files, open_source
-from tvselect.sources.tables import FileSource
+from tvselect.sources.opening import FileSource, open_files, open_source
+from tvselect.sources.source import ArraySource, Batch, IteratorSource, Source
 
 __all__ = [
     "ArraySource",
     "Batch",
     "ColumnTypeError",
-    "CompleteSource",
     "FileSource",
     "IteratorSource",
     "Source",

@@ -14,8 +14,9 @@ from tvselect.inputs.errors import SourceError
 CONNECT_SECONDS, REQUEST_SECONDS, ATTEMPTS = 10.0, 30.0, 3
 BUCKETS = ("s3", "gs", "gcs")  # what stands where others have a host is the name of a bucket
 AZURE, AZURE_HOST = ("abfs", "abfss"), re.compile(r"[A-Za-z0-9._-]*")
-HIDDEN = "***"
 S3_OPTIONS = ("region", "scheme", "endpoint_override")
+BY_FSSPEC = ("http", "https")
+HIDDEN = "***"
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 IN_TEXT = re.compile(rf"{ADDRESS.pattern}[^\s'\"]*")
 HOST, PATH = re.compile(r"[^/?#]*"), re.compile(r"[^?#]*")
@@ -89,11 +90,11 @@ def errors_at(address: str) -> Iterator[None]:
         yield
     except SourceError:
         raise
-    except (load("pyarrow").ArrowException, OSError, ValueError, LookupError) as error:
+    except (load("pyarrow").ArrowException, OSError, ImportError, ValueError, LookupError) as error:
         seen = without_secrets(address)
         reason = (str(error).splitlines() or [""])[0].rstrip(". ")
-        hidden = _words(address) - _words(seen)
-        told = str(error) + unquote(str(error))
+        words, shown = ({*WORD.findall(a), *WORD.findall(unquote(a))} for a in (address, seen))
+        hidden, told = words - shown, str(error) + unquote(str(error))
         if not reason or any(word in told for word in hidden):
             reason = type(error).__name__
         raise SourceError(
@@ -101,10 +102,6 @@ def errors_at(address: str) -> Iterator[None]:
             "look at the address and the access rights; in a key, signs such as / are written as "
             "%2F",
         ) from None
-
-
-def _words(text: str) -> set[str]:
-    return {*WORD.findall(text), *WORD.findall(unquote(text))}
 
 
 def may_come_from_a_file(table: str) -> bool:
@@ -134,31 +131,36 @@ def may_come_from_a_file(table: str) -> bool:
 
 
 def open_remote(url: str) -> tuple[Any, str]:
-    """The Arrow file system of an address, and the path there. Requests have time limits."""
+    """The Arrow file system of an address, and the path there. Requests have time limits.
+
+    What Arrow does not know itself fsspec opens, without keys: its errors show whole addresses.
+    """
     fs = load("pyarrow.fs")
     with errors_at(url):
         parts = urlsplit(url)
+        scheme = parts.scheme.lower()
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
-        if parts.scheme.lower() == "s3":
+        if scheme == "s3":
             return _open_s3(fs, parts, options)
-        if parts.scheme.lower() in AZURE and not AZURE_HOST.fullmatch(parts.hostname or ""):
+        if scheme in AZURE and not AZURE_HOST.fullmatch(parts.hostname or ""):
             raise ValueError("no name of an account")  # its library would end the process
-        if parts.scheme.lower() in BUCKETS and "retry_limit_seconds" not in options:
+        if scheme in BUCKETS and "retry_limit_seconds" not in options:
             limit = f"retry_limit_seconds={ATTEMPTS * REQUEST_SECONDS:g}"
             url = f"{url}{'&' if parts.query else '?'}{limit}"
-        filesystem, path = fs.FileSystem.from_uri(url)
-        return filesystem, path
+        if scheme in BY_FSSPEC or scheme.startswith("fsspec+"):
+            if without_secrets(url) != url:
+                raise ValueError("keys and options are for buckets alone; download the file")
+            url = f"fsspec+{url}" if scheme in BY_FSSPEC else url
+        return fs.FileSystem.from_uri(url)
 
 
 def _open_s3(fs: Any, parts: Any, options: dict[str, str]) -> tuple[Any, str]:
-    for name in options:
-        if name not in S3_OPTIONS:
-            is_name = NAME.fullmatch(name) and options[name]
-            told = f"the option {name!r}" if is_name else "an option"
-            raise SourceError(
-                f"the address of a bucket has {told} that is not known",
-                f"use {', '.join(S3_OPTIONS)}",
-            )
+    for name in options.keys() - set(S3_OPTIONS):
+        is_name = NAME.fullmatch(name) and options[name]
+        told = f"the option {name!r}" if is_name else "an option"
+        raise SourceError(
+            f"the address of a bucket has {told} that is not known", f"use {', '.join(S3_OPTIONS)}"
+        )
     _, _, bucket = parts.netloc.rpartition("@")
     user, password = parts.username, parts.password
     if not bucket or ":" in bucket or (user is None) != (password is None):

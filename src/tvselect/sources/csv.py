@@ -1,39 +1,265 @@
-"""CSV files, and what is made into CSV: spreadsheets and tables whose rows are to be columns."""
+"""CSV files: their encoding, how they are written, their rows; and what is made into CSV."""
 
 from __future__ import annotations
 
+import codecs
+import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from csv import Error, reader, writer
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from functools import cached_property
 from importlib import import_module
 from itertools import chain, islice
 from threading import Lock
-from typing import Any, final
+from typing import Any, NamedTuple, final
 from xml.parsers.expat import ExpatError, ParserCreate
 from zipfile import ZipFile
 
 import numpy as np
 
-from tvselect.inputs.arrow import Field, fields_of, load, most_unpacked
+from tvselect.inputs.arrow import Field, fields_of, load, most_unpacked, unpack
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.table import refuse_repeated
-from tvselect.inputs.text import Mark
-from tvselect.sources.base import Chunk, LazyColumns
+from tvselect.inputs.text import MARKS, NUMBER, Mark
 from tvselect.sources.files import ZIP_FAULTS, DataFile
-from tvselect.sources.tables import TableFiles, pooled
-from tvselect.sources.text import BLANKS, UTF_8, Dialect, Text, find_dialect, open_text
+from tvselect.sources.source import Chunk, LazyColumns
+from tvselect.sources.tables import UTF_8, TableFiles, pooled
 
-LARGEST_BLOCK = 2**31 - 1
+HEAD, BLOCK, LARGEST_BLOCK = 2**20, 2**20, 2**31 - 1
+LINES_OF_BLOCK, LINES_TO_LOOK_AT, LINES_TO_COUNT = 100, 100, 20
 BATCHES_TO_RESAMPLE = 10
+TYPICAL_COMPRESSION = 4
+DELIMITERS, BLANKS = ",;\t|", " "
+CODECS = {
+    UTF_8: "utf-8",
+    "UTF-16": "utf-16",
+    "UTF-16LE": "utf-16-le",
+    "UTF-16BE": "utf-16-be",
+    "Windows-1252": "cp1252",
+    "Latin-1": "latin-1",
+}
+CONTROLS = bytes({*range(32)} - {*b"\t\n\v\f\r\x1a\x1b"})
+WORDS = re.compile(rb'"[^"]*"|\S+')
 BAD_VALUE = re.compile(r"In CSV column #(\d+): (.*)", re.DOTALL)
 FRACTION = re.compile(r"[+-]?\d+[.,]\d+(e[+-]?\d+)?", re.IGNORECASE)
 LARGEST_WHOLE = 2.0**53
-DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text file, handed out in UTF-8 whatever it is packed in."""
+
+    file: DataFile
+    encoding: str  #: By the first letters
+    is_aligned: bool = False  #: Cells have any number of blanks between them; one is handed out
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first bytes."""
+        with self.open_stream() as stream:
+            return bytes(stream.read_buffer(HEAD))
+
+    def open_stream(self) -> Any:
+        """The text from its start."""
+        pa = load("pyarrow")
+        stream = self.file.open_stream()
+        if self.encoding != UTF_8:
+            stream = pa.transcoding_input_stream(stream, CODECS[self.encoding], "utf-8")
+        return pa.PythonFile(_OneBlank(stream), mode="r") if self.is_aligned else stream
+
+    def whole(self) -> tuple[Any, str]:
+        """All of it, and the encoding of all; raises when it unpacks to far more than tables do."""
+        with self.open_stream() as stream:
+            if self.encoding == UTF_8 and not self.is_aligned and not self.file.is_packed:
+                data = stream.read_buffer()
+            else:
+                remedy = "unpack it yourself, or {stream}"
+                data = unpack(stream, self.file.path, self.file.size, remedy)
+        encoding = self.encoding
+        if encoding == UTF_8 and len(data) > HEAD and not _is_utf8(data):
+            encoding = find_encoding(bytes(data), self.file.path)
+            if encoding != UTF_8:
+                data = bytes(data).decode(CODECS[encoding]).encode()
+        return load("pyarrow").BufferReader(data), encoding
+
+
+def find_encoding(data: bytes, path: str) -> str:
+    """The encoding of a text; a SourceError when it is no text.
+
+    Examples
+    --------
+    >>> [find_encoding("Größe".encode(codec), "") for codec in ("utf-8", "cp1252", "utf-16")]
+    ['UTF-8', 'Windows-1252', 'UTF-16']
+    """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "UTF-16"
+    for encoding, high in (("UTF-16LE", data[1::2]), ("UTF-16BE", data[::2])):
+        if 2 * high.count(0) > len(high) and 2 * data.count(0) <= len(data):
+            return encoding
+    if data.translate(None, CONTROLS) != data:
+        raise SourceError(f"{path} is no text", "save it as CSV in UTF-8")
+    if _is_utf8(data):
+        return UTF_8
+    text = data.decode("utf-8", "surrogateescape")
+    n_odd = sum("\ud800" <= letter <= "\udfff" for letter in text)
+    if n_odd <= sum(letter > "\x7f" for letter in text) - n_odd:
+        return UTF_8  # with some damage
+    try:
+        data.decode("cp1252")
+    except UnicodeDecodeError:
+        return "Latin-1"
+    return "Windows-1252"
+
+
+def _is_utf8(data: Any) -> bool:
+    """Whether bytes are UTF-8; the last letter may be cut off."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    view = memoryview(data)
+    try:
+        for start in range(0, len(view), BLOCK):
+            decoder.decode(view[start : start + BLOCK])
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+@final
+class _OneBlank:
+    """A file of lines with one blank between the cells."""
+
+    closed = False
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self._left = stream, b""
+        self._lines = _with_one_blank(io.BufferedReader(stream))
+
+    def read(self, size: int) -> bytes:
+        if not self._left:
+            self._left = b"".join(islice(self._lines, 1000))
+        block, self._left = self._left[:size], self._left[size:]
+        return block
+
+    def close(self) -> None:
+        self.closed = True
+        self._stream.close()
+
+
+def _with_one_blank(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines with one blank between the cells; a name is added where the header lacks one."""
+    rows = filter(None, (WORDS.findall(n) if b'"' in n else n.split() for n in lines))
+    header, first = next(rows, []), next(rows, [])
+    if len(first) == len(header) + 1:  # as R writes it, whose first column has no name
+        header = [b'""', *header]
+    return (b" ".join(cells) + b"\n" for cells in chain([header, first], rows))
+
+
+class Dialect(NamedTuple):
+    """How a CSV file is written."""
+
+    delimiter: str  #: Between cells; a blank stands for any number of blanks
+    decimal: Mark  #: Before the fraction of a number
+    block: int  #: How many bytes to read at once
+    known: tuple[Mark, ...] = ()  #: Marks that cannot be anything but those before fractions
+    doubtful: tuple[str, ...] = ()  #: Columns of numbers that may be read in two ways: as text
+    is_given: bool = False  #: Whether the user says what stands before fractions
+
+    @property
+    def usual(self) -> Mark:
+        """What is before fractions as a rule: there are semicolons because commas are."""
+        return "," if self.delimiter == ";" else "."
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether lines are long."""
+        return self.block > BLOCK
+
+
+def find_dialect(
+    head: bytes, path: str, delimiter: str | None = None, decimal: Mark | None = None
+) -> Dialect:
+    """The dialect of a file by its first lines; what is given is taken as it is."""
+    # The header, without what is in quotes.
+    header = re.sub(rb'"[^"]*"', b"", head).split(b"\n", 1)[0]
+    if delimiter is None:
+        delimiter = _find_delimiter(head, header, path)
+    if len(delimiter) != 1 or not delimiter.isascii():
+        raise SourceError(f"the delimiter must be a single character, got {delimiter!r}")
+    if decimal not in (None, *MARKS):
+        raise SourceError(f"decimal must be '.' or ',', got {decimal!r}")
+    # pyarrow reads some thirty blocks ahead, and a block must hold some lines.
+    block = max(BLOCK, LINES_OF_BLOCK * len(header))
+    if decimal is not None:
+        return Dialect(delimiter, decimal, block, (decimal,), is_given=True)
+    return _with_decimal(Dialect(delimiter, ".", block), head)
+
+
+def _find_delimiter(head: bytes, header: bytes, path: str) -> str:
+    if ".tsv" in path.lower() and b"\t" in header:
+        return "\t"
+    found = [mark for mark in DELIMITERS if mark.encode() in header]
+    n_marks = sum(header.count(mark.encode()) for mark in found)
+    if len(found) == 1 and len(header.split()) <= n_marks + 1:
+        return found[0]
+    # Names may hold marks and blanks; what is between cells is as often in every line.
+    n_cells = {mark: _cells_of_all(head, mark) for mark in found}
+    if any(n > 1 for n in n_cells.values()):
+        return max(found, key=lambda mark: n_cells[mark])
+    if _cells_of_all(head, BLANKS) > 1:
+        return BLANKS
+    return max(DELIMITERS, key=lambda mark: header.count(mark.encode()))
+
+
+def _cells_of_all(head: bytes, mark: str) -> int:
+    """How many cells a line has, if the first ones are alike; else none."""
+    counts = {len(row) for row in _rows(head, mark, LINES_TO_COUNT)}
+    return counts.pop() if len(counts) == 1 else 0
+
+
+def _with_decimal(dialect: Dialect, head: bytes) -> Dialect:
+    """What is before fractions by the first rows, and which columns do not say."""
+    is_comma = dialect.delimiter == ","
+    has_commas = b'"' in head if is_comma else b"," in head
+    if not has_commas and not (dialect.usual == "," and b"." in head):
+        return dialect._replace(known=(".",))
+    rows = _rows(head, dialect.delimiter, LINES_TO_LOOK_AT)
+    if not rows:
+        return dialect
+    times: dict[Mark, int] = {".": 0, ",": 0}
+    open_columns: set[int] = set()
+    sure_columns: set[int] = set()
+    for place, cell in chain.from_iterable(map(enumerate, rows[1:])):
+        if "," in cell or "." in cell:
+            marks = [mark for mark in MARKS if NUMBER[mark].fullmatch(cell.strip())]
+            if len(marks) == 1:
+                times[marks[0]] += 1
+                sure_columns.add(place)
+            elif marks:
+                open_columns.add(place)
+    known = tuple(mark for mark in MARKS if times[mark])
+    if is_comma:
+        return dialect._replace(known=known)
+    doubtful = [] if len(known) == 1 else sorted(open_columns - sure_columns)
+    return dialect._replace(
+        decimal="," if times[","] > times["."] else ".",
+        known=known,
+        doubtful=tuple(rows[0][place] for place in doubtful if place < len(rows[0])),
+    )
+
+
+def _rows(head: bytes, mark: str, most: int) -> list[list[str]]:
+    """The first rows, without one that is cut off; none where they cannot be read."""
+    is_cut = len(head) >= HEAD
+    if mark == BLANKS:
+        head = b"".join(islice(_with_one_blank(io.BytesIO(head)), most + 2))
+    lines = io.StringIO(head.decode("utf-8-sig", "replace"), newline="")
+    try:
+        rows = [row for row in islice(csv.reader(lines, delimiter=mark), most + 1) if row]
+    except csv.Error:  # longer than a cell may be
+        return []
+    return rows[:-1] if (is_cut or len(rows) > most) and len(rows) > 2 else rows
 
 
 @final
@@ -62,50 +288,56 @@ class CsvFiles(TableFiles):
             self._texts = tuple(map(self._open, self.files))
         else:
             self._texts = (Text(replace(self.files[0], data=made), UTF_8),)
+        first = self._texts[0]
         self.encoding = next((t.encoding for t in self._texts if t.encoding != UTF_8), UTF_8)
-        with self._errors(self.files[0].path):
-            self.dialect = find_dialect(self._texts[0], delimiter, decimal)
-            if self.dialect.delimiter == BLANKS:
-                self._texts = tuple(text.aligned() for text in self._texts)
+        with self._errors(first.file.path):
+            self.dialect = find_dialect(first.head, first.file.path, delimiter, decimal)
+        if self.dialect.delimiter == BLANKS:
+            self._texts = tuple(replace(text, is_aligned=True) for text in self._texts)
         self.names = self._first_lines(self._texts[0])[0]
         if self.files[0].data is not None:
             self.only_whole = "what came is gone"
 
+    def _open(self, file: DataFile) -> Text:
+        with self._errors(file.path), file.open_stream() as stream:
+            head = bytes(stream.read_buffer(HEAD))  # read() loses memory where it fails
+            return Text(file, find_encoding(head, file.path))
+
     @cached_property
     def fields(self) -> tuple[Field, ...]:
         """The columns of the first file, by its first rows."""
-        return self._look(self._texts[0])
-
-    def names_of_files(self) -> list[list[str]]:
-        """The names of the columns of each file."""
-        return [self._first_lines(text)[0] for text in self._texts]
+        with self._blocks(self._texts[0]) as blocks:
+            fields = fields_of(blocks.schema.names, blocks.schema.types)
+        return tuple(
+            field._replace(type="text that is not UTF-8") if field.type == "binary" else field
+            for field in fields
+        )
 
     def estimate_rows(self) -> int:
         """About how many rows there are, by the length of the first lines."""
-        with self._errors(self._texts[0].path), self._texts[0].open_stream() as stream:
-            head = bytes(stream.read_buffer(self.dialect.block))
-        n_bytes = sum(text.n_bytes for text in self._texts)
+        with self._errors():
+            head = self._texts[0].head
+        n_bytes = sum(
+            text.file.size * (TYPICAL_COMPRESSION if text.file.is_packed else 1)
+            for text in self._texts
+        )
         return round(n_bytes / len(head) * max(1, head.count(b"\n")))
 
     def read(self, columns: Sequence[str] | None = None) -> Any:
         """All rows of some columns; the types are those of all rows."""
-        parts = [self._read(text, columns) for text in self._texts]
+        parts = [self._read(text, self._options(columns or ())) for text in self._texts]
         with self._errors():
             return load("pyarrow").concat_tables(parts, promote_options="permissive")
 
     def read_cells(self, columns: Sequence[str]) -> Any:
         """All rows of some columns as text to the letter, "NA" and empty cells too."""
-        pa, csv = load("pyarrow"), load("pyarrow.csv")
-        types = {name: pa.string() for name in columns}
-        as_is = csv.ConvertOptions(
-            column_types=types, include_columns=list(columns), null_values=[]
+        pa, arrow = load("pyarrow"), load("pyarrow.csv")
+        as_is = arrow.ConvertOptions(
+            column_types=dict.fromkeys(columns, pa.string()),
+            include_columns=list(columns),
+            null_values=[],
         )
-        blocks: list[Any] = []
-        for text in self._texts:
-            how = csv.ReadOptions(block_size=self.dialect.block)
-            with self._bad_values(text):
-                blocks += csv.open_csv(self._whole(text), how, self._parse_options(), as_is)
-        return pa.Table.from_batches(blocks, pa.schema(types))
+        return pa.concat_tables([self._read(text, as_is) for text in self._texts])
 
     def identifiers(self, name: str) -> list[str | None]:
         """A column as text to the letter."""
@@ -119,22 +351,19 @@ class CsvFiles(TableFiles):
 
     def column(self, name: str) -> Any:
         """One column, read block by block."""
-        pa = load("pyarrow")
-        field = next(field for field in self.fields if field.name == name)
-        types = self._types([field])
-        if field.kind not in ("number", "text"):
-            return pa.chunked_array([pa.nulls(1, types[name])])
         chunks: list[Any] = []
         for text in self._texts:
-            with self._blocks(text, types) as blocks:
+            with self._blocks(text, [f for f in self.fields if f.name == name]) as blocks:
                 chunks += [block.column(0) for block in blocks]
-        return pa.chunked_array(chunks, types[name])
+                kind = blocks.schema.types[0]
+        return load("pyarrow").chunked_array(chunks, kind)
 
     def columns_of_files(self) -> Iterator[tuple[str, Sequence[Field]]]:
         """The path of each file and its columns, with the types of the first file's."""
         known = {field.name: field for field in self.fields}
         for text in self._texts:
-            yield text.path, [known.get(field.name, field) for field in self._look(text)]
+            names = self._first_lines(text)[0]
+            yield text.file.path, [known.get(name, Field(name, "number", "")) for name in names]
 
     def compare(self, fields: Sequence[Field], *, extra: bool) -> None:
         """Raise unless every file has these columns; values are checked as they come."""
@@ -153,111 +382,88 @@ class CsvFiles(TableFiles):
         """The blocks of the files; with ``rng`` at least ten batches together."""
         least = 1 if rng is None else BATCHES_TO_RESAMPLE * size
         for number, text in enumerate(self._texts):
-            with self._blocks(text, self._types(fields)) as blocks:
+            path = text.file.path
+            with self._blocks(text, fields) as blocks:
                 for table in pooled(blocks, least):
                     self.require_unchanged(number)
-                    columns = LazyColumns(table.column, fields, len(table), text.path, Lock())
-                    yield columns.chunk()
+                    yield LazyColumns(table.column, fields, len(table), path, Lock()).chunk()
 
-    def _open(self, file: DataFile) -> Text:
-        with self._errors(file.path):
-            return open_text(file)
-
-    def _look(self, text: Text) -> tuple[Field, ...]:
-        with self._blocks(text) as blocks:
-            fields = fields_of(blocks.schema.names, blocks.schema.types)
-        return tuple(
-            field._replace(type="text that is not UTF-8") if field.type == "binary" else field
-            for field in fields
-        )
-
-    def _types(self, fields: Iterable[Field]) -> dict[str, Any]:
-        """The types to read: a column of whole numbers may go on with fractions."""
-        pa = load("pyarrow")
-        known = {"string": pa.string(), "bool": pa.bool_()}
-        return {field.name: known.get(field.type, pa.float64()) for field in fields}
-
-    def _read(self, text: Text, columns: Sequence[str] | None) -> Any:
+    def _read(self, text: Text, options: Any) -> Any:
         """A file in one block, so that every row has its say in the types."""
-        pa, csv = load("pyarrow"), load("pyarrow.csv")
-        data = self._whole(text)
-        is_wide = self.dialect.is_wide
-        options = self._convert_options()
-        options.include_columns = columns or []
-        # Threads cost more than they save where columns are many and short.
-        block_size = min(LARGEST_BLOCK, data.size() + 1)
-        how = csv.ReadOptions(use_threads=not is_wide, block_size=block_size)
-        with self._errors(text.path):
+        pa, arrow = load("pyarrow"), load("pyarrow.csv")
+        with self._reading(text):
+            data, encoding = text.whole()
+            if encoding != UTF_8:
+                self.encoding = encoding
+            is_wide, types = self.dialect.is_wide, options.column_types
+            # Threads cost more than they save where columns are many and short.
+            block_size = min(LARGEST_BLOCK, data.size() + 1)
+            how = arrow.ReadOptions(use_threads=not is_wide, block_size=block_size)
             if is_wide:
                 # To find out the types takes longer than to read: those of fractions are guessed.
                 header, *rows = self._first_lines(text)
                 cells = zip(header, rows[0], strict=False) if rows else ()
                 guessed = {name: pa.float64() for name, cell in cells if FRACTION.fullmatch(cell)}
-                options.column_types = guessed | self._doubtful()
+                options.column_types = guessed | types
                 with suppress(pa.ArrowInvalid):
-                    return csv.read_csv(data, how, self._parse_options(), options)
-                options.column_types = self._doubtful()
+                    return arrow.read_csv(data, how, self._parsing(), options)
+                options.column_types = types
                 data.seek(0)
-            return csv.read_csv(data, how, self._parse_options(), options)
-
-    def _whole(self, text: Text) -> Any:
-        """All bytes of a file, unpacked; raises when these are far more than tables have."""
-        with self._errors(text.path):
-            data, encoding = text.whole()
-        if encoding != UTF_8:
-            self.encoding = encoding
-        return data
+            return arrow.read_csv(data, how, self._parsing(), options)
 
     def _first_lines(self, text: Text) -> list[list[str]]:
         """The cells of the first two lines."""
-        with self._errors(text.path), text.open_stream() as stream:
+        path = text.file.path
+        with self._errors(path), text.open_stream() as stream:
             lines = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="")
             try:
-                rows = reader(lines, delimiter=self.dialect.delimiter)
+                rows = csv.reader(lines, delimiter=self.dialect.delimiter)
                 found = list(islice(filter(None, rows), 2))
-            except Error as error:
-                raise SourceError(
-                    f"{text.path} cannot be read as CSV: {error}", "mend the file"
-                ) from None
+            except csv.Error as error:
+                raise SourceError(f"{path} cannot be read as CSV: {error}", "mend it") from None
         if not found:
-            raise _is_empty(text.path)
+            raise _is_empty(path)
         if any("\ud800" <= letter <= "\udfff" for letter in "".join(found[0])):
             raise SourceError(
-                f"{text.path} is damaged: its first line is no UTF-8 text",
-                "save it as CSV in UTF-8",
+                f"{path} is damaged: its first line is no UTF-8 text", "save it as CSV in UTF-8"
             )
         return found
 
     @contextmanager
-    def _blocks(self, text: Text, types: Mapping[str, Any] | None = None) -> Iterator[Any]:
-        """A stream of blocks of the columns with types, or of all; types are those of the first."""
-        csv = load("pyarrow.csv")
-        how = csv.ReadOptions(use_threads=False, block_size=self.dialect.block)
-        with self._bad_values(text), text.open_stream() as stream:
-            options = self._convert_options(types)
-            yield csv.open_csv(stream, how, self._parse_options(), options)
+    def _blocks(self, text: Text, fields: Sequence[Field] | None = None) -> Iterator[Any]:
+        """A stream of blocks of some columns, or of all with the types of the first block."""
+        pa, arrow = load("pyarrow"), load("pyarrow.csv")
+        options = self._options()
+        if fields is not None:  # a column of whole numbers may go on with fractions
+            known = {"string": pa.string(), "bool": pa.bool_()}
+            options.include_columns = [field.name for field in fields]
+            options.column_types = {
+                field.name: known.get(field.type, pa.float64())
+                for field in fields
+                if field.kind in ("number", "text")
+            }
+        how = arrow.ReadOptions(use_threads=False, block_size=self.dialect.block)
+        with self._reading(text), text.open_stream() as stream:
+            yield arrow.open_csv(stream, how, self._parsing(), options)
 
-    def _doubtful(self) -> dict[str, Any]:
-        """Columns that may be read in two ways come as text, so that none is chosen unseen."""
-        return dict.fromkeys(self.dialect.doubtful, load("pyarrow").string())
+    def _parsing(self) -> Any:
+        return load("pyarrow.csv").ParseOptions(
+            delimiter=self.dialect.delimiter, newlines_in_values=True
+        )
 
-    def _parse_options(self) -> Any:
-        csv = load("pyarrow.csv")
-        return csv.ParseOptions(delimiter=self.dialect.delimiter, newlines_in_values=True)
-
-    def _convert_options(self, types: Mapping[str, Any] | None = None) -> Any:
-        """Empty cells and "NA" are missing."""
+    def _options(self, columns: Sequence[str] = ()) -> Any:
+        """Empty cells and "NA" are missing; columns that may be read in two ways come as text."""
         return load("pyarrow.csv").ConvertOptions(
-            column_types=self._doubtful() if types is None else dict(types),
-            include_columns=list(types or {}),
+            column_types=dict.fromkeys(self.dialect.doubtful, load("pyarrow").string()),
+            include_columns=list(columns),
             strings_can_be_null=True,
             decimal_point=self.dialect.decimal,
         )
 
     @contextmanager
-    def _bad_values(self, text: Text) -> Iterator[None]:
+    def _reading(self, text: Text) -> Iterator[None]:
         """Turn pyarrow's errors into a SourceError that names the file and the column."""
-        with self._errors(text.path):
+        with self._errors(text.file.path):
             try:
                 yield
             except load("pyarrow").ArrowInvalid as error:
@@ -266,7 +472,7 @@ class CsvFiles(TableFiles):
                     raise
                 name = self._first_lines(text)[0][int(found[1])]
                 raise SourceError(
-                    f"column {name!r} of {text.path}: {found[2]}",
+                    f"column {name!r} of {text.file.path}: {found[2]}",
                     "mend the value, or leave the column out with {columns}",
                 ) from error
 
@@ -294,12 +500,12 @@ def transposed(files: TableFiles, decimal: Mark | None) -> CsvFiles:
         pa = load("pyarrow")
         cells = files.read().cast(pa.schema([(name, pa.string()) for name in files.names]))
     names = cells.column(0).to_pylist()
-    for number, name in enumerate(names, start=1):
-        if not name:
-            raise SourceError(
-                f"row {number} of {files.where} has no name in its first column, {first!r}",
-                "a column-to-be needs one",
-            )
+    if not all(names):
+        row = [bool(name) for name in names].index(False) + 1
+        raise SourceError(
+            f"row {row} of {files.where} has no name in its first column, {first!r}",
+            "a column-to-be needs one",
+        )
     rows = (column.to_pylist() for column in cells.columns[1:])
     made = _as_csv(chain([names], rows), delimiter)
     turned = CsvFiles(files.where, files.files, delimiter, decimal, made=made, format=files.format)
@@ -336,8 +542,8 @@ def open_sheet(where: str, file: DataFile, name: str | None, decimal: Mark | Non
             f"{file.path} cannot be read as a spreadsheet: {error}",
             "it is damaged, cut off or of another format: save it again",
         ) from error
-    used = [any(row[place] != "" for row in rows) for place in range(len(rows[0]))]
-    cells = ([_cell(v) for v, is_used in zip(row, used, strict=True) if is_used] for row in rows)
+    used = [place for place in range(len(rows[0])) if any(row[place] != "" for row in rows)]
+    cells = ([_cell(row[place]) for place in used] for row in rows)
     made = _as_csv(row for row in cells if any(row))
     files = CsvFiles(where, [file], ",", decimal, made=made, format="Excel")
     files.sheets = (chosen, *(other for other in filled if other != chosen))
@@ -360,12 +566,6 @@ def _refuse_damaged(data: bytes, path: str) -> None:
         raise SourceError(f"{path} unpacks to more than {limit:,} bytes", "save it as Parquet")
 
 
-def _as_csv(rows: Iterable[Sequence[str]], delimiter: str = ",") -> bytes:
-    out = io.StringIO()
-    writer(out, delimiter=delimiter, lineterminator="\n").writerows(rows)
-    return out.getvalue().encode()
-
-
 def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
@@ -373,6 +573,10 @@ def _cell(value: Any) -> str:
         return str(int(value)) if value.is_integer() and abs(value) < LARGEST_WHOLE else repr(value)
     if isinstance(value, datetime | date | time):
         return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
-    if isinstance(value, timedelta):
-        return repr(value / DAY)
-    return str(value)
+    return repr(value / timedelta(days=1)) if isinstance(value, timedelta) else str(value)
+
+
+def _as_csv(rows: Iterable[Sequence[str]], delimiter: str = ",") -> bytes:
+    out = io.StringIO()
+    csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    return out.getvalue().encode()

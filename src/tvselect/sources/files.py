@@ -1,4 +1,4 @@
-"""Files by path, folder, glob, URL or list of these."""
+"""The files that a path, folder, glob, address or list of these stands for, and their hashes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from tvselect.inputs.arrow import arrow_errors, load
 from tvselect.inputs.errors import SourceError
 from tvselect.sources.addresses import errors_at, open_remote, without_secrets
 
-ENDS = 64 * 1024
-SAMPLES = 16
+ENDS, SAMPLES = 64 * 1024, 16
 FOOTERS = (b"PAR1", b"ARROW1")  # how Parquet and Arrow files end, behind the size of the footer
 PACKED = (".gz", ".bz2", ".zst", ".zip")
 ZIP_FAULTS = (BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError, zlib.error)
@@ -40,9 +39,7 @@ class DataFile:
     @property
     def size(self) -> int:
         """Bytes on disk."""
-        if self.data is not None:
-            return len(self.data)
-        return int(self.filesystem.get_file_info(self.path).size)
+        return self.stamp()[0]
 
     def stamp(self) -> tuple[int, ...]:
         """What changes with the file: its size and its time, and of a local one its number."""
@@ -94,7 +91,11 @@ def find_files(paths: Paths, suffixes: tuple[str, ...]) -> list[DataFile]:
     items = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not items:
         raise SourceError("the list of files is empty")
-    return [file for item in items for file in _expand(os.fspath(item), suffixes)]
+    found: list[DataFile] = []
+    for item in items:
+        find = _find_remote if "://" in (text := os.fspath(item)) else _find_local
+        found += find(text, suffixes)
+    return found
 
 
 def shown(paths: Paths) -> str:
@@ -107,9 +108,7 @@ def shown(paths: Paths) -> str:
     return first if len(paths) < 2 else f"{first} and {len(paths) - 1} more"
 
 
-def _expand(item: str, suffixes: tuple[str, ...]) -> list[DataFile]:
-    if "://" in item:
-        return _remote(item, suffixes)
+def _find_local(item: str, suffixes: tuple[str, ...]) -> list[DataFile]:
     try:
         path = Path(item).expanduser()
         is_folder = path.is_dir()
@@ -117,14 +116,11 @@ def _expand(item: str, suffixes: tuple[str, ...]) -> list[DataFile]:
         raise
     except (OSError, RuntimeError) as error:  # too long a name, the home of nobody
         raise SourceError(f"{item[:200]!r} cannot be a path ({error.args[-1]})") from error
+    found = [path]
     if is_folder:
-        files = (file.relative_to(path) for file in path.rglob("*") if file.is_file())
-        found = sorted(path / file for file in files if _is_meant(file, suffixes))
-        if not found:
-            raise _empty_folder(item, suffixes)
-    elif path.exists() or not has_magic(item):
-        found = [path]
-    else:
+        inside = (file.relative_to(path) for file in path.rglob("*") if file.is_file())
+        found = _some_in(item, sorted(path / f for f in inside if _is_meant(f, suffixes)), suffixes)
+    elif has_magic(item) and not path.exists():
         found = sorted(map(Path, glob(str(path), recursive=True)))
         if not found:
             raise FileNotFoundError(f"no file matches {item!r}; look at the path")
@@ -132,13 +128,23 @@ def _expand(item: str, suffixes: tuple[str, ...]) -> list[DataFile]:
     if found != [path]:  # a folder, or the one in which a glob begins to search
         above = next(part for part in (path, *path.parents) if not has_magic(str(part)))
         root = str(above.absolute())
+    for file in found:
+        if not file.exists():
+            raise FileNotFoundError(f"{file} does not exist; look at the path")
+        if file.is_dir():
+            raise SourceError(f"{file} is a folder; a glob must match files only")
+        if not file.is_file():  # a pipe without a writer would be waited for
+            raise SourceError(
+                f"{file} is no file but a pipe or a device", "save it as a file first"
+            )
+        if not os.access(file, os.R_OK):
+            raise PermissionError(f"{file} may not be read; ask for the right, or copy it")
     local = load("pyarrow.fs").LocalFileSystem()
-    return [DataFile(_readable(file), local, root) for file in found]
+    return [DataFile(str(file.absolute()), local, root) for file in found]
 
 
-def _remote(url: str, suffixes: tuple[str, ...]) -> list[DataFile]:
-    fs = load("pyarrow.fs")
-    seen = without_secrets(url)
+def _find_remote(url: str, suffixes: tuple[str, ...]) -> list[DataFile]:
+    fs, seen = load("pyarrow.fs"), without_secrets(url)
     with errors_at(url):
         filesystem, path = open_remote(url)
         info = filesystem.get_file_info(path)
@@ -153,9 +159,7 @@ def _remote(url: str, suffixes: tuple[str, ...]) -> list[DataFile]:
         for each in inside
         if each.is_file and _is_meant(PurePosixPath(each.path).relative_to(path), suffixes)
     )
-    if not files:
-        raise _empty_folder(seen, suffixes)
-    return [DataFile(file, filesystem, path) for file in files]
+    return [DataFile(file, filesystem, path) for file in _some_in(seen, files, suffixes)]
 
 
 def _is_meant(file: PurePath, suffixes: tuple[str, ...]) -> bool:
@@ -164,24 +168,13 @@ def _is_meant(file: PurePath, suffixes: tuple[str, ...]) -> bool:
     return not hidden and file.name.lower().endswith(suffixes)
 
 
-def _readable(file: Path) -> str:
-    if not file.exists():
-        raise FileNotFoundError(f"{file} does not exist; look at the path")
-    if file.is_dir():
-        raise SourceError(f"{file} is a folder; a glob must match files only")
-    if not file.is_file():  # a pipe without a writer would be waited for
-        raise SourceError(f"{file} is no file but a pipe or a device", "save it as a file first")
-    if not os.access(file, os.R_OK):
-        raise PermissionError(f"{file} may not be read; ask for the right, or copy it")
-    return str(file.absolute())
-
-
-def _empty_folder(folder: str, suffixes: tuple[str, ...]) -> SourceError:
-    known = ", ".join(suffixes)
-    return SourceError(
-        f"the folder {folder} holds no file that ends in {known}; for other files pass a glob, "
-        f"such as {folder.rstrip('/')}/*.csv"
-    )
+def _some_in(folder: str, files: list[Any], suffixes: tuple[str, ...]) -> list[Any]:
+    if not files:
+        raise SourceError(
+            f"the folder {folder} holds no file that ends in {', '.join(suffixes)}; for other "
+            f"files pass a glob, such as {folder.rstrip('/')}/*.csv"
+        )
+    return files
 
 
 def hash_files(files: Iterable[DataFile], start: str) -> str:
@@ -202,17 +195,13 @@ def hash_files(files: Iterable[DataFile], start: str) -> str:
                 stream.seek(place)
                 part = stream.read(ENDS)
                 total.update(part)
-            stream.seek(max(0, size - _size_of_footer(part)))
-            total.update(stream.read(_size_of_footer(part)))
+            n_footer = 0
+            for magic in FOOTERS:
+                if part.endswith(magic):
+                    n_footer = int.from_bytes(part[-len(magic) - 4 : -len(magic)], "little")
+            stream.seek(max(0, size - n_footer))
+            total.update(stream.read(n_footer))
     return total.hexdigest()
-
-
-def _size_of_footer(end: bytes) -> int:
-    """Bytes of the part that says where everything lies in a file with such an end."""
-    for magic in FOOTERS:
-        if end.endswith(magic):
-            return int.from_bytes(end[-len(magic) - 4 : -len(magic)], "little")
-    return 0
 
 
 def hash_stamps(files: Iterable[DataFile]) -> str:

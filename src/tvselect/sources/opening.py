@@ -1,27 +1,35 @@
-"""The source for whatever a user hands in."""
+"""The reader of whatever a user hands in: a table in files, or a source of batches of rows."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, final
 
 import narwhals as nw
 import numpy as np
 
 from tvselect.inputs.arrow import load
 from tvselect.inputs.errors import SourceError
+from tvselect.inputs.outcome import missing_mask
 from tvselect.inputs.text import Mark
-from tvselect.sources.base import Source, require_target
 from tvselect.sources.csv import CsvFiles, open_sheet, transposed
-from tvselect.sources.files import PACKED, DataFile, Paths, find_files, shown
-from tvselect.sources.groups import GroupedFiles
-from tvselect.sources.memory import ArraySource, IteratorSource
-from tvselect.sources.tables import ColumnTable, FileSource, TableFiles
-from tvselect.sources.text import UTF_8
+from tvselect.sources.files import PACKED, DataFile, Paths, find_files, hash_files, shown
+from tvselect.sources.source import (
+    ArraySource,
+    Chunk,
+    IteratorSource,
+    Source,
+    choose_columns,
+    hash_fields,
+    require_target,
+)
+from tvselect.sources.tables import UTF_8, ColumnTable, GroupedFiles, TableFiles
 
 Format = Literal["Parquet", "CSV", "Feather", "Excel", "PLINK", "AnnData", "Matrix Market"]
 SUFFIXES: dict[Format, tuple[str, ...]] = {
@@ -37,6 +45,57 @@ SUFFIXES: dict[Format, tuple[str, ...]] = {
     "Matrix Market": (".mtx", ".mtx.gz"),
 }
 BY_COLUMN = ("PLINK", "AnnData", "Matrix Market")
+
+
+@final
+class FileSource(Source):
+    """Rows of files, handed out in batches; :func:`open_source` makes it.
+
+    A batch of Parquet and Feather files reads the columns that are asked for, nothing else. The
+    columns of one row group are kept in memory while its rows are handed out: row groups of
+    10,000 to 100,000 rows keep that small. Later rounds take the row groups in random order and
+    resample the rows inside each with replacement. CSV is read block by block; later rounds
+    resample the rows inside blocks of ten batches or more. With ``complete``, rows without a value
+    of the target are left out; ``n_rows`` says how many remain, where that is known.
+    """
+
+    def __init__(
+        self,
+        files: TableFiles,
+        target: str | None,
+        columns: Sequence[str] | None = None,
+        *,
+        complete: bool = False,
+        n_rows: int | None = None,
+    ) -> None:
+        self._target, self._complete = require_target(target), complete
+        files.refuse_stream()
+        self._table = files
+        where = files.files[0].path
+        chosen = choose_columns(files.fields, columns, self._target, where)
+        outcome = next(field for field in files.fields if field.name == self._target)
+        self._fields = (*chosen, outcome)
+        files.compare(self._fields, extra=columns is not None)
+        if files.n_rows == 0 or next(files.chunks(self._fields, 1, None), None) is None:
+            raise SourceError(f"{where} has no rows")
+        self._describe(chosen, n_rows if complete else files.n_rows)
+
+    def identity(self) -> str:
+        """A hash of names, types, and of the files' names, sizes, footers and samples."""
+        found = hash_files(self._table.files, hash_fields(self._fields, self._target))
+        return sha256(f"complete rows of {found}".encode()).hexdigest() if self._complete else found
+
+    def require_unchanged(self) -> None:
+        """Raise if a file is another one than when it was opened."""
+        self._table.require_unchanged()
+
+    def _chunks(self, size: int, rng: np.random.Generator | None) -> Iterator[Chunk]:
+        for chunk in self._table.chunks(self._fields, size, rng):
+            rows = np.flatnonzero(~missing_mask(chunk.target())) if self._complete else None
+            if rows is None or rows.size == chunk.n_rows:
+                yield chunk
+            elif rows.size:
+                yield replace(chunk, rows=rows)
 
 
 def open_source(
@@ -111,10 +170,8 @@ def open_source(
 
 
 def _is_paths(data: Any) -> bool:
-    if isinstance(data, str | os.PathLike):
-        return True
-    is_list = isinstance(data, list | tuple) and len(data) > 0
-    return is_list and all(isinstance(item, str | os.PathLike) for item in data)
+    items = data if isinstance(data, list | tuple) else [data]
+    return bool(items) and all(isinstance(item, str | os.PathLike) for item in items)
 
 
 def _open_arrow(data: Any, target: str, columns: Sequence[str] | None) -> Source:
@@ -228,20 +285,17 @@ def _open_by_column(
     known = None if phenotypes is None else open_files(phenotypes)
     if isinstance(known, ColumnTable):
         raise SourceError(f"{known.where} is {known.format}, no table of the rows of {where}")
-    beside: Sequence[Path] = ()
-    if format == "AnnData":
-        from tvselect.omics.cells import open_h5ad
-
-        read = partial(open_h5ad, file.path, layer)
-    elif format == "PLINK":
+    path, beside = file.path, list[Path]()
+    if format == "PLINK":
         from tvselect.omics.plink import BESIDE, open_plink
 
-        beside = [Path(file.path).with_suffix(suffix) for suffix in BESIDE]
-        read = partial(open_plink, file.path)
+        read, beside = partial(open_plink, path), [Path(path).with_suffix(end) for end in BESIDE]
     else:
-        from tvselect.omics.cells import beside_market, open_market
+        from tvselect.omics.cells import beside_market, open_h5ad, open_market
 
-        beside = beside_market(file.path)
-        read = partial(open_market, file.path)
-    files = (file, *(found for path in beside for found in find_files(path, ())))
+        if format == "AnnData":
+            read = partial(open_h5ad, path, layer)
+        else:
+            read, beside = partial(open_market, path), [*beside_market(path)]
+    files = (file, *(found for each in beside for found in find_files(each, ())))
     return ColumnTable(where, files, format, read, known)

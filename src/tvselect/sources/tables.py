@@ -1,15 +1,23 @@
-"""A table in files, opened once: all of it, its first rows, or chunk by chunk as a source."""
+"""A table in files, opened once: all of it, its first rows, or chunk by chunk as a source.
+
+Of Parquet and Feather (Arrow IPC) single columns of groups of rows can be read. Columns may also
+stay in one file while another table has what is known of the rows.
+"""
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from hashlib import file_digest, sha256
 from itertools import chain
-from typing import Any, final
+from pathlib import PurePath
+from threading import Lock
+from typing import Any, NamedTuple, final
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -17,19 +25,15 @@ from tvselect.inputs.arrow import Field, arrow_errors, as_target, fields_of, loa
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.table import Table, read_table, refuse_repeated
 from tvselect.omics import StoredColumns
-from tvselect.sources.base import (
-    Chunk,
-    Source,
-    categorical_mask,
-    choose_columns,
-    compare_columns,
-    hash_fields,
-    require_target,
-)
 from tvselect.sources.files import DataFile, hash_files
-from tvselect.sources.text import UTF_8
+from tvselect.sources.source import Chunk, LazyColumns, compare_columns
 
-ROWS_AT_ONCE = 10_000
+UTF_8 = "UTF-8"
+ROWS_AT_ONCE, ROWS_WORTH_THREADS = 10_000, 10_000
+ROWS_TO_DOUBT, ROWS_PER_BYTE = 2**20, 1000
+KEY = re.compile(r"(?<![^/])([^/=]+)=([^/]*)/")  # of a folder, as by Hive: year=2020/part.parquet
+WHOLE = re.compile(r"-?[0-9]{1,18}")
+MISSING_KEY = "__HIVE_DEFAULT_PARTITION__"
 FAMILY = ("fid", "#fid", "family", "family_id")
 ROW = ("iid", "#iid", "id", "sample", "person", "barcode", "barcodes", "cell", "cell_id", "index")
 
@@ -125,10 +129,6 @@ class TableFiles(ABC):
     ) -> Iterator[Chunk]:
         """The rows in chunks, the last of the fields as the target; with ``rng`` in any order."""
 
-    def names_of_files(self) -> list[list[str]]:
-        """The names of the columns of each file."""
-        return [self.names]
-
     def columns_of_files(self) -> Iterator[tuple[str, Sequence[Field]]]:
         """The path of each file and its columns."""
         yield self.where, self.fields
@@ -136,9 +136,11 @@ class TableFiles(ABC):
     @cached_property
     def in_some(self) -> dict[str, int]:
         """Columns that not all of the files have, and how many have them."""
-        names = self.names_of_files()
-        counts = Counter(chain.from_iterable(names))
-        return {name: n for name, n in counts.items() if n < len(names)}
+        if len(self.files) == 1:
+            return {}
+        files = [[field.name for field in fields] for _, fields in self.columns_of_files()]
+        counts = Counter(chain.from_iterable(files))
+        return {name: n for name, n in counts.items() if n < len(files)}
 
     def compare(self, fields: Sequence[Field], *, extra: bool) -> None:
         """Raise unless every file has these columns; ``extra`` says whether it may have more."""
@@ -175,86 +177,205 @@ def pooled(blocks: Iterable[Any], least: int) -> Iterator[Any]:
     held: list[Any] = []
     for block in chain(blocks, [None]):
         if block is not None:
-            held.append(pa.Table.from_batches([block]))
+            held.append(block if isinstance(block, pa.Table) else pa.Table.from_batches([block]))
         n_rows = sum(map(len, held))
         if n_rows >= least or (block is None and n_rows > 0):
             yield pa.concat_tables(held, promote_options="permissive")
             held = []
 
 
+class GroupFile(NamedTuple):
+    """An open file of groups of rows: row groups of Parquet, record batches of Feather."""
+
+    schema: Any
+    sizes: list[int]  #: The number of rows of each group
+    column: Callable[[int, str], Any]  #: Of a group; reads nothing else
+    read: Callable[[Sequence[str] | None], Any]  #: All rows of some columns
+    batches: Callable[[int], Iterator[Any]]  #: All rows, some at a time
+
+
+def open_parquet(stream: Any) -> GroupFile:
+    """A Parquet file."""
+    # Pre-buffering would read and hold whole row groups ahead.
+    file = load("pyarrow.parquet").ParquetFile(stream, pre_buffer=False)
+    sizes = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
+    # Threads cost more than they save where columns are many and short.
+    threads = sum(sizes) > ROWS_WORTH_THREADS
+    return GroupFile(
+        file.schema_arrow,
+        sizes,
+        lambda g, name: file.read_row_group(g, columns=[name], use_threads=False).column(name),
+        lambda columns: file.read(columns=columns, use_threads=threads),
+        lambda n_rows: file.iter_batches(batch_size=n_rows),
+    )
+
+
+def open_feather(stream: Any) -> GroupFile:
+    """A Feather file. Arrow believes what it says of its buffers, unless its data is validated."""
+    ipc = load("pyarrow.ipc")
+    schema = ipc.open_file(stream).schema
+
+    def open_columns(columns: Sequence[str] | None) -> Any:
+        options = ipc.IpcReadOptions(use_threads=False)
+        if columns is not None:
+            options.included_fields = [schema.get_field_index(name) for name in columns]
+        return ipc.open_file(stream, options=options)
+
+    def sound(data: Any) -> Any:
+        data.validate(full=True)
+        return data
+
+    # The sizes stand in front of the groups: the first column is read along with them.
+    first = open_columns(schema.names[:1])
+    groups = range(first.num_record_batches)
+    return GroupFile(
+        schema,
+        [first.get_batch(g).num_rows for g in groups],
+        lambda g, name: sound(open_columns([name]).get_batch(g).column(0)),
+        lambda columns: sound(open_columns(columns).read_all()),
+        lambda _: map(sound, map(open_columns(None).get_batch, groups)),
+    )
+
+
 @final
-class FileSource(Source):
-    """Rows of files, handed out in batches; :func:`open_source` makes it.
+class GroupedFiles(TableFiles):
+    """Parquet or Feather files; what a file says of itself is read once.
 
-    A batch of Parquet and Feather files reads the columns that are asked for, nothing else. The
-    columns of one row group are kept in memory while its rows are handed out: row groups of
-    10,000 to 100,000 rows keep that small. Later rounds take the row groups in random order and
-    resample the rows inside each with replacement. CSV is read block by block; later rounds
-    resample the rows inside blocks of ten batches or more.
-
-    Parameters
-    ----------
-    files : TableFiles
-    target : str
-        The column to explain.
-    columns : sequence of str, optional
-        Those to explain it by; all others by default.
-
-    Raises
-    ------
-    SourceError
-        When a file is damaged or has other columns, and for names that are not there.
+    The keys of folders are columns, too, behind those of the files.
     """
 
-    def __init__(
-        self, files: TableFiles, target: str | None, columns: Sequence[str] | None = None
-    ) -> None:
-        self._target = require_target(target)
-        files.refuse_stream()
-        self._table = files
-        where = files.files[0].path
-        chosen = choose_columns(files.fields, columns, self._target, where)
-        outcome = next(field for field in files.fields if field.name == self._target)
-        self._fields = (*chosen, outcome)
-        files.compare(self._fields, extra=columns is not None)
-        self.names = tuple(field.name for field in chosen)
-        self.categorical = categorical_mask(chosen)
-        self.n_rows = files.n_rows
-        self.can_repeat = True
-        if self.n_rows == 0 or next(self._chunks(1, None), None) is None:
-            raise SourceError(f"{where} has no rows")
+    def __init__(self, where: str, files: Sequence[DataFile], format: str) -> None:
+        super().__init__(where, files, format)
+        self._keys = keys_of_folders(self.files)
+        self._groups: list[tuple[int, int, int]] = []
+        self._schemas: list[Any] = []
+        for number, (file, keys) in enumerate(zip(self.files, self._keys, strict=True)):
+            with self._errors(file.path):
+                opened = self._file(number)
+                _refuse_bomb(max(opened.sizes, default=0), file.size, file.path)
+            schema = opened.schema
+            for name in keys.keys() & set(schema.names):
+                del keys[name]
+            for name, value in keys.items():
+                schema = schema.append(load("pyarrow").field(name, value.type))
+            self._schemas.append(schema)
+            self._groups += [(number, g, size) for g, size in enumerate(opened.sizes) if size > 0]
+        self.names = list(self._schemas[0].names)
+        self.n_rows = sum(size for _, _, size in self._groups)
 
-    def identity(self) -> str:
-        """A hash of names, types, and of the files' names, sizes, footers and samples."""
-        return hash_files(self._table.files, hash_fields(self._fields, self._target))
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in super().__getstate__().items() if k != "_file"}
 
-    def require_unchanged(self) -> None:
-        """Raise if a file is another one than when it was opened."""
-        self._table.require_unchanged()
+    @cached_property
+    def _file(self) -> Callable[[int], GroupFile]:
+        # Parquet is unpacked as it is read: what was read does not change with the file.
+        return self._reader(mapped=self.format == "Parquet")
 
-    def _chunks(self, size: int, rng: np.random.Generator | None) -> Iterator[Chunk]:
-        return self._table.chunks(self._fields, size, rng)
+    def _reader(self, *, mapped: bool = False) -> Callable[[int], GroupFile]:
+        """Opens files by their numbers, and holds the last one."""
+        kind = open_parquet if self.format == "Parquet" else open_feather
+        files = self.files
+        return lru_cache(maxsize=1)(lambda number: kind(files[number].open(mapped=mapped)))
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        """The columns of the first file."""
+        return fields_of(self.names, self._schemas[0].types)
+
+    def columns_of_files(self) -> Iterator[tuple[str, Sequence[Field]]]:
+        """The path of each file and its columns."""
+        for number, (file, schema) in enumerate(zip(self.files, self._schemas, strict=True)):
+            yield file.path, fields_of(schema.names, schema.types) if number else self.fields
+
+    def read(self, columns: Sequence[str] | None = None) -> Any:
+        """All rows of some columns."""
+        _refuse_bomb(self.estimate_rows(), self.n_bytes, self.where)
+        order = self.names if columns is None else list(columns)
+        if len(self.files) > 1:
+            wanted = set(order)
+            fields = tuple(field for field in self.fields if field.name in wanted)
+            self.compare(fields, extra=columns is not None)
+        parts = []
+        with self._errors():
+            for number, keys in enumerate(self._keys):
+                own = None if columns is None else [name for name in columns if name not in keys]
+                parts.append(self._with_keys(number, self._file(number).read(own)))
+            if columns is None and len(parts) == 1:
+                return parts[0]
+            parts = [part.select(order) for part in parts]
+            return load("pyarrow").concat_tables(parts, promote_options="permissive")
+
+    def head(self, n_rows: int) -> Any:
+        """The first rows."""
+        _refuse_bomb(self.estimate_rows(), self.n_bytes, self.where)
+        in_all = [name for name in self.names if name not in self.in_some]
+        with self._errors():
+            batches = (
+                self._with_keys(number, load("pyarrow").Table.from_batches([batch])).select(in_all)
+                for number in range(len(self.files))
+                for batch in self._file(number).batches(n_rows)
+            )
+            table = next(pooled(batches, n_rows), None) or self._schemas[0].empty_table()
+            return table.slice(0, n_rows)
+
+    def chunks(
+        self, fields: Sequence[Field], size: int, rng: np.random.Generator | None
+    ) -> Iterator[Chunk]:
+        """The groups, in random order with ``rng``; columns are read as they are asked for."""
+        reader, lock = self._reader(), Lock()
+        n_groups = len(self._groups)
+
+        def read(number: int, group: int, n_rows: int, name: str) -> Any:
+            if name in self._keys[number]:
+                values = load("pyarrow").repeat(self._keys[number][name], n_rows)
+            else:
+                values = reader(number).column(group, name)
+            self.require_unchanged(number)
+            return values
+
+        for place in range(n_groups) if rng is None else rng.permutation(n_groups):
+            number, group, n_rows = self._groups[place]
+            path = self.files[number].path
+            read_column = partial(read, number, group, n_rows)
+            yield LazyColumns(read_column, fields, n_rows, path, lock).chunk()
+
+    def _with_keys(self, number: int, table: Any) -> Any:
+        for name, value in self._keys[number].items():
+            table = table.append_column(name, load("pyarrow").repeat(value, len(table)))
+        return table
+
+
+def _refuse_bomb(n_rows: int, n_bytes: int, path: str) -> None:
+    """Raise if a file says it has more rows at once than fit into so few bytes."""
+    if n_rows > max(ROWS_TO_DOUBT, ROWS_PER_BYTE * n_bytes):
+        raise SourceError(
+            f"{path} says that it holds {n_rows:,} rows in {n_bytes:,} bytes",
+            "it is damaged, or says nothing: write it again or leave it out",
+        )
+
+
+def keys_of_folders(files: Sequence[DataFile]) -> list[dict[str, Any]]:
+    """The keys of each file as Arrow scalars: whole numbers if all are, else text."""
+    pa = load("pyarrow")
+    inside = [PurePath(f.path).relative_to(f.root).as_posix() if f.root else "" for f in files]
+    found = [{unquote(name): value for name, value in KEY.findall(path)} for path in inside]
+    keys: list[dict[str, Any]] = [{} for _ in files]
+    for name in dict.fromkeys(chain.from_iterable(found)):
+        texts = [some.get(name, MISSING_KEY) for some in found]
+        values = [None if text == MISSING_KEY else unquote(text) for text in texts]
+        is_whole = all(value is None or WHOLE.fullmatch(value) for value in values)
+        column = pa.array(values, pa.string()).cast(pa.int64() if is_whole else pa.string())
+        for some, value in zip(keys, column, strict=True):
+            some[name] = value
+    return keys
 
 
 @final
 class ColumnTable(TableFiles):
-    """Columns that stay in a file, behind what is known of the rows.
+    """Columns that stay in a file, behind what is known of its rows.
 
-    Parameters
-    ----------
-    open_columns : callable
-        Opens the file, once it is known how it is.
-    known : TableFiles, optional
-        A table of the rows with a column that says which row is which; by default what the file
-        says itself.
-
-    Attributes
-    ----------
-    file : ColumnFile
-    in_file : list of str
-        The names of its columns.
-    rows : pyarrow.Table
-        What is known of its rows, in their order: the target and covariates.
+    That is in a table of its own, ``known``, with a column that says which row is which, or in what
+    the file says itself.
     """
 
     by_column = True
@@ -276,16 +397,13 @@ class ColumnTable(TableFiles):
         self.n_rows = self.file.shape[0]
         self.names = [*self.rows.column_names, *self.in_file]
         refuse_repeated(self.names, self.where, "rename the column of the rows")
+        self._place = {name: j for j, name in enumerate(self.in_file)}
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
         """What is known of the rows, then the columns of the file."""
         front = fields_of(self.rows.column_names, self.rows.schema.types)
         return (*front, *(Field(name, "number", "double") for name in self.in_file))
-
-    @cached_property
-    def _place(self) -> dict[str, int]:
-        return {name: j for j, name in enumerate(self.in_file)}
 
     def read(self, columns: Sequence[str] | None = None) -> Any:
         """All rows of some columns; of all of them where that is asked for, in memory."""

@@ -1,0 +1,536 @@
+"""What a source of rows is, and the sources in memory: arrays, data frames, iterators of tables."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from hashlib import sha256
+from itertools import chain, count
+from operator import index
+from threading import Lock
+from typing import Any, final
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.inputs.arrow import Field, arrow_errors, as_numbers, as_target, as_text, decoded, load
+from tvselect.inputs.columns import Columns, Places, in_blocks, places
+from tvselect.inputs.errors import SourceError
+from tvselect.inputs.outcome import one_column
+from tvselect.inputs.table import (
+    OBJECTS,
+    Table,
+    is_text,
+    open_table,
+    refuse_other_kinds,
+    refuse_repeated,
+)
+
+ONLY_ONCE = (
+    "an iterator can be read only once; for further rounds pass a function that returns a new "
+    "iterator, or use one round"
+)
+ROWS_OF_LAZY_FRAMES = 10_000
+READERS = ("pyarrow", "polars", "duckdb", "_duckdb")
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Rows that come together: a table in memory, a row group, a block of a file."""
+
+    table: Table
+    target: Callable[[], NDArray[Any]]  #: Of all rows of the table
+    rows: NDArray[np.int64] | None = None  #: Those that are used; None for all
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows are used."""
+        return self.table.n_rows if self.rows is None else self.rows.size
+
+
+class Batch:
+    """Some rows. Nothing is read until asked for.
+
+    Only the last batch of a source may be read, from any number of threads.
+
+    Parameters
+    ----------
+    pieces : list of (Chunk, rows)
+        The chunks that the rows are of.
+    n_rows : int
+    """
+
+    def __init__(self, pieces: list[tuple[Chunk, Places]], n_rows: int) -> None:
+        self._pieces, self.n_rows = pieces, n_rows
+
+    def numbers(self, columns: NDArray[np.int64]) -> NDArray[np.floating[Any]]:
+        """Columns of numbers (rows, columns): float32 if all are, else float64; NaN if missing.
+
+        Parameters
+        ----------
+        columns : int64 array
+            Their places among those of the source.
+        """
+        places = np.asarray(columns, dtype=np.int64)
+        if places.size == 0:
+            return np.empty((self.n_rows, 0))
+        return _join([chunk.table.numbers(places, rows) for chunk, rows in self._pieces])
+
+    def labels(self, column: int) -> NDArray[np.object_]:
+        """A column of text, None where missing.
+
+        Parameters
+        ----------
+        column : int
+        """
+        return _join([chunk.table.text(column).labels(rows) for chunk, rows in self._pieces])
+
+    def target(self) -> NDArray[Any]:
+        """The target as it comes: numbers, booleans or text; NaN or None where missing."""
+        parts = [chunk.target()[rows] for chunk, rows in self._pieces]
+        if len({part.dtype.kind in "OUS" for part in parts}) > 1:
+            # Joined as they are, numbers would become text.
+            parts = [part.astype(object) for part in parts]
+        return _join(parts)
+
+
+def _join(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+class Source(ABC):
+    """Rows that are handed out in batches, pass by pass.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the columns, the target left out.
+    categorical : bool array
+        Which columns hold text or categories.
+    n_rows : int or None
+        None if it is not known before the end.
+    can_repeat : bool
+        Whether there can be more than one pass.
+    """
+
+    names: tuple[str, ...]
+    categorical: NDArray[np.bool_]
+    n_rows: int | None
+    can_repeat: bool
+
+    def batches(
+        self, size: int, round: int, rng: np.random.Generator, *, skip: int = 0
+    ) -> Iterator[Batch]:
+        """One pass over the rows.
+
+        Parameters
+        ----------
+        size : int
+            Rows of a batch; the last one may have fewer.
+        round : int
+            0 reads all rows in order. Later rounds resample them with replacement.
+        rng : numpy.random.Generator
+            For resampling; it belongs to the pass until the pass ends.
+        skip : int
+            How many batches to leave out at the start; the others stay the same.
+
+        Raises
+        ------
+        ValueError
+            For another round of data that can be read only once.
+        SourceError
+            When the data cannot be read, then or later.
+        """
+        for name, value, least in (("size", size, 1), ("round", round, 0), ("skip", skip, 0)):
+            if index(value) < least:
+                raise ValueError(f"{name} must be at least {least}, got {value}")
+        if round > 0 and not self.can_repeat:
+            raise ValueError(ONLY_ONCE)
+        resampling = rng if round > 0 else None
+        return _cut(self._chunks(size, resampling), size, resampling, skip)
+
+    def _chunks(self, size: int, rng: np.random.Generator | None) -> Iterator[Chunk]:
+        """The chunks of a pass, in the order in which they are read."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def identity(self) -> str:
+        """A hash that says whether two sources hold the same data."""
+
+    def require_unchanged(self) -> None:  # noqa: B027
+        """Raise a SourceError if the data is not what it was when the source was opened."""
+
+    def _describe(
+        self, fields: Sequence[Field], n_rows: int | None, *, can_repeat: bool = True
+    ) -> None:
+        self.names, self.categorical = tuple(field.name for field in fields), text_mask(fields)
+        self.n_rows, self.can_repeat = n_rows, can_repeat
+
+
+def _cut(
+    chunks: Iterable[Chunk], size: int, rng: np.random.Generator | None, skip: int
+) -> Iterator[Batch]:
+    """Cut chunks into batches; with ``rng`` the rows of each chunk are resampled first."""
+    pieces: list[tuple[Chunk, Places]] = []
+    held = 0
+    for chunk in chunks:
+        drawn = None if rng is None else rng.integers(chunk.n_rows, size=chunk.n_rows)
+        start = 0
+        while start < chunk.n_rows:
+            stop = min(chunk.n_rows, start + size - held)
+            rows = slice(start, stop) if drawn is None else drawn[start:stop]
+            pieces.append((chunk, rows if chunk.rows is None else chunk.rows[rows]))
+            held += stop - start
+            start = stop
+            if held == size:
+                # The list goes with the batch: once the caller drops it, the chunks can go too.
+                full, pieces, held = pieces, [], 0
+                if skip > 0:
+                    skip -= 1
+                else:
+                    yield Batch(full, size)
+                del full
+    if held > 0 and skip == 0:
+        yield Batch(pieces, held)
+
+
+@final
+class ArraySource(Source):
+    """Rows of a table in memory; later rounds are a bootstrap of all rows.
+
+    ``y`` is the target, or the name of its column in a data frame.
+
+    Examples
+    --------
+    >>> source = ArraySource([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], [0, 1, 0])
+    >>> source.names
+    ('x0', 'x1')
+    >>> [batch.n_rows for batch in source.batches(2, 0, np.random.default_rng(0))]
+    [2, 1]
+    """
+
+    def __init__(self, X: Any, y: Any, *, columns: Sequence[str] | None = None) -> None:
+        self._chunk, self._fields, _ = _read_chunk(X, y, columns, "X")
+        if self._chunk.n_rows == 0:
+            raise SourceError("X is empty: it has no rows")
+        self._describe(self._fields, self._chunk.n_rows)
+
+    def whole(self) -> Batch:
+        """All rows as one batch."""
+        return Batch([(self._chunk, slice(None))], self._chunk.n_rows)
+
+    def identity(self) -> str:
+        """A hash of all names and values."""
+        total = sha256(hash_fields(self._fields, None).encode())
+        for here in in_blocks(self._chunk.n_rows, len(self.names)):
+            rows = Batch([(self._chunk, here)], here.stop - here.start)
+            # The same bytes whatever the order in memory.
+            numbers = rows.numbers(np.flatnonzero(~self.categorical))
+            total.update(np.ascontiguousarray(numbers).data)
+            for column in np.flatnonzero(self.categorical):
+                total.update(json.dumps(rows.labels(int(column)).tolist()).encode())
+            total.update(json.dumps(rows.target().tolist(), default=str).encode())
+        return total.hexdigest()
+
+    def _chunks(self, size: int, rng: np.random.Generator | None) -> Iterator[Chunk]:
+        yield self._chunk
+
+
+@final
+class IteratorSource(Source):
+    """Rows of tables that come one after the other; no more is held than a batch needs.
+
+    ``data`` is an iterator, a collection or a function that returns an iterator: of ``(X, y)``
+    pairs, or of data frames, Arrow record batches and tables, which need the name of the target.
+    Also a polars LazyFrame, an Arrow reader, and whatever has ``__arrow_c_stream__``.
+
+    The first table is read at once, to learn the columns. A bare iterator can be read once, others
+    any number of times: later rounds resample the rows inside each table.
+
+    Examples
+    --------
+    >>> pairs = [([[1.0, 2.0], [3.0, 4.0]], [0, 1]), ([[5.0, 6.0]], [0])]
+    >>> batches = IteratorSource(pairs).batches(3, 0, np.random.default_rng(0))
+    >>> next(batches).numbers([1]).ravel()
+    array([2., 4., 6.])
+    """
+
+    def __init__(
+        self, data: Any, target: str | None = None, *, columns: Sequence[str] | None = None
+    ) -> None:
+        self._data, self._target, self._columns = data, target, columns
+        self._outcome: Field | None = None
+        chunks = self._read(_start(data))
+        first, self._fields, self._outcome = next(chunks)
+        self._waiting: Iterator[Chunk] | None = chain([first], (chunk for chunk, _, _ in chunks))
+        is_used_up = hasattr(data, "__next__") or hasattr(data, "__arrow_c_stream__")
+        self._describe(
+            self._fields, None, can_repeat=hasattr(data, "collect_batches") or not is_used_up
+        )
+
+    def identity(self) -> str:
+        """A hash of names and types: the values cannot be known before they come."""
+        return hash_fields(self._fields, self._target)
+
+    def _chunks(self, size: int, rng: np.random.Generator | None) -> Iterator[Chunk]:
+        chunks, self._waiting = self._waiting, None
+        if chunks is None:
+            if not self.can_repeat:
+                raise ValueError(ONLY_ONCE)
+            chunks = (chunk for chunk, _, _ in self._read(_start(self._data)))
+        return chunks
+
+    def _read(self, items: Iterator[Any]) -> Iterator[tuple[Chunk, tuple[Field, ...], Field]]:
+        """The tables as chunks, each compared with the first."""
+        is_empty = True
+        for number in count(1):
+            what = f"chunk {number}"
+            try:
+                item = next(items)
+            except StopIteration:
+                break
+            except Exception as error:
+                if isinstance(error, OSError) or type(error).__module__.split(".")[0] in READERS:
+                    raise SourceError(f"{what} cannot be read: {error}") from error
+                raise
+            X, y = self._split(item, what)
+            if len(X) > 0:
+                is_empty = False
+                try:
+                    yield self._compared(X, y, what)
+                except SourceError:
+                    raise
+                except (TypeError, ValueError) as error:
+                    raise SourceError(str(error)) from error
+        if is_empty:
+            raise SourceError("the stream is empty: no rows came; is it used up already?")
+
+    def _compared(self, X: Any, y: Any, what: str) -> tuple[Chunk, tuple[Field, ...], Field]:
+        chunk, fields, outcome = _read_chunk(X, y, self._columns, what)
+        if self._outcome is not None:
+            if fields != self._fields:
+                compare_columns(self._fields, fields, what, extra=False)
+                chunk, *_ = _read_chunk(X, y, self.names, what)
+            compare_columns([self._outcome], [outcome], what, extra=False)
+        return chunk, fields, outcome
+
+    def _split(self, item: Any, what: str) -> tuple[Any, Any]:
+        """A table and its target, or the target's name."""
+        if isinstance(item, tuple | list) and len(item) == 2:
+            if self._target is not None:
+                raise SourceError(f"{what} is a pair (X, y), which needs no target=; leave it out")
+            return _as_array(item[0]), _as_array(item[1])
+        if nw.dependencies.is_into_dataframe(item):
+            return item, require_target(self._target)
+        if hasattr(item, "__arrow_c_array__") or hasattr(item, "__arrow_c_stream__"):
+            return load("pyarrow").table(item), require_target(self._target)
+        raise SourceError(
+            f"{what} is a {type(item).__name__}; the stream must give pairs (X, y), or data "
+            "frames or Arrow tables with target="
+        )
+
+
+def _start(data: Any) -> Iterator[Any]:
+    if hasattr(data, "collect_batches"):
+        # Of a fixed size: resampled rows depend on it.
+        return iter(data.collect_batches(chunk_size=ROWS_OF_LAZY_FRAMES, maintain_order=True))
+    if hasattr(data, "__arrow_c_stream__") and not hasattr(data, "__next__"):
+        return iter(load("pyarrow").RecordBatchReader.from_stream(data))
+    if hasattr(data, "__iter__"):
+        return iter(data)
+    if callable(data):
+        return _start(data())
+    raise SourceError(
+        f"{type(data).__name__} is no source of rows; pass a path, a table, an iterator of "
+        "tables, or a function that returns one"
+    )
+
+
+def _as_array(values: Any) -> Any:
+    """Tensors as arrays; everything else as it is."""
+    if not callable(getattr(values, "numpy", None)):
+        return values
+    for step in ("detach", "cpu"):
+        values = getattr(values, step)() if hasattr(values, step) else values
+    return values.numpy()
+
+
+def _read_chunk(
+    X: Any, y: Any, columns: Sequence[str] | None, what: str
+) -> tuple[Chunk, tuple[Field, ...], Field]:
+    """A table in memory as a chunk, its columns and its outcome; no copy of the whole is made."""
+    table, fields = open_table(X, what)
+    if isinstance(y, str) and not table.named:
+        raise SourceError(f"target is the name {y!r}, but {what} has no names", "pass its values")
+    if not fields:
+        kinds = np.where(table.categorical, "text", "number").tolist()
+        fields = [Field(*known, "") for known in zip(table.names, kinds, strict=True)]
+    chosen = choose_columns(fields, columns, y if isinstance(y, str) else None, what)
+    place_of = {field.name: place for place, field in enumerate(fields)}
+    part = table.take(np.array([place_of[field.name] for field in chosen], dtype=np.int64))
+    # Only the values of objects tell whether these are numbers.
+    part.numbers(np.array([j for j, field in enumerate(chosen) if field.type in OBJECTS], np.int64))
+    if y is None:
+        raise SourceError(f"there is no target for {what}", "give its values or its column's name")
+    if not isinstance(y, str):
+        try:
+            target, name = one_column(_decoded(y)), "y"
+        except (TypeError, ValueError) as error:
+            raise SourceError(str(error)) from None
+        if len(target) != table.n_rows:
+            raise SourceError(f"y has {len(target)} values but {what} has {table.n_rows} rows")
+    elif isinstance(X, Table):
+        place, name = place_of[y], y
+        is_label = fields[place].kind == "text"
+        target = X.text(place).labels() if is_label else X.numbers(np.array([place]))[:, 0]
+    else:
+        column = nw.from_native(X, eager_only=True)[:, place_of[y]]
+        target, name = one_column(_decoded(column.to_native())), y
+    type = target.dtype.name
+    if target.dtype.kind in "US":
+        target = target.astype(object)
+    holds_text = target.dtype.kind == "O" and any(map(is_text, target))
+    outcome = Field(name, "text" if holds_text else "number", type)
+    return Chunk(part, lambda: target), chosen, outcome
+
+
+def _decoded(values: Any) -> Any:
+    """Arrow columns without their dictionaries, which are no categories; others as they are."""
+    is_arrow = type(values).__module__.startswith("pyarrow") and hasattr(values, "type")
+    return decoded(values) if is_arrow else values
+
+
+@final
+class LazyColumns(Columns):
+    """Columns of a file's chunk that are read when first asked for, and kept as long as it.
+
+    ``read(name)`` returns an Arrow array, under the lock that chunks of one reader share; the last
+    of the fields is the target.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[str], Any],
+        fields: Sequence[Field],
+        n_rows: int,
+        where: str,
+        lock: Lock,
+    ) -> None:
+        self._read, self._fields, self._where, self._lock = read, fields, where, lock
+        self.shape = n_rows, len(fields)
+        self._kept: dict[str, Any] = {}
+
+    def chunk(self) -> Chunk:
+        """They as a table, and the last one as the target."""
+        table = Table(
+            self,
+            tuple(field.name for field in self._fields[:-1]),
+            categorical=text_mask(self._fields[:-1]),
+            text_of=lambda place: self._column(place, as_text),
+        )
+        return Chunk(table, lambda: self._column(-1, as_target))
+
+    def __getitem__(self, key: tuple[Any, ...]) -> NDArray[np.floating[Any]]:
+        rows, columns = key
+        parts = [self._column(j, as_numbers)[rows] for j in places(columns, self.shape[1])]
+        with np.errstate(invalid="ignore"):  # a signalling NaN is a missing value like others
+            return np.array(parts).T
+
+    def _column(self, place: int, convert: Callable[[Any], Any]) -> Any:
+        name = self._fields[place].name
+        with self._lock:
+            if name not in self._kept:
+                what = f"column {name!r} of {self._where} cannot be read"
+                with arrow_errors(what, "the file is damaged or has changed; write it again"):
+                    values = self._read(name)
+                    if len(values) != len(self):
+                        raise SourceError(f"{what}: the file has changed; start again")
+                    self._kept[name] = convert(values)
+            return self._kept[name]
+
+
+def choose_columns(
+    fields: Sequence[Field], columns: Iterable[str] | None, target: str | None, where: str
+) -> tuple[Field, ...]:
+    """The columns to use, in the order of ``columns`` or of the data, without the target.
+
+    Raises a SourceError for names that are missing or repeated, and columns of other types.
+    """
+    if isinstance(columns, str):
+        raise SourceError(f"columns must be a list of names, got {columns!r}")
+    known = {field.name: field for field in fields}
+    refuse_repeated((field.name for field in fields), where, "rename them")
+    remedy = "leave it out with {columns}"
+    if target is not None:
+        refuse_other_kinds([_find(known, target, where, "target")], where, remedy)
+    wanted = [name for name in known if name != target] if columns is None else list(columns)
+    refuse_repeated(wanted, "columns", "name each once")
+    if target in wanted:
+        raise SourceError(f"columns holds the target {target!r}; leave it out")
+    chosen = tuple(_find(known, name, where, "columns") for name in wanted)
+    if not chosen:
+        raise SourceError(f"{where} has no column besides the target")
+    refuse_other_kinds(chosen, where, remedy)
+    return chosen
+
+
+def _find(known: dict[str, Field], name: str, where: str, role: str) -> Field:
+    if name not in known:
+        close = get_close_matches(str(name), known, n=1)
+        shown = ", ".join(map(repr, list(known)[:5])) + (", ..." if len(known) > 5 else "")
+        hint = f"did you mean {close[0]!r}?" if close else f"it has {shown}"
+        raise SourceError(f"{role} names {name!r}, which {where} does not have; {hint}")
+    return known[name]
+
+
+def require_target(target: Any) -> str:
+    """The name of the target, or an error that says how to give it."""
+    if target is None:
+        raise SourceError("which column is to be explained? Give its name: target='...'")
+    if not isinstance(target, str):
+        raise SourceError(f"target must be the name of a column, got {type(target).__name__}")
+    return target
+
+
+def compare_columns(
+    first: Sequence[Field], other: Sequence[Field], where: str, *, extra: bool
+) -> None:
+    """Raise unless ``other`` has the columns of ``first``, in any order, of the same kinds.
+
+    ``extra`` says whether it may have more columns.
+    """
+    found = {field.name: field for field in other}
+    for field in first:
+        if field.name not in found:
+            raise SourceError(
+                f"{where} lacks column {field.name!r}, which the data before it has",
+                "leave the column out with {columns}, or add it",
+            )
+        if found[field.name].kind != field.kind:
+            here, before = (
+                "text" if one.type == "object" else one.type for one in (found[field.name], field)
+            )
+            raise SourceError(
+                f"column {field.name!r} of {where} holds {here}, before it held {before}",
+                "make them alike",
+            )
+    more = found.keys() - {field.name for field in first}
+    if more and not extra:
+        raise SourceError(
+            f"{where} has column {min(more)!r}, which the data before it lacks",
+            "say which columns to use with {columns}, or drop it",
+        )
+
+
+def text_mask(fields: Sequence[Field]) -> NDArray[np.bool_]:
+    """Which columns hold text."""
+    return np.array([field.kind == "text" for field in fields], dtype=np.bool_)
+
+
+def hash_fields(fields: Sequence[Field], target: str | None) -> str:
+    """A hash of names and types."""
+    return sha256(repr((tuple(map(tuple, fields)), target)).encode()).hexdigest()
