@@ -19,14 +19,15 @@ import threading
 import time
 import traceback
 import uuid
-from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.metadata import version
-from itertools import chain, takewhile
+from itertools import cycle, takewhile
+from math import inf
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -40,80 +41,50 @@ Work = Callable[[Any], Any]
 """A pure function of one task."""
 TaskMap = Callable[[Sequence[Any]], list[Any]]
 """``run(tasks)``: the results in the order of the tasks."""
+Shares = Mapping[int, Sequence[Any]]
+"""Tasks that are neighbours, by number."""
 
 MOST_LOSSES = 5
-SECONDS_TO_CONNECT, SECONDS_FOR_WORKERS, SECONDS_BETWEEN_LOOKS = 10, 60, 2
+SECONDS_TO_CONNECT, SECONDS_FOR_WORKERS, SECONDS_TO_SEND = 10, 60, 600
+SECONDS_BETWEEN_LOOKS, SECONDS_AFTER_LOSS = 2, 60
 
 
 class WorkerError(RuntimeError):
     """Workers that are lost again and again, or that cannot be reached."""
-
-    @classmethod
-    def lost(cls) -> WorkerError:
-        """Of workers that are lost again and again."""
-        return cls(
-            f"workers were lost {MOST_LOSSES} times during the same plays; if memory was short, "
-            "use fewer of them or give them more"
-        )
 
 
 @dataclass(frozen=True)
 class Runner:
     """Workers, wherever they are.
 
-    Parameters
-    ----------
-    n_workers : int
-        Tasks that run at the same time.
-    bind : callable
-        ``bind(work)`` gives the work, and the data it holds, to every worker once. It is a
-        context manager of a function that runs a list of tasks: a task whose worker is lost is
-        done again by another one, an error that the work raises is raised as it is.
-    shares_memory : bool, default=False
-        Whether tasks are the very objects that they were handed over as.
-    is_remote : bool, default=False
-        Whether the workers may be on other machines, to which data has a way to go.
-    close : callable, optional
-        Lets go of what was opened for this runner.
+    ``bind(work)`` gives the work, and the data it holds, to every worker once. It is a context
+    manager of a function that runs a list of tasks: a task whose worker is lost is done again by
+    another one, an error that the work raises is raised as it is.
 
     Examples
     --------
-    >>> from tvselect.workers import open_runner
     >>> with open_runner("threads", n_jobs=2).bind(abs) as run:
     ...     run([-1, 2, -3])
     [1, 2, 3]
     """
 
-    n_workers: int
+    n_workers: int  #: Tasks that run at the same time
     bind: Callable[[Work], AbstractContextManager[TaskMap]]
-    shares_memory: bool = False
-    is_remote: bool = False
-    close: Callable[[], Any] = tuple
+    shares_memory: bool = False  #: Whether tasks are the very objects that were handed over
+    is_remote: bool = False  #: Whether the workers may be on other machines
+    close: Callable[[], Any] = tuple  #: Lets go of what was opened for this runner
 
 
 def open_runner(runner: Any = None, n_jobs: int | None = None) -> Runner:
     """Choose where plays run.
 
-    Parameters
-    ----------
-    runner : {"threads", "processes"}, address, distributed.Client or Runner, optional
-        "threads" by default, which share one copy of the data while the trees run without
-        Python's lock. "processes" of this machine are for rewards in plain Python; they map the
-        data into memory from files. An address such as ``tcp://head-node:8786``, or a client,
-        is a Dask cluster: its scheduler and workers run code of this process, which unpickles
-        what they say, so that both must be trusted. A file of columns (PLINK, cells) is opened
-        by every worker there under the same path; other data is sent to each of them once.
-    n_jobs : int, optional
-        Threads or processes, as in scikit-learn: 1 by default, -1 is one per core.
-
-    Returns
-    -------
-    Runner
-
-    Examples
-    --------
-    >>> open_runner("threads", n_jobs=2).n_workers
-    2
+    "threads", the default, share one copy of the data while the trees run without Python's lock.
+    "processes" of this machine are for rewards in plain Python; they map the data into memory from
+    files. Of both there are ``n_jobs``, as in scikit-learn. An address such as
+    ``tcp://head-node:8786``, or a ``distributed.Client``, is a Dask cluster: its scheduler and
+    workers run code of this process, which unpickles what they say, so that both must be trusted. A
+    file of columns (PLINK, cells) is opened by every worker there under the same path; other data
+    is sent to each of them once.
     """
     if isinstance(runner, Runner):
         return runner
@@ -131,11 +102,10 @@ def open_runner(runner: Any = None, n_jobs: int | None = None) -> Runner:
     if isinstance(runner, str) and "://" in runner:
         client = _client_of(runner)
         try:
-            n_workers = len(_places(client))
+            return replace(open_runner(client), close=client.close)
         except BaseException:
             client.close()
             raise
-        return Runner(n_workers, partial(on_cluster, client), is_remote=True, close=client.close)
     raise ValueError(
         f"runner must be 'threads', 'processes', the address of a Dask scheduler such as "
         f"'tcp://head-node:8786', a distributed.Client or a Runner, got {runner!r}"
@@ -164,11 +134,52 @@ def in_threads(n_workers: int, work: Work) -> Iterator[TaskMap]:
         return
     # Ctrl-C amid the locks of futures and events would leave these locked; this queue has none.
     queues: list[SimpleQueue[Any]] = [SimpleQueue() for _ in range(n_workers)]
-    threads = [threading.Thread(target=_do_jobs, args=(jobs,), daemon=True) for jobs in queues]
+
+    def serve(jobs: SimpleQueue[Any]) -> None:
+        for job in iter(jobs.get, None):
+            job()
+
+    def wait_for_threads() -> None:
+        done: SimpleQueue[None] = SimpleQueue()
+        for jobs in queues:
+            jobs.put(partial(done.put, None))
+        for _ in queues:
+            done.get()
+
+    def run(tasks: Sequence[Any]) -> list[Any]:
+        if len(tasks) == 1:
+            return [work(tasks[0])]
+        results: list[Any] = [None] * len(tasks)
+        places = iter(range(len(tasks)))
+        errors: list[BaseException] = []
+
+        def pull() -> None:
+            """Take task after task: a job for each would cost more."""
+            try:
+                for place in places:
+                    if errors:
+                        return
+                    results[place] = work(tasks[place])
+            except BaseException as error:
+                errors.append(error)
+
+        try:
+            for jobs in queues:
+                jobs.put(pull)
+            wait_for_threads()
+        except BaseException as interrupt:
+            errors.append(interrupt)
+            wait_for_threads()  # Nobody goes on working behind the caller's back.
+            raise
+        if errors:
+            raise errors[0]
+        return results
+
+    threads = [threading.Thread(target=serve, args=(jobs,), daemon=True) for jobs in queues]
     try:
         for thread in threads:
             thread.start()
-        yield partial(_share_out, work, queues)
+        yield run
     finally:
         for jobs in queues:
             jobs.put(None)
@@ -177,55 +188,10 @@ def in_threads(n_workers: int, work: Work) -> Iterator[TaskMap]:
                 thread.join()
 
 
-def _do_jobs(jobs: SimpleQueue[Callable[[], None] | None]) -> None:
-    for job in iter(jobs.get, None):
-        job()
-
-
-def _share_out(work: Work, queues: Sequence[SimpleQueue[Any]], tasks: Sequence[Any]) -> list[Any]:
-    if len(tasks) == 1:
-        return [work(tasks[0])]
-    results: list[Any] = [None] * len(tasks)
-    places = iter(range(len(tasks)))
-    errors: list[BaseException] = []
-
-    def pull() -> None:
-        """Take task after task: a job for each would cost more."""
-        try:
-            for place in places:
-                if errors:
-                    return
-                results[place] = work(tasks[place])
-        except BaseException as error:
-            errors.append(error)
-
-    try:
-        for jobs in queues:
-            jobs.put(pull)
-        _wait_for(queues)
-    except BaseException as interrupt:
-        # Whatever happens, nobody goes on working behind the caller's back.
-        errors.append(interrupt)
-        _wait_for(queues)
-        raise
-    if errors:
-        raise errors[0]
-    return results
-
-
-def _wait_for(queues: Sequence[SimpleQueue[Any]]) -> None:
-    """Wait until every thread has done the jobs that it has."""
-    done: SimpleQueue[None] = SimpleQueue()
-    for jobs in queues:
-        jobs.put(partial(done.put, None))
-    for _ in queues:
-        done.get()
-
-
 # In processes -------------------------------------------------------------------------------------
 
-_work: Work | None = None
-"""What this process was handed, if it is a worker."""
+_work: Work | str | None = None
+"""What this process was handed, if it is a worker; or why it cannot be used."""
 
 
 @contextmanager
@@ -236,42 +202,35 @@ def in_processes(n_workers: int, work: Work) -> Iterator[TaskMap]:
 
     pool: Any = None
 
-    def start() -> Any:
-        # Fresh interpreters, as a copy of this one may hold locks of threads it has not; they
-        # do not run the caller's script again, as those of the standard library do.
-        return ProcessPoolExecutor(
-            n_workers, context=get_context("loky"), initializer=_begin, initargs=begin_with
-        )
-
-    def run(tasks: Sequence[Any]) -> list[Any]:
+    def attempt(left: Shares) -> dict[int, list[Any]]:
         nonlocal pool
-        left = dict(enumerate(shares(tasks, n_workers)))
         done: dict[int, list[Any]] = {}
-        for _ in range(MOST_LOSSES):
-            futures: dict[int, Future[list[Any]]] = {}
-            try:
+        futures: dict[int, Future[list[Any]]] = {}
+        try:
+            with suppress(BrokenProcessPool):
+                for k, share in left.items():
+                    futures[k] = pool.submit(_do_share, share)
+            wait(futures.values(), return_when=FIRST_EXCEPTION)
+            for k, future in futures.items():
                 with suppress(BrokenProcessPool):
-                    for k, share in left.items():
-                        futures[k] = pool.submit(_do_share, share)
-                wait(futures.values(), return_when=FIRST_EXCEPTION)
-                for k, future in futures.items():
-                    with suppress(BrokenProcessPool):
-                        done[k] = future.result()
-                        del left[k]
-            finally:
-                for future in futures.values():
-                    future.cancel()
-            if not left:
-                return list(chain.from_iterable(done[k] for k in sorted(done)))
+                    done[k] = future.result()
+        finally:
+            for future in futures.values():
+                future.cancel()
+        if len(done) < len(left):
             pool.shutdown()
             pool = start()
-        raise WorkerError.lost()
+        return done
 
     with tempfile.TemporaryDirectory(prefix="tvselect-") as folder:
-        begin_with = (Path(folder), pack(work, Path(folder)), os.getpid(), this_build())
+        handed = Path(folder), pack(work, Path(folder)), os.getpid(), this_build()
+        # Fresh interpreters, as a copy of this one may hold locks of threads it has not; they
+        # do not run the caller's script again, as those of the standard library do.
+        settings = dict(context=get_context("loky"), initializer=_begin, initargs=handed)
+        start = partial(ProcessPoolExecutor, n_workers, **settings)
         pool = start()
         try:
-            yield run
+            yield partial(_insist, attempt, n_workers)
         finally:
             pool.shutdown()
 
@@ -290,10 +249,7 @@ def pack(thing: object, folder: Path) -> bytes:
 def unpack(head: bytes, folder: Path) -> Any:
     """The object again; its arrays cannot be written to."""
     files = sorted(folder.iterdir(), key=lambda file: int(file.name))
-    sizes = [file.stat().st_size for file in files]
-    buffers = [
-        np.memmap(f, mode="r") if size else b"" for f, size in zip(files, sizes, strict=True)
-    ]
+    buffers = [np.memmap(file, mode="r") if file.stat().st_size else b"" for file in files]
     return pickle.loads(head, buffers=buffers)
 
 
@@ -306,8 +262,7 @@ def _begin(folder: Path, head: bytes, driver: int, build: dict[str, str]) -> Non
     # Ctrl-C is the driver's: it lets the plays in hand end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)
-    what = difference(build, this_build())
-    _work = partial(_refuse, what) if what else unpack(head, folder)
+    _work = difference(build, this_build()) or unpack(head, folder)
 
 
 def _leave_with(driver: int, folder: Path) -> None:
@@ -318,13 +273,10 @@ def _leave_with(driver: int, folder: Path) -> None:
     os._exit(1)
 
 
-def _refuse(what: str, task: Any) -> Any:
-    raise WorkerError(
-        f"a process has {what}: it was installed anew or edited while this one ran; start again"
-    )
-
-
 def _do_share(tasks: Sequence[Any]) -> list[Any]:
+    if isinstance(_work, str):
+        what = "it was installed anew or edited while this one ran; start again"
+        raise WorkerError(f"a process has {_work}: {what}")
     assert _work is not None
     return [_work(task) for task in tasks]
 
@@ -344,58 +296,57 @@ def on_cluster(client: Any, work: Work) -> Iterator[TaskMap]:
     """Workers of a Dask cluster, which does the tasks of lost ones elsewhere.
 
     Every worker keeps a copy of the work under a name of its own, as Dask drops all copies under
-    one name but one when it tidies up. The work is not broadcast: when a worker is killed then,
-    this broadcast and all later ones never end.
+    one name but one when it tidies up. They fetch it from the first one: when a worker is killed
+    during a broadcast, this and all later ones never end. Whatever waits for Dask has a limit once
+    a worker is lost; all is then sent anew.
     """
     from distributed import CancelledError, KilledWorker
 
     sent: Any = None
     copies: dict[str, Any] = {}
 
-    def send_to(new: Sequence[str]) -> None:
+    def attempt(left: Shares, call: str) -> dict[int, list[Any]]:
         nonlocal sent
-        _require_same_build(client, new)
-        if sent is None or sent.status != "finished":
-            sending = client.scatter(work, workers=new[:1], hash=False, asynchronous=True)
-            sent = _ask(client, sending, new[:1])
-        for place in new:
-            copies[place] = client.submit(
-                _keep, sent, workers=[place], allow_other_workers=True, pure=False
-            )
-
-    def attempt(tasks: Sequence[Any], call: str) -> list[Any]:
-        places = _places(client)
-        for place in list(copies):
-            if place not in places or copies[place].status not in ("pending", "finished"):
-                del copies[place]
-        if new := sorted(set(places) - copies.keys()):
-            send_to(new)
-        parts = [
-            client.submit(_do_there, copies[place], share, call, workers=places, pure=False)
-            for share, place in zip(shares(tasks, len(places)), places, strict=False)
-        ]
+        parts: list[Any] = []
         try:
+            places = _places(client)
+            for gone in copies.keys() - places:
+                del copies[gone]
+            if new := sorted(set(places) - copies.keys()):
+                _require_same_build(client, new)
+                if sent is None or sent.status != "finished":
+                    sending = client.scatter(work, workers=new[:1], hash=False, asynchronous=True)
+                    sent = _ask(client, sending, new[:1], SECONDS_TO_SEND)
+            for place in new:
+                copies[place] = client.submit(
+                    _keep, sent, workers=[place], allow_other_workers=True, pure=False
+                )
+            works = [copies[place] for _, place in zip(left, cycle(places), strict=False)]
+            tasks = list(left.values())
+            parts = client.map(_do_there, works, tasks, call=call, workers=places, pure=False)
             found = _ask(client, client.gather(parts, asynchronous=True), places)
+            return dict(zip(left, found, strict=True))
+        except (OSError, KeyError, CancelledError):  # a worker was lost
+            sent = None
+            copies.clear()
+            return {}
         finally:
             for part in parts:
                 part.release()
-        return list(chain.from_iterable(found))
 
     def run(tasks: Sequence[Any]) -> list[Any]:
         call = uuid.uuid4().hex
         try:
-            for _ in range(MOST_LOSSES):
-                with suppress(OSError, KeyError, CancelledError):  # a worker was lost
-                    return attempt(tasks, call)
-            raise WorkerError.lost()
+            return _insist(partial(attempt, call=call), len(_places(client)), tasks)
         except BaseException as error:
             # Nobody goes on working behind the caller's back.
             with suppress(Exception):
-                _ask(client, client.run(_stop, call, asynchronous=True), ())
+                stopping = client.run(_stop, call, asynchronous=True)
+                _ask(client, stopping, (), SECONDS_BETWEEN_LOOKS)
             if isinstance(error, _WorkError):
                 raise pickle.loads(error.args[0]) from None
             if isinstance(error, KilledWorker):
-                raise WorkerError.lost() from None
+                raise _lost() from None
             raise
 
     yield run
@@ -424,16 +375,27 @@ def _do_there(work: Work, tasks: Sequence[Any], call: str) -> list[Any]:
     raise _WorkError(said)
 
 
-def _ask(client: Any, question: Coroutine[Any, Any, Any], places: Collection[str]) -> Any:
-    """What Dask answers; a TimeoutError when all of these workers have gone before."""
+def _ask(
+    client: Any, question: Coroutine[Any, Any, Any], places: Collection[str], seconds: float = inf
+) -> Any:
+    """What Dask answers within some seconds; a TimeoutError else.
+
+    Where one of these workers has gone, it has a minute more, or twice as long as it had then.
+    """
     answer = asyncio.run_coroutine_threadsafe(question, client.loop.asyncio_loop)
+    started = time.monotonic()
+    end, is_whole = started + seconds, True
     try:
         while True:
             try:
                 return answer.result(SECONDS_BETWEEN_LOOKS)
             except TimeoutError:
-                if answer.done() or set(places).isdisjoint(_places(client)):
+                now = time.monotonic()
+                if answer.done() or now >= end:
                     raise
+                if is_whole and not set(places) <= set(_places(client)):
+                    end = min(end, now + max(SECONDS_AFTER_LOSS, 2 * (now - started)))
+                    is_whole = False
     finally:
         answer.cancel()
 
@@ -495,16 +457,29 @@ def _require_same_build(client: Any, places: Sequence[str]) -> None:
 # What all of them need ----------------------------------------------------------------------------
 
 
-def shares(tasks: Sequence[Any], n_workers: int) -> list[Sequence[Any]]:
-    """Cut the tasks into runs of neighbours, one per worker, as even as can be.
+def _insist(
+    attempt: Callable[[Shares], dict[int, list[Any]]], n_workers: int, tasks: Sequence[Any]
+) -> list[Any]:
+    """Do all tasks: the shares that an attempt has lost with a worker are tried again."""
+    left = dict(enumerate(shares(tasks, n_workers)))
+    done: dict[int, list[Any]] = {}
+    for _ in range(MOST_LOSSES):
+        done |= attempt(left) if left else {}
+        left = {k: share for k, share in left.items() if k not in done}
+        if not left:
+            return [result for k in sorted(done) for result in done[k]]
+    raise _lost()
 
-    Examples
-    --------
-    >>> shares([1, 2, 3, 4, 5], 2)
-    [[1, 2, 3], [4, 5]]
-    >>> shares([1], 2)
-    [[1]]
-    """
+
+def _lost() -> WorkerError:
+    return WorkerError(
+        f"workers were lost {MOST_LOSSES} times during the same plays, or did not answer; if "
+        "memory was short, use fewer of them or give them more"
+    )
+
+
+def shares(tasks: Sequence[Any], n_workers: int) -> list[Sequence[Any]]:
+    """Cut the tasks into runs of neighbours, one per worker, as even as can be."""
     n_shares = min(n_workers, len(tasks))
     places = np.array_split(range(len(tasks)), n_shares) if n_shares else []
     return [tasks[part[0] : part[-1] + 1] for part in places]
@@ -512,13 +487,7 @@ def shares(tasks: Sequence[Any], n_workers: int) -> list[Sequence[Any]]:
 
 @cache
 def this_build() -> dict[str, str]:
-    """Version and sources of this package and its native core, and the libraries behind them.
-
-    Examples
-    --------
-    >>> sorted(this_build())
-    ['numpy', 'python', 'scikit-learn', 'scipy', 'sources', 'tvselect']
-    """
+    """Version and sources of this package and its native core, and the libraries behind them."""
     folder = Path(tvselect.__file__).parent
     sources = hashlib.sha256(str(library.tvs_source()).encode())
     for file in sorted(folder.rglob("*.py")):
@@ -526,24 +495,15 @@ def this_build() -> dict[str, str]:
         sources.update(file.read_bytes().replace(b"\r\n", b"\n"))
     return {
         "tvselect": tvselect.__version__,
-        "sources": sources.hexdigest(),
         "python": ".".join(platform.python_version_tuple()[:2]),
         **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
+        "sources": sources.hexdigest(),
     }
 
 
 def difference(ours: dict[str, str], theirs: dict[str, str]) -> str:
-    """What makes two builds another one, in words; empty if they are the same.
-
-    Examples
-    --------
-    >>> difference({"tvselect": "1.0", "sources": "a"}, {"tvselect": "0.9", "sources": "b"})
-    'tvselect 0.9, here it is 1.0'
-    >>> difference({"tvselect": "1.0", "sources": "a"}, {"tvselect": "1.0", "sources": "b"})
-    'tvselect 1.0 with other sources'
-    """
-    for name, ours_is in ours.items():
-        if name != "sources" and theirs[name] != ours_is:
-            return f"{name} {theirs[name]}, here it is {ours_is}"
-    is_same = ours["sources"] == theirs["sources"]
-    return "" if is_same else f"tvselect {theirs['tvselect']} with other sources"
+    """What makes two builds another one, in words; empty if they are the same."""
+    name = next((name for name in ours if theirs[name] != ours[name]), None)
+    if name == "sources":
+        return f"tvselect {theirs['tvselect']} with other sources"
+    return "" if name is None else f"{name} {theirs[name]}, here it is {ours[name]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -393,3 +394,34 @@ def test_a_cluster_whose_last_worker_goes_is_one_clear_error(monkeypatch):
                 run([1])
             gate.set()
             going.result(60)
+
+
+@pytest.mark.parametrize(
+    ("what", "n_silent"), [("scatter", 1), ("gather", 1), ("run", 1), ("scatter", 2), ("gather", 2)]
+)
+def test_dask_that_does_not_answer_once_a_worker_is_lost_is_asked_anew(what, n_silent, monkeypatch):
+    """A worker that is killed at the wrong moment may leave Dask waiting for ever."""
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_LOOKS", 0.05)
+    monkeypatch.setattr(module, "SECONDS_AFTER_LOSS", 0.1)
+    monkeypatch.setattr(module, "SECONDS_TO_SEND", 0.2)
+    monkeypatch.setattr(module, "MOST_LOSSES", 2)
+    with dask_here(n_workers=3, n_threads=1) as client:
+        answer, n_left = getattr(client, what), [2, 1][:n_silent]
+
+        async def for_ever():
+            await asyncio.Event().wait()
+
+        def silent(*args, **settings):
+            if not n_left:
+                return answer(*args, **settings)
+            client.cluster.scale(n_left.pop(0))
+            return for_ever()
+
+        with open_runner(client).bind(Adder(np.zeros(3))) as run:
+            monkeypatch.setattr(client, what, silent)
+            if n_silent == 1:
+                assert run([1, 2, 3]) == [1.0, 2.0, 3.0]
+            else:
+                with pytest.raises(WorkerError, match=r"lost 2 times.*or did not answer"):
+                    run([1, 2, 3])
+            monkeypatch.undo()
