@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import argparse
 import os
+import re
 import secrets
 import shlex
 import signal
@@ -63,10 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     open_streams()
     try:
-        options = make_parser().parse_args(arguments, Options())
+        options = _parse(arguments)
     except SystemExit as leaving:
         return int(leaving.code or 0)
-    options.arguments = arguments
     terminal = Terminal(
         quiet=options.quiet, json=options.json, for_people=options.command == "demo"
     )
@@ -89,10 +89,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return FAILED
 
 
+def _parse(arguments: list[str]) -> Options:
+    options = make_parser().parse_args(arguments, Options())
+    options.arguments = arguments
+    return options
+
+
 def explain(error: Exception) -> str:
     """What is wrong and what to do about it, in one line for someone at the command line."""
     if isinstance(error, ImportError):  # of an extra, or of the native core: little can be imported
-        return " ".join(str(error).split())
+        return str(error)
     from tvselect.inputs.errors import InputError
     from tvselect.workers import WorkerError
 
@@ -101,7 +107,7 @@ def explain(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror.lower()}"
     text = error.worded(OPTIONS) if isinstance(error, InputError) else str(error)
-    text = " ".join(text.split())
+    text = re.sub(r"\s*\n\s*", " ", text)
     if isinstance(error, OSError | ValueError | TypeError | WorkerError):
         return text
     kind = type(error).__name__
@@ -162,31 +168,28 @@ def _count_imports(frame: FrameType | None) -> int:
 def select(options: Options, terminal: Terminal) -> int:
     """Look at the table, say what was decided, search, show what was found."""
     from tvselect.report.decisions import describe_doubts
-    from tvselect.runs.folder import new_folder
     from tvselect.runs.inspect import TableOptions, inspect_table, require_what_the_reward_needs
     from tvselect.runs.plan import FileOptions, Settings, describe_plan
     from tvselect.sources.addresses import argument_without_secrets
 
     _refuse_contradictions(options)
-    settings = Settings(
-        **{
-            "seed": secrets.randbits(SEED_BITS),
-            **_given(options, Settings),
-            "max_fdr": options.max_fdr,  # None is without a limit
-        }
-    )
+    # No limit of false selections is a value, too.
+    settings = replace(_given(options, Settings, seed=secrets.randbits(SEED_BITS)),
+                       max_fdr=options.max_fdr)  # fmt: skip
     if options.cluster is not None:
         from tvselect.workers import open_runner
 
         open_runner(options.cluster).close()  # a wrong address shows before a table is read
+    wanted = _given(options, TableOptions)
+    if options.time:
+        wanted = replace(wanted, target=options.time, family="survival")
+    if options.batch_size or options.rounds:
+        wanted = replace(wanted, stream=True)
     with ThreadPoolExecutor(1) as aside:  # libraries are loaded while the table is read
         loading = aside.submit(import_module, "tvselect.runs.play")
-        wanted = TableOptions(**_given(options, TableOptions))
-        if options.time:
-            wanted = replace(wanted, target=options.time, family="survival")
-        if options.batch_size or options.rounds:
-            wanted = replace(wanted, stream=True)
-        plan, files, table = inspect_table(FileOptions(**_given(options, FileOptions)), wanted)
+        plan, files, table = inspect_table(_given(options, FileOptions), wanted)
+    from tvselect.runs.folder import new_folder
+
     play = loading.result()
     require_what_the_reward_needs(plan, settings)
     if plan.stream and options.plays is not None:
@@ -212,37 +215,38 @@ def select(options: Options, terminal: Terminal) -> int:
     return show_result(result, terminal)
 
 
-def _given(options: Options, record: type) -> dict[str, Any]:
-    """The options that were given, of those that have the names of a record's fields."""
+def _given(options: Options, record: Any, **more: Any) -> Any:
+    """A record of the options that have the names of its fields, as far as they were given."""
     named = {field.name: getattr(options, field.name, None) for field in fields(record)}
-    return {name: value for name, value in named.items() if value is not None}
+    return record(**more | {name: value for name, value in named.items() if value is not None})
 
 
 def _refuse_contradictions(options: Options) -> None:
     from tvselect.runs import RunError
 
-    if options.iterations is not None and options.reward != "bart":
-        raise RunError(f"--iterations is for --reward bart, not {options.reward}; leave it out")
-    if options.stream is False and (options.batch_size or options.rounds):
-        raise RunError("--batch-size and --rounds are for streams; drop --no-stream")
-    if options.decoys == "none" and options.max_fdr is not None:
-        raise RunError(
-            f"--max-fdr {options.max_fdr:g} cannot be kept with --decoys none; leave that out, or "
-            "say --max-fdr none"
-        )
-    if options.event is not None and options.time is None:
-        raise RunError("--event needs --time, the column of the times")
-    if options.time is not None and options.family is not None:
-        raise RunError("--time is a family of its own; leave --family out")
+    for is_so, problem in (
+        (options.iterations is not None and options.reward != "bart",
+         f"--iterations is for --reward bart, not {options.reward}; leave it out"),
+        (options.stream is False and (options.batch_size or options.rounds),
+         "--batch-size and --rounds are for streams; drop --no-stream"),
+        (options.decoys == "none" and options.max_fdr is not None,
+         f"--max-fdr {options.max_fdr} cannot be kept with --decoys none; leave that out, or say "
+         "--max-fdr none"),
+        (options.event is not None and options.time is None,
+         "--event needs --time, the column of the times"),
+        (options.time is not None and options.family is not None,
+         "--time is a family of its own; leave --family out"),
+    ):  # fmt: skip
+        if is_so:
+            raise RunError(problem)
 
 
 def _describe_search(plan: Plan, settings: Settings, cluster: str | None) -> str:
+    plays = counted(settings.plays, "play")
     if plan.stream:
         n_batches = -(-plan.facts.outcome.n_rows // settings.batch_size) * settings.rounds
         each, rounds = counted(settings.batch_size, "row"), counted(settings.rounds, "round")
         plays = f"{counted(n_batches, 'play')} of {each}, {rounds}"
-    else:
-        plays = counted(settings.plays, "play")
     chains = f"{settings.chains} chains of " if settings.chains > 1 else ""
     place = f" on {cluster}" if cluster else ""
     by = {"bart": "BART", "lasso": "LASSO", "pvalue": "p-values"}.get(settings.reward, "importance")
@@ -299,9 +303,8 @@ def report(options: Options, terminal: Terminal) -> int:
 
 def worth(options: Options, terminal: Terminal) -> int:
     """Score predictions of rows that were held back."""
-    from tvselect.runs import collected_warnings
+    from tvselect.runs import collected_warnings, play
     from tvselect.runs.folder import RunFolder
-    from tvselect.runs.play import Place, measure_worth
 
     def announce(seconds: float) -> None:
         terminal.say(
@@ -310,9 +313,9 @@ def worth(options: Options, terminal: Terminal) -> int:
         )
 
     with collected_warnings() as said:
-        found = measure_worth(
+        found = play.measure_worth(
             RunFolder(Path(options.run)),
-            Place(verbose=int(terminal.is_live)),
+            play.Place(verbose=int(terminal.is_live)),
             folds=options.folds,
             table=options.table,
             jobs=options.jobs,
@@ -329,17 +332,18 @@ def transform(options: Options, terminal: Terminal) -> int:
     from tvselect.runs.folder import RunFolder
     from tvselect.runs.transform import transform
 
+    out = options.out
     n_rows, columns = transform(
         RunFolder(Path(options.run)),
         options.table,
-        options.out,
+        out,
         force=options.force,
         delimiter=options.delimiter,
         phenotypes=options.phenotypes,
     )
-    written = f"Written: {options.out}, {n_rows:,} rows, columns {', '.join(columns)}"
+    written = f"Written: {out}, {n_rows:,} rows, columns {', '.join(columns)}"
     if terminal.is_json or terminal.is_pretty:
-        terminal.show({"out": options.out, "n_rows": n_rows, "columns": columns}, [written])
+        terminal.show({"out": out, "n_rows": n_rows, "columns": columns}, [written])
     else:
         terminal.say(written)
     return DONE
@@ -379,15 +383,16 @@ def demo(options: Options, terminal: Terminal) -> int:
     names = [*(f"x{j}" for j in range(n_columns)), "y"]
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table([*x.T, y], names=names), table)
-    terminal.say(f"Made up: {n_rows:,} rows x {n_columns:,} columns, {table}")
-    terminal.say("y = 10 sin(pi x0 x1) + 20 (x2 - 0.5)^2 + 10 x3 + 5 x4 + noise")
-    terminal.say("Five columns matter: x0, x1, x2, x3, x4. Will they be found?")
     arguments = ["select", str(table), "--target", "y", "--out", str(folder / "run")]
     arguments += ["--plays", str(options.plays), "--seed", str(options.seed)]
-    terminal.say(f"$ tvs {' '.join(arguments)}")
-    chosen = make_parser().parse_args(arguments, Options())
-    chosen.arguments = arguments
-    return select(chosen, terminal)
+    for line in (
+        f"Made up: {n_rows:,} rows x {n_columns:,} columns, {table}",
+        "y = 10 sin(pi x0 x1) + 20 (x2 - 0.5)^2 + 10 x3 + 5 x4 + noise",
+        "Five columns matter: x0, x1, x2, x3, x4. Will they be found?",
+        f"$ tvs {' '.join(arguments)}",
+    ):
+        terminal.say(line)
+    return select(_parse(arguments), terminal)
 
 
 def completion(options: Options, terminal: Terminal) -> int:

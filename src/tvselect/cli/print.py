@@ -85,12 +85,12 @@ class Terminal:
         print(text, file=sys.stderr, flush=True)
 
     def note(self, text: str) -> None:
-        """A line that is said even with ``--quiet``: a warning, an error, how a run ended."""
-        print(f"tvs: {printable(' '.join(text.split()))}", file=sys.stderr, flush=True)
+        """A line that is said even with ``--quiet``: an error, how a run ended."""
+        print(f"tvs: {printable(text)}", file=sys.stderr, flush=True)
 
     def warn(self, text: str) -> None:
         """A warning."""
-        self.note(f"warning: {text}")
+        self.note(f"warning: {' '.join(text.split())}")
 
     def trace(self, text: str) -> None:
         """Where an error comes from."""
@@ -111,7 +111,7 @@ class Terminal:
 
 def show_result(result: Result, terminal: Terminal) -> int:
     """Show what a run found; returns the exit code."""
-    run, folder = result.run, result.folder
+    run = result.run
     for warning in run.warnings:
         terminal.warn(warning)
     selected = [v for v in result.variables if v.selected and not v.always]
@@ -132,40 +132,31 @@ def show_result(result: Result, terminal: Terminal) -> int:
         terminal.show_rows(rows)
     for warning in result.about_report:
         terminal.warn(warning)
-    resume = f"tvs resume {shlex.quote(str(folder.path))}"
     if result.was_interrupted:
-        terminal.note(
-            "interrupted while the report was made; the run is kept, and the report is made by: "
-            f"{resume}"
-        )
-        return INTERRUPTED
-    if run.state == "interrupted":
+        what = "while the report was made; the run is kept, and the report is made by"
+    elif run.state == "interrupted":
         are = "is" if run.n_plays == 1 else "are"
-        terminal.note(
-            f"interrupted after {counted(run.n_plays, 'play')}, which {are} kept; go on with: "
-            f"{resume}"
-        )
-        return INTERRUPTED
-    return DONE
+        what = f"after {counted(run.n_plays, 'play')}, which {are} kept; go on with"
+    else:
+        return DONE
+    terminal.note(f"interrupted {what}: tvs resume {shlex.quote(str(result.folder.path))}")
+    return INTERRUPTED
 
 
 def _what_it_means(result: Result) -> tuple[list[str], list[str]]:
     """What is to be said before and after the variables."""
     from tvselect.report.gathering import best_unselected, control_of, joint_claims
-    from tvselect.report.sentences import (
-        NOTHING,
-        describe_false,
-        describe_nothing,
-        why_stopped,
-    )
+    from tvselect.report.sentences import NOTHING, describe_false, describe_nothing, why_stopped
 
-    run, history = result.run, result.fit.history_
+    run, history, folder = result.run, result.fit.history_, result.folder
     control, claims = control_of(result.fit), joint_claims(result.fit)
     n_selected = int(history.selected().sum())
     before: list[str] = []
-    if control.max_fdr is not None and not n_selected and not claims and run.n_plays:
+    is_off = control.max_fdr is None
+    if not is_off and not n_selected and not claims and run.n_plays:
         best = best_unselected(result.fit)
-        before += [NOTHING, *describe_nothing(control, best, run.plan.facts.outcome.n_rows), ""]
+        n_rows = run.plan.facts.outcome.n_rows
+        before += [NOTHING, *describe_nothing(control, best, n_rows), ""]
     plays = counted(run.n_plays, "batch" if run.plan.stream else "play")
     because = why_stopped(history.stop_reason, history.asked)
     before.append(
@@ -180,17 +171,12 @@ def _what_it_means(result: Result) -> tuple[list[str], list[str]]:
     if result.interactions:
         after += [*interaction_lines(result.interactions), ""]
     if claims:
-        is_off = control.max_fdr is None
-        after.append(
-            "These rows cannot tell apart:"
-            if is_off
-            else "At least one of these matters, but these rows cannot tell which:"
-        )
+        surely = "At least one of these matters, but these rows cannot tell which:"
+        after.append("These rows cannot tell apart:" if is_off else surely)
         for claim in claims[:MOST_ROWS]:
             q = "" if claim.q_value is None else f" (q-value {level(claim.q_value)})"
             after.append(f"  {'' if is_off else 'one of: '}{claim}{q}")
         after.append("")
-    folder = result.folder
     after.append(f"Report: {result.page}" if result.page else f"Found:  {folder.selected}")
     if n_selected:
         after.append(f"Next:   tvs transform {folder.path} TABLE -o OUT keeps these columns")
@@ -202,16 +188,16 @@ def _as_json(result: Result, selected: Sequence[VariableResult]) -> dict[str, An
     from tvselect.report.gathering import control_of
     from tvselect.runs.plan import describe_plan
 
-    run, control = result.run, control_of(result.fit)
-    plan = run.plan
+    run, plan, control = result.run, result.run.plan, control_of(result.fit)
+    outcome = plan.facts.outcome
     return {
         "run": str(result.folder.path),
         "state": run.state,
         "stop_reason": run.stop_reason,
         "target": plan.target,
-        "family": plan.facts.outcome.family,
+        "family": outcome.family,
         "stream": plan.stream,
-        "n_rows": plan.facts.outcome.n_rows,
+        "n_rows": outcome.n_rows,
         "n_columns": len(plan.columns),
         "n_plays": run.n_plays,
         "seconds": run.seconds,
@@ -251,23 +237,32 @@ def variable_lines(
     """
     selected, others = _one_a_group(selected), _one_a_group(others)[:RUNNERS_UP]
     shown = [*selected[:MOST_ROWS], *others]
-    width = max(len("variable"), *(len(_short(v.group or v.name)) for v in shown))
-    has_q = any(v.q_value is not None for v in shown)
-    rows = []
+    rows = [["variable", "q-value", "selection rate", "95 % interval"]]
     for v in shown:
-        q = f"  {'' if v.q_value is None else level(v.q_value):>7}" if has_q else ""
-        rows.append(
-            f"  {_short(v.group or v.name):<{width}}{q}  {v.selection_rate:4.2f}  "
-            f"{bar(v.selection_rate)}  {v.low:.2f} to {v.high:.2f}"
-        )
-    head = "  q-value" if has_q else ""
-    lines = [f"  {'variable':<{width}}{head}  {'selection rate':<{6 + BAR_WIDTH}}  95 % interval"]
-    lines += rows[: len(shown) - len(others)]
-    if len(selected) > MOST_ROWS:
-        lines.append(f"  ... and {len(selected) - MOST_ROWS:,} more in selected.csv")
+        q = "" if v.q_value is None else level(v.q_value)
+        rate = f"{v.selection_rate:4.2f}  {bar(v.selection_rate)}"
+        rows.append([_short(v.group or v.name), q, rate, f"{v.low:.2f} to {v.high:.2f}"])
+    if all(v.q_value is None for v in shown):
+        rows = [[name, *rest] for name, _, *rest in rows]
+    lines = aligned(rows)
+    n_selected = 1 + min(len(selected), MOST_ROWS)
     if others:
-        lines += ["  not selected, the best of them:", *rows[len(shown) - len(others) :]]
+        lines.insert(n_selected, "  not selected, the best of them:")
+    if len(selected) > MOST_ROWS:
+        lines.insert(n_selected, f"  ... and {len(selected) - MOST_ROWS:,} more in selected.csv")
     return lines
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines, with the columns below each other.
+
+    Examples
+    --------
+    >>> aligned([["name", "rate"], ["a", "0.5"]])
+    ['  name  rate', '  a     0.5']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
 def _one_a_group(variables: Sequence[VariableResult]) -> list[VariableResult]:
@@ -278,14 +273,7 @@ def _one_a_group(variables: Sequence[VariableResult]) -> list[VariableResult]:
 
 
 def interaction_lines(interactions: Sequence[Interaction]) -> list[str]:
-    """Pairs of variables that act together, one a line.
-
-    Examples
-    --------
-    >>> from tvselect.after import Interaction
-    >>> interaction_lines([Interaction((0, 2), ("age", "dose"), 1.5, 0.05)])
-    ['interactions: age x dose (q 0.050)']
-    """
+    """Pairs of variables that act together, one a line."""
     lines = [
         f"interactions: {' x '.join(map(_short, pair.names))} (q {level(pair.q_value)})"
         for pair in interactions[:MOST_ROWS]
@@ -303,8 +291,7 @@ def bar(share: float, width: int = BAR_WIDTH) -> str:
     >>> bar(0.5, 4), bar(0.6, 4)
     ('██  ', '██▍ ')
     """
-    eighths = round(8 * width * min(max(share, 0.0), 1.0))
-    full, part = divmod(eighths, 8)
+    full, part = divmod(round(8 * width * min(max(share, 0.0), 1.0)), 8)
     text = (EIGHTHS[-1] * full + (EIGHTHS[part] if part else "")).ljust(width)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
@@ -325,29 +312,27 @@ def show_comparison(found: Comparison, terminal: Terminal) -> None:
         f"{both} of {len(found.pairs)} variables by both (Jaccard index {found.jaccard:.2f})."
     )
     if not terminal.is_json and not terminal.is_pretty:
-        rows = [["variable", "selected_1", "selected_2", "selection_rate_1", "selection_rate_2",
-                 "q_value_1", "q_value_2"]]  # fmt: skip
+        names = ("selected", "selection_rate", "q_value")
+        cells = [["variable", *(f"{name}_{number}" for name in names for number in (1, 2))]]
         for pair in found.pairs:
+            answers = ("yes" if is_selected else "no" for is_selected in pair.selected)
             numbers = (*pair.selection_rate, *pair.q_value)
-            rows.append(
-                [pair.name, *("yes" if is_selected else "no" for is_selected in pair.selected),
-                 *("" if x is None else f"{x:.6f}" for x in numbers)]
-            )  # fmt: skip
-        terminal.show_rows(rows)
+            shown = ("" if x is None else f"{x:.6f}" for x in numbers)
+            cells.append([pair.name, *answers, *shown])
+        terminal.show_rows(cells)
         for sentence in (*found.differences, agreement):
             terminal.say(sentence)
         return
-    width = max(len("variable"), *(len(pair.name) for pair in found.pairs), 0)
-    lines = [f"1: {found.folders[0]}", f"2: {found.folders[1]}"]
-    lines += [f"  {sentence}" for sentence in found.differences or ["Same data, same settings."]]
-    lines += ["", f"  {'variable':<{width}}  {'selected':<9}  rate 1 rate 2  change     q 1    q 2"]
+    rows = [["variable", "selected", "rate 1", "rate 2", "change", "q 1", "q 2"]]
     for pair in found.pairs:
         who = {(True, True): "by both", (True, False): "by 1", (False, True): "by 2"}[pair.selected]
-        rates = " ".join("     -" if x is None else f"{x:6.2f}" for x in pair.selection_rate)
-        change = " " * 7 if pair.difference is None else f"{pair.difference:+7.2f}"
-        q = " ".join(f"{'-' if x is None else level(x):>6}" for x in pair.q_value)
-        lines.append(f"  {pair.name:<{width}}  {who:<9} {rates} {change}  {q}")
-    lines += ["", agreement]
+        rates = ("-" if x is None else f"{x:.2f}" for x in pair.selection_rate)
+        change = "" if pair.difference is None else f"{pair.difference:+.2f}"
+        q_values = ("-" if x is None else level(x) for x in pair.q_value)
+        rows.append([pair.name, who, *rates, change, *q_values])
+    lines = [f"1: {found.folders[0]}", f"2: {found.folders[1]}"]
+    lines += [f"  {sentence}" for sentence in found.differences or ["Same data, same settings."]]
+    lines += ["", *aligned(rows), "", agreement]
     largest = found.largest_difference
     if largest is not None and largest.difference:
         first, second = largest.selection_rate
