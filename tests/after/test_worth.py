@@ -152,3 +152,21 @@ def test_what_is_always_included_is_scored_alone_and_not_counted(table):
     assert "always included" in str(worth)
     without = held_out_worth(quick(), X, y, n_folds=3, random_state=0)
     assert without.always == ()
+
+
+def test_an_interrupted_fold_ends_it(table):
+    n_plays = 0
+
+    def interrupted(X, y, rng):
+        nonlocal n_plays
+        n_plays += 1
+        if n_plays > 10:
+            raise KeyboardInterrupt
+        return np.zeros(X.shape[1])
+
+    selector = ThompsonSelector(interrupted, n_plays=30, random_state=0)
+    with (
+        pytest.warns(RuntimeWarning, match="interrupted"),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        held_out_worth(selector, *table, n_folds=3, random_state=0)

@@ -14,8 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.makers import QUICK, changed, make_table, text_of, write
+from tvselect.cli import main
 from tvselect.cli.print import Terminal
 from tvselect.runs.folder import RunFolder, from_csv
+from tvselect.selectors.thompson import ThompsonFit
+from tvselect.trees import Sampler
 from tvselect.words import escaped, printable
 
 ROOT = Path(__file__).parents[2]
@@ -202,6 +205,24 @@ class TestInterrupts:
         assert "nothing" not in err
         assert "interrupted while the report was made; the run is kept" in err
         assert json.loads((here / "run" / "run.json").read_text())["state"] == "done"
+
+    def test_a_forest_of_the_report_is_not_kept_in_part(self, here, capsys, monkeypatch):
+        monkeypatch.setattr(ThompsonFit, "interactions_", ())
+        write(here / "t.csv")
+        advance = Sampler.advance
+
+        def interrupted(chain, n_iterations=None):
+            if chain.n_done > 0.6 * chain.n_iterations:
+                raise KeyboardInterrupt
+            advance(chain, n_iterations)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Sampler, "advance", interrupted)
+            assert main(["select", "t.csv", "-t", "y", *QUICK, "--out", "run"]) == 130
+        assert "interrupted while the report was made" in capsys.readouterr().err
+        assert not (here / "run" / "findings.json").exists()
+        assert main(["resume", "run"]) == 0
+        assert (here / "run" / "report.html").exists()
 
     def test_it_is_said_what_is_kept(self, here, run, tvs, interrupted):
         before = (here / "run" / "run.json").read_text()

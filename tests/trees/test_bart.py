@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from tvselect.trees import Prior, bin_table, run_bart, sampler
+from tvselect.trees import Prior, bin_table, run_bart, run_to_end, sampler
 from tvselect.trees.sampler import Sampler
 from tvselect.trees.state import N_DONE
 
@@ -351,6 +351,13 @@ def test_ctrl_c_after_burn_in_gives_the_run_so_far(monkeypatch, n_keep, kept):
     assert part.last_splits.sum() == part.n_splits[-1]
     assert np.isfinite(part.predict(X)).all()
     assert f"{done} iterations" in repr(part)
+
+
+def test_where_a_part_is_of_no_use_ctrl_c_is_an_interrupt(monkeypatch):
+    X, y = data()
+    interrupt_from(monkeypatch, 60)
+    with pytest.raises(KeyboardInterrupt):
+        run_to_end(X, y, n_iterations=100, n_burn=50)
 
 
 @pytest.mark.parametrize("n_done", [0, 10])

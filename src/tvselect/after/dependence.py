@@ -19,7 +19,7 @@ from tvselect.inputs.rows import sample_rows
 from tvselect.inputs.text import one_hot
 from tvselect.seeds import RandomStream
 from tvselect.selectors.results import fitted_history
-from tvselect.trees import BartRun, Forest, run_bart
+from tvselect.trees import BartRun, Forest, run_to_end
 from tvselect.trees.state import MISSING
 from tvselect.words import column_name, readable
 
@@ -152,7 +152,7 @@ class DependenceForest:
         # Chances of several classes take time: they are averaged over fewer rows and draws.
         self.sample = self.design[:: -(-len(self.design) // JOINT_ROWS)]
         self.averaged_over = self.design if n_forests == 1 else self.sample
-        self.run = run_bart(
+        self.run = run_to_end(
             self.design,
             outcome,
             n_trees=max(FEWEST_TREES, N_TREES // n_forests),

@@ -15,7 +15,7 @@ from tvselect.control import q_values_by_decoys
 from tvselect.inputs import Outcome
 from tvselect.inputs.rows import even_rows, numbered, orders_of
 from tvselect.inputs.table import Features
-from tvselect.trees import Cuts, Forest, Prior, bin_table, run_bart
+from tvselect.trees import Cuts, Forest, Prior, bin_table, run_to_end
 from tvselect.trees.forest import join_forests
 
 MOST_FEATURES, MOST_PAIRS = 40, 20
@@ -146,7 +146,7 @@ class PairForests:
 
     def strengths(self, outcome: Outcome) -> FloatArray:
         """Strength of all pairs, by rows of an upper triangle; 0 for those used less often."""
-        run = run_bart(
+        run = run_to_end(
             self.table,
             outcome,
             n_trees=N_TREES,
@@ -174,7 +174,7 @@ class PairForests:
 
     def additive_fit(self, outcome: Outcome) -> tuple[FloatArray, float]:
         """BART with single splits: means, or probabilities of the second class; the noise."""
-        run = run_bart(
+        run = run_to_end(
             self.table,
             outcome,
             prior=ADDITIVE,

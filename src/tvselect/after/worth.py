@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.bandit.engine import StopReason
 from tvselect.inputs import read_outcome
 from tvselect.inputs.columns import Matrix
 from tvselect.inputs.errors import check_scalar
@@ -18,7 +19,7 @@ from tvselect.inputs.outcome import Outcome
 from tvselect.inputs.rows import take_rows
 from tvselect.inputs.table import as_given, read_features
 from tvselect.seeds import RandomState, as_generator
-from tvselect.trees import run_bart
+from tvselect.trees import run_to_end
 
 N_TREES, N_ITERATIONS = 50, 2000
 MOST_CELLS = 20_000_000
@@ -139,6 +140,8 @@ def held_out_worth(
         again.journal, again.warm_start, again.verbose = None, False, 0
         again.random_state = int(rng.integers(2**32))
         again.fit(take_rows(X, rest), outcome.rows(rest))
+        if again.stop_reason_ is StopReason.INTERRUPTED:
+            raise KeyboardInterrupt
         always = again.history_.arm_of_feature < 0
         n_selected.append(int(np.count_nonzero(again.support_ & ~always)))
         chosen = {"selected": again.support_, "always": always}
@@ -206,7 +209,7 @@ def _predictions(
         if n_classes:
             constant = np.bincount(known.values.astype(np.int64), minlength=n_classes) / rest.size
         return np.broadcast_to(constant, (held_out.size, *constant.shape))
-    run = run_bart(
+    run = run_to_end(
         np.asarray(X[np.ix_(rest, columns)], dtype=np.float64),
         known,
         n_trees=max(10, N_TREES // max(1, n_classes)),

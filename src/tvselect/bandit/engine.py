@@ -93,10 +93,6 @@ class StopReason(StrEnum):
     """A stream could not be read to its end; the result covers the plays before."""
 
 
-class InterruptWarning(RuntimeWarning):
-    """A run was interrupted (Ctrl-C); its result covers the plays before."""
-
-
 class NoMoreData(Exception):  # noqa: N818
     """There is nothing left to score plays with."""
 

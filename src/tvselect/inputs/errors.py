@@ -23,6 +23,10 @@ NAMES: dict[Any, str] = {Integral: "int", Real: "float"}
 Raised = TypeVar("Raised", bound=Exception)
 
 
+class InterruptWarning(RuntimeWarning):
+    """Something was interrupted (Ctrl-C); its result covers what was done before."""
+
+
 class InputError(ValueError):
     """What is wrong with data, and a remedy whose parameters are spelt for whoever reads it.
 

@@ -11,7 +11,7 @@ from tvselect.inputs import Outcome
 from tvselect.inputs.columns import Matrix, centred_ranks
 from tvselect.inputs.rows import even_rows
 from tvselect.rewards.bart import outcome_for
-from tvselect.trees import Prior, bin_table, run_bart
+from tvselect.trees import Prior, bin_table, run_to_end
 
 LINKED, WINDOW = 0.5, 100
 MOST_ROWS, COLUMNS_AT_ONCE = 2000, 1024
@@ -112,7 +112,7 @@ def fine_map(
     prior = Prior(n_trees=N_TREES, sparse=True)
     splits = np.zeros((N_RUNS, features.size))
     for of_run, one in zip(splits, rng.spawn(N_RUNS), strict=True):
-        of_run[is_there] = run_bart(
+        of_run[is_there] = run_to_end(
             table, shown, prior=prior, n_iterations=N_ITERATIONS, n_keep=1, random_state=one
         ).mean_splits
     found = []

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 
-from tvselect.bandit.engine import InterruptWarning
+from tvselect.inputs.errors import InterruptWarning
 from tvselect.words import listed
 
 

@@ -12,9 +12,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tvselect.bandit.engine import InterruptWarning, StopReason
+from tvselect.bandit.engine import StopReason
 from tvselect.inputs import Outcome
-from tvselect.inputs.errors import check_scalar
+from tvselect.inputs.errors import InterruptWarning, check_scalar
 from tvselect.inputs.rows import check_weights, numbered, repeated_rows, take_rows, thinned_rows
 from tvselect.rewards import BartReward, FunctionReward, Reward
 from tvselect.seeds import RandomStream

@@ -34,7 +34,7 @@ from tvselect.rewards.screening import bulk_of, z_values
 from tvselect.seeds import RandomStream
 from tvselect.selectors.base import check_share
 from tvselect.selectors.layout import ArmColumns, DecoyKind, IntArray
-from tvselect.trees import bin_table, run_bart
+from tvselect.trees import bin_table, run_to_end
 
 Decoys = ShuffledColumns | DrawnColumns
 FloatArray = NDArray[np.float64]
@@ -451,7 +451,7 @@ def residual_targets(
     for k, (copy, column) in enumerate(chosen):
         (leaders[:, k],) = next(islice(decoys.ranks(X, np.array([column])), copy, None))
     y, rows = normal_scores(y), even_rows(len(y), MOST_ROWS)
-    run = run_bart(
+    run = run_to_end(
         bin_table(leaders[rows]),
         y[rows],
         family="gaussian",

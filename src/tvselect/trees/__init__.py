@@ -4,7 +4,7 @@ Knows nothing of bandits. :func:`run_bart` is the face; :class:`Sampler` and
 :func:`start_chain` are what a loop over many short runs uses.
 """
 
-from tvselect.trees.bart import BartRun, run_bart
+from tvselect.trees.bart import BartRun, run_bart, run_to_end
 from tvselect.trees.bins import BinnedTable, Cuts, bin_table
 from tvselect.trees.forest import Forest
 from tvselect.trees.prior import Prior
@@ -21,6 +21,7 @@ __all__ = [
     "Sampler",
     "bin_table",
     "run_bart",
+    "run_to_end",
     "start_chain",
     "working_response",
 ]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from tvselect.inputs import Outcome, read_outcome, read_table
-from tvselect.inputs.errors import check_scalar
+from tvselect.inputs.errors import InterruptWarning, check_scalar
 from tvselect.inputs.outcome import AskedFamily, Family
 from tvselect.seeds import RandomState, as_generator
 from tvselect.trees.bins import BinnedTable, Cuts, bin_table
@@ -167,6 +167,16 @@ def run_bart(
         cuts=table.cuts,
         center=response.center,
     )
+
+
+def run_to_end(*arguments: Any, **settings: Any) -> BartRun:
+    """:func:`run_bart` where a part of a run is of no use: Ctrl-C is a KeyboardInterrupt."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", InterruptWarning)
+        try:
+            return run_bart(*arguments, **settings)
+        except InterruptWarning:
+            raise KeyboardInterrupt from None
 
 
 class Draw(NamedTuple):
@@ -356,7 +366,7 @@ def _advance(
                 draws.append(_draw(chain, response))
             warnings.warn(
                 f"interrupted after {chain.n_done} of {total} iterations; the result covers these",
-                RuntimeWarning,
+                InterruptWarning,
                 stacklevel=3,
             )
     return draws
