@@ -249,16 +249,10 @@ def can_play_ahead(chain: ThompsonChain) -> bool:
 
 
 class PlaysAhead:
-    """The next plays of a chain, which the core chooses, scores and learns from.
+    """The next plays of a chain, between two windows; the core chooses, scores and learns.
 
-    Parameters
-    ----------
-    feedback : BartFeedback
-    columns : named tuple
-        Arm ``i`` plays ``columns[starts[i]:starts[i + 1]]``; ``always`` is part of every play.
-    chain : ThompsonChain
-        Between two windows.
-    n_plays : int
+    ``columns`` are three arrays: arm ``i`` plays ``columns[starts[i]:starts[i + 1]]``, and every
+    play those that are always there.
     """
 
     def __init__(

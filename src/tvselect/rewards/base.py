@@ -154,21 +154,17 @@ class Reward(BaseEstimator, ABC):  # type: ignore[misc]
         """
 
 
-@dataclass(frozen=True)
-class BestOfTerms:
-    """The feedback on an outcome in several simple terms: a column gets its best payoff."""
-
-    feedbacks: tuple[Feedback, ...]
-
-    def __call__(self, columns: NDArray[np.int64], rng: np.random.Generator) -> Floats:
-        """One payoff for each of the columns."""
-        payoffs = [feedback(columns, rng) for feedback in self.feedbacks]
-        return np.max(payoffs, axis=0) if len(payoffs) > 1 else payoffs[0]
-
-
 def start_reward(reward: Reward, data: Data) -> Feedback:
-    """Bind a reward to data, whose outcome is put in simple terms where the reward needs it."""
+    """Bind a reward to data, whose outcome is put in simple terms where the reward needs it.
+
+    Of several terms a column gets its best payoff.
+    """
     if data.outcome.family in reward.families:
         return reward.start(data)
     terms = data.outcome.in_simple_terms()
-    return BestOfTerms(tuple(reward.start(replace(data, outcome=term)) for term in terms))
+    feedbacks = [reward.start(replace(data, outcome=term)) for term in terms]
+
+    def best(columns: NDArray[np.int64], rng: np.random.Generator) -> Floats:
+        return np.max([feedback(columns, rng) for feedback in feedbacks], axis=0)
+
+    return feedbacks[0] if len(feedbacks) == 1 else best

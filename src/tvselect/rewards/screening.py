@@ -51,27 +51,12 @@ def marginal_evidence(
 ) -> NDArray[np.float64]:
     """Evidence for every column, in nats: minus the log of its corrected p-value.
 
-    The correlations are set against the bulk of all columns (their median and median
-    deviation), not against zero: where all columns go a little with the outcome, none
-    of them stands out; decoys are set against their own copy of the table. The evidence is
-    ``-log(n_candidates * p)`` with the two-sided p-value of a column, and 0 for the many
-    whose p-value is not that small.
-
-    Parameters
-    ----------
-    table : BinnedTable
-    outcome : Outcome
-        Other than a number or two classes: in simple terms, the strongest of which counts.
-    n_candidates : int
-    starts : int64 array, optional
-        Where the table and every copy of it begin, and where the last ends; one table by
-        default.
-    bulks : sequence of Bulk, optional
-        Of the table and every copy of it, where the columns at hand are a choice of them.
-
-    Returns
-    -------
-    float64 array (columns,), not negative
+    It is ``-log(n_candidates * p)`` with the two-sided p-value of a column's correlation with the
+    outcome, in simple terms of which the strongest counts, and 0 for the many whose p-value is not
+    that small. Correlations are set against the bulk of all columns (median and median deviation),
+    not against zero: where all columns go a little with the outcome, none of them stands out. Each
+    copy of the table, between two of ``starts``, has a bulk of its own; they are given as
+    ``bulks`` where the columns at hand are a choice of theirs.
     """
     spans = list(pairwise([0, table.n_columns] if starts is None else starts))
     terms = outcome.in_simple_terms()
@@ -113,18 +98,10 @@ def bulk_of(z: NDArray[np.floating]) -> Bulk:
 
 
 class Pairs(NamedTuple):
-    """Pairs of columns that go with the outcome together.
+    """Pairs of columns that go with the outcome together, the strongest first."""
 
-    Attributes
-    ----------
-    columns : int64 array (pairs, 2)
-        The strongest first.
-    z : float64 array
-        Correlation of the product of both halves with the outcome, in standard errors.
-    """
-
-    columns: NDArray[np.int64]
-    z: NDArray[np.float64]
+    columns: NDArray[np.int64]  # (pairs, 2)
+    z: NDArray[np.float64]  # correlation of the product of both halves with it, in standard errors
 
 
 def screen_pairs(
@@ -137,17 +114,14 @@ def screen_pairs(
 
     Every column is cut into an upper and a lower half, and all products of two halves are
     correlated with the normal scores of the outcome: a matrix product. They are set against the
-    bulk of the pairs, as :func:`marginal_evidence` sets columns: where
-    all pairs go with the outcome, by a common factor, none of them stands out. The sum of random
-    signs exceeds ``z`` with a probability of at most ``2 exp(-z^2 / 2)`` (Hoeffding): a table
-    of noise, its columns cut into equal halves, has a pair among the found ones in at most one of
-    a hundred cases. Columns with less than a quarter of the rows in one half, and tables of more
-    than 16,384 columns, are left out; so are pairs of columns that are much alike. A column is in
-    one pair only. Of a table with more than 2^28 values so many rows are looked at as have these;
-    of rows that are the same observation, the first.
+    bulk of the pairs, as :func:`marginal_evidence` sets columns. The sum of random signs exceeds
+    ``z`` with a probability of at most ``2 exp(-z^2 / 2)`` (Hoeffding): a table of noise, its
+    columns cut into equal halves, has a pair among the found ones in at most one of a hundred
+    cases. Columns with less than a quarter of the rows in one half, and tables of more than
+    16,384 columns, are left out; so are pairs of columns that are much alike. A column is in one
+    pair only. Of a table with more than 2^28 values some rows are looked at, and of rows that are
+    the same observation the first.
 
-    Examples
-    --------
     >>> from tvselect.inputs import read_outcome
     >>> rng = np.random.default_rng(0)
     >>> X = rng.random((300, 50))

@@ -28,7 +28,7 @@ from tvselect.trees.response import (
     working_response,
 )
 from tvselect.trees.sampler import Sampler, start_chain
-from tvselect.trees.state import PRECISION
+from tvselect.trees.state import PRECISION, Floats, Ints
 
 GLANCE_SECONDS = 0.2
 
@@ -184,7 +184,7 @@ class Draw(NamedTuple):
 
     forest: Forest
     sigma: float
-    cuts: NDArray[np.float64]
+    cuts: Floats
 
 
 @dataclass(frozen=True, repr=False)
@@ -226,12 +226,12 @@ class BartRun:
 
     family: Family
     names: tuple[str, ...]
-    mean_splits: NDArray[np.float64]
-    inclusion: NDArray[np.float64]
-    last_splits: NDArray[np.int64]
-    sigma: NDArray[np.float64]
-    theta: NDArray[np.float64]
-    n_splits: NDArray[np.int64]
+    mean_splits: Floats
+    inclusion: Floats
+    last_splits: Ints
+    sigma: Floats
+    theta: Floats
+    n_splits: Ints
     forest: Forest
     draws: tuple[Draw, ...]
     n_burn: int
@@ -251,7 +251,7 @@ class BartRun:
         """The forests of the draws that were kept."""
         return tuple(draw.forest for draw in self.draws)
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> Floats:
         """Posterior mean of the outcome at new rows, over the kept forests.
 
         Parameters
@@ -276,9 +276,7 @@ class BartRun:
         values = (self.expected(draw, lambda f: f.evaluate(codes, n_rows)) for draw in self.draws)
         return np.asarray(sum(values, np.float64(0.0)) / len(self.draws))
 
-    def expected(
-        self, draw: Draw, evaluate: Callable[[Forest], NDArray[np.float64]]
-    ) -> NDArray[np.float64]:
+    def expected(self, draw: Draw, evaluate: Callable[[Forest], Floats]) -> Floats:
         """The outcome that one ``draw`` expects, its forest put through ``evaluate``."""
         if self.family == "classes":
             n_classes = draw.cuts.size
@@ -382,9 +380,7 @@ def _draw(chain: Sampler, response: Response) -> Draw:
     return Draw(chain.forest(response.scale), sigma, cuts)
 
 
-def _column_indices(
-    columns: Sequence[int] | Sequence[str] | None, names: Sequence[str]
-) -> NDArray[np.int64]:
+def _column_indices(columns: Sequence[int] | Sequence[str] | None, names: Sequence[str]) -> Ints:
     if columns is None:
         return np.arange(len(names), dtype=np.int64)
     is_sequence = np.iterable(columns) and not isinstance(columns, str)
@@ -414,7 +410,7 @@ def _noise_guess(
     noise_scale: float | Literal["sd", "linear"],
     X: Any,
     outcome: Outcome,
-    columns: NDArray[np.int64],
+    columns: Ints,
 ) -> float | Literal["sd"]:
     is_number = isinstance(noise_scale, Real) and 0 < noise_scale < np.inf
     if not (is_number or (isinstance(noise_scale, str) and noise_scale in ("sd", "linear"))):

@@ -87,24 +87,12 @@ find_crowded = function(
 
 @dataclass(frozen=True)
 class Cuts:
-    """The cut points of every column of a table.
-
-    Attributes
-    ----------
-    n_cuts : uint8 array
-    low, step : float64 arrays
-        Smallest value and width of a bin, for columns cut on a grid.
-    starts : int64 array
-        ``halfway[starts[j]:starts[j + 1]]`` are the cuts of column ``j`` when it is
-        not cut on a grid.
-    halfway : float64 array
-    names : sequence of str
-    """
+    """The cut points of every column of a table, listed one after the other or on a grid."""
 
     n_cuts: Bytes
-    low: Floats
-    step: Floats
-    starts: Ints
+    low: Floats  # the smallest value, for columns cut on a grid
+    step: Floats  # the width of a bin, for these
+    starts: Ints  # halfway[starts[j] : starts[j + 1]] are those of column j where they are listed
     halfway: Floats
     names: Sequence[str]
 
@@ -173,21 +161,10 @@ class Cuts:
 
 @dataclass(frozen=True)
 class BinnedTable:
-    """A table as the sampler reads it: codes by column, and the cuts they stand for.
+    """A table as the sampler reads it: codes by column, and the cuts they stand for."""
 
-    Attributes
-    ----------
-    words : uint64 array, read-only
-        The codes of one column after the other, see :mod:`tvselect.trees.state`.
-    widths : uint8 array
-        Bits of a code of each column: 1, 2 or 8.
-    n_rows : int
-    has_missing : bool array
-    cuts : Cuts
-    """
-
-    words: Words
-    widths: Bytes
+    words: Words  # codes of one column after the other, see trees/state.py; read-only
+    widths: Bytes  # bits of a code of each column: 1, 2 or 8
     n_rows: int
     has_missing: Bools
     cuts: Cuts

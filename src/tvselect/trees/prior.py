@@ -8,16 +8,15 @@ from functools import lru_cache
 from numbers import Integral, Real
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, gammaincinv
 
 from tvselect.inputs.errors import check_scalar
 from tvselect.trees.response import Response
-from tvselect.trees.state import MAX_DEPTH, PriorParameters
+from tvselect.trees.state import MAX_DEPTH, Floats, Ints, PriorParameters
 
 GRID_SIZE, TABLE_DEPTH = 1000, 64
 NEVER = np.iinfo(np.int64).max
-NO_PAIRS: NDArray[np.int64] = np.empty((0, 2), dtype=np.int64)
+NO_PAIRS: Ints = np.empty((0, 2), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -110,12 +109,12 @@ class Prior:
     def parameters(
         self,
         response: Response,
-        column_weights: NDArray[np.float64] | None = None,
+        column_weights: Floats | None = None,
         *,
         burn: int = 0,
         sparse_from: int = 0,
         free_noise: bool = True,
-        pairs: NDArray[np.int64] = NO_PAIRS,
+        pairs: Ints = NO_PAIRS,
     ) -> PriorParameters:
         """The prior in the core's numbers, for a ``response`` and the columns in play.
 
@@ -151,7 +150,7 @@ class Prior:
 
 
 @lru_cache(maxsize=32)
-def split_log_odds(base: float, power: float) -> NDArray[np.float64]:
+def split_log_odds(base: float, power: float) -> Floats:
     """By depth: ``log(p_d (1 - p_{d+1})^2 / (1 - p_d))``, what one more split weighs."""
     depth = np.arange(MAX_DEPTH + 2)
     log_p = math.log(base) - power * np.log1p(depth)
@@ -160,9 +159,7 @@ def split_log_odds(base: float, power: float) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=32)
-def concentration_grid(
-    a: float, b: float, rho_share: float, floor: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def concentration_grid(a: float, b: float, rho_share: float, floor: float) -> tuple[Floats, Floats]:
     """Grid of DART's ``theta / q``, and ``log(theta / q + m)`` for m = 0, 1, ...
 
     ``theta / (theta + rho) ~ Beta(a, b)``, cut off below ``floor``, is replaced by its quantiles

@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from tvselect.inputs import Outcome
 from tvselect.inputs.columns import normal_scores
 from tvselect.inputs.outcome import Family
-from tvselect.trees.state import BOUNDS, CLASSES, GRADES, OBSERVED, in_bit_order
+from tvselect.trees.state import BOUNDS, CLASSES, GRADES, OBSERVED, Floats, in_bit_order
 
 SMALLEST_SCALE = 1e-50
 ON_LATENT_SCALE = ("probit", "ordinal", "classes")
@@ -24,33 +23,16 @@ BEST_STEP = 2.4
 
 @dataclass(frozen=True)
 class Response:
-    """An outcome made ready for the sampler; made once, used by any number of chains.
-
-    Attributes
-    ----------
-    family : str
-    observed : float64 array (2, rows)
-        In the order of the bits: the bounds of each value, which are the value where it is known;
-        or its grade or class, counted from 1.
-    n_rows : int
-    center, scale : float
-        Outcome = ``center + scale * working value``, or that of the latent normal.
-    noise_scale : float
-        Rough guess of the noise standard deviation, in working units.
-    cuts : float64 array
-        Cut points between the grades that a chain starts from, or offsets of the classes.
-    cut_steps : float64 array
-        How far a step takes the cut points.
-    """
+    """An outcome made ready for the sampler; made once, used by any number of chains."""
 
     family: Family
-    observed: NDArray[np.float64]
+    observed: Floats  # in the order of the bits: both bounds, or grade or class twice
     n_rows: int
-    center: float
+    center: float  # outcome = center + scale * working value, or that of the latent normal
     scale: float
-    noise_scale: float
-    cuts: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    cut_steps: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    noise_scale: float  # rough guess of the noise standard deviation, in working units
+    cuts: Floats = field(default_factory=lambda: np.empty(0))  # as in PriorParameters
+    cut_steps: Floats = field(default_factory=lambda: np.empty(0))
 
     @property
     def precision(self) -> float:
@@ -64,13 +46,10 @@ class Response:
 
     @property
     def latent(self) -> int:
-        """What is known of the values, as kernels read it."""
-        if self.family == "ordinal":
-            return GRADES
-        if self.family == "classes":
-            return CLASSES
-        is_known = np.array_equal(self.observed[0], self.observed[1])
-        return OBSERVED if is_known else BOUNDS
+        """What is known of the values, as the core reads it."""
+        if self.family in ("ordinal", "classes"):
+            return GRADES if self.family == "ordinal" else CLASSES
+        return OBSERVED if np.array_equal(*self.observed) else BOUNDS
 
     @property
     def n_forests(self) -> int:
@@ -87,13 +66,12 @@ def working_response(outcome: Outcome, noise_scale: float | Literal["sd"] = "sd"
     y, n_rows = outcome.values, outcome.values.size
     if outcome.family == "probit":
         offset = float(ndtri(y.mean()))
-        bounds = np.where(y > 0, -offset, -np.inf), np.where(y > 0, np.inf, -offset)
-        return Response("probit", _in_bit_order(*bounds), n_rows, offset, 1.0, 1.0)
+        bounds = np.where(y > 0, [[-offset], [np.inf]], [[-np.inf], [-offset]])
+        return Response("probit", in_bit_order(bounds), n_rows, offset, 1.0, 1.0)
     if outcome.family in ("ordinal", "classes"):
         _, place, numbers = np.unique(y, return_inverse=True, return_counts=True)
         shares = numbers / n_rows
-        levels = (place + 1).astype(np.float64)
-        observed = _in_bit_order(levels, levels)
+        observed = in_bit_order(np.tile(place + 1.0, (2, 1)))
         if outcome.family == "classes":
             return Response("classes", observed, n_rows, 0.0, 1.0, 1.0, class_offsets(shares))
         below = np.cumsum(shares)[:-1]
@@ -110,9 +88,9 @@ def working_response(outcome: Outcome, noise_scale: float | Literal["sd"] = "sd"
 
 def _on_range_one(
     outcome: Outcome,
-    lower: NDArray[np.float64],
-    upper: NDArray[np.float64],
-    typical: NDArray[np.float64],
+    lower: Floats,
+    upper: Floats,
+    typical: Floats,
     noise_scale: float | Literal["sd"],
 ) -> Response:
     """Bounds centred at the typical values and over their range."""
@@ -121,19 +99,11 @@ def _on_range_one(
     guess = float(values.std(ddof=1)) if noise_scale == "sd" else noise_scale / scale
     if not SMALLEST_SCALE < guess < 1.0 / SMALLEST_SCALE:
         raise ValueError(f"noise_scale={noise_scale!r} is out of all proportion to y")
-    return Response(
-        family=outcome.family,
-        observed=_in_bit_order((lower - center) / scale, (upper - center) / scale),
-        n_rows=outcome.values.size,
-        center=center,
-        scale=scale,
-        noise_scale=guess,
-    )
+    observed = in_bit_order((np.stack([lower, upper]) - center) / scale)
+    return Response(outcome.family, observed, outcome.values.size, center, scale, guess)
 
 
-def rounding_bounds(
-    counts: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def rounding_bounds(counts: Floats) -> tuple[Floats, Floats]:
     """Between which normal quantiles a count lies, by the shares of smaller and larger ones.
 
     The count is a normal number, transformed and rounded (Kowal and Canale 2020), with the
@@ -148,7 +118,7 @@ def rounding_bounds(
     return cuts[place], cuts[place + 1]
 
 
-def class_offsets(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+def class_offsets(shares: Floats) -> Floats:
     """Means of independent normals of which each is the largest with its share, of mean zero.
 
     >>> class_offsets(np.array([0.2, 0.2, 0.6])).round(2)
@@ -161,16 +131,11 @@ def class_offsets(shares: NDArray[np.float64]) -> NDArray[np.float64]:
     return offsets
 
 
-def chances_of_classes(means: NDArray[np.float64]) -> NDArray[np.float64]:
+def chances_of_classes(means: Floats) -> Floats:
     """Chance (..., classes) of independent normals with these means to be the largest."""
     gaps = means[..., :, None, None] + NODES - means[..., None, :, None]
     below = ndtr(gaps)
     k = np.arange(means.shape[-1])
     below[..., k, k, :] = 1.0
     chances = (below.prod(axis=-2) * WEIGHTS).sum(axis=-1)
-    result: NDArray[np.float64] = chances / chances.sum(axis=-1, keepdims=True)
-    return result
-
-
-def _in_bit_order(lower: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.stack([in_bit_order(lower), in_bit_order(upper)])
+    return np.asarray(chances / chances.sum(axis=-1, keepdims=True))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tvselect.core import pack
 from tvselect.trees.bins import BinnedTable
@@ -22,6 +21,8 @@ from tvselect.trees.state import (
     Chain,
     Design,
     DrawnRows,
+    Floats,
+    Ints,
     PriorParameters,
     begin,
     check_chain,
@@ -38,36 +39,23 @@ from tvselect.trees.state import (
 class Sampler:
     """A Markov chain over forests.
 
-    The chain is a pure function of the generator it is given: it does not matter in
-    how many steps it is advanced.
-
-    Parameters
-    ----------
-    design : Design
-    prior : PriorParameters
-    observed : float64 array (2, rows)
-        What is known of the response, in the order of the bits, see
-        :class:`tvselect.trees.Response`.
-    n_trees, n_iterations : int
-    precision : float
-        ``1 / sigma^2`` to start from, or to stay at when the noise is not drawn; 0
-        switches the likelihood off, so that the chain draws from the prior.
-    rng : numpy.random.Generator
-    columns : int64 array, optional
-        What the columns of the design are in the table, where they are copies.
+    It is a pure function of the generator: it does not matter in how many steps it is advanced.
+    ``precision`` is ``1 / sigma^2`` to start from, or to stay at when the noise is not drawn; 0
+    switches the likelihood off. ``columns`` are those of the design in the table, where they are
+    copies.
     """
 
     def __init__(
         self,
         design: Design,
         prior: PriorParameters,
-        observed: NDArray[np.float64],
+        observed: Floats,
         *,
         n_trees: int,
         n_iterations: int,
         precision: float,
         rng: np.random.Generator,
-        columns: NDArray[np.int64] | None = None,
+        columns: Ints | None = None,
     ) -> None:
         self.design = design
         self.columns = design.columns if columns is None else columns
@@ -107,11 +95,11 @@ class Sampler:
         return int(self.chain.tally.whole[N_DONE])
 
     @property
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Ints:
         """Splits of the present forest by column."""
         return self.chain.tally.columns[:, COUNT].copy()
 
-    def averages(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def averages(self) -> tuple[Floats, Floats]:
         """Mean number of splits by column, and share of forests that split on it.
 
         Both over the draws after burn-in; zeros when there is none yet.
@@ -133,7 +121,7 @@ class Sampler:
         """The present forest, leaf means multiplied by ``scale``."""
         return snapshot(self.chain, self.columns, scale)
 
-    def fitted(self) -> NDArray[np.float64]:
+    def fitted(self) -> Floats:
         """The present forest at the rows of the table, in working units."""
         leaves = self.chain.leaves
         size = leaves.size[0]
@@ -147,53 +135,28 @@ def start_chain(
     response: Response,
     prior: Prior,
     *,
-    columns: NDArray[np.int64] | None = None,
-    rows: NDArray[np.int64] | None = None,
-    shadows: NDArray[np.int64] | None = None,
-    column_weights: NDArray[np.float64] | None = None,
+    columns: Ints | None = None,
+    rows: Ints | None = None,
+    shadows: Ints | None = None,
+    column_weights: Floats | None = None,
     n_iterations: int,
     n_burn: int,
     sigma: float | None = None,
-    pairs: NDArray[np.int64] = NO_PAIRS,
+    pairs: Ints = NO_PAIRS,
     rng: np.random.Generator,
 ) -> Sampler:
-    """Start a chain on some columns of a table.
+    """Start a chain on some ``columns`` of a table, counted as it counts them, or on all.
 
-    No column is copied unless rows are chosen or shadows asked for.
+    It sees some ``rows``, and ``shadows``, copies of columns with their rows shuffled, which
+    compete for splits behind the others; without either no column is copied, and the forest counts
+    columns as the table does. A forest is weighed by the weight, in (0, 1], of every column and
+    shadow that it uses (``column_weights``): below 1 a column has to explain more. With a sparse
+    prior the first half of the burn-in splits on all columns alike. ``sigma`` fixes the noise, in
+    units of the outcome; ``inf`` switches the likelihood off. ``pairs`` (pairs, 2) are columns
+    that proposals of two splits try together.
 
-    Parameters
-    ----------
-    table : BinnedTable
-    response : Response
-    prior : Prior
-    columns : int64 array, optional
-        Columns that may be split on; all of them by default.
-    rows : int64 array, optional
-        Rows that the chain sees; all of them by default. The columns are then copied
-        for these rows, and the forest counts columns in the order of ``columns``.
-    shadows : int64 array, optional
-        Columns whose copies, each with its rows shuffled, stand beside the others and
-        compete with them for splits; the forest counts them last, in this order.
-    column_weights : float64 array, optional
-        In (0, 1], of the columns and then of the shadows: the prior weighs a forest by
-        the weight of every column it uses. Below 1 a column has to explain more before
-        the forest takes it. 1 by default.
-    n_iterations, n_burn : int
-        Iterations in all, and how many of them the averages leave out. With a sparse
-        prior the first half of these splits on all columns alike.
-    sigma : float, optional
-        Fix the noise standard deviation (units of the outcome); ``inf`` switches the
-        likelihood off. Probit has no noise to fix.
-    pairs : int64 array (pairs, 2), optional
-        Columns that proposals of two splits try together, counted as the forest counts them.
-    rng : numpy.random.Generator
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tvselect import Prior, bin_table
     >>> from tvselect.inputs import read_outcome
-    >>> from tvselect.trees import start_chain, working_response
+    >>> from tvselect.trees import bin_table, working_response
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(100, 3))
     >>> response = working_response(read_outcome(X[:, 1], 100))

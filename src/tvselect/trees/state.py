@@ -53,15 +53,17 @@ def n_words(n_rows: int) -> int:
 
 
 def in_bit_order(values: NDArray[Any]) -> NDArray[Any]:
-    """Values by row, padded with zeros to whole words and put in the order of the bits."""
-    padded = np.zeros(64 * n_words(values.size), dtype=values.dtype)
-    padded[: values.size] = values
-    return in_row_order(padded, padded.size)
+    """Values (..., rows), padded with zeros to whole words and put in the order of the bits."""
+    n_rows = values.shape[-1]
+    padded = np.zeros((*values.shape[:-1], 64 * n_words(n_rows)), dtype=values.dtype)
+    padded[..., :n_rows] = values
+    return in_row_order(padded, padded.shape[-1])
 
 
 def in_row_order(values: NDArray[Any], n_rows: int) -> NDArray[Any]:
     """Undo :func:`in_bit_order`: either way every 64 values are a square that is transposed."""
-    return values.reshape(-1, 8, 8).swapaxes(1, 2).ravel()[:n_rows]
+    squares = values.reshape(*values.shape[:-1], -1, 8, 8).swapaxes(-1, -2)
+    return squares.reshape(values.shape)[..., :n_rows]
 
 
 def pack_codes(codes: Bytes, width: int) -> Words:
