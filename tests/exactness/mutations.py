@@ -44,7 +44,7 @@ CHOOSE_LARGE_LEAF = (
 """
 )
 LAWS = (
-    "trees/test_pair_moves.py",
+    "trees/test_moves.py",
     "exactness/test_prior_recovery.py",
     "exactness/test_enumeration.py",
     "exactness/test_geweke.py",
@@ -108,7 +108,7 @@ OF_LAWS = [
 ]  # fmt: skip
 
 DRAWS = (
-    "trees/test_truncated.py", "exactness/test_geweke.py", "exactness/test_weighting.py",
+    "trees/test_moves.py", "exactness/test_geweke.py", "exactness/test_weighting.py",
     "exactness/test_calibration.py",
 )  # fmt: skip
 OF_DRAWS = [
@@ -217,7 +217,7 @@ OF_BITS = [
     ),
 ]  # fmt: skip
 
-STATE = ("trees/test_structure.py", "trees/test_sampler.py")
+STATE = ("trees/test_sampler.py",)
 OF_STATE = [
     Mutation(
         "columns that are not in use count as used", "dirichlet.h",
@@ -254,7 +254,7 @@ OF_STATE = [
 ]  # fmt: skip
 
 TABLES = (
-    "trees/test_bins.py", "trees/test_far_values.py", "inputs/test_columns.py",
+    "trees/test_bins.py", "inputs/test_columns.py",
     "rewards/test_screening.py", "decoys/test_normal_scores.py",
 )  # fmt: skip
 OF_TABLES = [

@@ -1,3 +1,5 @@
+"""run_bart: what it takes, what it finds, what it refuses."""
+
 from __future__ import annotations
 
 import pickle
@@ -7,7 +9,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
 
+from tvselect.inputs.outcome import survival_array
 from tvselect.trees import Prior, bin_table, run_bart, run_to_end, sampler
 from tvselect.trees.sampler import Sampler
 from tvselect.trees.state import N_DONE
@@ -28,37 +33,39 @@ def run(X, y, **settings):
 
 def assert_same(one, other):
     for name in ("mean_splits", "inclusion", "last_splits", "sigma", "theta", "n_splits"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+        assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
     assert len(one.forests) == len(other.forests)
     for a, b in zip(one.forests, other.forests, strict=True):
-        np.testing.assert_array_equal(a.value, b.value)
+        assert_array_equal(a.value, b.value)
     assert one.acceptance_rate == other.acceptance_rate
     assert one.n_burn == other.n_burn
 
 
-@pytest.mark.parametrize(
-    "wrap",
-    [
-        np.asfortranarray,
-        np.ndarray.tolist,
-        lambda X: pd.DataFrame(X, columns=NAMES),
-        lambda X: pl.DataFrame(X, schema=NAMES),
-        lambda X: pa.table(dict(zip(NAMES, X.T, strict=True))),
-        bin_table,
-    ],
-    ids=["fortran", "lists", "pandas", "polars", "arrow", "binned"],
-)
+TABLES = {
+    "fortran": np.asfortranarray,
+    "lists": np.ndarray.tolist,
+    "pandas": lambda X: pd.DataFrame(X, columns=NAMES),
+    "polars": lambda X: pl.DataFrame(X, schema=NAMES),
+    "arrow": lambda X: pa.table(dict(zip(NAMES, X.T, strict=True))),
+}
+
+
+@pytest.mark.parametrize("wrap", [*TABLES.values(), bin_table], ids=[*TABLES, "binned"])
 @pytest.mark.parametrize("family", ["gaussian", "probit"])
 def test_every_kind_of_table_gives_the_same_numbers(wrap, family):
     X, y = data()
     X[::9, 0] = np.nan
     if family == "probit":
         y = np.where(y > 0, "yes", "no")
-    expected, found = run(X, y), run(wrap(X), y)
+    kept = X.copy(), y.copy()
+    expected, table = run(X, y), wrap(X)
+    found = run(table, y)
     assert_same(found, expected)
-    np.testing.assert_array_equal(found.predict(X), expected.predict(X))
+    assert_array_equal(found.predict(table), expected.predict(X))
     assert found.names in (tuple(NAMES), ("x0", "x1", "x2", "x3"))
     assert found.family == family
+    assert_array_equal(X, kept[0])
+    assert_array_equal(y, kept[1])
 
 
 @pytest.mark.parametrize("wrap", [list, pd.Series, pl.Series, pd.DataFrame, pa.array])
@@ -72,9 +79,6 @@ def test_the_result_has_one_value_per_iteration_and_per_column():
     found = run(X, y, n_burn=3, n_keep=4)
     assert found.sigma.shape == found.theta.shape == found.n_splits.shape == (N,)
     assert found.mean_splits.shape == found.inclusion.shape == found.last_splits.shape == (4,)
-    assert found.names == ("x0", "x1", "x2", "x3")
-    assert found.n_burn == 3
-    assert len(found.forests) == 4
     assert found.forest.n_trees == 4
     assert found.classes is None
     assert 0 <= found.acceptance_rate <= 1
@@ -83,8 +87,8 @@ def test_the_result_has_one_value_per_iteration_and_per_column():
     assert ((found.inclusion >= 0) & (found.inclusion <= 1)).all()
     assert found.mean_splits.sum() == pytest.approx(found.n_splits[3:].mean())
     assert found.last_splits.sum() == found.n_splits[-1]
-    np.testing.assert_array_equal(found.forest.split_counts(4), found.last_splits)
-    np.testing.assert_array_equal(found.forests[-1].value, found.forest.value)
+    assert_array_equal(found.forest.split_counts(4), found.last_splits)
+    assert_array_equal(found.forests[-1].value, found.forest.value)
 
 
 @pytest.mark.parametrize(
@@ -92,24 +96,22 @@ def test_the_result_has_one_value_per_iteration_and_per_column():
     [(1, None, 100, 1), (2, None, 100, 1), (10, 0, 3, 3), (10, 9, 5, 1), (10, 4, 100, 6)],
 )
 def test_forests_are_kept_after_burn_in_only(n_iterations, n_burn, n_keep, kept):
-    X, y = data()
-    found = run(X, y, n_iterations=n_iterations, n_burn=n_burn, n_keep=n_keep)
+    found = run(*data(), n_iterations=n_iterations, n_burn=n_burn, n_keep=n_keep)
     assert len(found.forests) == kept
     assert found.n_splits.size == n_iterations
     assert found.n_burn == (n_iterations // 2 if n_burn is None else n_burn)
 
 
-def test_a_fixed_seed_gives_the_same_run():
+@pytest.mark.parametrize(
+    "states", [(1, 1), (np.int32(1), 1)] + [(bits(1), bits(1)) for bits in
+    (np.random.Philox, np.random.MT19937, np.random.PCG64)],
+    ids=["int", "NumPy's int", "Philox", "MT19937", "PCG64"],
+)  # fmt: skip
+def test_the_same_seed_gives_the_same_run_and_another_one_another(states):
     X, y = data()
-    assert_same(run(X, y), run(X, y))
-    assert (run(X, y).sigma != run(X, y, random_state=2).sigma).any()
-
-
-def test_what_is_kept_and_shown_does_not_change_the_run():
-    X, y = data()
-    one, other = run(X, y, n_keep=1), run(X, y, n_keep=7, verbose=1)
-    np.testing.assert_array_equal(one.sigma, other.sigma)
-    np.testing.assert_array_equal(one.mean_splits, other.mean_splits)
+    one, other = (run(X, y, random_state=state) for state in states)
+    assert_same(one, other)
+    assert (one.sigma != run(X, y, random_state=2).sigma).any()
 
 
 def test_a_generator_is_used_as_it_is():
@@ -120,24 +122,22 @@ def test_a_generator_is_used_as_it_is():
     assert (first.sigma != second.sigma).any()
 
 
-@pytest.mark.parametrize("bits", [np.random.Philox, np.random.MT19937, np.random.PCG64])
-def test_any_bit_generator_drives_the_chain(bits):
+def test_what_is_kept_and_shown_does_not_change_the_run(capsys):
     X, y = data()
-    one, other = run(X, y, random_state=bits(3)), run(X, y, random_state=bits(3))
-    assert_same(one, other)
-    assert (one.sigma != run(X, y, random_state=3).sigma).any()
-
-
-def test_numpy_whole_numbers_are_taken():
-    X, y = data()
-    found = run(X, y, n_iterations=np.int32(N), n_burn=np.uint8(3), n_keep=np.int64(2))
-    assert_same(found, run(X, y, n_burn=3, n_keep=2))
+    one = run(X, y, n_keep=1)
+    assert capsys.readouterr() == ("", "")
+    other = run(X, y, n_keep=np.int64(7), n_iterations=np.int32(N), verbose=1)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "BART" in err
+    assert_array_equal(one.sigma, other.sigma)
+    assert_array_equal(one.mean_splits, other.mean_splits)
 
 
 def test_predictions_are_close_on_easy_data():
     X, y = data(400)
     found = run(X, y, n_trees=20, n_iterations=2000)
-    np.testing.assert_allclose(found.predict(X), y, atol=1.5)
+    assert_allclose(found.predict(X), y, atol=1.5)
     assert np.corrcoef(found.predict(X), y)[0, 1] > 0.99
     assert found.table(1)["variable"] == ["x1"]
     assert 0.05 < found.sigma[-1] < 0.8
@@ -146,8 +146,7 @@ def test_predictions_are_close_on_easy_data():
 @pytest.mark.parametrize("labels", [("no", "yes"), (0, 1), (False, True), (-1.0, 2.5)])
 def test_predictions_for_two_classes_are_probabilities_of_the_second(labels):
     X, y = data(400)
-    classes = np.array(labels)[(y > 0).astype(int)]
-    found = run(X, classes, n_iterations=1000)
+    found = run(X, np.array(labels)[(y > 0).astype(int)], n_iterations=1000)
     p = found.predict(X)
     assert found.family == "probit"
     assert found.classes.tolist() == list(labels)
@@ -160,43 +159,45 @@ def test_predictions_are_the_mean_over_the_kept_forests():
     found = run(X, y, n_keep=3)
     codes = bin_table(X).codes
     values = [found.center + forest.evaluate(codes, len(X)) for forest in found.forests]
-    np.testing.assert_allclose(found.predict(X), np.mean(values, axis=0), rtol=1e-12)
+    assert_allclose(found.predict(X), np.mean(values, axis=0), rtol=1e-12)
 
 
 def test_the_unit_and_origin_of_the_outcome_do_not_matter():
     X, y = data()
     one, other = run(X, y), run(X, 1e6 * y - 1e7)
-    np.testing.assert_allclose(other.sigma, 1e6 * one.sigma, rtol=1e-6)
-    np.testing.assert_allclose(other.predict(X), 1e6 * one.predict(X) - 1e7, rtol=1e-6)
+    assert_allclose(other.sigma, 1e6 * one.sigma, rtol=1e-6)
+    assert_allclose(other.predict(X), 1e6 * one.predict(X) - 1e7, rtol=1e-6)
 
 
 def test_new_rows_may_be_of_any_kind_and_number():
     X, y = data()
-    frame = pd.DataFrame(X, columns=NAMES)
-    found = run(frame, y)
+    found = run(pd.DataFrame(X, columns=NAMES), y)
     new = X[:5] * 10
     new[0, 1] = np.nan
     expected = found.predict(new)
     assert expected.shape == (5,)
     assert np.isfinite(expected).all()
-    for wrap in (np.ndarray.tolist, lambda X: pl.DataFrame(X, schema=NAMES)):
-        np.testing.assert_array_equal(found.predict(wrap(new)), expected)
-    arrow = pa.table(dict(zip(NAMES, new.T, strict=True)))
-    np.testing.assert_array_equal(found.predict(arrow), expected)
-    np.testing.assert_array_equal(found.predict(new[:1]), expected[:1])
+    for wrap in TABLES.values():
+        assert_array_equal(found.predict(wrap(new)), expected)
+    assert_array_equal(found.predict(new[:1]), expected[:1])
 
 
-def test_new_rows_with_other_columns_are_refused():
+@pytest.mark.parametrize(
+    ("new", "message"),
+    [
+        (lambda X: pd.DataFrame(X, columns=["a", "c", "b", "d"]),
+         "column 1 of X is 'c' where 'b' is expected"),
+        (lambda X: X[:, :3], "X has 3 columns but the cut points are for 4"),
+        (lambda X: X[0], "two dimensions"),
+        (lambda X: pd.DataFrame(np.where(np.arange(4) == 2, np.inf, X), columns=NAMES),
+         "column 'c' of X holds infinite"),
+        (bin_table, "binned with other cut points"),
+    ],
+)  # fmt: skip
+def test_new_rows_with_other_columns_are_refused(new, message):
     X, y = data()
-    found = run(pd.DataFrame(X, columns=NAMES), y)
-    with pytest.raises(ValueError, match="column 1 of X is 'c' where 'b' is expected"):
-        found.predict(pd.DataFrame(X, columns=["a", "c", "b", "d"]))
-    with pytest.raises(ValueError, match="X has 3 columns but the cut points are for 4"):
-        found.predict(X[:, :3])
-    with pytest.raises(ValueError, match="two dimensions"):
-        found.predict(X[0])
-    with pytest.raises(ValueError, match="column 'c' of X holds infinite"):
-        found.predict(pd.DataFrame(np.where(np.arange(4) == 2, np.inf, X), columns=NAMES))
+    with pytest.raises(ValueError, match=message):
+        run(pd.DataFrame(X, columns=NAMES), y).predict(new(X))
 
 
 @pytest.mark.parametrize(
@@ -209,7 +210,7 @@ def test_chosen_columns_give_the_run_on_these_columns_alone(columns, sparse):
     some, alone = run(frame, y, columns=columns, sparse=sparse), run(X[:, [3, 0]], y, sparse=sparse)
     assert_same(some, alone)
     assert some.names == ("d", "a")
-    np.testing.assert_array_equal(some.predict(X), alone.predict(X[:, [3, 0]]))
+    assert_array_equal(some.predict(X), alone.predict(X[:, [3, 0]]))
     assert not some.forest.split_counts(4)[[1, 2]].any()
 
 
@@ -218,8 +219,7 @@ def test_chosen_columns_give_the_run_on_these_columns_alone(columns, sparse):
 def test_missing_values_are_legal(missing, sparse):
     X, y = data()
     X[np.random.default_rng(0).random(X.shape) < missing] = np.nan
-    found = run(X, y, sparse=sparse)
-    assert np.isfinite(found.predict(X)).all()
+    assert np.isfinite(run(X, y, sparse=sparse).predict(X)).all()
 
 
 def test_that_a_value_is_missing_can_be_what_matters():
@@ -236,20 +236,19 @@ def test_constant_columns_are_never_split_on():
     X, y = data()
     X[:, 1] = 3.0
     assert run(X, y).mean_splits[1] == 0
-    assert not run(np.ones((80, 2)), y).n_splits.any()
+    found = run(np.ones((80, 2)), y)
+    assert not found.n_splits.any()
+    assert "BartRun" in repr(found)
 
 
-def test_a_fixed_sigma_stays():
-    X, y = data()
-    np.testing.assert_allclose(run(X, y, sigma=0.5).sigma, 0.5)
-    np.testing.assert_allclose(run(X, y, sigma=np.float32(0.5)).sigma, 0.5)
-    assert np.isinf(run(X, y, sigma=np.inf).sigma).all()
+@pytest.mark.parametrize("sigma", [0.5, np.float32(0.5), np.inf])
+def test_a_fixed_sigma_stays(sigma):
+    assert_allclose(run(*data(), sigma=sigma).sigma, sigma)
 
 
 def test_the_prior_may_be_given_whole():
     X, y = data()
-    found = run(X, y, prior=Prior(n_trees=3, min_leaf=20, sparse=True))
-    assert found.forest.n_trees == 3
+    assert run(X, y, prior=Prior(n_trees=3, min_leaf=20, sparse=True)).forest.n_trees == 3
     assert_same(run(X, y, sparse=True), run(X, y, prior=Prior(n_trees=4, sparse=True)))
 
 
@@ -262,8 +261,7 @@ def test_the_concentration_moves_under_a_sparse_prior_only():
 @pytest.mark.parametrize("noise_scale", [0.3, np.float32(0.3), 1])
 def test_a_smaller_noise_scale_is_a_prior_on_smaller_noise(noise_scale):
     X, y = data()
-    found = run(X, y, noise_scale=noise_scale, sigma=None)
-    assert found.sigma[0] < run(X, y).sigma[0]
+    assert run(X, y, noise_scale=noise_scale, sigma=None).sigma[0] < run(X, y).sigma[0]
 
 
 def test_a_linear_noise_scale_is_that_of_the_residuals():
@@ -272,7 +270,7 @@ def test_a_linear_noise_scale_is_that_of_the_residuals():
     residuals = y - design @ np.linalg.solve(design.T @ design, design.T @ y)
     scale = float(np.sqrt((residuals**2).sum() / 77))
     linear, number = (run(X, y, columns=[1, 3], noise_scale=s) for s in ("linear", scale))
-    np.testing.assert_allclose(linear.sigma[0], number.sigma[0], rtol=1e-9)
+    assert_allclose(linear.sigma[0], number.sigma[0], rtol=1e-9)
 
 
 def test_the_table_of_columns_is_sorted_and_cut():
@@ -281,45 +279,22 @@ def test_the_table_of_columns_is_sorted_and_cut():
     table = found.table()
     assert sorted(table["variable"]) == NAMES
     assert (np.diff(table["mean_splits"]) <= 0).all()
+    assert found.mean_splits[NAMES.index(table["variable"][0])] == found.mean_splits.max()
     assert pl.DataFrame(found.table(2)).shape == pd.DataFrame(found.table(2)).shape == (2, 4)
-    top = table["variable"][0]
-    assert found.mean_splits[NAMES.index(top)] == found.mean_splits.max()
 
 
 @pytest.mark.parametrize("family", ["gaussian", "probit"])
-def test_a_run_describes_itself(family):
+def test_a_run_describes_itself_and_can_be_pickled(family):
     X, y = data()
-    text = repr(run(X, y if family == "gaussian" else y > 0))
-    assert f"4 trees, {N} iterations ({N // 2} burn-in), 4 columns, {family}" in text
-    assert ("sigma" in text) == (family == "gaussian")
-    assert "BartRun" in repr(run(np.ones((80, 2)), y))
-
-
-def test_a_run_can_be_pickled():
-    X, y = data()
-    found = run(X, y > 0)
+    found = run(X, y if family == "gaussian" else y > 0)
+    assert f"4 trees, {N} iterations ({N // 2} burn-in), 4 columns, {family}" in repr(found)
+    assert ("sigma" in repr(found)) == (family == "gaussian")
     again = pickle.loads(pickle.dumps(found))
     assert_same(again, found)
-    np.testing.assert_array_equal(again.predict(X), found.predict(X))
+    assert_array_equal(again.predict(X), found.predict(X))
 
 
-@pytest.mark.parametrize(("verbose", "shown"), [(0, False), (1, True)])
-def test_a_bar_is_shown_when_asked_for(capsys, verbose, shown):
-    X, y = data()
-    run(X, y, verbose=verbose)
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert ("BART" in err) == shown
-
-
-def test_inputs_are_left_as_they_were():
-    X, y = data()
-    frame, kept = pd.DataFrame(X.copy()), (X.copy(), y.copy())
-    run(X, y)
-    run(frame, y)
-    np.testing.assert_array_equal(X, kept[0])
-    np.testing.assert_array_equal(y, kept[1])
-    np.testing.assert_array_equal(frame, kept[0])
+# Interrupts
 
 
 def interrupt_from(monkeypatch, n_done):
@@ -346,9 +321,8 @@ def test_ctrl_c_after_burn_in_gives_the_run_so_far(monkeypatch, n_keep, kept):
     assert 60 <= done < 100
     assert len(part.forests) == kept
     for name in ("sigma", "theta", "n_splits"):
-        np.testing.assert_array_equal(getattr(part, name), getattr(whole, name)[:done])
+        assert_array_equal(getattr(part, name), getattr(whole, name)[:done])
     assert part.mean_splits.sum() == pytest.approx(part.n_splits[50:].mean())
-    assert part.last_splits.sum() == part.n_splits[-1]
     assert np.isfinite(part.predict(X)).all()
     assert f"{done} iterations" in repr(part)
 
@@ -362,15 +336,13 @@ def test_where_a_part_is_of_no_use_ctrl_c_is_an_interrupt(monkeypatch):
 
 @pytest.mark.parametrize("n_done", [0, 10])
 def test_ctrl_c_before_the_end_of_burn_in_stops(monkeypatch, n_done):
-    X, y = data()
     interrupt_from(monkeypatch, n_done)
     with pytest.raises(KeyboardInterrupt):
-        run(X, y, n_iterations=100, n_burn=90)
+        run(*data(), n_iterations=100, n_burn=90)
 
 
 def test_ctrl_c_during_the_kernel_loses_no_iteration(monkeypatch):
-    # Python handles the signal when the kernel returns, before its result is stored.
-    X, y = data()
+    """Python handles the signal when the kernel returns, before its result is stored."""
     kernel = sampler.run
 
     def interrupted(*args):
@@ -380,16 +352,172 @@ def test_ctrl_c_during_the_kernel_loses_no_iteration(monkeypatch):
 
     monkeypatch.setattr(sampler, "run", interrupted)
     with pytest.warns(RuntimeWarning, match="interrupted"):
-        part = run(X, y, n_iterations=100, n_burn=10, n_keep=3)
+        part = run(*data(), n_iterations=100, n_burn=10, n_keep=3)
     assert part.mean_splits.sum() == pytest.approx(part.n_splits[10:].mean())
     assert part.last_splits.sum() == part.n_splits[-1]
     assert (part.inclusion <= 1).all()
 
 
-def test_prediction_takes_the_binned_table_of_the_run_only():
-    X, y = data()
-    table = bin_table(X)
-    found = run(table, y)
-    np.testing.assert_array_equal(found.predict(table), found.predict(X))
-    with pytest.raises(ValueError, match="binned with other cut points"):
-        found.predict(bin_table(X))
+# Outcomes that are neither a number nor two classes
+
+N_ROWS = 300
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(3)
+    X = rng.random((N_ROWS, 6))
+    return X, 4 * X[:, 1] + 3 * (X[:, 4] > 0.5) + rng.standard_normal(N_ROWS)
+
+
+def outcome_of(family, latent):
+    rng = np.random.default_rng(4)
+    if family == "ordinal":
+        return np.digitize(latent, np.quantile(latent, [0.3, 0.5, 0.9]))
+    if family == "counts":
+        return rng.poisson(np.exp(latent / 2))
+    if family == "survival":
+        time, until = np.exp(latent), np.exp(rng.normal(4.0, 2.0, latent.size))
+        return survival_array(np.minimum(time, until), time <= until)
+    return np.array(["low", "mid", "top"])[np.digitize(latent, np.quantile(latent, [0.3, 0.6]))]
+
+
+@pytest.mark.parametrize("family", ["ordinal", "counts", "survival", "classes"])
+@pytest.mark.parametrize("columns", [None, [4, 5, 1]])
+def test_a_run_finds_and_predicts(table, family, columns):
+    X, latent = table
+    found = run_bart(
+        X, outcome_of(family, latent), family=family, sparse=True, n_trees=20, n_iterations=2000,
+        columns=columns, random_state=0,
+    )  # fmt: skip
+    assert found.names == tuple(f"x{j}" for j in columns or range(6))
+    assert set(found.table(2)["variable"]) == {"x1", "x4"}
+    predicted = found.predict(X)
+    if family == "classes":
+        assert predicted.shape == (N_ROWS, 3)
+        assert_allclose(predicted.sum(axis=1), 1.0)
+        predicted = predicted[:, 2]
+    assert stats.spearmanr(predicted, latent).statistic > 0.8
+    assert f", {family}, " in repr(found)
+
+
+def test_times_that_all_ended_are_the_gaussian_run_on_their_log(table):
+    X, latent = table
+    time = np.exp(latent)
+    one = run_bart(X, np.log(time), n_iterations=300, random_state=1)
+    for y in (survival_array(time, np.ones(N_ROWS)), np.column_stack([time, time])):
+        other = run_bart(X, y, family="survival", n_iterations=300, random_state=1)
+        assert_same(one, other)
+
+
+# What is refused, by name
+
+X, Y = data(20)
+with_inf, all_missing, text = X.copy(), X.copy(), X.astype(object)
+with_inf[3, 2] = np.inf
+all_missing[:, 2] = np.nan
+text[:, 2] = "u"
+one_nan, one_inf = Y.copy(), Y.copy()
+one_nan[4], one_inf[4] = np.nan, np.inf
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "error", "message"),
+    [
+        (X[:19], Y, ValueError, "y has 20 values but X has 19 rows"),
+        (X, Y[:0], ValueError, "y has 0 values but X has 20 rows"),
+        (X[:0], Y[:0], ValueError, "X is empty: 0 rows"),
+        (X[:, :0], Y, ValueError, "X is empty: 20 rows, 0 columns"),
+        (X[:, 0], Y, ValueError, "X must have two dimensions"),
+        (X, X, ValueError, "y must be a single column"),
+        (X, np.ones(20), ValueError, r"y is constant \(1.0"),
+        (X, one_nan, ValueError, "y has 1 missing or infinite.*row 4"),
+        (X, one_inf, ValueError, "y has 1 missing or infinite.*row 4"),
+        (X, [f"u{k}" for k in range(20)], TypeError, "y holds text"),
+        (text, Y, TypeError, "column 'x2' of X holds no numbers"),
+        (pd.DataFrame(X, columns=NAMES).assign(c="u"), Y, TypeError, "column 'c' of X holds no"),
+        (pl.DataFrame(X, NAMES).with_columns(c=pl.lit("u")), Y, TypeError, "column 'c' of X"),
+        (with_inf, Y, ValueError, "column 'x2' of X holds infinite"),
+        (pd.DataFrame(with_inf, columns=NAMES), Y, ValueError, "column 'c' of X holds inf"),
+        (all_missing, Y, ValueError, "column 'x2' of X holds no value"),
+        (X[:1], Y[:1], ValueError, "one row"),
+        (pd.Series(Y), Y, ValueError, "X is a single column"),
+        (None, Y, ValueError, "X must have two dimensions"),
+        (X, None, ValueError, "y must be a single column"),
+        (X[:9], Y[:9], ValueError, r"X has 9 rows, .* at least 5 rows each"),
+        (X, np.where(np.arange(20) == 0, 0.0, 1.7e308 * np.sign(Y - np.median(Y))), ValueError,
+         "y spans more than a double can hold"),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_bad_data_are_refused_by_name(X, y, error, message):
+    with pytest.raises(error, match=message):
+        run(X, y)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"n_iterations": 0}, ValueError, "n_iterations == 0"),
+        ({"n_iterations": 10.0}, TypeError, "n_iterations must be an instance of int"),
+        ({"n_burn": N}, ValueError, f"n_burn == {N}, must be <= {N - 1}"),
+        ({"n_burn": -1}, ValueError, "n_burn == -1"),
+        ({"n_burn": 2.5}, TypeError, "n_burn"),
+        ({"n_trees": 0}, ValueError, "n_trees == 0"),
+        ({"n_keep": 0}, ValueError, "n_keep == 0"),
+        ({"n_keep": 1.5}, TypeError, "n_keep"),
+        ({"family": "probit"}, ValueError, "y has 20 classes.*probit takes two"),
+        ({"family": "poisson"}, ValueError, "family must be.*'poisson'"),
+        ({"columns": ["a", "z"]}, ValueError, "columns names 'a', which X does not have"),
+        ({"columns": [1, 4]}, ValueError, "columns has 4; .* 0 to 3"),
+        ({"columns": [-1]}, ValueError, "columns has -1"),
+        ({"columns": [1.0]}, ValueError, r"columns has 1\.0"),
+        ({"columns": [True, False, True, False]}, ValueError, "columns has True"),
+        ({"columns": np.array([True, False])}, ValueError, "columns has .*True"),
+        ({"columns": [1, 2, 1]}, ValueError, "columns has 'x1' 2 times"),
+        ({"columns": ["x1", 1]}, ValueError, "columns has 'x1' 2 times"),
+        ({"columns": []}, ValueError, "columns must be a sequence of at least one"),
+        ({"columns": "x1"}, ValueError, "columns must be a sequence.*'x1'"),
+        ({"columns": 2}, ValueError, "columns must be a sequence.*2"),
+        *(({"sigma": value}, ValueError, "sigma must be a positive number")
+          for value in (0, -1.0, np.nan, "1")),
+        *(({"noise_scale": value}, ValueError, "noise_scale must be a positive number")
+          for value in (0, -1, np.inf, np.nan, "mad", None, [1.0, 2.0])),
+        ({"noise_scale": 1e-200}, ValueError, "noise_scale=1e-200 is out of all proportion"),
+        ({"random_state": -1}, ValueError, "random_state.*-1"),
+        ({"random_state": "seed"}, TypeError, "random_state.*'seed'"),
+        ({"max_cuts": 0}, ValueError, "max_cuts == 0"),
+        ({"prior": {"n_trees": 3}}, TypeError, "prior must be a Prior"),
+    ],
+)  # fmt: skip
+def test_bad_settings_are_refused_by_name(settings, error, message):
+    with pytest.raises(error, match=message):
+        run(X, Y, **settings)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (X[:5], Y[:5], " needs more rows .* 5 rows and 4 columns; use 'sd'"),
+        (np.where(np.eye(20, 4) == 1, np.nan, X), Y, ".*without missing values; use 'sd'"),
+        (X, 3 * X[:, 0] + 1, ".*fits y exactly; use 'sd'"),
+        (bin_table(X), Y, " needs the table itself"),
+    ],
+)
+def test_a_linear_noise_scale_needs_a_linear_model(X, y, message):
+    with pytest.raises(ValueError, match=f"noise_scale='linear'{message}"):
+        run(X, y, noise_scale="linear", prior=Prior(min_leaf=2))
+
+
+def test_few_rows_do_for_small_leaves():
+    assert run(X[:9], Y[:9], prior=Prior(min_leaf=4)).n_splits.size > 0
+
+
+@pytest.mark.parametrize("family", ["probit", "ordinal", "classes"])
+def test_two_classes_grades_and_classes_have_no_noise_to_fix(family):
+    y = np.median(Y) < Y if family == "probit" else outcome_of(family, Y)
+    with pytest.raises(ValueError, match="no noise to draw"):
+        run(X, y, family=family, sigma=1.0)
+    if family == "probit":
+        with pytest.raises(ValueError, match="noise_scale must be"):
+            run(X, y, noise_scale="mad")

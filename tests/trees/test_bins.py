@@ -1,4 +1,8 @@
+"""Columns as codes: cut points, encoding, and codes of 1, 2 and 8 bits."""
+
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -7,9 +11,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 
-from tvselect.trees import bin_table, bins
-from tvselect.trees.bins import encode_columns
+from tests.trees.test_sampler import advance, assert_same_chain
+from tvselect.inputs import read_outcome
+from tvselect.rewards.screening import marginal_evidence
+from tvselect.trees import bin_table, bins, run_bart, working_response
+from tvselect.trees.bins import encode_columns, find_crowded, packed
+from tvselect.trees.state import locked, n_words, pack_codes, unpack_codes
 
 lawful = settings(deadline=None, derandomize=True, database=None, max_examples=150)
 
@@ -32,10 +41,10 @@ def codes_of(table, column=0):
 
 def check_codes(codes, x, cuts):
     expected = np.where(np.isnan(x), 255, np.searchsorted(cuts, x, side="right"))
-    np.testing.assert_array_equal(codes, expected)
+    assert_array_equal(codes, expected)
     seen = ~np.isnan(x)
     for c, cut in enumerate(cuts):
-        np.testing.assert_array_equal(codes[seen] <= c, x[seen] < cut)
+        assert_array_equal(codes[seen] <= c, x[seen] < cut)
     assert (np.diff(codes[seen][np.argsort(x[seen])].astype(int)) >= 0).all()
 
 
@@ -49,7 +58,7 @@ def test_cuts_follow_the_rule(max_cuts, n_distinct):
     expected = expected_cuts(x, max_cuts)
     cuts = table.cuts.of(0)
     assert table.cuts.n_cuts[0] == expected.size
-    np.testing.assert_allclose(cuts, expected, rtol=1e-13, atol=1e-11)
+    assert_allclose(cuts, expected, rtol=1e-13, atol=1e-11)
     check_codes(codes_of(table), x, cuts)
 
 
@@ -70,22 +79,24 @@ def test_distinct_values_are_counted_right(values):
     x = np.random.default_rng(0).permutation(np.concatenate([values, values]))
     table = bin_table(np.column_stack([x, x[::-1], x]), max_cuts=254)
     ranks = np.unique(x, return_inverse=True)[1]
-    np.testing.assert_array_equal(table.cuts.n_cuts, 252)
-    np.testing.assert_array_equal(codes_of(table, 0), ranks)
-    np.testing.assert_array_equal(codes_of(table, 1), ranks[::-1])
-    np.testing.assert_array_equal(codes_of(table, 2), ranks)
+    assert_array_equal(table.cuts.n_cuts, 252)
+    assert_array_equal(codes_of(table, 0), ranks)
+    assert_array_equal(codes_of(table, 1), ranks[::-1])
+    assert_array_equal(codes_of(table, 2), ranks)
 
 
-def test_few_values_are_cut_halfway_exactly():
-    table = bin_table(np.array([[4.0], [1.0], [2.0], [1.0]]))
-    np.testing.assert_array_equal(table.cuts.of(0), [1.5, 3.0])
-    np.testing.assert_array_equal(codes_of(table), [2, 0, 1, 0])
-
-
-def test_many_values_are_cut_on_an_even_grid_exactly():
-    table = bin_table(np.arange(12.0)[:, None], max_cuts=10)
-    np.testing.assert_array_equal(table.cuts.of(0), np.arange(1, 11))
-    np.testing.assert_array_equal(codes_of(table), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10])
+@pytest.mark.parametrize(
+    ("values", "max_cuts", "cuts", "codes"),
+    [
+        ([4.0, 1.0, 2.0, 1.0], 100, [1.5, 3.0], [2, 0, 1, 0]),
+        (np.arange(12.0), 10, np.arange(1, 11), [*range(11), 10]),
+    ],
+    ids=["few values halfway", "many on an even grid"],
+)
+def test_cuts_are_exact(values, max_cuts, cuts, codes):
+    table = bin_table(np.array(values)[:, None], max_cuts=max_cuts)
+    assert_array_equal(table.cuts.of(0), cuts)
+    assert_array_equal(codes_of(table), codes)
 
 
 edges = [0.0, -0.0, TINY, -TINY, 2 * TINY, 1.0, np.nextafter(1, 2), -1.0, 1e300, -1e300, MAX / 2]
@@ -115,32 +126,18 @@ def test_a_code_says_which_cuts_lie_at_or_below(x, max_cuts, new):
     assert cuts.size == table.cuts.n_cuts[0] <= max_cuts
     assert (np.diff(cuts) >= 0).all()
     check_codes(codes_of(table), x, cuts)
+    if np.unique(seen).size < max_cuts:  # all are told apart
+        assert_array_equal(codes_of(table)[~np.isnan(x)], np.unique(seen, return_inverse=True)[1])
     if new.size:
         check_codes(table.cuts.encode(new[:, None])[0, : new.size], new, cuts)
-
-
-@lawful
-@given(columns)
-def test_few_distinct_values_are_all_told_apart(x):
-    seen = x[~np.isnan(x)]
-    assume(seen.size > 0)
-    with np.errstate(over="ignore"):
-        assume(np.isfinite(seen.max() - seen.min()))
-    table = bin_table(x[:, None], max_cuts=100)
-    rank = np.unique(seen, return_inverse=True)[1]
-    np.testing.assert_array_equal(codes_of(table)[~np.isnan(x)], rank)
 
 
 def test_missing_values_have_code_255_and_are_noted_by_column():
     X = np.array([[1.0, 5, np.nan], [np.nan, 6, 2], [3, 7, np.nan]])
     table = bin_table(X)
-    np.testing.assert_array_equal(table.codes[:, :3] == 255, np.isnan(X.T))
-    np.testing.assert_array_equal(table.has_missing, [True, False, True])
-
-
-def test_the_most_cuts_leave_255_to_missing_values():
-    x = np.append(np.arange(1000.0), np.nan)
-    codes = codes_of(bin_table(x[:, None], max_cuts=254))
+    assert_array_equal(table.codes[:, :3] == 255, np.isnan(X.T))
+    assert_array_equal(table.has_missing, [True, False, True])
+    codes = codes_of(bin_table(np.append(np.arange(1000.0), np.nan)[:, None], max_cuts=254))
     assert codes[:-1].max() == 254
     assert codes[-1] == 255
 
@@ -151,39 +148,26 @@ def test_constant_columns_have_no_cuts(max_cuts, value):
     X = np.full((5, 2), value)
     X[1, 1] = np.nan
     table = bin_table(X, max_cuts=max_cuts)
-    np.testing.assert_array_equal(table.cuts.n_cuts, [0, 0])
+    assert_array_equal(table.cuts.n_cuts, [0, 0])
     assert table.cuts.of(0).size == table.cuts.of(1).size == 0
-    np.testing.assert_array_equal(codes_of(table, 0), np.zeros(5))
-    np.testing.assert_array_equal(codes_of(table, 1), [0, 255, 0, 0, 0])
+    assert_array_equal(codes_of(table, 0), np.zeros(5))
+    assert_array_equal(codes_of(table, 1), [0, 255, 0, 0, 0])
 
 
 @pytest.mark.parametrize("n_rows", [1, 63, 64, 65, 200])
-def test_rows_are_padded_with_zeros_to_whole_words(n_rows):
+def test_rows_are_padded_with_zeros_to_whole_words_and_locked(n_rows):
     table = bin_table(1.0 + np.arange(n_rows)[:, None], max_cuts=7)
     assert table.n_rows == n_rows
     assert table.codes.shape == (1, 64 * -(-n_rows // 64))
     assert table.codes.dtype == np.uint8
     assert not table.codes[:, n_rows:].any()
-
-
-def test_codes_of_a_table_are_read_only():
-    table = bin_table(np.arange(6.0).reshape(3, 2))
     with pytest.raises(ValueError, match="read-only"):
         table.codes[0, 0] = 1
 
 
-@pytest.mark.parametrize(
-    ("max_cuts", "error"),
-    [
-        (0, ValueError),
-        (-1, ValueError),
-        (255, ValueError),
-        (10.0, TypeError),
-        ("10", TypeError),
-        (None, TypeError),
-    ],
-)
-def test_numbers_of_cuts_outside_1_to_254_are_refused(max_cuts, error):
+@pytest.mark.parametrize("max_cuts", [0, -1, 255, 10.0, "10", None])
+def test_numbers_of_cuts_outside_1_to_254_are_refused(max_cuts):
+    error = ValueError if isinstance(max_cuts, int) else TypeError
     with pytest.raises(error, match="max_cuts"):
         bin_table(np.eye(3), max_cuts=max_cuts)
 
@@ -209,48 +193,31 @@ def test_columns_without_a_value_are_refused_by_name():
         bin_table(pl.DataFrame({"a": [1, 2], "b": [None, None]}))
 
 
-def test_float32_is_cut_as_the_same_doubles():
-    X = np.random.default_rng(0).standard_normal((300, 2)).astype(np.float32)
-    single, double = bin_table(X), bin_table(X.astype(float))
-    np.testing.assert_array_equal(single.codes, double.codes)
-    np.testing.assert_array_equal(single.cuts.of(1), double.cuts.of(1))
-
-
 @pytest.mark.parametrize(
     "wrap",
     [
         np.asfortranarray,
+        np.float32,
         lambda X: X.tolist(),
         lambda X: pd.DataFrame(X, columns=["a", "b", "c"]),
         lambda X: pl.DataFrame(X, schema=["a", "b", "c"]),
         lambda X: pa.table(dict(zip("abc", X.T, strict=True))),
     ],
-    ids=["fortran", "lists", "pandas", "polars", "arrow"],
+    ids=["fortran", "single", "lists", "pandas", "polars", "arrow"],
 )
 def test_every_kind_of_table_gives_the_same_codes(wrap):
-    X = np.random.default_rng(1).standard_normal((150, 3)).round(1)
+    X = np.random.default_rng(1).standard_normal((300, 3)).round(1).astype(np.float32).astype(float)
     X[3, 1] = np.nan
-    expected, table = bin_table(X), bin_table(wrap(X))
-    np.testing.assert_array_equal(table.codes, expected.codes)
-    np.testing.assert_array_equal(table.has_missing, expected.has_missing)
+    before, wrapped = X.copy(), wrap(X)
+    expected, table = bin_table(X), bin_table(wrapped)
+    assert_array_equal(table.codes, expected.codes)
+    assert_array_equal(table.cuts.of(1), expected.cuts.of(1))
+    assert_array_equal(table.has_missing, expected.has_missing)
+    assert_array_equal(table.cuts.encode(wrapped), table.codes)
     assert table.names in (("a", "b", "c"), ("x0", "x1", "x2"))
     assert table.n_columns == 3
-
-
-def test_the_table_is_left_as_it_was():
-    X = np.asfortranarray(np.random.default_rng(2).standard_normal((50, 3)))
-    before = X.copy()
-    bin_table(X)
-    np.testing.assert_array_equal(X, before)
+    assert_array_equal(X, before)
     assert X.flags.writeable
-
-
-def test_encoding_the_table_itself_gives_its_codes():
-    rng = np.random.default_rng(3)
-    X = np.column_stack([rng.standard_normal(200), rng.integers(0, 5, 200), np.ones(200)])
-    X[::7, 1] = np.nan
-    table = bin_table(X)
-    np.testing.assert_array_equal(table.cuts.encode(X), table.codes)
 
 
 def test_new_values_outside_the_range_fall_into_the_end_bins():
@@ -258,22 +225,7 @@ def test_new_values_outside_the_range_fall_into_the_end_bins():
     table = bin_table(X)
     new = np.array([[-1e9, -1e9, -1e9], [1e9, 1e9, 1e9], [np.nan, np.nan, np.nan]])
     codes = table.cuts.encode(new)[:, :3]
-    np.testing.assert_array_equal(codes, [[0, 100, 255], [0, 2, 255], [0, 0, 255]])
-
-
-def test_new_tables_with_other_columns_are_refused():
-    cuts = bin_table(pd.DataFrame({"a": [1, 2], "b": [3, 4]})).cuts
-    assert cuts.encode([[1, 3]]).shape == (2, 64)
-    with pytest.raises(ValueError, match="X has 3 columns but the cut points are for 2"):
-        cuts.encode(np.zeros((2, 3)))
-    with pytest.raises(ValueError, match="column 1 of X is 'c' where 'b' is expected"):
-        cuts.encode(pd.DataFrame({"a": [1], "c": [1]}))
-    with pytest.raises(ValueError, match="column 0 of X is 'b' where 'a' is expected"):
-        cuts.encode(pl.DataFrame({"b": [1], "a": [1]}))
-    with pytest.raises(ValueError, match="column 'b' of X holds infinite"):
-        cuts.encode(pd.DataFrame({"a": [1.0], "b": [np.inf]}))
-    with pytest.raises(TypeError, match="column 'b' of X holds no numbers"):
-        cuts.encode(pd.DataFrame({"a": [1], "b": ["x"]}))
+    assert_array_equal(codes, [[0, 100, 255], [0, 2, 255], [0, 0, 255]])
 
 
 @pytest.mark.parametrize("block_values", [1, 30, 31, 61, 1 << 18])
@@ -284,21 +236,10 @@ def test_blocks_do_not_change_the_result(monkeypatch, block_values):
     expected = bin_table(X, max_cuts=12)
     monkeypatch.setattr(bins, "VALUES_IN_CACHE", block_values)
     table = bin_table(X, max_cuts=12)
-    np.testing.assert_array_equal(table.codes, expected.codes)
-    np.testing.assert_array_equal(table.cuts.encode(X), expected.codes)
+    assert_array_equal(table.codes, expected.codes)
+    assert_array_equal(table.cuts.encode(X), expected.codes)
     for j in range(X.shape[1]):
-        np.testing.assert_array_equal(table.cuts.of(j), expected.cuts.of(j))
-
-
-def test_tables_larger_than_a_block_are_cut_by_column():
-    rng = np.random.default_rng(5)
-    X = rng.integers(0, rng.integers(2, 300, 500), (600, 500)).astype(float)
-    assert X.size > bins.VALUES_IN_CACHE
-    table = bin_table(X)
-    for j in range(0, 500, 7):
-        np.testing.assert_allclose(table.cuts.of(j), expected_cuts(X[:, j], 100), rtol=1e-12)
-        expected = np.searchsorted(table.cuts.of(j), X[:, j], side="right")
-        np.testing.assert_array_equal(codes_of(table, j), expected)
+        assert_array_equal(table.cuts.of(j), expected.cuts.of(j))
 
 
 def test_an_error_in_a_later_block_names_the_right_column(monkeypatch):
@@ -330,30 +271,28 @@ def test_cuts_of_some_columns_are_those_of_the_whole(columns):
     assert some.starts.size == columns.size + 1
     assert some.halfway.size == some.starts[-1]
     for place, column in enumerate(columns):
-        np.testing.assert_array_equal(some.of(place), cuts.of(column))
+        assert_array_equal(some.of(place), cuts.of(column))
     if columns.size:
-        np.testing.assert_array_equal(some.encode(X[:, columns]), cuts.encode(X)[columns])
+        assert_array_equal(some.encode(X[:, columns]), cuts.encode(X)[columns])
         again = some.take(np.arange(columns.size)[::-1], names[::-1])
-        np.testing.assert_array_equal(
-            again.encode(X[:, columns[::-1]]), cuts.encode(X)[columns[::-1]]
-        )
+        assert_array_equal(again.encode(X[:, columns[::-1]]), cuts.encode(X)[columns[::-1]])
 
 
 def test_another_table_between_the_same_cuts():
     X = mixed_table()
     table = bin_table(X)
     same = table.cuts.bin(X)
-    np.testing.assert_array_equal(same.codes, table.codes)
-    np.testing.assert_array_equal(same.has_missing, table.has_missing)
+    assert_array_equal(same.codes, table.codes)
+    assert_array_equal(same.has_missing, table.has_missing)
     assert same.cuts is table.cuts
     assert same.n_rows == 300
     assert not same.codes.flags.writeable
     few = table.cuts.bin(np.full((3, 5), np.nan))
     assert few.n_rows == 3
     assert few.has_missing.all()
-    np.testing.assert_array_equal(few.codes[:, :3], 255)
+    assert_array_equal(few.codes[:, :3], 255)
     frame = pd.DataFrame(X[:70], columns=[f"x{j}" for j in range(5)])
-    np.testing.assert_array_equal(table.cuts.bin(frame).codes[:, :70], table.codes[:, :70])
+    assert_array_equal(table.cuts.bin(frame).codes[:, :70], table.codes[:, :70])
     assert not table.cuts.bin(X[1:9]).has_missing.any()
 
 
@@ -369,4 +308,179 @@ def test_the_cut_itself_decides_next_to_a_grid_point():
         np.zeros(0), codes,
     )  # fmt: skip
     wanted = [np.searchsorted(cuts[j], block[j], side="right") for j in range(50)]
-    np.testing.assert_array_equal(codes[:, :300], wanted)
+    assert_array_equal(codes[:, :300], wanted)
+
+
+# A few values far out do not have the cut points to themselves
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        RNG.random(300),
+        RNG.normal(size=3000),
+        RNG.exponential(size=300),
+        RNG.exponential(size=300) * (RNG.random(300) < 0.5),
+        np.append(RNG.random(300), 5.0),
+    ],
+    ids=["uniform", "normal", "exponential", "half of it zero", "not so far"],
+)
+def test_plain_columns_stay_on_an_even_grid(x):
+    cuts = bin_table(x[:, None]).cuts
+    assert cuts.step[0] > 0.0
+    np.testing.assert_allclose(np.diff(cuts.of(0)), (x.max() - x.min()) / 101)
+
+
+@pytest.mark.parametrize("far", [[999.0], [-9999.0], [-1e300, 1e300], [-9999.0] * 100, [80.0]])
+@pytest.mark.parametrize("is_shuffled", [False, True])
+def test_a_far_value_is_a_bin_and_the_others_have_the_rest(far, is_shuffled):
+    plain = np.random.default_rng(1).normal(size=300)
+    x = np.append(plain, [*far, np.nan])
+    order = np.random.default_rng(2).permutation(x.size) if is_shuffled else np.arange(x.size)
+    table = bin_table(np.column_stack([x, x - 1.0, x * 2.0])[order])
+    codes = np.empty((3, x.size), dtype=np.uint8)
+    codes[:, order] = table.codes[:, : x.size]
+    assert codes[0, -1] == 255
+    assert np.unique(codes[0, :300]).size > 90
+    assert np.intersect1d(codes[0, :300], codes[0, 300:-1]).size == 0
+    for j, column in enumerate([x, x - 1.0, x * 2.0]):
+        expected = np.searchsorted(table.cuts.of(j), column[:-1], side="right")
+        assert_array_equal(codes[j, :-1], expected)
+
+
+def test_rare_values_of_a_column_of_zeros_are_cut_among_themselves():
+    x = np.zeros(5000)
+    x[:300] = RNG.random(300)
+    assert bin_table(x[:, None]).cuts.step[0] > 0.0
+    x[0] = 9999.0
+    table = bin_table(x[:, None])
+    assert np.unique(table.codes[0, :300]).size > 90
+
+
+@pytest.mark.parametrize(
+    ("codes", "wanted"),
+    [
+        (np.arange(99), False),  # seven bins hold seven in 99
+        (np.repeat(np.arange(30), 3), False),  # and here 21 in 90
+        (np.repeat([5, 9, 40, 80], [15, 16, 29, 30]), True),  # the first seven 31 in 90
+        (np.repeat([5, 12, 40, 80], [15, 15, 30, 30]), False),  # which these two do not share
+        (np.repeat([93, 99, 4, 50], [15, 16, 29, 30]), True),
+    ],
+)
+def test_a_column_is_crowded_when_a_third_of_it_lies_in_few_bins(codes, wanted):
+    values = np.ones((1, codes.size))
+    crowded = np.zeros(1, dtype=np.bool_)
+    coded = codes.astype(np.uint8)[None]
+    find_crowded(values, coded, np.ones(1), 7, crowded)
+    assert crowded[0] == wanted
+    for step, value in ((0.0, 1.0), (1.0, 0.0)):  # cut at listed points; nothing but zeros
+        crowded[:] = False
+        find_crowded(value * values, coded, np.full(1, step), 7, crowded)
+        assert not crowded[0]
+
+
+# Columns of two and three values are kept as bits, and nothing else changes
+
+SIZES = (1, 63, 64, 65, 200)
+
+
+def two_values(n_rows, n_columns=7, seed=0):
+    rng = np.random.default_rng(seed)
+    X = (rng.random((n_rows, n_columns)) < 0.4).astype(float)
+    X[:, 0] = 3.0  # a single value
+    X[:, 1] = np.where(X[:, 1] > 0, 1e300, -2.5)
+    return X
+
+
+def few_values(n_rows, n_columns=7, seed=0):
+    """Columns of two values, of genotypes with and without missing ones, and one of many."""
+    X = two_values(n_rows, n_columns, seed)
+    rng = np.random.default_rng(seed + 1)
+    X[:, 3:6] = rng.integers(3, size=(n_rows, 3))
+    X[rng.random(n_rows) < 0.1, 4] = np.nan
+    X[: n_rows // 5, 1] = np.nan
+    X[:, 2] = rng.random(n_rows)
+    return X
+
+
+def as_bytes(table):
+    widths = np.full(table.n_columns, 8, dtype=np.uint8)
+    return replace(table, words=locked(packed(table.codes, widths)), widths=widths)
+
+
+@pytest.mark.parametrize("n_rows", SIZES)
+@pytest.mark.parametrize(("width", "values"), [(1, [0, 1]), (2, [0, 1, 2, 255]), (8, range(256))])
+def test_packed_codes_come_back(n_rows, width, values):
+    codes = np.zeros((5, 64 * n_words(n_rows)), dtype=np.uint8)
+    codes[:, :n_rows] = np.random.default_rng(n_rows).choice(values, size=(5, n_rows))
+    words = pack_codes(codes, width)
+    assert words.shape == (5, width * n_words(n_rows))
+    assert_array_equal(unpack_codes(words, width), codes)
+
+
+@pytest.mark.parametrize("n_rows", SIZES[1:])
+def test_two_values_take_a_bit(n_rows):
+    X = two_values(n_rows)
+    table = bin_table(X)
+    assert (table.widths == 1).all()
+    assert table.words.nbytes == 8 * n_words(n_rows) * X.shape[1]
+    assert not table.words.flags.writeable
+    assert_array_equal(table.codes[:, :n_rows].T, X.min(axis=0) < X)
+    assert not table.codes[:, n_rows:].any()
+    assert_array_equal(np.concatenate([codes for _, codes in table.blocks()]), table.codes)
+
+
+@pytest.mark.parametrize(
+    ("odd", "width"), [([np.nan], 2), ([1e3], 2), ([1e3, 1e4], 8), ([np.nan, 1e3, 1e4], 8)]
+)
+@pytest.mark.parametrize("place", [1, 3, 6])
+def test_every_column_is_as_narrow_as_its_values_allow(monkeypatch, odd, width, place):
+    monkeypatch.setattr(bins, "VALUES_IN_CACHE", 400)  # two columns at a time
+    X = two_values(200)
+    X[5 : 5 + len(odd), place] = odd
+    table = bin_table(X)
+    assert_array_equal(table.widths, np.where(np.arange(7) == place, width, 1))
+    assert table.words.size == (6 + width) * n_words(200)
+    for j in range(X.shape[1]):
+        assert_array_equal(table.codes[j, :200], bin_table(X[:, [j]]).codes[0, :200])
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "probit"])
+def test_bits_and_bytes_give_the_same_forests(kind):
+    X = few_values(150, 30)
+    y = X[:, 3] + 2 * X[:, 5] * X[:, 7] + np.random.default_rng(2).standard_normal(150)
+    if kind == "probit":
+        y = y > 1
+    packed = bin_table(X)
+    runs = [
+        run_bart(table, y, sparse=True, n_iterations=300, random_state=4)
+        for table in (packed, as_bytes(packed))
+    ]
+    assert runs[0].n_splits[-1] > 0
+    assert_array_equal(runs[0].mean_splits, runs[1].mean_splits)
+    assert_array_equal(runs[0].n_splits, runs[1].n_splits)
+    assert_array_equal(runs[0].predict(packed), runs[1].predict(X))
+
+
+@pytest.mark.parametrize("rows", [None, np.arange(149, 20, -2)])
+@pytest.mark.parametrize("shadows", [None, np.array([3, 3, 4])])
+def test_bits_and_bytes_show_the_same_rows_and_shadows(rows, shadows):
+    X = few_values(150, 30)
+    y = X[:, 3] + np.random.default_rng(2).standard_normal(150)
+    table, response = bin_table(X), working_response(read_outcome(y, 150))
+    chosen = dict(columns=np.array([3, 4, 2]), rows=rows, shadows=shadows)
+    assert_same_chain(
+        advance(table, response, **chosen), advance(as_bytes(table), response, **chosen)
+    )
+
+
+def test_marginal_evidence_is_the_same():
+    X = few_values(150, 30)
+    y = X[:, 3] + np.random.default_rng(2).standard_normal(150)
+    packed, outcome = bin_table(X), read_outcome(y, 150)
+    assert marginal_evidence(packed, outcome, 30)[3] > 1
+    assert_array_equal(
+        marginal_evidence(packed, outcome, 30), marginal_evidence(as_bytes(packed), outcome, 30)
+    )

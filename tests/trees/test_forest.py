@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from tvselect.inputs import read_outcome
 from tvselect.trees import Forest, Prior, bin_table, start_chain, working_response
@@ -60,14 +61,27 @@ def walk(forest, codes, row):
 def test_a_forest_sends_rows_where_its_splits_say():
     codes = np.array([[3, 4, 4, 4, 255, 0], [7, 0, 1, 255, 9, 255]], dtype=np.uint8)
     expected = [1.5, 10.5, 100.5, 100.5, 1.5, 1.5]
-    np.testing.assert_array_equal(small_forest().evaluate(codes, 6), expected)
+    assert_array_equal(small_forest().evaluate(codes, 6), expected)
 
 
-def test_a_forest_knows_its_size_and_depths():
+def test_a_forest_knows_its_size_depths_and_splits(grown):
     forest = small_forest()
     assert (forest.n_trees, forest.n_splits) == (2, 2)
-    np.testing.assert_array_equal(forest.depths(), [0, 1, 1, 2, 2, 0])
-    np.testing.assert_array_equal(forest.split_counts(4), [1, 1, 0, 0])
+    assert_array_equal(forest.depths(), [0, 1, 1, 2, 2, 0])
+    assert_array_equal(forest.split_counts(4), [1, 1, 0, 0])
+    assert_array_equal(forest.uses(3), [[True, True, False], [False] * 3])
+    assert_array_equal(forest.branch_pairs(3), [[0, 1, 0], [1, 0, 0], [0, 0, 0]])
+    forest = grown[1].forest()
+    depths, splits = forest.depths(), np.flatnonzero(forest.left >= 0)
+    assert not depths[forest.starts[:-1]].any()
+    for child in (forest.left[splits], forest.left[splits] + 1):
+        assert_array_equal(depths[child], depths[splits] + 1)
+    of_trees = [forest.only([t]).split_counts(6) > 0 for t in range(forest.n_trees)]
+    assert_array_equal(forest.uses(6), of_trees)
+    counts = forest.split_counts(6)
+    assert_array_equal(counts[[4, 2, 1]], grown[1].counts)
+    assert_array_equal(counts[[0, 3, 5]], 0)
+    assert counts.sum() == forest.n_splits > 0
 
 
 def test_a_forest_of_some_trees_and_of_several_forests(grown):
@@ -75,20 +89,12 @@ def test_a_forest_of_some_trees_and_of_several_forests(grown):
     forest = sampler.forest()
     codes = np.random.default_rng(0).integers(0, 256, (6, 50)).astype(np.uint8)
     alone = np.array([forest.only([t]).evaluate(codes, 50) for t in range(forest.n_trees)])
-    np.testing.assert_allclose(forest.only([3, 1]).evaluate(codes, 50), alone[[3, 1]].sum(axis=0))
+    assert_allclose(forest.only([3, 1]).evaluate(codes, 50), alone[[3, 1]].sum(axis=0))
     assert not forest.only([]).evaluate(codes, 50).any()
     both = join_forests([forest, small_forest()])
     whole = forest.evaluate(codes, 50) + small_forest().evaluate(codes, 50)
-    np.testing.assert_allclose(both.evaluate(codes, 50), whole)
-    np.testing.assert_array_equal(both.only(range(forest.n_trees, 6)).left, small_forest().left)
-
-
-def test_which_trees_split_on_which_columns(grown):
-    np.testing.assert_array_equal(small_forest().uses(3), [[True, True, False], [False] * 3])
-    forest = grown[1].forest()
-    np.testing.assert_array_equal(
-        forest.uses(6), [forest.only([t]).split_counts(6) > 0 for t in range(forest.n_trees)]
-    )
+    assert_allclose(both.evaluate(codes, 50), whole)
+    assert_array_equal(both.only(range(forest.n_trees, 6)).left, small_forest().left)
 
 
 def test_values_at_rows_are_those_of_a_walk_down_every_tree(grown):
@@ -96,50 +102,21 @@ def test_values_at_rows_are_those_of_a_walk_down_every_tree(grown):
     forest = sampler.forest()
     codes = np.random.default_rng(0).integers(0, 256, (6, 100)).astype(np.uint8)
     expected = [walk(forest, codes, row) for row in range(100)]
-    np.testing.assert_allclose(forest.evaluate(codes, 100), expected, rtol=1e-12)
-    np.testing.assert_allclose(forest.evaluate(codes, 7), expected[:7], rtol=1e-12)
+    assert_allclose(forest.evaluate(codes, 100), expected, rtol=1e-12)
+    assert_allclose(forest.evaluate(codes, 7), expected[:7], rtol=1e-12)
     assert forest.n_splits > 0
 
 
-def test_values_at_the_training_rows_are_those_of_the_chain(grown):
+def test_a_snapshot_has_the_values_of_the_chain_and_does_not_follow_it(grown):
     table, sampler = grown
-    values = sampler.forest().evaluate(table.codes, table.n_rows)
-    np.testing.assert_allclose(values, sampler.fitted(), atol=1e-12)
-
-
-def test_scale_multiplies_the_values(grown):
-    _, sampler = grown
-    one, five = sampler.forest(), sampler.forest(5.0)
-    np.testing.assert_array_equal(five.value, 5.0 * one.value)
-    np.testing.assert_array_equal(five.left, one.left)
-
-
-def test_a_snapshot_does_not_follow_the_chain(grown):
-    _, sampler = grown
-    forest = sampler.forest()
-    kept = forest.value.copy()
+    forest, five = sampler.forest(), sampler.forest(5.0)
+    fitted = sampler.fitted()
+    assert_array_equal(five.value, 5.0 * forest.value)
+    assert_array_equal(five.left, forest.left)
     sampler.chain.leaves.means[:] = 7.0
     sampler.chain.trees.nodes[:] = 0
-    np.testing.assert_array_equal(forest.value, kept)
-    assert forest.n_splits > 0
-
-
-def test_depths_follow_the_children(grown):
-    _, sampler = grown
-    forest = sampler.forest()
-    depths = forest.depths()
-    assert not depths[forest.starts[:-1]].any()
-    for node in np.flatnonzero(forest.left >= 0):
-        assert depths[forest.left[node]] == depths[node] + 1
-        assert depths[forest.left[node] + 1] == depths[node] + 1
-
-
-def test_split_counts_are_by_column_of_the_table(grown):
-    _, sampler = grown
-    counts = sampler.forest().split_counts(6)
-    np.testing.assert_array_equal(counts[[4, 2, 1]], sampler.counts)
-    np.testing.assert_array_equal(counts[[0, 3, 5]], 0)
-    assert counts.sum() == sampler.forest().n_splits
+    values = forest.evaluate(table.codes, table.n_rows)
+    assert_allclose(values, fitted, atol=1e-12)
 
 
 def test_leaves_and_splits_are_told_apart(grown):
@@ -152,7 +129,7 @@ def test_leaves_and_splits_are_told_apart(grown):
     assert not forest.missing_left[~splits].any()
     sizes = np.diff(forest.starts)
     counted = np.add.reduceat(splits, forest.starts[:-1])
-    np.testing.assert_array_equal(sizes, 2 * counted + 1)
+    assert_array_equal(sizes, 2 * counted + 1)
 
 
 @pytest.mark.parametrize("first", [0, 1, 3])
@@ -174,4 +151,4 @@ def test_rows_at_points_have_the_value_of_rows_with_these_codes(grown, first, n_
     for k in range(n_points):
         there = codes.copy()
         there[first : first + 2] = points[:, [k]]
-        np.testing.assert_allclose(out[:, k], 7.0 + forest.evaluate(there, n_rows), atol=1e-9)
+        assert_allclose(out[:, k], 7.0 + forest.evaluate(there, n_rows), atol=1e-9)
