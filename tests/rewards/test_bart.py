@@ -57,6 +57,10 @@ def plays(monkeypatch):
     return seen
 
 
+def play(feedback, n_columns, seed=0):
+    return feedback(np.arange(n_columns), np.random.default_rng(seed))
+
+
 def sparse_from(play):
     """The first iteration that draws theta: before, it stays where it was."""
     moved = np.flatnonzero(np.diff(play.theta))
@@ -65,16 +69,15 @@ def sparse_from(play):
 
 def test_the_paper_counts_its_forests_after_burn_in(plays):
     feedback = BartReward.paper(30).start(data_of())
-    feedback(np.arange(40), np.random.default_rng(0))
-    assert feedback.rules.n_trees == 10
-    assert feedback.rules.n_burn == 100
-    assert feedback.rules.last_forest
-    assert plays[0].n_iterations == plays[0].chain.tally.whole[N_DONE] == 130
-    assert sparse_from(plays[0]) is None
-    assert plays[0].n_shadows == 0
-    np.testing.assert_array_equal(plays[0].weights, 1.0)
+    play(feedback, 40)
+    rules, [found] = feedback.rules, plays
+    assert (rules.n_trees, rules.n_burn, rules.last_forest) == (10, 100, True)
+    assert found.n_iterations == found.chain.tally.whole[N_DONE] == 130
+    assert sparse_from(found) is None
+    assert found.n_shadows == 0
+    np.testing.assert_array_equal(found.weights, 1.0)
     sparse = BartReward.paper(30, n_burn=0, sparse=True).start(data_of())
-    sparse(np.arange(40), np.random.default_rng(0))
+    play(sparse, 40)
     assert plays[1].n_iterations == 30
     assert sparse_from(plays[1]) == 1  # drawn in the first iteration, too
     share = sparse.prior.shares[0]
@@ -85,51 +88,40 @@ def test_the_paper_counts_its_forests_after_burn_in(plays):
 def test_every_column_is_proposed_a_number_of_times_on_average(plays, n_played, wanted):
     """Half of the D proposals of an iteration are births: M D / 2 = proposals_per_column q."""
     reward = BartReward(n_iterations=50, proposals_per_column=10.0, n_trees=10)
-    reward.start(data_of())(np.arange(n_played), np.random.default_rng(0))
-    [play] = plays
-    assert play.n_iterations == play.chain.tally.whole[N_DONE] == wanted
-    assert play.mean_splits.sum() == pytest.approx(play.n_splits[wanted // 2 :].mean())
-    assert abs(sparse_from(play) - wanted // 4) <= 1
+    play(reward.start(data_of()), n_played)
+    [found] = plays
+    assert found.n_iterations == found.chain.tally.whole[N_DONE] == wanted
+    assert found.mean_splits.sum() == pytest.approx(found.n_splits[wanted // 2 :].mean())
+    assert abs(sparse_from(found) - wanted // 4) <= 1
 
 
-@pytest.mark.parametrize(("penalty", "weight"), [(0.0, 1.0), (0.5, 0.5), (1.0, 0.25)])
-def test_columns_of_a_small_play_are_weighed_by_its_share_of_the_table(plays, penalty, weight):
-    BartReward(n_iterations=10, penalty=penalty, screening=False, shadows=0).start(data_of())(
-        np.arange(10), np.random.default_rng(0)
-    )
+@pytest.mark.parametrize(
+    ("penalty", "n_candidates", "weight"),
+    [(0.0, None, 1.0), (0.5, None, 0.5), (1.0, None, 0.25), (1.0, 400, 10 / 400)],
+)
+def test_columns_of_a_small_play_are_weighed_by_its_share(plays, penalty, n_candidates, weight):
+    data = replace(data_of(), n_candidates=n_candidates)
+    reward = BartReward(n_iterations=10, penalty=penalty, screening=False, shadows=0)
+    play(reward.start(data), 10)
     np.testing.assert_allclose(plays[0].weights, np.full(10, weight))
 
 
-def test_a_batch_that_holds_some_columns_knows_how_many_there_are(plays):
-    data = data_of()
-    part = Data(data.X[:, :10], data.outcome, data.names[:10], n_candidates=400)
-    reward = BartReward(n_iterations=10, penalty=1.0, screening=False, shadows=0)
-    reward.start(part)(np.arange(10), np.random.default_rng(0))
-    np.testing.assert_allclose(plays[0].weights, np.full(10, 10 / 400))
-
-
 def test_a_small_play_is_filled_up_with_shadows_that_pay_the_whole_penalty(plays):
-    data = data_of()
-    part = Data(data.X, data.outcome, data.names, n_candidates=600)
-    play = BartReward(n_iterations=10, shadows=30).start(part)
-    play(np.arange(12), np.random.default_rng(0))
-    assert plays[0].n_shadows == 18
+    data = replace(data_of(), n_candidates=600)
+    feedback = BartReward(n_iterations=10, shadows=30).start(data)
+    for n_columns in (12, 30):
+        play(feedback, n_columns)
+    assert (plays[0].n_shadows, plays[-1].n_shadows) == (18, 0)
     assert plays[0].weights.size == 30
     np.testing.assert_allclose(plays[0].weights[12:], 30 / 600)
-    play(np.arange(30), np.random.default_rng(0))
-    assert plays[-1].n_shadows == 0
 
 
 def test_the_penalty_of_a_column_that_stands_out_is_reduced(plays):
     data = data_of()
-    X = data.X.copy()
-    X[:, 3] = data.outcome.values
-    BartReward(n_iterations=10).start(Data(X, data.outcome, data.names))(
-        np.arange(10), np.random.default_rng(0)
-    )
-    weights = plays[0].weights
-    assert weights[3] == 1.0
-    np.testing.assert_allclose(np.delete(weights, 3), 30 / 40)
+    data.X[:, 3] = data.outcome.values
+    play(BartReward(n_iterations=10).start(data), 10)
+    assert plays[0].weights[3] == 1.0
+    np.testing.assert_allclose(np.delete(plays[0].weights, 3), 30 / 40)
 
 
 REWARDS = {
@@ -162,10 +154,10 @@ def by_sampler(reward, data, columns, rng):
         table,
         working_response(data.outcome),
         Prior(
-            n_trees=reward.n_trees,
-            sparse=reward.sparse,
-            theta_floor=reward.theta_floor,
-            latent_sweeps=reward.latent_sweeps,
+            **{
+                name: getattr(reward, name)
+                for name in ("n_trees", "sparse", "theta_floor", "latent_sweeps")
+            }
         ),
         columns=columns,
         rows=rows,
@@ -228,7 +220,7 @@ def leaves_by_size(reward, data, plays):
     """The leaf means with which plays of several sizes end."""
     feedback, found = reward.start(data), []
     for q in (1, 7, 40, 7):
-        feedback(np.arange(q), np.random.default_rng(q))
+        play(feedback, q, seed=q)
         leaves = plays[-1].chain.leaves
         found.append(leaves.means[: leaves.size[0]].copy())
     return found
@@ -293,28 +285,24 @@ def test_noise_alone_is_rarely_paid(n_columns):
     ],
 )
 def test_rows_of_a_play(max_samples, n_rows, wanted):
-    assert rows_seen(max_samples, data_of(n_rows, 1 + 3)) == wanted
+    data = data_of(n_rows, 4)
+    assert rows_seen(max_samples, data) == wanted
+    if max_samples == "auto":  # all rows of a batch
+        assert rows_seen("auto", replace(data, cuts=data.binned().cuts)) == n_rows
 
 
-def test_a_rare_class_keeps_a_hundred_rows():
-    X = np.zeros((10_000, 1))
-    rare = Data(X, read_outcome(np.arange(10_000) < 200, 10_000), ("x0",))
-    assert rows_seen("auto", rare) == 5000
-    even = Data(X, read_outcome(np.arange(10_000) < 5000, 10_000), ("x0",))
-    assert rows_seen("auto", even) == 2000
+@pytest.mark.parametrize(("n_rare", "wanted"), [(200, 5000), (5000, 2000)])
+def test_a_rare_class_keeps_a_hundred_rows(n_rare, wanted):
+    outcome = read_outcome(np.arange(10_000) < n_rare, 10_000)
+    assert rows_seen("auto", Data(np.zeros((10_000, 1)), outcome, ("x0",))) == wanted
 
 
-def test_a_play_sees_all_rows_of_a_batch():
-    data = data_of(3000, 4)
-    batch = Data(data.X, data.outcome, data.names, cuts=data.binned().cuts)
-    assert rows_seen("auto", batch) == 3000
-
-
-def test_trees_grow_with_the_rows_of_a_batch():
+def test_trees_grow_with_the_rows_of_a_batch_and_settling_twice_changes_nothing():
     data = data_of(7500, 4)
-    batch = Data(data.X, data.outcome, data.names, cuts=data.binned().cuts)
+    batch = replace(data, cuts=data.binned().cuts)
     settled = BartReward(n_trees=20, min_splits=1.0).settled(batch)
     assert (settled.n_trees, settled.min_splits, settled.max_samples) == (30, 1.5, 7500)
+    assert repr(settled.settled(batch)) == repr(settled)
     asked = BartReward(n_trees=20, max_samples=7500).settled(batch)
     assert (asked.n_trees, asked.min_splits) == (20, 1.25)
 
@@ -324,12 +312,6 @@ def test_beside_decoys_a_play_sees_more_rows_with_as_many_trees():
     decoys = draw_decoys("shuffled", data.X, 2, 0)
     settled = BartReward.with_decoys().settled(replace(data, decoys=decoys))
     assert (settled.n_trees, settled.max_samples) == (30, 5000)
-
-
-def test_settling_twice_changes_nothing():
-    data = data_of(3000, 4)
-    once = BartReward().settled(data)
-    assert repr(once.settled(data)) == repr(once)
 
 
 @pytest.mark.parametrize(
@@ -352,48 +334,31 @@ def test_an_outlier_does_not_decide():
     data = data_of()
     y = data.outcome.values.copy()
     y[y.argmax()] += 1e12
-    plays = [
-        BartReward(noise=noise).start(Data(data.X, read_outcome(values, y.size), data.names))
-        for noise, values in (("scores", data.outcome.values), ("auto", y))
-    ]
-    columns = np.arange(data.X.shape[1])
-    first, second = (play(columns, np.random.default_rng(1)) for play in plays)
+    with_outlier = replace(data, outcome=read_outcome(y, y.size))
+    first, second = (
+        play(BartReward(noise=noise).start(given), data.X.shape[1], seed=1)
+        for noise, given in (("scores", data), ("auto", with_outlier))
+    )
     np.testing.assert_array_equal(first, second)
 
 
-@pytest.mark.parametrize(
-    ("settings", "error"),
-    [
-        (dict(n_iterations=0), ValueError),
-        (dict(n_iterations=2.5), TypeError),
-        (dict(n_burn=1000), ValueError),
-        (dict(proposals_per_column=-1.0), ValueError),
-        (dict(screening="no"), TypeError),
-        (dict(shadows=-1), ValueError),
-        (dict(pair_share=1.0), ValueError),
-        (dict(pair_share="some"), TypeError),
-        (dict(theta_floor=1.0), ValueError),
-        (dict(min_splits=0.0), ValueError),
-        (dict(penalty=-1.0), ValueError),
-        (dict(penalty="much"), TypeError),
-        (dict(rule="first"), ValueError),
-        (dict(noise="t"), ValueError),
-        (dict(max_samples="some"), ValueError),
-        (dict(max_samples=8), ValueError),
-        (dict(min_leaf=31), ValueError),
-    ],
-)
-def test_wrong_settings_are_named(settings, error):
-    with pytest.raises(
-        error, match=next(iter(settings)).replace("max_samples", "max_samples|rows")
-    ):
-        BartReward(**settings).start(data_of())
+WRONG = {
+    "n_iterations": [0, 2.5], "n_burn": [1000], "proposals_per_column": [-1.0], "screening": ["no"],
+    "shadows": [-1], "pair_share": [1.0, "some"], "theta_floor": [1.0], "min_splits": [0.0],
+    "penalty": [-1.0, "much"], "rule": ["first"], "noise": ["t"], "max_samples": ["some"],
+    "min_leaf": [31],
+}  # fmt: skip
 
 
-def test_burn_in_of_the_paper_is_checked():
+@pytest.mark.parametrize(("name", "value"), [(name, v) for name in WRONG for v in WRONG[name]])
+def test_wrong_settings_are_named(name, value):
+    with pytest.raises((TypeError, ValueError), match=name):
+        BartReward(**{name: value}).start(data_of())
+
+
+def test_a_play_needs_rows_for_two_leaves_and_the_paper_a_burn_in():
+    assert BartReward(min_leaf=7).min_rows == 14
+    with pytest.raises(ValueError, match=r"a play sees 8 rows, .* at least min_leaf=5"):
+        BartReward(max_samples=8).start(data_of())
     with pytest.raises(ValueError, match="n_burn"):
         BartReward.paper(100, n_burn=-1)
-
-
-def test_a_play_needs_rows_for_two_leaves():
-    assert BartReward(min_leaf=7).min_rows == 14

@@ -38,6 +38,11 @@ def data_of(n_rows=110, classes=False, pairs=()):
     return Data(X, read_outcome(y > 7 if classes else y, n_rows), names, pairs=pairs)
 
 
+def work_of(reward, layout=None, **data):
+    columns = (layout or lay_out_arms(range(N_COLUMNS))).columns(np.arange(N_COLUMNS))
+    return TableWork(REWARDS.get(reward, reward).start(data_of(**data)), columns)
+
+
 def chain_of(n_arms=N_COLUMNS, threshold=0.5, pairs=(), **settings):
     arms = Arms(n_arms, threshold=threshold)
     oracle = Oracle(None, n_arms - 5, pairs=np.array(pairs, dtype=np.int32).reshape(-1, 2))
@@ -52,50 +57,78 @@ def by_hand(work, chain, n_plays):
         yield play, chain.n_unchanged
 
 
+def assert_same_plays(made, wanted):
+    assert len(made) == len(wanted)
+    for play, twin in zip(made, wanted, strict=True):
+        assert (play.chain, play.number) == (twin.chain, twin.number)
+        np.testing.assert_array_equal(play.arms, twin.arms)
+        np.testing.assert_array_equal(play.rewards, twin.rewards)
+
+
 def assert_same(work, chain, other, lengths):
     wanted = list(by_hand(work, other, sum(lengths)))
     for length in lengths:
-        made = work.go_ahead(chain, length)
-        for play, (twin, _) in zip(made, wanted[chain.n_plays - length :], strict=False):
-            assert (play.chain, play.number) == (twin.chain, twin.number)
-            np.testing.assert_array_equal(play.arms, twin.arms)
-            np.testing.assert_array_equal(play.rewards, twin.rewards)
-        assert len(made) == length
+        made, first = work.go_ahead(chain, length), chain.n_plays - length
+        assert_same_plays(made, [play for play, _ in wanted[first : chain.n_plays]])
         assert chain.n_unchanged == wanted[chain.n_plays - 1][1]
     for name in ("successes", "failures", "passing", "_chance_below"):
         np.testing.assert_array_equal(getattr(chain.arms, name), getattr(other.arms, name))
     np.testing.assert_array_equal(chain._model, other._model)
 
 
-@pytest.mark.parametrize("classes", [False, True])
-@pytest.mark.parametrize("reward", REWARDS.values(), ids=REWARDS)
-def test_plays_ahead_are_the_same_plays(reward, classes):
-    work = TableWork(
-        reward.start(data_of(classes=classes)),
-        lay_out_arms(range(N_COLUMNS)).columns(np.arange(N_COLUMNS)),
-    )
-    assert_same(work, chain_of(), chain_of(), (1, 7, 20))
-
-
 PAIRS = [(7, 3), (12, 40), (50, 1)]
 
 
+LAYOUT = lay_out_arms([f"x{j}" for j in range(N_COLUMNS)], {"a": ["x3", "x9", "x50"]}, ["x7"])
+
+
 @pytest.mark.parametrize("classes", [False, True])
-@pytest.mark.parametrize("reward", ["default", "some rows", "large forests"])
-def test_plays_ahead_are_the_same_plays_when_there_are_pairs(reward, classes):
-    work = TableWork(
-        REWARDS[reward].start(data_of(classes=classes, pairs=PAIRS)),
-        lay_out_arms(range(N_COLUMNS)).columns(np.arange(N_COLUMNS)),
-    )
-    assert_same(work, chain_of(pairs=PAIRS), chain_of(pairs=PAIRS), (1, 7, 20))
+@pytest.mark.parametrize("pairs", [(), PAIRS], ids=["plain", "pairs"])
+@pytest.mark.parametrize("reward", REWARDS)
+def test_plays_ahead_are_the_same_plays(reward, pairs, classes):
+    work = work_of(reward, classes=classes, pairs=pairs)
+    assert_same(work, chain_of(pairs=pairs), chain_of(pairs=pairs), (1, 7, 20))
+
+
+def test_groups_and_columns_that_are_part_of_every_play():
+    work = work_of("default", LAYOUT)
+    assert_same(work, chain_of(LAYOUT.n_arms), chain_of(LAYOUT.n_arms), (25,))
+
+
+def test_across_the_end_of_burn_in():
+    chains = [chain_of(burn_in=BurnIn(10, 12)) for _ in range(2)]
+    assert_same(work_of("default"), *chains, (4, 20))
+
+
+@pytest.mark.parametrize("n_seen", [200, 800])
+def test_many_rows(n_seen):
+    """NumPy chooses rows in one way from many, in another from few."""
+    reward = BartReward(n_trees=2, n_iterations=3, max_samples=n_seen)
+    assert_same(work_of(reward, n_rows=10_500), chain_of(), chain_of(), (6,))
+
+
+def test_plays_that_no_draw_reaches_are_chosen_in_python():
+    chains = [chain_of(threshold=0.9999) for _ in range(2)]
+    for chain in chains:
+        chain.arms.update(np.arange(N_COLUMNS, dtype=np.int32), np.zeros(N_COLUMNS, np.bool_))
+    assert_same(work_of("paper"), *chains, (4,))
+
+
+def test_a_full_log_ends_nothing_and_leaves_a_window_to_python(monkeypatch):
+    monkeypatch.setattr(bart_play, "LOG_SIZE", 10)
+    assert_same(work_of("paper"), chain_of(), chain_of(), (12,))
+    assert not work_of("paper").plays_ahead(chain_of(window=8), 8).choose()
+
+
+def test_only_chains_that_the_core_knows_go_ahead():
+    assert can_play_ahead(chain_of())
+    assert can_play_ahead(chain_of(window=2))
+    assert not can_play_ahead(chain_of(threshold=np.full(N_COLUMNS, 0.5)))
+    assert not can_play_ahead(ThompsonChain(Arms(3), Oracle(2), entropy=0))
 
 
 def test_pairs_are_played_together():
-    work = TableWork(
-        REWARDS["default"].start(data_of(pairs=PAIRS)),
-        lay_out_arms(range(N_COLUMNS)).columns(np.arange(N_COLUMNS)),
-    )
-    plays = work.go_ahead(chain_of(pairs=PAIRS), 40)
+    plays = work_of("default", pairs=PAIRS).go_ahead(chain_of(pairs=PAIRS), 40)
     for play in plays:
         assert (np.diff(play.arms) > 0).all()
         for pair in PAIRS:
@@ -120,94 +153,46 @@ def test_a_share_of_the_proposals_is_of_pairs_in_play(pair_share):
 
 
 @pytest.mark.parametrize(
-    ("columns", "wanted"),
+    ("columns", "room", "wanted"),
     [
-        ([3, 7], [[1, 0]]),
-        ([40, 3, 7, 12], [[2, 1], [3, 0]]),
-        ([50, 2, 4, 1], [[0, 3]]),
-        ([3, 12, 50], []),
-        ([8], []),
+        ([3, 7], 5, [[1, 0]]),
+        ([40, 3, 7, 12], 5, [[2, 1], [3, 0]]),
+        ([50, 2, 4, 1], 5, [[0, 3]]),
+        ([3, 12, 50], 5, []),
+        ([8], 5, []),
+        ([1, 3, 7, 12, 40, 50], 2, [[2, 1], [3, 4]]),
     ],
 )
-def test_pairs_of_a_play_are_places_among_its_columns(columns, wanted):
-    found = np.full((5, 2), -1)
-    n_found = find_pairs(np.array(columns), np.array(PAIRS), found)
+def test_pairs_of_a_play_are_places_among_its_columns_while_there_is_room(columns, room, wanted):
+    found = np.full((6, 2), -1)
+    n_found = find_pairs(np.array(columns), np.array(PAIRS), found[:room])
     assert found[:n_found].tolist() == wanted
     assert (found[n_found:] == -1).all()
 
 
-def test_pairs_are_written_down_while_there_is_room():
-    found = np.full((4, 2), -1)
-    assert find_pairs(np.array([1, 3, 7, 12, 40, 50]), np.array(PAIRS), found[:2]) == 2
-    assert found.tolist() == [[2, 1], [3, 4], [-1, -1], [-1, -1]]
-
-
-def test_groups_and_columns_that_are_part_of_every_play():
-    layout = lay_out_arms([f"x{j}" for j in range(N_COLUMNS)], {"a": ["x3", "x9", "x50"]}, ["x7"])
-    work = TableWork(REWARDS["default"].start(data_of()), layout.columns(np.arange(N_COLUMNS)))
-    assert_same(work, chain_of(layout.n_arms), chain_of(layout.n_arms), (25,))
-
-
-def test_across_the_end_of_burn_in():
-    plain = lay_out_arms(range(N_COLUMNS)).columns(np.arange(N_COLUMNS))
-    work, burn_in = TableWork(REWARDS["default"].start(data_of()), plain), BurnIn(10, 12)
-    assert_same(work, chain_of(burn_in=burn_in), chain_of(burn_in=burn_in), (4, 20))
-
-
-@pytest.mark.parametrize("n_seen", [200, 800])
-def test_many_rows(n_seen):
-    """NumPy chooses rows in one way from many, in another from few."""
-    reward = BartReward(n_trees=2, n_iterations=3, max_samples=n_seen)
-    plain = lay_out_arms(range(N_COLUMNS)).columns(np.arange(N_COLUMNS))
-    assert_same(TableWork(reward.start(data_of(10_500)), plain), chain_of(), chain_of(), (6,))
-
-
-def test_plays_that_no_draw_reaches_are_chosen_in_python():
-    plain = lay_out_arms(range(N_COLUMNS)).columns(np.arange(N_COLUMNS))
-    work = TableWork(REWARDS["paper"].start(data_of()), plain)
-    chains = [chain_of(threshold=0.9999) for _ in range(2)]
-    for chain in chains:
-        chain.arms.update(np.arange(N_COLUMNS, dtype=np.int32), np.zeros(N_COLUMNS, np.bool_))
-    assert_same(work, *chains, (4,))
-
-
-def test_a_full_log_ends_nothing(monkeypatch):
-    monkeypatch.setattr(bart_play, "LOG_SIZE", 10)
-    plain = lay_out_arms(range(N_COLUMNS)).columns(np.arange(N_COLUMNS))
-    work = TableWork(REWARDS["paper"].start(data_of()), plain)
-    assert_same(work, chain_of(), chain_of(), (12,))
-
-
-def test_only_chains_that_the_core_knows_go_ahead():
-    assert can_play_ahead(chain_of())
-    assert can_play_ahead(chain_of(window=2))
-    assert not can_play_ahead(chain_of(threshold=np.full(N_COLUMNS, 0.5)))
-    known_size = ThompsonChain(Arms(3), Oracle(2), entropy=0)
-    assert not can_play_ahead(known_size)
-
-
-@pytest.mark.parametrize("patience", [None, 12])
-def test_a_fit_makes_the_same_plays_without(patience):
+@pytest.mark.parametrize(
+    ("reward", "n_jobs", "settings"),
+    [
+        ("paper", 1, dict(n_plays=150)),
+        ("paper", 1, dict(n_plays=150, patience=12)),
+        ("default", 1, dict(n_plays=90, window=8)),
+        ("default", 2, dict(n_plays=90, window=8)),
+    ],
+)
+def test_a_fit_makes_the_same_plays_without(reward, n_jobs, settings):
     """Patience ends both at the same play, however long the stretches are."""
     data, histories = data_of(), []
     for shares_memory in (True, False):
-        runner = replace(open_runner(), shares_memory=shares_memory)
+        runner = replace(open_runner(n_jobs=n_jobs), shares_memory=shares_memory)
         selector = ThompsonSelector(
-            REWARDS["paper"],
-            n_plays=150,
-            n_chains=2,
-            patience=patience,
-            runner=runner,
-            random_state=3,
+            REWARDS[reward], n_chains=2, runner=runner, random_state=3, **settings
         ).fit(data.X, data.outcome.values)
         histories.append(selector.history_)
     one, other = histories
     assert one.n_plays == other.n_plays
     assert one.stop_reason is other.stop_reason
     for chain in range(2):
-        for play, twin in zip(one.plays_of(chain), other.plays_of(chain), strict=True):
-            np.testing.assert_array_equal(play.arms, twin.arms)
-            np.testing.assert_array_equal(play.rewards, twin.rewards)
+        assert_same_plays([*one.plays_of(chain)], [*other.plays_of(chain)])
 
 
 def window_by_hand(work, chain, n_plays):
@@ -221,23 +206,12 @@ def window_by_hand(work, chain, n_plays):
     return made
 
 
-def assert_same_plays(made, wanted):
-    assert len(made) == len(wanted)
-    for play, twin in zip(made, wanted, strict=True):
-        assert (play.chain, play.number) == (twin.chain, twin.number)
-        np.testing.assert_array_equal(play.arms, twin.arms)
-        np.testing.assert_array_equal(play.rewards, twin.rewards)
-
-
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("pairs", [(), PAIRS], ids=["plain", "pairs"])
 @pytest.mark.parametrize("reward", REWARDS)
 def test_a_window_of_plays_is_that_of_python(reward, pairs, n_threads):
     """Chosen at once, scored side by side, learned from in their order."""
-    work = TableWork(
-        REWARDS[reward].start(data_of(pairs=pairs)),
-        lay_out_arms(range(N_COLUMNS)).columns(np.arange(N_COLUMNS)),
-    )
+    work = work_of(reward, pairs=pairs)
     chain, other = (chain_of(pairs=pairs, window=8) for _ in range(2))
     widths = []
     while chain.n_plays < 100:  # windows grow with what is learned
@@ -253,27 +227,6 @@ def test_a_window_of_plays_is_that_of_python(reward, pairs, n_threads):
     assert set(widths) == {*range(1, 9)}
     for name in ("successes", "failures", "passing", "_chance_below"):
         np.testing.assert_array_equal(getattr(chain.arms, name), getattr(other.arms, name))
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_fit_in_windows_makes_the_same_plays_without(n_jobs):
-    data, histories = data_of(), []
-    for shares_memory in (True, False):
-        runner = replace(open_runner(n_jobs=n_jobs), shares_memory=shares_memory)
-        selector = ThompsonSelector(
-            REWARDS["default"], n_plays=90, n_chains=2, window=8, runner=runner, random_state=3
-        ).fit(data.X, data.outcome.values)
-        histories.append(selector.history_)
-        assert selector.n_plays_ == 90
-    for chain in range(2):
-        assert_same_plays(*([*history.plays_of(chain)] for history in histories))
-
-
-def test_a_full_log_leaves_a_window_to_python(monkeypatch):
-    monkeypatch.setattr(bart_play, "LOG_SIZE", 10)
-    plain = lay_out_arms(range(N_COLUMNS)).columns(np.arange(N_COLUMNS))
-    work = TableWork(REWARDS["paper"].start(data_of()), plain)
-    assert not work.plays_ahead(chain_of(window=8), 8).choose()
 
 
 def groups_in_play():

@@ -156,15 +156,12 @@ def test_signal_is_paid_and_noise_rarely(reward, data):
     assert mean[NOISE].mean() <= rarely + 3 * error
 
 
-def test_constant_columns_are_paid_nothing(reward, data):
+def test_constant_columns_are_paid_nothing_and_a_single_column_can_be_played(reward, data):
     feedback = reward.start(data)
     for seed in range(5):
         assert play(feedback, ALL, seed)[CONSTANT] == 0.0
         assert play(feedback, [CONSTANT], seed) == [0.0]
-
-
-def test_a_single_column_can_be_played(reward, data):
-    assert play(reward.start(data), [SIGNAL]) == [1.0]
+    assert play(feedback, [SIGNAL]) == [1.0]
 
 
 def test_which_class_comes_first_does_not_matter(reward, data):
@@ -183,20 +180,14 @@ def test_two_threads_find_the_same_as_one(reward, data):
 
 def test_settings_follow_scikit_learn(reward):
     assert isinstance(reward, Reward)
-    settings = reward.get_params(deep=False)
-    copy = clone(reward)
-    assert copy is not reward
-    assert copy.get_params().keys() == reward.get_params().keys()
-    for name, value in settings.items():
+    assert reward.takes_missing in (True, False)
+    assert reward.takes_weights in (True, False)
+    assert clone(reward).get_params().keys() == reward.get_params().keys()
+    for name, value in reward.get_params(deep=False).items():
         assert getattr(reward, name) is value
         assert reward.set_params(**{name: value}) is reward
     with pytest.raises(ValueError, match="no_such_setting"):
         reward.set_params(no_such_setting=1)
-
-
-def test_a_reward_says_what_it_takes(reward):
-    assert reward.takes_missing in (True, False)
-    assert reward.takes_weights in (True, False)
 
 
 @pytest.mark.parametrize("reward", taking("takes_missing"), indirect=True)

@@ -26,11 +26,16 @@ def noise(n_rows=200, n_columns=500, seed=0):
     return rng.standard_normal((n_rows, n_columns)), rng.standard_normal(n_rows)
 
 
+def evidence_of(X, y, n_candidates=None, **bulks):
+    n_candidates = n_candidates or X.shape[1]
+    return marginal_evidence(bin_table(X), read_outcome(y, len(y)), n_candidates, **bulks)
+
+
 def test_evidence_is_the_corrected_p_value_of_the_correlation():
     """Up to the scale of the bulk: from 4,000 columns, known to 2 % (one standard error)."""
     X, y = noise(n_columns=4000)
     X[:, 7] += y
-    evidence = marginal_evidence(bin_table(X), read_outcome(y, len(y)), 4000)
+    evidence = evidence_of(X, y)
     z = np.arctanh(stats.pearsonr(X[:, 7], y).statistic) * np.sqrt(197)
     wanted = -np.log(4000 * 2 * stats.norm.sf(z))
     assert evidence[7] == pytest.approx(wanted, rel=0.12)
@@ -44,51 +49,41 @@ def test_noise_stands_out_as_often_as_the_correction_says():
     n_found = 0
     for seed in range(40):
         X, y = noise(100, 200, seed)
-        n_found += (marginal_evidence(bin_table(X), read_outcome(y, len(y)), 200) > 0).sum()
+        n_found += (evidence_of(X, y) > 0).sum()
     assert 0 < n_found <= stats.poisson(40).ppf(0.999)
 
 
 def test_where_all_columns_go_with_the_outcome_none_stands_out():
     X, y = noise()
     X += y[:, None]
-    assert (
-        marginal_evidence(bin_table(X), read_outcome(y, len(y)), 500) > 0
-    ).sum() <= stats.poisson(1).ppf(0.999)
+    assert (evidence_of(X, y) > 0).sum() <= stats.poisson(1).ppf(0.999)
 
 
 def test_more_candidates_leave_less_evidence():
     X, y = noise()
     X[:, 7] += y
-    table = bin_table(X)
-    few, many = (marginal_evidence(table, read_outcome(y, len(y)), n)[7] for n in (500, 5000))
+    few, many = (evidence_of(X, y, n)[7] for n in (500, 5000))
     assert few - many == pytest.approx(np.log(10))
 
 
 def test_missing_values_are_left_out():
     X, y = noise(300)
     X[:, 7] += y
-    whole = marginal_evidence(bin_table(X), read_outcome(y, len(y)), 500)
+    whole = evidence_of(X, y)
     X[:100, 7] = np.nan
-    part = marginal_evidence(bin_table(X), read_outcome(y, len(y)), 500)
+    part = evidence_of(X, y)
     assert 0 < part[7] < whole[7]
     assert np.isfinite(part).all()
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
-def test_units_do_not_matter(scale):
+def test_units_do_not_matter_and_constant_columns_have_none(scale):
     X, y = noise(50, 40)
-    X[:, 7] = y
-    evidence = marginal_evidence(bin_table(X), read_outcome(scale * y, 50), 40)
-    np.testing.assert_allclose(
-        evidence, marginal_evidence(bin_table(X), read_outcome(y, len(y)), 40), rtol=1e-6
-    )
+    X[:, 7], X[:, 3] = y, 4.0
+    evidence = evidence_of(X, scale * y)
+    np.testing.assert_allclose(evidence, evidence_of(X, y), rtol=1e-6)
     assert evidence[7] > 50
-
-
-def test_constant_columns_have_none():
-    X, y = noise(50, 10)
-    X[:, 3] = 4.0
-    assert marginal_evidence(bin_table(X), read_outcome(y, len(y)), 10)[3] == 0.0
+    assert evidence[3] == 0.0
 
 
 def test_chosen_columns_are_set_against_the_bulk_of_all():
@@ -99,10 +94,9 @@ def test_chosen_columns_are_set_against_the_bulk_of_all():
     r = np.array([np.corrcoef(column, y)[0, 1] for column in codes])
     bulk = bulk_of(z_values(r, 200))
     chosen = np.argsort(-np.abs(r))[:20]
-    alone = marginal_evidence(bin_table(X[:, chosen]), read_outcome(y, 200), 10, bulks=[bulk])
-    whole = marginal_evidence(bin_table(X), read_outcome(y, len(y)), 10)
-    np.testing.assert_allclose(alone, whole[chosen])
-    assert alone.max() > marginal_evidence(bin_table(X[:, chosen]), read_outcome(y, 200), 10).max()
+    alone = evidence_of(X[:, chosen], y, 10, bulks=[bulk])
+    np.testing.assert_allclose(alone, evidence_of(X, y, 10)[chosen])
+    assert alone.max() > evidence_of(X[:, chosen], y, 10).max()
 
 
 # Pairs
@@ -195,10 +189,17 @@ def test_pairs_of_columns_that_are_much_alike_are_left_out(monkeypatch):
     np.testing.assert_array_equal(screen(X, y).columns, [[3, 7]])
 
 
-def test_constant_columns_are_left_out():
-    X, y = make()
+@pytest.mark.parametrize(
+    ("n_missing", "n_found"), [(1000, 0), (990, 1)], ids=["half", "less than half"]
+)
+def test_columns_that_are_mostly_missing_or_constant_are_left_out(n_missing, n_found):
+    X, y = make(2000)
+    X[:n_missing, 3] = np.nan
+    X[:, 12] = np.nan
+    assert screen(X, y).columns.tolist() == [[3, 7]][:n_found]
     X[:, 3] = 4.0
     assert screen(X, y).columns.size == 0
+    assert screen(np.ones((50, 5)), y[:50]).columns.shape == (0, 2)
 
 
 @pytest.mark.parametrize("share", [0.2, 0.8])
@@ -209,16 +210,6 @@ def test_columns_that_cannot_be_halved_are_left_out(share, monkeypatch):
     y = (X[:, 3] - share) * np.sign(X[:, 7] - 0.5) + 0.01 * rng.standard_normal(2000)
     assert screen(X, y).columns.size == 0
     monkeypatch.setattr(screening, "SMALLEST_HALF", 0.1)
-    np.testing.assert_array_equal(screen(X, y).columns, [[3, 7]])
-
-
-def test_columns_that_are_mostly_missing_are_left_out():
-    X, y = make(2000)
-    X[:1000, 3] = np.nan
-    X[:, 12] = np.nan
-    assert screen(X, y).columns.size == 0
-    X, y = make(2000)
-    X[:990, 3] = np.nan
     np.testing.assert_array_equal(screen(X, y).columns, [[3, 7]])
 
 
@@ -233,13 +224,7 @@ def test_a_table_needs_rows_and_two_columns(shape, n_found):
     X = (halves + 0.1 * rng.random((n_rows, 2)))[:, : shape[1]]
     y = (halves[:, 0] ^ halves[:, 1]) + 0.1 * rng.random(n_rows)
     found = screen(X, y)
-    assert found.columns.shape == (n_found, 2)
-    assert found.z.shape == (n_found,)
-
-
-def test_a_table_of_columns_that_cannot_be_halved_has_none():
-    y = np.random.default_rng(0).standard_normal(50)
-    assert screen(np.ones((50, 5)), y).columns.shape == (0, 2)
+    assert (found.columns.shape, found.z.shape) == ((n_found, 2), (n_found,))
 
 
 def test_tables_of_very_many_columns_are_left_out(monkeypatch):
