@@ -20,7 +20,7 @@ def outcome(check, *arguments, **bounds):
 
 @pytest.mark.parametrize("include", ["both", "right", "neither"])
 @pytest.mark.parametrize("kind", [Integral, Real])
-@pytest.mark.parametrize("value", [0, 1, 2, 3, 4, 1.0, 2.5, True, "2", None, np.int8(1), np.inf])
+@pytest.mark.parametrize("value", [0, 1, 3, 4, 1.0, 2.5, True, "2", None, np.int8(1), np.inf])
 def test_same_as_scikit_learn(value, kind, include):
     bounds = dict(min_val=1, max_val=3, include_boundaries=include)
     expected = outcome(of_sklearn, value, "n", kind, **bounds)

@@ -32,11 +32,8 @@ COLUMNS = {
 
 
 def as_frame(column):
-    if isinstance(column, pl.Series):
-        return column.to_frame()
-    if isinstance(column, pa.ChunkedArray):
-        return pa.table({"t": column})
-    return column.to_frame("t")
+    is_arrow = isinstance(column, pa.ChunkedArray)
+    return pa.table({"t": column}) if is_arrow else column.rename("t").to_frame()
 
 
 @pytest.fixture

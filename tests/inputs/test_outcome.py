@@ -1,4 +1,4 @@
-"""The outcome and its family, decided once or on a stream; far values of it."""
+"""The outcome and its family, decided once or on a stream; survival times; far values."""
 
 from __future__ import annotations
 
@@ -12,26 +12,32 @@ import pyarrow as pa
 import pytest
 
 from tvselect.inputs import OutcomeReader, read_outcome
-from tvselect.inputs.outcome import has_outliers, pull_in
+from tvselect.inputs.errors import InputError
+from tvselect.inputs.outcome import (
+    has_outliers,
+    log_rank_scores,
+    normal_times,
+    pull_in,
+    read_times,
+    survival_array,
+)
+
+INF, NAN = np.inf, np.nan
 
 
 @pytest.mark.parametrize(
     "y",
     [
-        [1.0, 2.0, 4.0],
         (1, 2, 4),
         np.array([1, 2, 4], dtype=np.int8),
         np.array([1, 2, 4], dtype=np.uint64),
-        np.array([1, 2, 4], dtype=np.float32),
-        np.array([[1], [2], [4]]),
+        np.array([[1], [2], [4]], dtype=np.float32),
         np.array([1, 2.0, Decimal(4)], dtype=object),
         np.ma.masked_array([1, 2, 4], mask=False),
         pd.Series([1.0, 2.0, 4.0], index=[7, 7, 3]),
         pd.Series([1, 2, 4], dtype="Int64"),
         pd.Series([1, 2, 4], dtype="int64[pyarrow]"),
-        pl.Series([1, 2, 4]),
         pl.Series([Decimal(1), Decimal(2), Decimal(4)]),
-        pa.array([1, 2, 4]),
         pa.chunked_array([[1, 2], [4]]),
         pd.DataFrame({"y": [1, 2, 4]}),
         pl.DataFrame({"y": [1, 2, 4]}),
@@ -41,8 +47,7 @@ from tvselect.inputs.outcome import has_outliers, pull_in
 )
 def test_more_than_two_numbers_are_a_continuous_outcome(y):
     outcome = read_outcome(y, 3)
-    assert outcome.family == "gaussian"
-    assert outcome.classes is None
+    assert (outcome.family, outcome.classes) == ("gaussian", None)
     assert outcome.values.dtype == np.float64
     np.testing.assert_array_equal(outcome.values, [1, 2, 4])
 
@@ -52,12 +57,11 @@ def test_more_than_two_numbers_are_a_continuous_outcome(y):
     [
         ([3.5, -1.0, 3.5], [-1.0, 3.5]),
         (np.array([2, 1, 2]), [1, 2]),
-        ([True, False, True], [False, True]),
+        ([[True], [False], [True]], [False, True]),
         (["yes", "no", "yes"], ["no", "yes"]),
         (np.array(["yes", "no", "yes"], dtype=object), ["no", "yes"]),
         ([b"b", b"a", b"b"], [b"a", b"b"]),
         (["2", "1", "2"], ["1", "2"]),
-        (pd.Series(["yes", "no", "yes"]), ["no", "yes"]),
         (pd.Series([True, False, True], dtype="boolean"), [False, True]),
         (pd.Series(pd.Categorical(["b", "a", "b"])), ["a", "b"]),
         (pl.Series(["yes", "no", "yes"]), ["no", "yes"]),
@@ -65,7 +69,6 @@ def test_more_than_two_numbers_are_a_continuous_outcome(y):
         (pl.Series(["b", "a", "b"], dtype=pl.Categorical), ["a", "b"]),
         (pa.array(["yes", "no", "yes"]), ["no", "yes"]),
         (pd.DataFrame({"y": ["yes", "no", "yes"]}), ["no", "yes"]),
-        ([[True], [False], [True]], [False, True]),
     ],
 )
 @pytest.mark.parametrize("family", ["auto", "probit"])
@@ -82,29 +85,23 @@ def test_two_distinct_numbers_can_be_asked_to_be_continuous_and_negative_zero_is
         assert outcome.family == "gaussian"
         np.testing.assert_array_equal(outcome.values, np.asarray(y, dtype=float))
     assert read_outcome([0.0, -0.0, 1.0], 3).family == "probit"
-    with pytest.raises(ValueError, match="constant"):
-        read_outcome([0.0, -0.0, 0.0], 3)
 
 
 @pytest.mark.parametrize(
     ("y", "row"),
     [
-        ([1, 2, np.nan], 2),
-        ([1, np.inf, 2], 1),
-        ([-np.inf, 1, 2], 0),
+        ([1, 2, NAN], 2),
+        ([-INF, 1, 2], 0),
         ([1, None, 2], 1),
-        (["a", None, "b"], 1),
-        (["a", "b", np.nan], 2),
-        (np.array([1, np.inf, 2], dtype=object), 1),
+        (["a", "b", NAN], 2),
+        (np.array([1, INF, 2], dtype=object), 1),
         (np.ma.masked_array([1.0, 2.0, 3.0], mask=[0, 1, 0]), 1),
         (pd.Series([1, None, 2], dtype="Int64"), 1),
         (pd.Series([True, None, False], dtype="boolean"), 1),
-        (pd.Series(["a", None, "b"]), 1),
         (pd.Series(["a", pd.NA, "b"], dtype=object), 1),
         (pd.Series(pd.Categorical(["a", None, "b"])), 1),
         (pl.Series([1, None, 2]), 1),
         (pl.Series([True, False, None]), 2),
-        (pl.Series(["a", None, "b"]), 1),
         (pa.array([1, None, 2]), 1),
         (pl.DataFrame({"y": ["a", None, "b"]}), 1),
     ],
@@ -112,33 +109,27 @@ def test_two_distinct_numbers_can_be_asked_to_be_continuous_and_negative_zero_is
 def test_missing_and_infinite_values_are_refused_by_row(y, row):
     with pytest.raises(ValueError, match=rf"y has 1 missing.*first \(.+\) in row {row}; "):
         read_outcome(y, 3)
-    with pytest.raises(ValueError, match=r"y has 2 missing.*row 1"):
-        read_outcome([1, None, np.nan, 3], 4)
 
 
 @pytest.mark.parametrize(
     ("y", "error", "message"),
     [
         ([1, 2], ValueError, "y has 2 values but X has 3 rows"),
-        ([], ValueError, "y has 0 values but X has 3 rows"),
-        ([1, 1, 1], ValueError, r"constant \(1 in"),
-        ([2.5, 2.5, 2.5], ValueError, r"constant \(2.5 in"),
+        ([1, None, NAN], ValueError, r"y has 2 missing.*row 1"),
+        ([0.0, -0.0, 0.0], ValueError, r"constant \(0.0 in"),
         (["a", "a", "a"], ValueError, r"constant \('a' in"),
         ([True, True, True], ValueError, r"constant \(True in"),
         (np.zeros((3, 2)), ValueError, r"y must be a single column, but has 2; fit one.*y\[:, 0\]"),
         (pd.DataFrame({"a": [1, 2, 3], "b": 1}), ValueError, r"has 2 \('a', 'b'\);.*y\['a'\]"),
+        (pa.table({"a": [1, 2, 3], "b": [1, 1, 1]}), ValueError, r"has 2 \('a', 'b'\);.*y\['a'\]"),
         ([[1], [2, 3], [4]], ValueError, "y cannot be read as an array"),
         (None, ValueError, "y must be a single column"),
-        (3.0, ValueError, "y must be a single column"),
-        (["a", "b", "c"], TypeError, "y holds text.*3 distinct levels"),
         (["1", "2", "3"], TypeError, "y holds text.*3 distinct levels"),
         (pd.Series(["1", "2", "3"]), TypeError, "y holds text.*3 distinct levels"),
         (np.array(["1", "2", "3"], dtype=object), TypeError, "y holds text"),
         (pl.Series(["a", "b", "c"]), TypeError, "y holds text.*3 distinct levels"),
         ([1, "a", 2], TypeError, "y mixes types"),
-        (np.array([1, "a", 1], dtype=object), TypeError, "y mixes types"),
         (np.array([1, 2j, 3]), TypeError, "y holds complex"),
-        (np.array(["2020-01-01"] * 3, dtype="M8[D]"), TypeError, "y holds datetime64"),
         (pd.Series(pd.to_datetime(["2020-01-01"] * 3)), TypeError, "y holds datetime64"),
         (pd.Series(pd.to_timedelta([1, 2, 3])), TypeError, "y holds timedelta64"),
         (pl.Series([date(2020, 1, d) for d in (1, 2, 3)]), TypeError, "y holds datetime64"),
@@ -153,10 +144,8 @@ def test_what_is_no_outcome_is_refused(y, error, message):
 @pytest.mark.parametrize(
     ("y", "family", "error", "message"),
     [
-        ([1, 2, 3], "probit", ValueError, r"3 classes \(1, 2, 3\).*two; say family='classes', or"),
-        ([1.5, 2, 3], "probit", ValueError, r"3 classes \(1.5, 2.0, 3.0\)"),
-        (list("fedcba"), "probit", ValueError, r"6 classes \('a', 'b', 'c', 'd', 'e', \.\.\.\),"),
-        (["a", "b", "a"], "gaussian", TypeError, "needs numbers"),
+        ([1.5, 2, 3], "probit", ValueError, r"3 classes \(1.5, 2.0.*two; say family='classes', or"),
+        (list("fedcba"), "probit", ValueError, r"6 classes \('a', 'b', 'c', 'd', 'e' and 1 more\)"),
         (["1", "2", "1"], "gaussian", TypeError, "needs numbers"),
         ([1.0], "auto", ValueError, "one row"),
         ([1, 2], "binomial", ValueError, "family must be"),
@@ -173,19 +162,25 @@ def test_a_reader_decides_the_family_with_the_first_batch_that_varies():
     reader = OutcomeReader()
     assert reader.read([1.0, 1.0], 2) is None
     assert reader.family == "auto"
-    assert reader.read([1.0, 2.0, 3.0], 3).family == "gaussian"
-    assert reader.family == "gaussian"
+    assert reader.read([1.0, 2.0, 3.0], 3).family == reader.family == "gaussian"
     later = reader.read([0, 1, 1], 3)
     assert later.family == "gaussian"
     np.testing.assert_array_equal(later.values, [0, 1, 1])
     assert reader.read([4, 4], 2) is None
+    for wrong, rows, error, message in (
+        ([1.0, NAN, 2.0], 3, ValueError, r"y has 1 missing.*row 1"),
+        ([1.0, 2.0], 3, ValueError, "y has 2 values but X has 3 rows"),
+        (["a", "b", "c"], 3, TypeError, "text"),
+    ):
+        with pytest.raises(error, match=message):
+            reader.read(wrong, rows)
+    assert reader.read([1.0, 5.0], 2).family == "gaussian"
 
 
 @pytest.mark.parametrize(
     ("first", "later", "values"),
     [
         (["b", "a"], np.array(["b", "b", "a"], dtype=object), [1, 1, 0]),
-        ([0, 1], [1.0, 0.0, 1.0], [1, 0, 1]),
         ([0.0, 1.0], [True, False, True], [1, 0, 1]),
         ([False, True], np.array([1, 1, 0], dtype=np.uint8), [1, 1, 0]),
         (pd.Series(["x", "y"], dtype="category"), pl.Series(["y", "x", "x"]), [1, 0, 0]),
@@ -207,11 +202,9 @@ def test_a_reader_keeps_the_two_classes(first, later, values, family):
     [
         (["a", "b"], ["a", "c"], "'c'"),
         (["a", "b"], ["c", "c"], "'c'"),
-        ([0, 1], [0, 1, 2], "2"),
         ([0, 1], [0.5, 0.5], "0.5"),
-        (["0", "1"], [0, 1], "0"),
-        ([0, 1], ["0", "1"], "'0'"),
         (["0", "1"], np.array([0, 1], dtype=object), "0"),
+        ([0, 1], ["0", "1"], "'0'"),
     ],
 )
 def test_a_reader_refuses_a_third_class_also_alone(classes, y, shown):
@@ -219,18 +212,6 @@ def test_a_reader_refuses_a_third_class_also_alone(classes, y, shown):
     family = "classes" if shown == "'c'" else "gaussian"
     with pytest.raises(ValueError, match=f"y has the value {shown} where .*family='{family}'"):
         reader.read(y, len(y))
-
-
-def test_a_reader_checks_what_comes_later():
-    reader = OutcomeReader()
-    reader.read([1.0, 2.0, 3.0], 3)
-    with pytest.raises(ValueError, match=r"y has 1 missing.*row 1"):
-        reader.read([1.0, np.nan, 2.0], 3)
-    with pytest.raises(ValueError, match="y has 2 values but X has 3 rows"):
-        reader.read([1.0, 2.0], 3)
-    with pytest.raises(TypeError, match="text"):
-        reader.read(["a", "b", "c"], 3)
-    assert reader.read([1.0, 5.0], 2).family == "gaussian"
 
 
 def test_a_reader_that_fails_decides_nothing():
@@ -252,13 +233,87 @@ def test_values_far_out_are_pulled_in_where_they_are_few():
     np.testing.assert_array_equal(np.delete(values, [3, 4]), np.delete(y, [3, 4]))
 
 
-def test_a_long_tail_is_left_alone():
-    y = np.exp(np.random.default_rng(0).normal(size=500))
-    assert has_outliers(y)
-    assert pull_in(y)[0] is y
+def test_a_long_tail_and_a_mass_at_one_value_are_left_alone():
+    tail, mass = np.exp(np.random.default_rng(0).normal(size=500)), np.zeros(200)
+    mass[:20] = np.arange(20.0)
+    for y in (tail, mass):
+        assert has_outliers(y)
+        assert pull_in(y)[0] is y
 
 
-def test_a_mass_at_one_value_is_no_reason_to_flatten_the_rest():
-    y = np.zeros(200)
-    y[:20] = np.arange(20.0)
-    assert pull_in(y)[0] is y
+@pytest.mark.parametrize(
+    "y",
+    [
+        survival_array([1.0, 2.0, 4.0], [1, 0, 1]),
+        np.array([(1.0, True), (2.0, False), (4.0, True)], dtype=[("t", "f8"), ("d", "?")]),
+        np.array([(1, 1), (2, INF), (4, 4)], dtype=[("from", "f8"), ("to", "f8")]),
+        np.array([(1, 1), (2, INF), (4, 4)]),
+        [[1, 1], [2, INF], [4, 4]],
+    ],
+    ids=["event first", "time first", "bounds by name", "two columns", "lists"],
+)
+def test_forms_of_the_same_times(y):
+    times = read_times(y)
+    np.testing.assert_array_equal(times.lower, np.log([1.0, 2.0, 4.0]))
+    np.testing.assert_array_equal(times.upper, np.log([1.0, INF, 4.0]))
+
+
+def test_one_column_of_times_ended_in_the_event():
+    for y in ([1.0, 3.0], [[1.0], [3.0]]):
+        np.testing.assert_array_equal(read_times(y), np.log([[1.0, 3.0]] * 2))
+
+
+def test_an_event_at_time_zero_is_half_of_the_smallest_other_time_and_said():
+    with pytest.warns(UserWarning, match=r"1 event\(s\) at time zero, taken as 0\.5"):
+        times = read_times(survival_array([0.0, 1.0, 3.0, 0.0], [1, 1, 0, 0]))
+    np.testing.assert_array_equal(times.lower, [np.log(0.5), 0.0, np.log(3.0), -INF])
+    np.testing.assert_array_equal(times.upper, [np.log(0.5), 0.0, INF, INF])
+
+
+@pytest.mark.parametrize(
+    ("y", "said"),
+    [
+        ([(1, 1), (-1, 2)], r"the first \(-1 to 2\) in row 1;.*drop these rows"),
+        ([(1, 1), (NAN, 2)], r"\(nan to 2\) in row 1"),
+        ([(1, 1), (2, NAN)], r"\(2 to nan\) in row 1"),
+        ([(1, 1), (3, 2)], r"\(3 to 2\) in row 1"),
+        ([(1, 1), (INF, INF)], r"\(inf to inf\) in row 1"),
+        (survival_array([0.0, 0.0], [1, 0]), "all times of y are zero"),
+        (["soon", "late"], "structured array of an event"),
+        (np.ones((2, 3)), "structured array of an event"),
+        (np.array([("a", 1.0)], [("e", "U1"), ("t", "f8")]), "structured array of an event"),
+    ],
+)
+def test_what_holds_no_times_is_refused(y, said):
+    with pytest.raises(ValueError, match=said) as error:
+        read_times(y)
+    assert isinstance(error.value, InputError) == ("zero" not in said)
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [([0, 2], "event has 2 in row 1; it must be true or false"), ([0], "event has 1 values, tim")],
+)
+def test_an_event_that_is_neither_true_nor_false_is_named(event, said):
+    with pytest.raises(ValueError, match=said):
+        survival_array([1.0, 2.0], event)
+
+
+def test_log_rank_scores_sum_to_zero_and_follow_nelson_and_aalen():
+    time, event = np.array([3.0, 1.0, 2.0, 2.0, 5.0]), np.array([1, 1, 1, 0, 0])
+    scores = log_rank_scores(read_times(survival_array(time, event)))
+    hazard = {1.0: 1 / 5, 2.0: 1 / 5 + 1 / 4, 3.0: 1 / 5 + 1 / 4 + 1 / 2}
+    hazard[5.0] = hazard[3.0]
+    np.testing.assert_allclose(scores, event - np.array([hazard[t] for t in time]))
+    assert abs(scores.sum()) < 1e-12
+
+
+def test_normal_times_keep_the_order_and_what_is_open_on_any_scale_of_time():
+    rng = np.random.default_rng(1)
+    time, event = rng.exponential(size=50), rng.random(50) < 0.6
+    scored = normal_times(read_times(survival_array(time, event)))
+    np.testing.assert_array_equal(np.isinf(scored.upper), ~event)
+    assert (np.diff(scored.lower[np.argsort(time)]) >= 0).all()
+    np.testing.assert_array_equal(scored.lower[event], scored.upper[event])
+    curved = normal_times(read_times(survival_array(time**3, event)))
+    np.testing.assert_allclose(scored.lower, curved.lower, atol=1e-12)

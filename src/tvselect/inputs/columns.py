@@ -117,16 +117,7 @@ class ChosenColumns(Columns):
 
 @final
 class SparseColumns(Columns):
-    """A sparse matrix of SciPy, of any format, by column; zeros are values.
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_array
-    >>> X = SparseColumns(csr_array([[0, 2, 0], [1, 0, 0]]))
-    >>> X[:, np.array([1, 2])]
-    array([[2., 0.],
-           [0., 0.]])
-    """
+    """A sparse matrix of SciPy, of any format, by column; zeros are values."""
 
     def __init__(self, matrix: Any) -> None:
         self.matrix = matrix.tocsc()
@@ -316,13 +307,7 @@ def refuse_nonfinite(
 
 
 def normal_scores(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Quantiles of the normal law at the ranks of some numbers; equal ones share theirs.
-
-    Examples
-    --------
-    >>> normal_scores(np.array([3.0, 1e12, 3.0, 2.0])).round(2)
-    array([ 0.  ,  1.15,  0.  , -1.15])
-    """
+    """Quantiles of the normal law at the ranks of some numbers; equal ones share theirs."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     scores: NDArray[np.float64] = ndtri((np.cumsum(counts) - 0.5 * counts) / values.size)
     return scores[place]
@@ -333,11 +318,6 @@ def centred_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Equal values share the mean of their ranks; products of two columns are Spearman's
     correlations, with missing values in the middle.
-
-    Examples
-    --------
-    >>> centred_ranks(np.array([[3.0, 9.0, 9.0, np.nan]])).round(2)
-    array([[-0.82,  0.41,  0.41,  0.  ]])
     """
     order = np.argsort(values, axis=1)  # missing ones last
     ranks = np.empty(values.shape)
@@ -355,14 +335,7 @@ def centred_ranks_of_codes(codes: NDArray[np.uint8]) -> NDArray[np.float64]:
 def ranks_beside_zeros(
     values: NDArray[np.float64], n_rows: int
 ) -> tuple[NDArray[np.float64], float]:
-    """:func:`centred_ranks` of the values of a column that are no zeros, and that of a zero.
-
-    Examples
-    --------
-    >>> ranks, of_zero = ranks_beside_zeros(np.array([3.0, np.nan, -1.0]), 5)
-    >>> ranks.round(2), round(of_zero, 2)
-    (array([ 0.71,  0.  , -0.71]), 0.0)
-    """
+    """:func:`centred_ranks` of the values of a column that are no zeros, and that of a zero."""
     levels, place, counts = np.unique(
         np.append(values, 0.0), return_inverse=True, return_counts=True
     )

@@ -20,6 +20,7 @@ from tvselect.inputs.arrow import kind_of
 from tvselect.inputs.columns import normal_scores
 from tvselect.inputs.errors import InputError, RowError
 from tvselect.inputs.table import as_array, holds_text, is_null, labels_of
+from tvselect.words import listed
 
 Family = Literal["gaussian", "probit", "classes", "ordinal", "counts", "survival"]
 AskedFamily = Literal["auto", Family]
@@ -126,13 +127,14 @@ def read_outcome(y: Any, n_rows: int, *, family: AskedFamily = "auto", what: str
         raise ValueError(
             f"{what} is constant ({constant!r} in every row): there is nothing to explain"
         )
-    return values.read_as(family)
+    outcome: Outcome = getattr(values, family)()
+    return outcome
 
 
 def _check_family(family: str) -> None:
     if family not in ("auto", *FAMILIES):
-        listed = ", ".join(map(repr, FAMILIES))
-        raise ValueError(f"family must be 'auto' or one of {listed}, got {family!r}")
+        known = ", ".join(map(repr, FAMILIES))
+        raise ValueError(f"family must be 'auto' or one of {known}, got {family!r}")
 
 
 def _survival(y: Any, n_rows: int, what: str) -> Outcome:
@@ -147,7 +149,7 @@ def _survival(y: Any, n_rows: int, what: str) -> Outcome:
 
 
 class _Values(NamedTuple):
-    """The values of an outcome, none of them missing, and one method for each family."""
+    """The values of an outcome, none of them missing, and what each family makes of them."""
 
     values: NDArray[Any]
     levels: NDArray[Any]  #: The distinct ones, in order
@@ -183,13 +185,7 @@ class _Values(NamedTuple):
                 f"{what} mixes types that have no order, such as numbers and text"
             ) from None
 
-    def read_as(self, family: AskedFamily) -> Outcome:
-        """The outcome of a family."""
-        outcome: Outcome = getattr(self, family)()
-        return outcome
-
     def auto(self) -> Outcome:
-        """The family that it seems to be of, and whether others are as likely."""
         values, levels = self.values, self.levels
         if len(levels) == 2:
             return self.probit()
@@ -209,7 +205,6 @@ class _Values(NamedTuple):
         return self.gaussian()
 
     def probit(self) -> Outcome:
-        """Two classes."""
         if len(self.levels) > 2:
             raise InputError(
                 f"{self.what} has {len(self.levels):,} classes ({self._listed()}), probit takes "
@@ -219,11 +214,9 @@ class _Values(NamedTuple):
         return Outcome((self.values == self.levels[1]).astype(np.float64), "probit", self.levels)
 
     def classes(self) -> Outcome:
-        """Classes as their places among the labels."""
         return self.probit() if len(self.levels) == 2 else self._labelled("classes")
 
     def ordinal(self) -> Outcome:
-        """Grades as their places among all of them."""
         if not self.is_ordered and holds_text(self.values):
             raise TextOutcomeError(
                 f"{self.what} holds grades in text ({self._listed()}), whose order is not known",
@@ -232,7 +225,6 @@ class _Values(NamedTuple):
         return self._labelled("ordinal")
 
     def gaussian(self) -> Outcome:
-        """Numbers."""
         try:
             numbers = _as_numbers(self.values)
         except (TypeError, ValueError):
@@ -242,7 +234,6 @@ class _Values(NamedTuple):
         return Outcome(numbers, "gaussian")
 
     def counts(self) -> Outcome:
-        """Whole numbers from 0 on."""
         numbers = self.gaussian().values
         bad = (numbers < 0) | (numbers != np.floor(numbers))
         if bad.any():
@@ -278,20 +269,11 @@ class _Values(NamedTuple):
         )
 
     def _listed(self) -> str:
-        shown = ", ".join(map(repr, self.levels[:5].tolist()))
-        return shown + (", ..." if len(self.levels) > 5 else "")
+        return listed(self.levels.tolist())
 
 
 def grades_as_numbers(y: Any, family: AskedFamily) -> tuple[Any, AskedFamily]:
-    """An ordered category as places among its grades, for what takes arrays; others as they are.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> y = pd.Series(pd.Categorical(["low", "high"], ["low", "high", "top"], ordered=True))
-    >>> grades_as_numbers(y, "auto")
-    (array([0., 1.]), 'ordinal')
-    """
+    """An ordered category as places among its grades, for what takes arrays; others as they are."""
     grades = _grades(y)
     if grades is None or family not in ("auto", "ordinal"):
         return y, family
@@ -312,6 +294,7 @@ def _grades(y: Any) -> list[Any] | None:
 def one_column(y: Any, what: str = "y") -> NDArray[Any]:
     """The values of an outcome as an array of one dimension; raises where there is no such."""
     values: NDArray[Any]
+    names: list[str] = []
     if isinstance(y, np.ndarray):  # narwhals takes its time to say no
         values = as_array(y, what)
     elif nw.dependencies.is_into_series(y):
@@ -319,17 +302,17 @@ def one_column(y: Any, what: str = "y") -> NDArray[Any]:
         is_text = kind_of(series.dtype) == "text"
         values = labels_of(series) if is_text else series.to_numpy()
     elif nw.dependencies.is_into_dataframe(y):
-        values = nw.from_native(y, eager_only=True).to_numpy()
+        frame = nw.from_native(y, eager_only=True)
+        values, names = frame.to_numpy(), frame.columns
     else:
         values = as_array(y, what)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim == 2:
-        names = list(map(repr, getattr(y, "columns", ())))
-        listed = f" ({', '.join(names[:5])}{', ...' if len(names) > 5 else ''})" if names else ""
+        shown = f" ({listed(names)})" if names else ""
         raise ValueError(
-            f"{what} must be a single column, but has {values.shape[1]}{listed}; fit one selector "
-            f"to each of them, for instance to {what}[{names[0] if names else ':, 0'}]"
+            f"{what} must be a single column, but has {values.shape[1]}{shown}; fit one selector "
+            f"to each of them, for instance to {what}[{repr(names[0]) if names else ':, 0'}]"
         )
     if values.ndim != 1:
         raise ValueError(f"{what} must be a single column, got shape {values.shape}")
@@ -377,12 +360,11 @@ class OutcomeReader:
     def from_bytes(cls, blob: bytes) -> OutcomeReader:
         """The reader that :meth:`to_bytes` wrote down; raises a ValueError for anything else."""
         try:
-            known = json.loads(blob)
-        except (ValueError, RecursionError) as error:
+            family, classes = json.loads(blob)
+            if not _are_classes(classes):
+                raise ValueError
+        except (TypeError, ValueError, RecursionError) as error:
             raise ValueError("these bytes are no stored outcome") from error
-        if not isinstance(known, list) or len(known) != 2 or not _are_classes(known[1]):
-            raise ValueError("these bytes are no stored outcome")
-        family, classes = known
         return cls(family, None if classes is None else np.array(classes))
 
     def read(self, y: Any, n_rows: int) -> Outcome | None:
@@ -403,7 +385,7 @@ class OutcomeReader:
         if self.classes is not None:
             is_second = (found.values == self.classes[1]).astype(np.float64)
             return Outcome(is_second, "probit", self.classes)
-        outcome = found.read_as(self.family)
+        outcome: Outcome = getattr(found, self.family)()
         if self.family in ("auto", "probit"):
             self.family = outcome.family
             self.classes = outcome.classes if outcome.family == "probit" else None
@@ -540,11 +522,6 @@ def log_rank_scores(times: Times) -> FloatArray:
     """Event less the cumulative hazard (Nelson-Aalen): a number for every row, censored or not.
 
     A time between bounds counts as an event at its first bound.
-
-    Examples
-    --------
-    >>> log_rank_scores(Times(np.log([1.0, 2.0, 3.0]), np.array([0.0, np.inf, np.log(3.0)])))
-    array([ 0.66666667, -0.33333333, -0.33333333])
     """
     is_event, _, place, n_events, n_at_risk = _life_table(times)
     return is_event - np.cumsum(n_events / n_at_risk)[place]

@@ -12,13 +12,10 @@ from tvselect.inputs.columns import Matrix
 from tvselect.inputs.outcome import AskedFamily, is_survival, one_column
 from tvselect.inputs.table import Table, open_table, read_table
 
-MOST_REPEATS = 20
-"""Largest whole weight that is taken at its word."""
+MOST_REPEATS = 20  # the largest whole weight that is taken at its word
 MOST_COLUMNS, MOST_VALUES = 64, 2**26
-TELLING = 3
-"""Variables that a chance match is judged by: those with the most values."""
-FEWEST_COPIES, SMALLEST_SHARE = 5, 0.01
-"""Fewer copies, or a smaller share of the rows, do not matter."""
+TELLING = 3  # how many columns a chance match is judged by: those with the most values
+FEWEST_COPIES, SMALLEST_SHARE = 5, 0.01  # fewer copies, or a smaller share, do not matter
 BEYOND_CHANCE = 10.0
 
 
@@ -38,19 +35,13 @@ def repeated_rows(weights: NDArray[np.float64], rng: np.random.Generator) -> NDA
     Whole numbers up to 20 are taken at their word once a common divisor is taken out: 3 for each
     row says no more than 1. Others are scaled so that as many rows come out as have a positive
     weight, and rounded up or down at random, such that each is right on average.
-
-    Examples
-    --------
-    >>> repeated_rows(np.array([2.0, 0.0, 1.0]), np.random.default_rng(0))
-    array([0, 0, 2])
     """
     if weights.max() > MOST_REPEATS or not np.array_equal(weights, np.floor(weights)):
         scaled = weights * (np.count_nonzero(weights) / weights.sum())
         order = rng.permutation(weights.size)
         ends = np.floor(np.cumsum(scaled[order]) + rng.random())
-        counts = np.empty(weights.size)
-        counts[order] = np.diff(ends, prepend=0.0)
-        repeats = counts.astype(np.int64)
+        repeats = np.empty(weights.size, dtype=np.int64)
+        repeats[order] = np.diff(ends, prepend=0.0)
     else:
         repeats = weights.astype(np.int64)
         repeats //= np.gcd.reduce(repeats)
@@ -76,13 +67,7 @@ def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
 
 
 def numbered(labels: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Labels as numbers, in the order in which they appear first.
-
-    Examples
-    --------
-    >>> numbered(np.array([7, 7, 2, 7]))
-    array([0, 0, 1, 0])
-    """
+    """Labels as numbers from 0, in the order in which they appear first."""
     _, firsts, inverse = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(firsts))[inverse]
 
@@ -93,29 +78,21 @@ def copied_rows(X: Matrix, y: NDArray[np.float64]) -> NDArray[np.int64] | None:
     Rows are copies that agree in the outcome and in up to 64 columns, if far more of them do than
     would by chance: by that of the three most varied among these alone, so that a table of a few
     classes has none.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> X, y = rng.normal(size=(50, 3)), rng.normal(size=50)
-    >>> copied_rows(X, y) is None
-    True
-    >>> copied_rows(np.repeat(X, 2, axis=0), np.repeat(y, 2))[:4]
-    array([0, 0, 1, 1])
     """
     n_rows, n_columns = X.shape
     n_seen = min(n_columns, MOST_COLUMNS, max(1, MOST_VALUES // n_rows))
-    agreeing = [_codes(y)]
-    found = agreeing[0]
+    found = _codes(y)
+    chances = [_share_of_pairs(found)]
     for j in np.linspace(0, n_columns - 1, n_seen).astype(np.int64):
         if found.max() == n_rows - 1:
             return None
-        agreeing.append(_codes(np.asarray(X[:, [j]], dtype=np.float64)[:, 0]))
-        found = _codes(found * n_rows + agreeing[-1])
-    chances = sorted(_share_of_pairs(codes) for codes in agreeing)[:TELLING]
+        column = _codes(np.asarray(X[:, [j]], dtype=np.float64)[:, 0])
+        chances.append(_share_of_pairs(column))
+        found = _codes(found * n_rows + column)
     n_copies = n_rows - (int(found.max()) + 1)
+    by_chance = np.prod(sorted(chances)[:TELLING])
     is_few = n_copies < max(FEWEST_COPIES, SMALLEST_SHARE * n_rows)
-    if is_few or _share_of_pairs(found) < BEYOND_CHANCE * np.prod(chances):
+    if is_few or _share_of_pairs(found) < BEYOND_CHANCE * by_chance:
         return None
     return numbered(found)
 
@@ -127,9 +104,8 @@ def _codes(values: NDArray[np.generic]) -> NDArray[np.int64]:
 
 def _share_of_pairs(codes: NDArray[np.int64]) -> float:
     """Of all pairs of rows, those that agree."""
-    n = codes.size
     counts = np.bincount(codes).astype(np.float64)
-    return float((counts * (counts - 1.0)).sum() / max(n * (n - 1), 1))
+    return float((counts * (counts - 1.0)).sum() / max(codes.size * (codes.size - 1), 1))
 
 
 def orders_of(
@@ -139,11 +115,6 @@ def orders_of(
 
     An observation takes the place of one with as many rows, so that these orders are permutations
     and leave alone what weights may have to do with the columns.
-
-    Examples
-    --------
-    >>> orders_of(np.array([0, 0, 1, 1, 2]), 5, 1, np.random.default_rng(3))
-    array([[2, 3, 0, 1, 4]])
     """
     orders = np.tile(np.arange(n_rows), (n, 1))
     if observations is None:
@@ -159,13 +130,7 @@ def orders_of(
 
 
 def even_rows(n_rows: int, most: int) -> NDArray[np.intp]:
-    """``most`` rows, evenly spread; all where there are no more.
-
-    Examples
-    --------
-    >>> even_rows(10, 4)
-    array([0, 3, 6, 9])
-    """
+    """``most`` rows, evenly spread; all where there are no more."""
     return np.unique(np.linspace(0, n_rows - 1, min(n_rows, most), dtype=np.intp))
 
 
@@ -187,9 +152,8 @@ def sample_rows(
     table, _ = open_table(X, "X")
     if named and table.named and tuple(names) != table.names:
         place_of = {name: place for place, name in enumerate(table.names)}
-        for name in names:
-            if name not in place_of:
-                raise ValueError(f"X lacks column {name!r}, which the selector was fitted on")
+        if missing := [name for name in names if name not in place_of]:
+            raise ValueError(f"X lacks column {missing[0]!r}, which the selector was fitted on")
         X = table.take(np.array([place_of[name] for name in names], dtype=np.int64))
     table = read_table(X)
     if table.n_columns != len(names):

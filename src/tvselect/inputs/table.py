@@ -40,12 +40,6 @@ class Table:
     """A table of numbers and of text; read in blocks of columns, from wherever they are.
 
     ``X`` (rows, columns) has the numbers, ``text(column)`` the columns that are ``categorical``.
-
-    Examples
-    --------
-    >>> table = Table(np.array([[1.0, 2.0], [3.0, np.nan]]), ["a", "b"])
-    >>> table.block(1, 2)
-    array([[ 2., nan]])
     """
 
     X: Matrix
@@ -460,18 +454,7 @@ class Features:
 
 
 def read_features(X: Any) -> Features:
-    """Columns of numbers from whatever :func:`read_table` takes; NaN is missing.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> features = read_features(pd.DataFrame({"n": [1.5, 2.5], "t": ["b", "a"]}))
-    >>> features.X
-    array([[1.5, 0. , 1. ],
-           [2.5, 1. , 0. ]])
-    >>> features.feature_of
-    array([0, 1, 1])
-    """
+    """Columns of numbers from whatever :func:`read_table` takes; NaN is missing."""
     table = read_table(X)
     if not isinstance(table.X, FileColumns):
         return Features(*_encoded(table, table.n_columns))

@@ -63,13 +63,7 @@ class TextColumn:
 
 
 def encode_text(labels: Iterable[str | None]) -> TextColumn:
-    """A column of text from its labels.
-
-    Examples
-    --------
-    >>> encode_text(["b", None, "a", "b"])
-    TextColumn(codes=array([ 1, -1,  0,  1]), levels=('a', 'b'))
-    """
+    """A column of text from its labels."""
     held = list(labels)
     levels = sorted({label for label in held if label is not None})
     return TextColumn(codes_of(held, levels), tuple(levels))
@@ -88,13 +82,6 @@ def one_hot(
     """0/1 columns of the levels of a feature (rows, levels).
 
     A row of NaN where the code is -1 (missing), of ``unknown`` where it is -2 (no level of these).
-
-    Examples
-    --------
-    >>> one_hot(np.array([1, 0, -1]), 2)
-    array([[ 0.,  1.],
-           [ 1.,  0.],
-           [nan, nan]])
     """
     rows = np.concatenate([np.eye(n_levels), np.full((2, n_levels), np.nan)])
     rows[UNKNOWN] = unknown
@@ -131,15 +118,7 @@ class Look(NamedTuple):
 
 
 def read_number(text: str, decimal: Mark) -> float:
-    """The number in a cell, with this mark before its fraction; NaN if it is none.
-
-    Examples
-    --------
-    >>> read_number("1,234.5 €", "."), read_number("51,067", "."), read_number("51,067", ",")
-    (1234.5, 51067.0, 51.067)
-    >>> read_number("12.03.2020", ".")
-    nan
-    """
+    """The number in a cell, with this mark before its fraction; NaN if it is none."""
     found = NUMBER[decimal].fullmatch(text.strip())
     if found is None:
         return float("nan")
