@@ -193,8 +193,8 @@ check-plays: $(VENV)/.dev  ## The plays of twelve small runs next to those on re
 check-core: $(VENV)/.dev  ## The native core with checked bounds and with sanitizers
 	$(RUN) -m tests.core.checked
 
-check-faults: $(VENV)/.dev  ## The faults that a hostile review found, tried again, 5 minutes, recorded
-	$(RUN) -m tests.hardening.faults
+check-faults: $(VENV)/.dev  ## Hostile folders, files and names, full disks, two writers, interrupts
+	$(RUN) -m pytest -q tests/hardening tests/fuzz tests/cli tests/runs
 
 check-contamination: $(VENV)/.study  ## One cell of a hundred wild: errors on the paper's set-ups, 20 minutes, recorded; N=20
 	$(RUN) -m benchmarks.contamination -n $(or $(N),20)

@@ -170,6 +170,17 @@ def test_a_folder_of_parquet(answer, here):
     assert (found["n_rows"], names(found), found["run"]) == (120, ["a", "b"], "tvs-parts-1")
 
 
+def test_a_column_of_some_files_is_told_and_the_key_of_folders_is_one(answer, here):
+    for place, site in enumerate(("u", "v")):
+        part = TABLE.slice(60 * place, 60)
+        (here / "parts" / f"site={site}").mkdir(parents=True)
+        part = part.append_column("late", part["a"]) if site == "v" else part
+        write(here / "parts" / f"site={site}" / "1.parquet", part)
+    found = answer("select", "parts", "-t", "y", *QUICK)
+    assert found["n_columns"] == TABLE.num_columns  # "site" in place of the target
+    assert found["left_out"]["late"] == "in 1 of 2 files only"
+
+
 @pytest.mark.parametrize(
     ("values", "options", "family", "said"),
     [
