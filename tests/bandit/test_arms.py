@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy.special import betainc
 from scipy.stats import beta, binom, chi2, kstest
 
@@ -12,6 +13,7 @@ from tvselect.bandit.arms import Arms
 N_DRAWS = 4000
 SUCCESSES = np.array([0, 3, 0, 7, 20, 1], dtype=np.int32)
 FAILURES = np.array([0, 1, 5, 7, 30, 40], dtype=np.int32)
+EVERY = np.arange(6, dtype=np.int32)
 PRIORS = {
     "uniform": (1.0, 1.0, 0.5),
     "scalar": (0.5, 2.0, 0.3),
@@ -33,19 +35,25 @@ def arms_with(counts=(SUCCESSES, FAILURES), prior=(1.0, 1.0, 0.5)):
     return arms
 
 
-def spread(prior):
-    return tuple(np.broadcast_to(value, SUCCESSES.shape).astype(float) for value in prior)
+@pytest.fixture(params=PRIORS.values(), ids=PRIORS)
+def prior(request):
+    return request.param
 
 
-@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
-def test_an_arm_is_chosen_as_often_as_its_beta_draw_reaches_the_threshold(prior):
-    arms = arms_with(prior=prior)
-    rng = np.random.default_rng(1)
+@pytest.fixture
+def law(prior):
+    """The posteriors ``a`` and ``b``, and the thresholds, arm by arm."""
+    a, b, c = (np.broadcast_to(value, SUCCESSES.shape).astype(float) for value in prior)
+    return a + SUCCESSES, b + FAILURES, c
+
+
+def test_an_arm_is_chosen_as_often_as_its_beta_draw_reaches_the_threshold(prior, law):
+    arms, rng = arms_with(prior=prior), np.random.default_rng(1)
     chosen = np.zeros(len(arms), dtype=int)
     for _ in range(N_DRAWS):
         chosen[arms.reaching(arms.draw(rng))] += 1
-    a, b, c = spread(prior)
-    chance = beta.sf(c, a + SUCCESSES, b + FAILURES)
+    a, b, c = law
+    chance = beta.sf(c, a, b)
     low, high = binom.ppf([[1e-5], [1 - 1e-5]], N_DRAWS, chance)
     assert (low <= chosen).all()
     assert (chosen <= high).all()
@@ -56,10 +64,11 @@ def test_an_arm_is_chosen_as_often_as_its_beta_draw_reaches_the_threshold(prior)
     assert distance < chi2.isf(1e-4, open_ended.sum())
 
 
-@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
 def test_choices_of_different_arms_are_independent(prior):
-    arms = arms_with(counts=(np.ones(6, np.int32), np.ones(6, np.int32)), prior=prior)
-    rng = np.random.default_rng(2)
+    arms, rng = (
+        arms_with((np.ones(6, np.int32), np.ones(6, np.int32)), prior),
+        np.random.default_rng(2),
+    )
     chosen = np.zeros((N_DRAWS, len(arms)))
     for row in chosen:
         row[arms.reaching(arms.draw(rng))] = 1.0
@@ -67,30 +76,18 @@ def test_choices_of_different_arms_are_independent(prior):
     assert np.abs(correlation).max() < 4.5 / np.sqrt(N_DRAWS)
 
 
-@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
-def test_thetas_have_the_beta_law(prior):
-    arms = arms_with(prior=prior)
-    rng = np.random.default_rng(3)
-    every = np.arange(len(arms), dtype=np.int32)
-    draws = np.array([arms.thetas(every, arms.draw(rng)) for _ in range(1000)])
-    a, b, _ = spread(prior)
-    for i in every:
-        law = beta(a[i] + SUCCESSES[i], b[i] + FAILURES[i])
-        assert kstest(draws[:, i], law.cdf).pvalue > 1e-4
-
-
-@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
-def test_theta_reaches_the_threshold_exactly_for_the_arms_that_are_chosen(prior):
-    arms = arms_with(prior=prior)
-    rng = np.random.default_rng(4)
-    every = np.arange(len(arms), dtype=np.int32)
-    c = spread(prior)[2]
-    for _ in range(500):
+def test_thetas_have_the_beta_law_and_reach_the_threshold_where_arms_are_chosen(prior, law):
+    arms, rng = arms_with(prior=prior), np.random.default_rng(3)
+    a, b, c = law
+    draws = []
+    for _ in range(1000):
         quantiles = arms.draw(rng)
-        theta = arms.thetas(every, quantiles)
+        draws.append(theta := arms.thetas(EVERY, quantiles))
         clear = np.abs(theta - c) > 1e-6
-        reached = np.isin(every, arms.reaching(quantiles))
-        np.testing.assert_array_equal(reached[clear], (theta >= c)[clear])
+        reached = np.isin(EVERY, arms.reaching(quantiles))
+        assert_array_equal(reached[clear], (theta >= c)[clear])
+    for i, drawn in enumerate(np.transpose(draws)):
+        assert kstest(drawn, beta(a[i], b[i]).cdf).pvalue > 1e-4
 
 
 def test_the_table_and_the_direct_computation_agree_bit_for_bit():
@@ -101,63 +98,61 @@ def test_the_table_and_the_direct_computation_agree_bit_for_bit():
         rewards = rng.random(played.size) < 0.7
         one.update(played, rewards)
         other.update(played, rewards)
-        np.testing.assert_array_equal(one._chance_below, other._chance_below)
-        np.testing.assert_array_equal(one.passing, other.passing)
+        assert_array_equal(one._chance_below, other._chance_below)
+        assert_array_equal(one.passing, other.passing)
     a, b = one.posterior()
     assert one.successes.max() > 16
-    np.testing.assert_array_equal(one._chance_below, betainc(a, b, 0.3).astype(np.float32))
+    assert_array_equal(one._chance_below, betainc(a, b, 0.3).astype(np.float32))
 
 
-@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
-def test_an_update_touches_only_the_played_arms(prior):
+def test_an_update_touches_only_the_played_arms(prior, law):
     arms = arms_with(prior=prior)
     before = [x.copy() for x in (arms.successes, arms.failures, arms.passing, arms._chance_below)]
-    played = np.array([1, 4], dtype=np.int32)
+    played, others = np.array([1, 4], dtype=np.int32), np.array([0, 2, 3, 5])
     arms.update(played, np.array([True, False]))
-    others = np.array([0, 2, 3, 5])
     after = (arms.successes, arms.failures, arms.passing, arms._chance_below)
     for was, now in zip(before, after, strict=True):
-        np.testing.assert_array_equal(was[others], now[others])
-    np.testing.assert_array_equal(arms.successes[played] - before[0][played], [1, 0])
-    np.testing.assert_array_equal(arms.failures[played] - before[1][played], [0, 1])
-    a, b, c = spread(prior)
-    np.testing.assert_array_equal(
-        arms._chance_below,
-        betainc(a + arms.successes, b + arms.failures, c).astype(np.float32),
-    )
+        assert_array_equal(was[others], now[others])
+    assert_array_equal(arms.successes[played] - before[0][played], [1, 0])
+    assert_array_equal(arms.failures[played] - before[1][played], [0, 1])
+    a, b, c = law
+    a[1] += 1
+    b[4] += 1
+    assert_array_equal(arms._chance_below, betainc(a, b, c).astype(np.float32))
 
 
-@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
-def test_arms_pass_when_played_and_their_mean_is_above_the_threshold(prior):
-    arms = arms_with(prior=prior)
-    a, b, c = spread(prior)
-    means = (a + SUCCESSES) / (a + b + SUCCESSES + FAILURES)
-    np.testing.assert_array_equal(arms.means(), means)
-    np.testing.assert_array_equal(arms.passing, (SUCCESSES + FAILURES > 0) & (means > c))
+def test_arms_pass_when_played_and_their_mean_is_above_the_threshold(prior, law):
+    arms, (a, b, c) = arms_with(prior=prior), law
+    assert_array_equal(arms.means(), a / (a + b))
+    assert_array_equal(arms.passing, (SUCCESSES + FAILURES > 0) & (a / (a + b) > c))
 
 
-def test_arms_that_were_never_played_do_not_pass():
+def test_arms_that_were_never_played_or_stand_at_the_threshold_do_not_pass():
     arms = Arms(4, 9.0, 1.0, 0.5)
     assert not arms.passing.any()
     assert not arms.played().any()
     arms.update(np.array([2], dtype=np.int32), np.array([True]))
-    np.testing.assert_array_equal(arms.passing, [False, False, True, False])
-    np.testing.assert_array_equal(arms.played(), [False, False, True, False])
+    assert_array_equal(arms.passing, [False, False, True, False])
+    assert_array_equal(arms.played(), [False, False, True, False])
+    at_the_threshold = arms_with((np.array([1]), np.array([1])))
+    assert at_the_threshold.means()[0] == 0.5
+    assert not at_the_threshold.passing[0]
 
 
-def test_a_mean_exactly_at_the_threshold_does_not_pass():
-    arms = Arms(1)
-    arms.update(np.array([0], dtype=np.int32), np.array([True]))
-    arms.update(np.array([0], dtype=np.int32), np.array([False]))
-    assert arms.means()[0] == 0.5
-    assert not arms.passing[0]
+def test_discounted_arms_forget_what_was_paid_before():
+    """After k plays that pay and then m that do not: sums of geometric series."""
+    arms, first = Arms(3, discount=0.5), np.array([0], dtype=np.int32)
+    for reward in (True, True, True, False, False):
+        arms.update(first, np.array([reward]))
+    assert arms.successes.tolist() == [(1 + 0.5 + 0.25) * 0.25, 0, 0]
+    assert arms.failures.tolist() == [1.5, 0, 0]
+    assert not arms.passing.any()
 
 
 def test_a_stored_copy_goes_on_alike():
     arms = arms_with()
     copy = pickle.loads(pickle.dumps(arms))
-    played = np.array([0, 2], dtype=np.int32)
     for each in (arms, copy):
-        each.update(played, np.array([True, False]))
-    np.testing.assert_array_equal(copy._chance_below, arms._chance_below)
-    np.testing.assert_array_equal(copy.passing, arms.passing)
+        each.update(np.array([0, 2], dtype=np.int32), np.array([True, False]))
+    assert_array_equal(copy._chance_below, arms._chance_below)
+    assert_array_equal(copy.passing, arms.passing)

@@ -1,24 +1,33 @@
+"""Chains of plays, burn-in and windows: each play is a function of the seed and those before."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy.stats import binom
 
+from tvselect import PValueReward, ThompsonSelector
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.chain import Chains, ThompsonChain, bernoulli
 from tvselect.bandit.journal import Header, Journal
-from tvselect.bandit.oracle import Oracle
+from tvselect.bandit.oracle import BurnIn, Oracle
 
 THETA = np.array([0.9, 0.8, 0.5, 0.2, 0.1, 0.0, 1.0])
+PER_ARM = (np.linspace(0.5, 2, 7), 1.0, np.linspace(0.3, 0.7, 7))
+BURN_IN = BurnIn(10, 3)
 SETTINGS = {
     "plain": dict(),
     "q*": dict(oracle=Oracle(2)),
-    "per arm": dict(prior=(np.linspace(0.5, 2, 7), 1.0, np.linspace(0.3, 0.7, 7))),
+    "per arm": dict(prior=PER_ARM),
+    "windows": dict(window=4),
+    "burn-in": dict(burn_in=BURN_IN),
+    "windows and burn-in": dict(window=4, burn_in=BURN_IN),
 }
 
 
-def chain_of(entropy=1, chain=0, oracle=Oracle(), prior=(), window=1):  # noqa: B008
-    return ThompsonChain(Arms(7, *prior), oracle, entropy=entropy, chain=chain, window=window)
+def chain_of(oracle=Oracle(), prior=(), entropy=1, **settings):  # noqa: B008
+    return ThompsonChain(Arms(7, *prior), oracle, entropy=entropy, **settings)
 
 
 def payoffs(arms, rng):
@@ -28,49 +37,36 @@ def payoffs(arms, rng):
 def step(chain, payoffs=payoffs):
     """Ask, score, tell."""
     pending = chain.ask(1)[0]
-    play = pending.played(pending.score(payoffs))
-    chain.tell(play)
-    return play
-
-
-def skip(chain):
-    play = chain.ask(1)[0].played(None)
+    play = pending.played(pending.score(payoffs) if payoffs else None)
     chain.tell(play)
     return play
 
 
 def assert_same(one, other):
     assert one.number == other.number
-    np.testing.assert_array_equal(one.arms, other.arms)
-    np.testing.assert_array_equal(one.rewards, other.rewards)
+    assert_array_equal(one.arms, other.arms)
+    assert_array_equal(one.rewards, other.rewards)
 
 
 def assert_same_arms(one, other):
-    np.testing.assert_array_equal(one.arms.successes, other.arms.successes)
-    np.testing.assert_array_equal(one.arms.failures, other.arms.failures)
-    np.testing.assert_array_equal(one.arms.passing, other.arms.passing)
+    for name in ("successes", "failures", "passing", "_chance_below"):
+        assert_array_equal(getattr(one.arms, name), getattr(other.arms, name))
 
 
+@pytest.mark.parametrize("n_done", [0, 1, 7, 10, 11, 39, *range(40, 48)])
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-def test_the_same_entropy_gives_the_same_plays(settings):
-    one, other = chain_of(**settings), chain_of(**settings)
-    for _ in range(40):
-        assert_same(step(one), step(other))
-    assert_same_arms(one, other)
-
-
-@pytest.mark.parametrize("n_before", [1, 7, 39])
-@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-def test_a_resumed_chain_goes_on_exactly_as_it_would_have(settings, n_before):
-    whole = chain_of(**settings)
-    plays = [step(whole) for _ in range(40)]
-    resumed = chain_of(**settings)
-    resumed.replay(plays[:n_before])
-    assert resumed.n_plays == n_before
-    for play in plays[n_before:]:
+def test_a_resumed_chain_goes_on_exactly_as_it_would_have(settings, n_done):
+    """Also inside of a window, whose plays were chosen before its first one."""
+    whole, resumed = chain_of(**settings), chain_of(**settings)
+    plays = [step(whole) for _ in range(60)]
+    resumed.replay(plays[:n_done])
+    assert resumed.n_plays == n_done
+    for play in plays[n_done:]:
         assert_same(step(resumed), play)
     assert_same_arms(resumed, whole)
     assert resumed.n_unchanged == whole.n_unchanged
+    whole.replay(plays[:n_done])
+    assert_same(step(whole), plays[n_done])
 
 
 def test_a_play_does_not_depend_on_the_random_numbers_of_plays_before_it():
@@ -99,92 +95,61 @@ def test_the_arms_count_exactly_what_the_plays_paid():
         play = step(chain)
         assert play.number == number
         assert (np.diff(play.arms) > 0).all()
-        assert play.arms.dtype == np.int32
-        assert play.rewards.dtype == np.bool_
+        assert (play.arms.dtype, play.rewards.dtype) == (np.int32, np.bool_)
         assert play.seconds >= 0.0
         successes[play.arms] += play.rewards
         failures[play.arms] += ~play.rewards
-    np.testing.assert_array_equal(chain.arms.successes, successes)
-    np.testing.assert_array_equal(chain.arms.failures, failures)
-    assert successes[5] == 0
-    assert failures[6] == 0
+    assert_array_equal(chain.arms.successes, successes)
+    assert_array_equal(chain.arms.failures, failures)
+    assert successes[5] == failures[6] == 0
 
 
 def test_fractional_payoffs_become_ones_as_often_as_they_say():
     payoffs = np.array([0.0, 0.02, 0.3, 0.5, 0.97, 1.0])
-    rng = np.random.default_rng(0)
-    n = 5000
+    rng, n = np.random.default_rng(0), 5000
     ones = sum(bernoulli(payoffs, rng).astype(int) for _ in range(n))
     low, high = binom.ppf([[1e-5], [1 - 1e-5]], n, payoffs)
     assert (low <= ones).all()
     assert (ones <= high).all()
-    assert ones[0] == 0
-    assert ones[-1] == n
+    assert (ones[0], ones[-1]) == (0, n)
 
 
 def test_certain_payoffs_need_no_random_numbers():
     rng, untouched = np.random.default_rng(0), np.random.default_rng(0)
     rewards = bernoulli(np.array([0.0, 1.0, 1.0]), rng)
-    np.testing.assert_array_equal(rewards, [False, True, True])
+    assert_array_equal(rewards, [False, True, True])
     assert rewards.dtype == np.bool_
     assert rng.random() == untouched.random()
 
 
 def test_a_skipped_play_takes_its_turn_and_teaches_nothing():
     one, other = chain_of(), chain_of()
-    skip(one)
+    step(one, None)
     assert one.n_plays == 1
     assert one.arms.played().sum() == 0
-    other.replay([skip(other), skip(one)])
+    other.replay([step(other, None), step(one, None)])
     assert_same(step(one), step(other))
     before = one.n_unchanged
     for _ in range(5):
-        skip(one)
+        step(one, None)
     assert one.n_unchanged == before
 
 
-def test_replaying_brings_a_chain_to_any_earlier_state():
-    chain = chain_of()
-    plays = [step(chain) for _ in range(30)]
-    chain.replay(plays[:10])
-    assert chain.n_plays == 10
-    assert_same(step(chain), plays[10])
-
-
 def test_the_model_is_unchanged_for_as_many_plays_as_it_stays_the_same():
-    chain, models, counted = chain_of(), [], []
+    chain, before, unchanged, longest = chain_of(), None, 0, 0
     for _ in range(60):
         step(chain)
-        models.append(chain.oracle.model(chain.arms).tolist())
-        counted.append(chain.n_unchanged)
-    wanted, now = [], 0
-    for before, model in zip([None, *models], models, strict=False):
-        now = now + 1 if before == model else 0
-        wanted.append(now)
-    assert counted == wanted
-    assert max(counted) > 5
-
-
-@pytest.mark.parametrize("n_done", range(40, 52))
-def test_a_window_goes_on_with_plays_chosen_before_its_first_one(n_done):
-    """Windows of up to 4: wherever a run stops, the resumed one makes the same plays."""
-    whole = chain_of(window=4)
-    plays = [step(whole) for _ in range(60)]
-    resumed = chain_of(window=4)
-    resumed.replay(plays[:n_done])
-    for play in plays[n_done:]:
-        assert_same(step(resumed), play)
-
-
-def journal_of(n_chains):
-    journal = Journal()
-    journal.begin(Header("fp", 1, 7, n_chains, 1, "1"))
-    return journal
+        model = chain.oracle.model(chain.arms).tolist()
+        unchanged = unchanged + 1 if model == before else 0
+        assert chain.n_unchanged == unchanged
+        before, longest = model, max(longest, unchanged)
+    assert longest > 5
 
 
 def test_chains_that_are_ahead_of_the_journal_go_back_to_it():
     """Plays that were told and not written, and plays that were asked for and not told."""
-    chains, journal = Chains([chain_of(), chain_of(chain=1)]), journal_of(2)
+    chains, journal = Chains([chain_of(), chain_of(chain=1)]), Journal()
+    journal.begin(Header("fp", 1, 7, 2, 1, "1"))
 
     def play():
         pending = chains.ask()
@@ -205,12 +170,85 @@ def test_chains_that_are_ahead_of_the_journal_go_back_to_it():
         assert_same(play_again, was)
 
 
-def test_discounted_arms_forget_what_was_paid_before():
-    """After k plays that pay and then m that do not: sums of geometric series."""
-    arms = Arms(3, discount=0.5)
-    first = np.array([0], dtype=np.int32)
-    for reward in (True, True, True, False, False):
-        arms.update(first, np.array([reward]))
-    assert arms.successes.tolist() == [(1 + 0.5 + 0.25) * 0.25, 0, 0]
-    assert arms.failures.tolist() == [1.5, 0, 0]
-    assert not arms.passing.any()
+# Burn-in
+
+
+def test_leaders_start_anew_and_the_others_rest():
+    chain, plain = chain_of(burn_in=BURN_IN), chain_of()
+    for _ in range(BURN_IN.n_plays):
+        assert_same(step(chain), step(plain))
+    leaders = BURN_IN.leaders(plain.arms.successes, plain.arms.failures)
+    others = np.setdiff1d(np.arange(7), leaders)
+    assert not chain.arms.played(leaders).any()
+    assert_array_equal(chain.arms.successes[others], plain.arms.successes[others])
+    for _ in range(30):
+        assert np.isin(step(chain).arms, leaders).all()
+
+
+def test_arms_to_be_heard_start_anew_with_the_leaders():
+    chain = chain_of(burn_in=BurnIn(10, 1, (0, 6)))
+    for _ in range(10):
+        step(chain)
+    assert not chain.arms.failures[[0, 6]].any()
+    played = np.unique(np.concatenate([step(chain).arms for _ in range(30)]))
+    assert np.isin([0, 6], played).all()
+    assert played.size <= 3
+
+
+def test_windows_end_with_burn_in_and_grow_anew_after_it():
+    """At most a tenth of the plays that the fresh arms have learned from, as at the start."""
+    chain = chain_of(window=3, burn_in=BurnIn(40, 3))
+    sizes = []
+    for _ in range(80):
+        sizes.append(len(chain.ask()) if chain.width else 0)
+        step(chain)
+    assert max(sizes[:40]) == 3
+    assert sum(sizes[:40]) == 40
+    assert sizes[40:60] == [1] * 20
+    assert sizes[60] == 2
+
+
+def test_patience_begins_after_burn_in():
+    chain = chain_of(burn_in=BURN_IN)
+    counts = [step(chain) and chain.n_unchanged for _ in range(30)]
+    assert counts[:10] == [0] * 10
+    assert max(counts) > 0
+
+
+def fit(n_columns=8, **settings):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, n_columns))
+    settings = {"burn_in": 15, "n_plays": 40, "max_fdr": None, "random_state": 1} | settings
+    y = X[:, 2] + 0.5 * rng.normal(size=100)
+    return ThompsonSelector(PValueReward(), **settings).fit(X, y)
+
+
+@pytest.mark.parametrize("n_plays", [14, 15, 16, 40])
+def test_a_history_counts_what_the_arms_count(n_plays):
+    """But at the very end of burn-in, where the arms are fresh and the history still knows."""
+    history = fit(n_plays=n_plays).history_
+    plays = history.plays[15 if n_plays > 15 else 0 :]
+    paid = np.sum([np.isin(np.arange(8), play.arms[play.rewards]) for play in plays], axis=0)
+    played = np.sum([np.isin(np.arange(8), play.arms) for play in plays], axis=0)
+    assert_array_equal(history.means(), (1 + paid) / (2 + played))
+    assert_array_equal(history.paths(np.arange(8))[-1], history.means())
+
+
+@pytest.mark.parametrize("first", [10, 15, 20])
+def test_a_resumed_run_ends_the_same(tmp_path, first):
+    fit(n_plays=first, journal=tmp_path / "run")
+    assert_array_equal(fit(journal=tmp_path / "run").selection_rates_, fit().selection_rates_)
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, "long"])
+def test_what_is_no_burn_in_is_refused(wrong):
+    with pytest.raises((TypeError, ValueError), match="burn_in"):
+        fit(burn_in=wrong)
+
+
+@pytest.mark.parametrize(
+    ("n_columns", "max_fdr", "wanted"), [(8, None, 0), (8, 0.1, 0), (100, 0.1, 150)]
+)
+def test_by_default_wide_games_with_decoys_have_one(n_columns, max_fdr, wanted):
+    fitted = fit(n_columns, max_fdr=max_fdr, burn_in="auto", n_plays=2)
+    assert fitted.history_.asked.burn_in == wanted

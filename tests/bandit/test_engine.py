@@ -13,7 +13,7 @@ import pytest
 from tvselect.bandit import engine
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.chain import Chains, ThompsonChain
-from tvselect.bandit.engine import NoMoreData, Scorer, StoppingRule, StopReason, least
+from tvselect.bandit.engine import NoMoreData, Scorer, StoppingRule, StopReason
 from tvselect.bandit.journal import Header, Journal, JournalError
 from tvselect.bandit.oracle import Oracle
 
@@ -60,38 +60,29 @@ def plays_of(journal, n_chains=2):
     ]
 
 
-def test_all_plays_that_were_asked_for_are_made_shown_and_written():
+@pytest.mark.parametrize(
+    ("rules", "scorer", "reason", "n_plays"),
+    [
+        (dict(n_plays=30), Known(), StopReason.PLAYS, 30),
+        (dict(n_plays=1000, patience=15), Known(), StopReason.PATIENCE, None),
+        (dict(time_limit=12.5), Known(), StopReason.TIME_LIMIT, 12),
+        (dict(), Known(8, NoMoreData(StopReason.ROUNDS)), StopReason.ROUNDS, 7),
+    ],
+)
+def test_a_run_ends_by_a_rule_and_all_plays_are_shown_and_written(
+    rules, scorer, reason, n_plays, monkeypatch
+):
+    ticks = map(float, range(10**6))
+    monkeypatch.setattr(engine, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
     chains, journal = game()
-    reason, shown = run(chains, journal, n_plays=30)
-    assert reason is StopReason.PLAYS
-    assert len(shown) == 60
-    assert [journal.n_plays(k) for k in (0, 1)] == [30, 30]
-
-
-def test_patience_waits_for_all_chains():
-    chains, journal = game()
-    reason, _ = run(chains, journal, n_plays=1000, patience=15)
-    assert reason is StopReason.PATIENCE
-    assert min(chain.n_unchanged for chain in chains) == 15
-    assert journal.n_plays(0) == journal.n_plays(1) < 1000
-
-
-def test_the_time_limit_ends_a_run(monkeypatch):
-    ticks = iter(range(10**6))
-    monkeypatch.setattr(
-        engine, "time", type("Clock", (), {"perf_counter": lambda: float(next(ticks))})
-    )
-    chains, journal = game()
-    reason, _ = run(chains, journal, time_limit=12.5)
-    assert reason is StopReason.TIME_LIMIT
-    assert journal.n_plays() == 12
-
-
-def test_the_end_of_the_data_ends_a_run():
-    chains, journal = game()
-    reason, _ = run(chains, journal, Known(8, NoMoreData(StopReason.ROUNDS)))
-    assert reason is StopReason.ROUNDS
-    assert journal.n_plays() == chains.n_plays == 7
+    found, shown = run(chains, journal, scorer, **rules)
+    assert found is reason
+    assert [journal.n_plays(k) for k in (0, 1)] == [chains.n_plays, len(shown) / 2]
+    assert chains.n_plays == n_plays or min(chain.n_unchanged for chain in chains) == 15
+    scorer = Known()  # a resumed run has nothing left to do
+    if reason in ("plays", "patience"):
+        assert run(chains, journal, scorer, **rules)[0] is reason
+        assert scorer.n_calls == 0
 
 
 @pytest.mark.parametrize("window", [1, 4])
@@ -152,19 +143,6 @@ def test_a_disk_that_fails_ends_the_run_with_its_error(tmp_path, monkeypatch):
     journal.close()
 
 
-def test_a_resumed_run_has_nothing_left_to_do():
-    chains, journal = game()
-    run(chains, journal, n_plays=12)
-    scorer = Known()
-    assert run(chains, journal, scorer, n_plays=12)[0] is StopReason.PLAYS
-    assert scorer.n_calls == 0
-
-
-def test_the_least_of_the_limits():
-    assert least(None, 3, 2) == 2
-    assert least(None, None) is None
-
-
 def test_the_documentation_quotes_the_loop_that_is_run():
     page = (Path(__file__).parents[2] / "docs" / "method.md").read_text()
     quoted = re.search(r"```python\n(def play\(.*?)```", page, re.DOTALL)
@@ -178,36 +156,21 @@ def after(n_plays, n_unchanged=0):
 
 
 @pytest.mark.parametrize(
-    ("rule", "n_done", "n_unchanged", "reason"),
+    ("rule", "n_done", "n_unchanged", "reason", "n_left"),
     [
-        *((StoppingRule(10), n, 1000, None) for n in (0, 1, 9)),
-        (StoppingRule(10, patience=5), 9, 4, None),
-        (StoppingRule(10, time_limit=1e9), 9, 0, None),
-        *((StoppingRule(10), n, 0, StopReason.PLAYS) for n in (10, 11)),
-        *((StoppingRule(10, 3), 4, n, StopReason.PATIENCE) for n in (3, 7)),
+        *((StoppingRule(10), n, 1000, None, 10 - n) for n in (0, 1, 9)),
+        (StoppingRule(10, patience=5), 8, 4, None, 1),
+        (StoppingRule(10, time_limit=1e9), 9, 0, None, 1),
+        (StoppingRule(), 9, 0, None, None),
+        *((StoppingRule(10), n, 0, StopReason.PLAYS, 10 - n) for n in (10, 11)),
+        *((StoppingRule(10, 3), 4, n, StopReason.PATIENCE, 3 - n) for n in (3, 7)),
     ],
 )
-def test_a_run_stops_after_its_plays_or_with_a_steady_model(rule, n_done, n_unchanged, reason):
+def test_a_run_stops_after_its_plays_or_with_a_steady_model(
+    rule, n_done, n_unchanged, reason, n_left
+):
     assert rule.reason(after(n_done, n_unchanged)) is reason
-
-
-def test_plays_that_are_left():
-    assert StoppingRule(10).n_left(after(4)) == 6
-    assert StoppingRule().n_left(after(4)) is None
-
-
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        (KeyboardInterrupt(), StopReason.INTERRUPTED),
-        (NoMoreData(StopReason.ALL_SKIPPED), StopReason.ALL_SKIPPED),
-    ],
-)
-def test_interrupts_and_the_end_of_the_data_are_rules_like_others(error, reason):
-    rule = StoppingRule(10)
-    with rule.running():
-        raise error
-    assert rule.reason(after(0)) is reason
+    assert rule.n_left(after(n_done, n_unchanged)) == n_left
 
 
 def test_what_a_library_makes_of_an_interrupt_is_one():
@@ -218,10 +181,3 @@ def test_what_a_library_makes_of_an_interrupt_is_one():
         finally:
             raise ValueError("cannot close the file")
     assert rule.reason(after(0)) is StopReason.INTERRUPTED
-
-
-def test_other_errors_pass():
-    rule = StoppingRule(10)
-    with pytest.raises(ZeroDivisionError), rule.running():
-        raise ZeroDivisionError
-    assert rule.reason(after(0)) is None

@@ -21,21 +21,35 @@ from tvselect.bandit.journal import Journal, JournalError
 
 @pytest.fixture(params=["memory", "file"])
 def journal(request, tmp_path):
+    """A journal that is begun."""
     with Journal(None if request.param == "memory" else tmp_path / "a.journal") as made:
+        assert made.header is None
+        assert made.n_plays() == 0
+        assert list(made.plays()) == []
+        made.begin(HEADER)
         yield made
 
 
-class TestEveryJournal:
-    def test_it_starts_blank(self, journal):
-        assert journal.header is None
-        assert journal.n_plays() == 0
-        assert list(journal.plays()) == []
+@pytest.fixture
+def path(tmp_path):
+    """A file with three plays."""
+    write(tmp_path / "a", 3)
+    return tmp_path / "a"
 
+
+def play_of(arms, n_rewards=None, seconds=0.25, number=0, chain=0):
+    n_rewards = len(arms) if n_rewards is None else n_rewards
+    return Play(number, np.array(arms, np.int32), np.zeros(n_rewards, np.bool_), seconds, chain)
+
+
+class TestEveryJournal:
     def test_it_gives_back_what_it_was_given(self, journal):
-        journal.begin(HEADER)
-        for number in range(12):
+        for number in range(10):
             journal.append([make_play(number, 1)])
             journal.append([make_play(number, 0)])
+        order = [(0, 10), (1, 10), (np.int64(0), 11), (1, 11)]
+        journal.append([make_play(number, chain) for chain, number in order])
+        journal.append([])
         assert journal.header == HEADER
         assert_holds(journal, 12, 0)
         assert_holds(journal, 12, 1)
@@ -58,101 +72,56 @@ class TestEveryJournal:
                     made.append([play])
                     assert_same(next(made.plays()), play)
 
-    def test_numbers_of_numpy_will_do(self, journal):
-        journal.begin(HEADER)
-        play = dataclasses.replace(make_play(0, 1), number=np.int64(0), seconds=np.float32(0.5))
-        journal.append([play])
-        assert [found.seconds for found in journal.plays(np.int64(1))] == [0.5]
+    def test_numbers_of_numpy_and_plays_without_arms_will_do(self, journal):
+        plays = [make_play(0), play_of([], number=1), play_of([], number=2), make_play(3)]
+        journal.append(plays[:1])
+        journal.append([plays[1], play_of([], chain=1)])
+        journal.append(plays[2:])
+        for found, expected in zip(journal.plays(0), plays, strict=True):
+            assert_same(found, expected)
+        assert_same(next(journal.plays(1)), play_of([], chain=1))
+        journal.append(
+            [dataclasses.replace(make_play(1, 1), number=np.int64(1), seconds=np.float32(0.5))]
+        )
+        assert [found.seconds for found in journal.plays(np.int64(1))] == [0.25, 0.5]
 
     def test_a_second_begin_returns_the_first_header(self, journal):
-        journal.begin(HEADER)
         again = dataclasses.replace(HEADER, entropy=1, version="9")
         assert journal.begin(again).entropy == HEADER.entropy
 
     @pytest.mark.parametrize("changed", [{"fingerprint": "x"}, {"n_arms": 3}, {"n_chains": 5}])
     def test_another_game_is_refused(self, journal, changed):
-        journal.begin(HEADER)
         name, value = next(iter(changed.items()))
         with pytest.raises(JournalError, match=rf"another data set.*{name} was .*, is {value}"):
             journal.begin(dataclasses.replace(HEADER, **changed))
 
-    @pytest.mark.parametrize("number", [0, 2, -1])
-    def test_a_gap_is_refused(self, journal, number):
-        journal.begin(HEADER)
-        journal.append([make_play(0)])
-        with pytest.raises(JournalError, match="holds 1 plays of chain 0"):
-            journal.append([dataclasses.replace(make_play(1), number=number)])
-        assert journal.n_plays() == 1
-
     @pytest.mark.parametrize(
-        ("arms", "n_rewards"), [([3, 2], 2), ([2, 2], 2), ([-1], 1), ([N_ARMS], 1), ([1], 2)]
-    )
-    @pytest.mark.parametrize("seconds", [0.0, float("nan")])
-    def test_a_play_that_makes_no_sense_is_refused(self, journal, arms, n_rewards, seconds):
-        journal.begin(HEADER)
-        with pytest.raises(ValueError, match="make no sense"):
-            journal.append([Play(0, np.array(arms), np.zeros(n_rewards, np.bool_), seconds)])
-        assert journal.n_plays() == 0
-
-    @pytest.mark.parametrize("chain", [-1, 2])
-    def test_a_chain_that_is_not_there_is_refused(self, journal, chain):
-        journal.begin(HEADER)
-        with pytest.raises(ValueError, match="no chain"):
-            journal.append([dataclasses.replace(make_play(0), chain=chain)])
-
-    def test_plays_of_several_chains_are_added_together(self, journal):
-        journal.begin(HEADER)
-        journal.append([make_play(0, 1)])
-        order = [(0, 0), (1, 1), (np.int64(0), 1), (0, 2), (1, 2)]
-        journal.append([make_play(number, chain) for chain, number in order])
-        journal.append([])
-        assert_holds(journal, 3, 0)
-        assert_holds(journal, 3, 1)
-
-    @pytest.mark.parametrize(
-        ("chain", "play", "match"),
+        ("play", "match"),
         [
-            (1, make_play(1, 1), "holds 0 plays of chain 1"),
-            (0, make_play(1), "holds 2 plays of chain 0"),
-            (2, make_play(0), "no chain 2"),
-            (1, Play(0, np.array([3, 2]), np.zeros(2, np.bool_), 0.1), "make no sense"),
+            *((play_of([], number=n), "holds 2 plays of chain 0") for n in (-1, 1, 3)),
+            (make_play(1, 1), "holds 0 plays of chain 1"),
+            (dataclasses.replace(make_play(2), chain=2), "no chain 2"),
+            (dataclasses.replace(make_play(2), chain=-1), "no chain -1"),
+            (play_of([3, 2], number=2), "make no sense"),
+            (play_of([2, 2], number=2), "make no sense"),
+            (play_of([-1], number=2), "make no sense"),
+            (play_of([N_ARMS], number=2), "make no sense"),
+            (play_of([1], n_rewards=2, number=2), "make no sense"),
+            (play_of([1], seconds=float("nan"), number=2), "make no sense"),
         ],
     )
-    def test_when_one_of_several_plays_is_refused_none_is_added(self, journal, chain, play, match):
-        journal.begin(HEADER)
-        journal.append([make_play(0)])
+    def test_when_one_of_several_plays_is_refused_nothing_is_added(self, journal, play, match):
+        journal.append([make_play(0)], {"head": b"one", "cuts": b"0.5"})
         with pytest.raises(ValueError, match=match):
-            journal.append([make_play(1), dataclasses.replace(play, chain=chain)])
+            journal.append([make_play(1), play], {"head": b"of those plays"})
         assert_holds(journal, 1)
         assert journal.n_plays(1) == 0
-        journal.append([make_play(1), make_play(0, 1)])
-        assert_holds(journal, 2)
-
-    def test_blobs_are_kept_with_the_plays_or_not_at_all(self, journal):
-        journal.begin(HEADER)
-        journal.append([make_play(0)], {"head": b"one", "cuts": b"0.5"})
         assert (journal.kept("head"), journal.kept("cuts")) == (b"one", b"0.5")
-        with pytest.raises(JournalError, match="holds 1 plays of chain 0"):
-            journal.append([make_play(0)], {"head": b"older"})
-        assert journal.kept("head") == b"one"
-        journal.append([make_play(1)], {"head": bytearray(b"two")})
-        assert (journal.kept("head"), journal.kept("cuts")) == (b"two", b"0.5")
+        journal.append([make_play(1), make_play(0, 1)], {"head": bytearray(b"two")})
         assert_holds(journal, 2)
-
-    def test_a_play_without_arms_is_a_play(self, journal):
-        journal.begin(HEADER)
-        plays = [make_play(0), skipped(1), skipped(2), make_play(3)]
-        journal.append([plays[0]])
-        journal.append([plays[1], skipped(0, 1)])
-        journal.append([plays[2]])
-        journal.append([plays[3]])
-        assert [journal.n_plays(chain) for chain in (0, 1)] == [4, 1]
-        for found, expected in zip(journal.plays(0), plays, strict=True):
-            assert_same(found, expected)
-        assert_same(next(journal.plays(1)), skipped(0, 1))
+        assert (journal.kept("head"), journal.kept("cuts")) == (b"two", b"0.5")
 
     def test_it_keeps_blobs_next_to_the_plays(self, journal):
-        journal.begin(HEADER)
         assert journal.kept("cuts") is None
         for name, blob in [("cuts", b"old"), ("", b""), ("é\0 '", bytes(range(256)) * 999)]:
             journal.keep(name, blob)
@@ -164,19 +133,17 @@ class TestEveryJournal:
         assert journal.n_plays() == 0
 
 
-def skipped(number: int, chain: int = 0) -> Play:
-    return Play(number, np.array([], np.int32), np.array([], np.bool_), 0.25, chain)
-
-
 class TestInAFile:
     def test_a_run_goes_on_where_it_stopped(self, tmp_path):
         path = tmp_path / "a b?c#%41.journal"
         write(path, 3)
         with Journal(str(path)) as journal:
             assert journal.header == HEADER
+            journal.keep("cuts", b"0.5")
         write(path, 7)
         with Journal(path) as journal:
             assert_holds(journal, 7)
+            assert journal.kept("cuts") == b"0.5"
         assert os.listdir(tmp_path) == [path.name]
 
     def test_the_file_is_as_promised(self, tmp_path):
@@ -194,26 +161,15 @@ class TestInAFile:
 
     def test_plays_and_blobs_need_a_header(self, tmp_path):
         with Journal(tmp_path / "a") as journal:
-            with pytest.raises(JournalError, match="call begin first"):
-                journal.append([make_play(0)])
-            with pytest.raises(JournalError, match="call begin first"):
-                journal.keep("cuts", b"0.5")
+            for write in (lambda: journal.append([make_play(0)]), lambda: journal.keep("a", b"")):
+                with pytest.raises(JournalError, match="call begin first"):
+                    write()
 
-    def test_blobs_are_there_when_the_journal_is_opened_again(self, tmp_path):
-        write(tmp_path / "a", 2)
-        with Journal(tmp_path / "a") as journal, Journal(tmp_path / "a") as reader:
-            journal.keep("cuts", b"0.5")
-            assert reader.kept("cuts") == b"0.5"
-        with Journal(tmp_path / "a") as journal:
-            assert journal.kept("cuts") == b"0.5"
-            assert_holds(journal, 2)
-
-    def test_others_may_read_while_one_writes(self, tmp_path):
-        path = tmp_path / "a"
-        write(path, 2)
+    def test_others_may_read_while_one_writes(self, path):
         with Journal(path) as writer, Journal(path) as reader:
-            writer.append([make_play(2)])
-            assert_holds(reader, 3)
+            writer.append([make_play(3)], {"cuts": b"0.5"})
+            assert_holds(reader, 4)
+            assert reader.kept("cuts") == b"0.5"
 
     def test_of_two_writers_the_second_is_refused(self, tmp_path):
         path = tmp_path / "a"
@@ -227,41 +183,25 @@ class TestInAFile:
                 second.append([make_play(0)])
             second.n_plays = lambda chain=0: 0
             with pytest.raises(JournalError, match=r"UNIQUE.*only one run may write"):
-                second.append([make_play(0)])
+                second.append([make_play(0, 1), make_play(0)], {"head": b"of those plays"})
             assert_holds(first, 1)
+            assert first.kept("head") is None
+            assert first.n_plays(1) == 0
+            first.append([make_play(0, 1), make_play(1)])
 
-    def test_plays_that_fail_while_written_leave_none_behind(self, tmp_path):
-        path = tmp_path / "a"
-        write(path, 1)
-        with Journal(path) as journal, Journal(path) as reader:
-            plays = [make_play(0, 1), make_play(0)]
-            journal.n_plays = lambda chain=0: 0
-            with pytest.raises(JournalError, match=r"UNIQUE.*only one run may write"):
-                journal.append(plays, {"head": b"of those plays"})
-            del journal.n_plays
-            assert_holds(reader, 1)
-            assert reader.kept("head") is None
-            assert reader.n_plays(1) == 0
-            journal.append([make_play(0, 1), make_play(1)])
-            assert_holds(reader, 2)
-
-    def test_a_locked_file_is_reported(self, tmp_path, monkeypatch):
+    def test_a_locked_file_is_reported(self, path, monkeypatch):
         monkeypatch.setattr(journals, "SECONDS_TO_WAIT", 0.05)
-        path = tmp_path / "a"
-        write(path, 1)
         other = sqlite3.connect(path, isolation_level=None)
         with Journal(path) as journal:
             other.execute("BEGIN IMMEDIATE")
             with pytest.raises(JournalError, match=r"locked.*only one run may write"):
-                journal.append([make_play(1)])
+                journal.append([make_play(3)])
             other.execute("ROLLBACK")
             other.close()
-            journal.append([make_play(1)])
-            assert_holds(journal, 2)
+            journal.append([make_play(3)])
+            assert_holds(journal, 4)
 
-    def test_a_full_disk_keeps_what_is_written(self, tmp_path):
-        path = tmp_path / "a"
-        write(path, 3)
+    def test_a_full_disk_keeps_what_is_written(self, path):
         with Journal(path) as journal:
             journal._db.execute("PRAGMA max_page_count = 1")
             with pytest.raises(JournalError, match=r"full.*run again"):
@@ -272,12 +212,11 @@ class TestInAFile:
             assert_holds(journal, 20)
 
     def test_a_log_left_by_a_deleted_journal_is_not_replayed(self, tmp_path):
-        old, new = tmp_path / "old", tmp_path / "new"
-        with Journal(old) as journal:
+        with Journal(tmp_path / "old") as journal:
             journal.begin(HEADER)
             journal.append([make_play(0)])
             (tmp_path / "new-wal").write_bytes((tmp_path / "old-wal").read_bytes())
-        with Journal(new) as journal:
+        with Journal(tmp_path / "new") as journal:
             assert journal.header is None
             assert journal.n_plays() == 0
 
@@ -296,8 +235,6 @@ class TestInAFile:
         Journal(path).close()
         Journal(fresh).close()
         assert path.read_bytes() == fresh.read_bytes()
-        with Journal(path) as journal:
-            assert journal.header is None
         write(path, 3)
         with Journal(path) as journal:
             assert_holds(journal, 3)
@@ -313,19 +250,11 @@ class TestInAFile:
             Journal(path)
         other.close()
         assert path.read_bytes() == b""
-        write(path, 1)
-
-    def test_a_file_that_another_run_has_filled_meanwhile_is_left_alone(self, tmp_path):
-        path = tmp_path / "a"
-        path.touch()
-        with Journal(path) as first:
-            first.begin(HEADER)
-            first.append([make_play(0)])
-            first._create(path)
-            first.append([make_play(1)])
-            assert_holds(first, 2)
         with Journal(path) as journal:
-            journal._create(path)
+            journal.begin(HEADER)
+            journal.append([make_play(0)])
+            journal._create(path)  # as a run does that has found it empty
+            journal.append([make_play(1)])
             assert_holds(journal, 2)
 
     def test_a_file_that_cannot_be_filled_is_removed(self, tmp_path, monkeypatch):
@@ -341,14 +270,20 @@ class TestInAFile:
 
 class TestInMemory:
     @pytest.mark.parametrize("how", [copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
-    def test_it_takes_plays_without_a_header_and_can_be_copied(self, how):
-        journal = Journal()
-        journal.append([make_play(0, 3)], {"cuts": b"0.5"})
-        found = how(journal)
-        assert_holds(found, 1, 3)
-        assert found.kept("cuts") == b"0.5"
-        found.append([make_play(1, 3)])
-        assert_holds(journal, 1, 3)
+    def test_a_copy_is_in_memory_and_goes_on_by_itself(self, how, tmp_path):
+        with Journal(tmp_path / "a") as in_file:
+            in_file.begin(HEADER)
+            for journal in (Journal(), in_file):
+                journal.append([make_play(0, 1)], {"cuts": b"0.5"})
+                found = how(journal)
+                assert found.header == journal.header
+                assert not found.is_durable
+                assert_holds(found, 1, 1)
+                assert found.kept("cuts") == b"0.5"
+                found.append([make_play(1, 1)])
+                assert_holds(how(found), 2, 1)
+                assert_holds(journal, 1, 1)
+            assert in_file.is_durable
 
     def test_it_is_small(self):
         arms = np.arange(0, 1_000_000, 58, dtype=np.int32)
@@ -360,16 +295,6 @@ class TestInMemory:
         )
         assert sum(play.arms.size for play in journal.plays()) > 8.5e6
         assert pages * size < 40e6
-
-    def test_a_copy_of_one_in_a_file_is_in_memory(self, tmp_path):
-        with Journal(tmp_path / "a") as journal:
-            journal.begin(HEADER)
-            journal.append([make_play(0)])
-            found = copy.deepcopy(journal)
-            assert journal.is_durable
-        assert not found.is_durable
-        assert found.header == HEADER
-        assert_holds(found, 1)
 
 
 class TestAttached:
@@ -388,27 +313,24 @@ class TestAttached:
         assert_holds(journal, 6)
         assert journal.kept("head") == b"5"
 
-    def test_an_empty_one_takes_over_what_the_file_holds(self, tmp_path):
-        write(tmp_path / "a", 3)
+    def test_an_empty_one_takes_over_what_the_file_holds(self, path):
         journal = Journal()
-        assert journal.attach(tmp_path / "a", dataclasses.replace(HEADER, entropy=1)) == HEADER
+        assert journal.attach(path, dataclasses.replace(HEADER, entropy=1)) == HEADER
         assert_holds(journal, 3)
         journal.close()
 
     @pytest.mark.parametrize("n", [1, 4])
-    def test_a_file_with_other_plays_is_refused(self, tmp_path, n):
-        write(tmp_path / "a", 3)
+    def test_a_file_with_other_plays_is_refused(self, path, n):
         journal = Journal()
         journal.append([make_play(number) for number in range(n)])
         with pytest.raises(JournalError, match=f"holds 3 plays of chain 0: this run has made {n}"):
-            journal.attach(tmp_path / "a", HEADER)
+            journal.attach(path, HEADER)
         assert_holds(journal, n)
         assert not journal.is_durable
 
-    def test_damage_is_found_at_once(self, tmp_path):
-        write(tmp_path / "a", 3)
-        db = sqlite3.connect(tmp_path / "a", isolation_level=None)
+    def test_damage_is_found_at_once(self, path):
+        db = sqlite3.connect(path, isolation_level=None)
         db.execute("UPDATE plays SET seconds = 7 WHERE number = 2")
         db.close()
         with pytest.raises(JournalError, match="damaged at play 2"):
-            Journal().attach(tmp_path / "a", HEADER)
+            Journal().attach(path, HEADER)

@@ -13,6 +13,30 @@ import pytest
 from tests.core import probes
 
 N_DRAWS = 100_000
+TAILS = {"normals": 3.66, "exponentials": 7.7}  # where they begin
+KINDS = {"words": np.uint64, "halves": np.uint64, "floats": np.float32, "below": np.int64}
+DRAWS = {
+    "words": lambda rng, n, _: rng.bit_generator.random_raw(n),
+    "halves": lambda rng, n, _: rng.integers(0, 2**32, n, dtype=np.uint32),
+    "uniforms": lambda rng, n, _: rng.random(n),
+    "floats": lambda rng, n, _: rng.random(n, dtype=np.float32),
+    "normals": lambda rng, n, _: rng.standard_normal(n),
+    "exponentials": lambda rng, n, _: rng.standard_exponential(n),
+    "gammas": lambda rng, n, shape: rng.standard_gamma(shape, n),
+    "chi_squares": lambda rng, n, df: rng.chisquare(df, n),
+    "below": lambda rng, n, bound: rng.integers(bound, size=n),
+}
+CASES = [
+    ("words", 100, 0),
+    *(("halves", n, 0) for n in (1, 2, 101)),
+    ("uniforms", 1000, 0),
+    *(("floats", n, 0) for n in (1, 2, 7, 200)),
+    ("normals", N_DRAWS, 0),
+    ("exponentials", N_DRAWS, 0),
+    *(("gammas", 20_000, shape) for shape in (1e-3, 0.2, 0.999, 1.0, 1.001, 2.5, 40.0, 1e6)),
+    *(("chi_squares", 5000, df) for df in (0.7, 2.0, 3.0, 250.0)),
+    *(("below", 501, bound) for bound in (1, 2, 3, 1000, 2**31 + 1, 2**32 - 1)),
+]
 
 
 def state_of(rng):
@@ -36,71 +60,15 @@ def pair(request):
     np.testing.assert_array_equal(state, wanted)
 
 
-def drawn(fill, state, n=N_DRAWS, dtype=np.float64, about=0.0):
-    out = np.zeros(n, dtype=dtype)
-    fill(state, out, about)
-    return out
-
-
-def test_words(pair):
+@pytest.mark.parametrize(("name", "n", "about"), CASES)
+def test_draws(pair, name, n, about):
     rng, state = pair
-    found = drawn(probes.fill_words, state, 100, np.uint64)
-    np.testing.assert_array_equal(found, rng.bit_generator.random_raw(100))
-
-
-@pytest.mark.parametrize("n", [1, 2, 101])
-def test_halves(pair, n):
-    rng, state = pair
-    wanted = rng.integers(0, 2**32, n, dtype=np.uint32)
-    np.testing.assert_array_equal(drawn(probes.fill_halves, state, n, np.uint64), wanted)
-
-
-def test_uniforms(pair):
-    rng, state = pair
-    np.testing.assert_array_equal(drawn(probes.fill_uniforms, state, 1000), rng.random(1000))
-
-
-@pytest.mark.parametrize("n", [1, 2, 7, 200])
-def test_floats(pair, n):
-    rng, state = pair
-    wanted = rng.random(n, dtype=np.float32)
-    np.testing.assert_array_equal(drawn(probes.fill_floats, state, n, np.float32), wanted)
-
-
-def test_normals(pair):
-    rng, state = pair
-    wanted = rng.standard_normal(N_DRAWS)
-    assert wanted.min() < -3.66  # beyond where the tails begin
-    assert wanted.max() > 3.66
-    np.testing.assert_array_equal(drawn(probes.fill_normals, state), wanted)
-
-
-def test_exponentials(pair):
-    rng, state = pair
-    wanted = rng.standard_exponential(N_DRAWS)
-    assert wanted.max() > 7.7
-    np.testing.assert_array_equal(drawn(probes.fill_exponentials, state), wanted)
-
-
-@pytest.mark.parametrize("shape", [1e-3, 0.2, 0.999, 1.0, 1.001, 2.5, 40.0, 1e6])
-def test_gammas(pair, shape):
-    rng, state = pair
-    found = drawn(probes.fill_gammas, state, 20_000, about=shape)
-    np.testing.assert_array_equal(found, rng.standard_gamma(shape, 20_000))
-
-
-@pytest.mark.parametrize("df", [0.7, 2.0, 3.0, 250.0])
-def test_chi_squares(pair, df):
-    rng, state = pair
-    found = drawn(probes.fill_chi_squares, state, 5000, about=df)
-    np.testing.assert_array_equal(found, rng.chisquare(df, 5000))
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 1000, 2**31 + 1, 2**32 - 1])
-def test_numbers_below(pair, n):
-    rng, state = pair
-    found = drawn(probes.fill_below, state, 501, np.int64, about=n)
-    np.testing.assert_array_equal(found, rng.integers(n, size=501))
+    found = np.zeros(n, dtype=KINDS.get(name, np.float64))
+    getattr(probes, f"fill_{name}")(state, found, float(about))
+    wanted = DRAWS[name](rng, n, about)
+    assert wanted.max() > TAILS.get(name, -1)
+    assert name != "normals" or wanted.min() < -TAILS[name]
+    np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 64, 65, 300])
