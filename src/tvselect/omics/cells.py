@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, final
@@ -21,8 +21,6 @@ from tvselect.inputs.facts import LeftOut
 from tvselect.inputs.outcome import missing_mask
 from tvselect.omics import StoredColumns
 from tvselect.omics.h5ad import DENSE, ROWS, SPARSE, ask
-
-BARCODES, GENES = ("barcodes.tsv",), ("features.tsv", "genes.tsv")
 
 
 def select_anndata(
@@ -69,19 +67,18 @@ def select_anndata(
     if target not in adata.obs:
         raise KeyError(f"obs has no column {target!r}; it has {', '.join(adata.obs.columns[:10])}")
     if layer is not None and layer not in adata.layers:
-        raise KeyError(
-            f"there is no layer {layer!r}; there are {', '.join(adata.layers) or 'none'}"
-        )
+        layers = ", ".join(adata.layers) or "none"
+        raise KeyError(f"there is no layer {layer!r}; there are {layers}")
     y, names = adata.obs[target], unique([str(name) for name in adata.var_names])
     matrix = _matrix_of(adata, layer)
     labels = np.asarray(y.astype(object) if y.dtype == "category" else y)
     known = np.flatnonzero(~missing_mask(labels))
     if known.size < adata.n_obs:
+        y = y.iloc[known]
         if isinstance(matrix, SparseColumns):
             matrix = SparseColumns(matrix.matrix[known])
         else:
             matrix = matrix[known]
-        y = y.iloc[known]
     selector = tvselect.ThompsonSelector(**settings).fit(Table.of_matrix(matrix, names), y)
     adata.var[key_added] = selector.support_
     adata.var[f"{key_added}_q_value"] = selector.q_values_
@@ -146,14 +143,15 @@ def _read_h5ad(path: str, key: str) -> NDArray[Any] | SparseColumns:
 
 def beside_market(path: str) -> tuple[Path, Path]:
     """The files with the names of the cells and of the genes of a .mtx file."""
+
+    def find(*names: str) -> Path:
+        for file in (folder / f"{name}{packed}" for name in names for packed in ("", ".gz")):
+            if file.is_file():
+                return file
+        raise FileNotFoundError(f"{folder} has no {names[0]} beside the matrix; put it there")
+
     folder = Path(path).parent
-    found = []
-    for names in (BARCODES, GENES):
-        paths = [folder / f"{name}{packed}" for name in names for packed in ("", ".gz")]
-        if not any(map(Path.is_file, paths)):
-            raise FileNotFoundError(f"{folder} has no {names[0]} beside the matrix; put it there")
-        found.append(next(filter(Path.is_file, paths)))
-    return found[0], found[1]
+    return find("barcodes.tsv"), find("features.tsv", "genes.tsv")
 
 
 def open_market(path: str) -> StoredColumns:
@@ -200,17 +198,14 @@ def _read_market(path: str, shape: tuple[int, int]) -> Matrix:
             convert_options=csv.ConvertOptions(column_types=types, null_values=[]),
         )
     i, j = (table[name].to_numpy() - 1 for name in names[:2])
-    if not (len(i) == size[2] and _is_inside(i, size[0]) and _is_inside(j, size[1])):
+    is_inside = all(((k >= 0) & (k < n)).all() for k, n in zip((i, j), size[:2], strict=True))
+    if len(i) != size[2] or not is_inside:
         raise SourceError(f"{path} does not have the {size[2]:,} entries that it says it has")
     values = table["value"].to_numpy() if kind != "pattern" else np.ones(len(i))
     from scipy.sparse import coo_array
 
     values = np.where(np.isinf(values), np.nan, values)
     return SparseColumns(coo_array((values, (j, i)), shape=shape))
-
-
-def _is_inside(places: NDArray[np.int64], size: int) -> bool:
-    return bool(((places >= 0) & (places < size)).all())
 
 
 def _market_head(text: bytearray, path: str) -> tuple[str, tuple[int, int, int], int]:
@@ -272,25 +267,26 @@ class MatrixFile(ColumnFile):
 
     def useless(self) -> dict[int, LeftOut]:
         """Columns that say nothing, and why."""
-        found: dict[int, LeftOut] = {}
-        for first, block in self._blocks():
-            low, high = np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
-            for j in np.flatnonzero(~(low < high)).tolist():
-                is_empty = bool(np.isnan(low[j]))
-                found[first + j] = (
-                    LeftOut("no value") if is_empty else LeftOut("constant", f"{low[j]:g}")
-                )
-        return found
+        low, high, _ = self._ranges
+        return {
+            j: LeftOut("no value") if np.isnan(low[j]) else LeftOut("constant", f"{low[j]:g}")
+            for j in np.flatnonzero(~(low < high)).tolist()
+        }
 
     def with_missing(self) -> NDArray[np.int64]:
         """Columns with missing values."""
-        found = [first + np.flatnonzero(np.isnan(b).any(axis=0)) for first, b in self._blocks()]
-        return np.concatenate([np.empty(0, np.int64), *found])
+        return np.flatnonzero(self._ranges[2])
 
-    def _blocks(self) -> Iterator[tuple[int, NDArray[np.float64]]]:
-        """Some columns at a time, and the place of the first."""
+    @property
+    def _ranges(self) -> NDArray[np.float64]:
+        """The least and the largest value of each column, and whether one is missing."""
+        found = np.empty((3, self.shape[1]))
         for here in in_blocks(self.shape[1], self.shape[0]):
-            yield here.start, self[:, here]
+            block = self[:, here]
+            found[:, here] = (
+                np.fmin.reduce(block), np.fmax.reduce(block), np.isnan(block).any(axis=0)
+            )  # fmt: skip
+        return found
 
 
 def unique(names: Sequence[str]) -> list[str]:

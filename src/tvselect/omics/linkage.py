@@ -84,20 +84,11 @@ def fine_map(
 ) -> list[NDArray[np.float64]]:
     """The share of each column of a claim in its evidence; nothing where it cannot be told.
 
-    Ten short runs of sparse forests on the columns of all claims: of linked columns, each run
-    settles on those that explain the outcome best beside the other claims. The share of a column is
-    that of its splits among those of its claim, on average over the runs. Nothing is said of more
-    than 500 columns; of more than 2,000 rows as many are looked at.
-
-    Parameters
-    ----------
-    claims : sequence
-        The features of each.
-    X : array or file (rows, columns)
-    column_of : int64 array
-        The column of each feature.
-    outcome : Outcome
-    rng : numpy.random.Generator
+    ``claims`` are features; ``column_of`` has the column of each. Ten short runs of sparse forests
+    on the columns of all claims: of linked columns, each run settles on those that explain the
+    outcome best beside the other claims. The share of a column is that of its splits among those of
+    its claim, on average over the runs. Nothing is said of more than 500 columns; of more than
+    2,000 rows as many are looked at.
     """
     features = np.unique([j for claim in claims for j in claim]).astype(np.int64)
     if not 1 < features.size <= MOST_COLUMNS:

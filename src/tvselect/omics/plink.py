@@ -27,14 +27,11 @@ MAGIC, SNP_MAJOR = b"\x6c\x1b", 1
 HEADER_BYTES, PER_BYTE = 3, 4
 VALUES = (2, 3, 1, 0)
 """What the two bits of a genotype stand for: copies of the first allele, 3 for missing."""
-FOUR_VALUES = np.array(VALUES, np.uint8)[np.arange(256)[:, None] >> np.arange(0, 8, 2) & 3].view(
-    "<u4"
-)[:, 0]
+FOUR_BITS = np.arange(256)[:, None] >> np.arange(0, 8, 2) & 3
+FOUR_VALUES = np.array(VALUES, np.uint8)[FOUR_BITS].view("<u4")[:, 0]
 """What a byte stands for, a byte for each of its four genotypes."""
 BYTES_AT_ONCE = 2**26
-UNKNOWN = "."
 NO_PHENOTYPE = ("-9", "NA", "nan", "NaN", "")
-CASE_OR_CONTROL = {0.0, 1.0, 2.0}
 count_genotypes = function(
     "count_genotypes", "stored: u1[columns, bytes]\ncounts: i8[columns, values=4]!"
 )
@@ -103,11 +100,8 @@ def open_plink(path: str) -> StoredColumns:
         raise SourceError(f"{path} has {len(ids):,} people and {len(variants):,} variants")
     sex[sex == 0.0] = np.nan
     pa = load("pyarrow")
-    of_fam = {
-        "sex": pa.array(sex, from_pandas=True),
-        "phenotype": pa.array(_phenotype(phenotype)),
-    }
-    return StoredColumns(BedFile(path, len(ids), len(variants)), variants, ids, pa.table(of_fam))
+    columns = {"sex": pa.array(sex, from_pandas=True), "phenotype": _phenotype(phenotype)}
+    return StoredColumns(BedFile(path, len(ids), len(variants)), variants, ids, pa.table(columns))
 
 
 @final
@@ -154,8 +148,7 @@ class BedFile(ColumnFile):
         people, variants = within(self._rows, rows), within(self._columns, columns)
         index = (slice(None) if people is None else people, variants)
         with self._reading():
-            found: NDArray[np.float64] = self._bed.read(index=index, dtype="float64", order="F")
-        return found
+            return self._bed.read(index=index, dtype="float64", order="F")
 
     def read_small(self, columns: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Genotypes (columns, rows); 3 where missing."""
@@ -200,10 +193,10 @@ class BedFile(ColumnFile):
         """Variants that nobody, or everybody has alike, and those without any value."""
         present = self.counts[:, :3]
         n_values = (present > 0).sum(axis=1)
-        found = {j: LeftOut("no value") for j in np.flatnonzero(n_values == 0).tolist()}
-        for j in np.flatnonzero(n_values == 1).tolist():
-            found[j] = LeftOut("constant", str(int(present[j].argmax())))
-        return found
+        return {
+            j: LeftOut("constant", str(present[j].argmax())) if n_values[j] else LeftOut("no value")
+            for j in np.flatnonzero(n_values < 2).tolist()
+        }
 
     def with_missing(self) -> NDArray[np.int64]:
         """Variants with missing values."""
@@ -240,7 +233,7 @@ def _names(bed: Any) -> list[str]:
     seen: dict[str, int] = {}
     columns = zip(names, bed.chromosome, bed.bp_position, bed.allele_1, bed.allele_2, strict=True)
     for j, (name, chromosome, position, first, second) in enumerate(columns):
-        if name == UNKNOWN or name in seen:
+        if name == "." or name in seen:
             name = f"{chromosome}:{position}:{first}:{second}"
         times = seen[name] = seen.get(name, 0) + 1
         names[j] = name if times == 1 else f"{name}:{times}"
@@ -255,6 +248,6 @@ def _phenotype(texts: list[str]) -> list[float | None] | list[str | None]:
     except ValueError:
         return known
     levels = {value for value in values if value is not None}
-    if levels <= CASE_OR_CONTROL and 2.0 in levels:
+    if levels <= {0.0, 1.0, 2.0} and 2.0 in levels:
         return [value or None for value in values]
     return values

@@ -46,6 +46,7 @@ WORDS = re.compile(rb'"[^"]*"|\S+')
 BAD_VALUE = re.compile(r"In CSV column #(\d+): (.*)", re.DOTALL)
 FRACTION = re.compile(r"[+-]?\d+[.,]\d+(e[+-]?\d+)?", re.IGNORECASE)
 LARGEST_WHOLE = 2.0**53
+NEEDED = "it needs a line of column names and rows below it"
 
 
 @dataclass(frozen=True)
@@ -171,11 +172,6 @@ class Dialect(NamedTuple):
         """What is before fractions as a rule: there are semicolons because commas are."""
         return "," if self.delimiter == ";" else "."
 
-    @property
-    def is_wide(self) -> bool:
-        """Whether lines are long."""
-        return self.block > BLOCK
-
 
 def find_dialect(
     head: bytes, path: str, delimiter: str | None = None, decimal: Mark | None = None
@@ -292,7 +288,10 @@ class CsvFiles(TableFiles):
         self.encoding = next((t.encoding for t in self._texts if t.encoding != UTF_8), UTF_8)
         with self._errors(first.file.path):
             self.dialect = find_dialect(first.head, first.file.path, delimiter, decimal)
-        if self.dialect.delimiter == BLANKS:
+        mark = self.dialect.delimiter
+        arrow = load("pyarrow.csv")
+        self._parsing = arrow.ParseOptions(delimiter=mark, newlines_in_values=True)
+        if mark == BLANKS:
             self._texts = tuple(replace(text, is_aligned=True) for text in self._texts)
         self.names = self._first_lines(self._texts[0])[0]
         if self.files[0].data is not None:
@@ -317,10 +316,8 @@ class CsvFiles(TableFiles):
         """About how many rows there are, by the length of the first lines."""
         with self._errors():
             head = self._texts[0].head
-        n_bytes = sum(
-            text.file.size * (TYPICAL_COMPRESSION if text.file.is_packed else 1)
-            for text in self._texts
-        )
+        files = [text.file for text in self._texts]
+        n_bytes = sum(f.size * (TYPICAL_COMPRESSION if f.is_packed else 1) for f in files)
         return round(n_bytes / len(head) * max(1, head.count(b"\n")))
 
     def read(self, columns: Sequence[str] | None = None) -> Any:
@@ -338,10 +335,6 @@ class CsvFiles(TableFiles):
             null_values=[],
         )
         return pa.concat_tables([self._read(text, as_is) for text in self._texts])
-
-    def identifiers(self, name: str) -> list[str | None]:
-        """A column as text to the letter."""
-        return [cell or None for cell in self.read_cells([name]).column(0).to_pylist()]
 
     def head(self, n_rows: int) -> Any:
         """The first rows, with the types that a stream takes them for."""
@@ -395,7 +388,7 @@ class CsvFiles(TableFiles):
             data, encoding = text.whole()
             if encoding != UTF_8:
                 self.encoding = encoding
-            is_wide, types = self.dialect.is_wide, options.column_types
+            is_wide, types = self.dialect.block > BLOCK, options.column_types
             # Threads cost more than they save where columns are many and short.
             block_size = min(LARGEST_BLOCK, data.size() + 1)
             how = arrow.ReadOptions(use_threads=not is_wide, block_size=block_size)
@@ -406,10 +399,10 @@ class CsvFiles(TableFiles):
                 guessed = {name: pa.float64() for name, cell in cells if FRACTION.fullmatch(cell)}
                 options.column_types = guessed | types
                 with suppress(pa.ArrowInvalid):
-                    return arrow.read_csv(data, how, self._parsing(), options)
+                    return arrow.read_csv(data, how, self._parsing, options)
                 options.column_types = types
                 data.seek(0)
-            return arrow.read_csv(data, how, self._parsing(), options)
+            return arrow.read_csv(data, how, self._parsing, options)
 
     def _first_lines(self, text: Text) -> list[list[str]]:
         """The cells of the first two lines."""
@@ -422,7 +415,7 @@ class CsvFiles(TableFiles):
             except csv.Error as error:
                 raise SourceError(f"{path} cannot be read as CSV: {error}", "mend it") from None
         if not found:
-            raise _is_empty(path)
+            raise SourceError(f"{path} is empty", NEEDED)
         if any("\ud800" <= letter <= "\udfff" for letter in "".join(found[0])):
             raise SourceError(
                 f"{path} is damaged: its first line is no UTF-8 text", "save it as CSV in UTF-8"
@@ -444,12 +437,7 @@ class CsvFiles(TableFiles):
             }
         how = arrow.ReadOptions(use_threads=False, block_size=self.dialect.block)
         with self._reading(text), text.open_stream() as stream:
-            yield arrow.open_csv(stream, how, self._parsing(), options)
-
-    def _parsing(self) -> Any:
-        return load("pyarrow.csv").ParseOptions(
-            delimiter=self.dialect.delimiter, newlines_in_values=True
-        )
+            yield arrow.open_csv(stream, how, self._parsing, options)
 
     def _options(self, columns: Sequence[str] = ()) -> Any:
         """Empty cells and "NA" are missing; columns that may be read in two ways come as text."""
@@ -477,10 +465,6 @@ class CsvFiles(TableFiles):
                 ) from error
 
 
-def _is_empty(path: str) -> SourceError:
-    return SourceError(f"{path} is empty", "it needs a line of column names and rows below it")
-
-
 def transposed(files: TableFiles, decimal: Mark | None) -> CsvFiles:
     """The same table with its rows as columns, named by the first column.
 
@@ -492,13 +476,9 @@ def transposed(files: TableFiles, decimal: Mark | None) -> CsvFiles:
         raise SourceError(
             f"{files.where} has one column", "to transpose it, it needs names and values"
         )
-    delimiter = ","
-    if isinstance(files, CsvFiles):
-        cells = files.read_cells(files.names)
-        delimiter = "," if files.dialect.delimiter == BLANKS else files.dialect.delimiter
-    else:
-        pa = load("pyarrow")
-        cells = files.read().cast(pa.schema([(name, pa.string()) for name in files.names]))
+    delimiter = files.dialect.delimiter if isinstance(files, CsvFiles) else ","
+    delimiter = delimiter.replace(BLANKS, ",")
+    cells = files.read_cells(files.names)
     names = cells.column(0).to_pylist()
     if not all(names):
         row = [bool(name) for name in names].index(False) + 1
@@ -532,7 +512,7 @@ def open_sheet(where: str, file: DataFile, name: str | None, decimal: Mark | Non
             others = ", ".join(map(repr, filled)) or "none that holds anything"
             raise SourceError(f"{file.path} has no sheet {name!r}; it has {others}")
         if not filled:
-            raise _is_empty(file.path)
+            raise SourceError(f"{file.path} is empty", NEEDED)
         chosen = next(iter(filled)) if name is None else name
         rows = filled[chosen].to_python()
     except calamine.PasswordError:

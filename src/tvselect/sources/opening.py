@@ -49,14 +49,12 @@ BY_COLUMN = ("PLINK", "AnnData", "Matrix Market")
 
 @final
 class FileSource(Source):
-    """Rows of files, handed out in batches; :func:`open_source` makes it.
+    """Rows of files; of Parquet and Feather a batch reads the columns that are asked for alone.
 
-    A batch of Parquet and Feather files reads the columns that are asked for, nothing else. The
-    columns of one row group are kept in memory while its rows are handed out: row groups of
-    10,000 to 100,000 rows keep that small. Later rounds take the row groups in random order and
-    resample the rows inside each with replacement. CSV is read block by block; later rounds
-    resample the rows inside blocks of ten batches or more. With ``complete``, rows without a value
-    of the target are left out; ``n_rows`` says how many remain, where that is known.
+    The columns of one row group are kept in memory while its rows are handed out. Later rounds take
+    the row groups in random order and resample the rows inside each with replacement; of CSV, the
+    rows inside blocks of ten batches or more. With ``complete``, rows without a value of the target
+    are left out; ``n_rows`` says how many remain, where that is known.
     """
 
     def __init__(
@@ -177,23 +175,18 @@ def _is_paths(data: Any) -> bool:
 def _open_arrow(data: Any, target: str, columns: Sequence[str] | None) -> Source:
     if isinstance(data, load("pyarrow").RecordBatch):
         return ArraySource(load("pyarrow").table(data), target, columns=columns)
-    if not hasattr(data, "get_fragments"):
+    ds = load("pyarrow.dataset")
+    if not isinstance(data, ds.Dataset):
         return IteratorSource(data, target, columns=columns)
-    if _is_plain_dataset(data):
-        files = [DataFile(path, data.filesystem) for path in data.files]
-        return FileSource(GroupedFiles("the dataset", files, "Parquet"), target, columns)
+    is_parquet = isinstance(getattr(data, "format", None), ds.ParquetFileFormat)
+    is_filtered = bool(getattr(data, "_scan_options", None))
+    if is_parquet and not is_filtered:
+        keys = (ds.get_partition_keys(f.partition_expression) for f in data.get_fragments())
+        if not any(keys):  # no more than Parquet files
+            files = [DataFile(path, data.filesystem) for path in data.files]
+            return FileSource(GroupedFiles("the dataset", files, "Parquet"), target, columns)
     one_at_a_time = partial(data.to_batches, batch_readahead=0, fragment_readahead=0)
     return IteratorSource(one_at_a_time, target, columns=columns)
-
-
-def _is_plain_dataset(dataset: Any) -> bool:
-    """Whether a pyarrow dataset is no more than Parquet files: no filter, no partition columns."""
-    ds = load("pyarrow.dataset")
-    if not isinstance(dataset, ds.FileSystemDataset) or getattr(dataset, "_scan_options", None):
-        return False
-    return isinstance(dataset.format, ds.ParquetFileFormat) and not any(
-        ds.get_partition_keys(fragment.partition_expression) for fragment in dataset.get_fragments()
-    )
 
 
 def open_files(
@@ -209,27 +202,10 @@ def open_files(
 ) -> TableFiles:
     """The table in some files, of a format or by their extensions; looked at but not read.
 
-    Parameters
-    ----------
-    paths : path, folder, glob or URL, or a list of these; or "-" for standard input
-    format, delimiter, decimal
-        See :func:`open_source`.
-    sheet : str, optional
-        Of a spreadsheet; the first that holds something.
-    transpose : bool
-        Rows are to be columns, named by the first column.
-    phenotypes : path, optional
-        Of genotypes (PLINK): a table with a column IID and the outcomes and covariates of people;
-        of a matrix (.mtx) one with a column barcode and those of cells.
-    layer : str, optional
-        Of an AnnData file: where the numbers are.
-
-    Raises
-    ------
-    FileNotFoundError, PermissionError
-        When a file does not exist or may not be read.
-    SourceError
-        For unknown extensions, several formats at once and files that hold no table.
+    ``paths`` may be "-" for standard input. ``sheet`` is of a spreadsheet, by default the first
+    that holds something; with ``transpose`` rows become columns, named by the first column.
+    ``phenotypes`` are a table with a column IID (of genotypes) or barcode (of an .mtx file) and
+    what is known of these people or cells; ``layer`` is where an AnnData file has the numbers.
     """
     if format is not None and format not in SUFFIXES:
         raise SourceError(f"format must be one of {', '.join(SUFFIXES)}, got {format!r}")
@@ -244,15 +220,15 @@ def open_files(
     ):
         if value is not None and format not in owners:
             raise SourceError(f"{where} is {format}", remedy)
-    if format in BY_COLUMN and (transpose or decimal is not None):
-        raise SourceError(f"{where} is {format}", "it can be read in one way only")
-    if format in (*BY_COLUMN, "Excel") and len(found) > 1:
+    if len(found) > 1 and format not in ("Parquet", "CSV", "Feather"):
         kind = "a spreadsheet" if format == "Excel" else format
         raise SourceError(f"{where}: {kind} is read alone", "pass one file")
     files: TableFiles
     if format in BY_COLUMN:
-        files = _open_by_column(where, found[0], format, phenotypes, layer)
-    elif format == "Excel":
+        if transpose or decimal is not None:
+            raise SourceError(f"{where} is {format}", "it can be read in one way only")
+        return _open_by_column(where, found[0], format, phenotypes, layer)
+    if format == "Excel":
         files = open_sheet(where, found[0], sheet, decimal)
     elif format == "CSV":
         files = CsvFiles(where, found, delimiter, decimal)

@@ -203,14 +203,6 @@ class ArraySource(Source):
     """Rows of a table in memory; later rounds are a bootstrap of all rows.
 
     ``y`` is the target, or the name of its column in a data frame.
-
-    Examples
-    --------
-    >>> source = ArraySource([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], [0, 1, 0])
-    >>> source.names
-    ('x0', 'x1')
-    >>> [batch.n_rows for batch in source.batches(2, 0, np.random.default_rng(0))]
-    [2, 1]
     """
 
     def __init__(self, X: Any, y: Any, *, columns: Sequence[str] | None = None) -> None:
@@ -250,13 +242,6 @@ class IteratorSource(Source):
 
     The first table is read at once, to learn the columns. A bare iterator can be read once, others
     any number of times: later rounds resample the rows inside each table.
-
-    Examples
-    --------
-    >>> pairs = [([[1.0, 2.0], [3.0, 4.0]], [0, 1]), ([[5.0, 6.0]], [0])]
-    >>> batches = IteratorSource(pairs).batches(3, 0, np.random.default_rng(0))
-    >>> next(batches).numbers([1]).ravel()
-    array([2., 4., 6.])
     """
 
     def __init__(
@@ -413,15 +398,10 @@ class LazyColumns(Columns):
     """
 
     def __init__(
-        self,
-        read: Callable[[str], Any],
-        fields: Sequence[Field],
-        n_rows: int,
-        where: str,
-        lock: Lock,
+        self, read: Callable[[str], Any], fields: Sequence[Field], n: int, path: str, lock: Lock
     ) -> None:
-        self._read, self._fields, self._where, self._lock = read, fields, where, lock
-        self.shape = n_rows, len(fields)
+        self._read, self._fields, self._path, self._lock = read, fields, path, lock
+        self.shape = n, len(fields)
         self._kept: dict[str, Any] = {}
 
     def chunk(self) -> Chunk:
@@ -444,7 +424,7 @@ class LazyColumns(Columns):
         name = self._fields[place].name
         with self._lock:
             if name not in self._kept:
-                what = f"column {name!r} of {self._where} cannot be read"
+                what = f"column {name!r} of {self._path} cannot be read"
                 with arrow_errors(what, "the file is damaged or has changed; write it again"):
                     values = self._read(name)
                     if len(values) != len(self):
@@ -511,9 +491,8 @@ def compare_columns(
                 "leave the column out with {columns}, or add it",
             )
         if found[field.name].kind != field.kind:
-            here, before = (
-                "text" if one.type == "object" else one.type for one in (found[field.name], field)
-            )
+            types = [found[field.name].type, field.type]
+            here, before = ("text" if type == "object" else type for type in types)
             raise SourceError(
                 f"column {field.name!r} of {where} holds {here}, before it held {before}",
                 "make them alike",

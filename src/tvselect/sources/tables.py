@@ -56,9 +56,6 @@ class TableFiles(ABC):
         self.where, self.files, self.format = where, tuple(files), format
         self._stamps = self._take_stamps()
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_stamps": ()}
-
     def __setstate__(self, state: dict[str, Any]) -> None:
         # A worker may have copies of the files: those must stay as it finds them.
         self.__dict__.update(state)
@@ -114,14 +111,11 @@ class TableFiles(ABC):
         """One column as an Arrow array, without the memory that the others would take."""
         return self.read([name]).column(0)
 
-    def identifiers(self, name: str) -> list[str | None]:
-        """A column as text, as it is written: 007 is not 7."""
-        return [
-            None if value is None
-            else str(int(value)) if isinstance(value, float) and value.is_integer()
-            else str(value)
-            for value in self.read([name]).column(0).to_pylist()
-        ]  # fmt: skip
+    def read_cells(self, columns: Sequence[str]) -> Any:
+        """All rows of some columns as text; of CSV to the letter: 007 is not 7."""
+        pa, table = load("pyarrow"), self.read(columns)
+        with self._errors():
+            return table.cast(pa.schema([(name, pa.string()) for name in columns]))
 
     @abstractmethod
     def chunks(
@@ -138,9 +132,9 @@ class TableFiles(ABC):
         """Columns that not all of the files have, and how many have them."""
         if len(self.files) == 1:
             return {}
-        files = [[field.name for field in fields] for _, fields in self.columns_of_files()]
-        counts = Counter(chain.from_iterable(files))
-        return {name: n for name, n in counts.items() if n < len(files)}
+        files = self.columns_of_files()
+        counts = Counter(field.name for _, fields in files for field in fields)
+        return {name: n for name, n in counts.items() if n < len(self.files)}
 
     def compare(self, fields: Sequence[Field], *, extra: bool) -> None:
         """Raise unless every file has these columns; ``extra`` says whether it may have more."""
@@ -264,7 +258,7 @@ class GroupedFiles(TableFiles):
         self.n_rows = sum(size for _, _, size in self._groups)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in super().__getstate__().items() if k != "_file"}
+        return {name: value for name, value in vars(self).items() if name != "_file"}
 
     @cached_property
     def _file(self) -> Callable[[int], GroupFile]:
@@ -458,9 +452,11 @@ def _in_order(known: TableFiles, ids: Sequence[tuple[str, str]], where: str) -> 
     pa = load("pyarrow")
     table = known.read()
     names = {name for _, name in ids}
-    candidates = {
-        name: known.identifiers(name) for name in table.column_names if name.lower() in ROW
-    }
+
+    def identifiers(name: str) -> list[str | None]:
+        return [cell or None for cell in known.read_cells([name]).column(0).to_pylist()]
+
+    candidates = {name: identifiers(name) for name in table.column_names if name.lower() in ROW}
     if not candidates:
         raise SourceError(
             f"{known.where} has no column IID or barcode that says which row is which; it has "
@@ -472,7 +468,7 @@ def _in_order(known: TableFiles, ids: Sequence[tuple[str, str]], where: str) -> 
     keys: list[Any] = candidates[row]
     wanted: list[Any] = [name for _, name in ids]
     if family is not None and len(names) < len(wanted):
-        keys, wanted = list(zip(known.identifiers(family), keys, strict=True)), list(ids)
+        keys, wanted = list(zip(identifiers(family), keys, strict=True)), list(ids)
     place = {key: number for number, key in enumerate(keys) if key is not None}
     doubles = [key for number, key in enumerate(keys) if place.get(key, number) != number]
     if doubles:
