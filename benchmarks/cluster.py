@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.records import heading, record
 from benchmarks.stream import N_COLUMNS, make_files
-from tvselect import StreamingThompsonSelector, ThompsonSelector
+from tvselect import Search, StreamingThompsonSelector, ThompsonSelector
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.chain import PLAYS_PER_PENDING, PendingPlay, Score, ThompsonChain
 from tvselect.bandit.oracle import Oracle
@@ -52,13 +52,17 @@ def workers(n: int) -> Iterator[distributed.Client]:
 def offline(client: distributed.Client, n_chains: int, n_plays: int) -> Any:
     d = simulate(*LEAD, random_state=1)
     selector = ThompsonSelector(
-        n_plays=n_plays, n_chains=n_chains, window=WINDOW, runner=client, random_state=0
+        n_plays=n_plays,
+        search=Search(n_chains=n_chains, window=WINDOW, runner=client),
+        random_state=0,
     )
     return selector.fit(d.X, d.y)
 
 
 def stream(client: distributed.Client, files: list[str]) -> Any:
-    selector = StreamingThompsonSelector(window=WINDOW, runner=client, random_state=0)
+    selector = StreamingThompsonSelector(
+        search=Search(window=WINDOW, runner=client), random_state=0
+    )
     columns = [f"x{j}" for j in range(N_COLUMNS)]
     return selector.fit_source(files, target="y", columns=columns)
 

@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.cluster import WINDOW, compare, loopback_bytes, workers
 from benchmarks.genome_scale import make_files
 from benchmarks.records import heading, record
-from tvselect import ThompsonSelector, read_plink
+from tvselect import Search, ThompsonSelector, read_plink
 
 N_PEOPLE, N_VARIANTS, N_PLAYS = 10_000, 1_000, 3_000
 N_FIRST = 20
@@ -26,7 +26,9 @@ CAUSAL = (10, 510, 910)
 
 def select(client: distributed.Client, bed: Path, y: np.ndarray, n_plays: int) -> Any:
     """The file is opened by the driver for a pass over all columns, then by every worker."""
-    selector = ThompsonSelector(n_plays=n_plays, window=WINDOW, runner=client, random_state=0)
+    selector = ThompsonSelector(
+        n_plays=n_plays, search=Search(window=WINDOW, runner=client), random_state=0
+    )
     return selector.fit(read_plink(bed), y)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.records import heading, record
-from tvselect import BartReward, StreamingThompsonSelector, ThompsonSelector
+from tvselect import BartReward, Search, StreamingThompsonSelector, ThompsonSelector
 from tvstudy.simulation import Simulated, score, simulate
 
 
@@ -67,12 +67,42 @@ def two_threads(n_repeats: int = 5) -> list[str]:
     offline, stream = ThompsonSelector, StreamingThompsonSelector
     paper, default = BartReward.paper(100), BartReward()
     cases: dict[str, tuple[type, BartReward, dict[str, Any], Simulated]] = {
-        "paper rule, T=500, window=32": (offline, paper, dict(n_plays=500, window=32), d),
-        "paper rule, T=500, two chains": (offline, paper, dict(n_plays=500, n_chains=2), d),
-        "default, T=300, window=32": (offline, default, dict(n_plays=300, window=32), d),
-        "default, T=300, two chains": (offline, default, dict(n_plays=300, n_chains=2), d),
-        "stream, default, window=32": (stream, default, dict(batch_size=200, window=32), long),
-        "stream, default, two chains": (stream, default, dict(batch_size=200, n_chains=2), long),
+        "paper rule, T=500, window=32": (
+            offline,
+            paper,
+            dict(n_plays=500, search=Search(window=32)),
+            d,
+        ),
+        "paper rule, T=500, two chains": (
+            offline,
+            paper,
+            dict(n_plays=500, search=Search(n_chains=2)),
+            d,
+        ),
+        "default, T=300, window=32": (
+            offline,
+            default,
+            dict(n_plays=300, search=Search(window=32)),
+            d,
+        ),
+        "default, T=300, two chains": (
+            offline,
+            default,
+            dict(n_plays=300, search=Search(n_chains=2)),
+            d,
+        ),
+        "stream, default, window=32": (
+            stream,
+            default,
+            dict(batch_size=200, search=Search(window=32)),
+            long,
+        ),
+        "stream, default, two chains": (
+            stream,
+            default,
+            dict(batch_size=200, search=Search(n_chains=2)),
+            long,
+        ),
     }
     rows = []
     for name, (kind, reward, settings, where) in cases.items():

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.records import heading, record_as_made
-from tvselect import StreamingThompsonSelector, ThompsonSelector
+from tvselect import Search, StreamingThompsonSelector, ThompsonSelector
 from tvstudy.datasets import load_direct_mail
 
 BATCH_SIZES = (1000, 2000, 5000)
@@ -36,7 +36,7 @@ def selectors(
                 StreamingThompsonSelector(
                     batch_size=size,
                     n_rounds=None,
-                    patience=100,
+                    search=Search(patience=100),
                     time_limit=time_limit,
                     max_fdr=max_fdr,
                     random_state=0,

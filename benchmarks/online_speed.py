@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.records import heading, record
-from tvselect import BartReward, StreamingThompsonSelector
+from tvselect import BartReward, Search, StreamingThompsonSelector
 from tvstudy.simulation import simulate
 
 R_SECONDS = {1: 16.0, 5: 98.0}
@@ -54,8 +54,8 @@ def main() -> None:
                 f"| {name} | {n_rounds} | {t:.2f} | {r_seconds:.0f} | {r_seconds / t:.0f} |"
             )
             print(lines[-1], flush=True)
-    one = seconds(d.X, d.y, n_rounds=5, n_chains=2, n_jobs=1)
-    two = seconds(d.X, d.y, n_rounds=5, n_chains=2, n_jobs=2)
+    one = seconds(d.X, d.y, n_rounds=5, search=Search(n_chains=2), n_jobs=1)
+    two = seconds(d.X, d.y, n_rounds=5, search=Search(n_chains=2), n_jobs=2)
     lines += [
         "",
         f"Two chains, five rounds: {one:.2f} s with one thread, {two:.2f} s with two: "

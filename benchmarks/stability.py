@@ -12,7 +12,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from benchmarks.records import heading, record
-from tvselect import ThompsonSelector
+from tvselect import Search, ThompsonSelector
 from tvstudy.baselines import BartBaseline
 from tvstudy.simulation import simulate
 
@@ -22,7 +22,7 @@ FIRST_DATA_SEED = 5_000
 METHODS = {
     "TVS": lambda seed: ThompsonSelector(random_state=seed),
     "DART, 50 trees": lambda seed: BartBaseline.dart(random_state=seed),
-    "TVS, 4 chains": lambda seed: ThompsonSelector(n_chains=4, random_state=seed),
+    "TVS, 4 chains": lambda seed: ThompsonSelector(search=Search(n_chains=4), random_state=seed),
 }
 BY_DEFAULT = ("TVS", "DART, 50 trees")
 

@@ -19,7 +19,7 @@ from joblib import Parallel, delayed
 from tqdm import tqdm
 
 from benchmarks.records import heading, record
-from tvselect import ThompsonSelector
+from tvselect import Search, ThompsonSelector
 from tvselect.selectors.search import PLAYS_PER_WORKER
 from tvselect.workers import Runner, TaskMap, Work, shares
 from tvstudy.simulation import score, simulate
@@ -71,7 +71,7 @@ class SlowWorkers:
 
 def hamming(setup: str, n_columns: int, seed: int, window: int) -> int:
     d = simulate(setup, 300, n_columns, random_state=seed)
-    fitted = ThompsonSelector(window=window, random_state=seed).fit(d.X, d.y)
+    fitted = ThompsonSelector(search=Search(window=window), random_state=seed).fit(d.X, d.y)
     return score(fitted.get_support(), d.support).hamming
 
 
@@ -109,9 +109,9 @@ def slow(setup: str, seed: int) -> str:
     """One row: the model of slow workers, and the time they would have taken."""
     d = simulate(setup, 300, 1_000, random_state=seed)
     workers = SlowWorkers(SLOW_WORKERS, np.random.default_rng(seed))
-    fitted = ThompsonSelector(n_plays=SLOW_PLAYS, runner=workers.runner(), random_state=seed).fit(
-        d.X, d.y
-    )
+    fitted = ThompsonSelector(
+        n_plays=SLOW_PLAYS, search=Search(runner=workers.runner()), random_state=seed
+    ).fit(d.X, d.y)
     alone = ThompsonSelector(n_plays=SLOW_PLAYS, random_state=seed).fit(d.X, d.y)
     ours = score(fitted.get_support(), d.support)
     theirs = score(alone.get_support(), d.support)

@@ -10,7 +10,7 @@ and neighbouring columns with a correlation of 0.9 (the paper's linear set-up).
 import numpy as np
 from matplotlib import pyplot as plt
 
-from tvselect import ThompsonSelector
+from tvselect import Search, ThompsonSelector
 
 N_ROWS, N_COLUMNS = 200, 300
 rng = np.random.default_rng(0)
@@ -18,7 +18,7 @@ X = rng.standard_normal((N_ROWS, N_COLUMNS))
 for j in range(1, N_COLUMNS):
     X[:, j] = 0.9 * X[:, j - 1] + np.sqrt(1 - 0.9**2) * X[:, j]
 y = X[:, :5] @ [1, 2, 3, -2, -1] + np.sqrt(5) * rng.standard_normal(N_ROWS)
-selector = ThompsonSelector(n_plays=100, n_chains=4, random_state=0).fit(X, y)
+selector = ThompsonSelector(n_plays=100, search=Search(n_chains=4), random_state=0).fit(X, y)
 for chain, support in enumerate(selector.chain_supports_):
     names = ", ".join(f"x{j}" for j in np.flatnonzero(support))
     print(f"chain {chain} alone selects {names}")

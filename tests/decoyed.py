@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from tests.nested import nested
 from tvselect import ThompsonSelector
 
 N_ROWS = 400
@@ -35,7 +36,7 @@ def fit_signals(strengths, *, n_plays=80, names=None, twins=(), **settings):
         X[:, second] = X[:, first] + 0.1 * noise[:, second]
     names = names or [f"c{j}" for j in range(strengths.size)]
     frame = pd.DataFrame(X, columns=pd.Index(names, dtype=object))
-    selector = ThompsonSelector(pay_likeness, n_plays=n_plays, random_state=0, **settings)
+    selector = ThompsonSelector(pay_likeness, **nested(n_plays=n_plays, random_state=0, **settings))
     return selector.fit(frame, y), frame, y
 
 
@@ -45,4 +46,4 @@ def fit_heights(chances, *, n_plays=60, **settings):
     X = np.random.default_rng(0).normal(chances, 0.05, (50, chances.size))
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(chances.size)])
     settings = {"max_fdr": None, "decoys": "shuffled", "random_state": 0, **settings}
-    return ThompsonSelector(pay_height, n_plays=n_plays, **settings).fit(frame, X[:, 0])
+    return ThompsonSelector(pay_height, **nested(n_plays=n_plays, **settings)).fit(frame, X[:, 0])

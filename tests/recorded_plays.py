@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.nested import nested
 from tvselect import BartReward, LassoReward, StreamingThompsonSelector, ThompsonSelector
 
 RECORD = Path(__file__).with_name("recorded_plays.json")
@@ -34,7 +35,7 @@ def small(**settings: Any) -> BartReward:
 def offline(reward: Any = None, **settings: Any) -> Any:
     X, y = table()
     settings = {"n_plays": 40, "max_fdr": None, "random_state": 1} | settings
-    return ThompsonSelector(reward or small(), **settings).fit(X, y)
+    return ThompsonSelector(reward or small(), **nested(**settings)).fit(X, y)
 
 
 def probit() -> Any:
@@ -52,8 +53,8 @@ def resumed() -> Any:
     X, y = table()
     with tempfile.TemporaryDirectory() as folder:
         settings: dict[str, Any] = dict(random_state=1, max_fdr=None, journal=Path(folder) / "run")
-        ThompsonSelector(small(), n_plays=15, **settings).fit(X, y)
-        return ThompsonSelector(small(), n_plays=40, **settings).fit(X, y)
+        ThompsonSelector(small(), **nested(n_plays=15, **settings)).fit(X, y)
+        return ThompsonSelector(small(), **nested(n_plays=40, **settings)).fit(X, y)
 
 
 def stream(**settings: Any) -> Any:
@@ -61,13 +62,13 @@ def stream(**settings: Any) -> Any:
     settings = {"batch_size": 100, "n_rounds": 2, "random_state": 1} | settings
     if "decoys" not in settings:
         settings["max_fdr"] = None
-    return StreamingThompsonSelector(small(), **settings).fit(X, y)
+    return StreamingThompsonSelector(small(), **nested(**settings)).fit(X, y)
 
 
 def stream_of_classes() -> Any:
     X, y = table(2000, 20)
     settings: dict[str, Any] = dict(batch_size=100, max_fdr=None, random_state=4)
-    return StreamingThompsonSelector(small(), **settings).fit(X, y > 1)
+    return StreamingThompsonSelector(small(), **nested(**settings)).fit(X, y > 1)
 
 
 RUNS: dict[str, Callable[[], Any]] = {

@@ -6,13 +6,21 @@ from typing import assert_type
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect import BartReward, BartRun, StreamingThompsonSelector, ThompsonSelector, run_bart
+from tvselect import (
+    BartReward,
+    BartRun,
+    Search,
+    StreamingThompsonSelector,
+    ThompsonSelector,
+    run_bart,
+)
 
 X = np.zeros((30, 4))
 y = np.zeros(30)
 selector = ThompsonSelector(BartReward.paper(100), n_plays=10, random_state=0)
 assert_type(selector.n_plays, int)
-assert_type(selector.fit(X, y), ThompsonSelector)
+assert_type(Search(patience=5).n_chains, int)
+assert_type(selector.fit(X, y, sample_weight=y + 1), ThompsonSelector)
 assert_type(selector.support_, NDArray[np.bool_])
 assert_type(selector.q_values_, np.ndarray)
 assert_type(selector.history_.n_plays, int)

@@ -2,7 +2,7 @@ from .after import held_out_worth
 from .omics.cells import select_anndata
 from .omics.plink import read_plink
 from .rewards import BartReward, ImportanceReward, LassoReward, PValueReward
-from .selectors import StreamingThompsonSelector, ThompsonSelector
+from .selectors import Search, StreamingThompsonSelector, ThompsonSelector
 from .trees import BartRun, Prior, bin_table, run_bart
 
 __version__: str
@@ -13,6 +13,7 @@ __all__ = [
     "LassoReward",
     "PValueReward",
     "Prior",
+    "Search",
     "StreamingThompsonSelector",
     "ThompsonSelector",
     "bin_table",

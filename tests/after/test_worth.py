@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import log_loss, r2_score, roc_auc_score
 
+from tests.nested import nested
 from tvselect import PValueReward, ThompsonSelector, held_out_worth
 from tvselect.after.worth import concordance, score
 from tvselect.inputs import read_outcome
@@ -24,7 +25,7 @@ def table():
 
 
 def quick(**options):
-    return ThompsonSelector(PValueReward(), n_plays=30, random_state=0, **options)
+    return ThompsonSelector(PValueReward(), **nested(n_plays=30, random_state=0, **options))
 
 
 def test_scores_are_those_of_scikit_learn():
@@ -67,7 +68,7 @@ def test_signals_predict_and_noise_does_not(table):
 class Recorder:
     """A selector that keeps the rows it was fitted to, by their first column."""
 
-    family = "auto"
+    family, search = "auto", None
     history_ = SimpleNamespace(arm_of_feature=np.arange(2))
     rows: list[set[float]]
 

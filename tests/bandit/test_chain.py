@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.stats import binom
 
+from tests.nested import nested
 from tvselect import PValueReward, ThompsonSelector
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.chain import Chains, ThompsonChain, bernoulli
@@ -220,7 +221,7 @@ def fit(n_columns=8, **settings):
     X = rng.normal(size=(100, n_columns))
     settings = {"burn_in": 15, "n_plays": 40, "max_fdr": None, "random_state": 1} | settings
     y = X[:, 2] + 0.5 * rng.normal(size=100)
-    return ThompsonSelector(PValueReward(), **settings).fit(X, y)
+    return ThompsonSelector(PValueReward(), **nested(**settings)).fit(X, y)
 
 
 @pytest.mark.parametrize("n_plays", [14, 15, 16, 40])

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.makers import FEW_WITHOUT, INTERACTIONS, QUICK, make_quick, write
 from tvselect.cli import main
-from tvselect.selectors.thompson import ThompsonFit
+from tvselect.selectors.thompson import ThompsonSelector
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def tvs(capsys, monkeypatch):
 @pytest.fixture
 def with_interactions(tvs, monkeypatch):
     """Look for interactions, compared with so few outcomes without any that none is reported."""
-    monkeypatch.setattr(ThompsonFit, "interactions_", INTERACTIONS)
+    monkeypatch.setattr(ThompsonSelector, "interactions_", INTERACTIONS)
     monkeypatch.setattr("tvselect.after.interactions.N_WITHOUT", FEW_WITHOUT)
 
 

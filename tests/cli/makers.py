@@ -21,11 +21,11 @@ import tvselect.report
 from tvselect.after.dependence import Effect
 from tvselect.after.worth import Worth
 from tvselect.cli import main
-from tvselect.selectors.thompson import ThompsonFit
+from tvselect.selectors.thompson import ThompsonSelector
 
 FEW_WITHOUT = 2
 QUICK = ("--reward", "pvalue", "--plays", "60", "--seed", "1")
-INTERACTIONS = ThompsonFit.interactions_
+INTERACTIONS = ThompsonSelector.interactions_
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def quick_render(findings: QuickFindings) -> str:
 
 def make_quick(put=setattr) -> None:
     """Take the real report and the search for interactions away; ``put`` may take them back."""
-    put(ThompsonFit, "interactions_", ())
+    put(ThompsonSelector, "interactions_", ())
     put(tvselect.report, "gather", quick_gather)
     put(tvselect.report, "render", quick_render)
     put(tvselect.report, "Findings", QuickFindings)

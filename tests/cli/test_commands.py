@@ -28,7 +28,7 @@ from tvselect.cli.call import explain
 from tvselect.inputs.errors import InputError
 from tvselect.runs import RunError
 from tvselect.runs.folder import SCHEMA
-from tvselect.selectors.thompson import ThompsonFit
+from tvselect.selectors.thompson import ThompsonSelector
 
 HEAVY = ("numpy", "scipy", "sklearn", "pyarrow", "pandas", "tqdm", "narwhals", "shtab")
 SELECT = ("select", "t.csv", "-t", "y")
@@ -106,7 +106,7 @@ class TestSelect:
         assert said in failure(*SELECT, *options)
 
     def test_interactions(self, answer, tvs, here, monkeypatch):
-        monkeypatch.setattr(ThompsonFit, "interactions_", INTERACTIONS)
+        monkeypatch.setattr(ThompsonSelector, "interactions_", INTERACTIONS)
         table = write(here / "joint.csv", make_joint_table())
         found = answer("select", table, "-t", "y", *QUICK)
         (pair,) = found["interactions"]

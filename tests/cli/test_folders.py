@@ -187,7 +187,7 @@ class TestOwners:
         monkeypatch.setattr("tvselect.runs.folder._lock", lambda *_: None)
         from tvselect.runs import play
 
-        fit = play.ThompsonFit.fit
+        fit = play.ThompsonSelector.fit
         late = []
 
         def suspended(self, X, y):
@@ -200,7 +200,7 @@ class TestOwners:
                 raise JournalError("only one run may write")
             return fit(self, X, y)
 
-        monkeypatch.setattr(play.ThompsonFit, "fit", suspended)
+        monkeypatch.setattr(play.ThompsonSelector, "fit", suspended)
         assert tvs("resume", run, "--plays", "80")[0] == 1
         record = json.loads((run / "run.json").read_text())
         assert (record["state"], record["n_plays"]) == ("done", 90)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.records import ROOT
-from tvselect import BartReward, StreamingThompsonSelector
+from tvselect import BartReward, Search, StreamingThompsonSelector
 from tvselect.bandit.journal import Journal
 from tvselect.runs.folder import RunFolder
 
@@ -46,10 +46,8 @@ def drive(folder: Path, journal: Path, cluster: str | None, *, locked: bool) -> 
         batch_size=500,
         n_rounds=None,
         time_limit=1e6,
-        window=WINDOW,
-        runner=cluster,
+        search=Search(window=WINDOW, runner=cluster, journal=journal),
         random_state=7,
-        journal=journal,
     )
     with RunFolder(journal.parent).held() if locked else nullcontext():
         selector.fit_source(folder, "y")

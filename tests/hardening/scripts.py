@@ -14,7 +14,8 @@ DEADLINE = 300.0
 GAME = """
 import json, os, signal, sys
 import numpy as np
-from tvselect import PValueReward, StreamingThompsonSelector, ThompsonSelector
+from tests.nested import nested
+from tvselect import PValueReward, Search, StreamingThompsonSelector, ThompsonSelector
 from tvselect.bandit.journal import Journal, JournalError
 
 rng = np.random.default_rng(0)
@@ -23,13 +24,14 @@ y = X[:, 3] - X[:, 7] + rng.standard_normal(600)
 
 def fit(journal=None, n_plays=40, **settings):
     made = ThompsonSelector(
-        PValueReward(), n_plays=n_plays, random_state=1, journal=journal, **settings
+        PValueReward(), **nested(n_plays=n_plays, random_state=1, journal=journal, **settings)
     )
     return made.fit(X[:60], y[:60])
 
 def fit_stream(journal=None, n_plays=40, **settings):
     made = StreamingThompsonSelector(
-        PValueReward(), batch_size=-(-600 // n_plays), random_state=1, journal=journal, **settings
+        PValueReward(),
+        **nested(batch_size=-(-600 // n_plays), random_state=1, journal=journal, **settings),
     )
     return made.fit(X, y)
 

@@ -16,7 +16,8 @@ from tvselect import BartReward
 
 def fit_bart(seed):
     made = ThompsonSelector(
-        BartReward(n_trees=5, n_iterations=20), n_plays=4, n_chains=2, n_jobs=2, random_state=seed
+        BartReward(n_trees=5, n_iterations=20), n_plays=4, search=Search(n_chains=2), n_jobs=2,
+        random_state=seed,
     )
     return bits(made.fit(X[:60], y[:60]))
 """
@@ -31,8 +32,8 @@ path = sys.argv[1] + "/t.parquet"
 pq.write_table(pa.table({**{f"x{j}": X[:, j] for j in range(20)}, "y": y}), path)
 
 def work(seed):
-    made = StreamingThompsonSelector(PValueReward(), batch_size=50, n_chains=2, n_jobs=2,
-                                     random_state=seed, journal=f"{path}-{os.getpid()}-{seed}")
+    made = StreamingThompsonSelector(PValueReward(), batch_size=50, n_jobs=2, random_state=seed,
+        search=Search(n_chains=2, journal=f"{path}-{os.getpid()}-{seed}"))
     return [fit_bart(seed), bits(made.fit_source(path, "y"))]
 
 here = [work(seed) for seed in (1, 2)]

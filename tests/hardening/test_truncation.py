@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.selectors.runs import assert_same, plays_of
-from tvselect import PValueReward, ThompsonSelector
+from tvselect import PValueReward, Search, ThompsonSelector
 from tvselect.bandit.journal import Journal, JournalError
 
 PAGE, FRAME, FRAME_HEADER = 4096, 4120, 24
@@ -26,7 +26,10 @@ def fit(journal=None, n_plays=N_PLAYS):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 12))
     made = ThompsonSelector(
-        PValueReward(), n_plays=n_plays, n_chains=N_CHAINS, random_state=1, journal=journal
+        PValueReward(),
+        n_plays=n_plays,
+        search=Search(n_chains=N_CHAINS, journal=journal),
+        random_state=1,
     )
     return made.fit(X, X[:, 3] + rng.standard_normal(40))
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.decoyed import pay_height
+from tests.nested import nested
 from tvselect import StreamingThompsonSelector, ThompsonSelector
 
 
@@ -26,7 +27,7 @@ def fit():
         X = np.vstack([chances, np.random.default_rng(0).random((5, chances.size))])
         frame = pd.DataFrame(X, columns=names or [f"c{j}" for j in range(chances.size)])
         settings.setdefault("max_fdr", None)
-        selector = ThompsonSelector(pay, n_plays=n_plays, random_state=0, **settings)
+        selector = ThompsonSelector(pay, **nested(n_plays=n_plays, random_state=0, **settings))
         return selector.fit(frame, X[:, 0])
 
     return fitted
@@ -43,7 +44,7 @@ def stream():
         rng = np.random.default_rng(0)
         settings.setdefault("max_fdr", None)
         selector = StreamingThompsonSelector(
-            pay_height, random_state=0, family="probit", **settings
+            pay_height, **nested(random_state=0, family="probit", **settings)
         )
         for number in range(n_batches):
             X = rng.normal(chances, 0.05, (50, len(chances)))

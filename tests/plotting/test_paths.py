@@ -10,6 +10,7 @@ from matplotlib.colors import same_color, to_rgb
 from matplotlib.text import Text
 
 from tests.decoyed import fit_heights, fit_signals
+from tvselect import Search
 from tvselect.plotting import SelectionPathDisplay, selection_paths
 from tvselect.plotting.canvas import COLOURS, DEEP, RED
 
@@ -233,9 +234,11 @@ def test_parameters_set_after_the_fit_change_nothing(fit, stream):
     for selector in (fit(CHANCES, feature_groups=groups), stream(CHANCES, feature_groups=groups)):
         before = selection_paths(selector)
         selector.set_params(
-            cost=0.2, feature_groups=["x"] * 6, prior=(5.0, 1.0), n_chains=3, always_include=[0],
+            search=Search(cost=0.2, prior=(5.0, 1.0), n_chains=3),
+            feature_groups=["x"] * 6,
+            always_include=[0],
             n_features_to_select=1,
-        )  # fmt: skip
+        )
         assert before.threshold == 0.5
         for was, now in zip(before, selection_paths(selector), strict=True):
             np.testing.assert_array_equal(was, now)

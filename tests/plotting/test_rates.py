@@ -6,6 +6,7 @@ import pytest
 from scipy.stats import beta
 
 from tests.decoyed import fit_heights, fit_signals
+from tvselect import Search
 from tvselect.plotting import SelectionRateDisplay, top_arms
 from tvselect.plotting.canvas import RED
 from tvselect.words import level
@@ -164,9 +165,11 @@ def test_parameters_set_after_the_fit_change_nothing(fit, stream):
     for selector in (fit(CHANCES, feature_groups=groups), stream(CHANCES), fit_heights(CHANCES)):
         before = top_arms(selector)
         selector.set_params(
-            cost=0.2, feature_groups=["x"] * 6, prior=(5.0, 1.0), n_chains=3, always_include=[0],
+            search=Search(cost=0.2, prior=(5.0, 1.0), n_chains=3),
+            feature_groups=["x"] * 6,
+            always_include=[0],
             n_features_to_select=1,
-        )  # fmt: skip
+        )
         assert (before.threshold == 0.5).all()
         for was, now in zip(before, top_arms(selector), strict=True):
             np.testing.assert_array_equal(was, now)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.decoyed import pay_height
+from tests.nested import nested
 from tvselect import StreamingThompsonSelector, ThompsonSelector
 
 HOSTILE = (
@@ -44,7 +45,7 @@ def fit():
         names = names or [f"c{j}" for j in range(chances.size)]
         frame = pd.DataFrame(X, columns=pd.Index(names, dtype=object))
         settings.setdefault("max_fdr", None)
-        selector = ThompsonSelector(pay, n_plays=n_plays, random_state=0, **settings)
+        selector = ThompsonSelector(pay, **nested(n_plays=n_plays, random_state=0, **settings))
         return selector.fit(frame, X[:, 0]), frame
 
     return fitted
@@ -65,7 +66,7 @@ def stream():
         rng = np.random.default_rng(0)
         settings.setdefault("max_fdr", None)
         selector = StreamingThompsonSelector(
-            pay_height, random_state=0, family="probit", **settings
+            pay_height, **nested(random_state=0, family="probit", **settings)
         )
         for number in range(n_batches):
             X = rng.normal(chances, 0.05, (50, len(chances)))

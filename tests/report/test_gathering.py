@@ -11,7 +11,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from tests.decoyed import fit_signals
-from tvselect import LassoReward, StreamingThompsonSelector, ThompsonSelector
+from tvselect import LassoReward, Search, StreamingThompsonSelector, ThompsonSelector
 from tvselect.bandit.engine import StopReason
 from tvselect.report import About, gather
 from tvselect.report.findings import Control
@@ -281,7 +281,7 @@ def test_gathering_needs_no_extra(fit, monkeypatch):
 
 def test_no_secret_is_told(fit):
     selector, _ = fit([0.9, 0.1])
-    selector.runner = "tls://me:s3cr3t@node:8786"
+    selector.search = Search(runner="tls://me:s3cr3t@node:8786")
     table = "s3://KEY:s3cr3t@bucket/t.csv"
     about = About(table, f"tvs select '{table}'", "run", {"Source": f"from {table}"})
     text = gather(selector, about=about).to_json()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.core.probes import find_pairs, list_columns, reward_arms
+from tests.nested import nested
 from tvselect import BartReward, ThompsonSelector
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.chain import ThompsonChain
@@ -185,7 +186,8 @@ def test_a_fit_makes_the_same_plays_without(reward, n_jobs, settings):
     for shares_memory in (True, False):
         runner = replace(open_runner(n_jobs=n_jobs), shares_memory=shares_memory)
         selector = ThompsonSelector(
-            REWARDS[reward], n_chains=2, runner=runner, random_state=3, **settings
+            REWARDS[reward],
+            **nested(n_chains=2, runner=runner, random_state=3, **settings),
         ).fit(data.X, data.outcome.values)
         histories.append(selector.history_)
     one, other = histories

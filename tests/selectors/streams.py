@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from tests.nested import nested
 from tvselect import BartReward, PValueReward, StreamingThompsonSelector
 from tvselect.bandit import engine
 
@@ -45,7 +46,9 @@ def selector(reward=None, **settings):
     reward = PValueReward(alpha=1e-3) if reward is None else reward
     if not settings.get("decoys"):
         settings = {"max_fdr": None, **settings}
-    return StreamingThompsonSelector(reward, **{"batch_size": SIZE, "random_state": 0, **settings})
+    return StreamingThompsonSelector(
+        reward, **nested(**{"batch_size": SIZE, "random_state": 0, **settings})
+    )
 
 
 def quick_bart():

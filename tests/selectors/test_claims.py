@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.nested import nested
 from tvselect import BartReward, PValueReward, ThompsonSelector
 
 
 def fit(X, y, reward=None, **settings):
     reward = PValueReward(alpha=1e-3) if reward is None else reward
-    return ThompsonSelector(reward, n_plays=60, random_state=0, **settings).fit(X, y)
+    return ThompsonSelector(reward, **nested(n_plays=60, random_state=0, **settings)).fit(X, y)
 
 
 def made(fitted):

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 
+from tests.nested import nested
 from tests.selectors.streams import quick_bart
 from tvselect import ThompsonSelector
 from tvselect.sources import open_files
@@ -40,7 +41,9 @@ def with_gaps():
 
 
 def found(X, y, **settings):
-    selector = ThompsonSelector(quick_bart(), n_plays=40, random_state=3, **settings).fit(X, y)
+    selector = ThompsonSelector(quick_bart(), **nested(n_plays=40, random_state=3, **settings)).fit(
+        X, y
+    )
     return selector.support_, selector.history_.means(), selector.q_values_
 
 

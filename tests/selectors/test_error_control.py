@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tests.nested import nested
 from tests.selectors.runs import assert_same
 from tvselect import BartReward, LassoReward, PValueReward, ThompsonSelector
 from tvselect.control import q_values_by_decoys as q_values
@@ -27,7 +28,7 @@ def make_data(n=N, p=P, seed=1):
 
 def selector(reward=None, **settings):
     reward = PValueReward(alpha=1e-3) if reward is None else reward
-    return ThompsonSelector(reward, **{"n_plays": 40, "random_state": 0, **settings})
+    return ThompsonSelector(reward, **nested(**{"n_plays": 40, "random_state": 0, **settings}))
 
 
 def test_the_default_controls_and_finds_what_is_there():

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from scipy.stats import binom
 
+from tests.nested import nested
 from tvselect import StreamingThompsonSelector, ThompsonSelector
 from tvselect.inputs.outcome import survival_array
 from tvselect.rewards import BartReward
@@ -43,7 +44,9 @@ def assert_same(one, other):
 
 def quick(**settings):
     settings = {"n_plays": 60, "random_state": 0, "family": "auto", **settings}
-    return ThompsonSelector(BartReward(n_trees=30, n_iterations=200, min_splits=1.5), **settings)
+    return ThompsonSelector(
+        BartReward(n_trees=30, n_iterations=200, min_splits=1.5), **nested(**settings)
+    )
 
 
 @pytest.mark.parametrize("family", ["classes", "ordinal", "counts", "survival"])
@@ -175,8 +178,8 @@ def test_a_stream_with_error_control_leaves_rows_out_by_weight(table):
     X, y = table
     weights = np.where(np.arange(N) % 2 == 0, 3.0, 0.0)
     settings = {"batch_size": 50, "random_state": 0}
-    one = StreamingThompsonSelector(**settings).fit(X, y, sample_weight=weights)
-    assert_same(one, StreamingThompsonSelector(**settings).fit(X[::2], y[::2]))
+    one = StreamingThompsonSelector(**nested(**settings)).fit(X, y, sample_weight=weights)
+    assert_same(one, StreamingThompsonSelector(**nested(**settings)).fit(X[::2], y[::2]))
 
 
 def test_rows_without_weight_do_not_matter(table):
@@ -205,9 +208,9 @@ def test_a_stream_keeps_the_order_of_grades(table):
     names = np.array(["small", "middle", "big"])
     y = pd.Series(pd.Categorical(names[cut], names, ordered=True))
     settings = {"batch_size": 50, "max_fdr": None, "random_state": 0}
-    numbers = StreamingThompsonSelector(family="ordinal", **settings).fit(X, cut)
-    assert_same(StreamingThompsonSelector(**settings).fit(X, y), numbers)
-    parts = StreamingThompsonSelector(**settings).partial_fit(X[:60], y[:60])
+    numbers = StreamingThompsonSelector(**nested(family="ordinal", **settings)).fit(X, cut)
+    assert_same(StreamingThompsonSelector(**nested(**settings)).fit(X, y), numbers)
+    parts = StreamingThompsonSelector(**nested(**settings)).partial_fit(X[:60], y[:60])
     assert parts.history_.asked.family == "ordinal"
 
 

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
 
+from tests.nested import nested
 from tvselect import BartReward, PValueReward, StreamingThompsonSelector, ThompsonSelector
 from tvselect.inputs import Table, read_table
 from tvselect.inputs.table import read_features
@@ -41,7 +42,9 @@ def numbers(seed=0):
 
 def fit(X, y, reward=None, **settings):
     reward = Watched() if reward is None else reward
-    return ThompsonSelector(reward, **{"n_plays": 30, "random_state": 0, **settings}).fit(X, y)
+    return ThompsonSelector(reward, **nested(**{"n_plays": 30, "random_state": 0, **settings})).fit(
+        X, y
+    )
 
 
 def mixed(library):

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tests.nested import nested
 from tests.omics.genotypes import as_floats, draw_genotypes, write_plink
 from tvselect import BartReward, StreamingThompsonSelector, ThompsonSelector
 from tvselect.decoys.shuffled import ShuffledColumns
@@ -43,7 +44,7 @@ def y(genotypes):
 
 
 def fit(X, y, **settings):
-    return ThompsonSelector(n_plays=30, random_state=0, **settings).fit(X, y)
+    return ThompsonSelector(**nested(n_plays=30, random_state=0, **settings)).fit(X, y)
 
 
 def assert_same(one, other):
@@ -135,8 +136,8 @@ def test_slopes_of_few_values_that_factors_drive(monkeypatch, n_factors):
 def test_dask_workers_open_the_file_themselves(bed, y, client):
     table = read_plink(bed)
     settings = dict(window=8, n_plays=20, random_state=0)
-    here = ThompsonSelector(n_jobs=1, **settings).fit(table, y)
-    assert_same(ThompsonSelector(runner=client, **settings).fit(table, y), here)
+    here = ThompsonSelector(**nested(n_jobs=1, **settings)).fit(table, y)
+    assert_same(ThompsonSelector(**nested(runner=client, **settings)).fit(table, y), here)
 
 
 def test_what_travels_to_workers_holds_no_column_of_the_file(bed, genotypes, y):

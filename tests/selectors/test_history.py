@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +11,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.bandit.plays import fold_counts
-from tvselect import PValueReward, StreamingThompsonSelector, ThompsonSelector
+from tests.nested import nested
+from tvselect import PValueReward, StreamingThompsonSelector
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.chain import Play
 from tvselect.bandit.engine import StopReason
@@ -157,27 +157,10 @@ def make_data(n_rows=120, p=12):
     return X, X[:, 2] + 0.1 * X[:, 5]
 
 
-@pytest.mark.parametrize("is_read", [True, False])
-def test_an_old_history_stays_as_it_was_when_the_fit_goes_on(is_read):
-    X, y = make_data()
-    selector = ThompsonSelector(
-        PValueReward(alpha=0.2), n_plays=6, n_chains=2, random_state=0, warm_start=True
-    ).fit(X, y)
-    old, same = selector.history_, pickle.loads(pickle.dumps(selector.history_))
-    if is_read:
-        before = reading(old)
-    selector.set_params(n_plays=15).fit(X, y)
-    assert selector.history_.n_plays == len(selector.history_.plays) == 15
-    assert old.n_plays == len(old.plays) == 6
-    assert reading(old) == reading(same)
-    if is_read:
-        assert reading(old) == before
-
-
 def test_an_old_history_stays_as_it_was_after_more_batches():
     X, y = make_data(600)
     settings = dict(n_chains=2, decoys="knockoffs", discount=0.9, random_state=0)
-    selector = StreamingThompsonSelector(PValueReward(alpha=0.2), **settings)
+    selector = StreamingThompsonSelector(PValueReward(alpha=0.2), **nested(**settings))
     histories, readings = [], []
     for first in range(0, 600, 60):
         selector.partial_fit(X[first : first + 60], y[first : first + 60])

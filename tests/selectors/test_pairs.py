@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
+from tests.nested import nested
 from tests.selectors.runs import assert_same, plays_of
 from tvselect import BartReward, PValueReward, ThompsonSelector
 from tvselect.inputs import read_outcome
@@ -27,7 +28,7 @@ def make_data(n=N, p=P, seed=0, noise=1.0):
 
 
 def selector(reward=None, **settings):
-    return ThompsonSelector(reward, **{"n_plays": 20, "random_state": 0, **settings})
+    return ThompsonSelector(reward, **nested(**{"n_plays": 20, "random_state": 0, **settings}))
 
 
 def quick_bart(**settings):

@@ -1,4 +1,4 @@
-"""Runs that stop and go on: warm starts, journals, interrupts, kills."""
+"""Runs that stop and go on: journals, interrupts, kills."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.testing import assert_array_equal
 from sklearn.ensemble import RandomForestRegressor
 
 from tests.bandit.plays import fold_counts
+from tests.nested import nested
 from tests.selectors.runs import Interrupted, Undisturbed, assert_same, check_kills, plays_of
 from tvselect import BartReward, ImportanceReward, LassoReward, PValueReward, ThompsonSelector
 from tvselect.bandit.engine import StopReason
@@ -29,7 +30,7 @@ def make_data(seed=0):
 
 def selector(reward=REWARD, **settings):
     return ThompsonSelector(
-        reward, **{"n_plays": 20, "max_fdr": None, "random_state": 0, **settings}
+        reward, **nested(**{"n_plays": 20, "max_fdr": None, "random_state": 0, **settings})
     )
 
 
@@ -40,31 +41,7 @@ def assert_counts_are_those_of_the_plays(fitted):
     assert fitted.n_plays_ == max(journal.n_plays(chain) for chain in range(n_chains))
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        dict(),
-        dict(n_chains=3),
-        dict(random_state=np.random.default_rng(4)),
-        dict(reward=BartReward(n_iterations=30), n_features_to_select=4),
-        dict(feature_groups=[j // 2 for j in range(P)], always_include=[5]),
-    ],
-    ids=["plain", "chains", "generator", "bart", "groups"],
-)
-def test_a_warm_start_goes_on_exactly(settings):
-    X, y = make_data()
-    settings = {**settings, "random_state": settings.get("random_state", 0)}
-    warm = selector(**{**settings, "n_plays": 10, "warm_start": True}).fit(X, y)
-    assert warm.n_plays_ == 10
-    first = plays_of(warm)
-    warm.set_params(n_plays=20).fit(X, y)
-    assert [play for play in plays_of(warm) if play[1] < 10] == first
-    if isinstance(settings["random_state"], np.random.Generator):
-        settings["random_state"] = np.random.default_rng(4)
-    assert_same(warm, selector(**settings).fit(X, y))
-
-
-def test_without_warm_start_a_fit_begins_anew():
+def test_a_second_fit_begins_anew():
     X, y = make_data()
     fitted = selector().fit(X, y)
     before = plays_of(fitted)
@@ -73,39 +50,25 @@ def test_without_warm_start_a_fit_begins_anew():
     assert_same(other, selector().fit(*make_data(1)))
 
 
-def test_a_warm_start_may_be_asked_for_after_a_cold_one():
-    X, y = make_data()
-    fitted = selector(n_plays=10).fit(X, y)
-    fitted.set_params(n_plays=20, warm_start=True).fit(X, y)
-    assert_same(fitted, selector().fit(X, y))
-
-
-@pytest.mark.parametrize("cold_first", [True, False])
-def test_a_warm_start_refuses_other_data_and_other_settings_and_keeps_what_it_has(cold_first):
-    X, y = make_data()
-    fitted = selector(n_plays=10, warm_start=not cold_first).fit(X, y)
-    fitted.set_params(warm_start=True)
-    before = plays_of(fitted)
-    for data in ((X, -2 * y), (X + 1, y), (X[:, ::-1], y), (X[:-1], y[:-1]), (X[:, 1:], y)):
-        with pytest.raises(ValueError, match="another data set or other settings"):
-            fitted.fit(*data)
-    with pytest.raises(ValueError, match="n_chains was 1, is 2"):
-        fitted.set_params(n_chains=2).fit(X, y)
-    fitted.set_params(n_chains=1, reward__alpha=0.01)
-    with pytest.raises(ValueError, match="another data set or other settings"):
-        fitted.fit(X, y)
-    assert plays_of(fitted) == before
-    fitted.set_params(reward__alpha=0.05, n_plays=20).fit(X, y)
-    assert_same(fitted, selector().fit(X, y))
-
-
-@pytest.mark.parametrize("settings", [dict(), dict(n_chains=2, n_jobs=2)], ids=["one", "two"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        dict(),
+        dict(n_chains=2, n_jobs=2),
+        dict(random_state=np.random.default_rng(4)),
+        dict(reward=BartReward(n_iterations=30), n_features_to_select=4),
+        dict(feature_groups=[j // 2 for j in range(P)], always_include=[5]),
+    ],
+    ids=["one", "two chains", "generator", "bart", "groups"],
+)
 def test_a_journal_in_two_halves_is_the_whole_run(tmp_path, settings):
     X, y = make_data()
     path = tmp_path / "run.journal"
     half = selector(n_plays=10, journal=path, **settings).fit(X, y)
     assert half.n_plays_ == 10
     resumed = selector(journal=str(path), **settings).fit(X, y)
+    if "random_state" in settings:
+        settings["random_state"] = np.random.default_rng(4)
     whole = selector(**settings).fit(X, y)
     assert_same(resumed, whole)
     assert_same(selector(journal=path, **settings).fit(X, y), whole)
@@ -264,16 +227,6 @@ def test_an_interrupt_keeps_the_plays_and_the_journal_goes_on_to_the_same_end(n_
     assert_same(resumed, selector(Undisturbed(), n_chains=n_chains).fit(X, y))
 
 
-@pytest.mark.parametrize("n_chains", [1, 3])
-def test_a_warm_start_goes_on_after_an_interrupt(n_chains):
-    X, y = make_data()
-    with pytest.warns(RuntimeWarning, match="interrupted"):
-        fitted = selector(Interrupted(at=17), n_chains=n_chains, warm_start=True).fit(X, y)
-    assert_counts_are_those_of_the_plays(fitted)
-    fitted.fit(X, y)
-    assert_same(fitted, selector(Undisturbed(), n_chains=n_chains).fit(X, y))
-
-
 def test_an_interrupt_in_the_first_play_leaves_a_fitted_selector_that_selects_nothing():
     X, y = make_data()
     with pytest.warns(RuntimeWarning, match="interrupted") as warned:
@@ -302,14 +255,15 @@ def test_the_journal_survives_with_the_plays_in_memory(tmp_path):
 
 
 RUN = """
-    from tvselect import ThompsonSelector
+    from tvselect import Search, ThompsonSelector
 
     def run(journal, n_plays):
         rng = np.random.default_rng(0)
         X, y = rng.standard_normal((30, 50)), rng.standard_normal(30)
         print("ready", flush=True)
         fitted = ThompsonSelector(
-            slow_coin, n_plays=n_plays, n_chains=2, random_state=1, journal=journal
+            slow_coin, n_plays=n_plays, random_state=1,
+            search=Search(n_chains=2, journal=journal),
         ).fit(X, y)
         return fitted.selection_rates_.tobytes().hex()
 """

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
+from tests.nested import nested
 from tvselect import (
     BartReward,
     LassoReward,
@@ -47,7 +48,7 @@ def make(n=150, p=40, filled=0.15, seed=0):
 def test_a_sparse_matrix_is_played_like_the_array(form, settings):
     X, y = make()
     fits = [
-        ThompsonSelector(**settings, n_plays=40, random_state=1).fit(table, y)
+        ThompsonSelector(**nested(**settings, n_plays=40, random_state=1)).fit(table, y)
         for table in (X, form(X))
     ]
     assert_array_equal(fits[0].selection_rates_, fits[1].selection_rates_)
@@ -63,8 +64,8 @@ def test_of_very_many_arms_the_same_play(monkeypatch):
     monkeypatch.setattr(copies, "MOST_ARMS", 100)
     X, y = make(p=60)
     settings = {"n_plays": 30, "random_state": 2, "always_include": [7]}
-    plain = ThompsonSelector(REWARD, **settings).fit(X, y)
-    other = ThompsonSelector(REWARD, **settings).fit(sparse.csr_array(X), y)
+    plain = ThompsonSelector(REWARD, **nested(**settings)).fit(X, y)
+    other = ThompsonSelector(REWARD, **nested(**settings)).fit(sparse.csr_array(X), y)
     assert_array_equal(plain.selection_rates_, other.selection_rates_)
 
 
@@ -84,13 +85,16 @@ def test_missing_values_of_a_sparse_matrix_are_missing_and_infinite_ones_refused
 def test_a_journal_knows_a_sparse_matrix(tmp_path):
     X, y = make()
     settings = {"journal": tmp_path / "run.sqlite", "random_state": 1}
-    ThompsonSelector(REWARD, n_plays=10, **settings).fit(sparse.csr_array(X), y)
+    ThompsonSelector(REWARD, **nested(n_plays=10, **settings)).fit(sparse.csr_array(X), y)
     assert (
-        ThompsonSelector(REWARD, n_plays=12, **settings).fit(sparse.csc_array(X), y).n_plays_ == 12
+        ThompsonSelector(REWARD, **nested(n_plays=12, **settings))
+        .fit(sparse.csc_array(X), y)
+        .n_plays_
+        == 12
     )
     X[0, 0] += 1.0
     with pytest.raises(ValueError, match="journal"):
-        ThompsonSelector(REWARD, n_plays=12, **settings).fit(sparse.csr_array(X), y)
+        ThompsonSelector(REWARD, **nested(n_plays=12, **settings)).fit(sparse.csr_array(X), y)
 
 
 def test_ranks_and_scores_are_those_of_the_array():
@@ -108,8 +112,8 @@ def test_ranks_and_scores_are_those_of_the_array():
 def test_streams_of_sparse_batches_are_those_of_arrays():
     X, y = make(n=1200)
     settings = {"batch_size": 100, "random_state": 1}
-    plain = StreamingThompsonSelector(REWARD, **settings).fit(X, y)
-    other = StreamingThompsonSelector(REWARD, **settings).fit(sparse.csr_array(X), y)
+    plain = StreamingThompsonSelector(REWARD, **nested(**settings)).fit(X, y)
+    other = StreamingThompsonSelector(REWARD, **nested(**settings)).fit(sparse.csr_array(X), y)
     assert_array_equal(plain.selection_rates_, other.selection_rates_)
     parts = [StreamingThompsonSelector(REWARD, random_state=1) for _ in range(2)]
     for first in range(0, 1200, 200):

@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from tests.bandit.plays import fold_counts
+from tests.nested import nested
 from tests.selectors.runs import assert_same, plays_of
 from tests.selectors.streams import (
     NAMES,
@@ -259,6 +260,6 @@ def test_the_default_reward_is_bart():
     assert StreamingThompsonSelector().reward is None
     X, y = make_data(n=400)
     settings = dict(batch_size=40, random_state=0)
-    one = StreamingThompsonSelector(**settings).fit(X, y)
-    two = StreamingThompsonSelector(BartReward(), **settings).fit(X, y)
+    one = StreamingThompsonSelector(**nested(**settings)).fit(X, y)
+    two = StreamingThompsonSelector(BartReward(), **nested(**settings)).fit(X, y)
     assert_same(one, two)

@@ -124,7 +124,7 @@ def test_decoys_have_the_cost_and_the_prior_of_their_columns():
     cost, b = np.full(P, 0.6), np.ones(P)
     cost[2], b[5] = 0.05, 50.0
     fitted = selector(decoys="knockoffs", cost=cost, prior=(1.0, b)).fit(X, y)
-    arms = fitted._search.chains[0].arms
+    arms = fitted._run.chains[0].arms
     assert_array_equal(arms.threshold, np.tile(threshold(cost), 2))
     assert_array_equal(arms.prior_b, np.tile(b, 2))
     assert_array_equal(fitted.threshold_, threshold(cost))

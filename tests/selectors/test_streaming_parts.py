@@ -97,7 +97,7 @@ def test_bad_parts_leave_the_selector_as_it_was(at, journaled, undisturbed, tmp_
     good = parts(FRAME, OUTCOME)
     fitted = selector(n_chains=2, decoys="knockoffs")
     if journaled:
-        fitted.set_params(journal=tmp_path / "run.journal")
+        fitted.set_params(search__journal=tmp_path / "run.journal")
     play_parts(fitted, good[:at])
     plays, state = plays_of(fitted), state_of(fitted)
     for case, (make, error, match) in BAD_PARTS.items():

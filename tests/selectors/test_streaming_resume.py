@@ -64,7 +64,7 @@ def test_a_run_that_stops_and_goes_on_is_the_whole_run(kind, settings, tmp_path,
         return one.fit_source(source, target="y")
 
     whole = fit(clone(one))
-    one.set_params(journal=tmp_path / "run.journal")
+    one.set_params(search__journal=tmp_path / "run.journal")
     # In the head, after it, at the end of the first round, in the third.
     stops = [0, 3, 12, N_BATCHES, 2 * N_BATCHES + 4]
     for before, now in pairwise(stops):
@@ -73,7 +73,7 @@ def test_a_run_that_stops_and_goes_on_is_the_whole_run(kind, settings, tmp_path,
     assert_same(resumed, whole)
     assert_array_equal(resumed.decoy_rates_, whole.decoy_rates_)
     assert resumed.stop_reason_ == "rounds"
-    assert_same_journal(one.journal, whole)
+    assert_same_journal(one.search.journal, whole)
     assert_same(fit(clone(one)), whole)
     assert_same(fit(clone(one).set_params(n_rounds=1)), whole)
 
@@ -87,7 +87,7 @@ def test_a_bart_run_goes_on_exactly(n_batches, tmp_path, monkeypatch):
     X, y = make_data()
     one = selector(BartReward(n_iterations=30, proposals_per_column=0.0), n_rounds=3)
     whole = clone(one).fit(X, y)
-    one.set_params(journal=tmp_path / "run.journal")
+    one.set_params(search__journal=tmp_path / "run.journal")
     fit_for(one, n_batches, monkeypatch, lambda one: one.fit(X, y))
     assert_same(one.fit(X, y), whole)
 
@@ -107,7 +107,7 @@ def test_patience_goes_on_counting(tmp_path, monkeypatch):
     X, y = make_data()
     one = selector(n_rounds=None, patience=9)
     whole = clone(one).fit(X, y)
-    one.set_params(journal=tmp_path / "run.journal")
+    one.set_params(search__journal=tmp_path / "run.journal")
     fit_for(one, whole.n_plays_ - 3, monkeypatch, lambda one: one.fit(X, y))
     resumed = clone(one).fit(X, y)
     assert_same(resumed, whole)
@@ -344,7 +344,7 @@ def test_parts_do_not_go_into_the_journal_of_a_fit(tmp_path):
         fitted.partial_fit(X[:100], y[:100])
     assert fitted.n_plays_ == N_BATCHES
     assert_same_journal(path, fitted)
-    fitted.set_params(journal=None).partial_fit(X[:100], y[:100])
+    fitted.set_params(search__journal=None).partial_fit(X[:100], y[:100])
     assert fitted.n_plays_ == N_BATCHES + 1
     again = selector(journal=path, n_rounds=2).fit(X, y)
     assert_same(again, selector(n_rounds=2).fit(X, y))
@@ -361,7 +361,7 @@ def test_a_journal_that_cannot_be_read_is_refused_and_left_untouched(tmp_path):
 
 
 RUN = """
-    from tvselect import StreamingThompsonSelector
+    from tvselect import Search, StreamingThompsonSelector
     from tvselect.trees import bin_table
 
     bin_table(np.eye(2))  # loads the native core once and not after every kill
@@ -376,8 +376,8 @@ RUN = """
         tables = [(X[i : i + 77], y[i : i + 77]) for i in range(0, n, 77)]
         print("ready", flush=True)
         fitted = StreamingThompsonSelector(
-            slow_coin, batch_size=size, n_rounds=2, n_chains=2, random_state=1, journal=journal,
-            decoys="knockoffs", discount=0.95,
+            slow_coin, batch_size=size, n_rounds=2, random_state=1,
+            search=Search(n_chains=2, journal=journal), decoys="knockoffs", discount=0.95,
         ).fit_source(tables)
         numbers = np.concatenate([fitted.selection_rates_, fitted.decoy_rates_])
         assert fitted.n_plays_ == n_plays

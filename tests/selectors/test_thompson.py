@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tests.bandit.plays import fold_counts
+from tests.nested import nested
 from tvselect import BartReward, LassoReward, PValueReward, ThompsonSelector
 from tvselect.bandit.oracle import threshold
 from tvselect.inputs.doubts import DoubtWarning
@@ -47,7 +48,7 @@ def selector(reward=None, **settings):
     if reward is None:
         reward = PValueReward(alpha=1e-4)
     return ThompsonSelector(
-        reward, **{"n_plays": 25, "max_fdr": None, "random_state": 0, **settings}
+        reward, **nested(**{"n_plays": 25, "max_fdr": None, "random_state": 0, **settings})
     )
 
 
@@ -251,7 +252,7 @@ def test_a_clone_has_the_settings_and_nothing_else():
 @pytest.mark.parametrize("way", ["pickle", "joblib"])
 def test_a_fitted_selector_survives_storage(way, tmp_path):
     X, y = make_data()
-    fitted = selector(n_chains=2, warm_start=True).fit(X, y)
+    fitted = selector(n_chains=2).fit(X, y)
     if way == "pickle":
         loaded = pickle.loads(pickle.dumps(fitted))
     else:

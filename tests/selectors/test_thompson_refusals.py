@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.nested import nested
 from tests.selectors.test_thompson import N, P, make_data, selector
 from tvselect import PValueReward, ThompsonSelector
 
@@ -66,7 +67,9 @@ BAD_SETTINGS = {
 def test_bad_settings_are_refused_by_name(case):
     settings, error, match = BAD_SETTINGS[case]
     with pytest.raises(error, match=match):
-        ThompsonSelector(**{"reward": PValueReward(), "n_plays": 2, **settings}).fit(*make_data())
+        ThompsonSelector(**nested(**{"reward": PValueReward(), "n_plays": 2, **settings})).fit(
+            *make_data()
+        )
 
 
 X0, Y0 = make_data(n=30)

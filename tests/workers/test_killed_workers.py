@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.nested import nested
 from tests.workers.test_same_bits import bits, table
-from tvselect import BartReward, ThompsonSelector
+from tvselect import BartReward, Search, ThompsonSelector
 from tvselect.bandit.journal import Journal
 from tvselect.rewards import Reward
 from tvselect.workers import WorkerError
@@ -42,7 +43,7 @@ def test_a_worker_killed_at_a_random_moment_changes_nothing(record_result):
     settings = dict(n_plays=N_PLAYS, window=8, random_state=3)
     reward = BartReward(n_trees=10, n_iterations=1000)
     with two_workers() as client:
-        selector = ThompsonSelector(reward, runner=client, **settings)
+        selector = ThompsonSelector(reward, **nested(runner=client, **settings))
         selector.fit(*table("gaussian"))
         started = time.perf_counter()
         wanted = bits(selector.fit(*table("gaussian")))
@@ -53,7 +54,7 @@ def test_a_worker_killed_at_a_random_moment_changes_nothing(record_result):
             victim = int(rng.choice(sorted(client.run(os.getpid).values())))
             killer = threading.Timer(rng.uniform(0, 0.9 * seconds), _kill, [victim])
             killer.start()
-            selector = ThompsonSelector(reward, runner=client, **settings)
+            selector = ThompsonSelector(reward, **nested(runner=client, **settings))
             assert bits(selector.fit(*table("gaussian"))) == wanted
             n_killed += killer.finished.is_set()
             killer.cancel()
@@ -112,12 +113,16 @@ def test_a_process_out_of_memory_is_one_error_and_the_run_can_go_on(tmp_path):
     again = dict(journal=tmp_path / "journal", **settings)
     scarce.touch()
     with pytest.raises(MemoryError, match="Unable to allocate"):
-        ThompsonSelector(reward, runner="processes", n_jobs=2, **again).fit(*table("gaussian"))
+        ThompsonSelector(reward, **nested(runner="processes", n_jobs=2, **again)).fit(
+            *table("gaussian")
+        )
     with Journal(tmp_path / "journal") as journal:
         assert 2 <= journal.n_plays() < 60
     scarce.unlink()
-    resumed = ThompsonSelector(reward, runner="processes", **again).fit(*table("gaussian"))
-    undisturbed = ThompsonSelector(reward, **settings).fit(*table("gaussian"))
+    resumed = ThompsonSelector(reward, **nested(runner="processes", **again)).fit(
+        *table("gaussian")
+    )
+    undisturbed = ThompsonSelector(reward, **nested(**settings)).fit(*table("gaussian"))
     assert bits(resumed) == bits(undisturbed)
 
 
@@ -125,7 +130,10 @@ def test_a_process_out_of_memory_is_one_error_and_the_run_can_go_on(tmp_path):
 def test_a_dask_worker_out_of_memory_is_one_clear_error_and_no_play_is_lost(tmp_path):
     """The nanny kills a worker that takes more than its limit, and the next one, and the next."""
     selector = ThompsonSelector(
-        Hungry(n_used=2**28), n_plays=60, random_state=0, journal=tmp_path / "journal"
+        Hungry(n_used=2**28),
+        n_plays=60,
+        random_state=0,
+        search=Search(journal=tmp_path / "journal"),
     )
     with (
         two_workers(n_workers=1, memory_limit="600MB") as client,
@@ -134,6 +142,6 @@ def test_a_dask_worker_out_of_memory_is_one_clear_error_and_no_play_is_lost(tmp_
             match=r"if memory was short, use fewer of them|look at its log and its memory",
         ),
     ):
-        selector.set_params(runner=client).fit(*table("gaussian"))
+        selector.set_params(search__runner=client).fit(*table("gaussian"))
     with Journal(tmp_path / "journal") as journal:
         assert 2 <= journal.n_plays() < 60

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tvselect import BartReward, StreamingThompsonSelector, ThompsonSelector
+from tests.nested import nested
+from tvselect import BartReward, Search, StreamingThompsonSelector, ThompsonSelector
 
 QUICK = BartReward(n_trees=5, n_iterations=40, proposals_per_column=0.0)
 N_COLUMNS = 40
@@ -47,7 +48,14 @@ def bits(fitted):
 
 def offline(kind, *, window, n_plays=90, n_chains=1, **settings):
     selector = ThompsonSelector(
-        QUICK, n_plays=n_plays, window=window, n_chains=n_chains, random_state=5, **settings
+        QUICK,
+        **nested(
+            n_plays=n_plays,
+            window=window,
+            n_chains=n_chains,
+            random_state=5,
+            **settings,
+        ),
     )
     return selector.fit(*table(kind))
 
@@ -55,12 +63,14 @@ def offline(kind, *, window, n_plays=90, n_chains=1, **settings):
 def online(source, kind, *, window, **settings):
     selector = StreamingThompsonSelector(
         QUICK,
-        batch_size=100,
-        n_rounds=2,
-        window=window,
-        random_state=5,
-        family=kind,
-        **settings,
+        **nested(
+            batch_size=100,
+            n_rounds=2,
+            window=window,
+            random_state=5,
+            family=kind,
+            **settings,
+        ),
     )
     return selector.fit_source(source, "y")
 
@@ -189,7 +199,9 @@ def test_a_dask_worker_that_is_killed_changes_nothing(client, n_done):
     victim = next(iter(client.run(os.getpid).values()))
     wanted = bits(offline_alone())
     reward = Deadly(victim=victim, n_done=n_done)
-    selector = ThompsonSelector(reward, n_plays=90, window=6, random_state=5, runner=client)
+    selector = ThompsonSelector(
+        reward, n_plays=90, search=Search(window=6, runner=client), random_state=5
+    )
     assert bits(selector.fit(*table("gaussian"))) == wanted
     assert victim not in client.run(os.getpid).values()
 

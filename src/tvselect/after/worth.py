@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -19,6 +19,7 @@ from tvselect.inputs.outcome import Outcome
 from tvselect.inputs.rows import take_rows
 from tvselect.inputs.table import as_given, read_features
 from tvselect.seeds import RandomState, as_generator
+from tvselect.selectors.search import Search
 from tvselect.trees import run_to_end
 
 N_TREES, N_ITERATIONS = 50, 2000
@@ -137,8 +138,8 @@ def held_out_worth(
     for fold in tqdm(range(n_folds), desc="folds", disable=not verbose):
         rest, held_out = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
         again = copy.copy(selector)
-        again.journal, again.warm_start, again.verbose = None, False, 0
-        again.random_state = int(rng.integers(2**32))
+        again.search = replace(selector.search or Search(), journal=None)
+        again.verbose, again.random_state = 0, int(rng.integers(2**32))
         again.fit(take_rows(X, rest), outcome.rows(rest))
         if again.stop_reason_ is StopReason.INTERRUPTED:
             raise KeyboardInterrupt

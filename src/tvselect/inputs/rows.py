@@ -63,6 +63,8 @@ def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
         return X.take(rows)
     if hasattr(X, "shape") or type(X).__module__.startswith("polars"):
         return X[rows]
+    if hasattr(X, "__array__"):
+        return np.asarray(X)[rows]
     return [X[row] for row in rows.tolist()]
 
 

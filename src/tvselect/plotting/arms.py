@@ -16,10 +16,8 @@ from tvselect.selectors.results import fitted_history
 if TYPE_CHECKING:
     from tvselect.selectors import StreamingThompsonSelector, ThompsonSelector
     from tvselect.selectors.results import History
-    from tvselect.selectors.thompson import ThompsonFit
 
     Selector: TypeAlias = ThompsonSelector | StreamingThompsonSelector
-    Fit: TypeAlias = Selector | ThompsonFit
 
 Highlight = Sequence[str] | Sequence[int] | NDArray[Any]
 
@@ -50,7 +48,7 @@ class FittedArms(NamedTuple):
         return type(self)(tuple(self.names[place] for place in places), *taken)
 
 
-def fitted_arms(selector: Fit, most_decoys: int) -> FittedArms:
+def fitted_arms(selector: Selector, most_decoys: int) -> FittedArms:
     """All arms that can be selected, and behind them the leading decoys.
 
     Examples

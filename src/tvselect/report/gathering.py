@@ -38,7 +38,7 @@ from tvselect.sources.addresses import without_secrets
 from tvselect.words import LONGEST_NAME, column_name, counted, readable
 
 if TYPE_CHECKING:
-    from tvselect.plotting.arms import Fit
+    from tvselect.plotting.arms import Selector
 
 MOST_DRAWN, MOST_DECOYS, MOST_MEMBERS, MOST_NAMES = 100, 5, 20, 20
 MOST_ROWS, MOST_STEPS = 1000, 200
@@ -56,7 +56,7 @@ NO_TABLE = "The table was not at hand when this report was written."
 
 
 def gather(
-    selector: Fit,
+    selector: Selector,
     X: Any = None,
     y: Any = None,
     *,
@@ -71,7 +71,7 @@ def gather(
 
     Parameters
     ----------
-    selector : ThompsonSelector, StreamingThompsonSelector or ThompsonFit
+    selector : ThompsonSelector or StreamingThompsonSelector
         Fitted.
     X, y : table and outcome, optional
         With the columns that the selector was fitted on, or for a stream a sample of its
@@ -167,7 +167,7 @@ def gather(
     )
 
 
-def control_of(fit: Fit) -> Control:
+def control_of(fit: Selector) -> Control:
     """What a fit knows about its false selections."""
     history = fit.history_
     layout = history.layout
@@ -184,7 +184,7 @@ def control_of(fit: Fit) -> Control:
     )
 
 
-def joint_claims(fit: Fit) -> tuple[JointClaim, ...]:
+def joint_claims(fit: Selector) -> tuple[JointClaim, ...]:
     """The claims that a fit makes about more than one variable, the surest first."""
     history = fit.history_
     found = []
@@ -216,7 +216,7 @@ def variable_name(history: History, arm: int, column: int) -> str:
     return column_name(history.names[column], column)
 
 
-def best_unselected(fit: Fit) -> Best | None:
+def best_unselected(fit: Selector) -> Best | None:
     """The arm that came nearest to being selected; None without q-values, or if none is left."""
     history = fit.history_
     features = history.layout.first_features
@@ -240,7 +240,7 @@ class Rows(NamedTuple):
     rng: np.random.Generator
 
 
-def _read_rows(selector: Fit, X: Any, y: Any, rng: np.random.Generator) -> Rows:
+def _read_rows(selector: Selector, X: Any, y: Any, rng: np.random.Generator) -> Rows:
     history = selector.history_
     family = history.asked.family
     table = None
@@ -275,7 +275,7 @@ def _leading(arms: FittedArms) -> FittedArms:
 
 
 def _variables(
-    selector: Fit, drawn: FittedArms, steps: NDArray[np.int64]
+    selector: Selector, drawn: FittedArms, steps: NDArray[np.int64]
 ) -> Iterator[ReportedVariable]:
     history = selector.history_
     paths = history.paths(drawn.arms, steps)
@@ -337,7 +337,9 @@ def _fit_forest(rows: Rows, chosen: NDArray[np.int64]) -> tuple[DependenceForest
     return forest, note
 
 
-def _interactions(selector: Fit, forest: DependenceForest | None) -> Iterator[ReportedInteraction]:
+def _interactions(
+    selector: Selector, forest: DependenceForest | None
+) -> Iterator[ReportedInteraction]:
     """Interactions, the surest first, with heat maps of the first three if there is a forest."""
     for number, pair in enumerate(getattr(selector, "interactions_", ())):
         first, second = map(column_name, pair.names, pair.columns)

@@ -29,7 +29,7 @@ from tvselect.files import write_text
 from tvselect.records import RecordError, parse_json, read_record, to_json
 from tvselect.runs import RunError
 from tvselect.runs.plan import Plan, Settings
-from tvselect.selectors.base import BanditFit
+from tvselect.selectors.base import BanditSelector
 from tvselect.selectors.results import feature_findings
 from tvselect.sources.addresses import without_secrets
 from tvselect.words import as_cell, from_cell
@@ -249,7 +249,7 @@ class VariableResult(NamedTuple):
     always: bool = False  #: Included without being tested
 
 
-def read_off(fit: BanditFit) -> list[VariableResult]:
+def read_off(fit: BanditSelector) -> list[VariableResult]:
     """All variables of a run, best first; ties in the order of the table."""
     found, history = feature_findings(fit), fit.history_
     arms = history.arm_of_feature[found.column]

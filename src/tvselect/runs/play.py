@@ -33,7 +33,7 @@ from tvselect.runs.folder import (
     to_csv,
 )
 from tvselect.runs.plan import Plan, Settings, describe_plan
-from tvselect.selectors.thompson import ThompsonFit
+from tvselect.selectors import Search, StreamingThompsonSelector, ThompsonSelector
 from tvselect.sources.addresses import may_come_from_a_file, without_secrets
 from tvselect.sources.files import hash_files, hash_stamps
 from tvselect.sources.tables import TableFiles
@@ -312,23 +312,23 @@ def make_selector(run: RunRecord, journal: Path | None, place: Place) -> Any:
     shared: dict[str, Any] = dict(
         max_fdr=settings.max_fdr,
         decoys=None if settings.decoys == "none" else settings.decoys,
-        patience=settings.patience,
         time_limit=settings.time_limit,
         feature_groups="ld" if plan.linkage else groups or None,
         always_include=list(plan.always) or None,
         family=plan.facts.outcome.family,
-        n_chains=settings.chains,
         n_jobs=settings.jobs,
-        runner=place.cluster,
-        window="auto" if settings.window is None else settings.window,
         random_state=settings.seed,
-        journal=journal,
         verbose=place.verbose,
+        search=Search(
+            patience=settings.patience,
+            n_chains=settings.chains,
+            window="auto" if settings.window is None else settings.window,
+            runner=place.cluster,
+            journal=journal,
+        ),
     )
     if not plan.stream:
-        return ThompsonFit(reward, n_plays=settings.plays, **shared)
-    from tvselect.selectors import StreamingThompsonSelector
-
+        return ThompsonSelector(reward, n_plays=settings.plays, **shared)
     return StreamingThompsonSelector(
         reward, batch_size=settings.batch_size, n_rounds=settings.rounds, **shared
     )

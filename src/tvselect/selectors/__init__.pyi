@@ -1,6 +1,7 @@
 from .claims import Claim
-from .estimator import ThompsonSelector
 from .results import History
+from .search import Search
 from .streaming import StreamingThompsonSelector
+from .thompson import ThompsonSelector
 
-__all__ = ["Claim", "History", "StreamingThompsonSelector", "ThompsonSelector"]
+__all__ = ["Claim", "History", "Search", "StreamingThompsonSelector", "ThompsonSelector"]

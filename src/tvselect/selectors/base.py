@@ -1,45 +1,123 @@
-"""What the selectors share: parameters that they check, and reading off what was found."""
+"""What both selectors share: parameters, scikit-learn's methods, what was found."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from abc import ABC
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from difflib import get_close_matches
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import estimator_html_repr
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from tvselect.bandit.engine import StopReason
 from tvselect.inputs import Outcome
 from tvselect.inputs.errors import InterruptWarning, check_scalar
 from tvselect.inputs.rows import check_weights, numbered, repeated_rows, take_rows, thinned_rows
+from tvselect.inputs.table import as_given
 from tvselect.rewards import BartReward, FunctionReward, Reward
 from tvselect.seeds import RandomStream
-from tvselect.selectors.results import feature_findings, import_pandas
-from tvselect.selectors.search import Search
+from tvselect.selectors.results import feature_findings, import_pandas, to_html
+from tvselect.selectors.search import Search, SearchRun
 
 REWARDS = {"lasso": "LassoReward", "importance": "ImportanceReward", "pvalue": "PValueReward"}
 
 
-class BanditFit(ABC):
-    """A fit whose answer is read off chains of Thompson sampling; does without scikit-learn."""
+class BanditSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A scikit-learn selector whose answer is read off chains of Thompson sampling.
+
+    It has the methods of ``SelectorMixin``, whose package takes long to import: that happens when
+    a table is transformed, not when a selector is made.
+    """
 
     is_stream = False
     reward: Any
-    n_chains: int
+    search: Search | None
     family: Any
-    patience: int | None
+    n_features_to_select: int | None
     time_limit: float | None
     max_fdr: float | None
 
-    def _conclude(self, search: Search, reason: StopReason | None, **asked: Any) -> None:
+    def __new__(cls, *_: Any, **params: Any) -> Self:
+        """Refuse parameters that there are not, by their names."""
+        known = cls._get_param_names()
+        for name in sorted(params.keys() - set(known)):
+            nearest = get_close_matches(name, known, 1)
+            hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+            if name in Search._get_param_names():
+                hint = f": say search=Search({name}=...)"
+            raise TypeError(f"{cls.__name__} has no parameter {name!r}{hint}")
+        return super().__new__(cls)
+
+    def get_support(self, indices: bool = False) -> NDArray[Any]:
+        """The selected columns, as a mask or as indices."""
+        mask = self._get_support_mask()
+        return np.flatnonzero(mask) if indices else mask
+
+    def transform(self, X: Any) -> Any:
+        """The selected columns of a table."""
+        # Undecorated: set_output works on this method already.
+        return _mixin().transform.__wrapped__(self, as_given(X))
+
+    def inverse_transform(self, X: Any) -> Any:
+        """A table of selected columns with zeros in place of the others."""
+        return _mixin().inverse_transform(self, X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Names of the selected columns."""
+        return _mixin().get_feature_names_out(self, input_features)
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self, "support_")
+        return self.support_
+
+    def _transform(self, X: Any) -> Any:
+        return _mixin()._transform(self, X)
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters, also those of the default ``reward`` and ``search``.
+
+        Examples
+        --------
+        >>> from tvselect import ThompsonSelector
+        >>> selector = ThompsonSelector().set_params(reward__n_trees=50, search__patience=100)
+        >>> selector.reward.n_trees, selector.search.patience
+        (50, 100)
+        """
+        of_reward = any(name.startswith("reward__") for name in params)
+        reward = params.get("reward", self.reward)
+        if of_reward and (reward is None or isinstance(reward, str)):
+            has_decoys = params.get("max_fdr", self.max_fdr) is not None and not self.is_stream
+            params = {"reward": as_reward(reward, has_decoys), **params}
+        if self.search is None and any(name.startswith("search__") for name in params):
+            params = {"search": Search(), **params}
+        return super().set_params(**params)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = as_reward(self.reward).takes_missing
+        return tags
+
+    def _repr_html_(self) -> str:
+        """What was found, and the parameters."""
+        found = to_html(self) if hasattr(self, "history_") else ""
+        return found + estimator_html_repr(self)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+    def _conclude(self, search: SearchRun, reason: StopReason | None, **asked: Any) -> None:
         """Read off what was found."""
         assert reason is not None
         self.history_ = history = search.history(
-            reason, patience=self.patience, time_limit=self.time_limit, **asked
+            reason, patience=self._search.patience, time_limit=self.time_limit, **asked
         )
         layout = history.layout
         self.stop_reason_ = reason
@@ -95,11 +173,19 @@ class BanditFit(ABC):
             frame[name] = frame[name].astype("Int64").mask(frame[name] == 0)
         return frame
 
+    @property
+    def _search(self) -> Search:
+        return Search() if self.search is None else self.search
+
     def _check_shared(self) -> None:
         """Refuse values that the parameters of both selectors cannot have."""
-        check_scalar(self.n_chains, "n_chains", Integral, min_val=1)
-        for name in ("patience", "n_features_to_select"):
-            check_count(getattr(self, name), name)
+        if not isinstance(self.search, Search | None):
+            raise TypeError(
+                f"search must be a Search, such as Search(patience=100), got {self.search!r}"
+            )
+        check_scalar(self._search.n_chains, "n_chains", Integral, min_val=1)
+        check_count(self._search.patience, "patience")
+        check_count(self.n_features_to_select, "n_features_to_select")
         if self.time_limit is not None:
             check_scalar(
                 self.time_limit, "time_limit", Real, min_val=0.0, include_boundaries="neither"
@@ -150,7 +236,7 @@ def as_reward(
 def weighted(
     X: Any,
     y: Any,
-    fit_params: Mapping[str, ArrayLike | None],
+    weights: ArrayLike | None,
     reward: Reward,
     seed: int,
     *,
@@ -161,14 +247,11 @@ def weighted(
     And the observation that each row is, where rows are repeated. Where a row may count only
     once, rows are left out instead.
     """
-    if unknown := set(fit_params) - {"sample_weight"}:
-        raise TypeError(f"fit got an unexpected argument {min(unknown)!r}")
-    weights = fit_params.get("sample_weight")
     if weights is None or reward.takes_weights:
         return X, y, weights, None
     rng = RandomStream.WEIGHTS.generator(seed)
     choose = thinned_rows if only_once else repeated_rows
-    rows = choose(check_weights(weights, len(y)), rng)
+    rows = choose(check_weights(weights, _num_samples(y)), rng)
     if rows.size < 2:
         raise ValueError("sample_weight leaves fewer than two rows")
     observations = numbered(rows) if np.any(np.diff(rows) == 0) else None
@@ -202,3 +285,9 @@ def check_share(value: Any, name: str, boundaries: Literal["neither", "right"]) 
     check_scalar(value, name, Real, min_val=0.0, max_val=1.0, include_boundaries=boundaries)
     if math.isnan(value):
         raise ValueError(f"{name} must be a number between 0 and 1, got nan")
+
+
+def _mixin() -> Any:
+    from sklearn.feature_selection import SelectorMixin
+
+    return SelectorMixin

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,15 +27,17 @@ from tvselect.control import (
 )
 from tvselect.inputs.outcome import AskedFamily
 from tvselect.selectors.layout import ArmLayout, PerArm
+from tvselect.words import counted
 
 if TYPE_CHECKING:
-    from tvselect.selectors.base import BanditFit
+    from tvselect.selectors.base import BanditSelector
 
 FloatArray = NDArray[np.float64]
 SomeArms = NDArray[np.int64] | slice
 EVERY_ARM = slice(None)
 INTERVAL = (0.025, 0.975)
 LARGEST_LOG = 700.0
+MOST_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -509,7 +512,7 @@ class FeatureFindings(NamedTuple):
     selected_since: NDArray[np.int64] | None  #: Batch; 0 for those that are not selected
 
 
-def feature_findings(fit: BanditFit) -> FeatureFindings:
+def feature_findings(fit: BanditSelector) -> FeatureFindings:
     """What a fit found, by rank, then by q-value and selection rate."""
     history = fitted_history(fit)
     rates, q = fit.selection_rates_, fit.q_values_
@@ -536,7 +539,24 @@ def feature_findings(fit: BanditFit) -> FeatureFindings:
     )
 
 
-def fitted_history(fit: BanditFit) -> History:
+def to_html(fit: BanditSelector) -> str:
+    """What was found as a table of HTML: the leading variables, the selected ones first."""
+    found, history = feature_findings(fit), fit.history_
+    n_selected = int(found.selected.sum())
+    said = f"{n_selected:,} of {counted(len(found.name), 'variable')} selected"
+    if history.max_fdr is not None:
+        said += f" at a false discovery rate of {history.max_fdr:g}"
+        said += f"; expected number of false ones: {fit.expected_false_:.1f}"
+    rows = "".join(
+        f"<tr><td>{escape(found.name[k])}</td><td>{'yes' if found.selected[k] else ''}</td>"
+        f"<td>{found.q_value[k]:.3g}</td><td>{found.selection_rate[k]:.2f}</td></tr>"
+        for k in range(min(len(found.name), max(5, min(n_selected, MOST_SHOWN))))
+    )
+    titles = "<th>variable</th><th>selected</th><th>q-value</th><th>selection rate</th>"
+    return f"<p>{said}.</p><table><tr>{titles}</tr>{rows}</table>"
+
+
+def fitted_history(fit: BanditSelector) -> History:
     """The read-out of a fit.
 
     Raises

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 
 from tvselect.bandit.arms import Arms, count
 from tvselect.bandit.chain import Chains, Play, ThompsonChain
 from tvselect.bandit.engine import StopReason, Watcher
 from tvselect.bandit.journal import Header, Journal, JournalError
-from tvselect.bandit.oracle import NO_PAIRS, BurnIn, Oracle, threshold
+from tvselect.bandit.oracle import MEDIAN_MODEL_COST, NO_PAIRS, BurnIn, Oracle, threshold
 from tvselect.inputs.errors import check_scalar
 from tvselect.rewards import Reward
 from tvselect.seeds import entropy_of
@@ -30,23 +31,72 @@ WIDEST_WINDOW = 10**6
 PLAYS_PER_WORKER = 16
 
 
-class GameSettings(Protocol):
-    """What a search needs to know of a selector: parameters that both selectors have."""
+@dataclass(eq=False, repr=False)
+class Search(BaseEstimator):  # type: ignore[misc]
+    """How variables are searched for: what few people set.
 
-    cost: Any
-    prior: Any
+    Parameters
+    ----------
+    patience : int, optional
+        Stop when the selected set has not changed for that many plays.
+    burn_in : int or "auto", default="auto"
+        After that many plays the 1,000 leading arms, decoys among them, start anew from their
+        prior and go on among themselves; their earlier rewards count no more. In the first plays
+        hundreds of arms share a forest, and a signal may lose there as often as noise does. 0 is
+        never, as in the paper and on streams; "auto" is 150 in a search of more than 1,000 arms
+        with decoys, else 0.
+    cost : float or array, default=(sqrt(5) - 1) / 2
+        ``C`` in (0, 1), one for all or one per column; sets the threshold
+        ``c = log(1/C) / log((1 + C)/C)``, 1/2 by default. A higher cost makes a lower threshold.
+    prior : (float, float) or (array, array), default=(1.0, 1.0)
+        Beta prior of the arms, one for all or one value per column.
+    n_chains : int, default=1
+        Independent searches, pooled by adding counts; on streams of the same batches.
+    window : "auto" or int, default="auto"
+        The largest number of plays that are chosen from one state of the arms and scored at the
+        same time; never more than a tenth of the plays that are done, since burn-in once that is
+        over. "auto" is 1, as in the paper, unless there are more workers than chains: 16 per
+        worker then. The numbers depend on the window, not on the number, kind or speed of the
+        workers.
+    runner : {"threads", "processes"}, address, distributed.Client or Runner, optional
+        Where plays run: threads by default; an address such as ``tcp://head-node:8786``, or a
+        client, is a Dask cluster (``n_jobs`` is not used then). Workers open the files of a
+        stream themselves, so that these must be at the same place for all of them.
+    journal : path, optional
+        File that keeps every play (SQLite). If it holds plays of the same data and settings, the
+        run goes on where it stopped; on a stream with the next unread batch.
+
+    Examples
+    --------
+    >>> from tvselect import Search, ThompsonSelector
+    >>> ThompsonSelector(search=Search(patience=100))
+    ThompsonSelector(search=Search(patience=100))
+    """
+
+    patience: int | None = None
+    burn_in: int | Literal["auto"] = "auto"
+    cost: float | ArrayLike = MEDIAN_MODEL_COST
+    prior: tuple[float | ArrayLike, float | ArrayLike] = (1.0, 1.0)
+    n_chains: int = 1
+    window: int | Literal["auto"] = "auto"
+    runner: Any = None
+    journal: str | Path | None = None
+
+
+class Settings(Protocol):
+    """What setting up needs to know of a selector."""
+
     n_features_to_select: int | None
-    n_chains: int
-    patience: int | None
-    window: int | Literal["auto"]
     random_state: Any
-    journal: str | Path | None
     max_fdr: float | None
+
+    @property
+    def _search(self) -> Search: ...
 
 
 @dataclass(frozen=True)
-class Search:
-    """All that the plays of a run need but the data.
+class SearchRun:
+    """A search, set up: all that its plays need but the data.
 
     Attributes
     ----------
@@ -103,7 +153,7 @@ class Search:
 
 
 def set_up_search(
-    settings: GameSettings,
+    selector: Settings,
     layout: ArmLayout,
     reward: Reward,
     *,
@@ -111,12 +161,11 @@ def set_up_search(
     n_workers: int = 1,
     discount: float = 1.0,
     with_decoys: bool = False,
-    journal: Journal | None = None,
     entropy: int | None = None,
     idle: NDArray[np.bool_] | None = None,
     burn_in: BurnIn | None = None,
     pairs: NDArray[np.int32] = NO_PAIRS,
-) -> Search:
+) -> SearchRun:
     """Set up a new search, or one that goes on with the plays of a journal.
 
     Parameters
@@ -125,8 +174,6 @@ def set_up_search(
         What else the plays depend on, the data above all.
     with_decoys : bool, default=False
         Whether every arm is played together with its decoy.
-    journal : Journal, optional
-        To go on with; a new one by default.
     entropy : int, optional
         The seed, where :func:`seed_of_run` was asked already.
     idle : bool array, optional
@@ -142,8 +189,9 @@ def set_up_search(
     JournalError
         When the journal is of other data or settings, or cannot be read.
     """
+    settings = selector._search
     c, prior = thresholds(settings.cost, layout), priors(settings.prior, layout)
-    n_wanted = settings.n_features_to_select
+    n_wanted = selector.n_features_to_select
     if n_wanted is not None and n_wanted > layout.n_candidates:
         raise ValueError(
             f"n_features_to_select={n_wanted} is more than the {layout.n_candidates} arms there are"
@@ -160,15 +208,15 @@ def set_up_search(
         **identity,
     }
     header = Header(
-        fingerprint=fingerprint(known, strict=settings.journal is not None or journal is not None),
-        entropy=entropy_of(settings.random_state) if entropy is None else entropy,
+        fingerprint=fingerprint(known, strict=settings.journal is not None),
+        entropy=entropy_of(selector.random_state) if entropy is None else entropy,
         n_arms=layout.n_arms,
         n_chains=settings.n_chains,
         window=widest_window(settings.window, n_workers, settings.n_chains),
         version=version("tvselect"),
     )
-    journal = Journal() if journal is None else journal
-    stored = _begin(journal, header, settings)
+    journal = Journal()
+    stored = _begin(journal, header, selector)
     oracle = Oracle(n_wanted, layout.n_candidates, with_decoys, pairs)
     chains = Chains(
         ThompsonChain(
@@ -183,17 +231,16 @@ def set_up_search(
         for k in range(settings.n_chains)
     )
     chains.follow(journal)
-    max_fdr = settings.max_fdr if layout.n_copies else None
-    return Search(layout, reward, chains, journal, stored, max_fdr)
+    max_fdr = selector.max_fdr if layout.n_copies else None
+    return SearchRun(layout, reward, chains, journal, stored, max_fdr)
 
 
-def _begin(journal: Journal, header: Header, settings: GameSettings) -> Header:
+def _begin(journal: Journal, header: Header, selector: Settings) -> Header:
     """Begin a journal, or go on with one: its seed and its window are then those of the run."""
+    settings = selector._search
     if settings.journal is None:
-        stored, name = journal.begin(header), "warm_start"
-    else:
-        stored = journal.attach(settings.journal, header)
-        name = journal.name
+        return journal.begin(header)
+    stored, name = journal.attach(settings.journal, header), journal.name
     if stored.window != header.window and settings.window != "auto":
         journal.close()
         raise JournalError(
@@ -207,11 +254,7 @@ def _begin(journal: Journal, header: Header, settings: GameSettings) -> Header:
             RuntimeWarning,
             stacklevel=4,
         )
-    if (
-        settings.journal is not None
-        and isinstance(settings.random_state, Integral)
-        and stored.entropy != settings.random_state
-    ):
+    if isinstance(selector.random_state, Integral) and stored.entropy != selector.random_state:
         warnings.warn(
             f"{name} was begun with another random_state; the run goes on with that one",
             RuntimeWarning,
@@ -253,19 +296,20 @@ def widest_window(window: int | Literal["auto"], n_workers: int, n_chains: int) 
     return int(window)
 
 
-def seed_of_run(settings: GameSettings, journal: Journal | None) -> int:
+def seed_of_run(selector: Settings) -> int:
     """Seed of a run: that of its journal, where it goes on with one."""
-    if journal is not None and journal.header is not None:
-        return journal.header.entropy
-    if settings.journal is not None and Path(settings.journal).exists():
-        with Journal(settings.journal) as disk:
-            if disk.header is not None:
-                return disk.header.entropy
-    return entropy_of(settings.random_state)
+    path = selector._search.journal
+    if path is not None and Path(path).exists():
+        with Journal(path) as journal:
+            if journal.header is not None:
+                return journal.header.entropy
+    return entropy_of(selector.random_state)
 
 
 @contextmanager
-def progress_bar(search: Search, total: int | None, unit: str, verbose: int) -> Iterator[Watcher]:
+def progress_bar(
+    search: SearchRun, total: int | None, unit: str, verbose: int
+) -> Iterator[Watcher]:
     """A bar of the plays (of one chain), with the arms played and selected at the last of them."""
     from tqdm.auto import tqdm
 

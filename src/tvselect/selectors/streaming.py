@@ -6,8 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from numbers import Integral
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +14,6 @@ from sklearn.utils.validation import validate_data
 
 from tvselect.bandit import engine
 from tvselect.bandit.engine import StoppingRule, StopReason
-from tvselect.bandit.oracle import MEDIAN_MODEL_COST
 from tvselect.inputs import InputError, OutcomeReader
 from tvselect.inputs.errors import check_scalar
 from tvselect.inputs.outcome import AskedFamily, grades_as_numbers
@@ -23,6 +21,7 @@ from tvselect.inputs.table import as_given, is_frame
 from tvselect.rewards import Reward
 from tvselect.seeds import RandomStream
 from tvselect.selectors.base import (
+    BanditSelector,
     as_reward,
     check_count,
     check_share,
@@ -38,10 +37,9 @@ from tvselect.selectors.batches import (
 )
 from tvselect.selectors.copies import kind_of_decoys
 from tvselect.selectors.encoding import StreamEncoder
-from tvselect.selectors.estimator import BanditSelector
 from tvselect.selectors.layout import DecoyKind, Groups, lay_out_arms
 from tvselect.selectors.results import Ledger, too_few
-from tvselect.selectors.search import progress_bar, set_up_search
+from tvselect.selectors.search import Search, SearchRun, progress_bar, set_up_search
 from tvselect.sources import ArraySource, Source, open_source
 from tvselect.workers import Runner, open_runner, opened
 
@@ -69,19 +67,8 @@ class StreamingThompsonSelector(BanditSelector):
     batch_size : int, default=1000
         Rows of a batch.
     n_rounds : int or None, default=1
-        Passes over the data. The first reads it in order, each later one resamples the
-        rows with replacement. None goes on until ``patience`` or ``time_limit`` ends it.
-    patience : int, optional
-        Stop when the set of variables above their threshold has not changed for that many
-        plays.
-    time_limit : float, optional
-        Stop after that many seconds.
-    cost : float or array, default=(sqrt(5) - 1) / 2
-        As in :class:`ThompsonSelector`, like the next four.
-    n_features_to_select : int, optional
-    prior : (float, float) or (array, array), default=(1.0, 1.0)
-    feature_groups : mapping or sequence, optional
-    always_include : sequence, optional
+        Passes over the data. The first reads it in order, each later one resamples the rows with
+        replacement. None goes on until ``time_limit``, or patience (see :class:`Search`), ends it.
     max_fdr : float or None, default=0.1
         The largest expected share of false discoveries among the selected variables. None is
         the paper's median rule: all variables above their threshold, without decoys.
@@ -97,30 +84,17 @@ class StreamingThompsonSelector(BanditSelector):
         a variable whose role ends is dropped, and one that gains a role is found; the
         memory is about ``1 / (1 - discount)`` plays. None forgets nothing. Evidence does not
         fade: selected is what was proven to have had a role, and is above its threshold now.
+    n_features_to_select : int, optional
+        As in :class:`ThompsonSelector`, like all that follow.
+    feature_groups : mapping or sequence, optional
+    always_include : sequence, optional
     family : {"auto", "gaussian", "probit", "classes", "ordinal", "counts", "survival"}
-        What the outcome is: a number, two classes, three or more, ordered grades, counts, or
-        times until an event, some of them censored. "auto" finds out, see
-        :func:`tvselect.inputs.read_outcome`, with the whole of ``y`` in ``fit``, with the
-        first batch that varies elsewhere.
-    n_chains : int, default=1
-        Independent searches on the same batches, pooled by adding counts.
+        "auto" decides by the whole of ``y`` in ``fit``, elsewhere by the first batch that varies.
+    time_limit : float, optional
     n_jobs : int, optional
-        Threads or processes that play at the same time.
-    runner : {"threads", "processes"}, address, distributed.Client or Runner, optional
-        Where plays run: threads by default; an address such as ``tcp://head-node:8786``,
-        or a client, is a Dask cluster (``n_jobs`` is not used then). Workers open the
-        files themselves, so that these must be at the same place for all of them.
-    window : "auto" or int, default="auto"
-        At most so many batches are played from one state of the arms, at the same time,
-        never more than a tenth of those that are done. "auto" is 1, as in the paper,
-        unless there are more workers than chains: 16 per worker then. The numbers depend
-        on the window, not on the number, kind or speed of the workers.
     random_state : int, SeedSequence, RandomState, Generator or None
-    journal : path, optional
-        File that keeps every play (SQLite). A run on the same data and settings goes on
-        with the next unread batch.
     verbose : int, default=0
-        1 shows a progress bar.
+    search : Search, optional
 
     Attributes
     ----------
@@ -175,6 +149,7 @@ feature_names_in_
     """
 
     is_stream = True
+    _run: SearchRun
 
     def __init__(
         self,
@@ -182,64 +157,52 @@ feature_names_in_
         *,
         batch_size: int = 1000,
         n_rounds: int | None = 1,
-        patience: int | None = None,
-        time_limit: float | None = None,
-        cost: float | ArrayLike = MEDIAN_MODEL_COST,
-        n_features_to_select: int | None = None,
-        prior: tuple[float | ArrayLike, float | ArrayLike] = (1.0, 1.0),
-        feature_groups: Groups = None,
-        always_include: Sequence[Any] | None = None,
         max_fdr: float | None = 0.1,
         decoys: Literal["auto"] | DecoyKind | None = "auto",
         discount: float | None = None,
+        n_features_to_select: int | None = None,
+        feature_groups: Groups = None,
+        always_include: Sequence[Any] | None = None,
         family: AskedFamily = "auto",
-        n_chains: int = 1,
+        time_limit: float | None = None,
         n_jobs: int | None = None,
-        runner: Any = None,
-        window: int | Literal["auto"] = "auto",
         random_state: Any = None,
-        journal: str | Path | None = None,
         verbose: int = 0,
+        search: Search | None = None,
     ) -> None:
         self.reward = reward
         self.batch_size = batch_size
         self.n_rounds = n_rounds
-        self.patience = patience
-        self.time_limit = time_limit
-        self.cost = cost
-        self.n_features_to_select = n_features_to_select
-        self.prior = prior
-        self.feature_groups = feature_groups
-        self.always_include = always_include
         self.max_fdr = max_fdr
         self.decoys = decoys
         self.discount = discount
+        self.n_features_to_select = n_features_to_select
+        self.feature_groups = feature_groups
+        self.always_include = always_include
         self.family = family
-        self.n_chains = n_chains
+        self.time_limit = time_limit
         self.n_jobs = n_jobs
-        self.runner = runner
-        self.window = window
         self.random_state = random_state
-        self.journal = journal
         self.verbose = verbose
+        self.search = search
 
-    def fit(self, X: Any, y: Any, **fit_params: ArrayLike | None) -> StreamingThompsonSelector:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Search a table in memory, batch after batch.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame (rows, columns)
         y : array-like
-        **fit_params
-            ``sample_weight`` (array-like): a row of weight 2 counts as two rows. With error
-            control, where each is evidence once, rows are left out by their weights instead.
+        sample_weight : array-like (rows,), optional
+            A row of weight 2 counts as two rows. With error control, where each is evidence
+            once, rows are left out by their weights instead.
 
         Returns
         -------
         StreamingThompsonSelector
             Itself, fitted.
         """
-        X, y = self._weighted(X, y, fit_params)
+        X, y = self._weighted(X, y, sample_weight)
         y, family = grades_as_numbers(y, self.family)
         source = self._array_source(X, y, reset=True)
         outcomes = OutcomeReader(family)
@@ -252,7 +215,7 @@ feature_names_in_
 
     def fit_source(
         self, source: Any, target: str | None = None, *, columns: Sequence[str] | None = None
-    ) -> StreamingThompsonSelector:
+    ) -> Self:
         """Search files, or on anything that hands out batches.
 
         Parameters
@@ -275,9 +238,7 @@ feature_names_in_
         self.feature_names_in_ = np.array(opened.names, dtype=object)
         return self._play_source(opened, OutcomeReader(self.family))
 
-    def partial_fit(
-        self, X: Any, y: Any, **fit_params: ArrayLike | None
-    ) -> StreamingThompsonSelector:
+    def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Play once on a batch of any size, and go on from all earlier ones.
 
         With a journal that holds plays already, the first call goes on from these: hand in
@@ -287,18 +248,18 @@ feature_names_in_
         ----------
         X : array-like, sparse matrix or data frame (rows, columns)
         y : array-like
-        **fit_params
-            ``sample_weight`` (array-like): a row of weight 2 counts as two rows. With error
-            control, where each is evidence once, rows are left out by their weights instead.
+        sample_weight : array-like (rows,), optional
+            A row of weight 2 counts as two rows. With error control, where each is evidence
+            once, rows are left out by their weights instead.
 
         Returns
         -------
         StreamingThompsonSelector
             Itself, fitted.
         """
-        X, y = self._weighted(X, y, fit_params)
+        X, y = self._weighted(X, y, sample_weight)
         y, family = grades_as_numbers(y, self.family)
-        is_new = not hasattr(self, "_search")
+        is_new = not hasattr(self, "_run")
         source = self._array_source(X, y, reset=is_new)
         batch, reward = source.whole(), as_reward(self.reward)
         if batch.n_rows < reward.min_rows:
@@ -310,27 +271,27 @@ feature_names_in_
             if is_new:
                 self._check_parameters()
                 self._begin(source, OutcomeReader(family), None)
-            elif self.journal is not None:
+            elif self._search.journal is not None:
                 if not self._by_parts:
                     raise ValueError(
                         "partial_fit cannot add to the journal of a fit, which holds the batches "
                         "of its table; set journal=None to go on in memory"
                     )
-                self._search.journal.attach(self.journal, self._search.header)
-            with self._search.journal:
-                rule = StoppingRule(self._search.chains.n_plays + 1)
+                self._run.journal.attach(self._search.journal, self._run.header)
+            with self._run.journal:
+                rule = StoppingRule(self._run.chains.n_plays + 1)
                 here = open_runner(None, self.n_jobs)
                 reason = self._play(source, GivenBatch(batch), here, rule)
                 if reason is StopReason.INTERRUPTED:
                     raise KeyboardInterrupt
         except BaseException:
-            if is_new and hasattr(self, "_search"):
-                del self._search
+            if is_new and hasattr(self, "_run"):
+                del self._run
             raise
         self._read_off(StopReason.BATCHES, None)
         return self
 
-    def _play_source(self, source: Source, outcomes: OutcomeReader) -> StreamingThompsonSelector:
+    def _play_source(self, source: Source, outcomes: OutcomeReader) -> Self:
         """Play on all batches of a source that were not played yet."""
         self._check_parameters()
         reward, batch_size = as_reward(self.reward), int(self.batch_size)
@@ -344,10 +305,10 @@ feature_names_in_
             raise ValueError(
                 f"n_rounds={self.n_rounds}, but this stream can be read only once: use n_rounds=1"
             )
-        rule = StoppingRule(None, self.patience, self.time_limit)
-        with opened(self.runner, self.n_jobs) as runner:
+        rule = StoppingRule(None, self._search.patience, self.time_limit)
+        with opened(self._search.runner, self.n_jobs) as runner:
             self._begin(source, outcomes, batch_size, n_workers=runner.n_workers)
-            search = self._search
+            search = self._run
             with search.journal as journal:
                 n_batches = known_batches(source, batch_size, journal)
                 cursor = BatchCursor(source, batch_size, search.header.entropy, n_batches)
@@ -387,7 +348,9 @@ feature_names_in_
             layout,
             reward,
             identity={
-                "data": source.identity() if batch_size and self.journal is not None else None,
+                "data": source.identity()
+                if batch_size and self._search.journal is not None
+                else None,
                 "batch_size": batch_size,
                 "names": names,
                 "family": self.family,
@@ -406,7 +369,7 @@ feature_names_in_
         except BaseException:
             search.journal.close()
             raise
-        self._search, self._by_parts = search, batch_size is None
+        self._run, self._by_parts = search, batch_size is None
         self._ledger: Ledger | None = None
         if kind is not None:
             assert self.max_fdr is not None
@@ -430,7 +393,7 @@ feature_names_in_
     ) -> StopReason | None:
         """Play on batches until the rule says stop."""
         self._reader.refuse_other_kinds(source)
-        search, total = self._search, None
+        search, total = self._run, None
         if batches.n_batches and self.n_rounds:
             total = batches.n_batches * self.n_rounds
         with ExitStack() as stack:
@@ -452,7 +415,7 @@ feature_names_in_
 
     def _read_off(self, reason: StopReason | None, n_fresh: int | None) -> None:
         """What was found so far; batches from number ``n_fresh`` on have rows seen before."""
-        search, ledger, evidence = self._search, self._ledger, None
+        search, ledger, evidence = self._run, self._ledger, None
         if ledger is not None:
             ledger.follow(search.journal, n_fresh)
             evidence = ledger.evidence()
@@ -464,7 +427,7 @@ feature_names_in_
             is_stream=True,
             family=self._reader.outcomes.family,
             # Without a journal the data of a stream is not hashed.
-            fingerprint=None if self.journal is None else search.header.fingerprint,
+            fingerprint=None if self._search.journal is None else search.header.fingerprint,
             n_rounds=None if self._by_parts else self.n_rounds,
             batch_size=None if self._by_parts else int(self.batch_size),
         )
@@ -480,7 +443,7 @@ feature_names_in_
         """Why so few batches can prove nothing, if so."""
         if self._ledger is None or n_batches is None:
             return None
-        n_arms = self._search.layout.n_candidates
+        n_arms = self._run.layout.n_candidates
         return too_few(n_batches, n_arms, self._ledger.max_fdr, n_likely)
 
     def _many_skipped(self) -> str | None:
@@ -532,22 +495,24 @@ feature_names_in_
         check_scalar(self.batch_size, "batch_size", Integral, min_val=1)
         check_count(self.n_rounds, "n_rounds")
         self._check_shared()
-        if self.n_rounds is None and self.patience is None and self.time_limit is None:
+        if self._search.burn_in not in ("auto", 0):
+            raise ValueError(f"streams have no burn-in: burn_in={self._search.burn_in!r}, say 0")
+        if self.n_rounds is None and self._search.patience is None and self.time_limit is None:
             raise ValueError("n_rounds=None never ends: set patience or time_limit")
         kind_of_decoys(self.decoys, self.max_fdr)
         if self.discount is not None:
             check_share(self.discount, "discount", "right")
 
-    def _weighted(self, X: Any, y: Any, fit_params: dict[str, ArrayLike | None]) -> tuple[Any, Any]:
+    def _weighted(self, X: Any, y: Any, weights: ArrayLike | None) -> tuple[Any, Any]:
         """Rows by their weights; batches of equal weights are rounded differently.
 
         Repeated, or with error control, whose evidence counts a row once, left out.
         """
-        if not fit_params:
+        if weights is None:
             return X, y
         seed = getattr(self, "n_plays_", 0)
         X, y, left, _ = weighted(
-            X, y, fit_params, as_reward(self.reward), seed, only_once=self.max_fdr is not None
+            X, y, weights, as_reward(self.reward), seed, only_once=self.max_fdr is not None
         )
         if left is not None:
             raise ValueError(

@@ -6,11 +6,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Integral
-from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
 
 from tvselect.after.interactions import (
     Interaction,
@@ -19,9 +20,16 @@ from tvselect.after.interactions import (
 )
 from tvselect.bandit import engine
 from tvselect.bandit.engine import StoppingRule
-from tvselect.bandit.oracle import MEDIAN_MODEL_COST, NO_PAIRS, BurnIn
+from tvselect.bandit.oracle import NO_PAIRS, BurnIn
 from tvselect.inputs import Numbered, Table, read_outcome
-from tvselect.inputs.columns import SparseColumns, is_sparse, refuse_nonfinite
+from tvselect.inputs.columns import (
+    VALUES_IN_CACHE,
+    SparseColumns,
+    in_blocks,
+    is_sparse,
+    refuse_nonfinite,
+)
+from tvselect.inputs.doubts import DoubtWarning, find_doubts
 from tvselect.inputs.errors import check_scalar
 from tvselect.inputs.outcome import AskedFamily
 from tvselect.inputs.rows import check_weights, copied_rows
@@ -30,12 +38,7 @@ from tvselect.omics.linkage import clump_labels, fine_map
 from tvselect.rewards import Data, Reward
 from tvselect.rewards.screening import screen_pairs
 from tvselect.seeds import RandomStream
-from tvselect.selectors.base import (
-    BanditFit,
-    as_reward,
-    warn_of_guess,
-    weighted,
-)
+from tvselect.selectors.base import BanditSelector, as_reward, warn_of_guess, weighted
 from tvselect.selectors.claims import by_shares, find_claims
 from tvselect.selectors.copies import (
     check_decoys,
@@ -48,14 +51,16 @@ from tvselect.selectors.copies import (
 from tvselect.selectors.fingerprint import identity_of
 from tvselect.selectors.layout import ArmColumns, ArmLayout, DecoyKind, Groups, lay_out_arms
 from tvselect.selectors.scoring import TableScorer, TableWork, start_for
-from tvselect.selectors.search import progress_bar, seed_of_run, set_up_search
+from tvselect.selectors.search import Search, progress_bar, seed_of_run, set_up_search
 from tvselect.workers import opened
 
 BURN_IN, LEADERS = 150, 1000
 DEFAULT_LEVEL = 0.1
+MOST_DOUBTED = 2**28
+"""Values of a table that is looked at for what may spoil the selection."""
 
 
-class ThompsonFit(BanditFit):
+class ThompsonSelector(BanditSelector):
     """Select variables by Thompson sampling (Liu and Rockova 2021).
 
     Every variable is an arm of a bandit. A play draws a random set of variables, likely
@@ -72,16 +77,6 @@ class ThompsonFit(BanditFit):
         ``BartReward()`` in a search without decoys. A callable
         ``(X, y, rng) -> values in [0, 1]`` sees the played columns.
     n_plays : int, default=500
-    burn_in : int or "auto", default="auto"
-        After so many plays the 1,000 leading arms, decoys among them, start anew from their
-        prior and go on among themselves; their earlier rewards count no more. In the
-        first plays hundreds of arms share a forest, and a signal may lose there as often as
-        noise does. 0 is never, as in the paper; "auto" is 150 in a search of more than 1,000
-        arms with decoys, else 0.
-    patience : int, optional
-        Stop when the selected set has not changed for that many plays.
-    time_limit : float, optional
-        Stop after that many seconds.
     max_fdr : float or None, default=0.1
         False discovery rate: the largest expected share of false ones among the selected
         variables. None selects the median model of the paper, which promises nothing.
@@ -91,14 +86,8 @@ class ThompsonFit(BanditFit):
         selected for these alone; "knockoffs" also keep how a column goes with all others, for at
         most 10,000 columns. None, and "auto" without ``max_fdr``,
         plays without. See :doc:`/errors` for what each guarantees.
-    cost : float or array, default=(sqrt(5) - 1) / 2
-        ``C`` in (0, 1), one for all or one per column; sets the threshold
-        ``c = log(1/C) / log((1 + C)/C)``, 1/2 by default. A higher cost makes a lower
-        threshold.
     n_features_to_select : int, optional
         Known size of the model, in arms: at most that many are played and selected.
-    prior : (float, float) or (array, array), default=(1.0, 1.0)
-        Beta prior of the arms, one for all or one value per column.
     feature_groups : mapping, sequence or "ld", optional
         Columns that make one arm: ``{"label": [columns]}``, or one label per column.
         Text and categorical columns of a data frame are one arm each. "ld" (linkage
@@ -109,29 +98,17 @@ class ThompsonFit(BanditFit):
         Columns that are part of every play and always selected.
     family : {"auto", "gaussian", "probit", "classes", "ordinal", "counts", "survival"}
         What the outcome is: a number, two classes, three or more, ordered grades, counts, or
-        times until an event, some of them censored. "auto" finds out, see
+        times until an event, some of them censored. "auto" decides by the values, see
         :func:`tvselect.inputs.read_outcome`, and warns where it has to guess.
-    n_chains : int, default=1
-        Independent runs, pooled by adding counts.
+    time_limit : float, optional
+        Stop after that many seconds.
     n_jobs : int, optional
         Threads or processes that play at the same time.
-    runner : {"threads", "processes"}, address, distributed.Client or Runner, optional
-        Where plays run: threads by default; an address such as ``tcp://head-node:8786``,
-        or a client, is a Dask cluster (``n_jobs`` is not used then).
-    window : "auto" or int, default="auto"
-        At most so many plays are chosen from one state of the arms and scored at the same
-        time, never more than a tenth of the plays that are done, since burn-in once that is
-        over. "auto" is 1, as in the paper, unless there are more workers than chains: 16 per
-        worker then. The numbers depend on the window, not on the number, kind or speed of
-        the workers.
     random_state : int, RandomState, Generator or None
-    journal : path, optional
-        File that keeps every play (SQLite). If it holds plays of the same data and
-        settings already, the run goes on where it stopped.
-    warm_start : bool, default=False
-        A second ``fit`` on the same data goes on with the plays of the first.
     verbose : int, default=0
         1 shows a progress bar.
+    search : Search, optional
+        What few people set: burn-in, patience, cost, prior, chains, window, workers, journal.
 
     Attributes
     ----------
@@ -146,7 +123,7 @@ class ThompsonFit(BanditFit):
         each claim matters, at the claim's own q-value.
     interactions_ : tuple of Interaction
         Pairs of selected variables whose effects do not add up, the surest first, with
-        q-values of their own; found out when first asked for.
+        q-values of their own; computed when first asked for.
     ranking_ : int64 array (n_features,)
         1 for selected variables, then by selection rate.
     decoy_test_ : SwapTest or None
@@ -188,49 +165,33 @@ class ThompsonFit(BanditFit):
         reward: Reward | Callable[..., ArrayLike] | str | None = None,
         *,
         n_plays: int = 500,
-        burn_in: int | Literal["auto"] = "auto",
-        patience: int | None = None,
-        time_limit: float | None = None,
         max_fdr: float | None = 0.1,
         decoys: Literal["auto"] | DecoyKind | None = "auto",
-        cost: float | ArrayLike = MEDIAN_MODEL_COST,
         n_features_to_select: int | None = None,
-        prior: tuple[float | ArrayLike, float | ArrayLike] = (1.0, 1.0),
         feature_groups: Groups = None,
         always_include: Sequence[Any] | None = None,
         family: AskedFamily = "auto",
-        n_chains: int = 1,
+        time_limit: float | None = None,
         n_jobs: int | None = None,
-        runner: Any = None,
-        window: int | Literal["auto"] = "auto",
         random_state: Any = None,
-        journal: str | Path | None = None,
-        warm_start: bool = False,
         verbose: int = 0,
+        search: Search | None = None,
     ) -> None:
         self.reward = reward
         self.n_plays = n_plays
-        self.burn_in = burn_in
-        self.patience = patience
-        self.time_limit = time_limit
         self.max_fdr = max_fdr
         self.decoys = decoys
-        self.cost = cost
         self.n_features_to_select = n_features_to_select
-        self.prior = prior
         self.feature_groups = feature_groups
         self.always_include = always_include
         self.family = family
-        self.n_chains = n_chains
+        self.time_limit = time_limit
         self.n_jobs = n_jobs
-        self.runner = runner
-        self.window = window
         self.random_state = random_state
-        self.journal = journal
-        self.warm_start = warm_start
         self.verbose = verbose
+        self.search = search
 
-    def fit(self, X: Any, y: Any, **fit_params: ArrayLike | None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Find the columns of a table that explain an outcome.
 
         Parameters
@@ -241,10 +202,9 @@ class ThompsonFit(BanditFit):
         y : array-like
             Numbers, labels of classes, grades, counts, or survival times as a structured array
             of event and time.
-        **fit_params
-            ``sample_weight`` (array-like): a row of weight 2 counts as two rows. Where a reward
-            has no use for weights the rows are repeated, see
-            :func:`tvselect.inputs.rows.repeated_rows`.
+        sample_weight : array-like (rows,), optional
+            A row of weight 2 counts as two rows. Where a reward has no use for weights the rows
+            are repeated, see :func:`tvselect.inputs.rows.repeated_rows`.
 
         Returns
         -------
@@ -256,10 +216,8 @@ class ThompsonFit(BanditFit):
         self._refuse_no_target(y)
         kind = kind_of_decoys(self.decoys, self.max_fdr)
         reward = as_reward(self.reward, kind is not None)
-        kept = getattr(self, "history_", None) if self.warm_start else None
-        journal = None if kept is None else kept.journal
-        seed = seed_of_run(self, journal)
-        features, data, observations = self._read(X, y, fit_params, reward, seed)
+        seed = seed_of_run(self)
+        features, data, observations = self._read(X, y, sample_weight, reward, seed)
         outcome = data.outcome
         # Which columns make an arm, each with its decoys, and which arms take part.
         is_linked = isinstance(self.feature_groups, str) and self.feature_groups == "ld"
@@ -273,7 +231,7 @@ class ThompsonFit(BanditFit):
         )
         identity = {"data": identity_of(data), "family": outcome.family, "copies": kind}
         columns = layout.columns(features.feature_of)
-        with opened(self.runner, self.n_jobs) as runner:
+        with opened(self._search.runner, self.n_jobs) as runner:
             n_threads = 1 if runner.is_remote else runner.n_workers
             data, arm_pairs = with_pairs(data, columns, reward, observations, n_threads)
             self.decoy_test_, decoys = None, None
@@ -291,14 +249,13 @@ class ThompsonFit(BanditFit):
                 reward,
                 identity=identity,
                 n_workers=runner.n_workers,
-                journal=journal,
                 entropy=seed,
                 idle=columns.idle,
                 burn_in=self._burn_in(layout, columns, arm_pairs),
                 pairs=arm_pairs,
             )
             work = TableWork(start_for(runner, reward, data), columns)
-            rule = StoppingRule(self.n_plays, self.patience, self.time_limit)
+            rule = StoppingRule(self.n_plays, self._search.patience, self.time_limit)
             with (
                 search.journal,
                 runner.bind(work) as run,
@@ -344,7 +301,7 @@ class ThompsonFit(BanditFit):
     def interactions_(self) -> tuple[Interaction, ...]:
         """Pairs of selected features whose effects do not add up, the surest first.
 
-        Those with a q-value of at most ``max_fdr`` (0.1 without one). Found out when first asked
+        Those with a q-value of at most ``max_fdr`` (0.1 without one). Computed when first asked
         for, in a second or some, by forests on the selected columns alone; of more than 5,000 rows
         as many are looked at. Empty for more than 40 selected features, and for survival times,
         where censoring decides on what scale effects add up.
@@ -362,12 +319,12 @@ class ThompsonFit(BanditFit):
         self,
         X: Any,
         y: Any,
-        fit_params: dict[str, ArrayLike | None],
+        sample_weight: ArrayLike | None,
         reward: Reward,
         seed: int,
     ) -> tuple[Features, Data, NDArray[np.int64] | None]:
         """What a fit is given, as numbers; the observation of each row, where rows are copies."""
-        X, y, weights, observations = weighted(X, y, fit_params, reward, seed)
+        X, y, weights, observations = weighted(X, y, sample_weight, reward, seed)
         features = self._features(as_given(X))
         refuse_nonfinite(features.X, features.column_names, reward.takes_missing)
         n_rows = features.X.shape[0]
@@ -375,7 +332,8 @@ class ThompsonFit(BanditFit):
         warn_of_guess(outcome, stacklevel=3)
         weights = None if weights is None else check_weights(weights, n_rows)
         data = Data(features.X, outcome, features.column_names, weights)
-        self._warn_of_doubts(data)
+        if not isinstance(X, Table):  # who makes one has looked at it
+            warn_of_doubts(data, stacklevel=3)
         if observations is None:
             observations = copied_rows(data.X, outcome.values)
             if observations is not None:
@@ -398,9 +356,6 @@ class ThompsonFit(BanditFit):
             if features.X.shape[0] < 2:
                 raise ValueError(f"X has {features.X.shape[0]} rows; at least 2 are needed")
             return features
-        from sklearn.utils import check_array
-        from sklearn.utils.validation import validate_data
-
         checks: dict[str, Any] = {"ensure_all_finite": False, "ensure_min_samples": 2}
         if is_frame(X):
             validate_data(self, X, skip_check_array=True)
@@ -420,7 +375,7 @@ class ThompsonFit(BanditFit):
         self, layout: ArmLayout, columns: ArmColumns, arm_pairs: NDArray[np.int32]
     ) -> BurnIn | None:
         """The burn-in that the settings ask for: "auto" is one for wide searches with decoys."""
-        n_plays = self.burn_in
+        n_plays = self._search.burn_in
         if isinstance(n_plays, str):
             if n_plays != "auto":
                 raise ValueError(f"burn_in must be 'auto' or a number of plays, got {n_plays!r}")
@@ -430,8 +385,18 @@ class ThompsonFit(BanditFit):
         n_plays = int(check_scalar(n_plays, "burn_in", Integral, min_val=0))
         return BurnIn(n_plays, LEADERS, tuple(arm_pairs.ravel().tolist())) if n_plays else None
 
-    def _warn_of_doubts(self, data: Data) -> None:
-        """What may spoil the selection; the command line has said so before."""
+
+def warn_of_doubts(data: Data, stacklevel: int) -> None:
+    """Warn of what may spoil the selection."""
+    X = data.X
+    if not isinstance(X, np.ndarray) or X.size > MOST_DOUBTED:
+        return
+    blocks = (
+        (here.start, np.ascontiguousarray(X[:, here].T, dtype=np.float64))
+        for here in in_blocks(X.shape[1], len(X), VALUES_IN_CACHE)
+    )
+    for doubt in find_doubts(data.names, blocks, data.outcome):
+        warnings.warn(doubt.sentence, DoubtWarning, stacklevel=stacklevel + 1)
 
 
 def with_pairs(

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 from tvselect.rewards import BartReward
-from tvselect.selectors import StreamingThompsonSelector, ThompsonSelector
+from tvselect.selectors import Search, StreamingThompsonSelector, ThompsonSelector
 from tvstudy.baselines import (
     AlphaInvesting,
     BartBaseline,
@@ -31,7 +31,7 @@ Method = Callable[[int], Any]
 
 def _offline(reward: BartReward | None = None, *, patience: int | None = None) -> Method:
     return lambda seed: ThompsonSelector(
-        reward, n_plays=500, patience=patience, max_fdr=None, random_state=seed
+        reward, n_plays=500, search=Search(patience=patience), max_fdr=None, random_state=seed
     )
 
 
@@ -40,7 +40,7 @@ def _online(batch_size: int, n_iterations: int, n_rounds: int | None) -> Method:
         BartReward(n_iterations=n_iterations),
         batch_size=batch_size,
         n_rounds=n_rounds,
-        patience=100 if n_rounds is None else None,
+        search=Search(patience=100 if n_rounds is None else None),
         max_fdr=None,
         random_state=seed,
     )
