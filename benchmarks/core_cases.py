@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-import tvselect
+from tests.nested import nested
 from tests.recorded_plays import RUNS, digest
 from tvselect import BartReward, ThompsonSelector, run_bart
 from tvselect.inputs import read_outcome
@@ -164,10 +164,7 @@ def cases(is_quick: bool) -> dict[str, Case]:
     all_plays: dict[str, Any] = dict(n_plays=50) if is_quick else {}
     reward = BartReward.paper(1_000 // tenth)
     paper: dict[str, Any] = dict(reward=reward, n_plays=300 // tenth, max_fdr=None)
-    window: dict[str, Any] = dict(window=8)
-    if hasattr(tvselect, "Search"):  # 0.2.0 has it among the parameters
-        window = dict(search=tvselect.Search(window=8))
-    windows: dict[str, Any] = dict(n_plays=50, **window)
+    windows = nested(window=8, n_plays=50)
     return {
         **{
             f"default, {n:,} x {p:,}": selection(friedman, n, p // tenth, **all_plays)

@@ -66,41 +66,42 @@ def two_threads(n_repeats: int = 5) -> list[str]:
     d, long = data(100), simulate("friedman", 20_000, 1000, random_state=100)
     offline, stream = ThompsonSelector, StreamingThompsonSelector
     paper, default = BartReward.paper(100), BartReward()
+    windows, chains = Search(window=32), Search(n_chains=2)
     cases: dict[str, tuple[type, BartReward, dict[str, Any], Simulated]] = {
         "paper rule, T=500, window=32": (
             offline,
             paper,
-            dict(n_plays=500, search=Search(window=32)),
+            dict(n_plays=500, search=windows),
             d,
         ),
         "paper rule, T=500, two chains": (
             offline,
             paper,
-            dict(n_plays=500, search=Search(n_chains=2)),
+            dict(n_plays=500, search=chains),
             d,
         ),
         "default, T=300, window=32": (
             offline,
             default,
-            dict(n_plays=300, search=Search(window=32)),
+            dict(n_plays=300, search=windows),
             d,
         ),
         "default, T=300, two chains": (
             offline,
             default,
-            dict(n_plays=300, search=Search(n_chains=2)),
+            dict(n_plays=300, search=chains),
             d,
         ),
         "stream, default, window=32": (
             stream,
             default,
-            dict(batch_size=200, search=Search(window=32)),
+            dict(batch_size=200, search=windows),
             long,
         ),
         "stream, default, two chains": (
             stream,
             default,
-            dict(batch_size=200, search=Search(n_chains=2)),
+            dict(batch_size=200, search=chains),
             long,
         ),
     }

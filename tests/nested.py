@@ -2,9 +2,13 @@
 
 from typing import Any
 
-from tvselect import Search
+import tvselect
 
 
 def nested(**settings: Any) -> dict[str, Any]:
-    inner = {name: settings.pop(name) for name in Search().get_params() if name in settings}
-    return settings | {"search": Search(**inner)} if inner else settings
+    if not hasattr(tvselect, "Search"):  # version 0.2.0, next to which benchmarks run
+        return settings
+    inner = tvselect.Search().get_params().keys() & settings.keys()
+    if not inner:
+        return settings
+    return settings | {"search": tvselect.Search(**{name: settings.pop(name) for name in inner})}
