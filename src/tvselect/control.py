@@ -22,14 +22,6 @@ def false_ones(score: Floats, decoys: Floats, n_copies: int) -> Floats:
     ``(1 + decoys that reach it) / copies``: one more than were seen, so that an estimate
     from few decoys is on the safe side.
 
-    Parameters
-    ----------
-    score : float64 array
-    decoys : float64 array
-        Scores of all decoys.
-    n_copies : int
-        Decoys of every column.
-
     Examples
     --------
     >>> false_ones(np.array([0.9, 0.5]), np.array([0.3, 0.6]), n_copies=2)
@@ -47,21 +39,8 @@ def q_values_by_decoys(
     Of the candidates that reach a score, the share ``false_ones / candidates`` is expected to
     be false; the q-value of a column is the smallest such share over the scores up to its
     own. Selecting the columns of a q-value of at most ``q`` is the rule of Benjamini and
-    Hochberg at level ``q``, with p-values by the rank among decoys [1]_.
-
-    Parameters
-    ----------
-    scores : float64 array
-        Of the columns.
-    decoys : float64 array
-        Of ``n_copies`` decoys of every column, in any order.
-    n_copies : int
-    is_candidate : bool array
-        Columns that may be selected; the others have the q-value 1.
-
-    Returns
-    -------
-    float64 array, at most 1
+    Hochberg at level ``q``, with p-values by the rank among decoys [1]_. ``decoys`` are the scores
+    of ``n_copies`` decoys of every column, in any order; what is no candidate has the q-value 1.
 
     References
     ----------
@@ -92,17 +71,8 @@ def log_e_values(wins: ArrayLike, losses: ArrayLike) -> Floats:
 
     The stake of a bettor who believes that a column wins with some probability above 1/2,
     all of them alike likely: ``E = 2^(m+1) B(w+1, l+1) P[Beta(w+1, l+1) > 1/2]``, with
-    ``m = w + l``. Ties are no bets.
-
-    Parameters
-    ----------
-    wins, losses : int arrays
-
-    Returns
-    -------
-    array
-        0 (E = 1) without any bet. -inf where 1/2 lies so far in the tail that a double does
-        not hold it; the e-value is below one over the number of bets there.
+    ``m = w + l``. Ties are no bets; without any bet it is 0 (E = 1). It is -inf where 1/2 lies so
+    far in the tail that a double does not hold it: E is below one over the number of bets there.
 
     Examples
     --------

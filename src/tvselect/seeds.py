@@ -48,11 +48,6 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
     """A generator from a seed, a seed sequence or a generator (used as it is).
 
     New generators use SFC64, the fastest of NumPy's inside compiled code.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When it is none of these, or a negative seed.
     """
     if isinstance(random_state, np.random.RandomState):
         raise TypeError(

@@ -95,26 +95,10 @@ class Arms:
     number against the stored probability of staying below, which changes only for arms
     that were played. The drawn values themselves are computed only where asked for.
 
-    Parameters
-    ----------
-    n_arms : int
-    prior_a, prior_b : float or array (n_arms,)
-        The Beta prior, one for all or one per arm.
-    threshold : float or array (n_arms,)
-        ``c``, one for all or one per arm.
-    discount : float, default=1.0
-        In (0, 1]; below 1 an arm that is played forgets a part of its earlier rewards.
-    idle : bool array (n_arms,), optional
-        Arms that are never drawn.
-
-    Attributes
-    ----------
-    successes, failures : int32 arrays, float64 when discounted
-    resting : bool array or None
-        Arms that are not drawn: idle ones, and later those that are out of the search.
-    passing : bool array
-        Arms that were played and whose mean is above their threshold. A mean at the
-        threshold tells no more than an arm never played, whose mean is there, too.
+    Prior and threshold are one for all or one per arm. With a ``discount`` below 1 an arm that is
+    played forgets a part of its earlier rewards. ``idle`` arms are never drawn; ``resting`` are
+    those, and later all that are out of the search. Arms are ``passing`` that were played and whose
+    mean is above their threshold: at the threshold is the mean of arms that were never played.
 
     Examples
     --------

@@ -81,8 +81,6 @@ class ThompsonChain:
 
     Parameters
     ----------
-    arms : Arms
-    oracle : Oracle
     entropy : int
         Seed of the run.
     chain : int
@@ -90,19 +88,12 @@ class ThompsonChain:
     window : int, default=1
         Most plays that are chosen from one state of the arms, so that they can be scored at
         the same time; never more than a tenth of the plays that the arms have learned from, for
-        many plays from a state that knows little keep the search from getting anywhere. 1 is the
-        paper.
+        many plays from a state that knows little lead nowhere. 1 is the paper.
     has_patience : bool, default=True
-        Whether someone asks for ``n_unchanged``; without, the model is not looked at.
+        Whether someone asks for ``n_unchanged``: for how many plays in a row the estimated model
+        has not changed, without skipped ones and those of burn-in.
     burn_in : BurnIn, optional
         After which the leading arms start anew.
-
-    Attributes
-    ----------
-    n_plays : int
-    n_unchanged : int
-        For how many plays in a row the estimated model has not changed; skipped ones and
-        those of burn-in do not count.
 
     Examples
     --------

@@ -83,21 +83,11 @@ class Journal:
     again. Damage inside the log is refused: SQLite would leave out what comes after it. One run
     may write, others read.
 
-    Parameters
-    ----------
-    path : path-like, optional
-        A new or empty file, or a journal to go on with; anything else is refused and left
-        untouched. In memory by default.
-
-    Attributes
-    ----------
-    header : Header or None
-        What it was written for; None before :meth:`begin`.
+    A path is of a new or empty file, or of a journal to go on with; anything else is refused and
+    left untouched. Without one the journal is in memory.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tvselect.bandit.journal import Header, Journal
     >>> journal = Journal()
     >>> header = journal.begin(Header("4f1c", 7, n_arms=5, n_chains=1, window=1, version="1"))
     >>> journal.append([Play(0, np.array([2, 4], np.int32), np.array([True, False]), 0.1)])
@@ -109,7 +99,7 @@ class Journal:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self.header: Header | None = None
+        self.header: Header | None = None  #: What it was written for, once begun
         self.name = "journal"
         self._path: Path | None = None
         if path is None:

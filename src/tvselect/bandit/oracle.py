@@ -64,19 +64,6 @@ class BurnIn(NamedTuple):
 class Oracle:
     """Chooses the arms of a play and reads the model off the arms.
 
-    Attributes
-    ----------
-    n_wanted : int or None
-        Known model size ``q*``: at most that many arms are played and selected.
-    n_candidates : int or None
-        Arms from this number on are decoys: played, but never part of the model.
-    with_decoys : bool
-        Whether every arm is played together with its decoy, which stands as many places
-        after the last candidate as the arm after the first; ``q*`` then counts it once.
-    pairs : int32 array (pairs, 2)
-        Arms that are played together: where one of a pair is drawn, the other joins. Without
-        effect where the size of the model is known.
-
     Examples
     --------
     >>> arms = Arms(3)
@@ -87,10 +74,14 @@ class Oracle:
     array([0], dtype=int32)
     """
 
-    n_wanted: int | None = None
-    n_candidates: int | None = None
+    n_wanted: int | None = None  #: Known model size ``q*``: at most so many are played and selected
+    n_candidates: int | None = None  #: Arms from this number on are decoys, never part of the model
     with_decoys: bool = False
+    """Whether every arm is played with its decoy, as far behind the last candidate as the arm is
+    behind the first; ``q*`` then counts it once."""
     pairs: NDArray[np.int32] = field(default_factory=lambda: NO_PAIRS)
+    """Arms (pairs, 2) that are played together: where one of a pair is drawn, the other joins.
+    Without effect where the size of the model is known."""
 
     def choose(self, arms: Arms, rng: np.random.Generator) -> NDArray[np.int32]:
         """Those of ``arms`` whose draw reaches the threshold; of these the ``q*`` largest draws.

@@ -33,14 +33,6 @@ class ShuffledColumns:
     share of them, and the rest is shuffled: a column that goes with the outcome because of a
     factor alone has decoys that do so, too.
 
-    Attributes
-    ----------
-    orders : int64 array (copies, rows)
-    held : sequence of int64 arrays
-        Columns that each copy holds, in rising order.
-    factors : float64 array (rows, factors)
-        Orthonormal; see :func:`common_factors`.
-
     Examples
     --------
     >>> X = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
@@ -51,9 +43,9 @@ class ShuffledColumns:
            [ 2., 20.]])
     """
 
-    orders: NDArray[np.int64]
-    held: Sequence[NDArray[np.int64]]
-    factors: NDArray[np.float64]
+    orders: NDArray[np.int64]  #: (copies, rows)
+    held: Sequence[NDArray[np.int64]]  #: Columns that each copy holds, in rising order
+    factors: NDArray[np.float64]  #: Orthonormal (rows, factors), see :func:`common_factors`
 
     @classmethod
     def draw(
@@ -127,20 +119,11 @@ class ShuffledColumns:
 
 @dataclass(frozen=True, eq=False)
 class DrawnColumns:
-    """Copies of the columns of a table, as columns behind it.
+    """Copies of the columns of a table, as columns behind it."""
 
-    Attributes
-    ----------
-    copies : float64 array (copies, rows, columns)
-    held : sequence of int64 arrays
-        Columns that take part of each copy, in rising order.
-    factors : float64 array (rows, factors)
-        What many columns of the table share.
-    """
-
-    copies: NDArray[np.float64]
-    held: Sequence[NDArray[np.int64]]
-    factors: NDArray[np.float64]
+    copies: NDArray[np.float64]  #: (copies, rows, columns)
+    held: Sequence[NDArray[np.int64]]  #: Columns that take part of each copy, in rising order
+    factors: NDArray[np.float64]  #: What many columns of the table share (rows, factors)
 
     def values(self, X: Matrix, decoys: NDArray[np.int64]) -> NDArray[np.float64]:
         """Some decoys as floats (rows, decoys), counted from the first one."""
@@ -161,16 +144,12 @@ class DrawnColumns:
 
 
 def common_factors(X: Matrix, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Factors that drive many columns: principal components of the ranks, of length 1.
+    """Factors (rows, factors) that drive many columns: principal components of their ranks.
 
     Those that explain 5 % of the columns' variance or more, and twice as much as any would by
     chance, ten at most. Columns that are nearly copies of each other (correlated above 0.95) count
     as one together: what only they share is no factor. Of a wide table 2,000 columns are looked at,
     fewer of one with more than 33,000 rows, and none of fewer than 20, whose factors are columns.
-
-    Returns
-    -------
-    float64 array (rows, factors)
 
     Examples
     --------
