@@ -58,17 +58,20 @@ _function = functools.partial(core.function, source=ctypes.CDLL(str(build())))
 _STATE = "state: u8[5]!"
 
 
+NODES = "trees: trees; tree: int; node: int"
+
+
 def _fill(name: str, kind: str):
-    of_kind = _function(f"fill_{name}", f"{_STATE}\nabout: float\nout: {kind}[n]!")
+    of_kind = _function(f"fill_{name}", f"state: u8[5]!; about: float; out: {kind}[n]!")
     return lambda state, out, about=0.0: of_kind(state, about, out)
 
 
 def _of_tree(name: str, place: str | None = None):
-    more = f"\n{place}: int" if place else ""
-    return _function(name, f"trees: trees\ntree: int{more}", int)
+    more = f"; {place}: int" if place else ""
+    return _function(name, f"trees: trees; tree: int{more}", int)
 
 
-seed = _function("seed", f"seeds: u8[3]\n{_STATE}")
+seed = _function("seed", "seeds: u8[3]; state: u8[5]!")
 fill_words = _fill("words", "u8")
 fill_halves = _fill("halves", "u8")
 fill_uniforms = _fill("uniforms", "f8")
@@ -78,43 +81,29 @@ fill_exponentials = _fill("exponentials", "f8")
 fill_gammas = _fill("gammas", "f8")
 fill_chi_squares = _fill("chi_squares", "f8")
 fill_below = _fill("below", "i8")
-normals_of = _function("normals_of", "rng: generator\nout: f8[n]!")
-shuffle = _function("shuffle", f"{_STATE}\nvalues: i8[n]!")
-floats_reaching = _function("floats_reaching", f"{_STATE}\nbounds: f4[n]\nfound: i4[n]!", int)
-draw_rows = _function("draw_rows", f"{_STATE}\nrows: i8[rows]!\norder: i8[table]!")
+normals_of = _function("normals_of", "rng: generator; out: f8[n]!")
+shuffle = _function("shuffle", "state: u8[5]!; values: i8[n]!")
+floats_reaching = _function("floats_reaching", "state: u8[5]!; bounds: f4[n]; found: i4[n]!", int)
+draw_rows = _function("draw_rows", "state: u8[5]!; rows: i8[rows]!; order: i8[table]!")
 normal_between = _function(
     "normal_between",
-    "rng: generator\nmean: float\nsd: float\nlow: float\nhigh: float\nout: f8[n]!",
+    "rng: generator; mean: float; sd: float; low: float; high: float; out: f8[n]!",
 )
 
 bit_place = _function("bit_place", "row: int", int)
 rows_at_most = _function(
     "rows_at_most",
-    """
-    codes: u8[codes]
-    start: int
-    width: int
-    masks: u8[words, leaves]
-    leaf: int
-    cut: int
-    missing_left: bool
-    out: u8[words]!
-    """,
+    "codes: u8[codes]; start: int; width: int; masks: u8[words, leaves]; leaf: int; cut: int;"
+    "missing_left: bool; out: u8[words]!",
     int,
 )
 overlaps = _function(
     "overlaps",
-    """
-    masks: u8[words, leaves]
-    n_sets: int
-    rows: u8[words]
-    weights: f8[room]
-    out: i4[room]!
-    """,
+    "masks: u8[words, leaves]; n_sets: int; rows: u8[words]; weights: f8[room]; out: i4[room]!",
     float,
 )
-spread = _function("spread", "values: f8[rows]\nout: f8[rows]!")
-sum_over = _function("sum_over", "values: f8[rows]\nrows: u8[words]", float)
+spread = _function("spread", "values: f8[rows]; out: f8[rows]!")
+sum_over = _function("sum_over", "values: f8[rows]; rows: u8[words]", float)
 
 nth_leaf, nth_split, nth_prunable, nth_pair = (
     _of_tree(f"nth_{name}", "rank") for name in ("leaf", "split", "prunable", "pair")
@@ -123,23 +112,13 @@ is_prunable, split_child, pairs_after = (
     _of_tree(name, "node") for name in ("is_prunable", "split_child", "pairs_after")
 )
 n_prunable, n_pairs = _of_tree("n_prunable"), _of_tree("n_pair")
-_open_cuts = _function(
-    "open_cuts", "trees: trees\ntree: int\nnode: int\ncolumn: int\nn_cuts: int\nrange: i8[2]!"
-)
-draw_pairs = _function("draw_pairs", "rng: generator\npairs: i8[pairs, 2]\nout: i8[n, 2]!")
+_open_cuts = _function("open_cuts", f"{NODES}; column: int; n_cuts: int; range: i8[2]!")
+draw_pairs = _function("draw_pairs", "rng: generator; pairs: i8[pairs, 2]; out: i8[n, 2]!")
 split = _function(
     "split",
-    """
-    chain: chain
-    design: design
-    tree: int
-    node: int
-    column: int
-    cut: int
-    missing_left: bool
-    """,
+    "chain: chain; design: design; tree: int; node: int; column: int; cut: int; missing_left: bool",
 )
-merge = _function("merge", "chain: chain\ntree: int\nnode: int")
+merge = _function("merge", "chain: chain; tree: int; node: int")
 
 
 def open_cuts(trees, tree, node, column, n_cuts):
@@ -149,89 +128,51 @@ def open_cuts(trees, tree, node, column, n_cuts):
     return found.tolist()
 
 
-quantile_of = _function("quantile_of", "values: f8[n]!\nshare: float", float)
+quantile_of = _function("quantile_of", "values: f8[n]!; share: float", float)
 find_pairs = _function(
-    "find_pairs", "columns: i8[columns]\nknown: i8[known, 2]\nfound: i8[room, 2]!", int
+    "find_pairs", "columns: i8[columns]; known: i8[known, 2]; found: i8[room, 2]!", int
 )
-list_columns = _function("list_columns", "source: arms\narms: i4[played]\nfound: i8[room]!", int)
+list_columns = _function("list_columns", "source: arms; arms: i4[played]; found: i8[room]!", int)
 reward_arms = _function(
     "reward_arms",
-    "source: arms\narms: i4[played]\nof_columns: f8[columns]\nrewards: b1[played]!",
+    "source: arms; arms: i4[played]; of_columns: f8[columns]; rewards: b1[played]!",
 )
 score_average = _function(
     "score_average",
-    """
-    tally: tally
-    burn: int
-    min_splits: float
-    scores: f8[columns]!
-    rewards: f8[rewards]!
-    """,
+    "tally: tally; burn: int; min_splits: float; scores: f8[columns]!; rewards: f8[rewards]!",
 )
 
-_LOOP = "rng: generator\ndesign: design\nprior: prior\nchain: chain\ntrace: trace"
+LOOP = "rng: generator; design: design; prior: prior; chain: chain; trace: trace; "
 collect_statistics = _function(
-    "collect_statistics", f"{_LOOP}\nthin: int\nout: f8[draws, statistics]!"
+    "collect_statistics", LOOP + "thin: int; out: f8[draws, statistics]!"
 )
-collect_shapes = _function(
-    "collect_shapes", f"{_LOOP}\nthin: int\nbase: int\nout: i8[draws, trees]!"
-)
+collect_shapes = _function("collect_shapes", LOOP + "thin: int; base: int; out: i8[draws, trees]!")
 MAX_NODES = 127
 MAX_ROWS = 64
 MAX_COLUMNS = 8
+
+
+def _forest(of: str, mark: str = "") -> str:
+    """Nodes of forests in preorder, see :class:`tests.exactness.simulate.Forest`."""
+    parts = {"of_columns": "i8", "cuts": "i8", "missing_left": "b1", "depths": "i8", "means": "f8"}
+    nodes = "; ".join(
+        f"{name}: {kind}[{of}trees, {MAX_NODES}]{mark}"
+        for name, kind in parts.items() if of or name != "depths"
+    )  # fmt: skip
+    return f"{nodes}; sizes: i8[{of}trees]{mark}"
+
+
 simulate = _function(
     "simulate",
-    f"""
-    rng: generator
-    codes: u1[columns, rows]
-    n_cuts: i8[columns]
-    has_missing: b1[columns]
-    thetas: f8[thetas]
-    is_sparse: bool
-    min_leaf: int
-    base: float
-    power: float
-    column_weights: f8[columns]
-    leaf_sd: float
-    theta_index: i8[draws]!
-    of_columns: i8[draws, trees, {MAX_NODES}]!
-    cuts: i8[draws, trees, {MAX_NODES}]!
-    missing_left: b1[draws, trees, {MAX_NODES}]!
-    depths: i8[draws, trees, {MAX_NODES}]!
-    means: f8[draws, trees, {MAX_NODES}]!
-    sizes: i8[draws, trees]!
-    """,
+    "rng: generator; codes: u1[columns, rows]; n_cuts: i8[columns]; has_missing: b1[columns];"
+    "thetas: f8[thetas]; is_sparse: bool; min_leaf: int; base: float; power: float;"
+    "column_weights: f8[columns]; leaf_sd: float; theta_index: i8[draws]!;"
+    + _forest("draws, ", "!"),
 )
-evaluate = _function(
-    "evaluate",
-    f"""
-    codes: u1[columns, rows]
-    of_columns: i8[trees, {MAX_NODES}]
-    cuts: i8[trees, {MAX_NODES}]
-    missing_left: b1[trees, {MAX_NODES}]
-    means: f8[trees, {MAX_NODES}]
-    sizes: i8[trees]
-    out: f8[rows]!
-    """,
-)
+evaluate = _function("evaluate", f"codes: u1[columns, rows]; {_forest('')}; out: f8[rows]!")
 replicates = _function(
     "replicates",
-    f"""
-    {_LOOP}
-    under_test: int
-    n_rounds: int
-    noise_df: float
-    noise_sum: float
-    mask: b1[padded]
-    theta_index: i8[draws]
-    of_columns: i8[draws, trees, {MAX_NODES}]
-    cuts: i8[draws, trees, {MAX_NODES}]
-    missing_left: b1[draws, trees, {MAX_NODES}]
-    depths: i8[draws, trees, {MAX_NODES}]
-    means: f8[draws, trees, {MAX_NODES}]
-    sizes: i8[draws, trees]
-    fit: f8[padded]!
-    before: f8[draws, functions=10]!
-    after: f8[draws, functions=10]!
-    """,
+    LOOP + "under_test: int; n_rounds: int; noise_df: float; noise_sum: float; mask: b1[padded];"
+    f"theta_index: i8[draws]; {_forest('draws, ')};"
+    "fit: f8[padded]!; before: f8[draws, functions=10]!; after: f8[draws, functions=10]!",
 )
