@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from scipy import stats
 
 from tests.core.probes import collect_shapes, collect_statistics
@@ -10,6 +11,17 @@ from tests.exactness.outcomes import has_noise, n_forests, start_cuts
 from tests.exactness.simulate import Setting
 from tvselect.trees import Prior, Response, Sampler, start_chain
 from tvselect.trees.state import in_bit_order, with_more_room
+
+
+def in_two_sizes(quick, full):
+    """A check with its quick ``size``, and with that of ``make check-long``, whose is recorded."""
+    return pytest.mark.parametrize(
+        ("size", "is_full"),
+        [
+            pytest.param(quick, False, id="quick"),
+            pytest.param(full, True, id="full size", marks=pytest.mark.long),
+        ],
+    )
 
 
 def prior_of(setting: Setting, family: str = "gaussian") -> Prior:
@@ -38,7 +50,7 @@ def start(setting, observed, *, rng, n_iterations, sigma=None, family="gaussian"
     quantile = stats.chi2.ppf(1 - prior.noise_quantile, prior.noise_df)
     response = Response(
         family=family,
-        observed=np.stack([in_bit_order(row) for row in np.broadcast_to(observed, (2, n_rows))]),
+        observed=in_bit_order(np.broadcast_to(observed, (2, n_rows))),
         n_rows=n_rows,
         center=0.0,
         scale=1.0,
@@ -57,10 +69,6 @@ def start(setting, observed, *, rng, n_iterations, sigma=None, family="gaussian"
         sigma=sigma,
         rng=rng,
     )
-    return with_ample_room(chain)
-
-
-def with_ample_room(chain: Sampler) -> Sampler:
     for _ in range(2):
         chain.chain = with_more_room(chain.chain)
     return chain

@@ -11,65 +11,43 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.exactness.chains import start
-from tests.exactness.outcomes import (
-    draw_cuts,
-    has_noise,
-    log_likelihood,
-    n_forests,
-    observe,
-)
-from tests.exactness.simulate import (
-    Forest,
-    draw_sigma,
-    forests_at,
-    make_setting,
-    simulate_forests,
-    theta_grid,
-)
+from tests.exactness import outcomes, simulate
+from tests.exactness.chains import in_two_sizes, start
 
 N_RANKS = 63
 CASES = {
-    "gaussian, plain": ("gaussian", dict(sparse=False, min_leaf=2)),
-    "gaussian, sparse": ("gaussian", dict(sparse=True, min_leaf=2)),
-    "gaussian, sparse, missing values": (
-        "gaussian",
-        dict(sparse=True, missing=True, min_leaf=3),
-    ),
-    "gaussian, sparse, pairs": ("gaussian", dict(sparse=True, min_leaf=2, pair_share=0.5)),
+    "gaussian, plain": ("gaussian", {}),
+    "gaussian, sparse": ("gaussian", dict(sparse=True)),
+    "gaussian, sparse, missing values": ("gaussian", dict(sparse=True, missing=True, min_leaf=3)),
+    "gaussian, sparse, pairs": ("gaussian", dict(sparse=True, pair_share=0.5)),
     "gaussian, sparse, known pairs": (
-        "gaussian",
-        dict(sparse=True, min_leaf=2, pair_share=0.5, pairs=((0, 1), (1, 0))),
+        "gaussian", dict(sparse=True, pair_share=0.5, pairs=((0, 1), (1, 0))),
     ),
-    "probit, plain": ("probit", dict(sparse=False, min_leaf=2)),
-    "probit, sparse": ("probit", dict(sparse=True, min_leaf=2)),
+    "probit, plain": ("probit", {}),
+    "probit, sparse": ("probit", dict(sparse=True)),
     "probit, sparse, latents every third iteration": (
-        "probit",
-        dict(sparse=True, min_leaf=2, latent_sweeps=3),
+        "probit", dict(sparse=True, latent_sweeps=3),
     ),
-    "bounds, plain": ("survival", dict(sparse=False, min_leaf=2)),
+    "bounds, plain": ("survival", {}),
     "bounds, sparse, latents every third iteration": (
-        "survival",
-        dict(sparse=True, min_leaf=2, latent_sweeps=3),
+        "survival", dict(sparse=True, latent_sweeps=3),
     ),
-    "grades, plain": ("ordinal", dict(sparse=False, min_leaf=2)),
+    "grades, plain": ("ordinal", {}),
     "grades, sparse, latents every third iteration": (
-        "ordinal",
-        dict(sparse=True, min_leaf=2, latent_sweeps=3),
+        "ordinal", dict(sparse=True, latent_sweeps=3),
     ),
-    "classes, plain": ("classes", dict(sparse=False, min_leaf=2, n_trees=3)),
+    "classes, plain": ("classes", dict(n_trees=3)),
     "classes, sparse, latents every third iteration": (
-        "classes",
-        dict(sparse=True, min_leaf=2, n_trees=6, latent_sweeps=3),
+        "classes", dict(sparse=True, n_trees=6, latent_sweeps=3),
     ),
-}
+}  # fmt: skip
 
 
 def quantities(family, sparse, observed, fit, sigma, cuts, theta_index, n_splits):
     """f(x0), splits, log-likelihood, then sigma, cut points and theta where they are random."""
-    likelihood = log_likelihood(family, observed, fit, sigma, cuts)
+    likelihood = outcomes.log_likelihood(family, observed, fit, sigma, cuts)
     values = [fit.flat[0], n_splits, likelihood]
-    if has_noise(family):
+    if outcomes.has_noise(family):
         values.append(sigma)
     if family == "ordinal":
         values += cuts.tolist()
@@ -81,34 +59,28 @@ def quantities(family, sparse, observed, fit, sigma, cuts, theta_index, n_splits
 def one_replicate(setting, family, seed, thin):
     """Ranks of the true quantities, ties broken at random."""
     rng = np.random.default_rng(seed)
-    forest = Forest(*(array[0] for array in simulate_forests(rng, setting, 1)))
-    truth = forests_at(setting.codes, forest, n_forests(family))
+    drawn = simulate.simulate_forests(rng, setting, 1)
+    forest = simulate.Forest(*(array[0] for array in drawn))
+    truth = simulate.forests_at(setting.codes, forest, outcomes.n_forests(family))
     n_splits = int(
         sum(np.sum(c[:n] >= 0) for c, n in zip(forest.columns, forest.sizes, strict=True))
     )
     sparse = setting.sparse
-    sigma, cuts = draw_sigma(rng, setting), draw_cuts(rng, family)
-    observed = observe(rng, family, truth, sigma, cuts)
+    sigma, cuts = simulate.draw_sigma(rng, setting), outcomes.draw_cuts(rng, family)
+    observed = outcomes.observe(rng, family, truth, sigma, cuts)
     true = quantities(family, sparse, observed, truth, sigma, cuts, forest.theta_index, n_splits)
     chain = start(setting, observed, rng=rng, n_iterations=(N_RANKS + 10) * thin, family=family)
     chain.advance(10 * thin)
     draws = []
-    grid = theta_grid(setting.table.n_columns)
+    grid = simulate.theta_grid(setting.table.n_columns)
     for _ in range(N_RANKS):
         chain.advance(thin)
         last = chain.n_done - 1
-        draws.append(
-            quantities(
-                family,
-                sparse,
-                observed,
-                chain.fitted().reshape(truth.shape),
-                chain.trace.precision[last] ** -0.5,
-                chain.chain.response.cuts[: cuts.size].copy(),
-                np.searchsorted(grid, 0.999999 * chain.trace.theta[last]),
-                chain.trace.n_splits[last],
-            )
-        )
+        fit = chain.fitted().reshape(truth.shape)
+        present = chain.trace.precision[last] ** -0.5, chain.chain.response.cuts[: cuts.size].copy()
+        theta = np.searchsorted(grid, 0.999999 * chain.trace.theta[last])
+        n_splits = chain.trace.n_splits[last]
+        draws.append(quantities(family, sparse, observed, fit, *present, theta, n_splits))
     draws, true = np.array(draws), np.array(true)
     below = (draws < true - 1e-9).sum(axis=0)
     ties = (np.abs(draws - true) <= 1e-9).sum(axis=0)
@@ -116,9 +88,9 @@ def one_replicate(setting, family, seed, thin):
 
 
 def p_values(case, n_replicates, thin):
-    sizes = dict(n_rows=24, n_columns=3, n_values=4, n_trees=2, seed=1)
+    sizes = dict(n_rows=24, n_columns=3, n_values=4, n_trees=2, min_leaf=2, seed=1)
     family, settings = CASES[case]
-    setting = make_setting(**{**sizes, **settings})
+    setting = simulate.make_setting(**{**sizes, **settings})
     seeds = np.random.SeedSequence(20).spawn(n_replicates)
     ranks = np.array([one_replicate(setting, family, seed, thin) for seed in seeds])
     bins = [np.bincount(r // 4, minlength=16) for r in ranks.T]
@@ -131,16 +103,10 @@ def holm(p):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_ranks_of_the_truth_are_uniform(case):
-    p = p_values(case, n_replicates=160, thin=40)
-    assert holm(p) > 0.01, p
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("case", CASES)
-def test_ranks_of_the_truth_are_uniform_at_full_size(case, record_result):
-    p = p_values(case, n_replicates=1000, thin=100)
-    record_result(
-        "Calibration, 1,000 replicates", case, "p-values " + ", ".join(f"{v:.2f}" for v in p)
-    )
+@in_two_sizes(dict(n_replicates=160, thin=40), dict(n_replicates=1000, thin=100))
+def test_ranks_of_the_truth_are_uniform(case, size, is_full, record_result):
+    p = p_values(case, **size)
+    if is_full:
+        found = "p-values " + ", ".join(f"{v:.2f}" for v in p)
+        record_result("Calibration, 1,000 replicates", case, found)
     assert holm(p) > 0.01, p

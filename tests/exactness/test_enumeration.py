@@ -14,18 +14,16 @@ import itertools
 import numpy as np
 import pytest
 
-from tests.exactness.chains import chain_shapes, start
+from tests.exactness.chains import chain_shapes, in_two_sizes, start
 from tests.exactness.enumerate_trees import posterior
 from tests.exactness.simulate import make_setting
 
 TABLES = {
-    "one tree, p=1": dict(n_rows=8, n_columns=1, n_values=3, n_trees=1, min_leaf=1),
-    "one tree, p=2, min_leaf=2": dict(n_rows=6, n_columns=2, n_values=3, n_trees=1, min_leaf=2),
-    "one tree, p=3, min_leaf=3": dict(n_rows=8, n_columns=3, n_values=4, n_trees=1, min_leaf=3),
-    "one tree, p=2, missing": dict(
-        n_rows=8, n_columns=2, n_values=3, n_trees=1, min_leaf=2, missing=True
-    ),
-    "two trees, p=1": dict(n_rows=6, n_columns=1, n_values=3, n_trees=2, min_leaf=1),
+    "one tree, p=1": dict(n_rows=8, n_columns=1, n_values=3),
+    "one tree, p=2, min_leaf=2": dict(n_rows=6, n_columns=2, n_values=3, min_leaf=2),
+    "one tree, p=3, min_leaf=3": dict(n_rows=8, n_columns=3, n_values=4, min_leaf=3),
+    "one tree, p=2, missing": dict(n_rows=8, n_columns=2, n_values=3, min_leaf=2, missing=True),
+    "two trees, p=1": dict(n_rows=6, n_columns=1, n_values=3, n_trees=2),
     "two trees, p=3, binary, sparse": dict(
         n_rows=6, n_columns=3, n_values=2, n_trees=2, min_leaf=3, sparse=True
     ),
@@ -33,62 +31,34 @@ TABLES = {
         n_rows=6, n_columns=2, n_values=2, n_trees=2, min_leaf=2, sparse=True
     ),
     "one tree, p=3, weighed columns": dict(
-        n_rows=8, n_columns=3, n_values=4, n_trees=1, min_leaf=3, column_weights=(0.3, 1.0, 0.6)
+        n_rows=8, n_columns=3, n_values=4, min_leaf=3, column_weights=(0.3, 1.0, 0.6)
     ),
     "two trees, p=2, binary, sparse, weighed columns": dict(
-        n_rows=6,
-        n_columns=2,
-        n_values=2,
-        n_trees=2,
-        min_leaf=2,
-        sparse=True,
+        n_rows=6, n_columns=2, n_values=2, n_trees=2, min_leaf=2, sparse=True,
         column_weights=(0.2, 0.5),
     ),
-    "one tree, p=1, pairs": dict(
-        n_rows=8, n_columns=1, n_values=3, n_trees=1, min_leaf=1, pair_share=0.6
-    ),
+    "one tree, p=1, pairs": dict(n_rows=8, n_columns=1, n_values=3, pair_share=0.6),
     "one tree, p=1, pairs below pairs": dict(
-        n_rows=12, n_columns=1, n_values=6, n_trees=1, min_leaf=1, power=0.3, pair_share=0.6
+        n_rows=12, n_columns=1, n_values=6, power=0.3, pair_share=0.6
     ),
     "one tree, p=2, min_leaf=2, pairs": dict(
-        n_rows=8, n_columns=2, n_values=3, n_trees=1, min_leaf=2, power=0.5, pair_share=0.6
+        n_rows=8, n_columns=2, n_values=3, min_leaf=2, power=0.5, pair_share=0.6
     ),
     "one tree, p=2, missing, pairs": dict(
-        n_rows=8, n_columns=2, n_values=3, n_trees=1, min_leaf=2, missing=True, pair_share=0.6
+        n_rows=8, n_columns=2, n_values=3, min_leaf=2, missing=True, pair_share=0.6
     ),
     "two trees, p=2, binary, sparse, weighed columns, pairs": dict(
-        n_rows=6,
-        n_columns=2,
-        n_values=2,
-        n_trees=2,
-        min_leaf=1,
-        sparse=True,
-        column_weights=(0.2, 0.5),
+        n_rows=6, n_columns=2, n_values=2, n_trees=2, sparse=True, column_weights=(0.2, 0.5),
         pair_share=0.6,
     ),
     "one tree, p=3, known pairs": dict(
-        n_rows=8,
-        n_columns=3,
-        n_values=2,
-        n_trees=1,
-        min_leaf=1,
-        pair_share=0.6,
-        pairs=((0, 1), (1, 0), (2, 2)),
+        n_rows=8, n_columns=3, n_values=2, pair_share=0.6, pairs=((0, 1), (1, 0), (2, 2))
     ),
     "two trees, p=2, binary, sparse, weighed columns, known pairs": dict(
-        n_rows=6,
-        n_columns=2,
-        n_values=2,
-        n_trees=2,
-        min_leaf=1,
-        sparse=True,
-        column_weights=(0.2, 0.5),
-        pair_share=0.6,
-        pairs=((0, 1),),
+        n_rows=6, n_columns=2, n_values=2, n_trees=2, sparse=True, column_weights=(0.2, 0.5),
+        pair_share=0.6, pairs=((0, 1),),
     ),
-}
-
-
+}  # fmt: skip
 CASES = list(itertools.product(TABLES, (0.8, None)))
 
 
@@ -117,19 +87,12 @@ def wrapped_key(digits, base):
 
 
 @pytest.mark.parametrize(("table", "sigma"), CASES)
-def test_forests_are_visited_by_their_posterior(table, sigma):
-    tv, noise, n_forests = distance(table, sigma, n_draws=40_000)
+@in_two_sizes(40_000, 1_000_000)
+def test_forests_are_visited_by_their_posterior(table, sigma, size, is_full, record_result):
+    tv, noise, n_forests = distance(table, sigma, n_draws=size)
     assert n_forests > 3
-    assert tv < max(0.01, 2 * noise), (tv, noise, n_forests)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("table", "sigma"), CASES)
-def test_forests_are_visited_by_their_posterior_at_full_size(table, sigma, record_result):
-    tv, noise, n_forests = distance(table, sigma, n_draws=1_000_000)
-    record_result(
-        "Enumeration",
-        f"{table}, sigma {'drawn' if sigma is None else sigma}",
-        f"{n_forests} forests, distance {tv:.4f} (independent draws: {noise:.4f})",
-    )
-    assert tv < 0.01
+    if is_full:
+        case = f"{table}, sigma {'drawn' if sigma is None else sigma}"
+        found = f"{n_forests} forests, distance {tv:.4f} (independent draws: {noise:.4f})"
+        record_result("Enumeration", case, found)
+    assert tv < (0.01 if is_full else max(0.01, 2 * noise)), (tv, noise, n_forests)

@@ -12,17 +12,12 @@ import itertools
 import numpy as np
 import pytest
 
-from tests.exactness.chains import chain_statistics, start
+from tests.exactness.chains import chain_statistics, in_two_sizes, start
 from tests.exactness.simulate import make_setting, prior_statistics, theta_grid
 
 SETTINGS = {
     f"min_leaf={m} p={p} missing={missing} {'sparse' if sparse else 'plain'}": (
-        m,
-        p,
-        missing,
-        sparse,
-        1.0,
-        0.0,
+        m, p, missing, sparse, 1.0, 0.0,
     )
     for m, p, missing, sparse in itertools.product((1, 2, 5), (1, 3), (False, True), (False, True))
 } | {
@@ -31,7 +26,7 @@ SETTINGS = {
     "pairs plain": (1, 3, True, False, 1.0, 0.5),
     "pairs, weighed columns sparse": (2, 3, False, True, (0.1, 1.0, 0.3), 0.5),
     "pairs, half of them known, sparse": (1, 3, False, True, 1.0, 0.5),
-}
+}  # fmt: skip
 
 
 def mean_and_error(x, n_batches=200):
@@ -39,30 +34,17 @@ def mean_and_error(x, n_batches=200):
     return batches.mean(axis=0), batches.std(axis=0, ddof=1) / np.sqrt(n_batches)
 
 
-def compare(name, n_draws, thin=10):
+def compare(name, n_draws, thin):
     m, p, missing, sparse, column_weights, pair_share = SETTINGS[name]
     setting = make_setting(
-        n_rows=6 * m + 6,
-        n_columns=p,
-        n_values=5,
-        missing=missing,
-        n_trees=2,
-        min_leaf=m,
-        sparse=sparse,
-        column_weights=column_weights,
-        pair_share=pair_share,
-        pairs=((0, 1), (2, 0)) if "known" in name else (),
-        seed=m + 10 * p,
-    )
+        n_rows=6 * m + 6, n_columns=p, n_values=5, missing=missing, n_trees=2, min_leaf=m,
+        sparse=sparse, column_weights=column_weights, pair_share=pair_share,
+        pairs=((0, 1), (2, 0)) if "known" in name else (), seed=m + 10 * p,
+    )  # fmt: skip
     seeds = np.random.SeedSequence([m, p, missing, sparse]).spawn(2)
     direct = prior_statistics(np.random.default_rng(seeds[0]), setting, n_draws)
-    chain = start(
-        setting,
-        np.zeros(setting.table.n_rows),
-        rng=np.random.default_rng(seeds[1]),
-        n_iterations=thin,
-        sigma=np.inf,
-    )
+    rng = np.random.default_rng(seeds[1])
+    chain = start(setting, np.zeros(setting.table.n_rows), rng=rng, n_iterations=thin, sigma=np.inf)
     chain_statistics(chain, 100, thin)
     drawn = chain_statistics(chain, n_draws, thin)
     share = theta_grid(p) / p
@@ -77,17 +59,12 @@ def compare(name, n_draws, thin=10):
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_chain_without_likelihood_draws_from_the_prior(name):
-    z, _, _ = compare(name, n_draws=20_000)
+@in_two_sizes(20_000, 600_000)
+def test_chain_without_likelihood_draws_from_the_prior(name, size, is_full, record_result):
+    thin = 10 if not is_full else 60 if "sparse" in name else 15
+    z, errors, _ = compare(name, size, thin)
+    if is_full:
+        found = f"largest z {z.max():.2f}, largest s.e. {errors.max():.4f}"
+        record_result("Prior recovery", name, found)
+        assert np.all(errors <= 0.002), errors
     assert np.all(z < 4), z
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", SETTINGS)
-def test_chain_without_likelihood_draws_from_the_prior_at_full_size(name, record_result):
-    z, errors, _ = compare(name, n_draws=600_000, thin=60 if "sparse" in name else 15)
-    record_result(
-        "Prior recovery", name, f"largest z {z.max():.2f}, largest s.e. {errors.max():.4f}"
-    )
-    assert np.all(z < 4), z
-    assert np.all(errors <= 0.002), errors

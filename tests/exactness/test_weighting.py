@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.exactness.chains import start
+from tests.exactness.chains import in_two_sizes, start
 from tests.exactness.outcomes import (
     FAMILIES,
     draw_cuts,
@@ -89,14 +89,10 @@ def z_scores(family, n_prior, n_draws):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_chain_agrees_with_the_weighted_prior(family):
-    z = z_scores(family, n_prior=4_000, n_draws=4_000)
-    assert np.all(z < 4.5), z
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_chain_agrees_with_the_weighted_prior_at_full_size(family, record_result):
-    z = z_scores(family, n_prior=200_000, n_draws=200_000)
-    record_result("Weighted prior", family, f"{z.size} functions, largest z {z.max():.2f}")
+@in_two_sizes(4_000, 200_000)
+def test_a_chain_agrees_with_the_weighted_prior(family, size, is_full, record_result):
+    z = z_scores(family, n_prior=size, n_draws=size)
+    if is_full:
+        found = f"{z.size} functions, largest z {z.max():.2f}"
+        record_result("Weighted prior", family, found)
     assert np.all(z < 4.5), z
