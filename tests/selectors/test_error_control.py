@@ -1,4 +1,4 @@
-"""Error control offline: what is selected at a level, by decoys of all columns."""
+"""Error control offline: what is selected and claimed at a level, by decoys of all columns."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.nested import nested
 from tests.selectors.runs import assert_same
 from tvselect import BartReward, LassoReward, PValueReward, ThompsonSelector
 from tvselect.control import q_values_by_decoys as q_values
+from tvselect.inputs.doubts import DoubtWarning
 from tvselect.rewards import Reward
 from tvselect.selectors import copies
 
@@ -31,6 +32,11 @@ def selector(reward=None, **settings):
     return ThompsonSelector(reward, **nested(**{"n_plays": 40, "random_state": 0, **settings}))
 
 
+def claimed(fitted):
+    found = [{*claim.columns} for claim in fitted.claims_ if claim.q_value <= fitted.max_fdr]
+    return sorted(found, key=min)
+
+
 def test_the_default_controls_and_finds_what_is_there():
     X, y = make_data()
     fitted = ThompsonSelector(n_plays=60, random_state=0).fit(X, y)
@@ -41,12 +47,11 @@ def test_the_default_controls_and_finds_what_is_there():
     assert fitted.history_.layout.n_copies == 10
     assert_array_equal(fitted.ranking_[SIGNALS], 1)
     assert_array_equal(np.sort(np.delete(fitted.ranking_, SIGNALS)), np.arange(2, P))
-    assert {claim.columns for claim in fitted.claims_ if claim.q_value <= 0.1} == {(3,), (7,)}
+    assert claimed(fitted) == [{3}, {7}]
 
 
 def test_q_values_follow_from_the_payoffs_of_columns_and_decoys():
-    X, y = make_data(n=40)
-    fitted = selector(PValueReward(alpha=0.2)).fit(X, y)
+    fitted = selector(PValueReward(alpha=0.2)).fit(*make_data(n=40))
     history = fitted.history_
     scores = np.where(history.passing(), history.means(), 0.0)
     wanted = q_values(scores[:P], scores[P:], 10, scores[:P] > 0)
@@ -58,22 +63,17 @@ def test_q_values_follow_from_the_payoffs_of_columns_and_decoys():
 
 @pytest.mark.parametrize(("level", "n_copies"), [(0.05, 20), (0.1, 10), (0.3, 10)])
 def test_there_are_copies_enough_for_a_single_column(level, n_copies):
-    X, y = make_data()
-    fitted = selector(max_fdr=level, n_plays=20).fit(X, y)
+    fitted = selector(max_fdr=level, n_plays=20).fit(*make_data())
     assert fitted.history_.layout.n_copies == n_copies
     assert fitted.q_values_.min() == pytest.approx(1 / n_copies / fitted.support_.sum())
 
 
-def test_without_control_there_are_no_decoys():
-    X, y = make_data()
-    fitted = selector(max_fdr=None).fit(X, y)
+def test_without_control_there_are_no_decoys_or_these_only_tell():
+    fitted = selector(max_fdr=None).fit(*make_data())
     assert fitted.history_.layout.n_arms == P
-    assert np.isnan(fitted.q_values_).all()
-    assert np.isnan(fitted.expected_false_)
+    assert np.isnan([*fitted.q_values_, fitted.expected_false_]).all()
+    assert np.isnan([claim.q_value for claim in fitted.claims_]).all()
     assert_array_equal(fitted.support_, fitted.selection_rates_ > 0.5)
-
-
-def test_decoys_without_a_level_tell_and_do_not_decide():
     X, y = make_data(n=30)
     fitted = selector(PValueReward(alpha=0.3), max_fdr=None, decoys="shuffled").fit(X, y)
     assert_array_equal(fitted.support_, fitted.history_.passing()[:P])
@@ -103,7 +103,7 @@ def columns_of_one_factor(seed, n=80, p=30):
     return X, factor + 0.5 * rng.standard_normal(n)
 
 
-def test_where_a_common_factor_is_the_signal_nothing_is_selected_without_a_word():
+def test_where_a_common_factor_is_the_signal_nothing_is_selected_and_that_is_said():
     X, y = columns_of_one_factor(seed=0)
     with pytest.warns(UserWarning, match=r"a common factor .* explains [78].% .* kind 'plain'"):
         fitted = selector(BartReward.with_decoys()).fit(X, y)
@@ -111,8 +111,10 @@ def test_where_a_common_factor_is_the_signal_nothing_is_selected_without_a_word(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fitted = selector(BartReward.with_decoys(), decoys="plain").fit(X, y)
-    assert fitted.support_.any()
-    assert fitted.history_.asked.decoys == "plain"
+        assert fitted.support_.any()
+        # A factor that has nothing to do with the outcome is not spoken of.
+        X, y = columns_of_one_factor(seed=1)
+        selector(PValueReward(alpha=1e-6)).fit(X, np.random.default_rng(2).permutation(y))
 
 
 def test_a_block_of_near_copies_is_claimed():
@@ -124,13 +126,6 @@ def test_a_block_of_near_copies_is_claimed():
     fitted = selector(BartReward.with_decoys()).fit(X, y)
     assert fitted.support_[:20].any()
     assert not fitted.support_[20:].any()
-
-
-def test_a_factor_that_has_nothing_to_do_with_the_outcome_is_not_spoken_of():
-    X, y = columns_of_one_factor(seed=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        selector(PValueReward(alpha=1e-6)).fit(X, np.random.default_rng(2).permutation(y))
 
 
 def test_more_columns_than_knockoffs_can_be_made_of_are_refused(monkeypatch):
@@ -172,8 +167,7 @@ def test_on_noise_one_run_in_ten_selects_anything(p, n_runs):
     ids=["bart", "p", "lasso"],
 )
 def test_all_rewards_play_with_decoys(reward, decoys):
-    X, y = make_data()
-    fitted = selector(reward, decoys=decoys).fit(X, y)
+    fitted = selector(reward, decoys=decoys).fit(*make_data())
     assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
     assert (fitted.decoy_test_ is None) == (decoys == "shuffled")
 
@@ -185,13 +179,8 @@ def test_groups_text_missing_values_and_columns_always_included_have_decoys():
     table["text"] = rng.choice(["a", "b", "c"], 150)
     table.loc[::7, "v0"] = np.nan
     y = y + 4 * (table["text"] == "b")
-    fitted = ThompsonSelector(
-        BartReward(n_trees=10, n_iterations=300),
-        n_plays=60,
-        feature_groups={"pair": ["v1", "v2"]},
-        always_include=["v7"],
-        random_state=0,
-    ).fit(table, y)
+    settings = dict(feature_groups={"pair": ["v1", "v2"]}, always_include=["v7"], n_plays=60)
+    fitted = selector(BartReward(n_trees=10, n_iterations=300), **settings).fit(table, y)
     layout = fitted.history_.layout
     assert layout.n_arms == 11 * layout.n_candidates == 11 * 11
     assert_array_equal(np.flatnonzero(fitted.support_), [3, 7, 12])
@@ -213,9 +202,8 @@ def test_a_resumed_run_has_the_same_decoys(tmp_path):
 @pytest.mark.parametrize("settings", [{"n_jobs": 2}, {"n_jobs": 2, "runner": "processes"}])
 def test_the_same_bits_for_any_runner(settings):
     X, y = make_data(n=60)
-    game = {"reward": BartReward(n_trees=5, n_iterations=50), "n_plays": 12, "n_chains": 2}
-    one = selector(**game, window=1).fit(X, y)
-    other = selector(**game, window=1, **settings).fit(X, y)
+    game = dict(reward=BartReward(n_trees=5, n_iterations=50), n_plays=12, n_chains=2, window=1)
+    one, other = selector(**game).fit(X, y), selector(**game, **settings).fit(X, y)
     assert_same(one, other)
     assert_array_equal(one.q_values_, other.q_values_)
 
@@ -235,3 +223,78 @@ def test_a_bad_reward_leaves_no_journal_behind(tmp_path):
     with pytest.raises(ValueError, match="n_iterations"):
         selector(BartReward(n_iterations=0), journal=tmp_path / "run").fit(*make_data())
     assert not (tmp_path / "run").exists()
+
+
+# Columns that cannot be told apart are claimed together.
+
+
+def test_a_column_and_its_copy_make_one_claim():
+    """Which of two equal columns is paid is chance; that one of them is, is not."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 20))
+    X[:, 11] = X[:, 4]
+    y = 2 * X[:, 4] + 2 * X[:, 8] + rng.standard_normal(150)
+    fitted = selector(BartReward(n_trees=10, n_iterations=300), n_plays=60).fit(X, y)
+    assert claimed(fitted) == [{4, 11}, {8}]
+    assert all(claim.selection_rate > 0.8 for claim in fitted.claims_[:2])
+    both = next(claim for claim in fitted.claims_ if len(claim.columns) == 2)
+    assert str(both) in ("at least one of x4, x11", "at least one of x11, x4")
+
+
+def test_a_claim_is_paid_when_one_of_its_columns_is():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((150, 12))
+    X[:, 5] = X[:, 4] + 0.3 * rng.standard_normal(150)
+    fitted = selector().fit(X, X[:, 4] + 0.5 * rng.standard_normal(150))
+    claim = fitted.claims_[0]
+    mine = [np.isin(play.arms, [4, 5]) for play in fitted.history_.plays]
+    n_played = sum(here.any() for here in mine)
+    rewards = [play.rewards for play in fitted.history_.plays]
+    n_rewarded = sum((here & paid).any() for here, paid in zip(mine, rewards, strict=True))
+    assert set(claim.columns) == {4, 5}
+    assert claim.selection_rate == pytest.approx((1 + n_rewarded) / (2 + n_played))
+
+
+def test_a_common_factor_does_not_make_columns_alike():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((200, 40)) + 1.5 * rng.standard_normal((200, 1))
+    y = 2 * X[:, 3] - 2 * X[:, 9] + rng.standard_normal(200)
+    fitted = selector(BartReward(n_trees=10, n_iterations=300), n_plays=60).fit(X, y)
+    assert np.corrcoef(X.T)[3, 9] > 0.6
+    assert claimed(fitted) == [{3}, {9}]
+
+
+def test_groups_are_alone_in_their_claims():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((150, 10))
+    X[:, 6] = X[:, 2]
+    y = X[:, 2] + 0.5 * rng.standard_normal(150)
+    fitted = selector(feature_groups={"pair": [2, 3]}).fit(X, y)
+    assert {2, 3} in claimed(fitted)
+    assert {6} in claimed(fitted)
+
+
+# Cells and rows that are far from all others do not change what is selected.
+
+
+@pytest.mark.parametrize("decoys", ["shuffled", "knockoffs"])
+def test_a_wild_cell_or_row_does_not_hide_signals(decoys):
+    rng = np.random.default_rng(4)
+    X = rng.random((200, 20))
+    y = 10 * X[:, 3] + 5 * (X[:, 7] > 0.5) + rng.normal(size=200)
+    X[0, 3], X[1] = 999.0, -9999.0
+    fitted = ThompsonSelector(n_plays=150, decoys=decoys, random_state=0).fit(X, y)
+    assert_array_equal(fitted.get_support(indices=True), SIGNALS)
+    assert {claim.columns for claim in fitted.claims_} == {(3,), (7,)}
+
+
+def test_one_wild_cell_of_a_hundred_is_told_and_hides_no_signal():
+    rng = np.random.default_rng(4)
+    X = rng.random((300, 20))
+    y = 10 * X[:, 3] + 5 * (X[:, 7] > 0.5) + rng.normal(size=300)
+    X.flat[rng.choice(X.size, X.size // 100, replace=False)] = rng.choice(
+        [999.0, -9999.0, 1e6, -1e6, 1e12], X.size // 100
+    )
+    with pytest.warns(DoubtWarning):
+        fitted = ThompsonSelector(n_plays=150, random_state=0).fit(X, y)
+    assert_array_equal(fitted.get_support(indices=True), SIGNALS)

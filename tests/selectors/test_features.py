@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.nested import nested
 from tvselect import BartReward, PValueReward, StreamingThompsonSelector, ThompsonSelector
@@ -16,7 +16,7 @@ from tvselect.rewards.base import Reward
 from tvselect.selectors.layout import lay_out_arms
 
 N = 120
-NAMES = ["a", "b", "c", "d", "e", "f"]
+NAMES = list("abcdef")
 
 
 class Watched(Reward):
@@ -47,6 +47,10 @@ def fit(X, y, reward=None, **settings):
     )
 
 
+def quick_bart():
+    return BartReward(n_trees=10, n_iterations=100, shadows=0)
+
+
 def mixed(library):
     """Text and categories next to numbers; town and size matter, colour and x do not."""
     rng = np.random.default_rng(1)
@@ -72,28 +76,15 @@ def test_text_and_categories_are_one_arm_each_and_are_found_when_they_matter(lib
     X, y = mixed(library)
     fitted = fit(X, y, BartReward(n_iterations=200))
     assert_array_equal(fitted.get_feature_names_out(), ["town", "z", "size"])
-    assert fitted.support_.shape == (6,)
     assert fitted.history_.arm_of_feature.tolist() == [0, 1, 2, 3, 4, 5]
     assert fitted.n_features_in_ == 6
-    found = fitted.set_output(transform="pandas").transform(
-        X if isinstance(X, pd.DataFrame) else X.to_pandas()
-    )
+    frame = X if isinstance(X, pd.DataFrame) else X.to_pandas()
+    found = fitted.set_output(transform="pandas").transform(frame)
     assert list(found.columns) == ["town", "z", "size"]
 
 
-def test_text_gives_the_same_result_in_every_kind_of_table():
-    fits = [
-        fit(*data, BartReward(n_iterations=100), n_plays=10)
-        for data in (mixed("pandas"), mixed("pandas objects"), mixed("polars"))
-    ]
-    X, y = mixed("polars")
-    fits.append(fit(X.to_arrow(), y, BartReward(n_iterations=100), n_plays=10))
-    for other in fits[1:]:
-        assert_array_equal(other.selection_rates_, fits[0].selection_rates_)
-
-
 def test_a_category_is_a_column_of_zeros_and_ones_and_missing_text_is_missing():
-    frame = pl.DataFrame({"n": [1, 2, None, 4], "t": ["u", None, "v", "u"]})
+    frame = pl.DataFrame({"n": [1, 2, None, 4], "t": ["", None, "v", ""]})
     features = read_features(frame)
     nan = np.nan
     assert_array_equal(features.X, [[1, 1, 0], [2, nan, nan], [nan, 0, 1], [4, 1, 0]])
@@ -101,9 +92,17 @@ def test_a_category_is_a_column_of_zeros_and_ones_and_missing_text_is_missing():
     assert_array_equal(features.feature_of, [0, 1, 1])
 
 
-def test_empty_text_is_a_category_of_its_own():
-    features = read_features(pl.DataFrame({"t": ["", None, "v", ""]}))
-    assert_array_equal(features.X, [[1, 0], [np.nan, np.nan], [0, 1], [1, 0]])
+@pytest.mark.parametrize("library", ["pandas", "pandas objects", "polars"])
+def test_a_table_of_codes_gives_the_same_columns_as_the_frame(library):
+    frame, _ = mixed(library)
+    table = read_table(frame)
+    assert table.categorical.tolist() == [False, True, True, False, True, False]
+    texts = [table.text(int(j)) for j in np.flatnonzero(table.categorical)]
+    matrix = table.numbers(np.flatnonzero(~table.categorical))
+    again = read_features(Table.of_matrix(matrix, table.names, texts, table.categorical))
+    features = read_features(frame)
+    assert_array_equal(again.X, features.X)
+    assert_array_equal(again.feature_of, features.feature_of)
 
 
 @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
@@ -136,42 +135,14 @@ def test_a_name_that_comes_twice_is_refused_in_one_line(selector):
         selector.fit(frame, y)
 
 
-def test_columns_without_any_value_are_refused_by_name():
+@pytest.mark.parametrize("reward", [PValueReward(), BartReward()], ids=["p", "bart"])
+def test_columns_without_any_value_are_refused_by_name(reward):
     X, y = numbers()
     X[:, 2] = np.nan
-    nothing = pl.Series("none", [None] * N, dtype=pl.String)
-    for reward in (PValueReward(), BartReward()):
+    nothing = pl.Series("c", [None] * N, dtype=pl.String)
+    for frame in (pd.DataFrame(X, columns=NAMES), pl.DataFrame([pl.Series("y", y), nothing])):
         with pytest.raises(ValueError, match="no value at all in column 'c'; leave the column out"):
-            fit(pd.DataFrame(X, columns=NAMES), y, reward)
-        for frame in (pl.DataFrame({"y": y}).with_columns(nothing), pl.DataFrame([nothing])):
-            with pytest.raises(ValueError, match="no value at all in column 'none'"):
-                fit(frame, y, reward)
-
-
-@pytest.mark.parametrize(
-    ("frame", "categorical"),
-    [
-        (pd.DataFrame({"a": [1.0], "b": ["u"]}), [False, True]),
-        (pd.DataFrame({"a": pd.Categorical([1])}), [True]),
-        (pd.DataFrame({"a": [1.0], "b": [True]}), [False, False]),
-        (pl.DataFrame({"a": [1], "b": ["u"]}), [False, True]),
-        (pl.DataFrame({"a": [1]}), [False]),
-    ],
-)
-def test_text_and_categories_are_encoded(frame, categorical):
-    assert read_table(frame).categorical.tolist() == categorical
-
-
-@pytest.mark.parametrize("library", ["pandas", "pandas objects", "polars"])
-def test_a_table_of_codes_gives_the_same_columns_as_the_frame(library):
-    frame, _ = mixed(library)
-    table = read_table(frame)
-    texts = [table.text(int(j)) for j in np.flatnonzero(table.categorical)]
-    matrix = table.numbers(np.flatnonzero(~table.categorical))
-    again = read_features(Table.of_matrix(matrix, table.names, texts, table.categorical))
-    features = read_features(frame)
-    assert_array_equal(again.X, features.X)
-    assert_array_equal(again.feature_of, features.feature_of)
+            fit(frame, y, reward)
 
 
 @pytest.mark.parametrize(
@@ -194,37 +165,38 @@ def test_the_columns_of_a_group_are_played_together_and_paid_alike(groups):
         assert (0 in columns) == (2 in columns)
         assert (3 in columns) == (4 in columns)
     assert_array_equal(fitted.support_, [True, False, True, False, False, True])
-    probability = fitted.selection_rates_
-    assert probability[0] == probability[2]
-    assert probability[3] == probability[4]
+    rates = fitted.selection_rates_
+    assert (rates[0], rates[3]) == (rates[2], rates[4])
 
 
 def test_an_arm_is_paid_like_its_best_column():
     X, y = numbers()
-    groups = [0, 1, 0, 2, 2, 2]
-    one = fit(X, y, Watched((2,)), feature_groups=groups)
-    both = fit(X, y, Watched((0, 2)), feature_groups=groups)
+    one, both = (
+        fit(X, y, Watched(paid), feature_groups=[0, 1, 0, 2, 2, 2]) for paid in ((2,), (0, 2))
+    )
     assert_array_equal(one.selection_rates_, both.selection_rates_)
     assert_array_equal(one.support_, [True, False, True, False, False, False])
 
 
-def test_groups_of_text_columns_play_all_their_categories():
-    X, y = mixed("pandas")
-    fitted = fit(
-        X,
-        y,
-        BartReward(n_trees=10, n_iterations=100, shadows=0),
-        feature_groups={"where": ["town", "x"]},
-    )
-    assert_array_equal(fitted.get_feature_names_out(), ["x", "town", "z", "size"])
+@pytest.mark.parametrize(
+    ("settings", "found"),
+    [
+        (dict(feature_groups={"where": ["town", "x"]}), ["x", "town", "z", "size"]),
+        (dict(always_include=["town", "colour"]), ["town", "colour", "z", "size"]),
+    ],
+)
+def test_text_in_groups_or_always_in_brings_all_its_categories(settings, found):
+    fitted = fit(*mixed("pandas"), quick_bart(), **settings)
+    assert_array_equal(fitted.get_feature_names_out(), found)
 
 
-def test_groups_of_one_change_nothing():
+def test_groups_of_one_and_an_empty_choice_change_nothing():
     X, y = numbers()
     y = y + 2 * X[:, 1]
     one = fit(X, y, PValueReward(0.01))
-    for groups in ({}, {"lone": [3]}, range(6)):
-        other = fit(X, y, PValueReward(0.01), feature_groups=groups)
+    same = [dict(feature_groups=groups) for groups in ({}, {"lone": [3]}, range(6))]
+    for settings in (*same, dict(always_include=[])):
+        other = fit(X, y, PValueReward(0.01), **settings)
         assert_array_equal(one.selection_rates_, other.selection_rates_)
 
 
@@ -244,7 +216,7 @@ def test_columns_that_are_always_in_are_in_every_play_and_selected(always):
         fitted.history_.trajectories(["a"])
 
 
-def test_what_is_always_in_is_not_counted_against_the_wanted_number():
+def test_what_is_always_in_leaves_its_group_and_the_wanted_number():
     X, y = numbers()
     seen = []
     fitted = fit(X, y, Watched((1, 2, 3), seen), always_include=[0], n_features_to_select=2)
@@ -252,101 +224,75 @@ def test_what_is_always_in_is_not_counted_against_the_wanted_number():
     assert fitted.support_.sum() == 3
     with pytest.raises(ValueError, match="more than the 5 arms"):
         fit(X, y, always_include=[0], n_features_to_select=6)
-
-
-def test_a_column_that_is_always_in_leaves_its_group():
-    X, y = numbers()
-    fitted = fit(
-        X, y, Watched((2,)), feature_groups=["g", "b", "g", "g", "e", "f"], always_include=[0]
-    )
+    fitted = fit(X, y, Watched((2,)), feature_groups=list("gbggef"), always_include=[0])
     assert fitted.history_.arm_of_feature.tolist() == [-1, 1, 0, 0, 2, 3]
     assert_array_equal(fitted.support_, [True, False, True, True, False, False])
 
 
-def test_text_that_is_always_in_brings_all_its_categories():
-    X, y = mixed("polars")
-    fitted = fit(
-        X, y, BartReward(n_trees=10, n_iterations=100, shadows=0), always_include=["town", "colour"]
-    )
-    assert_array_equal(fitted.get_feature_names_out(), ["town", "colour", "z", "size"])
-
-
-def test_no_always_include_is_an_empty_one():
-    X, y = numbers()
-    one, other = (fit(X, y, always_include=none) for none in (None, []))
-    assert_array_equal(one.selection_rates_, other.selection_rates_)
+@pytest.mark.parametrize(
+    ("groups", "match"),
+    [
+        ({"g": ["a", "b"], "h": ["b"]}, "'b' is in groups 'g' and 'h'"),
+        ({"g": ["a", "a"]}, "'a' is in groups 'g' and 'g'"),
+        ({"g": ["a", "zebra"]}, "group 'g' names 'zebra'"),
+        ({"g": [0, 6]}, "group 'g' has 6"),
+        ({"g": [-1]}, "group 'g' has -1"),
+        ({"g": [True]}, "group 'g' has True"),
+        ({"g": []}, "group 'g' must list at least one column"),
+        ({"g": "ab"}, "group 'g' must list at least one column"),
+        ({"g": 3}, "group 'g' must list at least one column"),
+        (["u", "v"], "one label for each of the 6 columns"),
+        ("abcdef", "one label for each of the 6 columns"),
+        (3, "one label for each of the 6 columns"),
+    ],
+)
+def test_groups_that_make_no_sense_are_refused_by_name(groups, match):
+    with pytest.raises(ValueError, match=match):
+        lay_out_arms(NAMES, groups)
 
 
 @pytest.mark.parametrize(
-    ("settings", "match"),
+    ("always", "match"),
     [
-        (dict(feature_groups={"g": ["a", "b"], "h": ["b"]}), "'b' is in groups 'g' and 'h'"),
-        (dict(feature_groups={"g": ["a", "a"]}), "'a' is in groups 'g' and 'g'"),
-        (dict(feature_groups={"g": ["a", "zebra"]}), "group 'g' names 'zebra'"),
-        (dict(feature_groups={"g": [0, 6]}), "group 'g' has 6"),
-        (dict(feature_groups={"g": [-1]}), "group 'g' has -1"),
-        (dict(feature_groups={"g": [True]}), "group 'g' has True"),
-        (dict(feature_groups={"g": []}), "group 'g' must list at least one column"),
-        (dict(feature_groups={"g": "ab"}), "group 'g' must list at least one column"),
-        (dict(feature_groups={"g": 3}), "group 'g' must list at least one column"),
-        (dict(feature_groups=["u", "v"]), "one label for each of the 6 columns"),
-        (dict(feature_groups="abcdef"), "one label for each of the 6 columns"),
-        (dict(feature_groups=3), "one label for each of the 6 columns"),
-        (dict(always_include=["zebra"]), "always_include names 'zebra'"),
-        (dict(always_include=[6]), "always_include has 6"),
-        (dict(always_include=[1.0]), r"always_include has 1\.0"),
-        (dict(always_include=[True, False]), "always_include has True"),
-        (dict(always_include="ab"), "always_include must be a list"),
-        (dict(always_include=2), "always_include must be a list"),
-        (dict(always_include=NAMES), "nothing left to select"),
-        (
-            dict(feature_groups=list("gghhii"), cost=[0.5, 0.6, 0.5, 0.5, 0.5, 0.5]),
-            "cost must be the same",
-        ),
-        (
-            dict(feature_groups=list("gghhii"), prior=([1, 1, 1, 1, 2, 1], 1)),
-            "prior must be the same",
-        ),
+        (["zebra"], "always_include names 'zebra'"),
+        ([6], "always_include has 6"),
+        ([1.0], r"always_include has 1\.0"),
+        ([True, False], "always_include has True"),
+        ("ab", "always_include must be a list"),
+        (2, "always_include must be a list"),
+        (NAMES, "nothing left to select"),
     ],
 )
-def test_arms_that_make_no_sense_are_refused_by_name(settings, match):
-    X, y = numbers()
+def test_columns_that_cannot_be_always_in_are_refused_by_name(always, match):
     with pytest.raises(ValueError, match=match):
-        fit(pd.DataFrame(X, columns=NAMES), y, **settings)
+        lay_out_arms(NAMES, None, always)
 
 
 def test_costs_and_priors_by_column_reach_the_arms_of_groups():
     X, y = numbers()
-    fitted = fit(
-        X,
-        y,
-        Watched((0,)),
-        feature_groups=list("gghhij"),
-        prior=([4.0, 4.0, 1.0, 1.0, 1.0, 9.0], 2.0),
-        cost=[0.5, 0.5, 0.5, 0.5, 0.3, 0.5],
-        always_include=[5],
-        n_plays=1,
-    )
+    settings = dict(feature_groups=list("gghhij"), always_include=[5], n_plays=1)
+    prior = [4.0, 4.0, 1.0, 1.0, 1.0, 9.0], 2.0
+    fitted = fit(X, y, Watched((0,)), prior=prior, **settings)
     start = fitted.history_.trajectories([0, 1, 2, 3, 4])[0]
-    np.testing.assert_allclose(start, [4 / 6, 4 / 6, 1 / 3, 1 / 3, 1 / 3])
+    assert_allclose(start, [4 / 6, 4 / 6, 1 / 3, 1 / 3, 1 / 3])
+    for name, value in (("cost", [0.5, 0.6, *[0.5] * 4]), ("prior", ([1, 2, 1, 1, 1, 1], 1))):
+        with pytest.raises(ValueError, match=f"{name} must be the same"):
+            fit(X, y, **{name: value}, **settings)
 
 
 def test_every_column_belongs_to_one_arm_or_to_all_plays():
     rng = np.random.default_rng(0)
     for _ in range(50):
         n = int(rng.integers(2, 9))
-        repeats = rng.integers(1, 4, size=n)
-        feature_of = np.repeat(np.arange(n), repeats)
-        names = tuple(f"v{j}" for j in range(n))
+        feature_of = np.repeat(np.arange(n), rng.integers(1, 4, size=n))
         labels = rng.integers(0, n, size=n).tolist()
         always = rng.permutation(n)[: rng.integers(0, n)].tolist()
-        layout = lay_out_arms(names, labels, always)
-        columns_of = layout.columns(feature_of)
-        together = np.concatenate([columns_of.columns, columns_of.always])
-        assert_array_equal(np.sort(together), np.arange(feature_of.size))
+        layout = lay_out_arms([f"v{j}" for j in range(n)], labels, always)
+        starts, columns, always_played = layout.columns(feature_of)
+        assert_array_equal(np.sort([*columns, *always_played]), np.arange(feature_of.size))
         for arm in range(layout.n_arms):
-            columns = columns_of.columns[columns_of.starts[arm] : columns_of.starts[arm + 1]]
-            assert columns.size > 0
-            assert set(layout.arm_of_feature[feature_of[columns]]) == {arm}
-            assert len({labels[j] for j in feature_of[columns]}) == 1
-        assert set(feature_of[columns_of.always]) == set(always)
+            mine = feature_of[columns[starts[arm] : starts[arm + 1]]]
+            assert mine.size > 0
+            assert set(layout.arm_of_feature[mine]) == {arm}
+            assert len({labels[j] for j in mine}) == 1
+        assert set(feature_of[always_played]) == set(always)

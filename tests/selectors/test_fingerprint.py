@@ -13,8 +13,9 @@ from types import SimpleNamespace
 import cloudpickle
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestRegressor
 
-from tvselect import Search, ThompsonSelector
+from tvselect import ImportanceReward, PValueReward, ThompsonSelector
 from tvselect.bandit.journal import JournalError
 from tvselect.rewards import FunctionReward
 from tvselect.selectors.fingerprint import UnknowableError, describe
@@ -26,20 +27,6 @@ def above(X, y, rng, limit=0.5):
 
 def closed_over(limit):
     return lambda X, y, rng: above(X, y, rng, limit)
-
-
-def with_default(limit):
-    def pay(X, y, rng, limit=limit):
-        return above(X, y, rng, limit)
-
-    return pay
-
-
-def with_keyword(limit):
-    def pay(X, y, rng, *, limit=limit):
-        return above(X, y, rng, limit)
-
-    return pay
 
 
 def with_global(limit):
@@ -56,16 +43,10 @@ class Payer:
     def __call__(self, X, y, rng):
         return above(X, y, rng, self.limit)
 
-    def pay(self, X, y, rng):
-        return above(X, y, rng, self.limit)
-
 
 class SlottedPayer:
     __slots__ = ("limit",)
-    __call__ = Payer.__call__
-
-    def __init__(self, limit):
-        self.limit = limit
+    __init__, __call__ = Payer.__init__, Payer.__call__
 
 
 def make_class(limit):
@@ -76,14 +57,6 @@ def make_class(limit):
     return Local()
 
 
-def wrapped(limit):
-    @functools.wraps(above)
-    def pay(X, y, rng):
-        return above(X, y, rng, limit)
-
-    return pay
-
-
 class Compiled:
     """As Numba wraps a function: what it was made of is the attribute ``py_func``."""
 
@@ -91,39 +64,48 @@ class Compiled:
         self.py_func, self.lock = function, threading.Lock()
 
 
-def compiled(limit):
-    return Compiled(lambda X, y, rng: X[0] > limit)
-
-
-def cached(limit):
-    return functools.cache(lambda X, y, rng: X[0] > limit)
-
-
 KINDS = {
     "partial": lambda limit: partial(above, limit=limit),
     "partial of a partial": lambda limit: partial(partial(above, limit=limit)),
     "closure": closed_over,
-    "default": with_default,
-    "keyword default": with_keyword,
+    "default": lambda limit: lambda X, y, rng, limit=limit: above(X, y, rng, limit),
+    "keyword default": lambda limit: lambda X, y, rng, *, limit=limit: above(X, y, rng, limit),
     "global": with_global,
     "object": Payer,
     "slots": SlottedPayer,
-    "method": lambda limit: Payer(limit).pay,
+    "method": lambda limit: Payer(limit).__call__,
     "array": lambda limit: partial(above, limit=np.full(3, limit)),
     "namespace": lambda limit: partial(above, limit=SimpleNamespace(value=limit)),
     "local class": make_class,
-    "wrapper": wrapped,
-    "compiled": compiled,
-    "cached": cached,
+    "wrapper": lambda limit: functools.wraps(above)(closed_over(limit)),
+    "compiled": lambda limit: Compiled(lambda X, y, rng: X[0] > limit),
+    "cached": lambda limit: functools.cache(lambda X, y, rng: X[0] > limit),
     "reward": lambda limit: FunctionReward(closed_over(limit)),
+    "setting": PValueReward,
+    "estimator": lambda limit: ImportanceReward(RandomForestRegressor(max_features=limit)),
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_made_of_something_else_is_something_else(kind):
-    make = KINDS[kind]
-    assert describe(make(0.5)) == describe(make(0.5))
-    assert describe(make(0.5)) != describe(make(0.9))
+    """Use changes nothing: Python notes things down in classes, when an object is copied."""
+    made = KINDS[kind](0.5)
+    before = describe(made)
+    assert before == describe(KINDS[kind](0.5)) != describe(KINDS[kind](0.9))
+    assert " at 0x" not in before
+    if kind not in ("compiled", "cached"):  # these cannot be pickled
+        copy.deepcopy(made)
+        cloudpickle.dumps(made)
+    repr(made), hash(made)
+    assert describe(made) == before
+
+
+def test_descriptions_tell_values_apart():
+    values = [
+        np.zeros(3), np.zeros(4), np.zeros(3, np.float32), np.array(["a", None], dtype=object),
+        [1, "1"], ["1", 1], {"a": 1}, {1}, None, lambda X: X[0] > 1, lambda X: X[0] > 2,
+    ]  # fmt: skip
+    assert len({describe(value) for value in values}) == len(values)
 
 
 @pytest.mark.parametrize("kind", ["partial", "closure", "object", "local class"])
@@ -134,10 +116,7 @@ def test_a_journal_goes_on_with_the_same_reward_only(kind, tmp_path):
 
     def fit(limit, n_plays):
         made = ThompsonSelector(
-            KINDS[kind](limit),
-            n_plays=n_plays,
-            random_state=1,
-            search=Search(journal=tmp_path / "journal"),
+            KINDS[kind](limit), n_plays=n_plays, random_state=1, journal=tmp_path / "journal"
         )
         return made.fit(X, y)
 
@@ -159,7 +138,7 @@ def test_what_cannot_be_known_is_refused_with_a_journal_only(tmp_path):
         describe(pay)
     ThompsonSelector(pay, n_plays=3, random_state=1).fit(X, X[:, 0])
     with pytest.raises(JournalError, match=r"the reward holds a _thread\.lock.*leave the journal"):
-        ThompsonSelector(pay, n_plays=3, search=Search(journal=tmp_path / "j")).fit(X, X[:, 0])
+        ThompsonSelector(pay, n_plays=3, journal=tmp_path / "j").fit(X, X[:, 0])
     assert not (tmp_path / "j").exists()
 
 
@@ -180,8 +159,7 @@ class Counter:
 def test_an_object_may_say_what_it_is(tmp_path):
     X = np.random.default_rng(0).normal(size=(50, 4))
     assert describe(Counter()) == describe(Counter(threading.Lock()))
-    kept = Search(journal=tmp_path / "journal")
-    made = ThompsonSelector(Counter(), n_plays=3, search=kept).fit(X, X[:, 0])
+    made = ThompsonSelector(Counter(), n_plays=3, journal=tmp_path / "j").fit(X, X[:, 0])
     assert made.set_params(n_plays=5).fit(X, X[:, 0]).n_plays_ == 5
 
 
@@ -194,17 +172,6 @@ def test_values_that_refer_to_themselves():
         return n and countdown(n - 1)
 
     assert describe(countdown) == describe(countdown)
-
-
-@pytest.mark.parametrize("kind", ["object", "slots", "reward", "local class"])
-def test_use_changes_nothing(kind):
-    """Python notes things down in classes, when an object is copied for the first time."""
-    made = KINDS[kind](0.5)
-    before = describe(made)
-    copy.deepcopy(made)
-    cloudpickle.dumps(made)
-    repr(made), hash(made)
-    assert describe(made) == before
 
 
 SCRIPT = """

@@ -1,6 +1,8 @@
-"""The streaming selector as its users meet it: what it finds and what it tells."""
+"""The streaming selector as its users meet it: what it finds, tells and refuses, when it ends."""
 
 from __future__ import annotations
+
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -8,10 +10,10 @@ import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from tests.bandit.plays import fold_counts
-from tests.nested import nested
-from tests.selectors.runs import assert_same, plays_of
+from tests.selectors.runs import Interrupted, Undisturbed, assert_same, plays_of
 from tests.selectors.streams import (
     NAMES,
     SIGNALS,
@@ -26,9 +28,17 @@ from tests.selectors.streams import (
     parts,
     play_parts,
     quick_bart,
+    rare,
     selector,
+    stop_after,
 )
-from tvselect import BartReward, LassoReward, PValueReward, StreamingThompsonSelector
+from tvselect import BartReward, LassoReward, PValueReward
+from tvselect.rewards import Reward
+from tvselect.sources import SourceError
+
+both_rewards = pytest.mark.parametrize(
+    "reward", [PValueReward(alpha=0.01), quick_bart()], ids=["p", "bart"]
+)
 
 
 @pytest.mark.parametrize(
@@ -45,19 +55,14 @@ def test_a_selection_makes_half_an_error_at_most_on_average(reward):
 
 
 def test_fitted_attributes_fit_together():
-    X, y = make_data()
-    fitted = selector(n_chains=3).fit(X, y)
+    fitted = selector(n_chains=3).fit(*make_data())
     assert fitted.support_.shape == fitted.selection_rates_.shape == (P,)
-    assert fitted.selection_rate_intervals_.shape == (P, 2)
     assert fitted.chain_supports_.shape == (3, P)
-    assert fitted.n_plays_ == N // SIZE
-    assert fitted.n_features_in_ == P
+    assert (fitted.n_plays_, fitted.n_features_in_) == (N // SIZE, P)
     assert fitted.stop_reason_ == "rounds"
     assert not hasattr(fitted, "feature_names_in_")
     assert fitted.decoy_rates_.shape == (0,)
-    assert np.isnan(fitted.e_values_).all()
-    assert np.isnan(fitted.q_values_).all()
-    assert np.isnan(fitted.expected_false_)
+    assert np.isnan([*fitted.e_values_, *fitted.q_values_, fitted.expected_false_]).all()
     assert (fitted.selected_since_ == -1).all()
     successes, failures = fold_counts(fitted.history_.journal, P, range(3))
     share = (1 + successes) / (2 + successes + failures)
@@ -68,28 +73,37 @@ def test_fitted_attributes_fit_together():
     assert ((low < share) & (share < high)).all()
 
 
+def changed(change_X=lambda X: X, change_y=lambda y: y):
+    def make():
+        X, y = make_data()
+        return change_X(X), change_y(y)
+
+    return make
+
+
 CASES = {
     "numbers": (make_data, {}),
     "short parts": (make_data, {"batch_size": 40}),
     "longer than the head": (make_data, {"batch_size": 1100}),
     "uneven": (make_data, {"batch_size": 110}),
-    "missing": (lambda: (np.where(np.isin(make_data()[0], [0, 1]), np.nan, make_data()[0]),
-                         make_data()[1]), {}),
-    "single precision": (lambda: (make_data()[0].astype(np.float32), make_data()[1]), {}),
-    "whole numbers": (lambda: ((8 * make_data()[0]).astype(int), make_data()[1]), {}),
+    "missing": (changed(lambda X: np.where(np.isin(X, [0, 1]), np.nan, X)), {}),
+    "single precision": (changed(lambda X: X.astype(np.float32)), {}),
+    "whole numbers": (changed(lambda X: (8 * X).astype(int)), {}),
     "text": (make_frame, {}),
     "decoys": (make_data, {"decoys": "knockoffs"}),
     "decoys and text": (make_frame, {"decoys": "knockoffs", "n_chains": 2, "discount": 0.9}),
     "discount": (make_data, {"discount": 0.8}),
     "chains": (make_data, {"n_chains": 2, "n_jobs": 2}),
-    "two labels": (lambda: (make_data()[0], labels_of(make_data()[1])), {}),
-    "one label per part": (lambda: (make_data()[0], np.where(np.arange(N) % 500 < 320, "a", "b")),
-                           {}),
+    "two labels": (changed(change_y=labels_of), {}),
+    "one label per part": (
+        changed(change_y=lambda y: np.where(np.arange(N) % 500 < 320, "a", "b")),
+        {},
+    ),
     "groups": (make_frame, {"feature_groups": {"g": ["v0", "city"]}, "always_include": ["v7"]}),
-}  # fmt: skip
+}
 
 
-@pytest.mark.parametrize("reward", [PValueReward(alpha=0.01), quick_bart()], ids=["p", "bart"])
+@both_rewards
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.filterwarnings("ignore:.* batches hold a single class")
 def test_playing_part_by_part_is_playing_the_whole(case, reward):
@@ -104,7 +118,7 @@ def test_playing_part_by_part_is_playing_the_whole(case, reward):
     assert_array_equal(whole.decoy_rates_, by_parts.decoy_rates_)
 
 
-@pytest.mark.parametrize("reward", [PValueReward(alpha=0.01), quick_bart()], ids=["p", "bart"])
+@both_rewards
 def test_every_kind_of_frame_gives_the_same_result(reward):
     frame, y = make_frame()
     fitted = selector(reward).fit(frame, y)
@@ -115,8 +129,7 @@ def test_every_kind_of_frame_gives_the_same_result(reward):
     assert_same(fitted, selector(reward).fit_source(other.with_columns(y=y), target="y"))
     X, y = make_data()
     fitted = selector(reward).fit(X, y)
-    for table in (np.asfortranarray(X), X.tolist(), pd.DataFrame(X), pd.DataFrame(X, columns=NAMES),
-                  pl.DataFrame(X, schema=NAMES)):  # fmt: skip
+    for table in (X.tolist(), pd.DataFrame(X), pl.DataFrame(X, schema=NAMES)):
         assert_same(selector(reward).fit(table, list(y)), fitted)
 
 
@@ -132,37 +145,18 @@ def test_files_and_iterators_give_what_arrays_give(kind, outcome, tmp_path):
 
 
 @pytest.mark.parametrize("kind", SOURCES)
-def test_text_and_missing_values_of_files_are_those_of_frames(kind, tmp_path):
+def test_text_and_missing_values_of_files_by_any_number_of_threads(kind, tmp_path):
     frame, y = make_frame()
     frame = frame.astype({"kind": object})
     source = SOURCES[kind](frame.assign(y=y), tmp_path)
     settings = dict(decoys="knockoffs", n_chains=2)
-    assert_same(
-        selector(**settings).fit_source(source, target="y"), selector(**settings).fit(frame, y)
-    )
-
-
-@pytest.mark.parametrize("kind", SOURCES)
-def test_the_number_of_threads_changes_nothing(kind, tmp_path):
-    frame, y = make_frame()
-    source = SOURCES[kind](frame.assign(y=y), tmp_path)
-    settings = dict(n_chains=3, decoys="knockoffs")
-    one, two = (
-        selector(quick_bart(), n_jobs=n, **settings).fit_source(source, target="y") for n in (1, 2)
-    )
-    assert_same(one, two)
-
-
-def test_columns_to_choose_from():
-    X, y = make_data()
-    fitted = selector().fit_source(named(X, y), "y", columns=["v7", "v1"])
-    assert_array_equal(fitted.feature_names_in_, ["v7", "v1"])
-    assert_array_equal(fitted.get_feature_names_out(), ["v7"])
+    wanted = selector(**settings).fit(frame, y)
+    for n_jobs in (1, 2):
+        assert_same(selector(n_jobs=n_jobs, **settings).fit_source(source, "y"), wanted)
 
 
 def test_the_first_chain_does_not_depend_on_how_many_there_are():
-    X, y = make_data()
-    one, three = (selector(n_chains=n, n_rounds=2).fit(X, y) for n in (1, 3))
+    one, three = (selector(n_chains=n, n_rounds=2).fit(*make_data()) for n in (1, 3))
     assert plays_of(one) == [play for play in plays_of(three) if play[0] == 0]
 
 
@@ -175,13 +169,11 @@ def test_later_rounds_resample_and_the_first_is_in_order():
         return np.ones(X.shape[1])
 
     selector(note, n_rounds=3).fit(X, y)
-    assert len(seen) == 45
-    assert_array_equal(np.concatenate(seen[:15]), y)
-    second, third = np.concatenate(seen[15:30]), np.concatenate(seen[30:])
+    first, second, third = (np.concatenate(seen[k : k + 15]) for k in (0, 15, 30))
+    assert_array_equal(first, y)
     assert not np.array_equal(second, third)
     # A bootstrap leaves out each of the distinct rows with probability 1/e.
-    share = np.isin(np.unique(y), second).mean()
-    assert 0.6 < share < 1.0
+    assert 0.6 < np.isin(np.unique(y), second).mean() < 1.0
     assert np.isin(second, y).all()
 
 
@@ -193,12 +185,31 @@ def test_a_reward_sees_the_played_columns_of_the_batch():
         seen.append((X.copy(), y.copy()))
         return rng.random(X.shape[1])
 
-    fitted = selector(note).fit(X, y)
-    for play, (part, outcome), (X_part, y_part) in zip(
-        fitted.history_.plays, seen, parts(X, y), strict=True
-    ):
+    plays = selector(note).fit(X, y).history_.plays
+    for play, (part, outcome), (X_part, y_part) in zip(plays, seen, parts(X, y), strict=True):
         assert_array_equal(part, X_part[:, play.arms])
         assert_array_equal(outcome, y_part)
+
+
+class Counting(Reward):
+    """Pays at random and remembers what it was shown."""
+
+    seen: list[tuple[int, int | None]] = []  # noqa: RUF012
+
+    def start(self, data):
+        def feedback(columns, rng):
+            self.seen.append((data.X.shape[1], data.n_candidates))
+            return rng.integers(0, 2, columns.size).astype(float)
+
+        return feedback
+
+
+@pytest.mark.parametrize(("decoys", "n_candidates"), [(None, P), ("shuffled", 2 * P)])
+def test_a_reward_of_a_batch_knows_how_many_columns_compete(decoys, n_candidates):
+    Counting.seen.clear()
+    selector(Counting(), decoys=decoys).fit(*make_data())
+    assert {total for _, total in Counting.seen} == {n_candidates}
+    assert min(n for n, _ in Counting.seen) < n_candidates
 
 
 def test_names_and_tables_come_out_after_reading_a_file(tmp_path):
@@ -206,14 +217,14 @@ def test_names_and_tables_come_out_after_reading_a_file(tmp_path):
     frame = named(X, y)
     fitted = selector().fit_source(SOURCES["parquet"](frame, tmp_path), target="y")
     assert_array_equal(fitted.get_feature_names_out(), ["v3", "v7"])
-    assert_array_equal(fitted.get_support(indices=True), SIGNALS)
     found = fitted.set_output(transform="pandas").transform(frame[NAMES])
     assert list(found.columns) == ["v3", "v7"]
     assert_array_equal(found.to_numpy(), X[:, SIGNALS])
-    found = fitted.set_output(transform="polars").transform(pl.from_pandas(frame[NAMES]))
-    assert found.columns == ["v3", "v7"]
     with pytest.raises(ValueError, match="feature names"):
         fitted.transform(frame[NAMES[::-1]])
+    fitted = selector().fit_source(frame, "y", columns=["v7", "v1"])
+    assert_array_equal(fitted.feature_names_in_, ["v7", "v1"])
+    assert_array_equal(fitted.get_feature_names_out(), ["v7"])
 
 
 def test_a_clone_has_the_settings_and_nothing_else():
@@ -222,7 +233,6 @@ def test_a_clone_has_the_settings_and_nothing_else():
     copy = clone(original)
     assert not hasattr(copy, "support_")
     assert not hasattr(copy, "_reader")
-    assert copy.get_params()["discount"] == 0.9
     assert_same(copy.partial_fit(X[:100], y[:100]), original)
 
 
@@ -234,18 +244,15 @@ def test_the_data_stay_as_they_are():
 
 
 def test_random_states_of_all_kinds():
-    X, y = make_data()
-    fits = [
-        selector(PValueReward(0.2), random_state=make(5)).fit(X, y).selection_rates_
-        for make in (int, np.random.SeedSequence, np.random.default_rng, np.random.RandomState)
-        for _ in range(2)
-    ]
-    for one, same in zip(fits[::2], fits[1::2], strict=True):
-        assert_array_equal(one, same)
-    free = [
-        selector(PValueReward(0.2), random_state=None).fit(X, y).selection_rates_ for _ in range(2)
-    ]
-    assert not np.array_equal(*free)
+    for make in (int, np.random.SeedSequence, np.random.default_rng, np.random.RandomState):
+        one, same = (
+            selector(PValueReward(0.2), random_state=make(5)).fit(*make_data()) for _ in range(2)
+        )
+        assert_same(one, same)
+    one, other = (
+        selector(PValueReward(0.2), random_state=None).fit(*make_data()) for _ in range(2)
+    )
+    assert plays_of(one) != plays_of(other)
 
 
 def test_a_progress_bar_shows_on_request_only(capsys):
@@ -256,10 +263,414 @@ def test_a_progress_bar_shows_on_request_only(capsys):
     assert "30/30" in capsys.readouterr().err
 
 
-def test_the_default_reward_is_bart():
-    assert StreamingThompsonSelector().reward is None
-    X, y = make_data(n=400)
-    settings = dict(batch_size=40, random_state=0)
-    one = StreamingThompsonSelector(**nested(**settings)).fit(X, y)
-    two = StreamingThompsonSelector(BartReward(), **nested(**settings)).fit(X, y)
-    assert_same(one, two)
+# Outcomes of two classes.
+
+
+@pytest.mark.parametrize("make", [PValueReward, quick_bart])
+def test_parts_with_a_single_class_are_skipped_and_counted(make):
+    X, y = rare()
+    y[:50] = 0
+    single = [np.unique(part).size == 1 for _, part in parts(X, y, 50)]
+    assert 5 < sum(single) < 25
+    with pytest.warns(RuntimeWarning, match=rf"{sum(single)} of 30 batches hold a single class"):
+        fitted = selector(make(), batch_size=50).fit(X, y)
+    assert fitted.history_.n_skipped == sum(single)
+    assert [play.arms.size == 0 for play in fitted.history_.plays] == single
+    assert_same(fitted, play_parts(selector(make()), parts(X, y, 50)))
+    with pytest.warns(RuntimeWarning, match="hold a single class"):
+        assert_same(fitted, selector(make(), batch_size=50).fit(X, np.where(y, "t", "f")))
+
+
+@pytest.mark.parametrize("decoys", [None, "shuffled"])
+def test_three_of_two_thousand_rows_are_told_to_be_too_few(decoys):
+    X, y = make_data(n=2000)[0], np.zeros(2000, dtype=int)
+    y[[150, 750, 1550]] = 1
+    with pytest.warns(RuntimeWarning, match=r"17 of 20 batches .* larger batches") as warned:
+        fitted = selector(decoys=decoys).fit(X, y)
+    assert len(warned) == 1
+    assert not (decoys and fitted.support_.any())
+
+
+@pytest.mark.parametrize("reward", [PValueReward(alpha=1e-3), BartReward()], ids=["p", "bart"])
+def test_rare_positives_still_find_the_signals(reward):
+    X, y = rare(n=20_000, share=0.02)
+    fitted = selector(reward, batch_size=1000).fit(X, y)
+    assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
+
+
+def test_more_values_than_two_are_refused_by_name_and_part_unless_they_were_announced():
+    X, y = make_data()
+    labels = labels_of(y).astype(object)
+    labels[777] = "maybe"
+    with pytest.raises(ValueError, match=r"batch 7: y has the value 'maybe'.*say family='classes'"):
+        selector().fit_source(iter(parts(X, labels)))
+    announced = selector(family="classes").fit_source(iter(parts(X, labels)))
+    assert set(SIGNALS) <= set(np.flatnonzero(announced.support_))
+    assert set(SIGNALS) <= set(np.flatnonzero(selector().fit(X, labels).support_))
+    with pytest.raises(ValueError, match="y has 3 classes"):
+        selector(family="probit").fit(X, np.array([1, 2, 3] * 500))
+    counts = np.where(np.arange(N) < 300, y > 0, y.round())
+    with pytest.raises(ValueError, match=r"batch 3: .* say family='gaussian'"):
+        selector().fit_source(iter(parts(X, counts)))
+    fitted = selector(family="gaussian").fit_source(iter(parts(X, counts)))
+    assert_same(fitted, selector().fit(X, counts))
+    assert (fitted.n_plays_, fitted.history_.n_skipped) == (15, 0)
+
+
+def test_a_two_valued_outcome_can_be_continuous():
+    X, y = make_data()
+    y = (y > 0).astype(int)
+    as_numbers = selector(quick_bart(), family="gaussian").fit(X, y)
+    as_classes = selector(quick_bart()).fit(X, y)
+    assert_same(as_classes, selector(quick_bart(), family="probit").fit(X, y))
+    assert plays_of(as_numbers) != plays_of(as_classes)
+    assert set(SIGNALS) <= set(np.flatnonzero(as_numbers.support_))
+
+
+@pytest.mark.parametrize("outcome", [0, "a", 2.5, True])
+@pytest.mark.parametrize("settings", [dict(n_rounds=2), dict(n_rounds=None, patience=5)])
+def test_a_constant_outcome_selects_nothing_and_says_so(outcome, settings):
+    X, _ = make_data()
+    with pytest.warns(RuntimeWarning, match="every batch was skipped") as warned:
+        fitted = selector(**settings).fit(X, np.full(N, outcome))
+    assert warned[0].filename == __file__
+    assert fitted.n_plays_ == fitted.history_.n_skipped == 30
+    assert not fitted.support_.any()
+    assert_array_equal(fitted.selection_rates_, np.full(P, 0.5))
+
+
+def test_a_sorted_outcome_is_played_once_it_is_resampled():
+    X, y = make_data()
+    order = np.argsort(y > 0, kind="stable")
+    fitted = selector(PValueReward(0.01), n_rounds=6, batch_size=50).fit(X[order], y[order] > 0)
+    assert 28 <= fitted.history_.n_skipped < 32
+    assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
+
+
+# When it ends.
+
+
+def test_a_short_last_part_is_skipped():
+    X, y = make_data(n=1209)
+    fitted = selector(quick_bart()).fit(X, y)
+    assert (fitted.n_plays_, fitted.history_.n_skipped) == (13, 1)
+    assert fitted.history_.plays[-1].arms.size == 0
+    rounds = selector(quick_bart(), n_rounds=2).fit(X, y)
+    assert (rounds.n_plays_, rounds.history_.n_skipped) == (26, 2)
+
+
+def test_patience_stops_a_steady_game_and_skipped_parts_do_not_count():
+    X, y = make_data()
+    fitted = selector(n_rounds=None, patience=6).fit(X, y)
+    assert fitted.stop_reason_ == "patience"
+    assert 6 < fitted.n_plays_ < 60
+    assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
+    y = np.where(np.arange(N) < 1000, 1, y > 0)
+    with pytest.warns(RuntimeWarning, match="10 of 1[0-9] batches"):
+        fitted = selector(patience=4).fit(X, y)
+    assert fitted.history_.n_skipped == 10 < fitted.n_plays_
+
+
+@pytest.mark.parametrize("n", [1, 4, 22])
+def test_the_time_limit_stops_between_plays(n, monkeypatch):
+    X, y = make_data()
+    fitted = selector(n_rounds=None, time_limit=stop_after(monkeypatch, n)).fit(X, y)
+    assert fitted.stop_reason_ == "time limit"
+    assert fitted.n_plays_ == n
+    assert plays_of(fitted) == plays_of(selector(n_rounds=2).fit(X, y))[:n]
+
+
+def test_no_time_at_all_selects_nothing():
+    with pytest.warns(RuntimeWarning, match="was over before the first play"):
+        fitted = selector(time_limit=1e-9).fit(*make_data())
+    assert (fitted.n_plays_, fitted.stop_reason_) == (0, "time limit")
+    assert not fitted.support_.any()
+
+
+@pytest.mark.parametrize("n_chains", [1, 2])
+@pytest.mark.parametrize("n_before", [0, 6])
+@pytest.mark.parametrize("by", [KeyboardInterrupt, RuntimeError])
+def test_an_interrupt_or_an_error_keeps_the_plays(by, n_before, n_chains):
+    X, y = make_data()
+    fitted = selector(Interrupted(n_before * n_chains + 1, by), n_chains=n_chains)
+    if by is KeyboardInterrupt:
+        with pytest.warns(RuntimeWarning, match="interrupted") as warned:
+            fitted.fit(X, y)
+        assert warned[0].filename == __file__
+        assert fitted.stop_reason_ == "interrupted"
+    else:
+        with pytest.raises(RuntimeError, match="no luck"):
+            fitted.fit(X, y)
+        if n_before == 0:
+            assert not hasattr(fitted, "support_")
+            return
+        assert fitted.stop_reason_ == "error"
+    assert fitted.n_plays_ == n_before
+    whole = selector(Undisturbed(), n_chains=n_chains).fit(X, y)
+    assert plays_of(fitted) == [play for play in plays_of(whole) if play[1] < n_before]
+    successes, failures = fold_counts(fitted.history_.journal, P, range(n_chains))
+    assert_array_equal(fitted.selection_rates_, (1 + successes) / (2 + successes + failures))
+
+
+def test_an_error_in_the_first_part_leaves_the_selector_as_it_was():
+    X, y = make_data()
+    y[50] = np.nan
+    fitted = selector()
+    with pytest.raises(ValueError, match="batch 0: y has 1 missing"):
+        fitted.fit_source(iter(parts(X, y)))
+    with pytest.raises(ValueError, match=r"y has 1 missing .* row 50"):
+        fitted.fit(X, y)
+    with pytest.raises(NotFittedError):
+        fitted.transform(X)
+
+
+def test_a_stream_that_goes_wrong_keeps_what_was_learned():
+    X, y = make_data()
+    tables = parts(X, y, 250)
+    tables[3] = (tables[3][0][:, :-1], tables[3][1])
+    fitted = selector()
+    with pytest.raises(SourceError, match="x11"):
+        fitted.fit_source(iter(tables))
+    assert plays_of(fitted) == plays_of(selector().fit(X, y))[:7]
+
+
+def test_a_bare_iterator_is_read_once():
+    X, y = make_data()
+    assert_same(selector().fit_source(iter(parts(X, y, 33))), selector().fit(X, y))
+    for settings in (dict(n_rounds=2), dict(n_rounds=None, patience=3)):
+        with pytest.raises(ValueError, match="can be read only once: use n_rounds=1"):
+            selector(**settings).fit_source(iter(parts(X, y)))
+    assert selector(n_rounds=2).fit_source(lambda: iter(parts(X, y))).n_plays_ == 30
+
+
+@pytest.mark.parametrize("decoys", [None, "shuffled"])
+def test_rows_sorted_by_a_number_are_told_where_nothing_is_selected(decoys):
+    X, y = make_data()
+    order = np.argsort(y)
+    with pytest.warns(RuntimeWarning, match=r"sorted by y, .* Shuffle the rows"):
+        fitted = selector(PValueReward(alpha=1e-9), decoys=decoys).fit(X[order], y[order])
+    assert not fitted.support_.any()
+
+
+@pytest.mark.parametrize("kind", ["noise", "a last batch of one row", "hardly a count"])
+def test_rows_that_are_not_sorted_are_not_spoken_of(kind, recwarn):
+    X, y = make_data(n=1201 if kind == "a last batch of one row" else 1500)
+    settings = {}
+    if kind == "a last batch of one row":
+        y[-1] = y.max() + 1
+    elif kind == "hardly a count":
+        y, settings = np.zeros(len(y)), {"family": "counts"}
+        y[150::100] = 1.0
+        y[:100] = y[-200:] = 0.0
+    fitted = selector(PValueReward(alpha=1e-9), **settings).fit(X[::-1], y)
+    assert not fitted.support_.any()
+    assert not [str(one.message) for one in recwarn if "sorted" in str(one.message)]
+
+
+# What it refuses.
+
+BAD_SETTINGS = {
+    "no rows": (dict(batch_size=0), ValueError, "batch_size"),
+    "half a row": (dict(batch_size=2.5), TypeError, "batch_size"),
+    "few rows": (
+        dict(reward=BartReward(min_leaf=8), batch_size=15),
+        ValueError,
+        "15 rows .* at least 16",
+    ),
+    "one row": (dict(batch_size=1), ValueError, "1 rows .* at least 2;.* batch_size="),
+    "no round": (dict(n_rounds=0), ValueError, "n_rounds"),
+    "half a round": (dict(n_rounds=0.5), TypeError, "n_rounds"),
+    "for ever": (dict(n_rounds=None), ValueError, "patience or time_limit"),
+    "no patience": (dict(patience=0), ValueError, "patience"),
+    "no time": (dict(time_limit=0), ValueError, "time_limit"),
+    "no chain": (dict(n_chains=0), ValueError, "n_chains"),
+    "no thread": (dict(n_jobs=0), ValueError, "n_jobs"),
+    "discount 0": (dict(discount=0.0), ValueError, "discount"),
+    "discount above 1": (dict(discount=1.01), ValueError, "discount"),
+    "nan discount": (dict(discount=float("nan")), ValueError, "discount"),
+    "text discount": (dict(discount="none"), TypeError, "discount"),
+    "decoys": (dict(decoys="copies"), ValueError, "decoys must be 'auto', 'shuffled'"),
+    "true decoys": (dict(decoys=True), ValueError, "decoys must be 'auto', 'shuffled'"),
+    "no decoys": (dict(decoys=None, max_fdr=0.1), ValueError, "max_fdr=0.1 cannot be kept without"),
+    "max_fdr": (dict(max_fdr=1.0), ValueError, "max_fdr"),
+    "no max_fdr": (dict(max_fdr=np.nan), ValueError, "max_fdr"),
+    "family": (dict(family="poisson"), ValueError, "family must be"),
+    "cost 1": (dict(cost=1.0), ValueError, "cost"),
+    "one prior": (dict(prior=1.0), ValueError, "pair"),
+    "too many wanted": (dict(n_features_to_select=P + 1), ValueError, "12 arms"),
+    "unknown group": (dict(feature_groups={"g": ["nobody"]}), ValueError, "nobody"),
+    "all included": (dict(always_include=range(P)), ValueError, "nothing left"),
+    "reward of no kind": (dict(reward=5), TypeError, "callable"),
+    "bad reward": (dict(reward=PValueReward(alpha=2.0)), ValueError, "alpha"),
+    "negative seed": (dict(random_state=-1), ValueError, "random_state"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_SETTINGS)
+def test_bad_settings_are_refused_by_name(case, tmp_path):
+    settings, error, match = BAD_SETTINGS[case]
+    path = tmp_path / "run.journal"
+    with pytest.raises(error, match=match):
+        selector(**settings, journal=path).fit(*make_data())
+    if "batch_size" not in settings:
+        with pytest.raises(error, match=match):
+            selector(**settings).partial_fit(*make_data())
+    if "reward" not in case:
+        assert not path.exists()
+
+
+X0, Y0 = make_data(n=120)
+BAD_DATA = {
+    "nan in y": (X0, np.r_[Y0[:-1], np.nan], ValueError, "y has 1 missing .* row 119"),
+    "short y": (X0, Y0[:-1], ValueError, "119 values but X has 120 rows"),
+    "no y": (X0, None, ValueError, "y"),
+    "two outcomes": (X0, np.c_[Y0, Y0], ValueError, "single column"),
+    "text array": (np.full((120, 2), "a"), Y0, ValueError, "(?i)numeric"),
+    "no column": (X0[:, :0], Y0, ValueError, "0 feature"),
+    "complex": (X0 + 1j, Y0, ValueError, "Complex"),
+    "dates": (pd.DataFrame({"a": X0[:, 0], "d": pd.Timestamp(0)}), Y0, TypeError, "'d'"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_DATA)
+def test_bad_data_are_refused_clearly(case):
+    X, y, error, match = BAD_DATA[case]
+    with pytest.raises(error, match=match):
+        selector().fit(X, y)
+
+
+@pytest.mark.parametrize("row", [50, 450, 1450])
+def test_an_infinite_value_is_refused_wherever_it_is_played(row):
+    X, y = make_data()
+    X[row] = np.inf
+    with pytest.raises(ValueError, match="infinity in column 'v"):
+        selector().fit(pd.DataFrame(X, columns=NAMES), y)
+
+
+# Columns that change, and some that begin to vary after the rows by which others are cut.
+
+
+def changing(n=6000, p=20, seed=0):
+    """The role of the first column ends halfway, that of the second begins."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    return X, np.where(np.arange(n) < n // 2, X[:, 0], X[:, 1]) + rng.standard_normal(n)
+
+
+@pytest.mark.parametrize(
+    ("reward", "size", "n_seeds"),
+    [(PValueReward(alpha=1e-3), 100, 4), (BartReward(), 200, 1)],
+    ids=["p", "bart"],
+)
+@pytest.mark.parametrize("discount", [0.8, 0.9])
+def test_with_a_discount_a_role_that_ends_is_dropped_and_a_new_one_found(
+    discount, reward, size, n_seeds
+):
+    errors = []
+    for seed in range(n_seeds):
+        X, y = changing(seed=seed)
+        fitted = selector(reward, batch_size=size, discount=discount, random_state=seed)
+        half = clone(fitted).fit(X[:3000], y[:3000])
+        errors.append((half.support_ != (np.arange(20) == 0)).sum())
+        fitted.fit(X, y)
+        errors.append((fitted.support_ != (np.arange(20) == 1)).sum())
+    assert np.mean(errors) <= 0.5, errors
+
+
+def test_without_a_discount_a_role_that_ends_is_remembered():
+    assert selector().fit(*changing()).support_[0]
+    assert_same(selector(discount=1).fit(*make_data()), selector().fit(*make_data()))
+
+
+@both_rewards
+def test_values_outside_the_range_of_the_head_fall_into_the_end_bins(reward):
+    X, y = make_data(n=2000)
+    X[1500:, 0], X[1500:, 3] = 1e300, np.sign(X[1500:, 3]) * 1e9
+    fitted = selector(reward).fit(X, y)
+    assert fitted.n_plays_ == 20
+    assert fitted.support_[3]
+
+
+@pytest.mark.parametrize(
+    "reward", [PValueReward(alpha=0.01), quick_bart(), LassoReward()], ids=["p", "bart", "lasso"]
+)
+def test_new_categories_count_as_missing_or_other(reward):
+    frame, y = make_frame(n=2000)
+    frame = frame[["v7", "city"]].fillna({"city": "Bern"})
+    frame.loc[1500:, "city"] = "Genf"
+    frame.loc[1300:1399:2, "city"] = "Zug"
+    fitted = selector(reward).fit(frame, y)
+    assert fitted.n_plays_ == 20
+    assert fitted.support_[0]
+
+
+@both_rewards
+@pytest.mark.parametrize("rows", [slice(None), slice(0, 1000), slice(1000, 1200)])
+@pytest.mark.parametrize("name", ["v3", "city"])
+def test_columns_may_be_missing_for_a_while(name, rows, reward):
+    frame, y = make_frame(n=2000)
+    frame.loc[frame.index[rows], name] = None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitted = selector(reward).fit(frame, y)
+    told = [str(warning.message) for warning in caught]
+    is_empty_text = name == "city" and rows.start != 1000
+    assert len(told) == is_empty_text
+    if is_empty_text:
+        assert "without a value in the first 1000 rows of the stream: 'city'" in told[0]
+    assert fitted.n_plays_ == 20
+    if is_empty_text or rows == slice(None):
+        assert not fitted.support_[list(frame).index(name)]
+    assert fitted.support_[7]
+
+
+def test_rewards_that_take_no_missing_values_say_so():
+    X, y = make_data()
+    X[1234] = np.nan
+    with pytest.raises(ValueError, match=r"NaN, which the reward cannot take, in column 'x"):
+        selector(LassoReward()).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "reward", [PValueReward(alpha=0.01), quick_bart(), LassoReward()], ids=["p", "bart", "lasso"]
+)
+@pytest.mark.parametrize("max_fdr", [None, 0.1])
+def test_constant_columns_are_not_selected(reward, max_fdr):
+    X, y = make_data()
+    X[:, 0] = 7.0
+    X[:1200, 1] = -1.0
+    fitted = selector(reward, max_fdr=max_fdr).fit(X, y)
+    assert not fitted.support_[:2].any()
+    assert set(SIGNALS) <= set(np.flatnonzero(fitted.support_))
+
+
+def late_data():
+    X, y = make_data(n=3500)
+    X[:1000, [3, 5]] = 0.0
+    return X, y
+
+
+@pytest.mark.parametrize("decoys", [None, "knockoffs", "shuffled"])
+def test_a_column_that_begins_to_vary_is_found(decoys):
+    fitted = selector(quick_bart(), decoys=decoys).fit(*late_data())
+    assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
+
+
+def test_text_that_begins_to_vary_is_found():
+    X, y = make_data(n=3500)
+    kind = np.random.default_rng(5).choice(["p", "q"], 3500)
+    kind[:1000] = "p"
+    frame = pd.DataFrame(X, columns=NAMES).assign(kind=kind)
+    fitted = selector(quick_bart(), decoys="shuffled").fit(frame, y + 9.0 * (kind == "q"))
+    assert "kind" in fitted.get_feature_names_out()
+
+
+def test_columns_that_begin_to_vary_by_parts_by_threads_and_after_a_stop(tmp_path):
+    X, y = late_data()
+    settings = {"decoys": "knockoffs", "n_chains": 2}
+    once = selector(quick_bart(), **settings).fit(X, y)
+    assert_same(once, selector(quick_bart(), n_jobs=2, **settings).fit(X, y))
+    settings["journal"] = tmp_path / "run.tvs"
+    by_parts = parts(X, y)
+    play_parts(selector(quick_bart(), **settings), by_parts[:15])
+    assert_same(once, play_parts(selector(quick_bart(), **settings), by_parts[15:]))

@@ -1,26 +1,31 @@
-"""Streams that stop and go on: journals, errors, interrupts, kills."""
+"""Streams that stop and go on: by parts, good and bad ones, by storage and by a journal."""
 
 from __future__ import annotations
 
+import pickle
 import sys
 from itertools import pairwise
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from tests.selectors.runs import Interrupted, Undisturbed, assert_same, check_kills, plays_of
 from tests.selectors.streams import (
     NAMES,
     SOURCES,
     P,
+    labels_of,
     make_data,
     make_frame,
     named,
     parts,
     play_parts,
+    quick_bart,
     selector,
     stop_after,
 )
@@ -29,13 +34,21 @@ from tvselect.bandit.journal import Journal, JournalError
 from tvselect.sources import SourceError
 
 N_BATCHES = 15
+FULL = dict(decoys="knockoffs", discount=0.9, n_chains=2)
+FRAME, OUTCOME = make_frame(n=1200)
+FRAME = FRAME[["v0", "v3", "v7", "city", "old"]]
 
 
-def fit_for(fitted, n_batches, monkeypatch, fit):
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run.journal"
+
+
+def fit_for(n_batches, monkeypatch, reward=None, fit=None, **settings):
     """Play some more batches."""
     with monkeypatch.context() as patch:
-        limit = stop_after(patch, n_batches)
-        return fit(clone(fitted).set_params(time_limit=limit))
+        stopped = selector(reward, time_limit=stop_after(patch, n_batches), **settings)
+        return stopped.fit(*make_data()) if fit is None else fit(stopped)
 
 
 def assert_same_journal(path, fitted):
@@ -48,153 +61,160 @@ def assert_same_journal(path, fitted):
     assert found == plays_of(fitted)
 
 
-FULL = dict(decoys="knockoffs", discount=0.9, n_chains=2)
+# Part by part.
+
+
+def test_parts_may_have_any_size():
+    X, y = make_data()
+    fitted = selector()
+    for first, last in pairwise([0, 5, 300, 304, 1400, 1500]):
+        fitted.partial_fit(X[first:last], y[first:last])
+    assert fitted.n_plays_ == 5
+    with pytest.raises(ValueError, match="the batch has 5 rows; BartReward needs at least 10"):
+        selector(quick_bart()).partial_fit(X[:5], y[:5])
+
+
+def test_parts_go_on_after_a_fit():
+    X, y = make_data()
+    fitted = selector().fit(X[:1000], y[:1000])
+    play_parts(fitted, parts(X[1000:], y[1000:]))
+    assert_same(fitted, selector().fit(X, y))
+    assert_same(fitted.fit(X, y), selector().fit(X, y))
+
+
+def spoil(change, y=None):
+    """A bad part: a frame after a change, or an outcome after one."""
+
+    def make(first, last):
+        X, part = FRAME[first:last].copy(), OUTCOME[first:last].copy()
+        return (X, y(part)) if change is None else (change(X), part)
+
+    return make
+
+
+def put(name, value):
+    return spoil(lambda X: X.assign(**{name: value}))
+
+
+BAD_PARTS = {
+    "nan in y": (spoil(None, lambda y: np.r_[y[:-1], np.nan]), ValueError, "y has 1 missing"),
+    "text y": (spoil(None, lambda y: np.array(list("abcde") * 20)), TypeError, "holds text"),
+    "short y": (spoil(None, lambda y: y[1:]), ValueError, "99 values"),
+    "infinite": (spoil(lambda X: X.assign(v0=np.inf, v3=np.inf, v7=np.inf)),
+                 ValueError, "infinity in column 'v[037]'"),
+    "text for numbers": (put("v3", "many"), ValueError, "column 'v3' holds text, .* numbers"),
+    "numbers for text": (put("city", 3.0), ValueError, "column 'city' holds numbers, .* text"),
+    "dates": (put("v3", pd.Timestamp(0)), TypeError, "'v3'"),
+    "another name": (spoil(lambda X: X.rename(columns={"v3": "w3"})), ValueError, "w3"),
+    "a column less": (spoil(lambda X: X.drop(columns="v3")), ValueError, "v3"),
+    "a column more": (put("more", 1.0), ValueError, "more"),
+    "another order": (spoil(lambda X: X[list(X)[::-1]]), ValueError, "same order"),
+    "one row": (lambda first, last: (FRAME[:1], OUTCOME[:1]), ValueError, "has 1 rows"),
+}  # fmt: skip
+
+
+def state_of(fitted):
+    return {
+        name: pickle.dumps(value)
+        for name, value in vars(fitted).items()
+        if name.endswith("_") and name != "history_"
+    }
+
+
+@pytest.fixture(scope="module")
+def undisturbed():
+    return selector(n_chains=2, decoys="knockoffs").fit(FRAME, OUTCOME)
 
 
 @pytest.mark.parametrize(
-    ("kind", "settings"), [*((kind, FULL) for kind in SOURCES), ("csv", {}), ("frame", {})]
+    ("at", "journaled"), [(3, False), (11, False), (3, True)], ids=["head", "later", "journal"]
 )
-def test_a_run_that_stops_and_goes_on_is_the_whole_run(kind, settings, tmp_path, monkeypatch):
-    frame, y = make_frame()
-    frame = frame[["v0", "v3", "v7", "city", "old"]]
-    source = SOURCES[kind](frame.assign(y=labels_of(y)), tmp_path)
-    one = selector(PValueReward(alpha=0.01), n_rounds=3, **settings)
-
-    def fit(one):
-        return one.fit_source(source, target="y")
-
-    whole = fit(clone(one))
-    one.set_params(search__journal=tmp_path / "run.journal")
-    # In the head, after it, at the end of the first round, in the third.
-    stops = [0, 3, 12, N_BATCHES, 2 * N_BATCHES + 4]
-    for before, now in pairwise(stops):
-        assert fit_for(one, now - before, monkeypatch, fit).n_plays_ == now
-    resumed = fit(clone(one))
-    assert_same(resumed, whole)
-    assert_array_equal(resumed.decoy_rates_, whole.decoy_rates_)
-    assert resumed.stop_reason_ == "rounds"
-    assert_same_journal(one.search.journal, whole)
-    assert_same(fit(clone(one)), whole)
-    assert_same(fit(clone(one).set_params(n_rounds=1)), whole)
+def test_bad_parts_leave_the_selector_as_it_was(at, journaled, undisturbed, path):
+    good = parts(FRAME, OUTCOME)
+    fitted = selector(n_chains=2, decoys="knockoffs", journal=path if journaled else None)
+    play_parts(fitted, good[:at])
+    plays, state = plays_of(fitted), state_of(fitted)
+    for case, (make, error, match) in BAD_PARTS.items():
+        with pytest.raises(error, match=match):
+            fitted.partial_fit(*make(1000, 1100))
+        assert plays_of(fitted) == plays, case
+        assert state_of(fitted) == state, case
+    if journaled:
+        fitted = clone(fitted)
+    play_parts(fitted, good[at:])
+    assert_same(fitted, undisturbed)
 
 
-def labels_of(y):
-    return np.where(y > 0, "yes", "no")
+@pytest.mark.parametrize("journaled", [False, True], ids=["memory", "journal"])
+@pytest.mark.parametrize("case", ["nan in y", "infinite", "one row"])
+def test_a_bad_first_part_leaves_the_selector_unfitted(case, journaled, path):
+    make, error, match = BAD_PARTS[case]
+    fitted = selector(journal=path if journaled else None)
+    with pytest.raises(error, match=match):
+        fitted.partial_fit(*make(0, 100))
+    with pytest.raises(NotFittedError):
+        fitted.transform(FRAME)
+    frame, y = (FRAME, OUTCOME) if journaled else make_data()
+    assert_same(play_parts(fitted, parts(frame, y)), selector().fit(frame, y))
 
 
-@pytest.mark.parametrize("n_batches", [1, 10, 15, 31])
-def test_a_bart_run_goes_on_exactly(n_batches, tmp_path, monkeypatch):
+@pytest.mark.parametrize("journaled", [False, True], ids=["memory", "journal"])
+@pytest.mark.parametrize("by", [RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize("at", [2, 5, 24])
+def test_parts_go_on_after_a_failure(at, by, journaled, path):
+    """With a journal by a new object each time; what a failed part has settled is forgotten."""
     X, y = make_data()
-    one = selector(BartReward(n_iterations=30, proposals_per_column=0.0), n_rounds=3)
-    whole = clone(one).fit(X, y)
-    one.set_params(search__journal=tmp_path / "run.journal")
-    fit_for(one, n_batches, monkeypatch, lambda one: one.fit(X, y))
-    assert_same(one.fit(X, y), whole)
+    reward, n_failed, one = Interrupted(at, by), 0, None
+    if at == 2:
+        one = selector(reward, n_chains=2, journal=path if journaled else None)
+        with pytest.raises(by):
+            one.partial_fit(X[:100], np.array(["a", "b"] * 50))
+        reward.at, n_failed = 0, 1
+    for part in parts(X, y):
+        if one is None or journaled:
+            one = selector(reward, n_chains=2, journal=path if journaled else None)
+        try:
+            one.partial_fit(*part)
+        except by:
+            n_failed += 1
+            one.partial_fit(*part)
+    assert n_failed == 1
+    whole = selector(Undisturbed(), n_chains=2).fit(X, y)
+    assert_same(one, whole)
+    if journaled:
+        assert_same_journal(path, whole)
 
 
-@pytest.mark.parametrize("n_rounds", [1, 2, 3])
-@pytest.mark.parametrize("kind", ["frame", "csv"])
-def test_more_rounds_may_be_asked_for_later(kind, n_rounds, tmp_path):
+def test_arrays_with_another_number_of_columns_are_refused():
     X, y = make_data()
-    source = SOURCES[kind](named(X, y), tmp_path)
-    path = tmp_path / "run.journal"
-    selector(n_rounds=n_rounds, journal=path).fit_source(source, "y")
-    more = selector(n_rounds=4, journal=path).fit_source(source, "y")
-    assert_same(more, selector(n_rounds=4).fit_source(source, "y"))
+    fitted = selector().partial_fit(X[:100], y[:100])
+    with pytest.raises(ValueError, match=r"X has 11 features, but .* expecting 12"):
+        fitted.partial_fit(X[100:200, 1:], y[100:200])
+    assert_same(play_parts(fitted, parts(X[100:], y[100:])), selector().fit(X, y))
 
 
-def test_patience_goes_on_counting(tmp_path, monkeypatch):
-    X, y = make_data()
-    one = selector(n_rounds=None, patience=9)
-    whole = clone(one).fit(X, y)
-    one.set_params(search__journal=tmp_path / "run.journal")
-    fit_for(one, whole.n_plays_ - 3, monkeypatch, lambda one: one.fit(X, y))
-    resumed = clone(one).fit(X, y)
-    assert_same(resumed, whole)
-    assert resumed.stop_reason_ == "patience"
-    assert_same(clone(one).fit(X, y), whole)
-
-
-@pytest.mark.parametrize("n_chains", [1, 2])
-@pytest.mark.parametrize("by", [RuntimeError, KeyboardInterrupt, MemoryError])
-@pytest.mark.parametrize("at", [1, 4, 40])
-@pytest.mark.filterwarnings("ignore:interrupted")
-def test_a_reward_that_fails_leaves_a_journal_that_can_be_continued(at, by, n_chains, tmp_path):
-    X, y = make_data()
-    settings = dict(n_chains=n_chains, n_rounds=3)
-    path = tmp_path / "run.journal"
-    stopped = selector(Interrupted(at * n_chains, by), journal=path, **settings)
-    if by is KeyboardInterrupt:
-        assert stopped.fit(X, y).stop_reason_ == "interrupted"
-    else:
-        with pytest.raises(by, match="no luck"):
-            stopped.fit(X, y)
-    if at > 1:
-        assert stopped.n_plays_ == at - 1
-        assert_same_journal(path, stopped)
-    resumed = selector(Undisturbed(), journal=path, **settings).fit(X, y)
-    assert_same(resumed, selector(Undisturbed(), **settings).fit(X, y))
-
-
-@pytest.mark.parametrize("at", [0, 2, 6])
-def test_an_iterator_that_fails_leaves_a_journal_that_can_be_continued(at, tmp_path):
-    X, y = make_data()
-    path = tmp_path / "run.journal"
-
-    def failing():
-        yield from parts(X, y, 200)[: at + 1]
-        raise RuntimeError("the line is dead")
-
-    stopped = selector(journal=path)
-    with pytest.raises(RuntimeError, match="the line is dead"):
-        stopped.fit_source(failing())
-    assert stopped.n_plays_ == 2 * (at + 1)
-    assert_same_journal(path, stopped)
-    resumed = selector(journal=path).fit_source(iter(parts(X, y, 200)))
-    assert_same(resumed, selector().fit(X, y))
-
-
-def test_a_stream_that_goes_wrong_keeps_what_was_learned(tmp_path):
-    X, y = make_data()
-    path = tmp_path / "run.journal"
-    frame = named(X, y)
-    tables = [frame[:500], frame[500:700].assign(v3="text"), frame[700:]]
-    stopped = selector(journal=path)
-    with pytest.raises(SourceError, match="'v3'"):
-        stopped.fit_source(iter(tables), "y")
-    assert stopped.n_plays_ == 5
-    assert_same_journal(path, stopped)
-    tables[1] = frame[500:700]
-    assert_same(selector(journal=path).fit_source(iter(tables), "y"), selector().fit(X, y))
-
-
-def test_a_bad_value_far_down_a_file_keeps_what_was_learned(tmp_path, monkeypatch):
-    monkeypatch.setattr("tvselect.sources.csv.BLOCK", 8192)
-    X, y = make_data()
-    path = tmp_path / "run.journal"
-    source = SOURCES["csv"](named(X, y), tmp_path)
-    lines = source.read_text().splitlines()
-    lines[1200] = lines[1200].replace(lines[1200].split(",")[3], "much", 1)
-    source.write_text("\n".join(lines))
-    stopped = selector(journal=path)
-    with pytest.raises(SourceError, match="much"):
-        stopped.fit_source(source, "y")
-    assert 5 <= stopped.n_plays_ <= 12
-    assert_same_journal(path, stopped)
-    assert plays_of(stopped) == plays_of(selector().fit(X, y))[: stopped.n_plays_]
+@pytest.mark.parametrize(("way", "n_before"), [(pickle, 3), (pickle, 11), (joblib, 3)])
+def test_a_selector_goes_on_after_storage(way, n_before, undisturbed, tmp_path):
+    good = parts(FRAME, OUTCOME)
+    fitted = play_parts(selector(n_chains=2, decoys="knockoffs"), good[:n_before])
+    with open(tmp_path / "fitted", "wb") as file:
+        way.dump(fitted, file)
+    with open(tmp_path / "fitted", "rb") as file:
+        loaded = way.load(file)
+    assert_same(loaded, fitted)
+    for one in (fitted, loaded):
+        assert_same(play_parts(one, good[n_before:]), undisturbed)
 
 
 @pytest.mark.parametrize(
     ("reward", "family"),
     [(PValueReward(alpha=0.01), "auto"), (BartReward(n_iterations=30), "probit")],
 )
-def test_parts_go_on_with_a_new_object(reward, family, tmp_path):
-    frame, y = make_frame(n=1300)
-    frame, y = frame[["v0", "v3", "v7", "city", "old"]], labels_of(y)
+def test_parts_go_on_with_a_new_object(reward, family, path):
+    frame, y = FRAME, labels_of(OUTCOME)
     y[:100] = "no"
     settings = dict(family=family, **FULL)
     whole = selector(reward, **settings).fit(frame, y)
-    path = tmp_path / "run.journal"
     for part in parts(frame, y):
         one = selector(reward, journal=path, **settings).partial_fit(*part)
     assert_same(one, whole)
@@ -209,53 +229,151 @@ def test_parts_go_on_with_a_new_object(reward, family, tmp_path):
 @pytest.mark.parametrize(
     "labels", [(0, 1), (0.5, 2.25), (False, True), ("1", "0")], ids=lambda labels: str(labels[0])
 )
-def test_labels_of_any_type_are_known_again(labels, tmp_path):
+def test_labels_of_any_type_are_known_again(labels, path):
     X, y = make_data()
     y = np.array(labels)[(y > 0).astype(int)]
-    path = tmp_path / "run.journal"
     for part in parts(X, y):
         one = selector(journal=path).partial_fit(*part)
     assert_same(one, selector().fit(X, y))
 
 
-@pytest.mark.parametrize("by", [RuntimeError, KeyboardInterrupt])
-@pytest.mark.parametrize("at", [1, 4, 13])
-def test_parts_go_on_after_a_failure(at, by, tmp_path):
+def test_a_failed_part_is_not_in_the_head_of_a_new_object(path):
     X, y = make_data()
-    path = tmp_path / "run.journal"
-    reward = Interrupted(2 * at, by)
-    n_failed = 0
-    for part in parts(X, y):
-        one = selector(reward, n_chains=2, journal=path)
-        try:
-            one.partial_fit(*part)
-        except by:
-            n_failed += 1
-            one.partial_fit(*part)
-    assert n_failed == 1
-    whole = selector(Undisturbed(), n_chains=2).fit(X, y)
-    assert_same_journal(path, whole)
-
-
-def test_a_failed_part_is_not_in_the_head_of_a_new_object(tmp_path):
-    X, y = make_data()
-    path = tmp_path / "run.journal"
-    play_parts(selector(journal=path), parts(X, y)[:3])
-    with pytest.raises(ValueError, match="y has 1 missing"):
-        selector(journal=path).partial_fit(100 * X[:100], np.r_[y[:99], np.nan])
     bart = BartReward(n_iterations=30)
-    failing = tmp_path / "bart.journal"
-    play_parts(selector(bart, journal=failing), parts(X, y)[:3])
+    play_parts(selector(bart, journal=path), parts(X, y)[:3])
+    with pytest.raises(ValueError, match="y has 1 missing"):
+        selector(bart, journal=path).partial_fit(100 * X[:100], np.r_[y[:99], np.nan])
     with pytest.raises(ValueError, match="infinity"):
-        selector(bart, journal=failing).partial_fit(np.full_like(X[:100], np.inf), y[:100])
+        selector(bart, journal=path).partial_fit(np.full_like(X[:100], np.inf), y[:100])
     for part in parts(X, y)[3:]:
-        one = selector(bart, journal=failing).partial_fit(*part)
+        one = selector(bart, journal=path).partial_fit(*part)
     assert_same(one, selector(bart).fit(X, y))
 
 
-def test_two_writers_are_refused_and_change_nothing(tmp_path):
+# With a journal.
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"), [*((kind, FULL) for kind in SOURCES), ("csv", {}), ("frame", {})]
+)
+def test_a_run_that_stops_and_goes_on_is_the_whole_run(kind, settings, tmp_path, path, monkeypatch):
+    frame, y = make_frame()
+    frame = frame[["v0", "v3", "v7", "city", "old"]]
+    source = SOURCES[kind](frame.assign(y=labels_of(y)), tmp_path)
+    reward, settings = PValueReward(alpha=0.01), dict(n_rounds=3, **settings)
+
+    def fit(one):
+        return one.fit_source(source, target="y")
+
+    whole = fit(selector(reward, **settings))
+    settings["journal"] = path
+    # In the head, after it, at the end of the first round, in the third.
+    stops = [0, 3, 12, N_BATCHES, 2 * N_BATCHES + 4]
+    for before, now in pairwise(stops):
+        assert fit_for(now - before, monkeypatch, reward, fit, **settings).n_plays_ == now
+    resumed = fit(selector(reward, **settings))
+    assert_same(resumed, whole)
+    assert_array_equal(resumed.decoy_rates_, whole.decoy_rates_)
+    assert resumed.stop_reason_ == "rounds"
+    assert_same_journal(path, whole)
+    for n_rounds in (3, 1):
+        assert_same(fit(selector(reward, **{**settings, "n_rounds": n_rounds})), whole)
+
+
+@pytest.mark.parametrize("n_batches", [1, 10, 15, 31])
+def test_a_bart_run_goes_on_exactly(n_batches, path, monkeypatch):
+    reward = BartReward(n_iterations=30, proposals_per_column=0.0)
+    whole = selector(reward, n_rounds=3).fit(*make_data())
+    fit_for(n_batches, monkeypatch, reward, n_rounds=3, journal=path)
+    assert_same(selector(reward, n_rounds=3, journal=path).fit(*make_data()), whole)
+
+
+@pytest.mark.parametrize("n_rounds", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["frame", "csv"])
+def test_more_rounds_may_be_asked_for_later(kind, n_rounds, tmp_path, path):
+    source = SOURCES[kind](named(*make_data()), tmp_path)
+    selector(n_rounds=n_rounds, journal=path).fit_source(source, "y")
+    more = selector(n_rounds=4, journal=path).fit_source(source, "y")
+    assert_same(more, selector(n_rounds=4).fit_source(source, "y"))
+
+
+def test_patience_goes_on_counting(path, monkeypatch):
+    settings = dict(n_rounds=None, patience=9)
+    whole = selector(**settings).fit(*make_data())
+    fit_for(whole.n_plays_ - 3, monkeypatch, journal=path, **settings)
+    for _ in range(2):
+        resumed = selector(journal=path, **settings).fit(*make_data())
+        assert_same(resumed, whole)
+        assert resumed.stop_reason_ == "patience"
+
+
+@pytest.mark.parametrize("n_chains", [1, 2])
+@pytest.mark.parametrize("by", [RuntimeError, KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("at", [1, 4, 40])
+@pytest.mark.filterwarnings("ignore:interrupted")
+def test_a_reward_that_fails_leaves_a_journal_that_can_be_continued(at, by, n_chains, path):
     X, y = make_data()
-    path = tmp_path / "run.journal"
+    settings = dict(n_chains=n_chains, n_rounds=3)
+    stopped = selector(Interrupted(at * n_chains, by), journal=path, **settings)
+    if by is KeyboardInterrupt:
+        assert stopped.fit(X, y).stop_reason_ == "interrupted"
+    else:
+        with pytest.raises(by, match="no luck"):
+            stopped.fit(X, y)
+    if at > 1:
+        assert stopped.n_plays_ == at - 1
+        assert_same_journal(path, stopped)
+    resumed = selector(Undisturbed(), journal=path, **settings).fit(X, y)
+    assert_same(resumed, selector(Undisturbed(), **settings).fit(X, y))
+
+
+@pytest.mark.parametrize("at", [0, 2, 6])
+def test_an_iterator_that_fails_leaves_a_journal_that_can_be_continued(at, path):
+    X, y = make_data()
+
+    def failing():
+        yield from parts(X, y, 200)[: at + 1]
+        raise RuntimeError("the line is dead")
+
+    stopped = selector(journal=path)
+    with pytest.raises(RuntimeError, match="the line is dead"):
+        stopped.fit_source(failing())
+    assert stopped.n_plays_ == 2 * (at + 1)
+    assert_same_journal(path, stopped)
+    resumed = selector(journal=path).fit_source(iter(parts(X, y, 200)))
+    assert_same(resumed, selector().fit(X, y))
+
+
+def test_a_stream_that_goes_wrong_keeps_what_was_learned(path):
+    X, y = make_data()
+    frame = named(X, y)
+    tables = [frame[:500], frame[500:700].assign(v3="text"), frame[700:]]
+    stopped = selector(journal=path)
+    with pytest.raises(SourceError, match="'v3'"):
+        stopped.fit_source(iter(tables), "y")
+    assert stopped.n_plays_ == 5
+    assert_same_journal(path, stopped)
+    tables[1] = frame[500:700]
+    assert_same(selector(journal=path).fit_source(iter(tables), "y"), selector().fit(X, y))
+
+
+def test_a_bad_value_far_down_a_file_keeps_what_was_learned(tmp_path, path, monkeypatch):
+    monkeypatch.setattr("tvselect.sources.csv.BLOCK", 8192)
+    X, y = make_data()
+    source = SOURCES["csv"](named(X, y), tmp_path)
+    lines = source.read_text().splitlines()
+    lines[1200] = lines[1200].replace(lines[1200].split(",")[3], "much", 1)
+    source.write_text("\n".join(lines))
+    stopped = selector(journal=path)
+    with pytest.raises(SourceError, match="much"):
+        stopped.fit_source(source, "y")
+    assert 5 <= stopped.n_plays_ <= 12
+    assert_same_journal(path, stopped)
+    assert plays_of(stopped) == plays_of(selector().fit(X, y))[: stopped.n_plays_]
+
+
+def test_two_writers_are_refused_and_change_nothing(path):
+    X, y = make_data()
     one, two = (selector(journal=path) for _ in range(2))
     one.partial_fit(X[:100], y[:100])
     two.partial_fit(X[100:200], y[100:200])
@@ -263,7 +381,6 @@ def test_two_writers_are_refused_and_change_nothing(tmp_path):
     with pytest.raises(JournalError, match="only one run may write"):
         one.partial_fit(X[200:300], y[200:300])
     assert plays_of(one) == before
-    assert one.n_plays_ == 1
     assert_same_journal(path, two)
 
 
@@ -281,7 +398,7 @@ OTHERS = {
     "cost": dict(cost=0.5),
     "prior": dict(prior=(1.0, 1.5)),
     "number wanted": dict(n_features_to_select=5),
-    "feature_groups": dict(feature_groups={"g": [0, 1]}),
+    "groups": dict(feature_groups={"g": [0, 1]}),
     "always": dict(always_include=[2]),
     "decoys": dict(decoys="knockoffs"),
     "discount": dict(discount=0.99),
@@ -291,9 +408,8 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("case", OTHERS)
-def test_a_journal_of_another_game_is_refused_and_left_untouched(case, tmp_path):
+def test_a_journal_of_another_game_is_refused_and_left_untouched(case, path):
     X, y = make_data(n=300)
-    path = tmp_path / "run.journal"
     selector(journal=path).fit(X, y)
     before = path.read_bytes()
     settings = dict(OTHERS[case])
@@ -306,9 +422,8 @@ def test_a_journal_of_another_game_is_refused_and_left_untouched(case, tmp_path)
     assert selector(journal=path, n_rounds=2).fit(X, y).n_plays_ == 6
 
 
-def test_the_same_game_stated_otherwise_is_the_same_game(tmp_path):
+def test_the_same_game_stated_otherwise_is_the_same_game(path):
     X, y = make_data()
-    path = tmp_path / "run.journal"
     selector(journal=path, feature_groups={"g": [1, 0]}, cost=0.6).fit(X, y)
     resumed = selector(
         journal=str(path),
@@ -321,12 +436,12 @@ def test_the_same_game_stated_otherwise_is_the_same_game(tmp_path):
         time_limit=1e6,
         n_jobs=2,
     ).fit(np.asfortranarray(X), list(y))
-    assert_same(resumed, selector(n_rounds=2, feature_groups={"g": [0, 1]}, cost=0.6).fit(X, y))
+    again = selector(n_rounds=2, feature_groups={"g": [0, 1]}, cost=0.6).fit(X, y)
+    assert_same(resumed, again)
 
 
-def test_a_resumed_run_keeps_the_seed_of_the_journal(tmp_path):
+def test_a_resumed_run_keeps_the_seed_of_the_journal(path):
     X, y = make_data()
-    path = tmp_path / "run.journal"
     selector(journal=path, random_state=None).fit(X, y)
     resumed = selector(journal=path, random_state=None, n_rounds=2).fit(X, y)
     entropy = resumed.history_.journal.header.entropy
@@ -336,32 +451,28 @@ def test_a_resumed_run_keeps_the_seed_of_the_journal(tmp_path):
     assert_same(other, resumed)
 
 
-def test_parts_do_not_go_into_the_journal_of_a_fit(tmp_path):
+def test_parts_do_not_go_into_the_journal_of_a_fit(path):
     X, y = make_data()
-    path = tmp_path / "run.journal"
     fitted = selector(journal=path).fit(X, y)
     with pytest.raises(ValueError, match="the journal of a fit"):
         fitted.partial_fit(X[:100], y[:100])
-    assert fitted.n_plays_ == N_BATCHES
     assert_same_journal(path, fitted)
-    fitted.set_params(search__journal=None).partial_fit(X[:100], y[:100])
+    fitted.set_params(journal=None).partial_fit(X[:100], y[:100])
     assert fitted.n_plays_ == N_BATCHES + 1
     again = selector(journal=path, n_rounds=2).fit(X, y)
     assert_same(again, selector(n_rounds=2).fit(X, y))
 
 
-def test_a_journal_that_cannot_be_read_is_refused_and_left_untouched(tmp_path):
-    X, y = make_data()
-    path = tmp_path / "run.journal"
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_a_journal_that_cannot_be_read_is_refused_and_left_untouched(method, path):
     path.write_bytes(b"my diary\n" * 50)
-    for method in ("fit", "partial_fit"):
-        with pytest.raises(JournalError, match="is not a journal"):
-            getattr(selector(journal=path), method)(X, y)
+    with pytest.raises(JournalError, match="is not a journal"):
+        getattr(selector(journal=path), method)(*make_data())
     assert path.read_bytes() == b"my diary\n" * 50
 
 
 RUN = """
-    from tvselect import Search, StreamingThompsonSelector
+    from tvselect import StreamingThompsonSelector
     from tvselect.trees import bin_table
 
     bin_table(np.eye(2))  # loads the native core once and not after every kill
@@ -376,8 +487,8 @@ RUN = """
         tables = [(X[i : i + 77], y[i : i + 77]) for i in range(0, n, 77)]
         print("ready", flush=True)
         fitted = StreamingThompsonSelector(
-            slow_coin, batch_size=size, n_rounds=2, random_state=1,
-            search=Search(n_chains=2, journal=journal), decoys="knockoffs", discount=0.95,
+            slow_coin, batch_size=size, n_rounds=2, n_chains=2, random_state=1, journal=journal,
+            decoys="knockoffs", discount=0.95,
         ).fit_source(tables)
         numbers = np.concatenate([fitted.selection_rates_, fitted.decoy_rates_])
         assert fitted.n_plays_ == n_plays
