@@ -11,7 +11,7 @@ from tvselect import BartReward, PValueReward, ThompsonSelector
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.oracle import Oracle
 
-N, P, N_SEEDS = 100, 15, 20
+P, N_SEEDS = 15, 20
 SIGNALS = np.array([0, 1, 14])
 ORDERS = {
     "reversed": np.arange(P)[::-1],
@@ -19,22 +19,17 @@ ORDERS = {
 }
 
 
-def make_data():
-    rng = np.random.default_rng(2)
-    X = rng.standard_normal((N, P))
-    return X, 4 * X[:, 0] - 3 * X[:, 1] + 4 * (X[:, 14] > 0) + rng.standard_normal(N)
-
-
-def fits(reward, order, first_seed):
+def fits(reward, order, seeds):
     """Supports and selection rates over independent runs, in the original order."""
-    X, y = make_data()
-    supports, probabilities = np.zeros((2, N_SEEDS, P))
-    for k in range(N_SEEDS):
-        fitted = ThompsonSelector(reward, n_plays=40, random_state=first_seed + k)
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((100, P))
+    y = 4 * X[:, 0] - 3 * X[:, 1] + 4 * (X[:, 14] > 0) + rng.standard_normal(100)
+    supports, rates = np.zeros((2, len(seeds), P))
+    for k, seed in enumerate(seeds):
+        fitted = ThompsonSelector(reward, n_plays=40, random_state=seed)
         fitted.fit(np.ascontiguousarray(X[:, order]), y)
-        supports[k, order] = fitted.support_
-        probabilities[k, order] = fitted.selection_rates_
-    return supports.astype(bool), probabilities
+        supports[k, order], rates[k, order] = fitted.support_, fitted.selection_rates_
+    return supports.astype(bool), rates
 
 
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
@@ -44,37 +39,30 @@ def fits(reward, order, first_seed):
     ids=["bart", "p"],
 )
 def test_permuted_columns_give_the_permuted_result(reward, order):
-    supports, probabilities = fits(reward, np.arange(P), 0)
-    moved_supports, moved_probabilities = fits(reward, order, 1000)
+    supports, rates = fits(reward, np.arange(P), range(N_SEEDS))
+    moved_supports, moved_rates = fits(reward, order, range(1000, 1000 + N_SEEDS))
     truth = np.isin(np.arange(P), SIGNALS)
     # A run finds the right set with probability 0.9 or more: fewer hits than this are a sign.
     enough = binom.ppf(1e-4, N_SEEDS, 0.9)
     assert (supports == truth).all(axis=1).sum() >= enough
     assert (moved_supports == truth).all(axis=1).sum() >= enough
-    gap = probabilities.mean(axis=0) - moved_probabilities.mean(axis=0)
-    variance = probabilities.var(axis=0, ddof=1) + moved_probabilities.var(axis=0, ddof=1)
-    error = np.sqrt(variance / N_SEEDS)
+    gap = rates.mean(axis=0) - moved_rates.mean(axis=0)
+    error = np.sqrt((rates.var(axis=0, ddof=1) + moved_rates.var(axis=0, ddof=1)) / N_SEEDS)
     assert (np.abs(gap)[SIGNALS] <= 4 * error[SIGNALS] + 1e-12).all()
     assert (np.abs(gap) <= 5 * error + 1e-12).all()
 
 
 def test_every_place_is_chosen_equally_often():
     rng = np.random.default_rng(0)
-    chosen = np.zeros(40)
-    n = 2000
+    chosen, n = np.zeros(40), 2000
     for _ in range(n):
         chosen[Oracle(7).choose(Arms(40), rng)] += 1
-    expected = chosen.sum() / 40
-    low, high = binom.ppf([1e-6, 1 - 1e-6], n, expected / n)
+    low, high = binom.ppf([1e-6, 1 - 1e-6], n, chosen.sum() / 40 / n)
     assert (low <= chosen.min()) & (chosen.max() <= high)
 
 
-def test_a_permuted_table_with_permuted_plays_pays_the_same():
-    """With a reward that has no randomness the payoffs move along with the columns."""
-    X, y = make_data()
-    order = ORDERS["shuffled"]
+def test_a_permuted_table_pays_the_same_where_the_reward_has_no_randomness():
     reward = PValueReward(alpha=0.1, bootstrap=False)
-    kept = ThompsonSelector(reward, n_plays=40, random_state=0).fit(X, y)
-    moved = ThompsonSelector(reward, n_plays=40, random_state=0).fit(X[:, order], y)
-    truth = kept.selection_rates_ > 0.5
-    assert_array_equal(truth[order], moved.selection_rates_ > 0.5)
+    _, kept = fits(reward, np.arange(P), [0])
+    _, moved = fits(reward, ORDERS["shuffled"], [0])
+    assert_array_equal(kept > 0.5, moved > 0.5)

@@ -80,21 +80,6 @@ def test_without_control_there_are_no_decoys_or_these_only_tell():
     assert fitted.support_.sum() > (fitted.q_values_ <= 0.1).sum()
 
 
-@pytest.mark.parametrize(
-    ("settings", "named"),
-    [
-        ({"max_fdr": 0.0}, "max_fdr"),
-        ({"max_fdr": 1.0}, "max_fdr"),
-        ({"max_fdr": float("nan")}, "max_fdr must be a number between 0 and 1"),
-        ({"decoys": "other"}, "decoys must be 'auto'"),
-        ({"decoys": None}, "cannot be kept without decoys"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(settings, named):
-    with pytest.raises(ValueError, match=named):
-        selector(**settings).fit(*make_data())
-
-
 def columns_of_one_factor(seed, n=80, p=30):
     """Columns that measure one factor, and the outcome that this factor is."""
     rng = np.random.default_rng(seed)

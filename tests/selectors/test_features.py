@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.nested import nested
 from tvselect import BartReward, PValueReward, StreamingThompsonSelector, ThompsonSelector
-from tvselect.inputs import Table, read_table
 from tvselect.inputs.table import read_features
 from tvselect.rewards.base import Reward
 from tvselect.selectors.layout import lay_out_arms
@@ -90,41 +89,6 @@ def test_a_category_is_a_column_of_zeros_and_ones_and_missing_text_is_missing():
     assert_array_equal(features.X, [[1, 1, 0], [2, nan, nan], [nan, 0, 1], [4, 1, 0]])
     assert features.names == ("n", "t")
     assert_array_equal(features.feature_of, [0, 1, 1])
-
-
-@pytest.mark.parametrize("library", ["pandas", "pandas objects", "polars"])
-def test_a_table_of_codes_gives_the_same_columns_as_the_frame(library):
-    frame, _ = mixed(library)
-    table = read_table(frame)
-    assert table.categorical.tolist() == [False, True, True, False, True, False]
-    texts = [table.text(int(j)) for j in np.flatnonzero(table.categorical)]
-    matrix = table.numbers(np.flatnonzero(~table.categorical))
-    again = read_features(Table.of_matrix(matrix, table.names, texts, table.categorical))
-    features = read_features(frame)
-    assert_array_equal(again.X, features.X)
-    assert_array_equal(again.feature_of, features.feature_of)
-
-
-@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
-def test_columns_that_are_neither_numbers_nor_text_are_refused_by_name(library):
-    _, y = numbers()
-    what = [1, "one"] * (N // 2)
-    mixed = pl.Series(what, dtype=pl.Object) if library is pl else what
-    frame = library.DataFrame({"town": ["u", "v"] * (N // 2), "what": mixed})
-    with pytest.raises(TypeError, match="column 'what' of X holds"):
-        fit(frame, y)
-
-
-@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
-def test_dates_are_played_as_days(library):
-    X, y = numbers()
-    moments = (X[:, 0] * 86_400_000).astype("datetime64[ms]")
-    days = moments.astype(np.int64) / 86_400_000
-    plain, dated = (
-        fit(library.DataFrame({"town": ["u", "v"] * (N // 2), "when": when, "b": X[:, 1]}), y)
-        for when in (days, moments)
-    )
-    assert_array_equal(plain.selection_rates_, dated.selection_rates_)
 
 
 @pytest.mark.parametrize("selector", [ThompsonSelector(), StreamingThompsonSelector()])

@@ -1,7 +1,8 @@
-"""The read-out of a run: one fold of its plays, and a record that does not change."""
+"""The read-out of a run, a record that does not change, and the table of what was found."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -9,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
 
-from tests.bandit.plays import fold_counts
-from tests.nested import nested
-from tvselect import PValueReward, StreamingThompsonSelector
+from tests.decoyed import fit_signals
+from tests.selectors.streams import make_data, parts, selector
+from tvselect import PValueReward, ThompsonSelector
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.chain import Play
 from tvselect.bandit.engine import StopReason
@@ -48,46 +50,31 @@ def random_plays(rng, n_arms, n_plays):
     return plays
 
 
-@given(seed=st.integers(0, 10_000), n_plays=st.integers(0, 8))
-@settings(max_examples=40, deadline=None)
-def test_paths_are_the_means_of_the_counts(seed, n_plays):
+@given(
+    seed=st.integers(0, 10_000),
+    n_plays=st.integers(0, 20),
+    discount=st.just(1.0) | st.floats(0.01, 1.0),
+)
+@settings(max_examples=80, deadline=None)
+def test_paths_are_the_means_of_the_counts_and_a_discount_makes_played_arms_forget(
+    seed, n_plays, discount
+):
     rng = np.random.default_rng(seed)
     n_arms = int(rng.integers(1, 12))
     plays = random_plays(rng, n_arms, n_plays)
-    chosen = rng.integers(0, n_arms, 5)
     prior_a, prior_b = rng.uniform(0.5, 3, (2, n_arms))
-    found = history_of(plays, n_arms, prior=(prior_a, prior_b)).paths(chosen)
-    assert found.shape == (n_plays + 1, 5)
-    for t in range(n_plays + 1):
-        journal = Journal()
-        for play in plays[:t]:
-            journal.append([play])
-        successes, failures = fold_counts(journal, n_arms)
-        a, b = (prior_a + successes)[chosen], (prior_b + failures)[chosen]
-        assert_array_equal(found[t], a / (a + b))
-
-
-@given(seed=st.integers(0, 10_000), n_plays=st.integers(0, 30), discount=st.floats(0.01, 1.0))
-@settings(max_examples=60, deadline=None)
-def test_a_discount_makes_played_arms_forget(seed, n_plays, discount):
-    rng = np.random.default_rng(seed)
-    prior_a, prior_b = rng.uniform(0.5, 3, (2, 5))
-    plays = random_plays(rng, 5, n_plays)
-    successes, failures = np.zeros((2, 5))
+    won, lost = np.zeros((2, n_arms))
     rows = [prior_a / (prior_a + prior_b)]
     for play in plays:
-        for arm, reward in zip(play.arms, play.rewards, strict=True):
-            successes[arm] = discount * successes[arm] + (1.0 if reward else 0.0)
-            failures[arm] = discount * failures[arm] + (0.0 if reward else 1.0)
-        a, b = prior_a + successes, prior_b + failures
-        rows.append(a / (a + b))
-    history = history_of(plays, 5, prior=(prior_a, prior_b), discount=discount)
-    chosen = rng.integers(0, 5, 7)
+        won[play.arms] = discount * won[play.arms] + play.rewards
+        lost[play.arms] = discount * lost[play.arms] + ~play.rewards
+        rows.append((prior_a + won) / (prior_a + won + prior_b + lost))
+    history = history_of(plays, n_arms, prior=(prior_a, prior_b), discount=discount)
+    chosen = rng.integers(0, n_arms, 5)
     assert_allclose(history.paths(chosen), np.array(rows)[:, chosen], rtol=1e-12)
-    assert_array_equal(history.paths(np.arange(5))[-1], history.means())
-    assert_array_equal(
-        history.times_played, sum((np.bincount(play.arms, minlength=5) for play in plays), 0)
-    )
+    assert_array_equal(history.paths(np.arange(n_arms))[-1], history.means())
+    times = sum((np.bincount(play.arms, minlength=n_arms) for play in plays), np.zeros(n_arms))
+    assert_array_equal(history.times_played, times)
 
 
 @given(seed=st.integers(0, 10_000), n_plays=st.integers(1, 12))
@@ -96,11 +83,9 @@ def test_some_steps_are_rows_of_all_and_chains_are_added_up(seed, n_plays):
     rng = np.random.default_rng(seed)
     plays = random_plays(rng, 6, n_plays)
     history = history_of(plays, 6, n_chains=3)
-    arms = np.arange(6)
     steps = np.unique(rng.integers(0, n_plays + 1, 4))
-    every = history.paths(arms)
-    assert_array_equal(history.paths(arms, steps), every[steps])
-    one = history.paths(arms, chain=1)
+    every, one = history.paths(np.arange(6)), history.paths(np.arange(6), chain=1)
+    assert_array_equal(history.paths(np.arange(6), steps), every[steps])
     counted = Arms(6)
     for number, play in enumerate(plays, start=1):
         counted.update(play.arms, play.rewards)
@@ -108,8 +93,7 @@ def test_some_steps_are_rows_of_all_and_chains_are_added_up(seed, n_plays):
         assert_array_equal(one[number], (1 + s) / (2 + s + f))
         assert_array_equal(every[number], (1 + 3 * s) / (2 + 3 * (s + f)))
     played, paid = history.sizes(steps)
-    sizes = [0, *(play.arms.size for play in plays)]
-    assert_array_equal(played, np.array(sizes)[steps])
+    assert_array_equal(played, np.array([0, *(play.arms.size for play in plays)])[steps])
     assert_array_equal(paid, np.array([0, *(play.rewards.sum() for play in plays)])[steps])
     assert history.seconds == 3 * 0.25 * n_plays
 
@@ -136,8 +120,15 @@ def test_a_few_of_very_many_arms():
     arms = np.arange(0, 1_000_000, 59, np.int32)
     rewards = np.zeros(arms.size, np.bool_)
     history = history_of([Play(t, arms, rewards, 0.0) for t in range(500)], 1_000_000)
-    found = history.paths(np.arange(20))
-    assert_allclose(found[-1, :2], [1 / 502, 0.5])
+    assert_allclose(history.paths(np.arange(20))[-1, :2], [1 / 502, 0.5])
+
+
+def test_of_too_many_arms_the_best_are_selected():
+    arms, paid = np.arange(4, dtype=np.int32), np.ones(4, np.bool_)
+    plays = [Play(0, arms, paid, 0.0), Play(1, arms[2:], paid[2:], 0.0)]
+    assert history_of(plays, 4).support.tolist() == [True] * 4
+    assert history_of(plays, 4, n_wanted=3).support.tolist() == [True, False, True, True]
+    assert history_of(plays, 4, n_wanted=2).support.tolist() == [False, False, True, True]
 
 
 def reading(history):
@@ -152,27 +143,78 @@ def reading(history):
     return [np.asarray(value, dtype=object).tolist() for value in said]
 
 
-def make_data(n_rows=120, p=12):
-    X = np.random.default_rng(3).random((n_rows, p))
-    return X, X[:, 2] + 0.1 * X[:, 5]
-
-
 def test_an_old_history_stays_as_it_was_after_more_batches():
-    X, y = make_data(600)
-    settings = dict(n_chains=2, decoys="knockoffs", discount=0.9, random_state=0)
-    selector = StreamingThompsonSelector(PValueReward(alpha=0.2), **nested(**settings))
+    settings = dict(n_chains=2, decoys="knockoffs", discount=0.9)
+    fitted = selector(PValueReward(alpha=0.2), **settings)
     histories, readings = [], []
-    for first in range(0, 600, 60):
-        selector.partial_fit(X[first : first + 60], y[first : first + 60])
-        histories.append(selector.history_)
-        readings.append(reading(selector.history_))
+    for part in parts(*make_data(600), 60):
+        histories.append(fitted.partial_fit(*part).history_)
+        readings.append(reading(histories[-1]))
     assert [history.n_plays for history in histories] == list(range(1, 11))
     assert [reading(history) for history in histories] == readings
 
 
-def test_of_too_many_arms_the_best_are_selected():
-    arms, paid = np.arange(4, dtype=np.int32), np.ones(4, np.bool_)
-    plays = [Play(0, arms, paid, 0.0), Play(1, arms[2:], paid[2:], 0.0)]
-    assert history_of(plays, 4).support.tolist() == [True] * 4
-    assert history_of(plays, 4, n_wanted=3).support.tolist() == [True, False, True, True]
-    assert history_of(plays, 4, n_wanted=2).support.tolist() == [False, False, True, True]
+# The table of what was found, one row per column.
+
+
+def test_one_row_per_column_and_the_best_on_top():
+    fitted, X, _ = fit_signals([0, 0.65, 0, 0.6, 0])
+    frame = fitted.to_frame()
+    assert frame.columns.tolist() == [
+        "name", "selected", "q_value", "selection_rate", "low", "high", "times_played",
+        "ranking", "claim",
+    ]  # fmt: skip
+    assert set(frame.name[:2]) == {"c1", "c3"}
+    assert frame.ranking.is_monotonic_increasing
+    by_column = frame.sort_index()
+    assert by_column.index.tolist() == list(range(5))
+    assert by_column.name.tolist() == list(X.columns)
+    for name, values in {
+        "selected": fitted.support_,
+        "q_value": fitted.q_values_,
+        "selection_rate": fitted.selection_rates_,
+        "low": fitted.selection_rate_intervals_[:, 0],
+        "high": fitted.selection_rate_intervals_[:, 1],
+        "times_played": fitted.history_.times_played[:5],
+        "ranking": fitted.ranking_,
+    }.items():
+        assert_array_equal(by_column[name], values)
+
+
+def test_claims_are_numbered_from_one():
+    fitted, _, _ = fit_signals([0.65, 0.6, 0, 0, 0], twins=[(0, 2)])
+    frame = fitted.to_frame().sort_index()
+    for number, claim in enumerate(fitted.claims_, start=1):
+        assert frame.index[frame.claim == number].tolist() == sorted(claim.columns)
+    assert frame.claim.isna().sum() == 2
+    assert frame.claim[0] == frame.claim[2] != frame.claim[1]
+
+
+def test_the_median_model_has_no_q_values():
+    frame = fit_signals([0.65, 0, 0], max_fdr=None)[0].to_frame()
+    assert frame.q_value.isna().all()
+    assert frame.selected.sum() == 1
+
+
+def test_columns_always_included_come_first():
+    fitted, _, _ = fit_signals([0.65, 0, 0], always_include=["c2"])
+    first = fitted.to_frame().iloc[0]
+    assert (first["name"], first.q_value, first.selection_rate) == ("c2", 0.0, 1.0)
+    assert first.times_played == fitted.n_plays_
+
+
+def test_a_stream_and_its_evidence():
+    fitted = selector(PValueReward(alpha=0.1), decoys="shuffled").fit(*make_data(4000))
+    frame = fitted.to_frame().sort_index()
+    assert_array_equal(frame.e_value, fitted.e_values_)
+    assert_array_equal(frame.selected_since.isna(), ~fitted.support_)
+    assert frame.selected_since[3] == fitted.selected_since_[3] > 0
+    assert frame.claim.isna().all()
+
+
+def test_without_pandas_or_a_fit(monkeypatch):
+    with pytest.raises(NotFittedError):
+        ThompsonSelector().to_frame()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ModuleNotFoundError, match="pip install pandas"):
+        selector().fit(*make_data(300)).to_frame()

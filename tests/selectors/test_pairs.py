@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
@@ -18,11 +17,13 @@ from tvselect.selectors.thompson import with_pairs
 
 N, P = 300, 60
 SIGNALS = [0, 1, 2]
+NAMES = [f"x{j}" for j in range(P)]
+NO_PAIRS = BartReward.with_decoys().set_params(pair_share=0.0)
 
 
-def make_data(n=N, p=P, seed=0, noise=1.0):
+def make_data(n=N, seed=0, noise=1.0):
     rng = np.random.default_rng(seed)
-    X = rng.random((n, p))
+    X = rng.random((n, P))
     together = np.sign(X[:, 0] - 0.5) * np.sign(X[:, 1] - 0.5)
     return X, 3 * together + 2 * (X[:, 2] > 0.5) + noise * rng.standard_normal(n)
 
@@ -35,9 +36,10 @@ def quick_bart(**settings):
     return BartReward(n_trees=10, n_iterations=100, min_splits=0.5, **settings)
 
 
-def paired(layout, reward=None):
+def paired(reward=None, **settings):
     """Pairs of the columns and of the arms that a game on the data would have."""
     X, y = make_data()
+    layout = lay_out_arms(NAMES, **settings)
     data = Data(X, read_outcome(y, N), layout.names)
     data, arms = with_pairs(data, layout.columns(np.arange(P)), reward or BartReward())
     assert arms.dtype == np.int32
@@ -58,13 +60,10 @@ def test_of_two_classes_as_well():
 
 
 def test_without_pairs_they_are_not_found():
-    reward = BartReward.with_decoys().set_params(pair_share=0.0)
-    fitted = selector(reward).fit(*make_data())
-    assert not fitted.support_[[0, 1]].any()
-    assert fitted.support_[2]
+    assert_array_equal(selector(NO_PAIRS).fit(*make_data()).support_[SIGNALS], [False, False, True])
 
 
-def test_a_pair_is_heard_together_or_not_at_all():
+def test_a_pair_is_played_together_or_not_at_all():
     n_played = set()
     for seed in range(16):
         fitted = selector(quick_bart(), n_plays=1, random_state=seed).fit(*make_data())
@@ -72,31 +71,26 @@ def test_a_pair_is_heard_together_or_not_at_all():
     assert n_played == {0, 2}
 
 
-def test_rewards_that_know_no_pairs_have_none():
-    layout = lay_out_arms([f"x{j}" for j in range(P)])
-    assert paired(layout) == ([[0, 1]], [[0, 1]])
-    for reward in (PValueReward(), BartReward(pair_share=0.0), BartReward.paper(10)):
-        assert paired(layout, reward) == ([], [])
-
-
 @pytest.mark.parametrize(
     "settings",
     [
+        dict(reward=PValueReward()),
+        dict(reward=BartReward(pair_share=0.0)),
+        dict(reward=BartReward.paper(10)),
         dict(feature_groups={"a": ["x0", "x1"]}),
         dict(always_include=["x1"]),
         dict(always_include=["x0", "x1"]),
     ],
 )
-def test_columns_of_one_group_and_those_always_included_are_in_no_pair(settings):
-    layout = lay_out_arms([f"x{j}" for j in range(P)], **settings)
-    assert paired(layout) == ([], [])
+def test_what_has_no_pairs(settings):
+    """Rewards that know none, columns of one group, and those always included."""
+    assert paired(**settings) == ([], [])
 
 
-def test_pairs_are_of_arms_whatever_stands_before_them():
-    names = [f"x{j}" for j in range(P)]
-    assert paired(lay_out_arms(names, {"a": ["x5", "x9"]})) == ([[0, 1]], [[0, 1]])
-    assert paired(lay_out_arms(names, {"a": ["x0", "x9"]})) == ([[0, 1]], [[0, 1]])
-    columns = lay_out_arms(names, {"a": ["x0", "x9"]}, ["x3"]).columns(np.arange(P))
+@pytest.mark.parametrize("groups", [None, {"a": ["x5", "x9"]}, {"a": ["x0", "x9"]}])
+def test_pairs_are_of_arms_whatever_stands_before_them(groups):
+    assert paired(feature_groups=groups) == ([[0, 1]], [[0, 1]])
+    columns = lay_out_arms(NAMES, {"a": ["x0", "x9"]}, ["x3"]).columns(np.arange(P))
     wanted = [0, 1, 2, -1, 3, 0, P - 3]
     assert_array_equal(columns.arm_of(np.array([0, 1, 2, 3, 4, 9, P - 1])), wanted)
 
@@ -109,15 +103,13 @@ def test_a_partner_that_is_the_last_column_may_be_always_included():
 
 def test_in_a_wide_table_pairs_play_that_show_nothing_alone(monkeypatch):
     monkeypatch.setattr(copies, "MOST_ARMS", 30)
-    X, y = make_data()
-    fitted = selector().fit(X, y)
-    assert fitted.support_[SIGNALS].all()
-    without = selector(BartReward.with_decoys().set_params(pair_share=0.0)).fit(X, y)
+    assert selector().fit(*make_data()).support_[SIGNALS].all()
+    without = selector(NO_PAIRS).fit(*make_data())
     played = np.unique(np.concatenate([arms for _, _, arms, _ in plays_of(without)]))
     assert not np.isin([0, 1], played).any()
 
 
-def test_pairs_are_heard_after_burn_in(monkeypatch):
+def test_pairs_are_played_after_burn_in(monkeypatch):
     monkeypatch.setattr(thompson, "LEADERS", 1)
     fitted = selector(quick_bart(), burn_in=5).fit(*make_data())
     assert fitted.history_.asked.burn_in == 5
@@ -131,23 +123,17 @@ def test_a_journal_in_two_halves_is_the_whole_run(tmp_path, settings):
     X, y = make_data()
     path = tmp_path / "run.journal"
     selector(quick_bart(), n_plays=8, journal=path, **settings).fit(X, y)
+    with pytest.raises(ValueError, match="other settings"):
+        selector(quick_bart(pair_share=0.3), journal=path, **settings).fit(X, y)
     resumed = selector(quick_bart(), journal=path, **settings).fit(X, y)
     assert resumed.n_plays_ == 20
     assert_same(resumed, selector(quick_bart(), **settings).fit(X, y))
 
 
-def test_a_journal_of_another_share_is_refused(tmp_path):
-    X, y = make_data()
-    selector(quick_bart(), n_plays=2, journal=tmp_path / "run").fit(X, y)
-    with pytest.raises(ValueError, match="other settings"):
-        selector(quick_bart(pair_share=0.3), journal=tmp_path / "run").fit(X, y)
-
-
 @pytest.mark.parametrize("window", [1, 4])
 def test_two_workers_make_the_same_plays(window):
-    X, y = make_data()
     one, two = (
-        selector(quick_bart(), window=window, n_chains=2, n_jobs=n_jobs).fit(X, y)
+        selector(quick_bart(), window=window, n_chains=2, n_jobs=n_jobs).fit(*make_data())
         for n_jobs in (1, 2)
     )
     assert_same(one, two)
@@ -156,9 +142,7 @@ def test_two_workers_make_the_same_plays(window):
 
 def test_a_pair_across_groups_is_found():
     """The law of a pair of columns holds for groups that hold them: both are selected."""
-    X, y = make_data(n=400, p=60)
-    groups = {f"g{k}": [f"x{3 * k + j}" for j in range(3)] for k in range(20)}
+    X, y = make_data(n=400)
     X[:, [1, 3]] = X[:, [3, 1]]  # the partners in groups of their own
-    names = [f"x{j}" for j in range(60)]
-    found = selector(feature_groups=groups, n_plays=60).fit(pd.DataFrame(X, columns=names), y)
+    found = selector(feature_groups=[j // 3 for j in range(P)], n_plays=60).fit(X, y)
     assert set(np.flatnonzero(found.support_)) == set(range(6))

@@ -78,6 +78,8 @@ def test_a_resumed_run_keeps_the_seed_of_the_journal(path):
     resumed = selector(journal=path, random_state=None).fit(X, y)
     at_once = selector(random_state=resumed.history_.journal.header.entropy).fit(X, y)
     assert_same(resumed, at_once)
+    with pytest.warns(RuntimeWarning, match="another random_state"):
+        assert_same(selector(journal=path, random_state=5).fit(X, y), at_once)
 
 
 OTHERS = {

@@ -14,8 +14,7 @@ from tvselect import BartReward, PValueReward, StreamingThompsonSelector
 from tvselect.bandit.oracle import threshold
 from tvselect.control import average_log_e, log_e_values, q_values_by_evidence
 
-KINDS = ["knockoffs", "shuffled"]
-each_kind = pytest.mark.parametrize("decoys", KINDS)
+each_kind = pytest.mark.parametrize("decoys", ["knockoffs", "shuffled"])
 
 
 def wins_and_losses(plays, n_arms):
@@ -34,10 +33,9 @@ def test_every_arm_has_a_decoy_and_is_played_with_it(decoys):
     frame, y = make_frame()
     settings = dict(decoys=decoys, always_include=["v0"], feature_groups={"g": ["v1", "v2"]})
     fitted = selector(PValueReward(alpha=0.9), n_chains=2, **settings).fit(frame, y)
-    n_arms = P + 3 - 2
-    assert fitted.history_.layout.n_candidates == n_arms
+    n_arms, layout = P + 3 - 2, fitted.history_.layout
+    assert (layout.n_candidates, layout.n_copies) == (n_arms, 1)
     assert fitted.history_.journal.header.n_arms == 2 * n_arms
-    assert fitted.history_.layout.n_copies == 1
     for play in fitted.history_.plays:
         assert_array_equal(play.arms[play.arms >= n_arms], play.arms[play.arms < n_arms] + n_arms)
     successes, failures = fold_counts(fitted.history_.journal, 2 * n_arms, range(2))
@@ -58,77 +56,59 @@ def test_e_values_are_those_of_the_wins_and_losses(decoys):
     journal = fitted.history_.journal
     by_chain = [log_e_values(*wins_and_losses(journal.plays(chain), P)) for chain in range(2)]
     log_e = average_log_e(np.array(by_chain))
+    q_values = q_values_by_evidence(log_e)
     assert_allclose(fitted.e_values_, np.exp(log_e), rtol=1e-12)
-    assert_allclose(fitted.q_values_, q_values_by_evidence(log_e), rtol=1e-12)
-    assert_array_equal(fitted.support_, q_values_by_evidence(log_e) <= 0.1)
+    assert_allclose(fitted.q_values_, q_values, rtol=1e-12)
+    assert_array_equal(fitted.support_, q_values <= 0.1)
     assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
     assert_allclose(fitted.expected_false_, 2 * fitted.q_values_[SIGNALS].max())
-    for chain in range(2):
-        assert_array_equal(
-            fitted.chain_supports_[chain], q_values_by_evidence(by_chain[chain]) <= 0.1
-        )
+    for support, mine in zip(fitted.chain_supports_, by_chain, strict=True):
+        assert_array_equal(support, q_values_by_evidence(mine) <= 0.1)
 
 
 def test_selected_since_is_the_batch_from_which_on_it_is_selected():
     X, y = make_data(n=4000)
     fitted = selector(PValueReward(alpha=0.1), decoys="shuffled", max_fdr=0.3)
-    sets = []
-    for part in parts(X, y):
-        sets.append(fitted.partial_fit(*part).support_)
-    sets = np.array(sets)
-    for j in range(P):
-        since = fitted.selected_since_[j]
+    sets = np.array([fitted.partial_fit(*part).support_ for part in parts(X, y)])
+    for j, since in enumerate(fitted.selected_since_):
         assert (since > 0) == sets[-1, j]
-        if since > 0:
-            assert sets[since - 1 :, j].all()
-            assert since == 1 or not sets[since - 2, j]
+        assert since < 0 or sets[since - 1 :, j].all()
+        assert since < 2 or not sets[since - 2, j]
     whole = selector(PValueReward(alpha=0.1), decoys="plain", max_fdr=0.3).fit(X, y)
     assert_array_equal(whole.selected_since_, fitted.selected_since_)
 
 
 @each_kind
 def test_later_rounds_are_played_and_prove_nothing(decoys):
-    X, y = make_data()
-    once = selector(decoys=decoys).fit(X, y)
-    again = selector(decoys=decoys, n_rounds=4).fit(X, y)
+    once = selector(decoys=decoys).fit(*make_data())
+    again = selector(decoys=decoys, n_rounds=4).fit(*make_data())
     assert again.n_plays_ == 4 * once.n_plays_
     assert again.history_.evidence.n_batches == once.n_plays_
     assert_array_equal(again.e_values_, once.e_values_)
     assert_array_equal(again.selected_since_, once.selected_since_)
     assert (again.selection_rates_ != once.selection_rates_).any()
-    fresh_X, fresh_y = make_data(seed=9)
-    more = play_parts(again, parts(fresh_X, fresh_y))
+    more = play_parts(again, parts(*make_data(seed=9)))
     assert more.history_.evidence.n_batches == 2 * once.n_plays_
     assert (more.e_values_[SIGNALS] > once.e_values_[SIGNALS]).all()
 
 
 def test_signals_are_proven_and_the_default_has_decoys():
-    X, y = make_data(n=3000)
-    fitted = StreamingThompsonSelector(PValueReward(), batch_size=100, random_state=0).fit(X, y)
+    settings = dict(batch_size=100, random_state=0)
+    fitted = StreamingThompsonSelector(PValueReward(), **settings).fit(*make_data(n=3000))
     assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
     assert fitted.history_.evidence.max_fdr == 0.1
-    assert fitted._reader.encoder.decoys == "knockoffs"
-    plain = StreamingThompsonSelector(PValueReward(), batch_size=100, max_fdr=None).fit(X, y)
-    assert plain.history_.evidence is None
-    assert plain.decoy_rates_.size == 0
-    assert_array_equal(plain.support_, plain.history_.passing())
-
-
-def test_a_level_is_not_kept_without_decoys():
-    with pytest.raises(ValueError, match=r"max_fdr=0.1 cannot be kept without decoys"):
-        selector(decoys=None, max_fdr=0.1).fit(*make_data())
+    assert fitted.history_.asked.decoys == "knockoffs"
 
 
 def test_decoys_have_the_cost_and_the_prior_of_their_columns():
-    X, y = make_data()
     cost, b = np.full(P, 0.6), np.ones(P)
     cost[2], b[5] = 0.05, 50.0
-    fitted = selector(decoys="knockoffs", cost=cost, prior=(1.0, b)).fit(X, y)
-    arms = fitted._run.chains[0].arms
-    assert_array_equal(arms.threshold, np.tile(threshold(cost), 2))
-    assert_array_equal(arms.prior_b, np.tile(b, 2))
+    fitted = selector(decoys="knockoffs", cost=cost, prior=(1.0, b)).fit(*make_data())
+    history = fitted.history_
+    assert_array_equal(history.threshold, np.tile(threshold(cost), 2))
+    assert_array_equal(history.prior[1], np.tile(b, 2))
     assert_array_equal(fitted.threshold_, threshold(cost))
-    assert_array_equal(fitted.history_.decoy_trajectories()[0], 1 / (1 + b))
+    assert_array_equal(history.decoy_trajectories()[0], 1 / (1 + b))
 
 
 @each_kind
@@ -139,8 +119,7 @@ def test_text_has_shuffled_decoys(decoys):
 
 
 def test_the_known_size_counts_pairs():
-    X, y = make_data()
-    fitted = selector(decoys="knockoffs", n_features_to_select=2, n_rounds=2).fit(X, y)
+    fitted = selector(decoys="knockoffs", n_features_to_select=2, n_rounds=2).fit(*make_data())
     assert max(play.arms.size for play in fitted.history_.plays) <= 4
     assert set(np.flatnonzero(fitted.support_)) <= set(SIGNALS)
 
@@ -164,10 +143,9 @@ def test_too_few_batches_are_said_to_be_too_few():
         ):
             fitted = selector(decoys="knockoffs", n_rounds=5).fit(X[:n_rows], y[:n_rows])
         assert not fitted.support_.any()
-    X, y = make_data(n=3000)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        selector(decoys="knockoffs").fit(X, y)
+        selector(decoys="knockoffs").fit(*make_data(n=3000))
 
 
 @each_kind
@@ -194,10 +172,7 @@ def test_streams_of_noise_select_nothing():
     for seed in range(20):
         rng = np.random.default_rng(seed)
         X, y = rng.standard_normal((3000, 10)), rng.standard_normal(3000)
-        fitted = selector(
-            BartReward(n_trees=10, n_iterations=100, penalty=0.0, shadows=0),
-            decoys="knockoffs",
-            random_state=seed,
-        )
+        reward = BartReward(n_trees=10, n_iterations=100, penalty=0.0, shadows=0)
+        fitted = selector(reward, decoys="knockoffs", random_state=seed)
         ever += any(fitted.partial_fit(*part).support_.any() for part in parts(X, y))
     assert ever <= 6

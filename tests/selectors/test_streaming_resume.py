@@ -18,7 +18,6 @@ from tests.selectors.runs import Interrupted, Undisturbed, assert_same, check_ki
 from tests.selectors.streams import (
     NAMES,
     SOURCES,
-    P,
     labels_of,
     make_data,
     make_frame,
@@ -29,7 +28,7 @@ from tests.selectors.streams import (
     selector,
     stop_after,
 )
-from tvselect import BartReward, LassoReward, PValueReward
+from tvselect import BartReward, PValueReward
 from tvselect.bandit.journal import Journal, JournalError
 from tvselect.sources import SourceError
 
@@ -280,14 +279,6 @@ def test_a_run_that_stops_and_goes_on_is_the_whole_run(kind, settings, tmp_path,
         assert_same(fit(selector(reward, **{**settings, "n_rounds": n_rounds})), whole)
 
 
-@pytest.mark.parametrize("n_batches", [1, 10, 15, 31])
-def test_a_bart_run_goes_on_exactly(n_batches, path, monkeypatch):
-    reward = BartReward(n_iterations=30, proposals_per_column=0.0)
-    whole = selector(reward, n_rounds=3).fit(*make_data())
-    fit_for(n_batches, monkeypatch, reward, n_rounds=3, journal=path)
-    assert_same(selector(reward, n_rounds=3, journal=path).fit(*make_data()), whole)
-
-
 @pytest.mark.parametrize("n_rounds", [1, 2, 3])
 @pytest.mark.parametrize("kind", ["frame", "csv"])
 def test_more_rounds_may_be_asked_for_later(kind, n_rounds, tmp_path, path):
@@ -344,19 +335,6 @@ def test_an_iterator_that_fails_leaves_a_journal_that_can_be_continued(at, path)
     assert_same(resumed, selector().fit(X, y))
 
 
-def test_a_stream_that_goes_wrong_keeps_what_was_learned(path):
-    X, y = make_data()
-    frame = named(X, y)
-    tables = [frame[:500], frame[500:700].assign(v3="text"), frame[700:]]
-    stopped = selector(journal=path)
-    with pytest.raises(SourceError, match="'v3'"):
-        stopped.fit_source(iter(tables), "y")
-    assert stopped.n_plays_ == 5
-    assert_same_journal(path, stopped)
-    tables[1] = frame[500:700]
-    assert_same(selector(journal=path).fit_source(iter(tables), "y"), selector().fit(X, y))
-
-
 def test_a_bad_value_far_down_a_file_keeps_what_was_learned(tmp_path, path, monkeypatch):
     monkeypatch.setattr("tvselect.sources.csv.BLOCK", 8192)
     X, y = make_data()
@@ -387,23 +365,12 @@ def test_two_writers_are_refused_and_change_nothing(path):
 OTHERS = {
     "outcome": dict(data=lambda X, y: (X, y + 1)),
     "table": dict(data=lambda X, y: (X + 1e-9, y)),
-    "columns": dict(data=lambda X, y: (X[:, :-1], y)),
-    "order": dict(data=lambda X, y: (X[:, ::-1], y)),
     "rows": dict(data=lambda X, y: (X[:-1], y[:-1])),
     "names": dict(data=lambda X, y: (pd.DataFrame(X, columns=NAMES), y)),
-    "single precision": dict(data=lambda X, y: (X.astype(np.float32), y)),
     "batches": dict(batch_size=50),
-    "reward": dict(reward=PValueReward(alpha=0.002)),
-    "kind of reward": dict(reward=LassoReward()),
-    "cost": dict(cost=0.5),
-    "prior": dict(prior=(1.0, 1.5)),
-    "number wanted": dict(n_features_to_select=5),
-    "groups": dict(feature_groups={"g": [0, 1]}),
-    "always": dict(always_include=[2]),
     "decoys": dict(decoys="knockoffs"),
     "discount": dict(discount=0.99),
     "family": dict(family="gaussian"),
-    "chains": dict(n_chains=2),
 }
 
 
@@ -422,35 +389,6 @@ def test_a_journal_of_another_game_is_refused_and_left_untouched(case, path):
     assert selector(journal=path, n_rounds=2).fit(X, y).n_plays_ == 6
 
 
-def test_the_same_game_stated_otherwise_is_the_same_game(path):
-    X, y = make_data()
-    selector(journal=path, feature_groups={"g": [1, 0]}, cost=0.6).fit(X, y)
-    resumed = selector(
-        journal=str(path),
-        feature_groups=[0, 0, *range(2, P)],
-        cost=np.full(P, 0.6),
-        prior=[1, np.ones(P)],
-        discount=1,
-        n_rounds=2,
-        patience=500,
-        time_limit=1e6,
-        n_jobs=2,
-    ).fit(np.asfortranarray(X), list(y))
-    again = selector(n_rounds=2, feature_groups={"g": [0, 1]}, cost=0.6).fit(X, y)
-    assert_same(resumed, again)
-
-
-def test_a_resumed_run_keeps_the_seed_of_the_journal(path):
-    X, y = make_data()
-    selector(journal=path, random_state=None).fit(X, y)
-    resumed = selector(journal=path, random_state=None, n_rounds=2).fit(X, y)
-    entropy = resumed.history_.journal.header.entropy
-    assert_same(resumed, selector(random_state=entropy, n_rounds=2).fit(X, y))
-    with pytest.warns(RuntimeWarning, match="another random_state"):
-        other = selector(journal=path, random_state=5, n_rounds=2).fit(X, y)
-    assert_same(other, resumed)
-
-
 def test_parts_do_not_go_into_the_journal_of_a_fit(path):
     X, y = make_data()
     fitted = selector(journal=path).fit(X, y)
@@ -461,14 +399,6 @@ def test_parts_do_not_go_into_the_journal_of_a_fit(path):
     assert fitted.n_plays_ == N_BATCHES + 1
     again = selector(journal=path, n_rounds=2).fit(X, y)
     assert_same(again, selector(n_rounds=2).fit(X, y))
-
-
-@pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_a_journal_that_cannot_be_read_is_refused_and_left_untouched(method, path):
-    path.write_bytes(b"my diary\n" * 50)
-    with pytest.raises(JournalError, match="is not a journal"):
-        getattr(selector(journal=path), method)(*make_data())
-    assert path.read_bytes() == b"my diary\n" * 50
 
 
 RUN = """
