@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from scipy.stats import binom
 
+from tests.nested import nested
 from tests.selectors.runs import assert_same
 from tvselect import BartReward, StreamingThompsonSelector, ThompsonSelector
 from tvselect.inputs.outcome import survival_array
@@ -44,7 +45,7 @@ def outcomes(latent):
 
 def quick(reward=None, **settings):
     reward = reward or BartReward(n_trees=30, n_iterations=200, min_splits=1.5)
-    return ThompsonSelector(reward, **{"n_plays": 60, "random_state": 0, **settings})
+    return ThompsonSelector(reward, **nested(**{"n_plays": 60, "random_state": 0, **settings}))
 
 
 def stream(reward=None, **settings):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 
-from tvselect import ImportanceReward, PValueReward, ThompsonSelector
+from tvselect import ImportanceReward, PValueReward, Search, ThompsonSelector
 from tvselect.bandit.journal import JournalError
 from tvselect.rewards import FunctionReward
 from tvselect.selectors.fingerprint import UnknowableError, describe
@@ -116,7 +116,10 @@ def test_a_journal_goes_on_with_the_same_reward_only(kind, tmp_path):
 
     def fit(limit, n_plays):
         made = ThompsonSelector(
-            KINDS[kind](limit), n_plays=n_plays, random_state=1, journal=tmp_path / "journal"
+            KINDS[kind](limit),
+            n_plays=n_plays,
+            random_state=1,
+            search=Search(journal=tmp_path / "journal"),
         )
         return made.fit(X, y)
 
@@ -138,7 +141,7 @@ def test_what_cannot_be_known_is_refused_with_a_journal_only(tmp_path):
         describe(pay)
     ThompsonSelector(pay, n_plays=3, random_state=1).fit(X, X[:, 0])
     with pytest.raises(JournalError, match=r"the reward holds a _thread\.lock.*leave the journal"):
-        ThompsonSelector(pay, n_plays=3, journal=tmp_path / "j").fit(X, X[:, 0])
+        ThompsonSelector(pay, n_plays=3, search=Search(journal=tmp_path / "j")).fit(X, X[:, 0])
     assert not (tmp_path / "j").exists()
 
 
@@ -159,7 +162,8 @@ class Counter:
 def test_an_object_may_say_what_it_is(tmp_path):
     X = np.random.default_rng(0).normal(size=(50, 4))
     assert describe(Counter()) == describe(Counter(threading.Lock()))
-    made = ThompsonSelector(Counter(), n_plays=3, journal=tmp_path / "j").fit(X, X[:, 0])
+    kept = Search(journal=tmp_path / "j")
+    made = ThompsonSelector(Counter(), n_plays=3, search=kept).fit(X, X[:, 0])
     assert made.set_params(n_plays=5).fit(X, X[:, 0]).n_plays_ == 5
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
+from tests.nested import nested
 from tests.omics.genotypes import as_floats, draw_genotypes, write_plink
 from tvselect import BartReward, StreamingThompsonSelector, ThompsonSelector
 from tvselect.inputs import read_outcome
@@ -47,7 +48,7 @@ def y(genotypes):
 
 
 def selector(**settings):
-    return ThompsonSelector(**{"n_plays": 30, "random_state": 0, **settings})
+    return ThompsonSelector(**nested(**{"n_plays": 30, "random_state": 0, **settings}))
 
 
 def assert_same(one, other):

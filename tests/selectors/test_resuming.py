@@ -10,6 +10,7 @@ import sklearn
 from numpy.testing import assert_array_equal
 
 from tests.bandit.plays import fold_counts
+from tests.nested import nested
 from tests.selectors.runs import Interrupted, Undisturbed, assert_same, check_kills, plays_of
 from tvselect import BartReward, LassoReward, PValueReward, ThompsonSelector
 from tvselect.bandit.engine import StopReason
@@ -31,9 +32,8 @@ def make_data(seed=0):
 
 
 def selector(reward=REWARD, **settings):
-    return ThompsonSelector(
-        reward, **{"n_plays": 20, "max_fdr": None, "random_state": 0, **settings}
-    )
+    settings = {"n_plays": 20, "max_fdr": None, "random_state": 0, **settings}
+    return ThompsonSelector(reward, **nested(**settings))
 
 
 @pytest.mark.parametrize(
@@ -201,14 +201,15 @@ def test_an_interrupt_in_the_first_play_leaves_a_fitted_selector_that_selects_no
 
 
 RUN = """
-    from tvselect import ThompsonSelector
+    from tvselect import Search, ThompsonSelector
 
     def run(journal, n_plays):
         rng = np.random.default_rng(0)
         X, y = rng.standard_normal((30, 50)), rng.standard_normal(30)
         print("ready", flush=True)
         fitted = ThompsonSelector(
-            slow_coin, n_plays=n_plays, n_chains=2, random_state=1, journal=journal
+            slow_coin, n_plays=n_plays, random_state=1,
+            search=Search(n_chains=2, journal=journal),
         ).fit(X, y)
         return fitted.selection_rates_.tobytes().hex()
 """

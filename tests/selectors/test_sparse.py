@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
+from tests.nested import nested
 from tests.selectors.runs import assert_same
 from tvselect import BartReward, LassoReward, StreamingThompsonSelector, ThompsonSelector
 from tvselect.inputs.columns import SparseColumns, centred_ranks, ranks_of
@@ -23,7 +24,7 @@ def make(n=150, p=40, filled=0.15, seed=0):
 
 
 def fit(X, y, reward=REWARD, Selector=ThompsonSelector, **settings):
-    return Selector(reward, **{"random_state": 1, **settings}).fit(X, y)
+    return Selector(reward, **nested(**{"random_state": 1, **settings})).fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -80,12 +81,12 @@ def test_ranks_are_those_of_the_array():
 
 def test_streams_of_sparse_batches_are_those_of_arrays():
     X, y = make(n=1200)
-    settings = {"Selector": StreamingThompsonSelector, "batch_size": 200}
+    settings = {"Selector": StreamingThompsonSelector, "batch_size": 100}
     plain, other = (fit(table, y, **settings) for table in (X, sparse.csr_array(X)))
     assert_same(plain, other)
     by_parts = StreamingThompsonSelector(REWARD, random_state=1)
-    for first in range(0, 1200, 200):
-        rows = slice(first, first + 200)
+    for first in range(0, 1200, 100):
+        rows = slice(first, first + 100)
         by_parts.partial_fit(sparse.csr_array(X[rows]), y[rows])
     assert_same(by_parts, plain)
 

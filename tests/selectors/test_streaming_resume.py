@@ -395,14 +395,14 @@ def test_parts_do_not_go_into_the_journal_of_a_fit(path):
     with pytest.raises(ValueError, match="the journal of a fit"):
         fitted.partial_fit(X[:100], y[:100])
     assert_same_journal(path, fitted)
-    fitted.set_params(journal=None).partial_fit(X[:100], y[:100])
+    fitted.set_params(search__journal=None).partial_fit(X[:100], y[:100])
     assert fitted.n_plays_ == N_BATCHES + 1
     again = selector(journal=path, n_rounds=2).fit(X, y)
     assert_same(again, selector(n_rounds=2).fit(X, y))
 
 
 RUN = """
-    from tvselect import StreamingThompsonSelector
+    from tvselect import Search, StreamingThompsonSelector
     from tvselect.trees import bin_table
 
     bin_table(np.eye(2))  # loads the native core once and not after every kill
@@ -417,8 +417,8 @@ RUN = """
         tables = [(X[i : i + 77], y[i : i + 77]) for i in range(0, n, 77)]
         print("ready", flush=True)
         fitted = StreamingThompsonSelector(
-            slow_coin, batch_size=size, n_rounds=2, n_chains=2, random_state=1, journal=journal,
-            decoys="knockoffs", discount=0.95,
+            slow_coin, batch_size=size, n_rounds=2, random_state=1,
+            search=Search(n_chains=2, journal=journal), decoys="knockoffs", discount=0.95,
         ).fit_source(tables)
         numbers = np.concatenate([fitted.selection_rates_, fitted.decoy_rates_])
         assert fitted.n_plays_ == n_plays

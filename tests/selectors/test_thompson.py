@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tests.bandit.plays import fold_counts
+from tests.nested import nested
 from tests.selectors.runs import assert_same, plays_of
 from tvselect import (
     BartReward,
@@ -46,9 +47,8 @@ def make_data(n=N, p=P, seed=1):
 def selector(reward=None, **settings):
     if reward is None:
         reward = PValueReward(alpha=1e-4)
-    return ThompsonSelector(
-        reward, **{"n_plays": 25, "max_fdr": None, "random_state": 0, **settings}
-    )
+    settings = {"n_plays": 25, "max_fdr": None, "random_state": 0, **settings}
+    return ThompsonSelector(reward, **nested(**settings))
 
 
 def quick_bart():
@@ -427,13 +427,10 @@ BAD_SETTINGS = {
 @pytest.mark.filterwarnings("ignore:nothing can be selected")
 def test_bad_settings_are_refused_by_name(case, Selector, tmp_path):
     settings, error, match = BAD_SETTINGS[case]
-    path, fitted = (
-        tmp_path / "run.journal",
-        Selector(PValueReward(), journal=tmp_path / "run.journal"),
-    )
+    settings = {"reward": PValueReward(), "journal": tmp_path / "run.journal", **settings}
     with pytest.raises(error, match=match):
-        fitted.set_params(**settings).fit(*make_data())
-    assert "reward" in case or not path.exists()
+        Selector(**nested(**settings)).fit(*make_data())
+    assert "reward" in case or not any(tmp_path.iterdir())
 
 
 X0, Y0 = make_data(n=30)
