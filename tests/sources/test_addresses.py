@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import socket
+import sys
 import time
 
 import pytest
 
 from tvselect.inputs.errors import SourceError
-from tvselect.sources import addresses, open_files
+from tvselect.sources import addresses, open_files, open_source
 from tvselect.sources.addresses import may_come_from_a_file, open_remote, without_secrets
 
 SECRET = "s3cr3t"
@@ -90,3 +91,15 @@ def test_a_host_that_never_answers_is_given_up(monkeypatch):
             open_files(f"s3://KEY:{SECRET}@bucket/t.csv?scheme=http&endpoint_override={host}")
     assert time.monotonic() - started < 30
     assert SECRET not in str(error.value)
+
+
+def test_fsspec_opens_what_arrow_does_not_know(monkeypatch):
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.get_filesystem_class("memory")
+    monkeypatch.setitem(sys.modules["fsspec.registry"]._registry, "https", memory)
+    memory().pipe_file("https://host/t.csv", b"a,y\n1,2\n3,4\n")
+    assert open_source("https://host/t.csv", "y").names == ("a",)
+    for address in ("https://host/t.csv?sig=s3cr3t", "fsspec+https://me:s3cr3t@host/t.csv"):
+        with pytest.raises(SourceError, match="keys and options are for buckets alone") as error:
+            open_source(address, "y")
+        assert SECRET not in str(error.value)
