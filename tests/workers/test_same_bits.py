@@ -46,33 +46,14 @@ def bits(fitted):
     return total.hexdigest()
 
 
-def offline(kind, *, window, n_plays=90, n_chains=1, **settings):
-    selector = ThompsonSelector(
-        QUICK,
-        **nested(
-            n_plays=n_plays,
-            window=window,
-            n_chains=n_chains,
-            random_state=5,
-            **settings,
-        ),
-    )
-    return selector.fit(*table(kind))
+def offline(kind, **settings):
+    settings = dict(n_plays=90, random_state=5) | settings
+    return ThompsonSelector(QUICK, **nested(**settings)).fit(*table(kind))
 
 
-def online(source, kind, *, window, **settings):
-    selector = StreamingThompsonSelector(
-        QUICK,
-        **nested(
-            batch_size=100,
-            n_rounds=2,
-            window=window,
-            random_state=5,
-            family=kind,
-            **settings,
-        ),
-    )
-    return selector.fit_source(source, "y")
+def online(source, kind, **settings):
+    settings = dict(batch_size=100, n_rounds=2, random_state=5, family=kind) | settings
+    return StreamingThompsonSelector(QUICK, **nested(**settings)).fit_source(source, "y")
 
 
 @cache
@@ -149,17 +130,13 @@ def test_the_stream_stops_at_the_same_play_everywhere(where, files):
     assert bits(one) == bits(other)
 
 
-def test_another_window_is_another_run():
-    assert bits(offline_alone(window=1)) != bits(offline_alone())
-
-
 def test_auto_is_the_paper_with_one_worker_and_sixteen_per_worker_else():
     assert bits(offline("gaussian", window="auto")) == bits(offline_alone(window=1))
     assert bits(offline("gaussian", window="auto", n_jobs=2)) == bits(offline_alone(window=32))
+    assert bits(offline_alone(window=1)) != bits(offline_alone(window=32))
     two = dict(n_chains=2, n_jobs=2)
-    assert bits(offline("gaussian", window="auto", **two)) == bits(
-        offline("gaussian", window=1, **two)
-    )
+    auto, paper = (offline("gaussian", window=window, **two) for window in ("auto", 1))
+    assert bits(auto) == bits(paper)
 
 
 @pytest.mark.parametrize("n_before", [1, 20, 41, 43, 60, 77])
@@ -174,15 +151,10 @@ def test_a_run_that_is_extended_goes_on_inside_its_window(n_before, tmp_path):
 def test_a_resumed_run_keeps_its_window_whoever_plays(tmp_path):
     path = tmp_path / "journal"
     offline("gaussian", window="auto", n_jobs=2, n_plays=50, journal=path)
+    with pytest.raises(ValueError, match=r"begun with window=32.*not 2; go on with window=32"):
+        offline("gaussian", window=2, journal=path)
     resumed = offline("gaussian", window="auto", n_jobs=1, journal=path)
     assert bits(resumed) == bits(offline_alone(window=32))
-
-
-def test_a_resumed_run_refuses_another_window(tmp_path):
-    path = tmp_path / "journal"
-    offline("gaussian", window=4, n_plays=10, journal=path)
-    with pytest.raises(ValueError, match=r"begun with window=4.*not 2; go on with window=4"):
-        offline("gaussian", window=2, journal=path)
 
 
 @pytest.mark.parametrize(

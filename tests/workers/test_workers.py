@@ -19,48 +19,172 @@ import pytest
 
 from tests.waiting import wait_for
 from tvselect import workers as module
-from tvselect.workers import (
-    WorkerError,
-    difference,
-    open_runner,
-    pack,
-    shares,
-    this_build,
-    unpack,
-)
+from tvselect.workers import WorkerError, difference, open_runner, pack, shares, this_build, unpack
 
 IN_THREADS, IN_PROCESSES = open_runner("threads", 3), open_runner("processes", 2)
 
 
-class Adder:
+def add(base, task):
     """Work that holds an array."""
-
-    def __init__(self, base):
-        self.base = base
-
-    def __call__(self, task):
-        if task < 0:
-            raise ValueError(f"{task} is below zero")
-        return self.base.sum() + task
+    if task < 0:
+        raise ValueError(f"{task} is below zero")
+    return base.sum() + task
 
 
 def die_once(folder, task):
-    """Kill the worker the first time that task 3 is done."""
-    mark = Path(folder) / "died"
-    if task == 3 and not mark.exists():
-        mark.touch()
+    """Kill the worker the first time that task 3 is done; without a folder, every time."""
+    mark = folder and Path(folder) / "died"
+    if not mark or (task == 3 and not mark.exists()):
+        if mark:
+            mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return task * 10
 
 
-def die(task):
-    os.kill(os.getpid(), signal.SIGKILL)
+class Unpicklable:
+    """Work that never leaves this process."""
+
+    kept: ClassVar[dict[int, object]] = {}
+
+    def __init__(self, work):
+        self.kept[id(work)] = work
+        self.place = id(work)
+
+    def __call__(self, task):
+        return self.kept[self.place](task)
+
+
+@contextmanager
+def dask_here(n_workers, n_threads=1):
+    """Dask workers in this process, and a client of them."""
+    distributed = pytest.importorskip("distributed", reason="needs dask")
+    with (
+        distributed.LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=n_threads,
+            processes=False,
+            dashboard_address=":0",
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def many_threads():
+    with dask_here(n_workers=1, n_threads=3) as client:
+        yield open_runner(client)
+
+
+@pytest.fixture(scope="module")
+def two_workers():
+    with dask_here(n_workers=2) as client:
+        yield open_runner(client)
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Limits of a moment."""
+    monkeypatch.setattr(module, "MOST_LOSSES", 2)
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_LOOKS", 0.05)
+    monkeypatch.setattr(module, "SECONDS_AFTER_LOSS", 0.1)
+    monkeypatch.setattr(module, "SECONDS_TO_SEND", 0.2)
+    monkeypatch.setattr(module, "SECONDS_TO_CONNECT", 1)
+
+
+# Which workers, and what they are handed
+
+
+def test_a_runner_is_chosen_by_name():
+    kinds = [(r.n_workers, r.shares_memory) for r in (open_runner(), IN_THREADS, IN_PROCESSES)]
+    assert kinds == [(1, True), (3, True), (2, False)]
+    assert open_runner(IN_THREADS) is IN_THREADS
+    assert open_runner(None, -1).n_workers >= 1
+    for wrong in ("proceses", "localhost:8786", 3):
+        with pytest.raises(ValueError, match=r"runner must be 'threads', 'processes', the address"):
+            open_runner(wrong)
+
+
+def test_a_scheduler_that_is_not_there_is_one_clear_error(impatient):
+    pytest.importorskip("distributed")
+    with pytest.raises(WorkerError, match=r"no Dask scheduler answers at tcp://127.0.0.1:1"):
+        open_runner("tcp://127.0.0.1:1")
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 3, 7])
+@pytest.mark.parametrize("n_tasks", [0, 1, 2, 6, 7, 20])
+def test_shares_are_even_and_in_order(n_tasks, n_workers):
+    parts = shares(list(range(n_tasks)), n_workers)
+    assert [task for part in parts for task in part] == list(range(n_tasks))
+    assert len(parts) == min(n_tasks, n_workers)
+    sizes = [len(part) for part in parts]
+    assert max(sizes, default=0) - min(sizes, default=0) <= 1
+
+
+def test_processes_are_handed_what_was_packed(tmp_path):
+    thing = {
+        "nested": [np.arange(10), "text", *(np.full(k, k) for k in range(12))],
+        "transposed": np.arange(100_000).reshape(100, -1).T,
+        "empty": np.array([], dtype=float),
+    }
+    np.testing.assert_equal(unpack(pack(thing, tmp_path), tmp_path), thing)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({}, ""),
+        ({"tvselect": "0.0.1"}, f"tvselect 0.0.1, here it is {this_build()['tvselect']}"),
+        ({"sources": "others"}, f"tvselect {this_build()['tvselect']} with other sources"),
+        ({"numpy": "1.0"}, f"numpy 1.0, here it is {np.__version__}"),
+    ],
+)
+def test_another_build_is_told_apart(change, said):
+    assert difference(this_build(), {**this_build(), **change}) == said
+
+
+def test_processes_of_another_build_are_refused(monkeypatch):
+    ours = this_build()
+    monkeypatch.setattr(module, "this_build", lambda: {**ours, "sources": "others"})
+    with (
+        open_runner("processes").bind(abs) as run,
+        pytest.raises(WorkerError, match=r"a process has .*with other sources.*start again"),
+    ):
+        run([-1, -2])
+
+
+def test_workers_of_another_build_are_refused(client, monkeypatch):
+    client.run(pretend, {"numpy": "1.0"})
+    try:
+        with open_runner(client).bind(abs) as run, pytest.raises(WorkerError, match=r"numpy 1\.0"):
+            run([-1, -2])
+    finally:
+        client.run(pretend, {})
+
+    def unheard_of():
+        raise ModuleNotFoundError("No module named 'tvselect.workers'")
+
+    with open_runner(client).bind(abs) as run:
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "this_build", unheard_of)
+            with pytest.raises(WorkerError, match="no tvselect like this one"):
+                run([-1])
+        assert run([-1, -2]) == [1, 2]
+
+
+def pretend(change):
+    """Let the record of a worker say something else."""
+    this_build.cache_clear()
+    this_build().update(change)
+
+
+# In threads and processes
 
 
 @pytest.mark.parametrize("runner", [open_runner(), IN_THREADS, IN_PROCESSES])
 def test_results_come_in_the_order_of_the_tasks_and_an_error_stays_what_it_is(runner):
     base = np.arange(1000.0)
-    with runner.bind(Adder(base)) as run:
+    with runner.bind(partial(add, base)) as run:
         assert run([5, 1, 3, 2, 4]) == [base.sum() + k for k in (5, 1, 3, 2, 4)]
         assert run([]) == []
         with pytest.raises(ValueError, match="-4 is below zero"):
@@ -68,11 +192,37 @@ def test_results_come_in_the_order_of_the_tasks_and_an_error_stays_what_it_is(ru
         assert run([7]) == [base.sum() + 7]
 
 
-def test_a_task_whose_process_is_killed_is_done_again(tmp_path):
+@pytest.mark.skipif(sys.platform == "win32", reason="signals to a thread")
+def test_an_interrupt_ends_the_threads_before_it_is_raised(request):
+    """The tasks in hand are ended, and none is begun behind the caller's back."""
+    # A process that a shell has started in the background ignores Ctrl-C.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(partial(signal.signal, signal.SIGINT, before))
+    begun = []
+
+    def work(task):
+        begun.append(task)
+        if task == 1:
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    with open_runner("threads", 2).bind(work) as run:
+        with pytest.raises(KeyboardInterrupt):
+            run(range(10**6))
+        n_begun = len(begun)
+        assert run(["a", "b"]) == [None, None]
+        assert set(begun[n_begun:]) == {"a", "b"}
+
+
+def test_a_task_whose_process_is_killed_is_done_again(tmp_path, impatient):
     with IN_PROCESSES.bind(partial(die_once, str(tmp_path))) as run:
         assert run([1, 2, 3, 4, 5]) == [10, 20, 30, 40, 50]
         assert (tmp_path / "died").exists()
         assert run([6]) == [60]
+    with (
+        open_runner("processes").bind(partial(die_once, None)) as run,
+        pytest.raises(WorkerError, match=r"lost 2 times.*use fewer"),
+    ):
+        run([1])
 
 
 SCRIPT = """
@@ -125,114 +275,7 @@ def alive(pid):
         return False
 
 
-def test_processes_that_die_again_and_again_end_in_one_clear_error(monkeypatch):
-    monkeypatch.setattr(module, "MOST_LOSSES", 2)
-    with (
-        open_runner("processes").bind(die) as run,
-        pytest.raises(WorkerError, match=r"lost 2 times.*use fewer"),
-    ):
-        run([1])
-
-
-def test_processes_are_handed_what_was_packed(tmp_path):
-    thing = {
-        "nested": [np.arange(10), "text", *(np.full(k, k) for k in range(12))],
-        "transposed": np.arange(100_000).reshape(100, -1).T,
-        "empty": np.array([], dtype=float),
-    }
-    np.testing.assert_equal(unpack(pack(thing, tmp_path), tmp_path), thing)
-
-
-@pytest.mark.parametrize("n_workers", [1, 2, 3, 7])
-@pytest.mark.parametrize("n_tasks", [0, 1, 2, 6, 7, 20])
-def test_shares_are_even_and_in_order(n_tasks, n_workers):
-    parts = shares(list(range(n_tasks)), n_workers)
-    assert [task for part in parts for task in part] == list(range(n_tasks))
-    assert len(parts) == min(n_tasks, n_workers)
-    sizes = [len(part) for part in parts]
-    assert max(sizes, default=0) - min(sizes, default=0) <= 1
-
-
-def test_a_runner_is_chosen_by_name():
-    kinds = [(r.n_workers, r.shares_memory) for r in (open_runner(), IN_THREADS, IN_PROCESSES)]
-    assert kinds == [(1, True), (3, True), (2, False)]
-    assert open_runner(IN_THREADS) is IN_THREADS
-    assert open_runner(None, -1).n_workers >= 1
-
-
-@pytest.mark.parametrize("wrong", ["proceses", "localhost:8786", 3])
-def test_other_names_are_refused(wrong):
-    with pytest.raises(ValueError, match=r"runner must be 'threads', 'processes', the address"):
-        open_runner(wrong)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals to a thread")
-def test_an_interrupt_ends_the_threads_before_it_is_raised(request):
-    """The tasks in hand are ended, and none is begun behind the caller's back."""
-    # A process that a shell has started in the background ignores Ctrl-C.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    request.addfinalizer(partial(signal.signal, signal.SIGINT, before))
-    begun = []
-
-    def work(task):
-        begun.append(task)
-        if task == 1:
-            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-
-    with open_runner("threads", 2).bind(work) as run:
-        with pytest.raises(KeyboardInterrupt):
-            run(range(10**6))
-        n_begun = len(begun)
-        assert run(["a", "b"]) == [None, None]
-        assert set(begun[n_begun:]) == {"a", "b"}
-
-
-def test_a_scheduler_that_is_not_there_is_one_clear_error(monkeypatch):
-    pytest.importorskip("distributed")
-    monkeypatch.setattr(module, "SECONDS_TO_CONNECT", 1)
-    with pytest.raises(WorkerError, match=r"no Dask scheduler answers at tcp://127.0.0.1:1"):
-        open_runner("tcp://127.0.0.1:1")
-
-
-@contextmanager
-def dask_here(n_workers, n_threads):
-    """Dask workers in this process, and a client of them."""
-    distributed = pytest.importorskip("distributed", reason="needs dask")
-    with (
-        distributed.LocalCluster(
-            n_workers=n_workers,
-            threads_per_worker=n_threads,
-            processes=False,
-            dashboard_address=":0",
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
-
-
-@pytest.fixture(scope="module")
-def many_threads():
-    with dask_here(n_workers=1, n_threads=3) as client:
-        yield open_runner(client)
-
-
-@pytest.fixture(scope="module")
-def two_workers():
-    with dask_here(n_workers=2, n_threads=1) as client:
-        yield open_runner(client)
-
-
-class Unpicklable:
-    """Work that never leaves this process."""
-
-    kept: ClassVar[dict[int, object]] = {}
-
-    def __init__(self, work):
-        self.kept[id(work)] = work
-        self.place = id(work)
-
-    def __call__(self, task):
-        return self.kept[self.place](task)
+# On a Dask cluster
 
 
 def test_a_dask_worker_uses_all_its_threads(many_threads):
@@ -247,37 +290,28 @@ def test_a_dask_worker_uses_all_its_threads(many_threads):
         assert run([4, 5, 6]) == [40, 50, 60]
 
 
-def test_an_error_that_cannot_travel_is_told_as_another(many_threads):
-    def fail(task):
-        error = ValueError("of the work")
-        error.lock = threading.Lock()
-        raise error
-
-    with (
-        many_threads.bind(fail) as run,
-        pytest.raises(RuntimeError, match="ValueError: of the work"),
-    ):
-        run([1])
-
-
-@pytest.mark.parametrize("error", [ValueError, OSError, TimeoutError, KeyError])
+@pytest.mark.parametrize("error", [ValueError, OSError, TimeoutError, KeyError, threading.Lock])
 def test_an_error_of_the_work_on_a_cluster_is_raised_as_it_is(many_threads, error):
-    """Also one of a kind that the loss of a worker would raise."""
+    """Also one of a kind that the loss of a worker would raise; one that cannot travel is told."""
 
     def fail(task):
+        if task == 2 and error is threading.Lock:
+            told = ValueError("of the work")
+            told.lock = error()
+            raise told
         if task == 2:
             raise error("of the work")
         return task
 
+    kind = RuntimeError if error is threading.Lock else error
     with many_threads.bind(fail) as run:
-        with pytest.raises(error, match="of the work"):
+        with pytest.raises(kind, match="of the work"):
             run([1, 2, 3, 4])
         assert run([1, 3]) == [1, 3]
 
 
-def test_two_runs_on_one_cluster_wait_for_each_other(two_workers, monkeypatch):
+def test_two_runs_on_one_cluster_wait_for_each_other(two_workers, impatient):
     """While the first one holds both workers, the second one is not taken for lost."""
-    monkeypatch.setattr(module, "SECONDS_BETWEEN_LOOKS", 0.05)
     gate, begun = threading.Event(), threading.Semaphore(0)
 
     def hold(task):
@@ -287,7 +321,7 @@ def test_two_runs_on_one_cluster_wait_for_each_other(two_workers, monkeypatch):
 
     with (
         two_workers.bind(Unpicklable(hold)) as run,
-        two_workers.bind(Adder(np.zeros(3))) as other,
+        two_workers.bind(partial(add, np.zeros(3))) as other,
         ThreadPoolExecutor(2) as aside,
     ):
         slow = aside.submit(run, [1, 2])
@@ -321,68 +355,15 @@ def test_an_error_stops_the_other_workers(two_workers):
     assert begun == [3, 6]
 
 
-OTHERS = [
-    ({"tvselect": "0.0.1"}, "tvselect 0.0.1, here it is"),
-    ({"sources": "others"}, "with other sources"),
-    ({"numpy": "1.0"}, "numpy 1.0, here it is"),
-]
+def test_a_cluster_whose_last_worker_goes_is_one_clear_error(impatient, monkeypatch):
+    monkeypatch.setattr(module, "SECONDS_FOR_WORKERS", 2)
+    begun, gate = threading.Event(), threading.Event()
 
+    def hold(task):
+        begun.set()
+        return gate.wait(60)
 
-@pytest.mark.parametrize(("change", "said"), OTHERS)
-def test_another_build_is_told_apart(change, said):
-    ours = this_build()
-    assert difference(ours, dict(ours)) == ""
-    assert said in difference(ours, {**ours, **change})
-
-
-def test_processes_of_another_build_are_refused(monkeypatch):
-    ours = this_build()
-    monkeypatch.setattr(module, "this_build", lambda: {**ours, "sources": "others"})
-    with (
-        open_runner("processes").bind(abs) as run,
-        pytest.raises(WorkerError, match=r"a process has .*with other sources.*start again"),
-    ):
-        run([-1, -2])
-
-
-def test_workers_of_another_build_are_refused(client):
-    client.run(pretend, {"numpy": "1.0"})
-    try:
-        with open_runner(client).bind(abs) as run, pytest.raises(WorkerError, match=r"numpy 1\.0"):
-            run([-1, -2])
-    finally:
-        client.run(pretend, {})
-    with open_runner(client).bind(abs) as run:
-        assert run([-1, -2]) == [1, 2]
-
-
-def pretend(change):
-    """Let the record of a worker say something else."""
-    this_build.cache_clear()
-    this_build().update(change)
-
-
-def test_workers_without_such_a_package_are_refused(client, monkeypatch):
-    def unheard_of():
-        raise ModuleNotFoundError("No module named 'tvselect.workers'")
-
-    monkeypatch.setattr(module, "this_build", unheard_of)
-    with (
-        open_runner(client).bind(abs) as run,
-        pytest.raises(WorkerError, match="no tvselect like this one"),
-    ):
-        run([-1])
-
-
-def test_a_cluster_whose_last_worker_goes_is_one_clear_error(monkeypatch):
-    monkeypatch.setattr(module, "SECONDS_BETWEEN_LOOKS", 0.05)
-    monkeypatch.setattr(module, "SECONDS_FOR_WORKERS", 0.5)
-    with dask_here(n_workers=1, n_threads=1) as client:
-        begun, gate = threading.Event(), threading.Event()
-
-        def hold(task):
-            begun.set()
-            return gate.wait(60)
+    with dask_here(n_workers=1) as client:
 
         def close():
             assert begun.wait(60)
@@ -399,29 +380,29 @@ def test_a_cluster_whose_last_worker_goes_is_one_clear_error(monkeypatch):
 @pytest.mark.parametrize(
     ("what", "n_silent"), [("scatter", 1), ("gather", 1), ("run", 1), ("scatter", 2), ("gather", 2)]
 )
-def test_dask_that_does_not_answer_once_a_worker_is_lost_is_asked_anew(what, n_silent, monkeypatch):
+def test_dask_that_does_not_answer_once_a_worker_is_lost_is_asked_anew(
+    what, n_silent, impatient, monkeypatch
+):
     """A worker that is killed at the wrong moment may leave Dask waiting for ever."""
-    monkeypatch.setattr(module, "SECONDS_BETWEEN_LOOKS", 0.05)
-    monkeypatch.setattr(module, "SECONDS_AFTER_LOSS", 0.1)
-    monkeypatch.setattr(module, "SECONDS_TO_SEND", 0.2)
-    monkeypatch.setattr(module, "MOST_LOSSES", 2)
-    with dask_here(n_workers=3, n_threads=1) as client:
-        answer, n_left = getattr(client, what), [2, 1][:n_silent]
+    with (
+        dask_here(n_workers=3) as client,
+        open_runner(client).bind(partial(add, np.zeros(3))) as run,
+    ):
+        answer, sizes = getattr(client, what), [2, 1][:n_silent]
 
         async def for_ever():
             await asyncio.Event().wait()
 
         def silent(*args, **settings):
-            if not n_left:
+            if not sizes:
                 return answer(*args, **settings)
-            client.cluster.scale(n_left.pop(0))
+            client.cluster.scale(sizes.pop(0))
             return for_ever()
 
-        with open_runner(client).bind(Adder(np.zeros(3))) as run:
-            monkeypatch.setattr(client, what, silent)
+        with monkeypatch.context() as patch:
+            patch.setattr(client, what, silent)
             if n_silent == 1:
                 assert run([1, 2, 3]) == [1.0, 2.0, 3.0]
             else:
                 with pytest.raises(WorkerError, match=r"lost 2 times.*or did not answer"):
                     run([1, 2, 3])
-            monkeypatch.undo()
