@@ -14,6 +14,7 @@ import pytest
 from tvselect.inputs import OutcomeReader, read_outcome
 from tvselect.inputs.errors import InputError
 from tvselect.inputs.outcome import (
+    grades_as_numbers,
     has_outliers,
     log_rank_scores,
     normal_times,
@@ -85,6 +86,50 @@ def test_two_distinct_numbers_can_be_asked_to_be_continuous_and_negative_zero_is
         assert outcome.family == "gaussian"
         np.testing.assert_array_equal(outcome.values, np.asarray(y, dtype=float))
     assert read_outcome([0.0, -0.0, 1.0], 3).family == "probit"
+
+
+def ordered(codes, levels):
+    return pd.Series(pd.Categorical.from_codes(codes, levels, ordered=True))
+
+
+LATENT = pd.Series(np.random.default_rng(0).normal(size=60))
+DAYS = pd.to_datetime(["2020-01-01", "2021-01-01", "2022-01-01", "2023-01-01"])
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        ["top", "mid", "low", "none"],
+        [3, 2, 1, 0],
+        [0.5, 1.5, 2.5, 3.5],
+        DAYS,
+        pd.interval_range(0, 4),
+    ],
+    ids=["text", "whole numbers", "numbers", "dates", "intervals"],
+)
+def test_an_ordered_category_is_of_grades_whatever_its_levels_are(levels):
+    codes = np.array([0, 1, 2] * 20)
+    y = ordered(codes, levels)
+    outcome = read_outcome(y, 60)
+    assert (outcome.family, outcome.classes.tolist()) == ("ordinal", list(levels)[:3])
+    np.testing.assert_array_equal(outcome.values, codes)
+    np.testing.assert_array_equal(grades_as_numbers(y, "auto")[0], codes)
+    two = read_outcome(y[codes != 1], 40)
+    assert (two.family, two.classes.tolist()) == ("probit", [levels[0], levels[2]])
+    np.testing.assert_array_equal(two.values, codes[codes != 1] == 2)
+    with pytest.raises(ValueError, match=r"y has 1 missing.*in row 3; "):
+        read_outcome(ordered(np.where(np.arange(60) == 3, -1, codes), levels), 60)
+
+
+def test_quantiles_and_ordered_truths_are_grades_and_classes():
+    for y in (pd.cut(LATENT, 3), pd.qcut(LATENT, 3)):
+        np.testing.assert_array_equal(read_outcome(y, 60).values, y.cat.codes)
+    for levels in ([False, True], [0.0, 1.0], [1, 0]):
+        outcome = read_outcome(ordered((LATENT > 0).astype(int), levels), 60)
+        assert (outcome.family, outcome.classes.tolist()) == ("probit", levels)
+        np.testing.assert_array_equal(outcome.values, LATENT > 0)
+    numbers = read_outcome(ordered([0, 1, 2] * 20, [1, 5, 9]), 60, family="gaussian")
+    np.testing.assert_array_equal(numbers.values, [1, 5, 9] * 20)
 
 
 @pytest.mark.parametrize(

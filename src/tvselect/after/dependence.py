@@ -276,11 +276,8 @@ def joint_effect(
     columns = next(iter(found)) if pair is None else _selected_pair(pair, history)
     rng = RandomStream.JOINT_EFFECT.generator(history.asked.seed)
     is_named = hasattr(selector, "feature_names_in_")
-    family = history.asked.family
-    table, target = sample_rows(
-        X, y, history.names, named=is_named, most=MOST_ROWS, rng=rng, family=family
-    )
-    outcome = read_outcome(target, table.n_rows, family=family)
+    table, target = sample_rows(X, y, history.names, named=is_named, most=MOST_ROWS, rng=rng)
+    outcome = read_outcome(target, table.n_rows, family=history.asked.family)
     others = np.setdiff1d(np.flatnonzero(history.support), columns).tolist()
     effect = DependenceForest(table, outcome, [*columns, *others], rng).joint_effect(*columns)
     name = str(getattr(y, "name", None) or "y") if effect.outcome == "y" else effect.outcome

@@ -299,8 +299,13 @@ def one_column(y: Any, what: str = "y") -> NDArray[Any]:
         values = as_array(y, what)
     elif nw.dependencies.is_into_series(y):
         series = nw.from_native(y, series_only=True)
-        is_text = kind_of(series.dtype) == "text"
-        values = labels_of(series) if is_text else series.to_numpy()
+        if _grades(y) is not None:  # of any type, as their order names them
+            values = np.empty(len(series), dtype=object)
+            values[:] = series.to_list()
+        elif kind_of(series.dtype) == "text":
+            values = labels_of(series)
+        else:
+            values = series.to_numpy()
     elif nw.dependencies.is_into_dataframe(y):
         frame = nw.from_native(y, eager_only=True)
         values, names = frame.to_numpy(), frame.columns

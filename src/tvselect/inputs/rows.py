@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tvselect.inputs.columns import Matrix
-from tvselect.inputs.outcome import AskedFamily, is_survival, one_column
 from tvselect.inputs.table import Table, open_table, read_table
 
 MOST_REPEATS = 20  # the largest whole weight that is taken at its word
@@ -144,8 +143,7 @@ def sample_rows(
     named: bool,
     most: int,
     rng: np.random.Generator,
-    family: AskedFamily = "auto",
-) -> tuple[Table, NDArray[Any] | None]:
+) -> tuple[Table, Any]:
     """Up to ``most`` rows of a table and of an outcome, drawn at random, in their order.
 
     ``names`` are the columns of the fit, and ``named`` says whether it knew them by name; else
@@ -163,11 +161,9 @@ def sample_rows(
             f"X has {table.n_columns} columns, the selector was fitted on {len(names)}; pass the "
             "same table"
         )
-    is_time = family == "survival" or is_survival(y)  # of one column, or two
-    target = None if y is None else np.asarray(y) if is_time else one_column(y)
-    if target is not None and len(target) != table.n_rows:
-        raise ValueError(f"y has {len(target)} values but X has {table.n_rows} rows")
+    if y is not None and len(y) != table.n_rows:
+        raise ValueError(f"y has {len(y)} values but X has {table.n_rows} rows")
     rows = np.sort(rng.choice(table.n_rows, min(most, table.n_rows), replace=False))
     if rows.size == table.n_rows:
-        return table, target
-    return table.rows(rows), None if target is None else target[rows]
+        return table, y
+    return table.rows(rows), None if y is None else take_rows(y, rows)

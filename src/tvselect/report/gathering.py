@@ -246,9 +246,7 @@ def _read_rows(selector: Selector, X: Any, y: Any, rng: np.random.Generator) -> 
     table = None
     if X is not None:
         is_named = hasattr(selector, "feature_names_in_")
-        table, y = sample_rows(
-            X, y, history.names, named=is_named, most=MOST_ROWS, rng=rng, family=family
-        )
+        table, y = sample_rows(X, y, history.names, named=is_named, most=MOST_ROWS, rng=rng)
     if y is None:
         return Rows(table, None, NO_TABLE, rng)
     try:
