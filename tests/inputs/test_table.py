@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from scipy.sparse import coo_array, csc_matrix, csr_array
 
+from tvselect import StreamingThompsonSelector, ThompsonSelector
 from tvselect.inputs import Numbered, read_table
 from tvselect.inputs.columns import centred_ranks, centred_ranks_of_codes
 
@@ -201,6 +202,47 @@ def test_a_sparse_matrix_holds_its_zeros(make, dtype):
         table.numbers(np.array([1, 0]), np.array([1])), [[0, dense[1, 0]]]
     )
     np.testing.assert_array_equal(table.numbers(slice(0, 3), slice(1, 2)), dense[1:])
+
+
+def spoilt(form, value):
+    """A full matrix (30, 4) whose cell (3, 2) has another row or column."""
+    X = csr_array(np.ones((30, 4))).asformat(form)
+    if form == "coo":
+        X.row[14] = value
+    else:
+        X.indices[63 if form == "csc" else 14] = value
+    return X
+
+
+@pytest.mark.parametrize(
+    ("form", "value", "place"),
+    [
+        ("csr", 10**6, "row 3, column 1000000 "),
+        ("csr", 4, "row 3, column 4 "),
+        ("csr", -1, "row 3, column -1 "),
+        ("csc", 30, "row 30, column 2 "),
+        ("coo", 10**6, "row 1000000, column 2 "),
+    ],
+)
+def test_a_value_outside_of_a_sparse_matrix_is_refused_by_position(form, value, place):
+    X, y = spoilt(form, value), np.arange(30.0)
+    whole, stream = ThompsonSelector("pvalue"), StreamingThompsonSelector("pvalue", batch_size=10)
+    for read in (
+        lambda: read_table(X),
+        lambda: whole.fit(X, y),
+        lambda: whole.fit(X, y, sample_weight=y),
+        lambda: stream.fit(X, y),
+        lambda: stream.partial_fit(X, y),
+    ):
+        with pytest.raises(ValueError, match=f"30 rows and 4 columns with a value in {place}"):
+            read()
+
+
+def test_a_damaged_sparse_matrix_is_refused():
+    X = csr_array(np.eye(4))
+    X.indptr[2] = 10**6
+    with pytest.raises(ValueError, match="indptr is damaged"):
+        read_table(X)
 
 
 def test_a_sparse_matrix_may_store_a_cell_twice_and_a_missing_one():

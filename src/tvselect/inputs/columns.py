@@ -119,7 +119,9 @@ class ChosenColumns(Columns):
 class SparseColumns(Columns):
     """A sparse matrix of SciPy, of any format, by column; zeros are values."""
 
-    def __init__(self, matrix: Any) -> None:
+    def __init__(self, matrix: Any, *, is_checked: bool = False) -> None:
+        if not is_checked:
+            refuse_outside(matrix)
         self.matrix = matrix.tocsc()
         if self.matrix.dtype.kind not in "biuf":
             raise TypeError(f"X is a sparse matrix of {self.matrix.dtype}; it must hold numbers")
@@ -161,6 +163,40 @@ class SparseColumns(Columns):
 def is_sparse(X: Any) -> bool:
     """Whether a table is one of SciPy's sparse matrices; does not import them."""
     return hasattr(X, "tocsc") and hasattr(X, "nnz")
+
+
+def refuse_outside(X: Any) -> None:
+    """Raise a ValueError for a sparse matrix with a value outside of it: SciPy may crash on it."""
+    n_rows, n_columns = X.shape
+    if X.format in ("csr", "csc"):
+        starts, n_stored = X.indptr, min(X.indices.size, X.data.size)
+        n_lines, n_inside = (n_rows, n_columns) if X.format == "csr" else (n_columns, n_rows)
+        is_sound = starts.size == n_lines + 1 and starts[0] == 0 and starts[-1] <= n_stored
+        if not is_sound or (np.diff(starts) < 0).any():
+            raise ValueError("X is a sparse matrix whose indptr is damaged; make it anew")
+        bad = _first_outside(X.indices[: starts[-1]], n_inside)
+        if bad is None:
+            return
+        place = int(np.searchsorted(starts, bad, "right")) - 1, int(X.indices[bad])
+        row, column = place if X.format == "csr" else place[::-1]
+    else:
+        cells = X.tocoo()
+        bad = _first_outside(cells.row, n_rows)
+        bad = _first_outside(cells.col, n_columns) if bad is None else bad
+        if bad is None:
+            return
+        row, column = int(cells.row[bad]), int(cells.col[bad])
+    raise ValueError(
+        f"X is a sparse matrix of {n_rows} rows and {n_columns} columns with a value in row {row}, "
+        f"column {column} (from 0); make it anew"
+    )
+
+
+def _first_outside(indices: NDArray[Any], n: int) -> int | None:
+    """The place of the first index that is not from 0 to n - 1."""
+    if indices.size == 0 or (indices.min() >= 0 and indices.max() < n):
+        return None
+    return int(np.flatnonzero((indices < 0) | (indices >= n))[0])
 
 
 class ColumnFile(Columns):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tvselect.inputs.columns import Matrix
+from tvselect.inputs.columns import Matrix, is_sparse, refuse_outside
 from tvselect.inputs.table import Table, open_table, read_table
 
 MOST_REPEATS = 20  # the largest whole weight that is taken at its word
@@ -58,6 +58,8 @@ def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
         return X.rows(rows)
     if hasattr(X, "iloc"):
         return X.iloc[rows]
+    if is_sparse(X):
+        refuse_outside(X)
     if hasattr(X, "take") and type(X).__module__.startswith("pyarrow"):
         return X.take(rows)
     if hasattr(X, "shape") or type(X).__module__.startswith("polars"):

@@ -25,6 +25,7 @@ from tvselect.inputs.columns import (
     is_sparse,
     places,
     read,
+    refuse_outside,
 )
 from tvselect.inputs.errors import ColumnTypeError, SourceError
 from tvselect.inputs.text import TextColumn, encode_text, one_hot
@@ -154,7 +155,10 @@ def as_given(X: Any, what: str = "X") -> Any:
     """A table whose missing values, dates and rows others can see: what scikit-learn checks.
 
     Masked values become NaN, dates of an array days since 1970-01-01; lazy frames are collected.
+    A sparse matrix with values outside of it is refused.
     """
+    if is_sparse(X):
+        refuse_outside(X)
     if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
         return np.where(np.ma.getmaskarray(X), np.nan, _days(np.asarray(X)))
     if isinstance(X, np.ma.MaskedArray):

@@ -138,7 +138,7 @@ def _read_h5ad(path: str, key: str) -> NDArray[Any] | SparseColumns:
         return mapped[0]
     from scipy.sparse import csc_array
 
-    return SparseColumns(csc_array(tuple(mapped), shape=tuple(shape)))
+    return SparseColumns(csc_array(tuple(mapped), shape=tuple(shape)), is_checked=True)
 
 
 def beside_market(path: str) -> tuple[Path, Path]:
@@ -263,7 +263,7 @@ class MatrixFile(ColumnFile):
             return whole if is_all else None
         matrix = whole.matrix
         matrix = matrix if self._columns is None else matrix[:, self._columns]
-        return SparseColumns(matrix if self._rows is None else matrix[self._rows])
+        return SparseColumns(matrix if self._rows is None else matrix[self._rows], is_checked=True)
 
     def useless(self) -> dict[int, LeftOut]:
         """Columns that say nothing, and why."""

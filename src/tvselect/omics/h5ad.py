@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from tvselect.inputs.columns import refuse_outside
 from tvselect.inputs.errors import SourceError
 
 LEAST_SECONDS, BYTES_A_SECOND = 60.0, 1e6
@@ -133,7 +134,9 @@ def load(path: str, key: str, folder: Path) -> tuple[list[int], bool]:
     with import_module("h5py").File(path, "r") as file:
         stored = file[key]
         if not hasattr(stored, "shape"):
-            matrix = import_module("anndata.io").sparse_dataset(stored).to_memory().tocsc()
+            matrix = import_module("anndata.io").sparse_dataset(stored).to_memory()
+            refuse_outside(matrix)
+            matrix = matrix.tocsc()
             matrix.sum_duplicates()
             matrix.check_format()
             matrix.data = _finite(matrix.data)
