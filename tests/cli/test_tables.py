@@ -309,6 +309,16 @@ class TestNumbersWithSigns:
         assert names(found) == ["a", "b"]
         assert "Read as numbers: 'a' ('" in said
 
+    def test_kept_as_text_in_parquet_with_empty_cells(self, answer, here):
+        cells = [
+            "" if k % 5 == 0 else f"{value:.4f}" for k, value in enumerate(TABLE["a"].to_pylist())
+        ]
+        table = changed(TABLE, a=cells, y=[f"{value:.3f}" for value in Y])
+        found, said = self.decided(answer, write(here / "t.parquet", table))
+        assert (names(found), found["family"]) == (["a", "b"], "gaussian")
+        assert "Read as numbers: 'a'" in said
+        assert "Missing values are kept as missing: 'a'." in said
+
     def test_german(self, answer, here):
         def german(value):
             return f"{1000 * value:,.2f}".translate(str.maketrans(",.", ".,"))

@@ -43,6 +43,8 @@ def read(cells, **options):
         (["12.3%", "0", "100 %"], [12.3, 0, 100]),
         (["1 234,5", "2\u00a0000"], [1234.5, 2000]),
         (["1'234.50", "7"], [1234.5, 7]),
+        (["\u22121.5", "2.5", "\u2212$1,000"], [-1.5, 2.5, -1000]),
+        (["(1.50)", "2.5", "($1,000)", "( 3 )"], [-1.5, 2.5, -1000, -3]),
         # A whole number below 1000 stands beside: there are no fractions of three digits.
         (["51,067", "999"], [51067, 999]),
         # A long one without marks: there are no marks of thousands.
@@ -83,8 +85,9 @@ def test_numbers_that_need_nothing():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "-", "$", "x1", "12.03.2020", "192.168.0.1", "1,2,3", "1,234,56", "$5€", "5-10", "1_0"],
-)
+    ["", "-", "$", "x1", "12.03.2020", "192.168.0.1", "1,2,3", "1,234,56", "$5€", "5-10", "1_0",
+     "(-5)", "(1) 234", "((5))", "()"],
+)  # fmt: skip
 def test_no_numbers(text):
     assert math.isnan(read_number(text, "."))
     assert math.isnan(read_number(text, ","))
@@ -115,3 +118,11 @@ def test_two_ways_in_one_column_are_not_guessed_away():
 def test_several_units(cells, units):
     assert look(cells).mixed_units == units
     assert (decide(cells) is None) == bool(units)
+
+
+def test_blank_cells_are_no_words_and_numbers_that_are_all_in_brackets_are_labels():
+    cells = ["1.5", "2.5", "", "  ", "", "", "3,000.5"]
+    assert look(cells).n == 3
+    assert read(cells)[:2] + read(cells)[6:] == [1.5, 2.5, 3000.5]
+    assert look_at(encode_text(["(1)", "(2)", ""])) is None
+    assert look_at(encode_text(["", " ", None])) is None

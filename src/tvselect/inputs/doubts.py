@@ -242,7 +242,7 @@ def doubts_about_text(texts: Mapping[str, TextColumn]) -> tuple[Doubt, ...]:
     }
     found: dict[DoubtKind, list[str]] = {}
     for name, text in texts.items():
-        look = next((look for look, holds in looks.items() if holds(text)), None)
+        look = next((look for look, holds in looks.items() if holds(text.filled())), None)
         if look is not None:
             found.setdefault(look, []).append(name)
     return tuple(Doubt(look, tuple(names)) for look, names in found.items())

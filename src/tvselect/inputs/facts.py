@@ -237,15 +237,16 @@ def profile_text(
     name: str, column: TextColumn, writing: Writing | None = None
 ) -> tuple[LeftOut | None, str | None]:
     """Why a column of text is of no use; and where nearly all are numbers, a text that is none."""
-    texts = column.levels
-    times, n = column.counts, int(column.counts.sum())
-    if n == 0:
+    filled = column.filled()
+    if not filled.levels:
         return LeftOut("no value"), None
-    numbers = read_numbers(texts, writing)
+    numbers = read_numbers(filled.levels, writing)
     is_number = ~np.isnan(numbers)
-    if times[is_number].sum() >= SHARE_OF_NUMBERS * n:
-        odd = next((text for text, good in zip(texts, is_number, strict=True) if not good), "")
-        return profile_days(name, np.where(np.isinf(numbers), np.nan, numbers)), odd
+    if filled.counts[is_number].sum() >= SHARE_OF_NUMBERS * filled.counts.sum():
+        odd = [text for text, good in zip(filled.levels, is_number, strict=True) if not good]
+        reason = profile_days(name, np.where(np.isinf(numbers), np.nan, numbers))
+        return reason, odd[0] if odd else ""
+    texts, n = column.levels, int(column.counts.sum())
     if len(texts) == 1:
         text = texts[0]
         short = text if len(text) <= LONG_TEXT else text[: LONG_TEXT - 3] + "..."

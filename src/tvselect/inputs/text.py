@@ -21,12 +21,14 @@ MARKS: tuple[Mark, Mark] = (".", ",")
 OTHER: dict[Mark, Mark] = {".": ",", ",": "."}
 SHARE_OF_NUMBERS = 0.9
 BLANKS = "'\u2019 \u00a0\u2009\u202f"
+SIGNS = "+\u2212-"
 CURRENCY = r"[$€£¥]|EUR|USD|GBP|CHF|JPY"
-SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥"}
+SYMBOLS = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥"}
+BRACKETED = re.compile(rf"\(([^(){SIGNS}]+)\)")  # as accountants write what is negative
 #: What a number looks like, without blanks around it, with either mark before its fraction.
 NUMBER = {
     mark: re.compile(
-        rf"(?P<sign>[+-])?\s?(?P<before>{CURRENCY})?\s?(?(sign)|(?P<inner>[+-])?)"
+        rf"(?P<sign>[{SIGNS}])?\s?(?P<before>{CURRENCY})?\s?(?(sign)|(?P<inner>[{SIGNS}])?)"
         rf"(?P<digits>(?:[0-9]+|[1-9][0-9]{{0,2}}(?:[{OTHER[mark]}{BLANKS}][0-9]{{3}})+)"
         rf"(?:[{mark}][0-9]*)?|[{mark}][0-9]+)(?P<exponent>e[+-]?[0-9]+)?"
         rf"\s?(?(before)|(?P<after>{CURRENCY}|%)?)",
@@ -35,7 +37,7 @@ NUMBER = {
     for mark in MARKS
 }
 #: To what float() reads, with either mark before fractions.
-PLAIN = {mark: str.maketrans(mark, ".", OTHER[mark] + BLANKS) for mark in MARKS}
+PLAIN = {mark: str.maketrans(f"{mark}\u2212", ".-", OTHER[mark] + BLANKS) for mark in MARKS}
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,20 @@ class TextColumn:
         """How many rows have each label."""
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.levels))
 
+    def filled(self) -> TextColumn:
+        """The same with cells of blanks alone as missing ones."""
+        is_filled = np.array([bool(level.strip()) for level in self.levels] + [False])
+        if is_filled[:-1].all():
+            return self
+        codes = np.where(is_filled[self.codes], self.codes, -1)
+        return TextColumn(codes, self.levels).at(slice(None))
+
     def labels(self, rows: slice | NDArray[np.int64] = slice(None)) -> NDArray[np.object_]:
         """The labels of some rows, None where missing; equal labels are one object."""
         # The code -1 is the last place.
         return np.array([*self.levels, None], dtype=object)[self.codes[rows]]
 
-    def at(self, rows: NDArray[np.int64]) -> TextColumn:
+    def at(self, rows: slice | NDArray[np.int64]) -> TextColumn:
         """Some rows, with the labels that they have."""
         used, codes = np.unique(self.codes[rows], return_inverse=True)
         n_missing = int(np.count_nonzero(used < 0))
@@ -119,21 +129,31 @@ class Look(NamedTuple):
 
 def read_number(text: str, decimal: Mark) -> float:
     """The number in a cell, with this mark before its fraction; NaN if it is none."""
-    found = NUMBER[decimal].fullmatch(text.strip())
+    found = NUMBER[decimal].fullmatch(_with_sign(text))
     if found is None:
         return float("nan")
-    sign = found["sign"] or found["inner"] or ""
-    return float(sign + found["digits"].translate(PLAIN[decimal]) + (found["exponent"] or ""))
+    parts = (found["sign"] or found["inner"], found["digits"], found["exponent"])
+    return float("".join(part for part in parts if part).translate(PLAIN[decimal]))
+
+
+def _with_sign(text: str) -> str:
+    """A cell without blanks around it, and with a minus in place of brackets."""
+    bracketed = BRACKETED.fullmatch(text.strip())
+    return f"-{bracketed[1].strip()}" if bracketed else text.strip()
 
 
 def look_at(column: TextColumn) -> Look | None:
-    """Look at a column of text; None unless nearly all of it are numbers."""
+    """Look at a column of text; None unless nearly all of it are numbers.
+
+    Where all numbers are in brackets, these are labels.
+    """
+    column = column.filled()
     texts: list[str] = []
     sure: dict[Mark, int] = {".": 0, ",": 0}
     either: dict[Mark, int] = {".": 0, ",": 0}
     n_numbers, has_short, has_long, units = 0, False, False, set()
     for text, n in zip(column.levels, column.counts.tolist(), strict=True):
-        cell = text.strip()
+        cell = _with_sign(text)
         with_point, with_comma = NUMBER["."].fullmatch(cell), NUMBER[","].fullmatch(cell)
         found = with_point or with_comma
         if found is None:
@@ -143,7 +163,7 @@ def look_at(column: TextColumn) -> Look | None:
         n_numbers += n
         digits, unit = found["digits"], (found["before"] or found["after"] or "").upper()
         if unit or digits.strip("0.,"):
-            units.add(SIGNS.get(unit, unit))
+            units.add(SYMBOLS.get(unit, unit))
         if with_point is None or with_comma is None:
             sure["," if with_point is None else "."] += n
         elif "," in digits or "." in digits:
@@ -152,7 +172,7 @@ def look_at(column: TextColumn) -> Look | None:
             has_short |= len(digits) < 4
             has_long |= digits.isdigit() and len(digits) > 3
     n = int(column.counts.sum())
-    if not texts or n_numbers < SHARE_OF_NUMBERS * n:
+    if n_numbers < SHARE_OF_NUMBERS * n or all("(" in text for text in texts):
         return None
     return Look(n, n_numbers, texts, sure, either, has_short, has_long, frozenset(units))
 

@@ -40,6 +40,7 @@ from tvselect.inputs.text import (
     look_at,
     number_of,
     one_hot,
+    read_numbers,
     text_to_numbers,
 )
 from tvselect.report.decisions import why_left_out
@@ -228,16 +229,24 @@ def _find_writing(
     """How numbers in columns of text are written, the target's too; and those of several units."""
     texts = dict(raw.texts)
     if kind_of(raw.target.type) == "text":
-        text = as_text(raw.target)
+        text = as_text(raw.target).filled()
         if len(text.levels) > 2:  # two are classes
             texts[target] = text
     looks = {name: look for name, text in texts.items() if (look := look_at(text)) is not None}
     mixed = {name: units for name, look in looks.items() if (units := look.mixed_units)}
-    if not isinstance(files, CsvFiles):
-        return decide_writing(looks, (), "."), mixed
-    dialect = files.dialect
-    given = dialect.decimal if dialect.is_given else None
-    return decide_writing(looks, dialect.known, dialect.usual, given), mixed
+    if isinstance(files, CsvFiles):
+        dialect = files.dialect
+        given = dialect.decimal if dialect.is_given else None
+        written = decide_writing(looks, dialect.known, dialect.usual, given)
+    else:
+        written = decide_writing(looks, (), ".")
+    if target in looks and target not in written:
+        # Plain numbers kept as text, of which there are more than classes.
+        levels, n = texts[target].levels, looks[target].n
+        numbers = read_numbers(levels, None)
+        if np.isfinite(numbers).all() and len(levels) > min(MOST_CATEGORIES, n // 2):
+            written[target] = Writing(".", levels[0], float(numbers[0]), "column")
+    return written, mixed
 
 
 def profile_outcome(
@@ -312,7 +321,7 @@ def _refuse_odd_cells(column: Any, writing: Writing | None, what: str) -> None:
 
     A sign such as '?' is no class, but says that the value is missing.
     """
-    text = as_text(column)
+    text = as_text(column).filled()
     if writing is not None:
         odd = np.flatnonzero(np.isnan(text_to_numbers(text, writing)) & (text.codes >= 0))
         if odd.size:
