@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from operator import methodcaller
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from tvselect.seeds import RandomStream
 from tvselect.selectors.encoding import StreamEncoder
 from tvselect.selectors.layout import ArmColumns, ArmLayout, IntArray
 from tvselect.selectors.scoring import Pace, payoffs_of_arms
+from tvselect.selectors.search import SearchRun
 from tvselect.sources import Batch, Source, SourceError
 from tvselect.workers import Runner, TaskMap, in_threads
 
@@ -202,31 +203,34 @@ class BatchReader:
 
 
 class StreamScorer(Scorer):
-    """Scores plays batch after batch.
+    """Scores plays batch after batch, as a context that lets the workers go at its end.
 
     Batches are read here until it is settled how they are read and how many there are, from
-    then on by the workers, as many at a time as a window has plays. ``stack`` lets the workers
-    go, ``journal`` keeps the number of batches once it is known.
+    then on by the workers, as many at a time as a window has plays. The journal of the run keeps
+    the number of batches once it is known.
     """
 
     def __init__(
         self,
         reader: BatchReader,
         batches: BatchCursor | GivenBatch,
-        journal: Journal,
-        *,
+        run: SearchRun,
         runner: Runner,
-        n_chains: int,
         n_rounds: int | None,
-        stack: ExitStack,
     ) -> None:
-        self.reader, self.batches, self.journal = reader, batches, journal
-        self.runner, self.n_rounds, self._stack = runner, n_rounds, stack
-        threads = in_threads(min(runner.n_workers, n_chains), methodcaller("__call__"))
-        self._here: TaskMap = stack.enter_context(threads)
+        self.reader, self.batches, self.journal = reader, batches, run.journal
+        self.runner, self.n_rounds, self._stack = runner, n_rounds, ExitStack()
+        threads = in_threads(min(runner.n_workers, len(run.chains)), methodcaller("__call__"))
+        self._here: TaskMap = self._stack.enter_context(threads)
         self._elsewhere: TaskMap | None = None
         self._pace = Pace()
         self._before = 0, reader
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
 
     def capacity(self, n_done: int) -> int | None:
         """One batch at a time here; elsewhere what is left of the rounds."""

@@ -62,18 +62,14 @@ add_by_value = function(
 """Count the values 0, 1, 2 and missing of columns, and add up outcomes by the last three."""
 
 
-def kind_of_decoys(decoys: Any, max_fdr: float | None) -> DecoyKind | None:
-    """The kind of decoys that the settings ask for.
-
-    Raises
-    ------
-    ValueError
-        For an unknown kind, a level that is none, or a level without decoys.
-    """
+def kind_of_decoys(
+    decoys: Any, max_fdr: float | None, auto: DecoyKind = "shuffled"
+) -> DecoyKind | None:
+    """The kind of decoys that the settings ask for; a ValueError where these make no sense."""
     if max_fdr is not None:
         check_share(max_fdr, "max_fdr", "neither")
     if decoys == "auto":
-        return None if max_fdr is None else "shuffled"
+        return None if max_fdr is None else auto
     if decoys is None and max_fdr is not None:
         raise ValueError(
             f"max_fdr={max_fdr!r} cannot be kept without decoys; use decoys='auto', or "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -312,8 +311,7 @@ feature_names_in_
             with search.journal as journal:
                 n_batches = known_batches(source, batch_size, journal)
                 cursor = BatchCursor(source, batch_size, search.header.entropy, n_batches)
-                hopeless = self._too_few(n_batches, search.layout.n_candidates)
-                if hopeless:
+                if hopeless := self._too_few(n_batches, search.layout.n_candidates):
                     warnings.warn(hopeless, RuntimeWarning, stacklevel=3)
                 try:
                     reason = self._play(source, cursor, runner, rule)
@@ -324,10 +322,7 @@ feature_names_in_
                     raise
         self._read_off(reason, cursor.n_batches)
         self._warn_of_end(stacklevel=3)
-        doubt = self._many_skipped()
-        if reason is StopReason.ROUNDS and not (doubt or hopeless or self.support_.any()):
-            doubt = self._why_nothing(cursor)
-        if doubt:
+        if doubt := self._doubt(cursor, ask_why=reason is StopReason.ROUNDS and not hopeless):
             warnings.warn(doubt, RuntimeWarning, stacklevel=3)
         return self
 
@@ -340,7 +335,13 @@ feature_names_in_
         n_workers: int = 1,
     ) -> None:
         """Set up the search and the stream, from the journal if it holds plays already."""
-        reward, names, kind = as_reward(self.reward), source.names, self._decoy_kind(source)
+        reward, names, journal = as_reward(self.reward), source.names, self._search.journal
+        n_numbers = np.count_nonzero(~source.categorical)
+        auto: DecoyKind = "knockoffs" if n_numbers <= MOST_KNOCKOFFS else "shuffled"
+        wanted = kind_of_decoys(self.decoys, self.max_fdr, auto)
+        kind = "shuffled" if wanted == "plain" else wanted
+        if self.max_fdr is None:
+            kind = None
         n_copies = int(kind is not None)
         layout = lay_out_arms(names, self.feature_groups, self.always_include, n_copies=n_copies)
         search = set_up_search(
@@ -348,9 +349,7 @@ feature_names_in_
             layout,
             reward,
             identity={
-                "data": source.identity()
-                if batch_size and self._search.journal is not None
-                else None,
+                "data": source.identity() if batch_size and journal is not None else None,
                 "batch_size": batch_size,
                 "names": names,
                 "family": self.family,
@@ -375,41 +374,18 @@ feature_names_in_
             assert self.max_fdr is not None
             self._ledger = Ledger(layout.n_candidates, len(search.chains), float(self.max_fdr))
 
-    def _decoy_kind(self, source: Source) -> DecoyKind | None:
-        """What decoys are made of."""
-        if self.max_fdr is None:
-            return None
-        if self.decoys != "auto":
-            return "shuffled" if self.decoys == "plain" else self.decoys
-        n_numbers = int(np.count_nonzero(~source.categorical))
-        return "knockoffs" if n_numbers <= MOST_KNOCKOFFS else "shuffled"
-
     def _play(
-        self,
-        source: Source,
-        batches: BatchCursor | GivenBatch,
-        runner: Runner,
-        rule: StoppingRule,
+        self, source: Source, batches: BatchCursor | GivenBatch, runner: Runner, rule: StoppingRule
     ) -> StopReason | None:
         """Play on batches until the rule says stop."""
         self._reader.refuse_other_kinds(source)
-        search, total = self._run, None
-        if batches.n_batches and self.n_rounds:
-            total = batches.n_batches * self.n_rounds
-        with ExitStack() as stack:
-            scorer = StreamScorer(
-                self._reader,
-                batches,
-                search.journal,
-                runner=runner,
-                n_chains=len(search.chains),
-                n_rounds=self.n_rounds,
-                stack=stack,
-            )
-            bar = progress_bar(search, total, "batches", self.verbose)
-            watch = stack.enter_context(bar)
+        run, total = self._run, (batches.n_batches or 0) * (self.n_rounds or 0) or None
+        with (
+            StreamScorer(self._reader, batches, run, runner, self.n_rounds) as scorer,
+            progress_bar(run, total, "batches", self.verbose) as watch,
+        ):
             try:
-                return engine.play(search.chains, scorer, search.journal, rule, watch)
+                return engine.play(run.chains, scorer, run.journal, rule, watch)
             finally:
                 self._reader = scorer.reader
 
@@ -446,34 +422,33 @@ feature_names_in_
         n_arms = self._run.layout.n_candidates
         return too_few(n_batches, n_arms, self._ledger.max_fdr, n_likely)
 
-    def _many_skipped(self) -> str | None:
-        """That batches had nothing to teach, where these are many."""
-        n_batches, n_skipped = self.n_plays_, self.history_.n_skipped
-        if n_skipped and n_skipped == n_batches:
+    def _doubt(self, cursor: BatchCursor, *, ask_why: bool) -> str | None:
+        """Why something may have been missed: skipped batches, or if asked why nothing was found.
+
+        Sorted rows hide what y depends on, and few batches prove nothing.
+        """
+        history, n_batches = self.history_, self.n_plays_
+        if 0 < n_batches == history.n_skipped:
             return "every batch was skipped: too few rows, or y is constant, in each of them"
         n_short = self.n_rounds or 1  # the last batch of a round may be
-        if n_skipped <= n_short + SHARE_SKIPPED * n_batches:
+        if history.n_skipped > n_short + SHARE_SKIPPED * n_batches:
+            return (
+                f"{history.n_skipped} of {n_batches} batches hold a single class or value of y, or "
+                "too few rows, and were skipped: what is selected rests on the others. Take larger "
+                "batches (batch_size), shuffle rows that are sorted; a table that fits into memory "
+                "is better played as a whole, where every play sees all rows"
+            )
+        if not ask_why or self.support_.any():
             return None
-        return (
-            f"{n_skipped} of {n_batches} batches hold a single class or value of y, or too few "
-            "rows, and were skipped: what is selected rests on the others. Take larger batches "
-            "(batch_size), shuffle rows that are sorted; a table that fits into memory is "
-            "better played as a whole, where every play sees all rows"
-        )
-
-    def _why_nothing(self, cursor: BatchCursor) -> str | None:
-        """Why nothing is selected: sorted rows hide what y depends on, or there are too few."""
-        history = self.history_
         if self._are_sorted(cursor):
             return (
                 "nothing is selected, and all y of the first batch lie on one side of those at the "
                 "end: rows sorted by y, or by something that follows it, hide what it depends on. "
                 "Shuffle the rows; a table that fits into memory can be played as a whole"
             )
-        if history.evidence is None:
-            return None
-        n_passing = int(np.count_nonzero(history.passing()[: history.layout.n_candidates]))
-        return self._too_few(history.evidence.n_batches, n_passing)
+        n_passing = int(np.count_nonzero(history.passing()[history.candidates]))
+        n_fresh = history.evidence.n_batches if history.evidence else None
+        return self._too_few(n_fresh, n_passing)
 
     def _are_sorted(self, cursor: BatchCursor) -> bool:
         """Whether all numbers of the first batch lie on one side of those at the end."""
@@ -499,7 +474,6 @@ feature_names_in_
             raise ValueError(f"streams have no burn-in: burn_in={self._search.burn_in!r}, say 0")
         if self.n_rounds is None and self._search.patience is None and self.time_limit is None:
             raise ValueError("n_rounds=None never ends: set patience or time_limit")
-        kind_of_decoys(self.decoys, self.max_fdr)
         if self.discount is not None:
             check_share(self.discount, "discount", "right")
 
