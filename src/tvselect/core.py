@@ -20,7 +20,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -108,10 +108,40 @@ class Field:
 
     @cached_property
     def memory(self) -> Any:
-        """As what it stands in a struct, or is handed over."""
+        """As what it stands in a struct."""
         if self.axes:
             return (ctypes.c_void_p, Array, Matrix)[len(self.named_axes)]
         return SCALARS.get(self.kind) or _structs[self.kind].memory
+
+    @property
+    def parameter(self) -> Any:
+        """As what it is handed over."""
+        if self.axes or self.kind in SCALARS:
+            return self.memory
+        return ctypes.c_void_p if self.kind == "generator" else ctypes.POINTER(self.memory)
+
+    def cross(self, where: str, value: Any, lengths: dict[str, int]) -> Any:
+        """A value that is as it should be, as it crosses."""
+        if self.axes:
+            return self.view(where, value, lengths)
+        if self.kind == "float":
+            return float(value)
+        if self.kind in SCALARS:
+            if not -(2**63) <= value < 2**63:
+                raise ValueError(f"{where}.{self.name} must have 64 bits, got {value}")
+            return int(value)
+        if self.kind == "generator":
+            if not isinstance(value, np.random.Generator):
+                wanted = f"{where}.{self.name} must be a numpy.random.Generator"
+                raise TypeError(f"{wanted}, got {value!r}")
+            return value.bit_generator.ctypes.bit_generator
+        declared = _structs[self.kind]
+        if isinstance(value, declared.memory):
+            return value
+        if _struct_of.get(type(value)) is not declared:
+            found = type(value).__name__
+            raise TypeError(f"{where}.{self.name} must be a {self.kind}, got {found}")
+        return pack(value)
 
     def view(self, where: str, value: Any, lengths: dict[str, int]) -> Any:
         """An array that is as it should be, as it crosses."""
@@ -191,41 +221,21 @@ def _type(hint: Any) -> str:
 def pack(record: Any) -> Any:
     """A record as its struct in memory; it keeps the arrays alive, and may be used again."""
     declared = _struct_of[type(record)]
-    packed = declared.memory()
-    _fill(packed, declared, record)
+    values = [getattr(record, field.name) for field in declared.fields]
+    packed = declared.memory(*_crossing(declared.name, declared.fields, values))
+    declared.check(record)
     packed.record = record
     return packed
 
 
-def _fill(packed: Any, declared: Struct, record: Any) -> None:
+def _crossing(where: str, fields: Sequence[Field], values: Sequence[Any]) -> list[Any]:
+    """Values of fields or parameters as they cross."""
     lengths: dict[str, int] = {}
-    for field in declared.fields:
-        value = getattr(record, field.name)
-        if field.axes:
-            setattr(packed, field.name, field.view(declared.name, value, lengths))
-        elif field.kind in SCALARS:
-            setattr(packed, field.name, _scalar(declared.name, field, value))
-        else:
-            _fill(getattr(packed, field.name), _expected(declared.name, field, value), value)
-    for field in declared.fields:
+    crossing = [f.cross(where, value, lengths) for f, value in zip(fields, values, strict=True)]
+    for field, value in zip(fields, values, strict=True):
         if field.limit:
-            field.check_range(declared.name, getattr(record, field.name), lengths)
-    declared.check(record)
-
-
-def _scalar(where: str, field: Field, value: Any) -> Any:
-    if field.kind == "float":
-        return float(value)
-    if not -(2**63) <= value < 2**63:
-        raise ValueError(f"{where}.{field.name} must have 64 bits, got {value}")
-    return int(value)
-
-
-def _expected(where: str, field: Field, record: Any) -> Struct:
-    declared = _structs[field.kind]
-    if _struct_of.get(type(record)) is not declared:
-        raise TypeError(f"{where}.{field.name} must be a {field.kind}, got {type(record).__name__}")
-    return declared
+            field.check_range(where, value, lengths)
+    return crossing
 
 
 def function(
@@ -244,38 +254,13 @@ def function(
     if native is None:
         raise _other_version()
     native.restype = SCALARS[returns.__name__] if returns else None
-    native.argtypes = [
-        field.memory if field.axes else SCALARS.get(field.kind, ctypes.c_void_p) for field in fields
-    ]
-    with_range = [(place, field) for place, field in enumerate(fields) if field.limit]
+    native.argtypes = [field.parameter for field in fields]
 
     def call(*values: Any) -> Any:
-        lengths: dict[str, int] = {}
-        arguments = [
-            _argument(name, field, value, lengths)
-            for field, value in zip(fields, values, strict=True)
-        ]
-        for place, field in with_range:
-            field.check_range(name, values[place], lengths)
-        return native(*arguments)
+        return native(*_crossing(name, fields, values))
 
     call.__name__ = name
     return call
-
-
-def _argument(where: str, field: Field, value: Any, lengths: dict[str, int]) -> Any:
-    if field.axes:
-        return field.view(where, value, lengths)
-    if field.kind in SCALARS:
-        return _scalar(where, field, value)
-    if field.kind == "generator":
-        if not isinstance(value, np.random.Generator):
-            raise TypeError(f"{where}.{field.name} must be a numpy.random.Generator, got {value!r}")
-        return value.bit_generator.ctypes.bit_generator
-    if isinstance(value, _structs[field.kind].memory):
-        return ctypes.byref(value)
-    _expected(where, field, value)
-    return ctypes.byref(pack(value))
 
 
 def _load() -> ctypes.CDLL:
