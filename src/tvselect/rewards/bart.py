@@ -42,12 +42,10 @@ class BartReward(Reward):
         "average" gives 1 for at least ``min_splits`` splits per forest on average after
         burn-in; "last" gives 1 when the last forest splits on the column.
     min_splits : float, optional
-        Splits per forest of ``n_trees`` trees from which on the average rule gives 1; by default
-        one for every 16 trees.
+        One for every 16 trees by default.
     proposals_per_column : float, default=12.0
         At least ``2 proposals_per_column q / n_trees`` iterations when ``q`` columns are
-        played, so that each is proposed about that many times. 0 keeps ``n_iterations``,
-        as in the paper.
+        played, so that each is proposed about that many times. 0 keeps ``n_iterations``.
     theta_floor : float, default=0.01
         Lowest concentration of the sparse prior, see :class:`tvselect.trees.Prior`.
     penalty : float, default=1.0
@@ -55,22 +53,18 @@ class BartReward(Reward):
         with 1, a column of a small play has to explain as much as one of the whole table,
         which makes room for more trees. 0 forgets the columns that are not played.
     screening : bool, default=True
-        Marginal screening: the log penalty of a column is reduced by the evidence of its
-        correlation with the outcome, ``-log(all columns * p-value)``. What would be
-        noticed in the whole table anyway need not be searched for.
+        The log penalty of a column is reduced by the evidence of its correlation with the
+        outcome, ``-log(all columns * p-value)``.
     shadows : int, default=30
-        A play of fewer columns is filled up to so many with shadows: copies of its
-        columns, each with its rows shuffled. The average rule then rewards only what
-        is split on more often than nine in ten of them, so that a few columns of noise among
-        themselves are not rewarded for want of anything better. 0 adds none.
+        A play of fewer columns is filled up with shadows: copies of its columns, each with its
+        rows shuffled. The average rule then rewards only what is split on more often than nine
+        in ten of them, so that a few columns of noise among themselves are not rewarded.
     pair_share : float, default=0.2
-        Where pairs of columns stand out by their product, see
-        :func:`tvselect.rewards.screening.screen_pairs`, they are played together, and this
-        share of the proposals adds or removes two splits at once. 0 looks for no pairs.
+        Share of the proposals that add or remove two splits at once, where pairs of columns
+        stand out by their product; these are played together. 0 looks for no pairs.
     latent_sweeps : int, default=5
         Iterations from one draw of the latent normals to the next, for outcomes that have some:
-        classes, grades, counts, censored times. The draws take time, and the chain is as exact
-        with fewer of them.
+        classes, grades, counts, censored times. It saves time and keeps the chain exact.
     noise : {"auto", "normal", "scores"}, default="auto"
         "normal" noise, or the outcome on normal "scores": quantiles of the normal law at its
         ranks, of which no outlier can decide. "auto" takes the scores for a continuous outcome,
@@ -131,12 +125,6 @@ class BartReward(Reward):
 
         They come after ``n_burn`` others, as the R function ``wbart`` counts them. The
         prior is the plain one, as the paper states it, unless ``sparse`` is true.
-
-        Examples
-        --------
-        >>> from tvselect import BartReward
-        >>> BartReward.paper().n_trees
-        10
         """
         check_scalar(n_iterations, "n_iterations", Integral, min_val=1)
         check_scalar(n_burn, "n_burn", Integral, min_val=0)

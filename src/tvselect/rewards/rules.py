@@ -392,19 +392,9 @@ class LassoReward(Reward):
 
 descend = function(
     "descend",
-    """
-    x: f8[columns, rows]
-    y: f8[rows]
-    weight: f8[rows]
-    is_binary: bool
-    alpha: float
-    max_iter: int
-    places: i8[places] < columns
-    coef: f8[columns]!
-    eta: f8[rows]!
-    curvature: f8[rows]!
-    pull: f8[rows]!
-    """,
+    "x: f8[columns, rows]; y: f8[rows]; weight: f8[rows]; is_binary: bool; alpha: float;"
+    "max_iter: int; places: i8[places] < columns; coef: f8[columns]!; eta: f8[rows]!;"
+    "curvature: f8[rows]!; pull: f8[rows]!",
 )
 """Sweep over some coefficients until none moves."""
 

@@ -19,18 +19,16 @@ from tvselect.inputs.outcome import MAD_TO_SD
 from tvselect.inputs.rows import even_rows
 from tvselect.trees.bins import BinnedTable
 from tvselect.trees.prior import NO_PAIRS
+from tvselect.trees.state import Floats, Ints
 
+Halves = NDArray[np.float32]
 FALSE_ALARM, FEWEST_ROWS, SMALLEST_HALF, TOO_ALIKE = 0.01, 20, 0.25, 0.5
 MOST_COLUMNS, MOST_VALUES, COLUMNS_AT_ONCE, MOST_PAIRS = 16_384, 2**28, 1024, 32
 
 correlate = function(
     "correlate",
-    """
-    codes: u1[columns, padded]
-    outcome: f8[rows<=padded]
-    correlations: f8[columns]!
-    n_present: i8[columns]!
-    """,
+    "codes: u1[columns, padded]; outcome: f8[rows<=padded];"
+    "correlations: f8[columns]!; n_present: i8[columns]!",
 )
 """Correlation of every column's codes with the outcome over the rows where it is present."""
 
@@ -46,9 +44,9 @@ def marginal_evidence(
     table: BinnedTable,
     outcome: Outcome,
     n_candidates: int,
-    starts: NDArray[np.int64] | None = None,
+    starts: Ints | None = None,
     bulks: Sequence[Bulk] = (),
-) -> NDArray[np.float64]:
+) -> Floats:
     """Evidence for every column, in nats: minus the log of its corrected p-value.
 
     It is ``-log(n_candidates * p)`` with the two-sided p-value of a column's correlation with the
@@ -73,7 +71,7 @@ def marginal_evidence(
     return evidence
 
 
-def _correlations(table: BinnedTable, y: NDArray[np.float64]) -> NDArray[np.float64]:
+def _correlations(table: BinnedTable, y: Floats) -> Floats:
     """Correlation of every column with some numbers, in standard errors."""
     y = y - y.mean()
     y /= np.abs(y).max() or 1.0
@@ -84,7 +82,7 @@ def _correlations(table: BinnedTable, y: NDArray[np.float64]) -> NDArray[np.floa
     return z_values(r, n_present)
 
 
-def z_values(r: NDArray[np.float64], n_rows: int | NDArray[np.int64]) -> NDArray[np.float64]:
+def z_values(r: Floats, n_rows: int | Ints) -> Floats:
     """Fisher's z of correlations, in standard errors."""
     return np.arctanh(np.clip(r, 1e-12 - 1.0, 1.0 - 1e-12)) * np.sqrt(np.maximum(n_rows - 3, 0))
 
@@ -100,14 +98,14 @@ def bulk_of(z: NDArray[np.floating]) -> Bulk:
 class Pairs(NamedTuple):
     """Pairs of columns that go with the outcome together, the strongest first."""
 
-    columns: NDArray[np.int64]  # (pairs, 2)
-    z: NDArray[np.float64]  # correlation of the product of both halves with it, in standard errors
+    columns: Ints  # (pairs, 2)
+    z: Floats  # correlation of the product of both halves with it, in standard errors
 
 
 def screen_pairs(
     X: Matrix,
     outcome: Outcome,
-    observations: NDArray[np.int64] | None = None,
+    observations: Ints | None = None,
     n_threads: int = 1,
 ) -> Pairs:
     """Pairs of columns whose product goes with the outcome, beyond all chance.
@@ -152,7 +150,7 @@ def screen_pairs(
 
 
 def _passing(
-    halves: NDArray[np.float32], scores: NDArray[np.float32], needed: float, n_threads: int
+    halves: Halves, scores: Halves, needed: float, n_threads: int
 ) -> list[tuple[float, int, int]]:
     """The best partner of every column, where its z-value is as far out as needed."""
     bulk = _bulk_of_pairs(halves, scores)
@@ -172,16 +170,14 @@ def _passing(
         return [pair for block in found for pair in block]
 
 
-def _z_values(
-    first: NDArray[np.float32], second: NDArray[np.float32], scores: NDArray[np.float32]
-) -> NDArray[np.float32]:
+def _z_values(first: Halves, second: Halves, scores: Halves) -> Halves:
     """Correlation of the products of halves with the outcome, in standard errors."""
     z = np.matmul(first * scores, second.T, dtype=np.float32)
     z /= np.float32(math.sqrt(scores.size))
     return z
 
 
-def _bulk_of_pairs(halves: NDArray[np.float32], scores: NDArray[np.float32]) -> Bulk:
+def _bulk_of_pairs(halves: Halves, scores: Halves) -> Bulk:
     """The bulk of all pairs, by those of the first columns; of few columns that of noise."""
     if len(halves) < 20:
         return Bulk(0.0, 1.0)
@@ -189,7 +185,7 @@ def _bulk_of_pairs(halves: NDArray[np.float32], scores: NDArray[np.float32]) -> 
     return bulk_of(_z_values(some, some, scores)[np.triu_indices(len(some), 1)])
 
 
-def _halves(X: Matrix, rows: NDArray[np.intp]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def _halves(X: Matrix, rows: NDArray[np.intp]) -> tuple[Halves, Ints]:
     """Columns (columns, rows) cut near their median, of mean 0 and variance 1; which they are."""
     n_columns, is_all = X.shape[1], rows.size == X.shape[0]
     halves, kept = [], []
@@ -218,26 +214,21 @@ def _halves(X: Matrix, rows: NDArray[np.intp]) -> tuple[NDArray[np.float32], NDA
     return np.concatenate(halves), np.concatenate(kept)
 
 
-def _standard_scores(y: NDArray[np.float64]) -> NDArray[np.float32]:
+def _standard_scores(y: Floats) -> Halves:
     scores = normal_scores(y)
     scores -= scores.mean()
     return (scores / max(float(scores.std()), 1e-12)).astype(np.float32)
 
 
-def _strongest(
-    found: list[tuple[float, int, int]], halves: NDArray[np.float32], kept: NDArray[np.int64]
-) -> Pairs:
+def _strongest(found: list[tuple[float, int, int]], halves: Halves, kept: Ints) -> Pairs:
     """Of pairs that pass those that share no column, the strongest first."""
     taken: set[int] = set()
-    columns: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     values: list[float] = []
     for z, i, j in sorted(found, key=lambda pair: -abs(pair[0])):
-        if len(columns) == MOST_PAIRS:
-            break
         alike = abs(float(halves[i] @ halves[j])) / halves.shape[1]
-        if i in taken or j in taken or alike > TOO_ALIKE:
-            continue
-        taken |= {i, j}
-        columns.append((int(kept[i]), int(kept[j])))
-        values.append(z)
-    return Pairs(np.array(columns, dtype=np.int64).reshape(-1, 2), np.array(values))
+        if alike <= TOO_ALIKE and taken.isdisjoint((i, j)) and len(pairs) < MOST_PAIRS:
+            taken |= {i, j}
+            pairs.append((i, j))
+            values.append(z)
+    return Pairs(kept[np.array(pairs, dtype=np.int64).reshape(-1, 2)], np.array(values))

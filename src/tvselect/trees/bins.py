@@ -45,42 +45,21 @@ FARTHEST = 20.0
 
 find_cuts = function(
     "find_cuts",
-    f"""
-    block: f8[columns, rows]
-    bits: i8[columns, rows]
-    seen: i8[places={HASH_SIZE}, two=2]!
-    n_cuts: u1[columns]!
-    low: f8[columns]!
-    step: f8[columns]!
-    sizes: i8[columns]!
-    halfway: f8[columns, cuts]!
-    n_missing: i8[columns]!
-    infinite: b1[columns]!
-    """,
+    f"block: f8[columns, rows]; bits: i8[columns, rows]; seen: i8[places={HASH_SIZE}, two=2]!;"
+    "n_cuts: u1[columns]!; low: f8[columns]!; step: f8[columns]!; sizes: i8[columns]!;"
+    "halfway: f8[columns, cuts]!; n_missing: i8[columns]!; infinite: b1[columns]!",
 )
 """Cut points of a block of columns; ``sizes[j] > 0`` when they are listed in ``halfway``."""
 encode_columns = function(
     "encode_columns",
-    """
-    block: f8[columns, rows]
-    n_cuts: u1[columns]
-    low: f8[columns]
-    step: f8[columns]
-    starts: i8[columns+1] <= halfway
-    halfway: f8[halfway]
-    codes: u1[columns, padded>=rows]!
-    """,
+    "block: f8[columns, rows]; n_cuts: u1[columns]; low: f8[columns]; step: f8[columns];"
+    "starts: i8[columns+1] <= halfway; halfway: f8[halfway]; codes: u1[columns, padded>=rows]!",
 )
 """Codes of a block of columns; where a column has no cuts its codes stay as they are."""
 find_crowded = function(
     "find_crowded",
-    """
-    block: f8[columns, rows]
-    codes: u1[columns, padded>=rows]
-    step: f8[columns]
-    width: int
-    crowded: b1[columns]!
-    """,
+    "block: f8[columns, rows]; codes: u1[columns, padded>=rows]; step: f8[columns];"
+    "width: int; crowded: b1[columns]!",
 )
 """Columns on a grid with a third of their values in ``width`` bins; zeros are not counted."""
 

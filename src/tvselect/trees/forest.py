@@ -155,15 +155,8 @@ class Forest:
 
 _evaluate_at_points = function(
     "evaluate_at_points",
-    f"""
-    forest: forest
-    codes: u1[columns, padded]
-    first: int
-    below: i8[set, codes={MISSING}]
-    nodes: i8[nodes]!
-    points_of: i8[nodes]!
-    out: f8[rows<=padded, points]!
-    """,
+    f"forest: forest; codes: u1[columns, padded]; first: int; below: i8[set, codes={MISSING}];"
+    "nodes: i8[nodes]!; points_of: i8[nodes]!; out: f8[rows<=padded, points]!",
 )
 
 
