@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +72,7 @@ def find_doubts(
                 original = firsts.setdefault(hash(values.tobytes()), name)
                 if original != name and np.fmin.reduce(values) < np.fmax.reduce(values):
                     copies.setdefault(original, Counter())[name] += 1
-    # To tell one of several classes is no leak; what is as good as all of them tells most.
+    # A column that separates one of several classes is no leak; one that separates most is.
     n_told = Counter(leak.names for leak in leaks)
     leaks = [leak for leak in leaks if n_told[leak.names] >= max(1, len(closenesses) - 1)]
     leaking = {leak.names for leak in leaks}
@@ -86,10 +86,7 @@ def find_doubts(
 def _whole_copies(
     copies: Mapping[str, Counter[str]], names: Sequence[str]
 ) -> Iterator[tuple[str, ...]]:
-    """Sets of features that are alike in all columns of one of them.
-
-    Categories are columns of one name; two texts that share a rare one are no copies.
-    """
+    """Sets of features that are alike in all columns of one of them, not in a rare category."""
     n_columns = Counter(names) if copies else Counter()
     for original, shared in copies.items():
         alike = tuple(
@@ -235,42 +232,27 @@ def _of_outcome(outcome: Outcome) -> Iterator[Doubt]:
 
 def doubts_about_text(texts: Mapping[str, TextColumn]) -> tuple[Doubt, ...]:
     """Columns that look like dates or numbers in a form that is not read as such; by kind."""
-    looks: dict[DoubtKind, Callable[[TextColumn], bool]] = {
-        "dates as text": _is_dates,
-        "units as text": _has_unit,
-        "codes as text": _has_codes,
-    }
     found: dict[DoubtKind, list[str]] = {}
     for name, text in texts.items():
-        look = next((look for look, holds in looks.items() if holds(text.filled())), None)
-        if look is not None:
-            found.setdefault(look, []).append(name)
-    return tuple(Doubt(look, tuple(names)) for look, names in found.items())
+        if (kind := _kind_of_text(text.filled())) is not None:
+            found.setdefault(kind, []).append(name)
+    return tuple(Doubt(kind, tuple(names)) for kind, names in found.items())
 
 
-def _is_dates(text: TextColumn) -> bool:
-    """Whether nearly all cells are dates."""
-    is_date = [DATE.fullmatch(level.strip()) is not None for level in text.levels]
-    return any(is_date) and _share(text, is_date) >= SHARE_OF_NUMBERS
+def _kind_of_text(text: TextColumn) -> DoubtKind | None:
+    """Whether nearly all cells are dates, or numbers with one unit, or most are numbers."""
 
+    def share(of_levels: Iterable[object]) -> float:
+        holds = np.array([bool(one) for one in of_levels], dtype=np.bool_)
+        return float(text.counts[holds].sum() / max(1, text.counts.sum()))
 
-def _has_unit(text: TextColumn) -> bool:
-    """Whether nearly all cells are numbers with one unit."""
+    if share(DATE.fullmatch(level.strip()) for level in text.levels) >= SHARE_OF_NUMBERS:
+        return "dates as text"
     matches = [WITH_UNIT.fullmatch(level.strip()) for level in text.levels]
     units = [match[1] for match in matches if match is not None]
-    is_one = len(set(units)) == 1 and len(units) >= FEWEST_NUMBERS
-    return is_one and _share(text, [match is not None for match in matches]) >= SHARE_OF_NUMBERS
-
-
-def _has_codes(text: TextColumn) -> bool:
-    """Whether most cells are numbers, and the others a few signs or words."""
+    if len(units) >= FEWEST_NUMBERS and len(set(units)) == 1 and share(matches) >= SHARE_OF_NUMBERS:
+        return "units as text"
     is_number = np.isfinite([number_of(level) for level in text.levels])
     n_numbers = int(is_number.sum())
-    if n_numbers < FEWEST_NUMBERS or not 0 < is_number.size - n_numbers <= MOST_CODES:
-        return False
-    return _share(text, is_number.tolist()) >= SHARE_OF_CODED
-
-
-def _share(text: TextColumn, holds: list[bool]) -> float:
-    """The share of the cells with a label that has the property."""
-    return float(np.mean(np.array(holds)[text.codes[text.codes >= 0]]))
+    is_coded = n_numbers >= FEWEST_NUMBERS and 0 < is_number.size - n_numbers <= MOST_CODES
+    return "codes as text" if is_coded and share(is_number) >= SHARE_OF_CODED else None

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from tvselect.inputs.columns import Matrix, is_sparse, refuse_outside
 from tvselect.inputs.table import Table, open_table, read_table
 
-MOST_REPEATS = 20  # the largest whole weight that is taken at its word
+MOST_REPEATS = 20  # the largest whole weight that is taken as a number of repeats
 MOST_COLUMNS, MOST_VALUES = 64, 2**26
 TELLING = 3  # how many columns a chance match is judged by: those with the most values
 FEWEST_COPIES, SMALLEST_SHARE = 5, 0.01  # fewer copies, or a smaller share, do not matter
@@ -31,9 +31,9 @@ def check_weights(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
 def repeated_rows(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
     """The rows that weights stand for, each as often as its weight says.
 
-    Whole numbers up to 20 are taken at their word once a common divisor is taken out: 3 for each
-    row says no more than 1. Others are scaled so that as many rows come out as have a positive
-    weight, and rounded up or down at random, such that each is right on average.
+    Whole numbers up to 20 are repeats, once their common divisor is taken out: 3 for each row says
+    no more than 1. Others are scaled so that as many rows come out as have a positive weight, and
+    rounded up or down at random, such that each is right on average.
     """
     if weights.max() > MOST_REPEATS or not np.array_equal(weights, np.floor(weights)):
         scaled = weights * (np.count_nonzero(weights) / weights.sum())
@@ -78,9 +78,9 @@ def numbered(labels: NDArray[np.integer]) -> NDArray[np.int64]:
 def copied_rows(X: Matrix, y: NDArray[np.float64]) -> NDArray[np.int64] | None:
     """The observation of every row, where many rows are copies of others; else None.
 
-    Rows are copies that agree in the outcome and in up to 64 columns, if far more of them do than
-    would by chance: by that of the three most varied among these alone, so that a table of a few
-    classes has none.
+    Rows are copies if they agree in the outcome and in up to 64 columns, and ten times as many
+    pairs do as by chance, as computed from the three most varied of these columns alone: a table
+    of a few classes has no copies.
     """
     n_rows, n_columns = X.shape
     n_seen = min(n_columns, MOST_COLUMNS, max(1, MOST_VALUES // n_rows))
@@ -116,8 +116,8 @@ def orders_of(
 ) -> NDArray[np.int64]:
     """Random orders (n, rows) of rows, in which the rows of an observation stay together.
 
-    An observation takes the place of one with as many rows, so that these orders are permutations
-    and leave alone what weights may have to do with the columns.
+    Observations of equally many rows change places, so that these orders are permutations and
+    keep any dependence of weights on columns.
     """
     orders = np.tile(np.arange(n_rows), (n, 1))
     if observations is None:
@@ -148,8 +148,7 @@ def sample_rows(
 ) -> tuple[Table, Any]:
     """Up to ``most`` rows of a table and of an outcome, drawn at random, in their order.
 
-    ``names`` are the columns of the fit, and ``named`` says whether it knew them by name; else
-    columns are taken by their place.
+    ``names`` are the columns of the fit, found by name if ``named``, else by position.
     """
     table, _ = open_table(X, "X")
     if named and table.named and tuple(names) != table.names:
