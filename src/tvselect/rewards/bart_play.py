@@ -16,7 +16,7 @@ import numpy as np
 
 from tvselect.bandit.arms import Posteriors
 from tvselect.bandit.chain import Play, ThompsonChain
-from tvselect.core import function, pack, struct
+from tvselect.core import allocate, function, pack, struct
 from tvselect.rewards.screening import MOST_PAIRS
 from tvselect.trees.state import (
     Bools,
@@ -33,7 +33,6 @@ from tvselect.trees.state import (
     check_observed,
     new_chain,
     new_sample,
-    new_trace,
     with_more_room,
 )
 
@@ -163,23 +162,15 @@ class Room:
         # Powers of two: growing plays do not ask for new arrays each time.
         n, n_copies, n_iterations = map(_rounded, (n_in_play, n_copies, n_iterations))
         self.size = size
-        self.arrays = Arrays(
-            chain=new_chain(size.n_trees, size.n_rows, n),
-            trace=new_trace(n_iterations),
-            sample=new_sample(n_copies, size.n_rows),
-            draw=DrawnRows(
-                np.zeros(size.n_drawn, dtype=np.int64),
-                np.zeros(size.n_shadows, dtype=np.int64),
-                np.zeros((size.n_shadows, size.n_drawn), dtype=np.int64),
-            ),
-            order=np.zeros(size.n_table if size.n_drawn else 0, dtype=np.int64),
-            columns=np.zeros(n, dtype=np.int64),
-            places=np.arange(n),
-            log_weights=np.zeros(n),
-            scores=np.zeros(n),
-            rewards=np.zeros(n),
-            pairs=np.zeros((MOST_PAIRS, 2), dtype=np.int64),
-        )
+        parts = {
+            "chain": new_chain(size.n_trees, size.n_rows, n),
+            "trace": allocate(Trace, iterations=n_iterations),
+            "sample": new_sample(n_copies, size.n_rows),
+            "draw": allocate(DrawnRows, rows=size.n_drawn, shadows=size.n_shadows),
+            "places": np.arange(n),
+        }
+        n_table = size.n_table if size.n_drawn else 0
+        self.arrays = allocate(Arrays, parts, table=n_table, columns=n, pairs=MOST_PAIRS)
         self.packed = pack(self.arrays)
 
     @property

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tvselect.core import pack
+from tvselect.core import allocate, pack
 from tvselect.trees.bins import BinnedTable
 from tvselect.trees.forest import Forest, snapshot
 from tvselect.trees.prior import NO_PAIRS, Prior
@@ -24,13 +24,13 @@ from tvselect.trees.state import (
     Floats,
     Ints,
     PriorParameters,
+    Trace,
     begin,
     check_chain,
     copy_sample,
     in_row_order,
     new_chain,
     new_sample,
-    new_trace,
     run,
     with_more_room,
 )
@@ -62,7 +62,7 @@ class Sampler:
         self.prior = prior
         self.rng = rng
         self.n_iterations = n_iterations
-        self.trace = new_trace(n_iterations)
+        self.trace = allocate(Trace, iterations=n_iterations)
         self._inputs = pack(design), pack(prior)
         self.chain = new_chain(n_trees, design.n_rows, design.columns.size)
         begin(self._outputs[0], *self._inputs, observed, precision)

@@ -12,13 +12,12 @@ everything by row is in this order of the bits. Rows past the end of the table a
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.core import function, struct
+from tvselect.core import allocate, function, struct
 
 Bools = NDArray[np.bool_]
 Bytes = NDArray[np.uint8]
@@ -40,7 +39,6 @@ PRECISION, SQUARES = range(2)
 OBSERVED, BOUNDS, GRADES, CLASSES = range(4)
 MOST_LEVELS = 100
 MAX_DEPTH = 63
-ALIGNMENT = 64
 BYTE_ONES = np.uint64(0x0101010101010101)
 SHIFTS = np.arange(8, dtype=np.uint64)
 
@@ -265,88 +263,41 @@ def locked(value: Any) -> Any:
     return value
 
 
-def zeros(shape: int | tuple[int, ...], kind: type = np.float64) -> NDArray[Any]:
-    """Zeros that begin at a multiple of 64 bytes: a vector of eight numbers is one access then."""
-    n_items = shape if isinstance(shape, int) else math.prod(shape)
-    size = n_items * np.dtype(kind).itemsize
-    memory = np.zeros(size + ALIGNMENT, dtype=np.uint8)
-    first = -memory.__array_interface__["data"][0] % ALIGNMENT
-    return memory[first : first + size].view(kind).reshape(shape)
-
-
-def new_chain(n_trees: int, n_rows: int, n_columns: int) -> Chain:
+def new_chain(
+    n_trees: int, n_rows: int, n_columns: int, n_nodes: int = 31, n_leaves: int | None = None
+) -> Chain:
     """The arrays of a chain that has not begun, with room for a multiple of eight leaves."""
-    words, capacity = n_words(n_rows), 8 * (n_trees // 4 + 4)
-    return Chain(
-        Trees(nodes=zeros((n_trees, 31, 8), np.int32), splits=zeros(n_trees, np.int64)),
-        Leaves(
-            size=zeros(1, np.int64),
-            owners=zeros((capacity, 2), np.int32),
-            masks=zeros((words, capacity), np.uint64),
-            gram=zeros((capacity, capacity), np.int32),
-            sums=zeros(capacity),
-            means=zeros(capacity),
-            fitted=zeros(capacity),
-        ),
-        Tally(
-            columns=zeros((n_columns, 4), np.int64),
-            ladder=zeros(capacity, np.int64),
-            whole=zeros(4, np.int64),
-        ),
-        ResponseState(
-            values=zeros(64 * words),
-            observed=zeros((3, 64 * words)),
-            fit=zeros(64 * words),
-            cuts=zeros(MOST_LEVELS),
-            spread=zeros(64 * words),
-            real=zeros(2),
-        ),
-        Proposal(rows=zeros(words, np.uint64), shared=zeros(capacity, np.int32)),
+    words = n_words(n_rows)
+    return allocate(
+        Chain,
+        trees=n_trees,
+        nodes=n_nodes,
+        leaves=n_leaves or 8 * (n_trees // 4 + 4),
+        columns=n_columns,
+        words=words,
+        rows=64 * words,
+        cuts=MOST_LEVELS,
     )
-
-
-def new_trace(n_iterations: int) -> Trace:
-    """Room for the values of an iteration each."""
-    return Trace(zeros(n_iterations), zeros(n_iterations), zeros(n_iterations, np.int64))
 
 
 def new_sample(n_columns: int, n_rows: int) -> Sample:
     """Room for copies of columns at some rows."""
     words = n_words(n_rows)
-    return Sample(
-        codes=zeros(n_columns * WIDE * words, np.uint64),
-        starts=np.arange(n_columns) * WIDE * words,
-        widths=np.zeros(n_columns, dtype=np.uint8),
-        n_cuts=np.zeros(n_columns, dtype=np.uint8),
-        has_missing=np.zeros(n_columns, dtype=np.bool_),
-        observed=np.zeros((2, 64 * words)),
-    )
+    parts = {"starts": np.arange(n_columns) * WIDE * words}
+    size = n_columns * WIDE * words
+    return allocate(Sample, parts, words=size, columns=n_columns, rows=64 * words)
 
 
 def with_more_room(chain: Chain) -> Chain:
     """The same state with twice the room for nodes and leaves."""
-
-    def doubled(old: NDArray[Any], *axes: int) -> NDArray[Any]:
-        shape = tuple(2 * s if axis in axes else s for axis, s in enumerate(old.shape))
-        new = zeros(shape, old.dtype.type)
-        new[tuple(slice(s) for s in old.shape)] = old
-        return new
-
-    leaves = chain.leaves
-    return chain._replace(
-        trees=chain.trees._replace(nodes=doubled(chain.trees.nodes, 1)),
-        leaves=Leaves(
-            size=leaves.size,
-            owners=doubled(leaves.owners, 0),
-            masks=doubled(leaves.masks, 1),
-            gram=doubled(leaves.gram, 0, 1),
-            sums=doubled(leaves.sums, 0),
-            means=doubled(leaves.means, 0),
-            fitted=doubled(leaves.fitted, 0),
-        ),
-        tally=chain.tally._replace(ladder=doubled(chain.tally.ladder, 0)),
-        proposal=chain.proposal._replace(shared=doubled(chain.proposal.shared, 0)),
-    )
+    n_trees, n_nodes, _ = chain.trees.nodes.shape
+    words, n_leaves = chain.leaves.masks.shape
+    n_columns = len(chain.tally.columns)
+    larger = new_chain(n_trees, 64 * words, n_columns, 2 * n_nodes, 2 * n_leaves)
+    for old, new in zip(chain, larger, strict=True):
+        for values, room in zip(old, new, strict=True):
+            room[tuple(map(slice, values.shape))] = values
+    return larger
 
 
 run = function(
