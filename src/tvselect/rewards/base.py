@@ -61,6 +61,8 @@ class Data:
     pairs : int64 array (pairs, 2)
         Columns of ``X`` that are worth a try together, see
         :func:`tvselect.rewards.screening.screen_pairs`.
+    groups : int32 array or None
+        Which group every row belongs to, counted from 0; None: rows are independent.
     """
 
     X: Matrix
@@ -72,6 +74,7 @@ class Data:
     decoys: DecoyColumns | None = None
     bulks: Sequence[Bulk] = ()
     pairs: NDArray[np.int64] = field(default_factory=lambda: NO_PAIRS)
+    groups: NDArray[np.int32] | None = None
 
     @property
     def n_rows(self) -> int:
