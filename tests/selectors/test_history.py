@@ -135,7 +135,8 @@ def reading(history):
     """Everything that a history says."""
     steps = np.arange(history.n_plays + 1)
     said = [
-        history.support, history.means(), history.intervals, history.times_played, history.seconds,
+        history.support, history.means(), history.intervals(slice(None)), history.times_played,
+        history.seconds,
         history.chain_supports, history.spread, history.sizes(steps), history.n_skipped,
         history.paths(np.arange(history.layout.n_arms)), [play.number for play in history.plays],
         history.stop_reason, history.asked,

@@ -41,7 +41,6 @@ def test_every_arm_has_a_decoy_and_is_played_with_it(decoys):
     successes, failures = fold_counts(fitted.history_.journal, 2 * n_arms, range(2))
     share = (1 + successes) / (2 + successes + failures)
     assert_array_equal(fitted.decoy_rates_, share[n_arms:])
-    assert fitted.history_.decoy_trajectories().shape == (16, n_arms)
     for found in (fitted.support_, fitted.e_values_, fitted.q_values_, fitted.selected_since_):
         assert found.shape == (P + 3,)
     assert np.isnan(fitted.e_values_[0])
@@ -108,7 +107,7 @@ def test_decoys_have_the_cost_and_the_prior_of_their_columns():
     assert_array_equal(history.threshold, np.tile(threshold(cost), 2))
     assert_array_equal(history.prior[1], np.tile(b, 2))
     assert_array_equal(fitted.threshold_, threshold(cost))
-    assert_array_equal(history.decoy_trajectories()[0], 1 / (1 + b))
+    assert_array_equal(history.paths(np.arange(P, 2 * P))[0], 1 / (1 + b))
 
 
 @each_kind

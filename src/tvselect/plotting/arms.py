@@ -77,7 +77,7 @@ def fitted_arms(selector: Selector, most_decoys: int) -> FittedArms:
         ),
         arms=arms,
         rates=history.means(arms=arms),
-        intervals=history.intervals_of(arms),
+        intervals=history.intervals(arms),
         q_values=np.append(selector.q_values_[features], np.full(decoys.size, np.nan)),
         selected=history.selected()[arms],
         threshold=history.thresholds()[arms],

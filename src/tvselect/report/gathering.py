@@ -211,8 +211,8 @@ def joint_claims(fit: Selector) -> tuple[JointClaim, ...]:
 
 def variable_name(history: History, arm: int, column: int) -> str:
     """What an arm is called on a page: by its label, or by its first column."""
-    if arm in history.labels:
-        return readable(history.labels[arm], LONGEST_NAME) or f"(group {arm})"
+    if arm in history.layout.labels:
+        return readable(history.layout.labels[arm], LONGEST_NAME) or f"(group {arm})"
     return column_name(history.names[column], column)
 
 

@@ -264,7 +264,7 @@ def read_off(fit: BanditSelector) -> list[VariableResult]:
         found.high.round(6).tolist(),
         found.times_played.tolist(),
         [number or None for number in found.claim.tolist()],
-        [history.labels.get(arm, "") for arm in arms.tolist()],
+        [history.layout.labels.get(arm, "") for arm in arms.tolist()],
         nothing if e_values is None else _numbers(e_values),
         nothing if since is None else [b if b > 0 else None for b in since.tolist()],
         (arms < 0).tolist(),

@@ -129,7 +129,7 @@ class BanditSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.ranking_ = history.ranking
         self.selection_rates_ = layout.by_feature(history.means(arms=history.candidates), 1.0)
         self.selection_rate_intervals_ = np.column_stack(
-            [layout.by_feature(bound, 1.0) for bound in history.intervals.T]
+            [layout.by_feature(bound, 1.0) for bound in history.intervals(history.candidates).T]
         )
         self.chain_supports_ = history.chain_supports
         self.chain_agreement_ = history.chain_agreement

@@ -182,7 +182,7 @@ def lay_out_arms(
         raise ValueError(f"always_include must be a list of columns, got {always_include!r}")
     played = np.ones(len(names), dtype=np.bool_)
     for item in always_include:
-        played[_place(item, names, "always_include")] = False
+        played[find_feature(item, names, "always_include")] = False
     if not played.any():
         raise ValueError("always_include holds every column: there is nothing left to select")
     firsts, arms = np.unique(first_of[played], return_inverse=True)
@@ -202,7 +202,8 @@ def _groups_of(groups: Groups, names: Sequence[str]) -> dict[Hashable, list[int]
         for label, members in groups.items():
             if isinstance(members, str) or not np.iterable(members) or len(members) == 0:
                 raise ValueError(f"group {label!r} must list at least one column")
-            found[label] = [_place(member, names, f"group {label!r}") for member in members]
+            what = f"group {label!r}"
+            found[label] = [find_feature(member, names, what) for member in members]
         return found
     labels = list(groups) if np.iterable(groups) and not isinstance(groups, str) else None
     if labels is None or len(labels) != len(names):
@@ -215,7 +216,7 @@ def _groups_of(groups: Groups, names: Sequence[str]) -> dict[Hashable, list[int]
     return {label: places for label, places in found.items() if len(places) > 1}
 
 
-def _place(item: Any, names: Sequence[str], what: str) -> int:
+def find_feature(item: Any, names: Sequence[str], what: str) -> int:
     """The feature that a name or an index stands for."""
     if isinstance(item, str):
         if item not in names:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
+from sklearn.utils.validation import check_is_fitted
 
 from tvselect.bandit.arms import count
 from tvselect.bandit.chain import Play
@@ -20,13 +21,12 @@ from tvselect.bandit.journal import Journal
 from tvselect.control import (
     average_log_e,
     false_ones,
-    fewest_wins,
     log_e_values,
     q_values_by_decoys,
     q_values_by_evidence,
 )
 from tvselect.inputs.outcome import AskedFamily
-from tvselect.selectors.layout import ArmLayout, PerArm
+from tvselect.selectors.layout import ArmLayout, PerArm, find_feature
 from tvselect.words import counted
 
 if TYPE_CHECKING:
@@ -97,15 +97,7 @@ class Evidence:
 
 
 class Ledger:
-    """Counts wins and losses of arms against their decoys, play after play.
-
-    Parameters
-    ----------
-    n_candidates : int
-        Arms; the decoy of arm ``i`` is arm ``n_candidates + i``.
-    n_chains : int
-    max_fdr : float
-    """
+    """Counts wins and losses of arms against their decoys, play after play."""
 
     def __init__(self, n_candidates: int, n_chains: int, max_fdr: float) -> None:
         self.max_fdr = max_fdr
@@ -122,8 +114,16 @@ class Ledger:
             self.n_plays += 1
             if (n_fresh is None or made[0].number < n_fresh) and made[0].arms.size:
                 self.n_batches += 1
-                for chain, play in enumerate(made):
-                    self._count(chain, play)
+                for play, wins, losses, log_e in zip(
+                    made, self.wins, self.losses, self.log_e, strict=True
+                ):
+                    # The decoys come after their arms, in the same order.
+                    won, decoy_won = np.split(play.rewards, 2)
+                    arms = play.arms[: won.size]
+                    wins[arms] += won & ~decoy_won
+                    losses[arms] += decoy_won & ~won
+                    moved = arms[won != decoy_won]
+                    log_e[moved] = log_e_values(wins[moved], losses[moved])
                 chosen = q_values_by_evidence(average_log_e(self.log_e)) <= self.max_fdr
                 self.since[~chosen] = -1
                 self.since[chosen & (self.since < 0)] = self.n_plays
@@ -131,34 +131,6 @@ class Ledger:
     def evidence(self) -> Evidence:
         """All that was counted so far."""
         return Evidence(self.max_fdr, self.log_e.copy(), self.since.copy(), self.n_batches)
-
-    def _count(self, chain: int, play: Play) -> None:
-        n_pairs = play.arms.size // 2
-        arms, won, decoy_won = play.arms[:n_pairs], *np.split(play.rewards, 2)
-        moved = arms[won != decoy_won]
-        self.wins[chain, arms] += won & ~decoy_won
-        self.losses[chain, arms] += decoy_won & ~won
-        wins, losses = self.wins[chain, moved], self.losses[chain, moved]
-        self.log_e[chain, moved] = log_e_values(wins, losses)
-
-
-def too_few(n_batches: int, n_arms: int, max_fdr: float, n_likely: int) -> str | None:
-    """Why nothing can be selected, where so few batches prove nothing.
-
-    Parameters
-    ----------
-    n_likely : int
-        Arms that might be proven together; the more, the less each of them needs.
-    """
-    needed = fewest_wins(n_arms, max_fdr, max(1, n_likely))
-    if n_batches >= needed:
-        return None
-    return (
-        f"nothing can be selected: to prove {n_likely} of {n_arms} variables at a false discovery "
-        f"rate of {max_fdr:g} takes at least {needed} batches of new rows, and there are "
-        f"{n_batches}. Take smaller batches, or switch error control off; a table that fits into "
-        "memory is better played as a whole, where every play sees all rows"
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,11 +179,6 @@ class History:
     def arm_of_feature(self) -> NDArray[np.int64]:
         """The arm of each feature, -1 for those that are always included."""
         return self.layout.arm_of_feature
-
-    @property
-    def labels(self) -> Mapping[int, str]:
-        """What the user calls the arms of several features."""
-        return self.layout.labels
 
     @property
     def candidates(self) -> slice:
@@ -279,13 +246,8 @@ class History:
         a, b = self.posterior(chain, arms)
         return a / (a + b)
 
-    @cached_property
-    def intervals(self) -> FloatArray:
-        """95 % intervals of the arms that can be selected (arms, 2), of all chains together."""
-        return self.intervals_of(np.arange(self.layout.n_candidates))
-
-    def intervals_of(self, arms: NDArray[np.int64]) -> FloatArray:
-        """95 % intervals (arms, 2) of these ``arms``, of all chains together."""
+    def intervals(self, arms: SomeArms) -> FloatArray:
+        """95 % intervals (arms, 2) of some ``arms``, of all chains together."""
         a, b = self.posterior(arms=arms)
         # Most arms share their counts with many others.
         pairs, places = np.unique(a + 1j * b, return_inverse=True)
@@ -453,38 +415,21 @@ class History:
         float64 array (plays + 1, features)
             The first row is the prior mean.
         """
-        places = [self._place(item) for item in features]
-        arms = self.arm_of_feature[places]
-        if (arms < 0).any():
-            name = self.names[places[int(np.flatnonzero(arms < 0)[0])]]
-            raise ValueError(f"{name!r} is always included: it is no arm and has no trajectory")
-        return self.paths(arms, chain=chain)
-
-    def decoy_trajectories(self, chain: int = 0) -> NDArray[np.float64]:
-        """Selection rates of the decoys over the plays of ``chain`` (plays + 1, decoys)."""
-        arms = np.arange(self.layout.n_candidates, self.layout.n_arms)
-        return self.paths(arms, chain=chain)
+        places = [find_feature(item, self.names, "features") for item in features]
+        for place in places:
+            if self.arm_of_feature[place] < 0:
+                name = self.names[place]
+                raise ValueError(f"{name!r} is always included: it is no arm and has no trajectory")
+        return self.paths(self.arm_of_feature[places], chain=chain)
 
     def to_frame(self) -> Any:
         """One row per play: chain, play, arms played, arms rewarded, seconds (needs pandas)."""
-        n_played, n_rewarded, seconds = self.made.reshape(-1, 3).T
-        chain, play = np.divmod(np.arange(seconds.size), max(self.n_plays, 1))
-        return import_pandas().DataFrame(
-            {
-                "chain": chain,
-                "play": play,
-                "n_played": n_played.astype(np.int64),
-                "n_rewarded": n_rewarded.astype(np.int64),
-                "seconds": seconds,
-            }
-        )
-
-    def _place(self, item: Any) -> int:
-        if isinstance(item, str):
-            if item not in self.names:
-                raise ValueError(f"no feature is named {item!r}")
-            return self.names.index(item)
-        return int(item)
+        columns = ["n_played", "n_rewarded", "seconds"]
+        frame = import_pandas().DataFrame(self.made.reshape(-1, 3), columns=columns)
+        chain, play = np.divmod(frame.index, max(self.n_plays, 1))
+        frame.insert(0, "chain", chain)
+        frame.insert(1, "play", play)
+        return frame.astype(dict.fromkeys(columns[:2], np.int64))
 
 
 def mean_jaccard(sets: NDArray[np.bool_]) -> float:
@@ -557,16 +502,8 @@ def to_html(fit: BanditSelector) -> str:
 
 
 def fitted_history(fit: BanditSelector) -> History:
-    """The read-out of a fit.
-
-    Raises
-    ------
-    sklearn.exceptions.NotFittedError
-    """
-    if not hasattr(fit, "history_"):
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(fit, "history_")
+    """The read-out of a fit; a NotFittedError where there is none."""
+    check_is_fitted(fit, "history_")
     return fit.history_
 
 

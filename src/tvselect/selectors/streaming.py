@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from tvselect.bandit import engine
 from tvselect.bandit.engine import StoppingRule, StopReason
+from tvselect.control import fewest_wins
 from tvselect.inputs import InputError, OutcomeReader
 from tvselect.inputs.errors import check_scalar
 from tvselect.inputs.outcome import AskedFamily, grades_as_numbers
@@ -37,7 +38,7 @@ from tvselect.selectors.batches import (
 from tvselect.selectors.copies import kind_of_decoys
 from tvselect.selectors.encoding import StreamEncoder
 from tvselect.selectors.layout import DecoyKind, Groups, lay_out_arms
-from tvselect.selectors.results import Ledger, too_few
+from tvselect.selectors.results import Ledger
 from tvselect.selectors.search import Search, SearchRun, progress_bar, set_up_search
 from tvselect.sources import ArraySource, Source, open_source
 from tvselect.workers import Runner, open_runner, opened
@@ -416,11 +417,19 @@ feature_names_in_
             self.selected_since_ = layout.by_feature(evidence.since, -1)
 
     def _too_few(self, n_batches: int | None, n_likely: int) -> str | None:
-        """Why so few batches can prove nothing, if so."""
+        """Why nothing can be selected where ``n_batches`` cannot prove ``n_likely`` arms, if so."""
         if self._ledger is None or n_batches is None:
             return None
-        n_arms = self._run.layout.n_candidates
-        return too_few(n_batches, n_arms, self._ledger.max_fdr, n_likely)
+        n_arms, level = self._run.layout.n_candidates, self._ledger.max_fdr
+        needed = fewest_wins(n_arms, level, max(1, n_likely))
+        if n_batches >= needed:
+            return None
+        return (
+            f"nothing can be selected: to prove {n_likely} of {n_arms} variables at a false "
+            f"discovery rate of {level:g} takes at least {needed} batches of new rows, and there "
+            f"are {n_batches}. Take smaller batches, or switch error control off; a table that "
+            "fits into memory is better played as a whole, where every play sees all rows"
+        )
 
     def _doubt(self, cursor: BatchCursor, *, ask_why: bool) -> str | None:
         """Why something may have been missed: skipped batches, or if asked why nothing was found.
