@@ -34,6 +34,10 @@ LONG = "ENSG00000141510.18_TP53_tumor_protein"
         ("as_cell", ("'age",), "''age"),
         ("as_cell", ("age",), "age"),
         ("from_cell", ("'=1+1",), "=1+1"),
+        ("command", ("resume", "run"), "tvs resume run"),
+        ("command", ("resume", "my run;$(id)"), "tvs resume 'my run;$(id)'"),
+        ("command", ("worth", "it's"), """tvs worth 'it'"'"'s'"""),
+        ("command", ("compare", "-a", "/b"), "tvs compare ./-a /b"),
     ],
 )
 def test_words(function, arguments, expected):

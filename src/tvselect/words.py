@@ -1,8 +1,9 @@
-"""Names and numbers in sentences, tables and pictures; imports nothing."""
+"""Names, numbers and commands as people read them; imports nothing of the package."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from pathlib import PurePath
 
 MOST_NAMES = 5
 LONGEST_NAME, LONGEST_TEXT = 120, 2000
@@ -62,6 +63,14 @@ def column_name(name: str, column: int) -> str:
     """A column's name as it is shown, with its number where it had to be changed."""
     seen = readable(name, LONGEST_NAME)
     return seen if seen == name and seen else f"{seen} (column {column})".strip()
+
+
+def command(name: str, *paths: str | PurePath) -> str:
+    """A command of ``tvs`` with files or folders, quoted so that it can be pasted into a shell."""
+    import shlex  # not loaded with the package
+
+    plain = [f"./{path}" if str(path).startswith("-") else str(path) for path in paths]
+    return shlex.join(["tvs", name, *plain])
 
 
 def escaped(text: str) -> str:

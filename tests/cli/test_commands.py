@@ -420,7 +420,7 @@ class TestCompare:
 
     def test_damaged_results(self, failure, run, here):
         (here / run / "variables.csv").write_text("a,b\n1,2\n")
-        assert f"'tvs resume {run}' writes it again" in failure("compare", run, run)
+        assert f"write it again: tvs resume {run}" in failure("compare", run, run)
 
 
 def test_demo(tvs, failure, here):

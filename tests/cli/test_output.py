@@ -5,19 +5,26 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
+from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from fuzz.targets.runs import sound_findings
 from tests.cli.makers import QUICK, changed, make_table, text_of, write
+from tvselect.bandit.engine import StopReason
 from tvselect.cli import main
 from tvselect.cli.print import Terminal
+from tvselect.report.page import render
 from tvselect.runs.folder import RunFolder, from_csv
-from tvselect.selectors.thompson import ThompsonFit
+from tvselect.selectors.thompson import ThompsonSelector
 from tvselect.trees import Sampler
 from tvselect.words import escaped, printable
 
@@ -207,7 +214,7 @@ class TestInterrupts:
         assert json.loads((here / "run" / "run.json").read_text())["state"] == "done"
 
     def test_a_forest_of_the_report_is_not_kept_in_part(self, here, capsys, monkeypatch):
-        monkeypatch.setattr(ThompsonFit, "interactions_", ())
+        monkeypatch.setattr(ThompsonSelector, "interactions_", ())
         write(here / "t.csv")
         advance = Sampler.advance
 
@@ -286,6 +293,47 @@ class TestInterrupts:
         done = python("-c", code, stdout=subprocess.PIPE)
         assert (done.returncode, done.stdout) == (130, b"")
         assert b"stopped at once" in done.stderr
+
+
+HOSTILE = """-x y;touch PWNED;$(touch PWNED)'`touch PWNED`"&|"""
+
+
+def test_commands_that_are_proposed_can_be_pasted(here, tvs, monkeypatch):
+    """Whatever the folder is called: every shell hands its name over as one word."""
+    select = ("select", write(here / "t.csv"), "-t", "y", *QUICK, f"--out={HOSTILE}")
+    folder, run = here / HOSTILE, f"./{HOSTILE}"
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    def proposed(name, *arguments):
+        said = "".join(tvs(*arguments)[1:]).replace(f"{here}/", "")
+        (command,) = re.findall(f"tvs {name} .*$", said, re.MULTILINE)
+        words = shlex.split(command.removesuffix(" TABLE -o OUT keeps these columns"))
+        assert words == ["tvs", name, run]
+        shown = subprocess.check_output(["sh", "-c", command.replace("tvs", "echo", 1)], cwd=here)
+        assert shown.decode().startswith(f"{name} {run}")
+        assert not (here / "PWNED").exists()
+
+    proposed("transform", *select)
+    proposed("resume", *select)  # exists already
+    with monkeypatch.context() as patch:
+        patch.setattr("tvselect.report.gather", interrupt)
+        proposed("resume", "resume", run)
+        proposed("resume", "report", run)  # has no findings
+        patch.setattr("tvselect.runs.play.write_results", interrupt)
+        proposed("resume", "resume", run, "--plays", 80)
+    record = folder / "run.json"
+    record.write_text(record.read_text().replace('"done"', '"interrupted"'))
+    proposed("resume", "worth", run)
+    (folder / "variables.csv").write_text("")
+    proposed("resume", "compare", run, run)
+    findings = replace(sound_findings(), stop_reason=StopReason.INTERRUPTED, worth=None)
+    page = render(replace(findings, about=replace(findings.about, folder=HOSTILE)))
+    commands = re.findall("<code>tvs (resume|worth) (.*?)</code>", page)
+    assert [(name, *shlex.split(unescape(rest))) for name, rest in commands] == [
+        ("resume", run), ("worth", run),
+    ]  # fmt: skip
 
 
 class TestAlwaysIncluded:

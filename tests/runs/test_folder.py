@@ -117,7 +117,7 @@ def test_only_a_run_is_said_to_be_resumed(tmp_path):
     with pytest.raises(RunError, match=r"never overwritten; choose another --out$"):
         new_folder(str(tmp_path), "t.csv")
     (tmp_path / "run.json").write_text("{}")
-    with pytest.raises(RunError, match="go on with it by 'tvs resume"):
+    with pytest.raises(RunError, match="go on with the run: tvs resume"):
         new_folder(str(tmp_path), "t.csv")
 
 
@@ -148,4 +148,4 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path):
     findings = Findings.from_json(
         replace(sound_findings(), stop_reason=StopReason.INTERRUPTED).to_json()
     )
-    assert "'tvs resume run' goes on with it." in render(findings)
+    assert "To go on with it: <code>tvs resume run</code>" in render(findings)

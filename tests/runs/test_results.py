@@ -5,7 +5,8 @@ import pytest
 
 from tests.decoyed import fit_signals
 from tvselect.runs import RunError
-from tvselect.runs.folder import from_csv, read_off, to_csv
+from tvselect.runs.folder import from_csv, to_csv
+from tvselect.runs.play import read_off
 
 
 @pytest.fixture
@@ -53,5 +54,5 @@ def test_streams_have_two_columns_more(selector, tmp_path):
 )
 def test_a_changed_file_is_refused(selector, change, tmp_path):
     (tmp_path / "variables.csv").write_text(change(to_csv(read_off(selector))))
-    with pytest.raises(RunError, match="writes it again"):
+    with pytest.raises(RunError, match="write it again: tvs resume "):
         from_csv(tmp_path / "variables.csv")

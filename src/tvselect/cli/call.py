@@ -389,7 +389,7 @@ def demo(options: Options, terminal: Terminal) -> int:
         f"Made up: {n_rows:,} rows x {n_columns:,} columns, {table}",
         "y = 10 sin(pi x0 x1) + 20 (x2 - 0.5)^2 + 10 x3 + 5 x4 + noise",
         "Five columns matter: x0, x1, x2, x3, x4. Will they be found?",
-        f"$ tvs {' '.join(arguments)}",
+        f"$ {shlex.join(['tvs', *arguments])}",
     ):
         terminal.say(line)
     return select(_parse(arguments), terminal)

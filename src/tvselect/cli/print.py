@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 import math
 import os
-import shlex
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tvselect.words import counted, escaped, level, listed, printable
+from tvselect.words import command, counted, escaped, level, listed, printable
 
 if TYPE_CHECKING:
     from tvselect.after import Interaction
@@ -139,7 +138,7 @@ def show_result(result: Result, terminal: Terminal) -> int:
         what = f"after {counted(run.n_plays, 'play')}, which {are} kept; go on with"
     else:
         return DONE
-    terminal.note(f"interrupted {what}: tvs resume {shlex.quote(str(result.folder.path))}")
+    terminal.note(f"interrupted {what}: {command('resume', result.folder.path)}")
     return INTERRUPTED
 
 
@@ -179,7 +178,8 @@ def _what_it_means(result: Result) -> tuple[list[str], list[str]]:
         after.append("")
     after.append(f"Report: {result.page}" if result.page else f"Found:  {folder.selected}")
     if n_selected:
-        after.append(f"Next:   tvs transform {folder.path} TABLE -o OUT keeps these columns")
+        transform = command("transform", folder.path)
+        after.append(f"Next:   {transform} TABLE -o OUT keeps these columns")
     return before, after
 
 

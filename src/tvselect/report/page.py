@@ -19,7 +19,7 @@ from tvselect.files import write_text
 from tvselect.report import sentences
 from tvselect.report.findings import Findings
 from tvselect.report.gathering import gather
-from tvselect.words import as_cell, level, listed, percent, plural
+from tvselect.words import as_cell, command, level, listed, percent, plural
 
 if TYPE_CHECKING:
     from tvselect.plotting.arms import Selector
@@ -66,6 +66,7 @@ def render(findings: Findings) -> str:
         f=findings,
         charts=charts,
         say=sentences,
+        command=command,
         twins=[
             f"{group.variable} and {group.alike[0].name}"
             for group in findings.resemblances

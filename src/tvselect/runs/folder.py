@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import errno
 import io
-import math
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,23 +15,20 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tvselect import report
-from tvselect.after.dependence import Effect
-from tvselect.after.interactions import Interaction
 from tvselect.bandit.engine import StopReason
 from tvselect.files import write_text
 from tvselect.records import RecordError, parse_json, read_record, to_json
 from tvselect.runs import RunError
 from tvselect.runs.plan import Plan, Settings
-from tvselect.selectors.base import BanditSelector
-from tvselect.selectors.results import feature_findings
 from tvselect.sources.addresses import without_secrets
-from tvselect.words import as_cell, from_cell
+from tvselect.words import as_cell, command, from_cell
+
+if TYPE_CHECKING:
+    from tvselect.after.dependence import Effect
+    from tvselect.after.interactions import Interaction
 
 SCHEMA = 5
 State = Literal["running", "done", "interrupted", "failed"]
@@ -158,7 +154,7 @@ class RunFolder:
             problem = "is damaged"
         except ValueError:
             problem = "is not as tvs wrote it"
-        raise RunError(f"{self.findings} {problem}; 'tvs resume {self.path}' writes it")
+        raise RunError(f"{self.findings} {problem}; write it again: {command('resume', self.path)}")
 
     def render(self, findings: report.Findings) -> None:
         """Write report.html."""
@@ -221,9 +217,9 @@ def new_folder(out: str | Path | None, table: str) -> RunFolder:
         return folder
     except FileExistsError:
         is_run = RunFolder(Path(out or "").expanduser()).record.exists()
-        go_on = f"go on with it by 'tvs resume {out}', or " if is_run else ""
+        go_on = f", or go on with the run: {command('resume', out or '')}" if is_run else ""
         raise RunError(
-            f"{out} exists already and is never overwritten; {go_on}choose another --out"
+            f"{out} exists already and is never overwritten; choose another --out{go_on}"
         ) from None
     except OSError as error:
         raise RunError(
@@ -247,34 +243,6 @@ class VariableResult(NamedTuple):
     e_value: float | None = None  #: Of a stream with error control, as the next
     selected_since: int | None = None  #: Batch
     always: bool = False  #: Included without being tested
-
-
-def read_off(fit: BanditSelector) -> list[VariableResult]:
-    """All variables of a run, best first; ties in the order of the table."""
-    found, history = feature_findings(fit), fit.history_
-    arms = history.arm_of_feature[found.column]
-    nothing: list[Any] = [None] * arms.size
-    e_values, since = found.e_value, found.selected_since
-    values = zip(
-        found.name,
-        found.selected.tolist(),
-        _numbers(np.where(arms < 0, np.nan, found.q_value)),
-        found.selection_rate.round(6).tolist(),
-        found.low.round(6).tolist(),
-        found.high.round(6).tolist(),
-        found.times_played.tolist(),
-        [number or None for number in found.claim.tolist()],
-        [history.layout.labels.get(arm, "") for arm in arms.tolist()],
-        nothing if e_values is None else _numbers(e_values),
-        nothing if since is None else [b if b > 0 else None for b in since.tolist()],
-        (arms < 0).tolist(),
-        strict=True,
-    )
-    return list(map(VariableResult._make, values))
-
-
-def _numbers(values: NDArray[np.float64]) -> list[float | None]:
-    return [None if math.isnan(value) else float(f"{value:.6g}") for value in values.tolist()]
 
 
 def to_csv(
@@ -321,7 +289,7 @@ def _csv(rows: Iterable[Sequence[object]]) -> str:
 
 def from_csv(path: Path) -> list[VariableResult]:
     """Variables from a file that :func:`to_csv` wrote."""
-    remedy = f"'tvs resume {path.parent}' writes it again"
+    remedy = f"write it again: {command('resume', path.parent)}"
     try:
         with path.open(encoding="utf-8", newline="") as file:
             header, *rows = csv.reader(file)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tvselect import report
-from tvselect.after.dependence import Effect
-from tvselect.after.interactions import Interaction
 from tvselect.bandit.engine import StopReason
 from tvselect.bandit.journal import Journal, JournalError
 from tvselect.files import write_text
@@ -29,23 +31,25 @@ from tvselect.runs.folder import (
     State,
     VariableResult,
     pairs_to_csv,
-    read_off,
     to_csv,
 )
 from tvselect.runs.plan import Plan, Settings, describe_plan
 from tvselect.selectors import Search, StreamingThompsonSelector, ThompsonSelector
+from tvselect.selectors.results import feature_findings
 from tvselect.sources.addresses import may_come_from_a_file, without_secrets
 from tvselect.sources.files import hash_files, hash_stamps
 from tvselect.sources.tables import TableFiles
+from tvselect.words import command
 
 if TYPE_CHECKING:
+    from tvselect.after.dependence import Effect
+    from tvselect.after.interactions import Interaction
     from tvselect.after.worth import Worth
+    from tvselect.selectors.base import BanditSelector
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow")
-STATES: dict[StopReason, State] = {
-    StopReason.INTERRUPTED: "interrupted",
-    StopReason.ERROR: "failed",
-}
+STATES: dict[StopReason, State]
+STATES = {StopReason.INTERRUPTED: "interrupted", StopReason.ERROR: "failed"}
 
 
 @dataclass(frozen=True)
@@ -81,36 +85,49 @@ def start(
     table: Any = None,
     command: str = "",
 ) -> Result:
-    """Play a new run in a folder; what it has made goes again if not one play was made."""
-    with folder.held():
+    """Play a new run in a folder; what it has made is removed if not one play was made."""
+    with _at_work(folder):
+        run = RunRecord(
+            schema=SCHEMA,
+            version=version("tvselect"),
+            versions={"python": platform.python_version()}
+            | {name: version(name) for name in PACKAGES},
+            command=command,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            state="running",
+            stop_reason=None,
+            n_plays=0,
+            seconds=0.0,
+            table_hash=hash_table(files, plan),
+            table_stamp=hash_stamps(files.files),
+            fingerprint=None,
+            settings=settings,
+            plan=plan,
+            warnings=(),
+        )
+        return _play(run, folder, files, table, place)
+
+
+@contextmanager
+def _at_work(folder: RunFolder, before: RunRecord | None = None) -> Iterator[None]:
+    """Where this fails, the folder says again what it said before, and an interrupt what is kept.
+
+    Locks the folder of a new run, which has no record from before.
+    """
+    with nullcontext() if before else folder.held():
         try:
-            run = RunRecord(
-                schema=SCHEMA,
-                version=version("tvselect"),
-                versions={
-                    "python": platform.python_version(),
-                    **{name: version(name) for name in PACKAGES},
-                },
-                command=command,
-                created=datetime.now(UTC).isoformat(timespec="seconds"),
-                state="running",
-                stop_reason=None,
-                n_plays=0,
-                seconds=0.0,
-                table_hash=hash_table(files, plan),
-                table_stamp=hash_stamps(files.files),
-                fingerprint=None,
-                settings=settings,
-                plan=plan,
-                warnings=(),
-            )
-            return _play(run, folder, files, table, place)
+            yield
         except BaseException as error:
             with suppress(RunError, JournalError):  # a folder that is not ours any more is kept
                 n_plays = plays_done(folder)
-                if n_plays == 0:
+                if before is None and n_plays == 0:
                     folder.remove()
-                _say_what_is_kept(error, folder, n_plays)
+                elif before is not None and folder.read_run().state == "running":
+                    folder.write_run(before)
+                if isinstance(error, KeyboardInterrupt):
+                    go_on = f"go on with: {command('resume', folder.path)}"
+                    kept = f"{n_plays:,} plays are kept; {go_on}"
+                    error.args = (kept if n_plays else "no play was made",)
             raise
 
 
@@ -163,14 +180,8 @@ def resume(
             warnings=(),
             table_stamp=stamp,
         )
-        try:
+        with _at_work(folder, before):
             return _play(run, folder, files, None, place)
-        except BaseException as error:
-            with suppress(RunError, JournalError):
-                if folder.read_run().state == "running":  # nothing came of it
-                    folder.write_run(before)
-                _say_what_is_kept(error, folder, plays_done(folder))
-            raise
 
 
 def measure_worth(
@@ -195,7 +206,8 @@ def measure_worth(
             "a sample of its rows with 'tvs select --no-stream'"
         )
     if run.state != "done":
-        raise RunError(f"{folder.path} is not complete; finish it with 'tvs resume {folder.path}'")
+        finish = command("resume", folder.path)
+        raise RunError(f"{folder.path} is not complete; finish it: {finish}")
     with folder.held():
         findings = folder.read_findings()
         X, y = prepare(*open_again(run, folder, table))
@@ -254,10 +266,32 @@ def plays_done(folder: RunFolder) -> int:
         return 0 if journal.header is None else journal.n_plays()
 
 
-def _say_what_is_kept(error: BaseException, folder: RunFolder, n_plays: int) -> None:
-    if isinstance(error, KeyboardInterrupt):
-        kept = f"{n_plays:,} plays are kept; go on with: tvs resume {folder.path}"
-        error.args = (kept if n_plays else "no play was made",)
+def read_off(fit: BanditSelector) -> list[VariableResult]:
+    """All variables of a run, best first; ties in the order of the table."""
+    found, history = feature_findings(fit), fit.history_
+    arms = history.arm_of_feature[found.column]
+    nothing: list[Any] = [None] * arms.size
+    e_values, since = found.e_value, found.selected_since
+    values = zip(
+        found.name,
+        found.selected.tolist(),
+        _numbers(np.where(arms < 0, np.nan, found.q_value)),
+        found.selection_rate.round(6).tolist(),
+        found.low.round(6).tolist(),
+        found.high.round(6).tolist(),
+        found.times_played.tolist(),
+        [number or None for number in found.claim.tolist()],
+        [history.layout.labels.get(arm, "") for arm in arms.tolist()],
+        nothing if e_values is None else _numbers(e_values),
+        nothing if since is None else [b if b > 0 else None for b in since.tolist()],
+        (arms < 0).tolist(),
+        strict=True,
+    )
+    return list(map(VariableResult._make, values))
+
+
+def _numbers(values: NDArray[np.float64]) -> list[float | None]:
+    return [None if math.isnan(value) else float(f"{value:.6g}") for value in values.tolist()]
 
 
 def _play(run: RunRecord, folder: RunFolder, files: TableFiles, table: Any, place: Place) -> Result:
