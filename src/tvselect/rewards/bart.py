@@ -154,7 +154,7 @@ class BartReward(Reward):
         return cls(n_trees=30, min_splits=1.5, penalty=0.5)
 
     @property
-    def min_rows(self) -> int:
+    def min_rows(self) -> int:  # type: ignore[override]
         """Rows of two smallest leaves."""
         return 2 * self.min_leaf
 
@@ -185,9 +185,7 @@ class BartReward(Reward):
 
     def start(self, data: Data) -> BartFeedback:
         """Bin the table of ``data`` once; every play then runs on column indices."""
-        return self.settled(data)._start(data)
-
-    def _start(self, data: Data) -> BartFeedback:
+        self = self.settled(data)
         outcome = outcome_for(self.noise, data.outcome)
         table = data.binned(self.max_cuts)
         response = working_response(outcome)

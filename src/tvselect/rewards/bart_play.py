@@ -1,6 +1,6 @@
-"""Plays of the BART reward, made by the native core: scored, or chosen and learned from, too.
+"""Plays of the BART reward in the native core, which scores them, or also chooses and learns.
 
-``core/tvselect.h`` says what every field of the structs is, ``core/plays.h`` how a play is made.
+The fields of the structs are described in ``core/tvselect.h``, a play in ``core/plays.h``.
 """
 
 from __future__ import annotations
@@ -74,10 +74,9 @@ def _check_feedback(feedback: BartFeedback) -> None:
 @struct("reward", _check_feedback)
 @dataclass(frozen=True)
 class BartFeedback:
-    """The feedback on one table; safe to be called by several threads at once.
+    """The feedback on one table; several threads may call it at once.
 
-    A play settles what ``table`` and ``prior`` leave open: columns, burn-in, weights of the
-    columns, and which of the pairs, of all columns here, are in play.
+    A play sets columns, burn-in, column weights and pairs of ``table`` and ``prior``.
     """
 
     table: Design
@@ -106,20 +105,13 @@ class BartFeedback:
             room.grow()
         return room.arrays.rewards[: columns.size].copy()
 
-    @cached_property
-    def _room_size(self) -> RoomSize:
-        rules, n_rows = self.rules, self.table.n_rows
-        n_in_chain = rules.n_forests * rules.n_seen
-        n_drawn = n_in_chain if rules.shadows > 0 or n_in_chain != n_rows else 0
-        return RoomSize(rules.n_trees, n_in_chain, n_drawn, rules.shadows, n_rows)
-
     def room(self, n_columns: int) -> Room:
-        """Room for a play of so many columns: what this thread has used before, or a new one."""
+        """Memory for a play of so many columns: what this thread has used before, or new."""
         needed = np.zeros(3, dtype=np.int64)
         _plan(self.packed, n_columns, needed)
         room: Room | None = getattr(_mine, "room", None)
-        if room is None or not room.fits(self._room_size, *needed.tolist()):
-            room = Room(self._room_size, *needed.tolist())
+        if room is None or not room.fits(self.rules, self.table.n_rows, needed):
+            room = Room(self.rules, self.table.n_rows, needed)
             _mine.room = room if room.is_small else None
         room.packed.play, room.packed.is_started = NO_PLAY, False
         return room
@@ -145,48 +137,38 @@ class Arrays(NamedTuple):
     n_columns: int = 0  # that it plays
 
 
-class RoomSize(NamedTuple):
-    """What a room is for: trees; rows of a chain, and as many where they are drawn; and so on."""
-
-    n_trees: int
-    n_rows: int
-    n_drawn: int
-    n_shadows: int
-    n_table: int
-
-
 class Room:
-    """Room for one play after the other; what it holds is left over from the last one."""
+    """Room for one play after the other; what it holds is left over from the last one.
 
-    def __init__(self, size: RoomSize, n_in_play: int, n_copies: int, n_iterations: int) -> None:
+    ``needed`` are the columns in play, shadows included, the copies of columns, and iterations.
+    """
+
+    def __init__(self, rules: Rules, n_table: int, needed: Ints) -> None:
+        self._kind = rules, n_table
         # Powers of two: growing plays do not ask for new arrays each time.
-        n, n_copies, n_iterations = map(_rounded, (n_in_play, n_copies, n_iterations))
-        self.size = size
+        self._sizes = np.array([1 << max(n - 1, 0).bit_length() for n in needed.tolist()])
+        n_columns, n_copies, n_iterations = self._sizes.tolist()
+        n_rows = rules.n_forests * rules.n_seen
+        draws_rows = rules.shadows > 0 or n_rows != n_table
         parts = {
-            "chain": new_chain(size.n_trees, size.n_rows, n),
+            "chain": new_chain(rules.n_trees, n_rows, n_columns),
             "trace": allocate(Trace, iterations=n_iterations),
-            "sample": new_sample(n_copies, size.n_rows),
-            "draw": allocate(DrawnRows, rows=size.n_drawn, shadows=size.n_shadows),
-            "places": np.arange(n),
+            "sample": new_sample(n_copies, n_rows),
+            "draw": allocate(DrawnRows, rows=draws_rows * n_rows, shadows=rules.shadows),
+            "places": np.arange(n_columns),
         }
-        n_table = size.n_table if size.n_drawn else 0
-        self.arrays = allocate(Arrays, parts, table=n_table, columns=n, pairs=MOST_PAIRS)
+        n_order = draws_rows * n_table
+        self.arrays = allocate(Arrays, parts, table=n_order, columns=n_columns, pairs=MOST_PAIRS)
         self.packed = pack(self.arrays)
 
     @property
     def is_small(self) -> bool:
         """Whether a thread may keep it."""
-        arrays = self.arrays
-        return arrays.chain.tally.columns.size + arrays.sample.codes.size <= MOST_KEPT
+        return int(self._sizes[0]) + self.arrays.sample.codes.size <= MOST_KEPT
 
-    def fits(self, size: RoomSize, n_in_play: int, n_copies: int, n_iterations: int) -> bool:
+    def fits(self, rules: Rules, n_table: int, needed: Ints) -> bool:
         """Whether there is room for a play."""
-        return (
-            size == self.size
-            and n_in_play <= self.arrays.columns.size
-            and n_copies <= self.arrays.sample.starts.size
-            and n_iterations <= self.arrays.trace.theta.size
-        )
+        return self._kind == (rules, n_table) and bool((needed <= self._sizes).all())
 
     def grow(self) -> None:
         """Make room for more leaves; the chain goes on where it was."""
@@ -194,10 +176,6 @@ class Room:
         larger = with_more_room(self.arrays.chain)
         self.arrays = self.arrays._replace(chain=larger, **in_progress)
         self.packed = pack(self.arrays)
-
-
-def _rounded(size: int) -> int:
-    return 1 << (size - 1).bit_length() if size > 1 else size
 
 
 @struct("arms")
@@ -220,10 +198,10 @@ class Log(NamedTuple):
     rewards: Annotated[Bools, "b1[room]!"]
     ends: Annotated[Ints, "i8[plays+1]!"]
     random: Annotated[Words, "u8[plays, words=5]!"]  # seeds in three words, later their state
-    n_chosen: int
-    next: int  # plays that were taken by those who score
-    n_learned: int
-    n_unchanged: int  # plays for which the model has not changed
+    n_chosen: int = 0
+    next: int = 0  # play that is scored next
+    n_learned: int = 0
+    n_unchanged: int = -1  # plays since the model changed; -1 before the first
 
 
 _plan = function("plan", "reward: reward; n_columns: int; sizes: i8[3]!")
@@ -235,15 +213,15 @@ _play = function("play", "reward: reward; arms: arms; log: log; room: room; n: i
 
 
 def can_play_ahead(chain: ThompsonChain) -> bool:
-    """Whether the core knows how the chain chooses: arms alike, a model of any size."""
+    """Whether the core can choose the plays: arms with one threshold, a model of any size."""
     return chain.oracle.n_wanted is None and chain.arms.posteriors() is not None
 
 
 class PlaysAhead:
-    """The next plays of a chain, between two windows; the core chooses, scores and learns.
+    """The next plays of a chain, chosen, scored and learned from by the core.
 
-    ``columns`` are three arrays: arm ``i`` plays ``columns[starts[i]:starts[i + 1]]``, and every
-    play those that are always there.
+    ``columns`` are starts, columns and the columns of every play: arm ``i`` plays
+    ``columns[starts[i]:starts[i + 1]]``.
     """
 
     def __init__(
@@ -255,26 +233,18 @@ class PlaysAhead:
     ) -> None:
         self._started = time.perf_counter()
         self._feedback, self._columns, self._chain = feedback, columns, chain
-        self._n_plays, n_items = n_plays, len(chain.arms) + LOG_SIZE
-        random = np.zeros((n_plays, 5), dtype=np.uint64)
-        random[:, :3] = chain.seeds(n_plays)
-        self._log = Log(
-            np.zeros(n_items, dtype=np.int32),
-            np.zeros(n_items, dtype=np.bool_),
-            np.zeros(n_plays + 1, dtype=np.int64),
-            random,
-            n_chosen=0,
-            next=0,
-            n_learned=0,
-            n_unchanged=chain.n_unchanged if chain.n_plays else -1,
-        )
+        self._n_plays = n_plays
+        n_unchanged = {"n_unchanged": chain.n_unchanged if chain.n_plays else -1}
+        n_items = len(chain.arms) + LOG_SIZE
+        self._log = allocate(Log, n_unchanged, room=n_items, plays=n_plays)
+        self._log.random[:, :3] = chain.seeds(n_plays)
         self._state = pack(self._log)
         self._arms = self._packed_arms()
 
     def one_by_one(self) -> list[Play]:
-        """Each chosen after the one before is learned from.
+        """Choose each play after learning from the one before it.
 
-        Fewer than asked for come back when the next one is better chosen in Python.
+        Fewer plays than asked for are returned when Python has to choose the next one.
         """
         feedback, room = self._feedback, self._feedback.room(1)
         while True:
@@ -287,17 +257,17 @@ class PlaysAhead:
                 return self._made()
 
     def choose(self) -> bool:
-        """Choose all of them now; whether that can be done."""
+        """Choose all of them now; False if the core cannot."""
         return _choose(self._arms, self._state, self._n_plays) == DONE
 
     def score(self) -> None:
-        """Score those that are chosen; several threads may do so at the same time."""
+        """Score the chosen plays; several threads may do so at the same time."""
         feedback, room = self._feedback, self._feedback.room(1)
         while status := _score_chosen(feedback.packed, self._arms, self._state, room.packed):
             room = self._larger(room, status)
 
     def learn(self) -> list[Play]:
-        """Learn from them in their order."""
+        """Learn from the plays in their order."""
         while _learn(self._arms, self._state) != DONE:
             self._extend_table()
         return self._made()
@@ -324,7 +294,7 @@ class PlaysAhead:
         self._arms = self._packed_arms()
 
     def _made(self) -> list[Play]:
-        """The plays that were learned from; their time is shared out evenly."""
+        """The plays that were learned from, each with an equal share of the time."""
         n_made, first = self._state.n_learned, self._chain.n_plays
         self._chain.has_learned(n_made, self._state.n_unchanged)
         seconds = (time.perf_counter() - self._started) / max(1, n_made)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from inspect import signature
 from typing import Protocol, Self
 
 import numpy as np
@@ -131,19 +130,10 @@ class Reward(BaseEstimator, ABC):  # type: ignore[misc]
     families: tuple[Family, ...] = ("gaussian", "probit", "ordinal", "counts")
     max_cuts: int = 100
 
-    def __repr__(self) -> str:
-        defaults = {name: p.default for name, p in signature(type(self)).parameters.items()}
-        changed = [
-            f"{name}={value!r}"
-            for name, value in self.get_params(deep=False).items()
-            if repr(value) != repr(defaults[name])
-        ]
-        return f"{type(self).__name__}({', '.join(changed)})"
+    min_rows: int = 2
 
-    @property
-    def min_rows(self) -> int:
-        """Fewer rows are too few for a play."""
-        return 2
+    def __repr__(self) -> str:
+        return " ".join(super().__repr__(N_CHAR_MAX=10**6).split())
 
     def settled(self, data: Data) -> Self:
         """Itself with settings that suit ``data`` in place of "auto"."""
@@ -158,9 +148,9 @@ class Reward(BaseEstimator, ABC):  # type: ignore[misc]
 
 
 def start_reward(reward: Reward, data: Data) -> Feedback:
-    """Bind a reward to data, whose outcome is put in simple terms where the reward needs it.
+    """Bind a reward to data, with the outcome in simple terms if the reward needs that.
 
-    Of several terms a column gets its best payoff.
+    With several terms, a column gets the best of its payoffs.
     """
     if data.outcome.family in reward.families:
         return reward.start(data)
