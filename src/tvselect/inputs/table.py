@@ -213,6 +213,18 @@ def refuse_repeated(names: Iterable[str], where: str, remedy: str) -> None:
             raise SourceError(f"{where} has {times} columns named {name!r}", remedy)
 
 
+def find_feature(item: Any, names: Sequence[str], what: str) -> int:
+    """The place of the column that a name or an index in a parameter stands for."""
+    if isinstance(item, str):
+        if item not in names:
+            raise ValueError(f"{what} names {item!r}, which X does not have")
+        return names.index(item)
+    is_index = isinstance(item, int | np.integer) and not isinstance(item, bool)
+    if is_index and 0 <= item < len(names):
+        return int(item)
+    raise ValueError(f"{what} has {item!r}; it takes names, or indices from 0 to {len(names) - 1}")
+
+
 def _from_array(X: Any, what: str) -> Table:
     if is_sparse(X):
         X = SparseColumns(X)

@@ -14,6 +14,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.table import find_feature
+
 Groups = Mapping[Hashable, Sequence[Any]] | Sequence[Hashable] | Literal["ld"] | None
 PerArm = float | NDArray[np.float64]
 DecoyKind = Literal["shuffled", "plain", "knockoffs"]
@@ -214,15 +216,3 @@ def _groups_of(groups: Groups, names: Sequence[str]) -> dict[Hashable, list[int]
     for j, label in enumerate(labels):
         found.setdefault(label, []).append(j)
     return {label: places for label, places in found.items() if len(places) > 1}
-
-
-def find_feature(item: Any, names: Sequence[str], what: str) -> int:
-    """The feature that a name or an index stands for."""
-    if isinstance(item, str):
-        if item not in names:
-            raise ValueError(f"{what} names {item!r}, which X does not have")
-        return names.index(item)
-    is_index = isinstance(item, int | np.integer) and not isinstance(item, bool)
-    if is_index and 0 <= item < len(names):
-        return int(item)
-    raise ValueError(f"{what} has {item!r}; it takes names, or indices from 0 to {len(names) - 1}")

@@ -26,7 +26,8 @@ from tvselect.control import (
     q_values_by_evidence,
 )
 from tvselect.inputs.outcome import AskedFamily
-from tvselect.selectors.layout import ArmLayout, PerArm, find_feature
+from tvselect.inputs.table import find_feature
+from tvselect.selectors.layout import ArmLayout, PerArm
 from tvselect.words import counted
 
 if TYPE_CHECKING:

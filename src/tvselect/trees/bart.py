@@ -17,6 +17,7 @@ from scipy.special import ndtr, ndtri
 from tvselect.inputs import Outcome, read_outcome, read_table
 from tvselect.inputs.errors import InterruptWarning, check_scalar
 from tvselect.inputs.outcome import AskedFamily, Family
+from tvselect.inputs.table import find_feature
 from tvselect.seeds import RandomState, as_generator
 from tvselect.trees.bins import BinnedTable, Cuts, bin_table
 from tvselect.trees.forest import Forest
@@ -384,22 +385,11 @@ def _column_indices(columns: Sequence[int] | Sequence[str] | None, names: Sequen
     if columns is None:
         return np.arange(len(names), dtype=np.int64)
     is_sequence = np.iterable(columns) and not isinstance(columns, str)
-    wanted: list[Any] = list(columns) if is_sequence else []
-    if not wanted:
+    if not (is_sequence and len(columns)):
         raise ValueError(
             f"columns must be a sequence of at least one column name or index, got {columns!r}"
         )
-    places: dict[Any, int] = {name: j for j, name in enumerate(names)}
-    chosen = []
-    for column in wanted:
-        if isinstance(column, str) and column not in places:
-            raise ValueError(f"columns names {column!r}, which X does not have")
-        is_index = isinstance(column, int | np.integer) and type(column) is not bool
-        if not isinstance(column, str) and not (is_index and 0 <= column < len(names)):
-            raise ValueError(
-                f"columns has {column!r}; it takes names, or indices from 0 to {len(names) - 1}"
-            )
-        chosen.append(places[column] if isinstance(column, str) else int(column))
+    chosen = [find_feature(column, names, "columns") for column in columns]
     for place, times in Counter(chosen).most_common(1):
         if times > 1:
             raise ValueError(f"columns has {names[place]!r} {times} times")

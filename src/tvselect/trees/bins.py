@@ -129,7 +129,7 @@ class Cuts:
                 f"column {wrong} of X is {table.names[wrong]!r} where "
                 f"{self.names[wrong]!r} is expected"
             )
-        codes = _no_codes(table.n_columns, table.n_rows)
+        codes = np.zeros((table.n_columns, 64 * n_words(table.n_rows)), dtype=np.uint8)
         for here, block in _blocks(table):
             _refuse_infinite(np.any(np.isinf(block), axis=1), table.names, here)
             starts = self.starts[here.start : here.stop + 1]
@@ -184,14 +184,13 @@ class BinnedTable:
     def with_copies(self, copies: Sequence[tuple[Ints, Copying]]) -> BinnedTable:
         """The table with ``copies`` behind it: some columns each, and how they are changed."""
         source = np.concatenate([np.arange(self.n_columns), *(columns for columns, _ in copies)])
-        words = _GrowingWords()
-        words.append(self.words)
+        words = bytearray(self.words)
         for columns, copy in copies:
             for here in in_blocks(columns.size, self.n_rows, VALUES_IN_CACHE):
                 codes = self._codes_of(columns[here])
                 codes[:, : self.n_rows] = copy(codes[:, : self.n_rows])
-                words.append(packed(codes, self.widths[columns[here]]))
-        return self._with(source, words.all())
+                words.extend(packed(codes, self.widths[columns[here]]))
+        return self._with(source, _as_words(words))
 
     def with_values(self, columns: Ints, X: Floats) -> BinnedTable:
         """The table with the columns of ``X`` behind it, cut like these ``columns`` of its own."""
@@ -242,7 +241,7 @@ def bin_table(X: Any, *, max_cuts: int = 100) -> BinnedTable:
     check_scalar(max_cuts, "max_cuts", Integral, min_val=1, max_val=MOST_CUTS)
     table = read_table(X)
     has_missing = np.zeros(table.n_columns, dtype=np.bool_)
-    parts, words = [], _GrowingWords()
+    parts, words = [], bytearray()
     for here, block in _blocks(table):
         block = block + 0.0  # a copy, in which -0.0 and 0.0 are one value to the bit
         n = len(block)
@@ -257,7 +256,7 @@ def bin_table(X: Any, *, max_cuts: int = 100) -> BinnedTable:
         for column in np.flatnonzero(n_missing == table.n_rows):
             name = table.names[here.start + column]
             raise ValueError(f"column {name!r} of X holds no value in any row; leave it out")
-        codes = _no_codes(n, table.n_rows)
+        codes = np.zeros((n, 64 * n_words(table.n_rows)), dtype=np.uint8)
         while True:
             listed = halfway[np.arange(max_cuts) < sizes[:, None]]
             cuts = Cuts(n_cuts, low, step, _ends(sizes), listed, ())
@@ -265,52 +264,35 @@ def bin_table(X: Any, *, max_cuts: int = 100) -> BinnedTable:
             if not _cut_crowded_by_rank(block, codes, n_cuts, step, sizes, halfway):
                 break
         has_missing[here] = n_missing > 0
-        words.append(packed(codes, narrowest(n_cuts, has_missing[here])))
+        words.extend(packed(codes, narrowest(n_cuts, has_missing[here])))
         parts.append(cuts)
     cuts = Cuts.joined(parts, table.names)
     widths = narrowest(cuts.n_cuts, has_missing)
-    return BinnedTable(words.all(), widths, table.n_rows, has_missing, cuts)
+    return BinnedTable(_as_words(words), widths, table.n_rows, has_missing, cuts)
 
 
 def _cut_crowded_by_rank(
     block: Floats, codes: Bytes, n_cuts: Bytes, step: Floats, sizes: Ints, halfway: Floats
 ) -> bool:
-    """List cuts of columns whose grid a few far values spoil; whether there are such columns."""
+    """Cut columns by rank that reach 20 times as far as the middle half of their values.
+
+    Only those on a crowded grid are looked at; whether there were any.
+    """
     max_cuts = halfway.shape[1]
     crowded = np.zeros(len(block), dtype=np.bool_)
     find_crowded(block, codes, step, int((max_cuts + 1) / FARTHEST) + 2, crowded)
     for j in np.flatnonzero(crowded).tolist():
         distinct = np.unique(block[j][~np.isnan(block[j])])
-        crowded[j] = has_far_values(distinct)
+        middle = distinct[3 * distinct.size // 4] - distinct[distinct.size // 4]
+        crowded[j] = (distinct[-1] - distinct[0]) / FARTHEST > middle
         if crowded[j]:
-            cuts = cuts_by_rank(distinct, max_cuts)
-            halfway[j, : cuts.size] = cuts
-            n_cuts[j] = sizes[j] = cuts.size
+            places = np.unique(np.linspace(1, distinct.size - 1, max_cuts).round().astype(np.int64))
+            lower, upper = distinct[places - 1], distinct[places]
+            between = 0.5 * lower + 0.5 * upper
+            halfway[j, : places.size] = np.where(between > lower, between, upper)
+            n_cuts[j] = sizes[j] = places.size
             step[j] = 0.0
     return bool(crowded.any())
-
-
-def has_far_values(distinct: Floats) -> bool:
-    """Whether sorted values reach twenty times as far as the middle half of them.
-
-    >>> values = np.arange(100.0)
-    >>> has_far_values(values), has_far_values(np.append(values, 9999.0))
-    (False, True)
-    """
-    middle = distinct[3 * distinct.size // 4] - distinct[distinct.size // 4]
-    return bool((distinct[-1] - distinct[0]) / FARTHEST > middle)
-
-
-def cuts_by_rank(distinct: Floats, max_cuts: int) -> Floats:
-    """Cuts halfway between neighbours among sorted values, with as many values between them.
-
-    >>> cuts_by_rank(np.array([-999.0, 1.0, 2.0, 3.0, 4.0]), 2)
-    array([-499. ,    3.5])
-    """
-    places = np.unique(np.linspace(1, distinct.size - 1, max_cuts).round().astype(np.int64))
-    lower, upper = distinct[places - 1], distinct[places]
-    middle = 0.5 * lower + 0.5 * upper
-    return np.where(middle > lower, middle, upper)
 
 
 def narrowest(n_cuts: Bytes, has_missing: Bools) -> Bytes:
@@ -344,31 +326,15 @@ def _by_width(widths: Bytes, starts: Ints, n_rows: int) -> Iterator[tuple[Ints, 
         yield mine, width, starts[mine, None] + np.arange(width * n_words(n_rows))
 
 
-class _GrowingWords:
-    """Words of columns as they come in; never much more room than they need."""
-
-    def __init__(self) -> None:
-        self._size, self._words = 0, np.empty(0, dtype=np.uint64)
-
-    def append(self, words: Words) -> None:
-        first, self._size = self._size, self._size + words.size
-        if self._size > self._words.size:
-            self._words.resize(max(self._size, self._words.size * 5 // 4), refcheck=False)
-        self._words[first : self._size] = words
-
-    def all(self) -> Words:
-        """Those of all columns, read-only."""
-        self._words.resize(self._size, refcheck=False)
-        return locked(self._words)
+def _as_words(grown: bytearray) -> Words:
+    """Words that were collected in bytes, which grow without a copy of their own."""
+    words: Words = locked(np.frombuffer(grown, dtype=np.uint64))
+    return words
 
 
 def _blocks(table: Table) -> Iterator[tuple[slice, Floats]]:
     for here in in_blocks(table.n_columns, table.n_rows, VALUES_IN_CACHE):
         yield here, table.block(here.start, here.stop)
-
-
-def _no_codes(n_columns: int, n_rows: int) -> Bytes:
-    return np.zeros((n_columns, 64 * n_words(n_rows)), dtype=np.uint8)
 
 
 def _refuse_infinite(infinite: Bools, names: Sequence[str], here: slice) -> None:
