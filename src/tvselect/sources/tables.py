@@ -130,11 +130,9 @@ class TableFiles(ABC):
     @cached_property
     def in_some(self) -> dict[str, int]:
         """Columns that not all of the files have, and how many have them."""
-        if len(self.files) == 1:
-            return {}
-        files = self.columns_of_files()
-        counts = Counter(field.name for _, fields in files for field in fields)
-        return {name: n for name, n in counts.items() if n < len(self.files)}
+        files = [[field.name for field in fields] for _, fields in self.columns_of_files()]
+        counts = Counter(chain.from_iterable(files))
+        return {name: n for name, n in counts.items() if n < len(files)}
 
     def compare(self, fields: Sequence[Field], *, extra: bool) -> None:
         """Raise unless every file has these columns; ``extra`` says whether it may have more."""
