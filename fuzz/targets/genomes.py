@@ -14,7 +14,7 @@ import numpy as np
 
 from fuzz.mutation import TABLE
 from fuzz.targets.base import Target
-from tvselect.omics import h5ad
+from tvselect.omics import isolated
 from tvselect.runs.data import prepare
 from tvselect.runs.inspect import TableOptions, inspect_table
 from tvselect.runs.plan import FileOptions
@@ -116,7 +116,7 @@ def read_cells(data: bytes, folder: Path) -> None:
     """As `tvs select cells.h5ad` does; what has no end is waited for some seconds only."""
     path = folder / "t.h5ad"
     path.write_bytes(data)
-    with patch.object(h5ad, "LEAST_SECONDS", 10.0):
+    with patch.object(isolated, "LEAST_SECONDS", 10.0):
         _look(FileOptions(str(path)), TableOptions(target="y"))
 
 

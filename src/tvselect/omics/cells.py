@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, final
 
@@ -20,7 +21,7 @@ from tvselect.inputs.errors import SourceError
 from tvselect.inputs.facts import LeftOut
 from tvselect.inputs.outcome import missing_mask
 from tvselect.omics import StoredColumns
-from tvselect.omics.h5ad import DENSE, ROWS, SPARSE, ask
+from tvselect.omics.isolated import DENSE, ROWS, SPARSE, ask
 
 
 def select_anndata(
@@ -102,12 +103,16 @@ def _matrix_of(adata: Any, layer: str | None) -> NDArray[Any] | SparseColumns:
     if matrix is None:
         raise ValueError("adata.X is empty; say layer=")
     if adata.isbacked and layer is None:
-        return _read_h5ad(str(adata.filename), "X")
+        return _read("load", str(adata.filename), "X")
     return SparseColumns(matrix) if is_sparse(matrix) else np.asarray(matrix)
 
 
 def open_h5ad(path: str, layer: str | None) -> StoredColumns:
     """An AnnData file: genes are the columns, ``obs`` is what is known of the cells."""
+    if find_spec("anndata") is None:
+        raise ModuleNotFoundError(
+            "reading .h5ad files needs anndata: pip install 'tvselect[cells]'"
+        )
     key = "X" if layer is None else f"layers/{layer}"
     with tempfile.TemporaryDirectory() as folder:
         seen = ask("look", path, key, folder)
@@ -122,14 +127,14 @@ def open_h5ad(path: str, layer: str | None) -> StoredColumns:
             f"{path} has {shape[0]:,} cells and {shape[1]:,} genes, but {key} is "
             f"{' x '.join(map(str, seen['shape']))}"
         )
-    file = MatrixFile(path, partial(_read_h5ad, path, key), shape, key)
+    file = MatrixFile(path, partial(_read, "load", path, key), shape, key)
     return StoredColumns(file, names, (), rows)
 
 
-def _read_h5ad(path: str, key: str) -> NDArray[Any] | SparseColumns:
-    """The numbers of an AnnData file, mapped by column."""
+def _read(what: str, path: str, key: str = "") -> NDArray[Any] | SparseColumns:
+    """The numbers of a file, mapped by column."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        shape, is_sparse = ask("load", path, key, folder)
+        shape, is_sparse = ask(what, path, key, folder)
         mapped = [
             np.load(Path(folder) / name, mmap_mode="r", allow_pickle=False)
             for name in (SPARSE if is_sparse else (DENSE,))
@@ -164,69 +169,23 @@ def open_market(path: str) -> StoredColumns:
     return StoredColumns(file, names, barcodes, None)
 
 
-def _lines(path: Path) -> list[str]:
-    with arrow_errors(f"{path} cannot be read", "it is damaged"):
-        return _unpacked(str(path)).decode().splitlines()
-
-
-def _unpacked(path: str) -> bytearray:
-    with load("pyarrow").input_stream(path, compression="detect") as stream:
-        return unpack(stream, path, os.path.getsize(path), "unpack it first")
-
-
 def _read_market(path: str, shape: tuple[int, int]) -> Matrix:
-    """The matrix of a .mtx file with the genes as columns.
-
-    SciPy's reader ends the process where a damaged file names a place outside of the matrix.
-    """
-    csv, pa = load("pyarrow.csv"), load("pyarrow")
-    with arrow_errors(f"{path} cannot be read", "it is damaged"):
-        text = _unpacked(path)
-        kind, size, at = _market_head(text, path)
-        if size[:2] != shape[::-1]:
-            raise SourceError(
-                f"{path} is {size[:2]}, but features.tsv and barcodes.tsv have {shape[::-1]}",
-                "the three files do not belong together",
-            )
-        first = text[at : text.find(b"\n", at)]
-        types = {"i": pa.int64(), "j": pa.int64(), "value": pa.float64()}
-        names = [name for name in types if name != "value" or kind != "pattern"]
-        table = csv.read_csv(
-            pa.BufferReader(memoryview(text)[at:]),
-            read_options=csv.ReadOptions(column_names=names),
-            parse_options=csv.ParseOptions(delimiter="\t" if b"\t" in first else " "),
-            convert_options=csv.ConvertOptions(column_types=types, null_values=[]),
-        )
-    i, j = (table[name].to_numpy() - 1 for name in names[:2])
-    is_inside = all(((k >= 0) & (k < n)).all() for k, n in zip((i, j), size[:2], strict=True))
-    if len(i) != size[2] or not is_inside:
-        raise SourceError(f"{path} does not have the {size[2]:,} entries that it says it has")
-    values = table["value"].to_numpy() if kind != "pattern" else np.ones(len(i))
-    from scipy.sparse import coo_array
-
-    values = np.where(np.isinf(values), np.nan, values)
-    return SparseColumns(coo_array((values, (j, i)), shape=shape))
-
-
-def _market_head(text: bytearray, path: str) -> tuple[str, tuple[int, int, int], int]:
-    """The kind of values of a .mtx file, its rows, columns and entries; where these begin."""
-    at = text.find(b"\n") + 1
-    words = text[:at].decode("ascii", "replace").lower().split()
-    is_known = words[:3] == ["%%matrixmarket", "matrix", "coordinate"] and words[4:] == ["general"]
-    if not is_known or words[3] not in ("integer", "real", "pattern"):
+    matrix = _read("market", path)
+    if matrix.shape != shape:
         raise SourceError(
-            f"{path} does not begin as a sparse matrix of numbers does: {bytes(text[:80])!r}",
-            "write it as '%%MatrixMarket matrix coordinate integer general'",
+            f"{path} is {matrix.shape[::-1]}, but features.tsv and barcodes.tsv have {shape[::-1]}",
+            "the three files do not belong together",
         )
-    line = bytearray(b"%")
-    while at > 0 and (line.startswith(b"%") or not line.strip()):
-        end = text.find(b"\n", at) + 1
-        line, at = text[at : end or None], end
-    try:
-        n_rows, n_columns, n_entries = (int(word) for word in line.split())
-    except ValueError:
-        raise SourceError(f"{path} does not say how large it is: {bytes(line[:80])!r}") from None
-    return words[3], (n_rows, n_columns, n_entries), at or len(text)
+    return matrix
+
+
+def _lines(path: Path) -> list[str]:
+    with (
+        arrow_errors(f"{path} cannot be read", "it is damaged"),
+        load("pyarrow").input_stream(path, compression="detect") as stream,
+    ):
+        data = unpack(stream, str(path), os.path.getsize(path), "unpack it first")
+        return data.decode().splitlines()
 
 
 @final

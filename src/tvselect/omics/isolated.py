@@ -1,8 +1,8 @@
-"""AnnData files (.h5ad), read by a process of its own.
+"""AnnData and Matrix Market files, read by a process of its own.
 
-HDF5 is C code that trusts its files: a damaged one may end the process that reads it, or keep it
-busy for ever. This module is both sides: run as a program it reads what it is asked for and leaves
-it in a folder; :func:`ask` asks, and waits only so long.
+Their readers are C code that trusts its files: a damaged one may end the process that reads it, or
+keep it busy for ever. This module is both sides: run as a program it reads what it is asked for
+and leaves it in a folder; :func:`ask` asks, and waits for a limited time.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import selectors
 import subprocess
 import sys
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Timer
 from typing import Any
 
 import numpy as np
@@ -32,49 +30,28 @@ ROWS, DENSE, SPARSE = "rows.arrow", "dense.npy", ("data.npy", "indices.npy", "in
 
 
 def ask(what: str, path: str, key: str, folder: str) -> Any:
-    """Let the other process :func:`look` at a file or :func:`load` the numbers at ``key``.
-
-    What is too large for an answer is put into the folder.
-    """
-    if find_spec("anndata") is None:
-        raise ModuleNotFoundError(
-            "reading .h5ad files needs anndata: pip install 'tvselect[cells]'"
-        )
+    """What a function of :data:`READ` returns in the other process; arrays are in the folder."""
     seconds = LEAST_SECONDS + os.path.getsize(path) / BYTES_A_SECOND
     with ONE_AT_A_TIME:
         reader = _reader()
+        clock = Timer(seconds, reader.kill)
+        clock.start()
         try:
-            answer, why = _exchange(reader, [what, path, key, folder], seconds)
-            if why is None:
-                return answer
-        except TimeoutError:
+            print(json.dumps([what, path, key, folder]), file=reader.stdin, flush=True)
+            answer, why = json.loads(reader.stdout.readline())  # type: ignore[union-attr]
+        except (OSError, ValueError):
+            is_late = clock.finished.is_set()
+            why = f"no end after {seconds:.0f} s" if is_late else "its reader crashed"
             _end(reader)
-            why = f"there is no end to it after {seconds:.0f} s"
-        except (OSError, EOFError, ValueError):
-            _end(reader)
-            why = "its reader gave up on it"
         except BaseException:
             _end(reader)
             raise
-    raise SourceError(
-        f"{path} cannot be read as AnnData: {why}", "it is damaged, or another HDF5 file"
-    )
-
-
-def _exchange(reader: subprocess.Popen[str], question: list[str], seconds: float) -> Any:
-    """A question and its answer: what was read, and what is wrong or None."""
-    assert reader.stdin is not None
-    assert reader.stdout is not None
-    reader.stdin.write(json.dumps(question) + "\n")
-    reader.stdin.flush()
-    with selectors.DefaultSelector() as waiting:
-        waiting.register(reader.stdout, selectors.EVENT_READ)
-        if not waiting.select(seconds):
-            raise TimeoutError
-    line = reader.stdout.readline()
-    if not line:
-        raise EOFError
-    return json.loads(line)
+        finally:
+            clock.cancel()
+    if why is None:
+        return answer
+    kind = "Matrix Market" if what == "market" else "AnnData"
+    raise SourceError(f"{path} cannot be read as {kind}: {why}", "it is damaged, or another file")
 
 
 @cache
@@ -94,8 +71,8 @@ def _reader() -> subprocess.Popen[str]:
 def _end(reader: subprocess.Popen[str]) -> None:
     atexit.unregister(_end)
     _reader.cache_clear()
-    with reader:  # closes its pipes
-        reader.kill()
+    reader.kill()
+    reader.communicate()  # closes its pipes
 
 
 def main() -> None:
@@ -104,7 +81,7 @@ def main() -> None:
         what, path, key, folder = json.loads(line)
         try:
             answer, error = READ[what](path, key, Path(folder)), None
-        except Exception as raised:  # HDF5 and its readers raise whatever they meet
+        except Exception as raised:  # the readers raise whatever they meet
             answer = None
             error = (str(raised).splitlines() or [type(raised).__name__])[0]
         print(json.dumps([answer, error]), flush=True)
@@ -129,21 +106,12 @@ def look(path: str, key: str, folder: Path) -> dict[str, Any]:
         }
 
 
-def load(path: str, key: str, folder: Path) -> tuple[list[int], bool]:
-    """The numbers, by column; their shape, and whether they are sparse."""
+def load(path: str, key: str, folder: Path) -> tuple[tuple[int, ...], bool]:
+    """The numbers of an AnnData file, by column; their shape, and whether they are sparse."""
     with import_module("h5py").File(path, "r") as file:
         stored = file[key]
         if not hasattr(stored, "shape"):
-            matrix = import_module("anndata.io").sparse_dataset(stored).to_memory()
-            refuse_outside(matrix)
-            matrix = matrix.tocsc()
-            matrix.sum_duplicates()
-            matrix.check_format()
-            matrix.data = _finite(matrix.data)
-            parts = (matrix.data, matrix.indices, matrix.indptr)
-            for name, part in zip(SPARSE, parts, strict=True):
-                np.save(folder / name, part)
-            return list(map(int, matrix.shape)), True
+            return _store(import_module("anndata.io").sparse_dataset(stored).to_memory(), folder)
         dtype = np.float32 if stored.dtype == np.float32 else np.float64
         mapped = np.lib.format.open_memmap(
             folder / DENSE, "w+", dtype=dtype, shape=stored.shape, fortran_order=True
@@ -151,7 +119,26 @@ def load(path: str, key: str, folder: Path) -> tuple[list[int], bool]:
         step = max(1, VALUES_AT_ONCE // max(1, stored.shape[1]))
         for first in range(0, stored.shape[0], step):
             mapped[first : first + step] = _finite(stored[first : first + step])
-        return list(map(int, stored.shape)), False
+        return stored.shape, False
+
+
+def market(path: str, key: str, folder: Path) -> tuple[tuple[int, ...], bool]:
+    """The numbers of a Matrix Market file of genes by cells, as those of cells by genes."""
+    matrix = import_module("scipy.sparse").coo_array(import_module("scipy.io").mmread(path))
+    if matrix.dtype.kind == "c":
+        raise ValueError("it holds complex numbers")
+    return _store(matrix.T.astype(np.float64), folder)
+
+
+def _store(matrix: Any, folder: Path) -> tuple[tuple[int, ...], bool]:
+    refuse_outside(matrix)
+    matrix = matrix.tocsc()
+    matrix.sum_duplicates()
+    matrix.check_format()
+    parts = (_finite(matrix.data), matrix.indices, matrix.indptr)
+    for name, part in zip(SPARSE, parts, strict=True):
+        np.save(folder / name, part)
+    return tuple(map(int, matrix.shape)), True
 
 
 def _finite(values: Any) -> Any:
@@ -161,7 +148,7 @@ def _finite(values: Any) -> Any:
     return values
 
 
-READ = {"look": look, "load": load}
+READ = {"look": look, "load": load, "market": market}
 
 if __name__ == "__main__":
     main()
