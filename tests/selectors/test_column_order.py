@@ -13,10 +13,7 @@ from tvselect.bandit.oracle import Oracle
 
 P, N_SEEDS = 15, 20
 SIGNALS = np.array([0, 1, 14])
-ORDERS = {
-    "reversed": np.arange(P)[::-1],
-    "shuffled": np.random.default_rng(5).permutation(P),
-}
+ORDERS = {"reversed": np.arange(P)[::-1], "shuffled": np.random.default_rng(5).permutation(P)}
 
 
 def fits(reward, order, seeds):

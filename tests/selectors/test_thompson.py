@@ -415,7 +415,7 @@ BAD_SETTINGS = {
     "no decoys": (dict(decoys=None), ValueError, "max_fdr=0.1 cannot be kept without decoys"),
     "max_fdr 0": (dict(max_fdr=0.0), ValueError, "max_fdr"),
     "max_fdr 1": (dict(max_fdr=1.0), ValueError, "max_fdr"),
-    "nan max_fdr": (dict(max_fdr=np.nan), ValueError, "max_fdr must be a number between 0 and 1"),
+    "nan max_fdr": (dict(max_fdr=np.nan), ValueError, "max_fdr must be a number, got nan"),
     "unknown family": (dict(family="poisson"), ValueError, "family must be"),
     "negative seed": (dict(random_state=-1), ValueError, "random_state"),
     "seed of no kind": (dict(random_state="seven"), ValueError, "seven"),

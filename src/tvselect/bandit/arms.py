@@ -61,7 +61,10 @@ class ChanceTable:
         """Compute what some counts need."""
         with self._lock:
             table = self.values
-            shape = tuple(map(_room, table.shape, (s.max(initial=0), f.max(initial=0))))
+            shape = tuple(
+                max(size, BLOCK, 1 << int(counts.max(initial=0)).bit_length())
+                for size, counts in zip(table.shape, (s, f), strict=True)
+            )
             if shape != table.shape:
                 table = np.full(shape, np.nan)
                 table[: self.values.shape[0], : self.values.shape[1]] = self.values
@@ -79,13 +82,6 @@ class ChanceTable:
 def chance_table(*beta: float) -> ChanceTable:
     """The table of a prior ``a``, ``b`` and a threshold, shared by all arms that have these."""
     return ChanceTable(*beta)
-
-
-def _room(size: int, largest: int) -> int:
-    size = max(size, BLOCK)
-    while size <= largest:
-        size *= 2
-    return size
 
 
 class Arms:

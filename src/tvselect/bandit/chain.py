@@ -76,24 +76,13 @@ def bernoulli(payoffs: NDArray[np.float64], rng: np.random.Generator) -> NDArray
 class ThompsonChain:
     """One sequence of plays, each chosen by what was learned from those before.
 
-    Every play has its own random numbers, from the seed of the run, the chain and the
-    number of the play alone: a chain that is resumed goes on exactly as it would have.
-
-    Parameters
-    ----------
-    entropy : int
-        Seed of the run.
-    chain : int
-        Which of several independent chains this is.
-    window : int, default=1
-        Most plays that are chosen from one state of the arms, so that they can be scored at
-        the same time; never more than a tenth of the plays that the arms have learned from, for
-        many plays from a state that knows little lead nowhere. 1 is the paper.
-    has_patience : bool, default=True
-        Whether someone asks for ``n_unchanged``: for how many plays in a row the estimated model
-        has not changed, without skipped ones and those of burn-in.
-    burn_in : BurnIn, optional
-        After which the leading arms start anew.
+    Every play has its own random numbers, from the seed of the run (``entropy``), the number of
+    the ``chain`` and that of the play: a chain that is resumed goes on exactly as it would have.
+    At most ``window`` plays are chosen from one state of the arms, so that they can be scored at
+    the same time; never more than a tenth of the plays that the arms have learned from, as many
+    plays from a state that knows little lead nowhere. Only a chain that ``has_patience`` counts in
+    ``n_unchanged`` for how many plays in a row the estimated model has not changed, without
+    skipped ones and those of burn-in.
 
     Examples
     --------
@@ -240,7 +229,7 @@ class Chains(tuple[ThompsonChain, ...]):
     def go_ahead(
         self, make: Callable[[list[tuple[ThompsonChain, int]]], Iterable[list[Play]]], n_plays: int
     ) -> list[Play]:
-        """Let every chain make ``n_plays`` plays by itself: ``make([(chain, n_plays), ...])``."""
+        """Let ``make([(chain, n_plays), ...])`` make the next plays of every chain."""
         self._in_flight = True
         plays = [play for made in make([(chain, n_plays) for chain in self]) for play in made]
         self._in_flight = False

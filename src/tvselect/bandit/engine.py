@@ -34,10 +34,7 @@ class Scorer(ABC):
         return None
 
     def ahead(self, chains: Chains, at_most: int | None) -> Sequence[Play]:
-        """The next plays of all chains, chosen, scored and learned from in one go.
-
-        None for rewards that cannot do so; every chain makes as many plays as the others.
-        """
+        """The next plays of all chains, as many of each, made in one go; empty if it cannot."""
         return ()
 
     def state(self) -> Mapping[str, bytes]:

@@ -80,7 +80,7 @@ def check_scalar(
     max_val: float | None = None,
     include_boundaries: Literal["both", "right", "neither"] = "both",
 ) -> Any:
-    """Refuse a value of another type, or beyond its bounds; returns it.
+    """Refuse a value of another type, beyond its bounds, or nan; returns it.
 
     In the words of :func:`sklearn.utils.check_scalar`, without the import of seconds.
 
@@ -98,6 +98,8 @@ def check_scalar(
     at_low = "=" if include_boundaries == "both" else ""
     at_high = "" if include_boundaries == "neither" else "="
     number: Any = x
+    if number != number:
+        raise ValueError(f"{name} must be a number, got nan")
     if min_val is not None and (number < min_val or (number == min_val and not at_low)):
         raise ValueError(f"{name} == {x}, must be >{at_low} {min_val}.")
     if max_val is not None and (number > max_val or (number == max_val and not at_high)):

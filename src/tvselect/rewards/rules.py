@@ -169,8 +169,6 @@ class PValueReward(Reward):
         """Check the settings and return the feedback of a play on ``data``."""
         alpha = self.alpha
         check_scalar(alpha, "alpha", Real, min_val=0.0, max_val=1.0, include_boundaries="neither")
-        if math.isnan(alpha):
-            raise ValueError("alpha must be a number between 0 and 1, got nan")
 
         def score(columns: Places, rows: Places, rng: np.random.Generator) -> Floats:
             p = p_values(data.values(columns)[rows], data.outcome.values[rows])

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from math import ceil
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -27,12 +27,12 @@ from tvselect.inputs.columns import (
     normal_scores,
     ranks_beside_zeros,
 )
+from tvselect.inputs.errors import check_scalar
 from tvselect.inputs.outcome import Outcome
 from tvselect.inputs.rows import even_rows
 from tvselect.rewards import Data
 from tvselect.rewards.screening import bulk_of, z_values
 from tvselect.seeds import RandomStream
-from tvselect.selectors.base import check_share
 from tvselect.selectors.layout import ArmColumns, DecoyKind, IntArray
 from tvselect.trees import bin_table, run_to_end
 
@@ -65,9 +65,11 @@ add_by_value = function(
 def kind_of_decoys(
     decoys: Any, max_fdr: float | None, auto: DecoyKind = "shuffled"
 ) -> DecoyKind | None:
-    """The kind of decoys that the settings ask for; a ValueError where these make no sense."""
+    """The kind of decoys that the settings ask for; a ValueError where they are inconsistent."""
     if max_fdr is not None:
-        check_share(max_fdr, "max_fdr", "neither")
+        check_scalar(
+            max_fdr, "max_fdr", Real, min_val=0.0, max_val=1.0, include_boundaries="neither"
+        )
     if decoys == "auto":
         return None if max_fdr is None else auto
     if decoys is None and max_fdr is not None:
@@ -82,17 +84,8 @@ def kind_of_decoys(
     return decoys
 
 
-def copies_for(max_fdr: float | None) -> int:
-    """Copies of every column: enough for a single column to be selected at the level."""
-    return FEWEST_COPIES if max_fdr is None else max(FEWEST_COPIES, ceil(1.0 / max_fdr))
-
-
 def draw_decoys(
-    kind: DecoyKind,
-    X: Matrix,
-    n_copies: int,
-    entropy: int,
-    observations: IntArray | None = None,
+    kind: DecoyKind, X: Matrix, n_copies: int, entropy: int, observations: IntArray | None = None
 ) -> Decoys:
     """Copies of all columns of a table, from the seed of the run.
 
@@ -171,13 +164,12 @@ def preselect_arms(
 ) -> tuple[Data, ArmColumns]:
     """The data with its decoys, and the columns of all arms, of which some may take no part.
 
-    Of very many arms those take part, columns and decoys ranked together, that are most
-    associated with the outcome by themselves (:func:`marginal_scores`), or with what the leaders
-    of this first look leave of it (:func:`residual_targets`): a search among hundreds of thousands
-    of arms does not settle in some hundred plays. Where all columns of a copy are associated with
-    the outcome, those count that stand out. The choice does not know which arms are decoys, so
-    that the order among these and columns of noise is as open as before. Pairs of columns that
-    stand out together take part in any case: noise hardly ever does (:func:`screen_pairs`).
+    A search among hundreds of thousands of arms does not settle in some hundred plays. Of so many
+    those take part, columns and decoys ranked together, that are most associated with the outcome
+    by themselves (:func:`marginal_scores`), or with the residuals of the leaders of this first
+    look (:func:`residual_targets`). Associations are measured from the median of each copy. The
+    choice does not know which arms are decoys, so that these stay exchangeable with columns of
+    noise. Pairs of columns that stand out together take part in any case (:func:`screen_pairs`).
     """
     n_columns, n_copies = data.X.shape[1], len(decoys.held)
     own, bulks = np.arange(n_columns), []
@@ -238,14 +230,7 @@ def explained_shares(found: FloatArray) -> FloatArray:
 
 
 def highest(scores: FloatArray, n: int) -> NDArray[np.bool_]:
-    """Where the ``n`` highest scores are; of equal ones the first.
-
-    Examples
-    --------
-    >>> highest(np.array([[0.3, 0.1], [0.5, 0.3]]), 2)
-    array([[ True, False],
-           [ True, False]])
-    """
+    """Where the ``n`` highest scores are; of equal ones the first."""
     last = np.partition(scores, scores.size - n, axis=None)[scores.size - n]
     is_high = scores > last
     ties = np.flatnonzero(scores == last)
@@ -258,10 +243,10 @@ def marginal_scores(
 ) -> FloatArray:
     """The association of columns, and of each copy of them, with ``targets`` (targets, rows).
 
-    In ranks: the correlation with the column, and with what its square adds to it (targets, 2,
-    1 + copies, columns). A slope and a valley are seen, what shows in company only is not; of
-    columns of three values that a common factor drives, no valley either. One pass over all
-    columns by ``n_threads`` threads; with a bar, where that takes seconds, if ``verbose``.
+    In ranks: slopes, the correlation with the column, and bends, that with what its square adds
+    (targets, 2, 1 + copies, columns). Bends of columns of three values that a common factor drives
+    are 0. One pass over all columns by ``n_threads`` threads; with a progress bar, where that takes
+    seconds, if ``verbose``.
     """
     from tqdm.auto import tqdm
 
@@ -312,7 +297,7 @@ def _of_ranks(ranks: FloatArray, targets: FloatArray) -> FloatArray:
 
 
 def _of_stored_values(X: SparseColumns, outcomes: FloatArray) -> FloatArray:
-    """Those of a sparse matrix and its shuffled copies, in the time that its values take.
+    """Slopes and bends of a sparse matrix and its shuffled copies, from its stored values alone.
 
     The ranks of the target sum to zero, so that the rank of the zeros drops out.
     """
@@ -332,7 +317,7 @@ def _of_stored_values(X: SparseColumns, outcomes: FloatArray) -> FloatArray:
 
 
 def read_small(X: Matrix, columns: IntArray) -> NDArray[np.uint8] | None:
-    """Columns (columns, rows) in a byte each, if their values are 0, 1, 2 or missing (3)."""
+    """Columns (columns, rows) as bytes, if all their values are 0, 1, 2 or missing (3)."""
     if isinstance(X, Columns) and (known := X.read_small(columns)) is not None:
         return known
     block = X[:, columns].T
@@ -414,25 +399,11 @@ def residual_targets(
     """What is left of an outcome beside the leaders of a first look (targets, rows).
 
     Leaders are the columns and decoys with the highest ``scores`` (1 + copies, columns; none below
-    0), whichever they are, and the columns that are ``always`` included. A forest of them leaves
-    residuals: what goes with these was hidden behind the leaders. The residuals times the leader
-    that the forest splits on most are the second target: what goes with them changes how this
-    leader acts. Of many rows the forest learns from some. There is no target for tables of fewer
-    than 20 rows, and of more than 2^31 values, where a second pass would take the most time of all.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(300, 100))
-    >>> y = X[:, 3] * (1 + np.sign(X[:, 7])) + X[:, 5] / 4
-    >>> scores = np.zeros((3, 100))
-    >>> scores[0, 3] = 1
-    >>> decoys = ShuffledColumns.draw(X, 2, rng)
-    >>> left, left_of_3 = residual_targets(decoys, X, y, scores, np.empty(0, int), rng)
-    >>> abs(np.corrcoef(left, X[:, 5])[0, 1]) > abs(np.corrcoef(y, X[:, 5])[0, 1])
-    np.True_
-    >>> abs(np.corrcoef(left_of_3, X[:, 7])[0, 1]) > 0.5
-    np.True_
+    0), decoys or not, and the columns that are ``always`` included. The first target are the
+    residuals of a forest of them, which show what was hidden behind the leaders. The second are
+    the residuals times the leader that the forest splits on most, which show what changes its
+    effect. Of many rows the forest learns from some. There is no target for tables of fewer than
+    20 rows, and of more than 2^31 values, where a second pass would take most of the time.
     """
     if len(y) < FEWEST_ROWS or X.shape[0] * X.shape[1] > MOST_VALUES:
         return np.empty((0, len(y)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,9 @@ from tvselect.seeds import entropy_of
 from tvselect.selectors.fingerprint import fingerprint
 from tvselect.selectors.layout import ArmLayout, PerArm
 from tvselect.selectors.results import Asked, Evidence, History
+
+if TYPE_CHECKING:
+    from tvselect.selectors.base import BanditSelector
 
 WIDEST_WINDOW = 10**6
 PLAYS_PER_WORKER = 16
@@ -83,35 +86,15 @@ class Search(BaseEstimator):  # type: ignore[misc]
     journal: str | Path | None = None
 
 
-class Settings(Protocol):
-    """What setting up needs to know of a selector."""
-
-    n_features_to_select: int | None
-    random_state: Any
-    max_fdr: float | None
-
-    @property
-    def _search(self) -> Search: ...
-
-
 @dataclass(frozen=True)
 class SearchRun:
-    """A search, set up: all that its plays need but the data.
-
-    Attributes
-    ----------
-    journal : Journal
-        With the plays of earlier runs; open on disk, where that was asked for.
-    header : Header
-        What the journal is written for.
-    max_fdr : float or None
-    """
+    """A search, set up: all that its plays need but the data."""
 
     layout: ArmLayout
     reward: Reward
     chains: Chains
-    journal: Journal
-    header: Header
+    journal: Journal  #: With the plays of earlier runs; open on disk, where that was asked for
+    header: Header  #: What the journal is written for
     max_fdr: float | None = None
 
     def history(
@@ -153,41 +136,25 @@ class SearchRun:
 
 
 def set_up_search(
-    selector: Settings,
+    selector: BanditSelector,
     layout: ArmLayout,
     reward: Reward,
     *,
     identity: Mapping[str, Any],
+    entropy: int,
     n_workers: int = 1,
     discount: float = 1.0,
     with_decoys: bool = False,
-    entropy: int | None = None,
     idle: NDArray[np.bool_] | None = None,
     burn_in: BurnIn | None = None,
     pairs: NDArray[np.int32] = NO_PAIRS,
 ) -> SearchRun:
     """Set up a new search, or one that goes on with the plays of a journal.
 
-    Parameters
-    ----------
-    identity : mapping
-        What else the plays depend on, the data above all.
-    with_decoys : bool, default=False
-        Whether every arm is played together with its decoy.
-    entropy : int, optional
-        The seed, where :func:`seed_of_run` was asked already.
-    idle : bool array, optional
-        Arms that do not take part.
-    burn_in : BurnIn, optional
-    pairs : int32 array (pairs, 2), optional
-        Arms that are heard together.
-
-    Raises
-    ------
-    ValueError
-        For settings that do not fit the arms.
-    JournalError
-        When the journal is of other data or settings, or cannot be read.
+    ``identity`` is what else the plays depend on, the data above all; ``with_decoys`` says that
+    every arm is played together with its decoy; ``idle`` arms do not take part; ``pairs`` of arms
+    (pairs, 2) are played together. Raises a ValueError for settings that do not fit the arms, and
+    a JournalError for a journal of other data or settings, or one that cannot be read.
     """
     settings = selector._search
     c, prior = thresholds(settings.cost, layout), priors(settings.prior, layout)
@@ -209,7 +176,7 @@ def set_up_search(
     }
     header = Header(
         fingerprint=fingerprint(known, strict=settings.journal is not None),
-        entropy=entropy_of(selector.random_state) if entropy is None else entropy,
+        entropy=entropy,
         n_arms=layout.n_arms,
         n_chains=settings.n_chains,
         window=widest_window(settings.window, n_workers, settings.n_chains),
@@ -235,8 +202,8 @@ def set_up_search(
     return SearchRun(layout, reward, chains, journal, stored, max_fdr)
 
 
-def _begin(journal: Journal, header: Header, selector: Settings) -> Header:
-    """Begin a journal, or go on with one: its seed and its window are then those of the run."""
+def _begin(journal: Journal, header: Header, selector: BanditSelector) -> Header:
+    """Begin a journal, or go on with one, whose seed and window the run then has."""
     settings = selector._search
     if settings.journal is None:
         return journal.begin(header)
@@ -283,11 +250,7 @@ def priors(prior: Any, layout: ArmLayout) -> tuple[PerArm, PerArm]:
 
 
 def widest_window(window: int | Literal["auto"], n_workers: int, n_chains: int) -> int:
-    """Most plays that are chosen together.
-
-    "auto" is 1, as in the paper, where there are no more workers than chains, and 16 per
-    worker else: they are busy for long enough to be worth the way there and back.
-    """
+    """Most plays that are chosen together; "auto" as :class:`Search` says."""
     if isinstance(window, str):
         if window != "auto":
             raise ValueError(f"window must be 'auto' or a number of plays, got {window!r}")
@@ -296,7 +259,7 @@ def widest_window(window: int | Literal["auto"], n_workers: int, n_chains: int) 
     return int(window)
 
 
-def seed_of_run(selector: Settings) -> int:
+def seed_of_run(selector: BanditSelector) -> int:
     """Seed of a run: that of its journal, where it goes on with one."""
     path = selector._search.journal
     if path is not None and Path(path).exists():

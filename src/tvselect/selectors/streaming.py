@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -20,14 +20,7 @@ from tvselect.inputs.outcome import AskedFamily, grades_as_numbers
 from tvselect.inputs.table import as_given, is_frame
 from tvselect.rewards import Reward
 from tvselect.seeds import RandomStream
-from tvselect.selectors.base import (
-    BanditSelector,
-    as_reward,
-    check_count,
-    check_share,
-    warn_of_guess,
-    weighted,
-)
+from tvselect.selectors.base import BanditSelector, as_reward, check_count, warn_of_guess, weighted
 from tvselect.selectors.batches import (
     BatchCursor,
     BatchReader,
@@ -39,7 +32,13 @@ from tvselect.selectors.copies import kind_of_decoys
 from tvselect.selectors.encoding import StreamEncoder
 from tvselect.selectors.layout import DecoyKind, Groups, lay_out_arms
 from tvselect.selectors.results import Ledger
-from tvselect.selectors.search import Search, SearchRun, progress_bar, set_up_search
+from tvselect.selectors.search import (
+    Search,
+    SearchRun,
+    progress_bar,
+    seed_of_run,
+    set_up_search,
+)
 from tvselect.sources import ArraySource, Source, open_source
 from tvselect.workers import Runner, open_runner, opened
 
@@ -249,8 +248,7 @@ feature_names_in_
         X : array-like, sparse matrix or data frame (rows, columns)
         y : array-like
         sample_weight : array-like (rows,), optional
-            A row of weight 2 counts as two rows. With error control, where each is evidence
-            once, rows are left out by their weights instead.
+            As in :meth:`fit`.
 
         Returns
         -------
@@ -328,19 +326,15 @@ feature_names_in_
         return self
 
     def _begin(
-        self,
-        source: Source,
-        outcomes: OutcomeReader,
-        batch_size: int | None,
-        *,
-        n_workers: int = 1,
+        self, source: Source, outcomes: OutcomeReader, batch_size: int | None, *, n_workers: int = 1
     ) -> None:
         """Set up the search and the stream, from the journal if it holds plays already."""
         reward, names, journal = as_reward(self.reward), source.names, self._search.journal
         n_numbers = np.count_nonzero(~source.categorical)
         auto: DecoyKind = "knockoffs" if n_numbers <= MOST_KNOCKOFFS else "shuffled"
-        wanted = kind_of_decoys(self.decoys, self.max_fdr, auto)
-        kind = "shuffled" if wanted == "plain" else wanted
+        kind = kind_of_decoys(self.decoys, self.max_fdr, auto)
+        if kind == "plain":
+            kind = "shuffled"
         if self.max_fdr is None:
             kind = None
         n_copies = int(kind is not None)
@@ -357,6 +351,7 @@ feature_names_in_
                 "decoy_kind": kind,
             },
             n_workers=n_workers,
+            entropy=seed_of_run(self),
             discount=1.0 if self.discount is None else float(self.discount),
             with_decoys=kind is not None,
         )
@@ -432,9 +427,9 @@ feature_names_in_
         )
 
     def _doubt(self, cursor: BatchCursor, *, ask_why: bool) -> str | None:
-        """Why something may have been missed: skipped batches, or if asked why nothing was found.
+        """Why something may have been missed: skipped batches, sorted rows, too few batches.
 
-        Sorted rows hide what y depends on, and few batches prove nothing.
+        The last two only where the caller does ``ask_why`` and nothing is selected.
         """
         history, n_batches = self.history_, self.n_plays_
         if 0 < n_batches == history.n_skipped:
@@ -484,7 +479,10 @@ feature_names_in_
         if self.n_rounds is None and self._search.patience is None and self.time_limit is None:
             raise ValueError("n_rounds=None never ends: set patience or time_limit")
         if self.discount is not None:
-            check_share(self.discount, "discount", "right")
+            check_scalar(
+                self.discount, "discount", Real,
+                min_val=0.0, max_val=1.0, include_boundaries="right",
+            )  # fmt: skip
 
     def _weighted(self, X: Any, y: Any, weights: ArrayLike | None) -> tuple[Any, Any]:
         """Rows by their weights; batches of equal weights are rounded differently.

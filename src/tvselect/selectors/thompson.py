@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import ceil
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -13,11 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from tvselect.after.interactions import (
-    Interaction,
-    SelectedData,
-    find_interactions,
-)
+from tvselect.after.interactions import Interaction, SelectedData, find_interactions
 from tvselect.bandit import engine
 from tvselect.bandit.engine import StoppingRule
 from tvselect.bandit.oracle import NO_PAIRS, BurnIn
@@ -41,8 +38,8 @@ from tvselect.seeds import RandomStream
 from tvselect.selectors.base import BanditSelector, as_reward, warn_of_guess, weighted
 from tvselect.selectors.claims import by_shares, find_claims
 from tvselect.selectors.copies import (
+    FEWEST_COPIES,
     check_decoys,
-    copies_for,
     draw_decoys,
     kind_of_decoys,
     preselect_arms,
@@ -227,7 +224,8 @@ class ThompsonSelector(BanditSelector):
             if is_linked
             else self.feature_groups,
             self.always_include,
-            n_copies=0 if kind is None else copies_for(self.max_fdr),
+            # With so many a single column can be selected at the level.
+            n_copies=0 if kind is None else max(FEWEST_COPIES, ceil(1.0 / (self.max_fdr or 1.0))),
         )
         identity = {"data": identity_of(data), "family": outcome.family, "copies": kind}
         columns = layout.columns(features.feature_of)
@@ -316,12 +314,7 @@ class ThompsonSelector(BanditSelector):
         return self._interactions
 
     def _read(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        reward: Reward,
-        seed: int,
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, reward: Reward, seed: int
     ) -> tuple[Features, Data, NDArray[np.int64] | None]:
         """What a fit is given, as numbers; the observation of each row, where rows are copies."""
         X, y, weights, observations = weighted(X, y, sample_weight, reward, seed)
