@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tests.nested import nested
-from tvselect import ThompsonSelector
+from tvselect import StreamingThompsonSelector, ThompsonSelector
 
 N_ROWS = 400
 
@@ -47,3 +47,30 @@ def fit_heights(chances, *, n_plays=60, **settings):
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(chances.size)])
     settings = {"max_fdr": None, "decoys": "shuffled", "random_state": 0, **settings}
     return ThompsonSelector(pay_height, **nested(n_plays=n_plays, **settings)).fit(frame, X[:, 0])
+
+
+def pay_chance(X, y, rng):
+    """Pay a column with the chance in its first row."""
+    return (rng.random(X.shape[1]) < X[0]).astype(float)
+
+
+def fit_chances(chances, *, names=None, n_plays=60, **settings):
+    """Fit the median model to columns paid with these chances, c0, c1, ...; and their table."""
+    chances = np.asarray(chances, dtype=float)
+    X = np.vstack([chances, np.random.default_rng(0).random((49, chances.size))])
+    names = names or [f"c{j}" for j in range(chances.size)]
+    frame = pd.DataFrame(X, columns=pd.Index(names, dtype=object))
+    settings = {"max_fdr": None, "n_plays": n_plays, "random_state": 0, **settings}
+    return ThompsonSelector(pay_chance, **nested(**settings)).fit(frame, X[:, 0]), frame
+
+
+def stream_heights(chances, *, n_batches=40, skipped=(), **settings):
+    """Play batches of columns paid with these chances; the skipped ones have one class only."""
+    rng = np.random.default_rng(0)
+    settings = {"max_fdr": None, "family": "probit", "random_state": 0, **settings}
+    selector = StreamingThompsonSelector(pay_height, **nested(**settings))
+    for number in range(n_batches):
+        X = rng.normal(chances, 0.05, (50, len(chances)))
+        y = np.ones(50) if number in skipped else rng.integers(0, 2, 50)
+        selector.partial_fit(pd.DataFrame(X, columns=[f"c{j}" for j in range(len(chances))]), y)
+    return selector

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from tests.decoyed import fit_signals
+from tests.decoyed import fit_chances, fit_signals
 from tests.report.conftest import HOSTILE
 from tests.waiting import wait_for
 from tvselect.report import About, gather, render
@@ -37,10 +37,10 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory, fit, hostile):
+def pages(tmp_path_factory, hostile):
     """Files of an everyday run, of one with hostile names, of one with decoys and of noise."""
     folder = tmp_path_factory.mktemp("pages")
-    selector, X = fit([0.95, 0.9, 0.6, *np.full(60, 0.1)], n_chains=2)
+    selector, X = fit_chances([0.95, 0.9, 0.6, *np.full(60, 0.1)], n_chains=2)
     everyday = gather(selector, X, X["c0"] + X["c1"], random_state=0)
     selector, X = hostile
     bad = gather(

@@ -1,46 +1,52 @@
-"""Sentences about shapes, and about why a run ended."""
+"""Sentences about shapes and pairs, about why a run ended, and about false selections."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from tvselect.after.dependence import Dependence
+from tvselect.after.dependence import Dependence, Scale
 from tvselect.bandit.engine import StopReason
-from tvselect.report.sentences import in_words, why_stopped
+from tvselect.report.findings import Best, Control, HeatMap, ReportedInteraction
+from tvselect.report.sentences import (
+    OFF,
+    describe_false,
+    describe_nothing,
+    describe_pair,
+    in_words,
+    why_stopped,
+)
 from tvselect.selectors.results import Asked
 
 
-def shape(mean, *, labels=(), width=0.1):
-    mean = np.asarray(mean, dtype=float)
-    at = tuple(map(float, range(mean.size)))
-    return Dependence(
-        "x", labels, at, "", tuple(mean), tuple(mean - width / 2), tuple(mean + width / 2)
-    )
-
-
 @pytest.mark.parametrize(
-    ("mean", "words"),
+    ("mean", "labels", "words"),
     [
-        ([1, 2, 3], "The outcome rises from 1 to 3."),
-        ([3, 2.5, 1], "The outcome falls from 3 to 1."),
-        ([1, 3, 1.2], "Highest in between (3); from 1 to 1.2 at the ends."),
-        ([3, 1, 2.9], "Lowest in between (1); from 3 to 2.9 at the ends."),
-        ([1, 1.01, 1.02], "No clear trend on its own; it may matter together with others."),
+        ([1, 2, 3], (), "The outcome rises from 1 to 3."),
+        ([3, 2.5, 1], (), "The outcome falls from 3 to 1."),
+        ([1, 3, 1.2], (), "Highest in between (3); from 1 to 1.2 at the ends."),
+        ([3, 1, 2.9], (), "Lowest in between (1); from 3 to 2.9 at the ends."),
+        ([1, 1.01, 1.02], (), "No clear trend on its own; it may matter together with others."),
+        ([2, 1, 5], ("a", "b", "c"), "Lowest at b (1), highest at c (5)."),
+        ([2], ("a",), "2 at a."),
     ],
 )
-def test_curves(mean, words):
-    assert in_words(shape(mean)) == words
+def test_shapes(mean, labels, words):
+    at, mean = tuple(map(float, range(len(mean)))), np.asarray(mean, dtype=float)
+    low, high = (tuple(mean + step) for step in (-0.05, 0.05))
+    assert in_words(Dependence("x", labels, at, "", tuple(mean), low, high)) == words
 
 
-def test_points():
-    said = in_words(shape([2, 1, 5], labels=("a", "b", "c")))
-    assert said == "Lowest at b (1), highest at c (5)."
-    assert in_words(shape([2], labels=("a",))) == "2 at a."
-
-
-def asked(**wanted):
-    return Asked(False, "LassoReward()", "auto", seed=0, window=1, fingerprint=None, **wanted)
+def test_pairs():
+    heat_map = HeatMap(
+        Scale((), (0.0, 1.0, 4.0)),
+        Scale(("no", "yes"), (0.0, 1.0)),
+        ((1.0, 1.0), (1.0, 2.0), (0.5, 4.0)),
+    )
+    pair = ReportedInteraction(("a", "b"), 1.0, 0.05, heat_map)
+    assert describe_pair(pair, heat_map) == (
+        "From a = 0 to 4, the outcome changes by -0.5 where b = no, and by +3 where it is yes."
+    )
 
 
 @pytest.mark.parametrize(
@@ -49,18 +55,43 @@ def asked(**wanted):
         (StopReason.PLAYS, "all 60 plays are done"),
         (StopReason.PATIENCE, "the model has not changed for 7 plays"),
         (StopReason.TIME_LIMIT, "the time limit of 1.5 s is reached"),
-        (StopReason.ROUNDS, "the stream has ended after 1 round"),
+        (StopReason.ROUNDS, "the stream has ended after 3 rounds"),
         (StopReason.BATCHES, "every batch handed in is played"),
         (StopReason.ALL_SKIPPED, "every batch is skipped"),
         (StopReason.INTERRUPTED, "it was interrupted"),
         (StopReason.ERROR, "of an error"),
     ],
 )
-def test_every_reason_has_its_words(reason, words):
-    assert why_stopped(reason, asked(n_plays=60, patience=7, time_limit=1.5, n_rounds=1)) == words
-    assert why_stopped(reason, asked())
+def test_why_a_run_ended(reason, words):
+    asked = Asked(False, "LassoReward()", "auto", seed=0, window=1, fingerprint=None)
+    assert why_stopped(reason, asked)
+    wanted = dict(n_plays=60, patience=7, time_limit=1.5, n_rounds=3)
+    assert why_stopped(reason, Asked(**{**vars(asked), **wanted})) == words
 
 
-def test_rounds_are_counted():
-    said = why_stopped(StopReason.ROUNDS, asked(n_rounds=3))
-    assert said == "the stream has ended after 3 rounds"
+def control(max_fdr=0.1, expected_false=0.5, **changes):
+    known = dict(kind="shuffled", n_decoys=60, n_copies=10, n_above=2, highest=0.6)
+    return Control(max_fdr, expected_false, **{**known, **changes})
+
+
+@pytest.mark.parametrize(
+    ("n", "found", "sentence"),
+    [
+        (5, control(), "Expected number of false ones among these 5: 0.5."),
+        (1, control(), "Expected number of false ones, with 1 selected: 0.5."),
+        (5, control(max_fdr=None), "among these 5: 0.5. No limit was set: error control is off."),
+        (5, control(max_fdr=None, expected_false=None), OFF),
+    ],
+)
+def test_how_many_are_false(n, found, sentence):
+    assert describe_false(n, found).endswith(sentence)
+
+
+def test_what_would_have_been_needed():
+    best = Best("age", 0.55, 0.3, 0.5)
+    said = " ".join(describe_nothing(control(), best, 300))
+    for part in ("age, has a q-value of 0.30; 0.10 or less", "60 decoys in 0.60", "above every "
+                 "decoy", "With 300 rows"):  # fmt: skip
+        assert part in said
+    for found in (control(n_copies=1), control(highest=None)):  # where that is not enough
+        assert not any("decoy" in text for text in describe_nothing(found, best, None))

@@ -4,20 +4,6 @@
 needs ``pip install 'tvselect[report]'``. Modules are imported when their functions are used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import lazy_loader
 
-if TYPE_CHECKING:
-    from tvselect.report.findings import About, Findings
-    from tvselect.report.gathering import gather
-    from tvselect.report.page import render, write_report
-
-__all__ = ["About", "Findings", "gather", "render", "write_report"]
-
-_homes = {"About": "findings", "Findings": "findings", "gather": "gathering"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'tvselect.report' has no attribute {name!r}")
-    return getattr(import_module(f"tvselect.report.{_homes.get(name, 'page')}"), name)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

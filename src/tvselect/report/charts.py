@@ -6,12 +6,13 @@ import io
 import logging
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tvselect.after.dependence import Dependence, JointEffect
 from tvselect.plotting.arms import FittedArms
@@ -69,6 +70,8 @@ DECIMALS = re.compile(r"(\.\d\d)\d+")
 
 Tips = dict[str, list[tuple[str, ...]]]
 """Lines to show at the shapes of a group of the SVG, in their order, by the id of the group."""
+Sketch = tuple[str, tuple[float, float], str, Callable[["Axes"], Tips]]
+"""A picture to be drawn: its id, its size in inches, what it shows in words, what draws it."""
 
 
 class Chart(NamedTuple):
@@ -76,94 +79,61 @@ class Chart(NamedTuple):
 
     svg: str
     tips: Tips
-    #: Left, top, width and height of the axes, and the last play, where it can be zoomed.
-    box: tuple[float, ...] = ()
 
 
 def draw_charts(findings: Findings) -> dict[str, Chart]:
     """All pictures of the page by their ids; the same bytes for the same findings."""
     import matplotlib
 
-    # Its complaints, as about a home that cannot be written to, are nothing to a reader's eyes.
+    # Its warnings, as about a home directory without write access, are of no use to a reader.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     with matplotlib.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(STYLE)
-        return dict(_charts(findings))
+        return {sketch[0]: _draw(*sketch) for sketch in _sketches(findings)}
 
 
-def _charts(findings: Findings) -> Iterator[tuple[str, Chart]]:
-    for number, dependence in enumerate(findings.dependence, 1):
-        yield _draw(
-            f"shape-{number}",
-            (SMALL_WIDTH, 2.3),
-            f"{readable(dependence.variable, 40)}: {in_words(dependence)}",
-            partial(_shape, dependence, findings),
-        )
+def _sketches(findings: Findings) -> Iterator[Sketch]:
+    for number, shape in enumerate(findings.dependence, 1):
+        words = f"{readable(shape.variable, 40)}: {in_words(shape)}"
+        yield f"shape-{number}", (SMALL_WIDTH, 2.3), words, partial(_shape, shape, findings)
     for number, pair in enumerate(findings.interactions, 1):
-        if pair.heat_map is not None:
-            yield _draw(
-                f"joint-{number}",
-                (SMALL_WIDTH, 2.9),
-                f"{' x '.join(readable(name, 40) for name in pair.names)}: "
-                f"{describe_pair(pair, pair.heat_map)}",
-                partial(_joint, pair, pair.heat_map, findings),
-            )
+        if (heat_map := pair.heat_map) is not None:
+            names = " x ".join(readable(name, 40) for name in pair.names)
+            words = f"{names}: {describe_pair(pair, heat_map)}"
+            draw = partial(_joint, pair, heat_map, findings)
+            yield f"joint-{number}", (SMALL_WIDTH, 2.9), words, draw
     if findings.variables and findings.n_plays:
-        n_leading = min(len(findings.variables), MOST_LEADING)
-        yield _draw(
-            "trajectories",
-            (WIDTH, 4.2),
-            describe_trajectories(findings),
-            partial(_trajectories, findings),
-            can_zoom=True,
+        words = describe_trajectories(findings)
+        yield "trajectories", (WIDTH, 4.2), words, partial(_trajectories, findings)
+        n = min(len(findings.variables), MOST_LEADING)
+        words = (
+            f"Selection rates with 95 % ranges of the {n} leading variables, highest on top; the "
+            "table below has the numbers."
         )
-        yield _draw(
-            "leading",
-            (WIDTH, 1.1 + 0.21 * n_leading),
-            f"Selection rates with 95 % ranges of the {n_leading} leading variables, "
-            "highest on top; the table below has the numbers.",
-            partial(_leading, findings),
-        )
-        yield _draw("sizes", (WIDTH, 2.8), describe_sizes(findings), partial(_sizes, findings))
+        yield "leading", (WIDTH, 1.1 + 0.21 * n), words, partial(_leading, findings)
+        yield "sizes", (WIDTH, 2.8), describe_sizes(findings), partial(_sizes, findings)
 
 
-def _draw(
-    name: str,
-    size: tuple[float, float],
-    description: str,
-    draw: Callable[[Axes], Tips],
-    *,
-    can_zoom: bool = False,
-) -> tuple[str, Chart]:
+def _draw(name: str, size: tuple[float, float], words: str, draw: Callable[[Axes], Tips]) -> Chart:
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     matplotlib.rcParams["svg.hashsalt"] = name
-    figure = Figure(size, layout="constrained")
+    figure, text = Figure(size, layout="constrained"), io.StringIO()
     FigureCanvasSVG(figure)
-    ax = figure.subplots()
-    tips = draw(ax)
-    text = io.StringIO()
+    tips = draw(figure.subplots())
     figure.savefig(text, format="svg", metadata=NO_METADATA, transparent=True)
-    width, height = (72 * inches for inches in size)
-    left, bottom, right, top = ax.get_position().extents
-    box = [left * width, (1 - top) * height, (right - left) * width, (top - bottom) * height]
-    box.append(ax.get_xlim()[1])
-    return name, Chart(
-        _for_page(text.getvalue(), name, readable(description)),
-        {f"{name}-{group}": lines for group, lines in tips.items()},
-        tuple(round(float(length), 2) for length in box) if can_zoom else (),
-    )
+    svg = _for_page(text.getvalue(), name, readable(words))
+    return Chart(svg, {f"{name}-{group}": lines for group, lines in tips.items()})
 
 
 def _trajectories(findings: Findings, ax: Axes) -> Tips:
-    by_role = {role: findings.of_role(role) for role in ROLES}
-    selected, others, decoys = by_role.values()
+    selected, others, decoys = map(findings.of_role, ROLES)
 
-    def paths(variables: tuple[ReportedVariable, ...]) -> Any:
+    def paths(variables: Sequence[ReportedVariable]) -> NDArray[np.float64]:
         values = np.array([variable.path for variable in variables])
         return values.reshape(-1, len(findings.steps)).T
 
@@ -195,18 +165,21 @@ def _trajectories(findings: Findings, ax: Axes) -> Tips:
 def _leading(findings: Findings, ax: Axes) -> Tips:
     best = sorted(findings.variables, key=lambda variable: -variable.selection_rate)[:MOST_LEADING]
     n = len(best)
-    roles = np.array([variable.role for variable in best])
-    q_values = [np.nan if v.q_value is None else v.q_value for v in best]
+
+    def of_best(field: str, dtype: type = float) -> NDArray[Any]:
+        return np.array([getattr(variable, field) for variable in best], dtype=dtype)
+
+    roles = of_best("role", str)
     arms = FittedArms(
         names=tuple(variable.name for variable in best),
         arms=np.arange(n),
-        rates=np.array([variable.selection_rate for variable in best]),
-        intervals=np.array([(variable.low, variable.high) for variable in best]),
-        q_values=np.array(q_values),
+        rates=of_best("selection_rate"),
+        intervals=np.column_stack([of_best("low"), of_best("high")]),
+        q_values=of_best("q_value"),
         selected=roles == "selected",
-        threshold=np.array([variable.threshold for variable in best]),
+        threshold=of_best("threshold"),
         features=np.arange(n),
-        times_played=np.array([variable.n_played for variable in best], dtype=np.int32),
+        times_played=of_best("n_played", np.int32),
         decoys=roles == "decoy",
     )
     n_tried = findings.n_variables - findings.n_selected - findings.n_unplayed

@@ -1,4 +1,4 @@
-"""The decisions about a table in sentences. Imports nothing heavy."""
+"""The decisions about a table in sentences."""
 
 from __future__ import annotations
 
@@ -28,31 +28,30 @@ REASONS = {
     "mixed on a stream": "numbers with text or signs, which a stream cannot read (--no-stream can)",
     "infinite on a stream": "infinite values, which a stream cannot read (--no-stream can)",
 }
+MODES = {
+    "asked": "Read into memory, as you asked.",
+    "rows": "Streamed batch by batch: {about}{mode.n_rows:,} rows are more than "
+    "{mode.most_rows:,} (--no-stream reads them all into memory).",
+    "memory": "Streamed batch by batch: it would take some {needed:.1f} GB of the {free:.1f} GB "
+    "that are free (--no-stream tries all the same).",
+    "small": "Read into memory (--stream reads batch by batch).",
+    "whole": "Read into memory.",
+    "by column": "Columns stay in the file and are read as they are needed.",
+}
 
 
 def describe_table(
-    facts: TableFacts,
-    n_kept: int,
-    groups: Mapping[str, Sequence[str]],
-    always: Sequence[str],
+    facts: TableFacts, n_kept: int, groups: Mapping[str, Sequence[str]], always: Sequence[str]
 ) -> list[str]:
     """All decisions about a table.
 
-    Parameters
-    ----------
-    facts : TableFacts
-    n_kept : int
-        Columns to choose from.
-    groups : mapping
-        Columns that are one variable, by label.
-    always : sequence of str
-        Columns that are part of every play.
+    ``n_kept`` columns are left to choose from; ``groups`` are columns that are one variable, by
+    label, and ``always`` those that are part of every play.
     """
     n_rows = facts.outcome.n_rows + facts.outcome.n_missing
     said = [
         f"{facts.where}: {counted(n_rows, 'row')}, {counted(facts.n_columns, 'column')} besides "
-        f"the target; "
-        f"{n_kept:,} to choose from.",
+        f"the target; {n_kept:,} to choose from.",
         *_files(facts.files),
         _mode(facts.mode),
         *_outcome(facts.outcome),
@@ -96,18 +95,10 @@ def describe_doubts(facts: TableFacts) -> list[str]:
 def why_left_out(why: LeftOut) -> str:
     """Why a column is not used."""
     first = f"the first {why.n_seen:,} rows" if why.n_seen is not None else ""
-    value = "bytes or text that is not UTF-8" if why.value == "binary" else why.value
-    return REASONS[why.reason].format(
-        value=value,
-        low=why.low,
-        high=why.high,
-        n_distinct=why.n_distinct,
-        n_rows=why.n_rows,
-        n_files=why.n_files,
-        n_all_files=why.n_all_files,
-        any_row=first or "any row",
-        every_row=first or "every row",
-    )
+    facts = {**vars(why), "any_row": first or "any row", "every_row": first or "every row"}
+    if why.value == "binary":
+        facts["value"] = "bytes or text that is not UTF-8"
+    return REASONS[why.reason].format(**facts)
 
 
 def _files(files: FileFacts) -> list[str]:
@@ -125,36 +116,15 @@ def _files(files: FileFacts) -> list[str]:
 
 
 def _mode(mode: ReadingMode) -> str:
-    if mode.why == "asked":
-        streamed = "Streamed, as --stream, --batch-size or --rounds asks for."
-        return streamed if mode.stream else "Read into memory, as you asked."
-    if mode.why == "rows":
-        about = "about " if mode.is_estimate else ""
-        return (
-            f"Streamed batch by batch: {about}{mode.n_rows:,} rows are more than "
-            f"{mode.most_rows:,} (--no-stream reads them all into memory)."
-        )
-    if mode.why == "memory":
-        return (
-            f"Streamed batch by batch: it would take some {mode.bytes_needed / GB:.1f} GB of the "
-            f"{mode.bytes_free / GB:.1f} GB that are free (--no-stream tries all the same)."
-        )
-    if mode.why == "whole":
-        return "Read into memory."
-    if mode.why == "by column":
-        return "Columns stay in the file and are read as they are needed."
-    return "Read into memory (--stream reads batch by batch)."
+    if mode.why == "asked" and mode.stream:
+        return "Streamed, as --stream, --batch-size or --rounds asks for."
+    about = "about " if mode.is_estimate else ""
+    needed, free = mode.bytes_needed / GB, mode.bytes_free / GB
+    return MODES[mode.why].format(mode=mode, about=about, needed=needed, free=free)
 
 
 def _outcome(outcome: OutcomeProfile) -> list[str]:
-    said = []
-    if outcome.family == "probit":
-        first, second = outcome.classes
-        may_be_numbers = not outcome.is_asked and not outcome.is_text
-        other = " (--family gaussian takes them as numbers)" if may_be_numbers else ""
-        said.append(f"{outcome.name!r} has two values, {first} and {second}: two classes{other}.")
-    else:
-        said.append(f"{outcome.name!r} {_family(outcome)}.")
+    said = [f"{outcome.name!r} {_family(outcome)}."]
     if outcome.n_missing:
         rows = "row has" if outcome.n_missing == 1 else "rows have"
         said.append(
@@ -165,22 +135,26 @@ def _outcome(outcome: OutcomeProfile) -> list[str]:
 
 
 def _family(outcome: OutcomeProfile) -> str:
-    """What an outcome of another kind than two classes is, and what else it could be."""
+    """What kind of outcome it is taken for, and what else it could be."""
     n, labels = outcome.n_distinct, outcome.classes
+    as_numbers = " (--family gaussian takes them as numbers)"
+    if outcome.family == "probit":
+        other = "" if outcome.is_asked or outcome.is_text else as_numbers
+        return f"has two values, {labels[0]} and {labels[1]}: two classes{other}"
     if outcome.family in ("classes", "ordinal"):
-        listed_labels = f"{', '.join(labels[:-1])} and {labels[-1]}"
+        values = f"has {n:,} values, {', '.join(labels[:-1])} and {labels[-1]}"
         kind = "classes" if outcome.family == "classes" else "ordered grades"
         other = " (--family ordinal if they are grades, gaussian if numbers)"
-        return f"has {n:,} values, {listed_labels}: {kind}{other if outcome.is_guess else ''}"
+        return f"{values}: {kind}{other if outcome.is_guess else ''}"
     if outcome.family == "counts":
-        other = " (--family gaussian takes them as numbers)" if outcome.is_guess else ""
+        other = as_numbers if outcome.is_guess else ""
         return f"holds whole numbers from {outcome.low:g} to {outcome.high:g}: counts{other}"
+    if outcome.family == "survival" and outcome.event is None:
+        return (
+            f"is a time until an event that took place in all {outcome.n_rows:,} rows "
+            "(--event NAME if some were censored)"
+        )
     if outcome.family == "survival":
-        if outcome.event is None:
-            return (
-                f"is a time until an event that took place in all {outcome.n_rows:,} rows "
-                "(--event NAME if some were censored)"
-            )
         n_censored = outcome.n_rows - outcome.n_events
         return (
             f"is the time until {outcome.event!r}: {counted(outcome.n_events, 'event')}, "

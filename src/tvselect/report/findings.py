@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -169,18 +170,16 @@ class Findings:
     versions: dict[str, str]  #: Of Python and of what the numbers depend on
 
     def __post_init__(self) -> None:
-        series = [self.played, self.rewarded, *(variable.path for variable in self.variables)]
-        if not self.steps or any(len(values) != len(self.steps) for values in series):
+        paths = [self.played, self.rewarded, *(variable.path for variable in self.variables)]
+        if not self.steps or any(len(path) != len(self.steps) for path in paths):
             raise ValueError("paths and sizes must have one value per step")
         for shape in self.dependence:
-            lengths = {len(shape.at), len(shape.mean), len(shape.low), len(shape.high)}
-            if len(lengths) > 1 or len(shape.labels) not in (0, len(shape.at)):
+            if not _fit_together(shape, shape.mean, shape.low, shape.high):
                 raise ValueError(f"the dependence on {shape.variable!r} has uneven lengths")
-            if not shape.at:
-                raise ValueError(f"the dependence on {shape.variable!r} has no point")
-        for pair in self.interactions:
-            if pair.heat_map is not None:
-                _check_heat_map(pair.heat_map, " x ".join(pair.names))
+        for heat_map in filter(None, (pair.heat_map for pair in self.interactions)):
+            rows_fit = all(_fit_together(heat_map.second, row) for row in heat_map.mean)
+            if not rows_fit or not _fit_together(heat_map.first, heat_map.mean):
+                raise ValueError("a heat map has uneven lengths")
         for group in self.resemblances:
             if not group.alike:
                 raise ValueError(f"{group.variable!r} has no look-alike")
@@ -256,9 +255,7 @@ class Findings:
         return read_record(cls, content.get("findings"), "findings")
 
 
-def _check_heat_map(heat_map: HeatMap, name: str) -> None:
-    scales = heat_map.first, heat_map.second
-    if not all(scale.at and len(scale.labels) in (0, len(scale.at)) for scale in scales):
-        raise ValueError(f"a scale of the heat map of {name!r} has no value, or uneven lengths")
-    if [len(row) for row in heat_map.mean] != [len(scales[1].at)] * len(scales[0].at):
-        raise ValueError(f"the heat map of {name!r} has uneven lengths")
+def _fit_together(scale: Scale | Dependence, *values: Sequence[object]) -> bool:
+    """Whether there is a value, and a label if there are labels, for each of one or more places."""
+    n = len(scale.at)
+    return n > 0 and len(scale.labels) in (0, n) and all(len(part) == n for part in values)

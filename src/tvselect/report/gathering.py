@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from tvselect.plotting.arms import Selector
 
 MOST_DRAWN, MOST_DECOYS, MOST_MEMBERS, MOST_NAMES = 100, 5, 20, 20
-MOST_ROWS, MOST_STEPS = 1000, 200
-MOST_CHOSEN, MOST_COMPARED, MOST_MAPS = 100, 30, 3
+MOST_ROWS, MOST_STEPS, MOST_CHOSEN, MOST_COMPARED, MOST_MAPS = 1000, 200, 100, 30, 3
 KINDS: Mapping[Family, OutcomeKind] = {
     "gaussian": "continuous",
     "probit": "two classes",
@@ -110,13 +109,15 @@ def gather(
     ('What matters for price', 1, 'x3')
     """
     history, arms = fitted_history(selector), fitted_arms(selector, MOST_DECOYS)
-    rows = _read_rows(selector, X, y, as_generator(random_state))
     target = readable(target) or "the outcome"
     about = about or About()
+    rng = as_generator(random_state)
+    table, outcome, why_not = _read_rows(selector, X, y, rng)
+    classes = () if outcome is None or outcome.classes is None else outcome.classes
     chosen = _chosen_columns(history, arms)
-    forest, dependence_note = _fit_forest(rows, chosen)
+    forest, dependence_note = _fit_forest(table, outcome, why_not, chosen, rng)
     dependence, effects = ((), ()) if forest is None else partial_dependence(forest)
-    resemblances, resemblance_note = _resemblances(history, arms, rows.table, chosen)
+    resemblances, resemblance_note = _resemblances(history, arms, table, chosen)
     n_plays = history.n_plays
     steps = np.unique(np.linspace(0, n_plays, min(MOST_STEPS, n_plays + 1)).astype(np.int64))
     played, rewarded = history.sizes(steps)
@@ -124,8 +125,8 @@ def gather(
     return Findings(
         title=readable(title or f"What matters for {target}"),
         target=target,
-        outcome="unknown" if rows.outcome is None else KINDS[rows.outcome.family],
-        classes=_classes(rows.outcome),
+        outcome="unknown" if outcome is None else KINDS[outcome.family],
+        classes=tuple(readable(label, 40) for label in classes),
         n_columns=len(history.names),
         n_variables=history.layout.n_candidates,
         n_selected=int(arms.selected.sum()),
@@ -140,7 +141,7 @@ def gather(
         control=control_of(selector),
         claims=joint_claims(selector),
         best=best_unselected(selector),
-        variables=tuple(_variables(selector, _leading(arms), steps)),
+        variables=tuple(_variables(selector, arms, steps)),
         always=_shown(history, np.flatnonzero(history.arm_of_feature < 0)[:MOST_DRAWN]),
         steps=tuple(steps.tolist()),
         played=tuple(played.tolist()),
@@ -154,10 +155,10 @@ def gather(
         resemblance_note=resemblance_note,
         notes=tuple(map(readable, notes)),
         about=About(
-            _fit_to_tell(about.table),
-            _fit_to_tell(about.command),
+            _without_secrets(about.table),
+            _without_secrets(about.command),
             readable(about.folder),
-            {readable(label): _fit_to_tell(text) for label, text in about.more.items()},
+            {readable(label): _without_secrets(text) for label, text in about.more.items()},
         ),
         settings="" if "Settings" in about.more else _without_addresses(str(selector)),
         versions={
@@ -192,20 +193,14 @@ def joint_claims(fit: Selector) -> tuple[JointClaim, ...]:
         first_of_arm: dict[int, int] = {}
         for column in claim.columns:
             first_of_arm.setdefault(int(history.arm_of_feature[column]), column)
-        is_made = history.max_fdr is None or claim.q_value <= history.max_fdr
         names = [variable_name(history, *pair) for pair in first_of_arm.items()]
         if claim.shares:
             pairs = zip(claim.names, claim.shares, strict=True)
             names = [f"{name} ({share:.0%})" for name, share in pairs]
+        is_made = history.max_fdr is None or claim.q_value <= history.max_fdr
         if is_made and len(names) > 1:
-            found.append(
-                JointClaim(
-                    tuple(names[:MOST_NAMES]),
-                    len(names),
-                    claim.selection_rate,
-                    None if np.isnan(claim.q_value) else claim.q_value,
-                )
-            )
+            shown, q = tuple(names[:MOST_NAMES]), _known(claim.q_value)
+            found.append(JointClaim(shown, len(names), claim.selection_rate, q))
     return tuple(found)
 
 
@@ -231,50 +226,32 @@ def best_unselected(fit: Selector) -> Best | None:
     return Best(name, float(rates[arm]), float(q[arm]), float(history.thresholds()[arm]))
 
 
-class Rows(NamedTuple):
-    """Some rows of the table at hand."""
-
-    table: Table | None
-    outcome: Outcome | None
-    why_not: str  #: Why there is no table, or no outcome
-    rng: np.random.Generator
-
-
-def _read_rows(selector: Selector, X: Any, y: Any, rng: np.random.Generator) -> Rows:
-    history = selector.history_
-    family = history.asked.family
-    table = None
+def _read_rows(
+    selector: Selector, X: Any, y: Any, rng: np.random.Generator
+) -> tuple[Table | None, Outcome | None, str]:
+    """Some rows of the table at hand, their outcome, and why one of these is not there."""
+    history, table = selector.history_, None
     if X is not None:
         is_named = hasattr(selector, "feature_names_in_")
         table, y = sample_rows(X, y, history.names, named=is_named, most=MOST_ROWS, rng=rng)
     if y is None:
-        return Rows(table, None, NO_TABLE, rng)
+        return table, None, NO_TABLE
     try:
-        return Rows(table, read_outcome(y, len(y), family=family), NO_TABLE, rng)
+        return table, read_outcome(y, len(y), family=history.asked.family), NO_TABLE
     except (TypeError, ValueError) as error:
-        why = f"It could not be worked out from the rows at hand: {readable(error)}."
-        return Rows(table, None, why, rng)
+        return table, None, f"The outcome of these rows cannot be read: {readable(error)}."
 
 
-def _classes(outcome: Outcome | None) -> tuple[str, ...]:
-    if outcome is None or outcome.classes is None:
-        return ()
-    return tuple(readable(label, 40) for label in outcome.classes)
-
-
-def _leading(arms: FittedArms) -> FittedArms:
-    """Selected arms, and played ones and decoys that lead; not too many of them."""
+def _variables(
+    selector: Selector, arms: FittedArms, steps: NDArray[np.int64]
+) -> Iterator[ReportedVariable]:
+    """Selected arms, then played ones and decoys that lead; not too many of them."""
     falling = np.argsort(-arms.rates, kind="stable")
     decoys = falling[arms.decoys[falling]]
     room = MOST_DRAWN - decoys.size
     selected = falling[arms.selected[falling]][:room]
     others = falling[(arms.played & ~arms.selected & ~arms.decoys)[falling]]
-    return arms.take(np.concatenate([selected, others[: room - selected.size], decoys]))
-
-
-def _variables(
-    selector: Selector, drawn: FittedArms, steps: NDArray[np.int64]
-) -> Iterator[ReportedVariable]:
+    drawn = arms.take(np.concatenate([selected, others[: room - selected.size], decoys]))
     history = selector.history_
     paths = history.paths(drawn.arms, steps)
     e_values, since = (getattr(selector, name, None) for name in ("e_values_", "selected_since_"))
@@ -282,11 +259,12 @@ def _variables(
         arm, column = int(drawn.arms[place]), int(drawn.features[place])
         is_decoy, is_selected = bool(drawn.decoys[place]), bool(drawn.selected[place])
         members = np.flatnonzero(history.arm_of_feature == arm)[: MOST_MEMBERS + 1]
-        name = variable_name(history, arm, column)
         if is_decoy:
             (original,), (copy,) = history.layout.origins(drawn.arms[place : place + 1])
             name = variable_name(history, int(original), column)
             name = decoy_name(name, int(copy), history.layout.n_copies)
+        else:
+            name = variable_name(history, arm, column)
         low, high = drawn.intervals[place].tolist()
         yield ReportedVariable(
             name=name,
@@ -317,18 +295,24 @@ def _chosen_columns(history: History, arms: FittedArms) -> NDArray[np.int64]:
     return np.concatenate(places)[:MOST_CHOSEN]
 
 
-def _fit_forest(rows: Rows, chosen: NDArray[np.int64]) -> tuple[DependenceForest | None, str]:
+def _fit_forest(
+    table: Table | None,
+    outcome: Outcome | None,
+    why_not: str,
+    chosen: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> tuple[DependenceForest | None, str]:
     """A forest on the chosen columns and what it was fitted to, or why there is none."""
     if chosen.size == 0:
         return None, "There is no selected variable to look at."
-    if rows.table is None or rows.outcome is None:
-        return None, rows.why_not
+    if table is None or outcome is None:
+        return None, why_not
     try:
-        forest = DependenceForest(rows.table, rows.outcome, chosen.tolist(), rows.rng)
+        forest = DependenceForest(table, outcome, chosen.tolist(), rng)
     except ValueError as error:
         return None, f"No model could be fitted to the rows at hand: {readable(error)}."
     more = f"; the first {MOST_SHOWN} are shown" if chosen.size > MOST_SHOWN else ""
-    note = f"By a model of the selected variables, on {rows.table.n_rows:,} rows{more}."
+    note = f"By a model of the selected variables, on {table.n_rows:,} rows{more}."
     if n := forest.n_pulled_in:
         held = f"{counted(n, 'outlier')} {'counts' if n == 1 else 'count'}"
         note += f" {held} as five robust standard deviations from the median."
@@ -340,12 +324,11 @@ def _interactions(
 ) -> Iterator[ReportedInteraction]:
     """Interactions, the surest first, with heat maps of the first three if there is a forest."""
     for number, pair in enumerate(getattr(selector, "interactions_", ())):
-        first, second = map(column_name, pair.names, pair.columns)
         heat_map = None
         if forest is not None and number < MOST_MAPS and set(pair.columns) <= set(forest.columns):
             effect = forest.joint_effect(*pair.columns)
-            mean = tuple(map(tuple, effect.mean.tolist()))
-            heat_map = HeatMap(effect.first, effect.second, mean)
+            heat_map = HeatMap(effect.first, effect.second, tuple(map(tuple, effect.mean.tolist())))
+        first, second = map(column_name, pair.names, pair.columns)
         yield ReportedInteraction((first, second), pair.strength, pair.q_value, heat_map)
 
 
@@ -385,10 +368,10 @@ def _shown(history: History, columns: NDArray[np.int64]) -> tuple[str, ...]:
 
 
 def _without_addresses(text: str) -> str:
-    """Without the addresses of functions in memory, which help nobody."""
-    return _fit_to_tell(re.sub(r" at 0x[0-9a-fA-F]+", "", text))
+    """Without the addresses of functions in memory."""
+    return _without_secrets(re.sub(r" at 0x[0-9a-fA-F]+", "", text))
 
 
-def _fit_to_tell(text: str) -> str:
-    """Without the secrets of the addresses of tables and clusters in it."""
+def _without_secrets(text: str) -> str:
+    """Without the secrets in addresses of tables and clusters."""
     return readable(without_secrets(text))

@@ -7,11 +7,12 @@ import csv
 import hashlib
 import io
 import os
-from collections.abc import Sequence
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tvselect.after.dependence import MODEL
 from tvselect.after.worth import standard_error
@@ -51,7 +52,8 @@ def render(findings: Findings) -> str:
     (True, True)
     """
     try:
-        environment = _environment()
+        import jinja2
+
         from tvselect.report.charts import draw_charts
 
         charts = draw_charts(findings)
@@ -59,9 +61,29 @@ def render(findings: Findings) -> str:
         raise ModuleNotFoundError(
             f"the report needs {error.name}: pip install 'tvselect[report]'", name=error.name
         ) from error
-    script, style = _template("report.js"), _template("report.css")
-    last = len(findings.steps) - 1
-    n_steps = min(last, MOST_STEPS - 1)
+    templates = files("tvselect.report").joinpath("templates")
+
+    def read(name: str) -> str:
+        return templates.joinpath(name).read_text(encoding="utf-8")
+
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(read),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        count=lambda number: "" if number is None else f"{number:,}",
+        two="{:.2f}".format,
+        short="{:.4g}".format,
+        plural=plural,
+        percent=percent,
+        level=level,
+        listed=partial(listed, quoted=False),
+        sha256=lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
+    )
+    n_steps = len(findings.steps)
     page: str = environment.get_template("report.html.jinja").render(
         f=findings,
         charts=charts,
@@ -72,13 +94,12 @@ def render(findings: Findings) -> str:
             for group in findings.resemblances
             if abs(group.alike[0].correlation) >= STRONG
         ],
-        places=[round(i * last / max(n_steps, 1)) for i in range(n_steps + 1)],
+        places=np.linspace(0, n_steps - 1, min(n_steps, MOST_STEPS)).round().astype(int).tolist(),
         standard_error=standard_error,
         selected_list=selected_list(findings),
         model=MODEL,
-        script=script,
-        style=style,
-        policy=_policy([script], [style]),
+        script=read("report.js"),
+        style=read("report.css"),
     )
     # Half a surrogate pair is text in JSON, but cannot be written.
     return page.encode("utf-8", "replace").decode()
@@ -133,47 +154,3 @@ def write_report(
     path = Path(path)
     write_text(path, render(gather(selector, X, y, **options)))
     return path
-
-
-def _environment() -> Any:
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_template),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        count=lambda number: "" if number is None else f"{number:,}",
-        two="{:.2f}".format,
-        short="{:.4g}".format,
-        plural=plural,
-        percent=percent,
-        level=level,
-        listed=partial(listed, quoted=False),
-    )
-    return environment
-
-
-def _template(name: str) -> str:
-    return files("tvselect.report").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-def _policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
-    """A Content-Security-Policy that allows these scripts and styles, and nothing else."""
-    return "; ".join(
-        [
-            "default-src 'none'",
-            f"script-src {' '.join(map(_hash, scripts))}",
-            f"style-src {' '.join(map(_hash, styles))}",
-            "img-src data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        ]
-    )
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -10,13 +10,7 @@ from tvselect.words import counted, level, plural
 if TYPE_CHECKING:
     from tvselect.after.dependence import Dependence
     from tvselect.after.worth import Worth
-    from tvselect.report.findings import (
-        Best,
-        Control,
-        Findings,
-        HeatMap,
-        ReportedInteraction,
-    )
+    from tvselect.report.findings import Best, Control, Findings, HeatMap, ReportedInteraction
     from tvselect.selectors.results import Asked
 
 NOTHING = "Nothing here can be told from noise."
@@ -24,14 +18,13 @@ OFF = "Error control is off: how many of the selected are false is not known."
 
 
 def why_stopped(reason: StopReason, asked: Asked) -> str:
-    """Why a run ended, from the reason and what was asked; it goes on from "because"."""
-    rounds = plural("round", asked.n_rounds or 0)
+    """Why a run ended, to follow "because"."""
     all_plays = "the only play is" if asked.n_plays == 1 else f"all {asked.n_plays} plays are"
     return {
         StopReason.PLAYS: f"{all_plays} done",
         StopReason.PATIENCE: f"the model has not changed for {asked.patience} plays",
         StopReason.TIME_LIMIT: f"the time limit of {asked.time_limit or 0:g} s is reached",
-        StopReason.ROUNDS: f"the stream has ended after {asked.n_rounds} {rounds}",
+        StopReason.ROUNDS: f"the stream has ended after {counted(asked.n_rounds or 0, 'round')}",
         StopReason.BATCHES: "every batch handed in is played",
         StopReason.ALL_SKIPPED: "every batch is skipped",
         StopReason.INTERRUPTED: "it was interrupted",
@@ -47,17 +40,14 @@ def describe_false(n_selected: int, control: Control) -> str:
     >>> from tvselect.report.findings import Control
     >>> describe_false(5, Control(0.1, 0.3, "shuffled", 1000, 10, 2, 0.6))
     'Expected number of false ones among these 5: 0.3.'
-    >>> from tvselect.report.findings import Control
     >>> describe_false(5, Control(None, None, None, 0, 0, 0, None))
     'Error control is off: how many of the selected are false is not known.'
     """
     if control.expected_false is None:
         return OFF
-    found = f"{control.expected_false:.2g}."
+    among = ", with 1 selected" if n_selected == 1 else f" among these {n_selected:,}"
     off = "" if control.max_fdr is not None else " No limit was set: error control is off."
-    if n_selected == 1:
-        return f"Expected number of false ones, with 1 selected: {found}{off}"
-    return f"Expected number of false ones among these {n_selected:,}: {found}{off}"
+    return f"Expected number of false ones{among}: {control.expected_false:.2g}.{off}"
 
 
 def describe_nothing(control: Control, best: Best | None, n_rows: int | None) -> list[str]:
@@ -109,15 +99,12 @@ def describe_sizes(findings: Findings) -> str:
     """The chart of sizes in words."""
     if len(findings.steps) < 2:
         return "Nothing was played."
+    first, last = findings.played[1], findings.played[-1]
     if len(findings.steps) == 2:
-        n = findings.played[1]
-        return (
-            f"{n:,.0f} {tried_together(findings, n)} {'was' if n == 1 else 'were'} tried together."
-        )
-    return (
-        f"At first {findings.played[1]:,.0f} {tried_together(findings, 2)} were tried together, "
-        f"in the end {findings.played[-1]:,.0f}."
-    )
+        were = "was" if first == 1 else "were"
+        return f"{first:,.0f} {tried_together(findings, first)} {were} tried together."
+    what = tried_together(findings, 2)
+    return f"At first {first:,.0f} {what} were tried together, in the end {last:,.0f}."
 
 
 def tried_together(findings: Findings, n: float) -> str:
@@ -130,8 +117,7 @@ def in_words(shape: Dependence) -> str:
     first, last = shape.mean[0], shape.mean[-1]
     top, bottom = max(shape.mean), min(shape.mean)
     if shape.labels:
-        highest = shape.labels[shape.mean.index(top)]
-        lowest = shape.labels[shape.mean.index(bottom)]
+        highest, lowest = (shape.labels[shape.mean.index(value)] for value in (top, bottom))
         if highest == lowest:
             return f"{top:.3g} at {highest}."
         return f"Lowest at {lowest} ({bottom:.3g}), highest at {highest} ({top:.3g})."
@@ -146,12 +132,9 @@ def in_words(shape: Dependence) -> str:
 
 SCORES = {
     "R2": "share of the variance that is predicted (R²; 1 is all of it)",
-    "AUC": "share of pairs, one row of each class, that are put in the right order (AUC; 0.5 is "
-    "chance)",
-    "concordance": "share of pairs of rows that are put in the right order (concordance; 0.5 is "
-    "chance)",
-    "log-loss": "mean negative log of the chance that the true class was given (log-loss; 0 is "
-    "best)",
+    "AUC": "share of pairs of rows from both classes in the right order (AUC; 0.5 is chance)",
+    "concordance": "share of pairs of rows in the right order (concordance; 0.5 is chance)",
+    "log-loss": "mean negative log-probability of the true class (log-loss; 0 is best)",
 }
 
 

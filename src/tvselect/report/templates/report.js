@@ -54,22 +54,26 @@
     });
   }
 
-  // What is drawn inside of the axes, in one group that can be stretched and moved.
+  // What is drawn inside of the axes, in one group that can be stretched and moved; and the axes.
   function gatherInside(svg) {
     const inside = [...svg.querySelectorAll("[clip-path]")]
       .filter((shape) => !shape.closest("[id*='-axis-']"));
     const frame = svgElement("g");
     const moving = svgElement("g");
     moving.classList.add("moving");
-    frame.setAttribute("clip-path", inside[0].getAttribute("clip-path"));
+    const clip = inside[0].getAttribute("clip-path");
+    const axes = document.getElementById(/#(.+)\)/.exec(clip)[1]).querySelector("rect");
+    frame.setAttribute("clip-path", clip);
     frame.append(moving);
     svg.append(frame);
     moving.append(...new Set(inside.map((shape) => shape.parentNode)));
     for (const shape of inside) shape.removeAttribute("clip-path");
-    return moving;
+    const box = ["x", "y", "width", "height"].map((name) => Number(axes.getAttribute(name)));
+    return [moving, box];
   }
 
-  function addView(chart, svg, moving, [left, top, width, height, last]) {
+  function addView(chart, svg, moving, [left, top, width, height]) {
+    const last = Number(chart.dataset.last);
     const whole = { x: [0, 1], y: [0, 1] };
     let view = whole;
     const ticks = ["x", "y"].flatMap((axis) =>
@@ -157,10 +161,10 @@
 
   for (const chart of document.querySelectorAll(".chart")) {
     const svg = chart.querySelector("svg");
-    const { tips, box } = JSON.parse(chart.querySelector("script").textContent);
-    const layer = box.length ? gatherInside(svg) : svg;
+    const tips = JSON.parse(chart.querySelector("script").textContent);
+    const [layer, box] = chart.dataset.last ? gatherInside(svg) : [svg];
     const marks = makeMarks(tips, layer);
-    if (box.length) addSearch(addView(chart, svg, layer, box), marks);
+    if (box) addSearch(addView(chart, svg, layer, box), marks);
     chart.dataset.ready = "yes";
   }
   window.addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
