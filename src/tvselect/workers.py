@@ -27,7 +27,6 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.metadata import version
 from itertools import cycle, takewhile
-from math import inf
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -297,8 +296,8 @@ def on_cluster(client: Any, work: Work) -> Iterator[TaskMap]:
 
     Every worker keeps a copy of the work under a name of its own, as Dask drops all copies under
     one name but one when it tidies up. They fetch it from the first one: when a worker is killed
-    during a broadcast, this and all later ones never end. Whatever waits for Dask has a limit once
-    a worker is lost; all is then sent anew.
+    during a broadcast, this and all later ones never end. Every wait for Dask has a limit, or
+    ends when no worker runs anything any more; all is then sent anew.
     """
     from distributed import CancelledError, KilledWorker
 
@@ -324,7 +323,8 @@ def on_cluster(client: Any, work: Work) -> Iterator[TaskMap]:
             works = [copies[place] for _, place in zip(left, cycle(places), strict=False)]
             tasks = list(left.values())
             parts = client.map(_do_there, works, tasks, call=call, workers=places, pure=False)
-            found = _ask(client, client.gather(parts, asynchronous=True), places)
+            gathering = client.gather(parts, asynchronous=True)
+            found = _ask(client, gathering, places, SECONDS_TO_SEND, is_work=True)
             return dict(zip(left, found, strict=True))
         except (OSError, KeyError, CancelledError):  # a worker was lost
             sent = None
@@ -376,11 +376,16 @@ def _do_there(work: Work, tasks: Sequence[Any], call: str) -> list[Any]:
 
 
 def _ask(
-    client: Any, question: Coroutine[Any, Any, Any], places: Collection[str], seconds: float = inf
+    client: Any,
+    question: Coroutine[Any, Any, Any],
+    places: Collection[str],
+    seconds: float,
+    *,
+    is_work: bool = False,
 ) -> Any:
-    """What Dask answers within some seconds; a TimeoutError else.
+    """The answer of Dask, or a TimeoutError after some seconds; work may take as long as it runs.
 
-    Where one of these workers has gone, it has a minute more, or twice as long as it had then.
+    Once one of these workers is lost, there is a minute left, or twice the time that has passed.
     """
     answer = asyncio.run_coroutine_threadsafe(question, client.loop.asyncio_loop)
     started = time.monotonic()
@@ -391,13 +396,23 @@ def _ask(
                 return answer.result(SECONDS_BETWEEN_LOOKS)
             except TimeoutError:
                 now = time.monotonic()
-                if answer.done() or now >= end:
+                if answer.done():
                     raise
-                if is_whole and not set(places) <= set(_places(client)):
+                if now >= end:
+                    if not (is_work and is_whole and _is_running(client)):
+                        raise
+                    end = now + seconds
+                elif is_whole and not set(places) <= set(_places(client)):
                     end = min(end, now + max(SECONDS_AFTER_LOSS, 2 * (now - started)))
                     is_whole = False
     finally:
         answer.cancel()
+
+
+def _is_running(client: Any) -> bool:
+    """Whether a worker runs anything, of this client or of another one."""
+    running = client.scheduler.call_stack(keys=None)
+    return bool(_ask(client, running, (), SECONDS_AFTER_LOSS))
 
 
 def _places(client: Any) -> list[str]:
@@ -440,7 +455,7 @@ def _client_of(address: str) -> Any:
 def _require_same_build(client: Any, places: Sequence[str]) -> None:
     """Refuse workers with another tvselect, or other libraries: other numbers."""
     asking = client.run(this_build, workers=places, on_error="return", asynchronous=True)
-    for place, build in _ask(client, asking, places).items():
+    for place, build in _ask(client, asking, places, SECONDS_TO_SEND).items():
         if isinstance(build, OSError):  # lost, as will be seen soon
             continue
         if isinstance(build, Exception):

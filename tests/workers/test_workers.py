@@ -378,25 +378,30 @@ def test_a_cluster_whose_last_worker_goes_is_one_clear_error(impatient, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("what", "n_silent"), [("scatter", 1), ("gather", 1), ("run", 1), ("scatter", 2), ("gather", 2)]
-)
-def test_dask_that_does_not_answer_once_a_worker_is_lost_is_asked_anew(
-    what, n_silent, impatient, monkeypatch
-):
-    """A worker that is killed at the wrong moment may leave Dask waiting for ever."""
+    ("what", "sizes"),
+    [
+        ("scatter", [2]), ("gather", [2]), ("run", [2]), ("scatter", [1, 2]), ("gather", [1, 2]),
+        ("scatter", [3]), ("gather", [3]), ("run", [3]), ("gather", [3, 3]),
+    ],
+)  # fmt: skip
+def test_dask_that_does_not_answer_is_asked_anew(what, sizes, impatient, monkeypatch):
+    """A worker that is killed at the wrong moment may leave Dask waiting for ever.
+
+    ``sizes`` are the numbers of workers from the first, or second, call on that is not answered.
+    """
     with (
         dask_here(n_workers=3) as client,
         open_runner(client).bind(partial(add, np.zeros(3))) as run,
     ):
-        answer, sizes = getattr(client, what), [2, 1][:n_silent]
+        answer, left, n_silent = getattr(client, what), list(sizes), len(sizes)
 
         async def for_ever():
             await asyncio.Event().wait()
 
         def silent(*args, **settings):
-            if not sizes:
+            if not left:
                 return answer(*args, **settings)
-            client.cluster.scale(sizes.pop(0))
+            client.cluster.scale(left.pop())
             return for_ever()
 
         with monkeypatch.context() as patch:
