@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     open_streams()
     try:
-        options = _parse(arguments)
+        options = make_parser().parse_args(arguments, Options(arguments=arguments))
     except SystemExit as leaving:
         return int(leaving.code or 0)
     terminal = Terminal(
@@ -87,12 +87,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 terminal.trace(traceback.format_exc())
             terminal.note(f"error: {explain(error)}")
             return FAILED
-
-
-def _parse(arguments: list[str]) -> Options:
-    options = make_parser().parse_args(arguments, Options())
-    options.arguments = arguments
-    return options
 
 
 def explain(error: Exception) -> str:
@@ -118,10 +112,9 @@ def explain(error: Exception) -> str:
 def interrupts() -> Iterator[None]:
     """Raise KeyboardInterrupt at the first Ctrl-C, end the process at the second.
 
-    Modules that are half imported lose or swallow what is raised in their midst: as long as one
-    is being imported, the first Ctrl-C waits.
+    While a module is being imported the first one waits: the import could swallow it.
     """
-    n_imports = _count_imports(sys._getframe())
+    n_imports = _n_imports(sys._getframe())
     n_pressed, is_over, is_delayed = 0, False, False
 
     def press(number: int, frame: FrameType | None) -> None:
@@ -132,7 +125,7 @@ def interrupts() -> Iterator[None]:
         if n_pressed > 1:
             os.write(2, b"\nstopped at once; plays that were made are kept in the journal\n")
             os._exit(INTERRUPTED)
-        if _count_imports(frame) <= n_imports:
+        if _n_imports(frame) <= n_imports:
             raise KeyboardInterrupt
         wait = threading.Timer(SECONDS_TO_WAIT, press_again)
         wait.daemon = True
@@ -156,13 +149,9 @@ def interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _count_imports(frame: FrameType | None) -> int:
-    """Imports under way in a thread."""
-    count = 0
-    while frame is not None:
-        count += frame.f_code.co_filename == IMPORTING
-        frame = frame.f_back
-    return count
+def _n_imports(frame: FrameType | None) -> int:
+    """How many imports are under way in the thread of a frame; ``None`` has none."""
+    return sum(f.f_code.co_filename == IMPORTING for f, _ in traceback.walk_stack(frame))
 
 
 def select(options: Options, terminal: Terminal) -> int:
@@ -173,9 +162,8 @@ def select(options: Options, terminal: Terminal) -> int:
     from tvselect.sources.addresses import argument_without_secrets
 
     _refuse_contradictions(options)
-    # No limit of false selections is a value, too.
-    settings = replace(_given(options, Settings, seed=secrets.randbits(SEED_BITS)),
-                       max_fdr=options.max_fdr)  # fmt: skip
+    settings = _given(options, Settings, seed=secrets.randbits(SEED_BITS))
+    settings = replace(settings, max_fdr=options.max_fdr)  # which may be None
     if options.cluster is not None:
         from tvselect.workers import open_runner
 
@@ -333,14 +321,8 @@ def transform(options: Options, terminal: Terminal) -> int:
     from tvselect.runs.transform import transform
 
     out = options.out
-    n_rows, columns = transform(
-        RunFolder(Path(options.run)),
-        options.table,
-        out,
-        force=options.force,
-        delimiter=options.delimiter,
-        phenotypes=options.phenotypes,
-    )
+    how = dict(force=options.force, delimiter=options.delimiter, phenotypes=options.phenotypes)
+    n_rows, columns = transform(RunFolder(Path(options.run)), options.table, out, **how)
     written = f"Written: {out}, {n_rows:,} rows, columns {', '.join(columns)}"
     if terminal.is_json or terminal.is_pretty:
         terminal.show({"out": out, "n_rows": n_rows, "columns": columns}, [written])
@@ -392,7 +374,7 @@ def demo(options: Options, terminal: Terminal) -> int:
         f"$ {shlex.join(['tvs', *arguments])}",
     ):
         terminal.say(line)
-    return select(_parse(arguments), terminal)
+    return select(make_parser().parse_args(arguments, Options(arguments=arguments)), terminal)
 
 
 def completion(options: Options, terminal: Terminal) -> int:

@@ -37,9 +37,9 @@ MARKS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "blank": " ",
 
 
 def _checked(
-    name: str, read: Callable[[str], Any], is_good: Callable[[Any], bool], problem: str
+    metavar: str, read: Callable[[str], Any], is_good: Callable[[Any], bool], problem: str
 ) -> dict[str, Any]:
-    """Settings of an option whose value must be good; ``name`` is what argparse calls it."""
+    """Settings of an option whose value is read by a function and then checked."""
 
     def check(text: str) -> Any:
         value = read(text)
@@ -47,23 +47,23 @@ def _checked(
             raise argparse.ArgumentTypeError(f"{problem}, got {text}")
         return value
 
-    check.__name__ = name
-    return {"type": check}
+    check.__name__ = {"N": "whole number"}.get(metavar, metavar.lower())  # for argparse
+    return {"type": check, "metavar": metavar}
 
 
 def _share(text: str) -> float | None:
     return None if text.lower() == "none" else float(text)
 
 
-COUNT = _checked("whole number", int, lambda n: n >= 1, "must be at least 1") | {"metavar": "N"}
-FOLDS = _checked("whole number", int, lambda n: n >= 2, "must be at least 2") | {"metavar": "N"}
-SEED = _checked("seed", int, lambda n: n >= 0, "must not be negative") | {"metavar": "N"}
-SECONDS = _checked("number of seconds", float, lambda x: 0.0 < x < float("inf"),
-                   "must be a positive number of seconds") | {"metavar": "SECONDS"}  # fmt: skip
-SHARE = _checked("share", _share, lambda x: x is None or 0.0 < x < 1.0,
-                 "must lie between 0 and 1, or be none") | {"metavar": "SHARE"}  # fmt: skip
+COUNT = _checked("N", int, lambda n: n >= 1, "must be at least 1")
+FOLDS = _checked("N", int, lambda n: n >= 2, "must be at least 2")
+SEED = _checked("N", int, lambda n: n >= 0, "must not be negative")
+SECONDS = _checked("SECONDS", float, lambda x: 0.0 < x < float("inf"),
+                   "must be a positive number of seconds")  # fmt: skip
+SHARE = _checked("SHARE", _share, lambda x: x is None or 0.0 < x < 1.0,
+                 "must lie between 0 and 1, or be none")  # fmt: skip
 SCHEDULER = "the address of a Dask scheduler such as tcp://head-node:8786"
-ADDRESS = _checked("address", str, lambda text: "://" in text, f"must be {SCHEDULER}")
+ADDRESS = _checked("ADDRESS", str, lambda text: "://" in text, f"must be {SCHEDULER}")
 MARK = {"type": lambda text: MARKS.get(text, text), "metavar": "MARK", "dest": "delimiter"}
 NAME, FILE, FOLDER = {"metavar": "NAME"}, {"metavar": "FILE"}, {"metavar": "FOLDER"}
 NAMES: dict[str, Any] = {"metavar": "A,B", "action": "append", "default": []}
@@ -75,10 +75,10 @@ FAMILIES = ("gaussian", "probit", "classes", "ordinal", "counts")
 
 
 class Option(NamedTuple):
-    """An argument of a command: its names, the settings of argparse, and help."""
+    """An argument of a command."""
 
     names: str
-    settings: dict[str, Any]
+    settings: dict[str, Any]  #: Of argparse
     help: str
 
 
@@ -96,8 +96,7 @@ MOVED = Option("--table", {"metavar": "TABLE"}, "where the table is now, if it h
 NO_REPORT = Option("--no-report", FLAG, "write no report.html; 'tvs report' can do so later")
 PLACES = Either((
     Option("--jobs", COUNT, "plays at a time, here"),
-    Option("--cluster", ADDRESS | {"metavar": "ADDRESS"},
-           "run on a Dask cluster, such as tcp://head-node:8786"),
+    Option("--cluster", ADDRESS, "run on a Dask cluster, such as tcp://head-node:8786"),
 ))
 Groups = dict[str, Sequence[Option | Either]]
 COMMANDS: dict[str, tuple[str, Groups]] = {
@@ -149,18 +148,18 @@ COMMANDS: dict[str, tuple[str, Groups]] = {
             Option("--plays", COUNT, "how many random subsets to try; 500"),
             Option("--reward", {"choices": REWARDS, "default": "bart"},
                    "how the columns of a subset are scored; bart"),
-            Option("--iterations", COUNT, "of the trees in a play; 500, or 1000 without decoys"),
+            Option("--iterations", COUNT, "of the sampler in a play; 500, or 1000 without decoys"),
             Option("--max-fdr", SHARE | {"default": 0.1},
                    "largest share of false ones among the selected, on average; 0.1; 'none' for "
                    "the median model, without such a limit"),
             Option("--decoys", {"choices": DECOYS, "default": "auto"},
-                   "columns without a signal that the others are measured by; chosen "
+                   "columns without a signal to compare the others with; chosen "
                    "automatically; 'plain' lets columns be selected for a factor that many share"),
             Option("--chains", COUNT | {"default": 1}, "independent searches; 1"),
             PLACES,
             Option("--window", COUNT,
                    "most plays chosen before their scores are known; runs with the same window "
-                   "give identical results with any number of workers; 1, or 16 per worker where "
+                   "give identical results with any number of workers; 1, or 16 per worker if "
                    "there are more workers than chains"),
             Option("--seed", SEED, "drawn and written down if not given"),
             Option("--patience", COUNT, "stop after N plays of no change"),
@@ -196,7 +195,7 @@ COMMANDS: dict[str, tuple[str, Groups]] = {
         Option("--phenotype", PEOPLE, "table of the people of a .bed file; that of the run"),
         Option("--force", FLAG, "overwrite OUT"),
     )}),
-    "compare": ("who selects what: two runs side by side", {"": (
+    "compare": ("compare two runs: what each selects", {"": (
         Option("runs", {"metavar": "RUN", "nargs": 2}, "folders of two runs"),
     )}),
     "demo": ("select 5 of 10,000 columns of a made-up table", {"": (

@@ -15,25 +15,24 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tvselect.words import command, counted, escaped, level, listed, printable
+from tvselect.words import command, counted, escaped, level, listed, printable, shorten
 
 if TYPE_CHECKING:
-    from tvselect.after import Interaction
-    from tvselect.runs.compare import Comparison
+    from tvselect.runs.compare import Comparison, Pair
     from tvselect.runs.folder import VariableResult
     from tvselect.runs.play import Result
 
 DONE, INTERRUPTED = 0, 130
-RUNNERS_UP, MOST_ROWS, LONGEST_NAME = 3, 40, 40
+RUNNERS_UP, MOST_ROWS = 3, 40
 BAR_WIDTH = 20
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 def open_streams() -> None:
-    """Make standard output and error fit to be written to, whatever the caller has left of them.
+    """Make standard output and error writable, even where the caller has closed them.
 
-    In place of one that is closed stands the null device: its number would else go to the next
-    file that is opened. What an encoding lacks is written by its number, as in Python.
+    A closed one becomes the null device: its number would otherwise go to the next file opened.
+    Characters that its encoding lacks are escaped as in Python.
     """
     for number, name in ((1, "stdout"), (2, "stderr")):
         stream = getattr(sys, name)
@@ -48,17 +47,7 @@ def open_streams() -> None:
 
 
 class Terminal:
-    """Where a command prints.
-
-    Parameters
-    ----------
-    quiet : bool
-        Only findings and errors.
-    json : bool
-        Findings as JSON.
-    for_people : bool
-        Findings as a table to read in a pipe, too.
-    """
+    """Where a command prints: ``quiet``, as JSON, or ``for_people`` as a table even in a pipe."""
 
     def __init__(
         self, *, quiet: bool = False, json: bool = False, for_people: bool = False
@@ -69,7 +58,7 @@ class Terminal:
         self._is_quiet = quiet
 
     def say(self, text: str) -> None:
-        """A line for someone who watches, or reads the log."""
+        """Print a line for people on standard error, unless ``--quiet``."""
         if self._is_quiet:
             return
         text = printable(text)
@@ -84,26 +73,26 @@ class Terminal:
         print(text, file=sys.stderr, flush=True)
 
     def note(self, text: str) -> None:
-        """A line that is said even with ``--quiet``: an error, how a run ended."""
+        """Print an error, or how a run ended, even with ``--quiet``."""
         print(f"tvs: {printable(text)}", file=sys.stderr, flush=True)
 
     def warn(self, text: str) -> None:
-        """A warning."""
+        """Print a warning."""
         self.note(f"warning: {' '.join(text.split())}")
 
     def trace(self, text: str) -> None:
-        """Where an error comes from."""
+        """Print a traceback."""
         print(*map(printable, text.splitlines()), sep="\n", file=sys.stderr, flush=True)
 
     def show(self, as_json: Any, lines: Iterable[str]) -> None:
-        """Findings as JSON or as lines to read; nothing in them steers the terminal."""
+        """Print findings as JSON or as lines, without characters that control the terminal."""
         if self.is_json:
             print(json.dumps(as_json, indent=1, allow_nan=False))
         else:
             print("\n".join(map(printable, lines)))
 
     def show_rows(self, rows: Iterable[Iterable[str]]) -> None:
-        """Findings for scripts: cells with tabs between them, see :func:`escaped`."""
+        """Print findings for scripts: cells with tabs between them, see :func:`escaped`."""
         for row in rows:
             print("\t".join(map(escaped, row)))
 
@@ -167,8 +156,13 @@ def _what_it_means(result: Result) -> tuple[list[str], list[str]]:
     if always := [v.name for v in result.variables if v.always]:
         before.append(f"Always part of the model, not tested: {listed(always)}.")
     after: list[str] = []
-    if result.interactions:
-        after += [*interaction_lines(result.interactions), ""]
+    if pairs := result.interactions:
+        for pair in pairs[:MOST_ROWS]:
+            names = " x ".join(map(shorten, pair.names))
+            after.append(f"interactions: {names} (q {level(pair.q_value)})")
+        if len(pairs) > MOST_ROWS:
+            after.append(f"... and {len(pairs) - MOST_ROWS:,} more in interactions.csv")
+        after.append("")
     if claims:
         surely = "At least one of these matters, but these rows cannot tell which:"
         after.append("These rows cannot tell apart:" if is_off else surely)
@@ -231,17 +225,14 @@ def _as_json(result: Result, selected: Sequence[VariableResult]) -> dict[str, An
 def variable_lines(
     selected: Sequence[VariableResult], others: Sequence[VariableResult]
 ) -> list[str]:
-    """The selected variables with their numbers and a bar, then the best of the others.
-
-    A group of columns has one line.
-    """
+    """The selected variables with numbers and bars, then the best others; a line for a group."""
     selected, others = _one_a_group(selected), _one_a_group(others)[:RUNNERS_UP]
     shown = [*selected[:MOST_ROWS], *others]
     rows = [["variable", "q-value", "selection rate", "95 % interval"]]
     for v in shown:
         q = "" if v.q_value is None else level(v.q_value)
         rate = f"{v.selection_rate:4.2f}  {bar(v.selection_rate)}"
-        rows.append([_short(v.group or v.name), q, rate, f"{v.low:.2f} to {v.high:.2f}"])
+        rows.append([shorten(v.group or v.name), q, rate, f"{v.low:.2f} to {v.high:.2f}"])
     if all(v.q_value is None for v in shown):
         rows = [[name, *rest] for name, _, *rest in rows]
     lines = aligned(rows)
@@ -254,13 +245,7 @@ def variable_lines(
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of cells as lines, with the columns below each other.
-
-    Examples
-    --------
-    >>> aligned([["name", "rate"], ["a", "0.5"]])
-    ['  name  rate', '  a     0.5']
-    """
+    """Rows of cells as lines with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
@@ -272,37 +257,15 @@ def _one_a_group(variables: Sequence[VariableResult]) -> list[VariableResult]:
     return list(firsts.values())
 
 
-def interaction_lines(interactions: Sequence[Interaction]) -> list[str]:
-    """Pairs of variables that act together, one a line."""
-    lines = [
-        f"interactions: {' x '.join(map(_short, pair.names))} (q {level(pair.q_value)})"
-        for pair in interactions[:MOST_ROWS]
-    ]
-    if len(interactions) > MOST_ROWS:
-        lines.append(f"... and {len(interactions) - MOST_ROWS:,} more in interactions.csv")
-    return lines
-
-
-def bar(share: float, width: int = BAR_WIDTH) -> str:
-    """A bar of text, padded to its width.
-
-    Examples
-    --------
-    >>> bar(0.5, 4), bar(0.6, 4)
-    ('██  ', '██▍ ')
-    """
-    full, part = divmod(round(8 * width * min(max(share, 0.0), 1.0)), 8)
-    text = (EIGHTHS[-1] * full + (EIGHTHS[part] if part else "")).ljust(width)
+def bar(share: float) -> str:
+    """A bar of text, padded to its width; of number signs where there are no blocks."""
+    full, part = divmod(round(8 * BAR_WIDTH * share), 8)
+    text = EIGHTHS[-1] * full + EIGHTHS[part].strip()
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
-        return ("#" * round(width * share)).ljust(width)
-    return text
-
-
-def _short(name: str) -> str:
-    name = " ".join(name.split())
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 3] + "..."
+        text = "#" * round(BAR_WIDTH * share)
+    return text.ljust(BAR_WIDTH)
 
 
 def show_comparison(found: Comparison, terminal: Terminal) -> None:
@@ -311,14 +274,25 @@ def show_comparison(found: Comparison, terminal: Terminal) -> None:
     agreement = (
         f"{both} of {len(found.pairs)} variables by both (Jaccard index {found.jaccard:.2f})."
     )
-    if not terminal.is_json and not terminal.is_pretty:
+    largest = found.largest_difference
+    if terminal.is_json:
+        as_json = {
+            "runs": found.folders,
+            "jaccard": found.jaccard,
+            "same": not found.differences,
+            "differences": found.differences,
+            "variables": [_pair_as_json(pair) for pair in found.pairs],
+            "largest_difference": largest and _pair_as_json(largest),
+        }
+        terminal.show(as_json, ())
+        return
+    if not terminal.is_pretty:
         names = ("selected", "selection_rate", "q_value")
         cells = [["variable", *(f"{name}_{number}" for name in names for number in (1, 2))]]
         for pair in found.pairs:
             answers = ("yes" if is_selected else "no" for is_selected in pair.selected)
             numbers = (*pair.selection_rate, *pair.q_value)
-            shown = ("" if x is None else f"{x:.6f}" for x in numbers)
-            cells.append([pair.name, *answers, *shown])
+            cells.append([pair.name, *answers, *("" if x is None else f"{x:.6f}" for x in numbers)])
         terminal.show_rows(cells)
         for sentence in (*found.differences, agreement):
             terminal.say(sentence)
@@ -333,19 +307,12 @@ def show_comparison(found: Comparison, terminal: Terminal) -> None:
     lines = [f"1: {found.folders[0]}", f"2: {found.folders[1]}"]
     lines += [f"  {sentence}" for sentence in found.differences or ["Same data, same settings."]]
     lines += ["", *aligned(rows), "", agreement]
-    largest = found.largest_difference
     if largest is not None and largest.difference:
         first, second = largest.selection_rate
-        lines.append(
-            f"Largest change of the selection rate: {largest.name}, from {first:.2f} to "
-            f"{second:.2f}."
-        )
-    as_json = {
-        "runs": found.folders,
-        "jaccard": found.jaccard,
-        "same": not found.differences,
-        "differences": found.differences,
-        "variables": [{**pair._asdict(), "difference": pair.difference} for pair in found.pairs],
-        "largest_difference": largest and {**largest._asdict(), "difference": largest.difference},
-    }
-    terminal.show(as_json, lines)
+        change = f"{largest.name}, from {first:.2f} to {second:.2f}."
+        lines.append(f"Largest change of the selection rate: {change}")
+    terminal.show(None, lines)
+
+
+def _pair_as_json(pair: Pair) -> dict[str, Any]:
+    return {**pair._asdict(), "difference": pair.difference}
