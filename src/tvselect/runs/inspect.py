@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -161,7 +162,7 @@ def inspect_table(
 
 
 def _has_numeric_names(files: TableFiles) -> bool:
-    """Whether all names are numbers, and do not just count the columns: a header may be missing."""
+    """Whether names are numbers that do not just count the columns: a header may be missing."""
     if not isinstance(files, CsvFiles) or files.is_transposed or len(files.names) < 2:
         return False
     numbers = [number_of(name) for name in files.names]
@@ -171,7 +172,6 @@ def _has_numeric_names(files: TableFiles) -> bool:
 
 
 def _require_column(files: TableFiles, name: str, what: str, has_numeric_names: bool) -> None:
-    """Raise a RunError for columns of the same name, and a column that is not there."""
     names, where = files.names, files.where
     if has_numeric_names and (name not in names or len(set(names)) < len(names)):
         raise RunError(
@@ -184,10 +184,9 @@ def _require_column(files: TableFiles, name: str, what: str, has_numeric_names: 
         raise RunError(f"{what} {name!r} is in {n} of {len(files.files)} files of {where}")
     if name in names:
         return
-    # Its rows may be meant as columns; very many of them are not.
-    with suppress(SourceError):
-        may_be_columns = names and not files.is_transposed and files.estimate_rows() <= MOST_LABELS
-        if may_be_columns and name in files.column(names[0]).to_pylist():
+    with suppress(SourceError):  # perhaps its rows are meant as columns
+        is_small = names and not files.is_transposed and files.estimate_rows() <= MOST_LABELS
+        if is_small and name in files.column(names[0]).to_pylist():
             raise RunError(
                 f"no column of {where} is named {name!r}, but a row is; if its rows are to be "
                 "columns, say --transpose"
@@ -201,7 +200,7 @@ def decide_mode(files: TableFiles, asked: bool | None) -> ReadingMode:
         files.refuse_stream()
     n_rows = files.estimate_rows()
     need, free = n_rows * len(files.names) * 8 * COPIES, available_memory()
-    why: Any = {
+    rules: dict[Any, object] = {
         "asked": asked is not None,
         "by column": files.by_column,
         "whole": files.only_whole,
@@ -209,7 +208,7 @@ def decide_mode(files: TableFiles, asked: bool | None) -> ReadingMode:
         "memory": need > SHARE_OF_MEMORY * free,
         "small": True,
     }
-    why = next(reason for reason, holds in why.items() if holds)
+    why = next(reason for reason, holds in rules.items() if holds)
     stream = asked if asked is not None else why in ("rows", "memory")
     return ReadingMode(stream, why, n_rows, files.n_rows is None, ROWS_IN_MEMORY, need, free)
 
@@ -226,7 +225,7 @@ def available_memory() -> int:
 def _find_writing(
     raw: RawTable, target: str, files: TableFiles
 ) -> tuple[dict[str, Writing], dict[str, tuple[str, ...]]]:
-    """How numbers in columns of text are written, the target's too; and those of several units."""
+    """How numbers in columns of text are written, and the columns with numbers of several units."""
     texts = dict(raw.texts)
     if kind_of(raw.target.type) == "text":
         text = as_text(raw.target).filled()
@@ -241,7 +240,7 @@ def _find_writing(
     else:
         written = decide_writing(looks, (), ".")
     if target in looks and target not in written:
-        # Plain numbers kept as text, of which there are more than classes.
+        # Plain numbers kept as text, too many different ones for classes.
         levels, n = texts[target].levels, looks[target].n
         numbers = read_numbers(levels, None)
         if np.isfinite(numbers).all() and len(levels) > min(MOST_CATEGORIES, n // 2):
@@ -252,10 +251,7 @@ def _find_writing(
 def profile_outcome(
     column: Any, events: Any, options: TableOptions, where: str, writing: Writing | None
 ) -> OutcomeProfile:
-    """Look at the target, with the events of survival times; raises if nothing is to be explained.
-
-    ``writing`` says how its numbers are written where it is text.
-    """
+    """Look at the target, and the events of survival times; a RunError if it is unusable."""
     name, family = options.target, options.family
     what = f"the target {name!r} of {where}"
     kind = kind_of(column.type)
@@ -310,17 +306,13 @@ def profile_outcome(
 
 
 def _read_outcome(y: NDArray[Any], family: Family | None, what: str = "y") -> Outcome:
-    """Read an outcome without a warning: the fit warns of what is odd."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("ignore", UserWarning)  # the fit gives them
         return read_outcome(y, y.size, family=family or "auto", what=what)
 
 
 def _refuse_odd_cells(column: Any, writing: Writing | None, what: str) -> None:
-    """Raise for cells of text that are none of the numbers, and signs among labels.
-
-    A sign such as '?' is no class, but says that the value is missing.
-    """
+    """Raise for text among numbers, and for a sign such as '?' among labels."""
     text = as_text(column).filled()
     if writing is not None:
         odd = np.flatnonzero(np.isnan(text_to_numbers(text, writing)) & (text.codes >= 0))
@@ -346,7 +338,7 @@ def _odd_cells(what: str, such: str, cell: str, rows: Sequence[int]) -> str:
 
 
 def _about_text(what: str, texts: list[Any], *, is_time: bool = False) -> str:
-    """What is wrong with text that is no outcome."""
+    """What is wrong with text that cannot be the outcome."""
     numbers = [0.0 if text is None else number_of(text.replace("_", "")) for text in texts]
     odd = np.flatnonzero(np.isnan(numbers)).tolist()
     if not odd:
@@ -367,7 +359,7 @@ def _about_text(what: str, texts: list[Any], *, is_time: bool = False) -> str:
 def _asked_for(
     options: TableOptions, others: Sequence[str], files: TableFiles, phenotypes: str | None
 ) -> tuple[list[str], set[str], dict[str, LeftOut]]:
-    """Columns that are part of every play, those that may not be left out, and those left out."""
+    """Columns that are always included, those that must be kept, and those left out."""
     found: dict[str, list[str]] = {}
     for option in ("always", "covariates", "include", "exclude"):
         items = getattr(options, option)
@@ -378,7 +370,7 @@ def _asked_for(
     always = found["always"] + found["covariates"]
     wanted = {*found["include"], *always}
     unwanted = dict.fromkeys(sorted(found["exclude"]), LeftOut("excluded"))
-    if isinstance(files, ColumnTable):  # what else is known of the rows is for covariates
+    if isinstance(files, ColumnTable):  # other columns of its rows have to be named
         unused = set(files.rows.column_names).intersection(others) - wanted - unwanted.keys()
         unwanted |= dict.fromkeys(sorted(unused), LeftOut("no covariate"))
     if both := sorted(wanted & unwanted.keys()):
@@ -389,11 +381,10 @@ def _asked_for(
 def profile_columns(
     raw: RawTable,
     unwanted: Collection[str] = (),
-    written: Mapping[str, Writing] | None = None,
-    mixed: Mapping[str, tuple[str, ...]] | None = None,
+    written: Mapping[str, Writing] = MappingProxyType({}),
+    mixed: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> ColumnFacts:
-    """Look at the columns of a table: numbers in blocks, where infinite ones become missing."""
-    written = written or {}
+    """Look at the columns of a table, at numbers in blocks."""
     left_out: dict[str, LeftOut | None] = {}
     infinite: dict[str, int] = {}
     numbers: dict[str, str] = {}
@@ -440,7 +431,7 @@ def profile_columns(
         dates=tuple(raw.days),
         numbers=numbers,
         written=dict(written),
-        mixed=dict(mixed or {}),
+        mixed=dict(mixed),
         infinite=infinite,
         missing=tuple(name for name in order if name in missing),
         copies=tuple(copies),
@@ -448,10 +439,7 @@ def profile_columns(
 
 
 def _on_a_stream(found: ColumnFacts, n_seen: int) -> ColumnFacts:
-    """Without the columns that a stream cannot use, or that are useless in the rows looked at.
-
-    A column that is constant in these rows may vary in later ones.
-    """
+    """The facts by the first rows of a stream; what is constant there may vary in later ones."""
     left_out = {
         name: replace(why, n_seen=n_seen)
         for name, why in found.left_out.items()
@@ -475,7 +463,7 @@ def _look_for_doubts(
     options: TableOptions,
     writing: Writing | None,
 ) -> tuple[Doubt, ...]:
-    """Doubts about the chosen columns; copies and identifiers were looked for already."""
+    """Doubts about the chosen columns, besides copies and identifiers."""
     known = {*unwanted, *found.numbers, *found.mixed}
     about_text = doubts_about_text({n: text for n, text in raw.texts.items() if n not in known})
     y = read_target(raw.target, writing)
@@ -511,7 +499,7 @@ def _look_for_doubts(
 
 
 def require_what_the_reward_needs(plan: Plan, settings: Settings) -> None:
-    """Raise a RunError for too few rows, and for missing values where the reward takes none."""
+    """Raise a RunError for too few rows, or missing values that the reward cannot take."""
     outcome, missing, reward = plan.facts.outcome, plan.facts.missing, settings.reward
     made = settings.make_reward(plan.stream)
     if outcome.n_rows < made.min_rows:
