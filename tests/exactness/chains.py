@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from tests.core.probes import collect_shapes, collect_statistics
 from tests.exactness.outcomes import has_noise, n_forests, start_cuts
-from tests.exactness.simulate import Setting
-from tvselect.trees import Prior, Response, Sampler, start_chain
+from tests.exactness.simulate import State, theta_grid
+from tvselect.trees import Response, Sampler, start_chain
 from tvselect.trees.state import in_bit_order, with_more_room
 
 
@@ -24,30 +26,16 @@ def in_two_sizes(quick, full):
     )
 
 
-def prior_of(setting: Setting, family: str = "gaussian") -> Prior:
-    spread = 0.5 if has_noise(family) else 3.0
-    return Prior(
-        n_trees=setting.n_trees,
-        min_leaf=setting.min_leaf,
-        base=setting.base,
-        power=setting.power,
-        k=spread / (setting.leaf_sd * np.sqrt(setting.n_trees / n_forests(family))),
-        noise_df=setting.noise_df,
-        sparse=setting.sparse,
-        pair_share=setting.pair_share,
-        latent_sweeps=setting.latent_sweeps,
-    )
-
-
 def start(setting, observed, *, rng, n_iterations, sigma=None, family="gaussian"):
     """A chain whose first iteration is already under the full prior, with ample room.
 
     ``observed`` are the outcomes, taken as they are, or what is known of them (2, rows).
     """
-    cuts = start_cuts(family)
-    prior = prior_of(setting, family)
+    cuts, given = start_cuts(family), setting.prior
+    spread = 0.5 if has_noise(family) else 3.0
+    k = spread / (setting.leaf_sd * np.sqrt(given.n_trees / n_forests(family)))
     n_rows = setting.table.n_rows
-    quantile = stats.chi2.ppf(1 - prior.noise_quantile, prior.noise_df)
+    quantile = stats.chi2.ppf(1 - given.noise_quantile, given.noise_df)
     response = Response(
         family=family,
         observed=in_bit_order(np.broadcast_to(observed, (2, n_rows))),
@@ -61,7 +49,7 @@ def start(setting, observed, *, rng, n_iterations, sigma=None, family="gaussian"
     chain = start_chain(
         setting.table,
         response,
-        prior,
+        replace(given, k=k),
         column_weights=setting.column_weights,
         pairs=setting.pairs,
         n_iterations=n_iterations,
@@ -72,6 +60,19 @@ def start(setting, observed, *, rng, n_iterations, sigma=None, family="gaussian"
     for _ in range(2):
         chain.chain = with_more_room(chain.chain)
     return chain
+
+
+def state_of(chain: Sampler, family):
+    """Where a chain is, its place of theta found on the grid."""
+    response, fit, n = chain.chain.response, chain.fitted(), n_forests(family)
+    theta = 0.999999 * chain.trace.theta[chain.n_done - 1]
+    return State(
+        fit.reshape(n, -1) if n > 1 else fit,
+        chain.counts,
+        response.real[0] ** -0.5,
+        response.cuts[: start_cuts(family).size].copy(),
+        np.searchsorted(theta_grid(chain.design.columns.size), theta),
+    )
 
 
 def chain_statistics(chain: Sampler, n_draws, thin):

@@ -27,17 +27,17 @@ def all_trees(setting):
     """Every allowed tree of the setting's table."""
     codes = setting.codes.astype(int)
     n_cuts = setting.table.cuts.n_cuts.astype(int)
-    n_rows = setting.table.n_rows
+    prior, n_rows = setting.prior, setting.table.n_rows
 
     def grow(rows, ranges, depth):
-        p = setting.base * (1 + depth) ** -setting.power
+        p = prior.base * (1 + depth) ** -prior.power
         yield Tree((0,), math.log1p(-p), (), (tuple(rows),))
         for j, (low, high) in enumerate(ranges):
             coins = (0, 1) if setting.table.has_missing[j] else (0,)
             for cut, m in itertools.product(range(low, high), coins):
                 left = [i for i in rows if codes[j, i] <= cut or (codes[j, i] == MISSING and m)]
                 right = [i for i in rows if i not in left]
-                if min(len(left), len(right)) < setting.min_leaf:
+                if min(len(left), len(right)) < prior.min_leaf:
                     continue
                 here = math.log(p) - math.log(high - low) - math.log(len(coins))
                 below = [*ranges[:j], (low, cut), *ranges[j + 1 :]]
@@ -84,16 +84,16 @@ def posterior(setting, y, sigma):
     """Exact posterior of the forest: {tuple of digits per tree: probability}."""
     if sigma is None:
         u = (np.arange(4000) + 0.5) / 4000
-        sigmas = np.sqrt(setting.noise_sum / stats.chi2.ppf(u, setting.noise_df))
+        sigmas = np.sqrt(setting.noise_sum / stats.chi2.ppf(u, setting.prior.noise_df))
     else:
         sigmas = np.array([sigma])
     trees = all_trees(setting)
     weights = {}
-    for forest in itertools.product(trees, repeat=setting.n_trees):
+    for forest in itertools.product(trees, repeat=setting.prior.n_trees):
         columns = [j for tree in forest for j in tree.columns]
         weights[tuple(tree.digits for tree in forest)] = (
             sum(tree.log_prior for tree in forest)
-            + log_columns(columns, setting.table.n_columns, setting.sparse)
+            + log_columns(columns, setting.table.n_columns, setting.prior.sparse)
             + sum(math.log(setting.column_weights[j]) for j in set(columns))
             + logsumexp(log_likelihood(forest, y, setting.leaf_sd, sigmas))
         )

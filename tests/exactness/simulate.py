@@ -15,25 +15,19 @@ from scipy import stats
 
 from tests.core import probes
 from tests.core.probes import MAX_COLUMNS, MAX_NODES, MAX_ROWS
-from tvselect.trees import BinnedTable, bin_table
+from tests.exactness.outcomes import draw_cuts, has_noise, n_forests
+from tvselect.trees import BinnedTable, Prior, bin_table
 
 
 class Setting(NamedTuple):
-    """A small table and a prior."""
+    """A small table and a prior, whose scales of leaf means and noise are given directly."""
 
     table: BinnedTable
-    n_trees: int
-    min_leaf: int
-    base: float
-    power: float
-    sparse: bool
+    prior: Prior
     leaf_sd: float
-    noise_df: float
     noise_sum: float
     column_weights: np.ndarray
-    pair_share: float
     pairs: np.ndarray
-    latent_sweeps: int
 
     @property
     def codes(self):
@@ -41,25 +35,9 @@ class Setting(NamedTuple):
 
 
 def make_setting(
-    *,
-    n_rows,
-    n_columns,
-    n_values,
-    missing=False,
-    n_trees=1,
-    min_leaf=1,
-    sparse=False,
-    base=0.95,
-    power=2.0,
-    leaf_sd=0.7,
-    noise_df=5.0,
-    noise_sum=1.5,
-    column_weights=1.0,
-    pair_share=0.0,
-    pairs=(),
-    latent_sweeps=1,
-    seed=0,
-):
+    *, n_rows, n_columns, n_values, missing=False, seed=0,
+    leaf_sd=0.7, noise_sum=1.5, column_weights=1.0, pairs=(), **prior,
+):  # fmt: skip
     """A table of small whole numbers, some of them missing."""
     rng = np.random.default_rng(seed)
     X = np.stack(
@@ -70,18 +48,11 @@ def make_setting(
         X[: n_values - 1, :] = np.arange(n_values - 1)[:, None]
     return Setting(
         bin_table(X),
-        n_trees,
-        min_leaf,
-        base,
-        power,
-        sparse,
+        Prior(**{"n_trees": 1, "min_leaf": 1, "noise_df": 5.0, **prior}),
         leaf_sd,
-        noise_df,
         noise_sum,
         np.broadcast_to(column_weights, n_columns).astype(float),
-        pair_share,
         np.array(pairs, dtype=np.int64).reshape(-1, 2),
-        latent_sweeps,
     )
 
 
@@ -106,44 +77,49 @@ class Forest(NamedTuple):
 
 def simulate_forests(rng, setting, n_draws):
     """Draws of the prior, one row of every array each."""
-    shape = (n_draws, setting.n_trees, MAX_NODES)
-    forests = Forest(
-        np.zeros(n_draws, dtype=np.int64),
-        np.zeros(shape, dtype=np.int64),
-        np.zeros(shape, dtype=np.int64),
-        np.zeros(shape, dtype=np.bool_),
-        np.zeros(shape, dtype=np.int64),
-        np.zeros(shape),
-        np.zeros(shape[:2], dtype=np.int64),
-    )
-    assert setting.table.n_rows <= MAX_ROWS
-    assert setting.table.n_columns <= MAX_COLUMNS
+    table, prior = setting.table, setting.prior
+    assert table.n_rows <= MAX_ROWS
+    assert table.n_columns <= MAX_COLUMNS
+    shape = (n_draws, prior.n_trees, MAX_NODES)
+    shapes = [shape[:1], *[shape] * 5, shape[:2]]
+    forests = Forest(*map(np.zeros, shapes, ("i8", "i8", "i8", "b1", "i8", "f8", "i8")))
     probes.simulate(
-        rng, setting.codes, setting.table.cuts.n_cuts.astype(np.int64), setting.table.has_missing,
-        theta_grid(setting.table.n_columns), setting.sparse, setting.min_leaf,
-        setting.base, setting.power, setting.column_weights, setting.leaf_sd, *forests,
+        rng, setting.codes, table.cuts.n_cuts.astype(np.int64), table.has_missing,
+        theta_grid(table.n_columns), prior.sparse, prior.min_leaf, prior.base, prior.power,
+        setting.column_weights, setting.leaf_sd, *forests,
     )  # fmt: skip
     return forests
 
 
-def forest_at(codes, forest):
-    """Sum of the trees at every row."""
-    out = np.zeros(codes.shape[1])
-    parts = (forest.columns, forest.cuts, forest.missing_left, forest.means, forest.sizes)
-    probes.evaluate(codes, *map(np.ascontiguousarray, parts), out)
-    return out
+class State(NamedTuple):
+    """What is drawn from a prior, or where a chain is; for classes the fit is (classes, rows)."""
+
+    fit: np.ndarray
+    counts: np.ndarray  # splits by column
+    sigma: float
+    cuts: np.ndarray
+    theta_index: int
 
 
-def forests_at(codes, forest, n_forests):
-    """The sum of the trees, or (classes, rows) where tree ``t`` is one of class ``t % n``."""
-    if n_forests == 1:
-        return forest_at(codes, forest)
-    return np.array(
-        [
-            forest_at(codes, Forest(0, *(part[k::n_forests] for part in forest[1:])))
-            for k in range(n_forests)
-        ]
-    )
+def draw_states(rng, setting, family, n_draws):
+    """Direct draws of the prior, of the noise and of the cut points."""
+    drawn, n = simulate_forests(rng, setting, n_draws), n_forests(family)
+    for r in range(n_draws):
+        forest = Forest(*(part[r] for part in drawn))
+        fits = np.zeros((n, setting.table.n_rows))
+        for k in range(n):  # tree t is one of class t % n
+            parts = [
+                getattr(forest, name)[k::n]
+                for name in ("columns", "cuts", "missing_left", "means", "sizes")
+            ]
+            probes.evaluate(setting.codes, *map(np.ascontiguousarray, parts), fits[k])
+        splits = (np.arange(MAX_NODES) < forest.sizes[:, None]) & (forest.columns >= 0)
+        counts = np.bincount(forest.columns[splits], minlength=setting.table.n_columns)
+        sigma = math.sqrt(setting.noise_sum / rng.chisquare(setting.prior.noise_df))
+        yield State(
+            fits if n > 1 else fits[0], counts, sigma if has_noise(family) else 1.0,
+            draw_cuts(rng, family), forest.theta_index,
+        )  # fmt: skip
 
 
 def prior_statistics(rng, setting, n_draws):
@@ -161,7 +137,3 @@ def prior_statistics(rng, setting, n_draws):
         for j in range(n_columns):
             part[:, 3 + j] = (columns == j).sum(axis=(1, 2))
     return out
-
-
-def draw_sigma(rng, setting):
-    return math.sqrt(setting.noise_sum / rng.chisquare(setting.noise_df))

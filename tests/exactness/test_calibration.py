@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from tests.exactness import outcomes, simulate
-from tests.exactness.chains import in_two_sizes, start
+from tests.exactness.chains import in_two_sizes, start, state_of
 
 N_RANKS = 63
 CASES = {
@@ -43,45 +43,29 @@ CASES = {
 }  # fmt: skip
 
 
-def quantities(family, sparse, observed, fit, sigma, cuts, theta_index, n_splits):
+def quantities(family, is_sparse, observed, state):
     """f(x0), splits, log-likelihood, then sigma, cut points and theta where they are random."""
-    likelihood = outcomes.log_likelihood(family, observed, fit, sigma, cuts)
-    values = [fit.flat[0], n_splits, likelihood]
+    likelihood = outcomes.log_likelihood(family, observed, state.fit, state.sigma, state.cuts)
+    values = [state.fit.flat[0], state.counts.sum(), likelihood]
     if outcomes.has_noise(family):
-        values.append(sigma)
+        values.append(state.sigma)
     if family == "ordinal":
-        values += cuts.tolist()
-    if sparse:
-        values.append(theta_index)
-    return values
+        values += state.cuts.tolist()
+    return [*values, state.theta_index] if is_sparse else values
 
 
 def one_replicate(setting, family, seed, thin):
     """Ranks of the true quantities, ties broken at random."""
-    rng = np.random.default_rng(seed)
-    drawn = simulate.simulate_forests(rng, setting, 1)
-    forest = simulate.Forest(*(array[0] for array in drawn))
-    truth = simulate.forests_at(setting.codes, forest, outcomes.n_forests(family))
-    n_splits = int(
-        sum(np.sum(c[:n] >= 0) for c, n in zip(forest.columns, forest.sizes, strict=True))
-    )
-    sparse = setting.sparse
-    sigma, cuts = simulate.draw_sigma(rng, setting), outcomes.draw_cuts(rng, family)
-    observed = outcomes.observe(rng, family, truth, sigma, cuts)
-    true = quantities(family, sparse, observed, truth, sigma, cuts, forest.theta_index, n_splits)
+    rng, is_sparse = np.random.default_rng(seed), setting.prior.sparse
+    (truth,) = simulate.draw_states(rng, setting, family, 1)
+    observed = outcomes.observe(rng, family, truth.fit, truth.sigma, truth.cuts)
+    true = np.array(quantities(family, is_sparse, observed, truth))
     chain = start(setting, observed, rng=rng, n_iterations=(N_RANKS + 10) * thin, family=family)
     chain.advance(10 * thin)
-    draws = []
-    grid = simulate.theta_grid(setting.table.n_columns)
-    for _ in range(N_RANKS):
+    draws = np.zeros((N_RANKS, true.size))
+    for draw in draws:
         chain.advance(thin)
-        last = chain.n_done - 1
-        fit = chain.fitted().reshape(truth.shape)
-        present = chain.trace.precision[last] ** -0.5, chain.chain.response.cuts[: cuts.size].copy()
-        theta = np.searchsorted(grid, 0.999999 * chain.trace.theta[last])
-        n_splits = chain.trace.n_splits[last]
-        draws.append(quantities(family, sparse, observed, fit, *present, theta, n_splits))
-    draws, true = np.array(draws), np.array(true)
+        draw[:] = quantities(family, is_sparse, observed, state_of(chain, family))
     below = (draws < true - 1e-9).sum(axis=0)
     ties = (np.abs(draws - true) <= 1e-9).sum(axis=0)
     return below + rng.integers(0, ties + 1)

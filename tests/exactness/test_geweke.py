@@ -52,7 +52,7 @@ def z_scores(name, family, n_replicates):
         drawn = simulate_forests(rng, setting, some.stop - first)
         replicates(
             rng, chain.design, chain.prior, chain.chain, chain.trace, KERNELS[name], 3,
-            setting.noise_df, setting.noise_sum, mask, *drawn, fit, before[some], after[some],
+            setting.prior.noise_df, setting.noise_sum, mask, *drawn, fit, before[some], after[some],
         )  # fmt: skip
     gap = after - before
     error = gap.std(axis=0, ddof=1) / np.sqrt(n_replicates)
