@@ -62,16 +62,12 @@ def test_every_kind_of_table_gives_the_same_numbers(wrap, family):
     found = run(table, y)
     assert_same(found, expected)
     assert_array_equal(found.predict(table), expected.predict(X))
+    if wrap is not bin_table:
+        assert_array_equal(found.predict(wrap(10 * X[:5])), expected.predict(10 * X[:5]))
     assert found.names in (tuple(NAMES), ("x0", "x1", "x2", "x3"))
     assert found.family == family
     assert_array_equal(X, kept[0])
     assert_array_equal(y, kept[1])
-
-
-@pytest.mark.parametrize("wrap", [list, pd.Series, pl.Series, pd.DataFrame, pa.array])
-def test_every_kind_of_outcome_gives_the_same_numbers(wrap):
-    X, y = data()
-    assert_same(run(X, wrap(y)), run(X, y))
 
 
 def test_the_result_has_one_value_per_iteration_and_per_column():
@@ -102,24 +98,14 @@ def test_forests_are_kept_after_burn_in_only(n_iterations, n_burn, n_keep, kept)
     assert found.n_burn == (n_iterations // 2 if n_burn is None else n_burn)
 
 
-@pytest.mark.parametrize(
-    "states", [(1, 1), (np.int32(1), 1)] + [(bits(1), bits(1)) for bits in
-    (np.random.Philox, np.random.MT19937, np.random.PCG64)],
-    ids=["int", "NumPy's int", "Philox", "MT19937", "PCG64"],
-)  # fmt: skip
-def test_the_same_seed_gives_the_same_run_and_another_one_another(states):
+@pytest.mark.parametrize("bits", [int, np.int32, np.random.Philox, np.random.MT19937])
+def test_the_same_seed_gives_the_same_run_and_another_one_another(bits):
     X, y = data()
-    one, other = (run(X, y, random_state=state) for state in states)
+    one, other = (run(X, y, random_state=bits(1)) for _ in range(2))
     assert_same(one, other)
     assert (one.sigma != run(X, y, random_state=2).sigma).any()
-
-
-def test_a_generator_is_used_as_it_is():
-    X, y = data()
-    rng = np.random.default_rng(1)
-    first, second = run(X, y, random_state=rng), run(X, y, random_state=rng)
-    assert_same(first, run(X, y, random_state=np.random.default_rng(1)))
-    assert (first.sigma != second.sigma).any()
+    rng = np.random.default_rng(1)  # a generator goes on where it is
+    assert (run(X, y, random_state=rng).sigma != run(X, y, random_state=rng).sigma).any()
 
 
 def test_what_is_kept_and_shown_does_not_change_the_run(capsys):
@@ -134,13 +120,19 @@ def test_what_is_kept_and_shown_does_not_change_the_run(capsys):
     assert_array_equal(one.mean_splits, other.mean_splits)
 
 
-def test_predictions_are_close_on_easy_data():
+def test_predictions_are_close_on_easy_data_and_the_mean_over_the_kept_forests():
     X, y = data(400)
-    found = run(X, y, n_trees=20, n_iterations=2000)
+    found = run(X, y, n_trees=20, n_iterations=2000, n_keep=3)
     assert_allclose(found.predict(X), y, atol=1.5)
     assert np.corrcoef(found.predict(X), y)[0, 1] > 0.99
-    assert found.table(1)["variable"] == ["x1"]
     assert 0.05 < found.sigma[-1] < 0.8
+    codes = bin_table(X).codes
+    values = [found.center + forest.evaluate(codes, len(X)) for forest in found.forests]
+    assert_allclose(found.predict(X), np.mean(values, axis=0), rtol=1e-12)
+    table = found.table()
+    assert table["variable"][0] == "x1"
+    assert (np.diff(table["mean_splits"]) <= 0).all()
+    assert pl.DataFrame(found.table(2)).shape == pd.DataFrame(found.table(2)).shape == (2, 4)
 
 
 @pytest.mark.parametrize("labels", [("no", "yes"), (0, 1), (False, True), (-1.0, 2.5)])
@@ -154,32 +146,11 @@ def test_predictions_for_two_classes_are_probabilities_of_the_second(labels):
     assert ((p > 0.5) == (y > 0)).mean() > 0.95
 
 
-def test_predictions_are_the_mean_over_the_kept_forests():
-    X, y = data()
-    found = run(X, y, n_keep=3)
-    codes = bin_table(X).codes
-    values = [found.center + forest.evaluate(codes, len(X)) for forest in found.forests]
-    assert_allclose(found.predict(X), np.mean(values, axis=0), rtol=1e-12)
-
-
 def test_the_unit_and_origin_of_the_outcome_do_not_matter():
     X, y = data()
     one, other = run(X, y), run(X, 1e6 * y - 1e7)
     assert_allclose(other.sigma, 1e6 * one.sigma, rtol=1e-6)
     assert_allclose(other.predict(X), 1e6 * one.predict(X) - 1e7, rtol=1e-6)
-
-
-def test_new_rows_may_be_of_any_kind_and_number():
-    X, y = data()
-    found = run(pd.DataFrame(X, columns=NAMES), y)
-    new = X[:5] * 10
-    new[0, 1] = np.nan
-    expected = found.predict(new)
-    assert expected.shape == (5,)
-    assert np.isfinite(expected).all()
-    for wrap in TABLES.values():
-        assert_array_equal(found.predict(wrap(new)), expected)
-    assert_array_equal(found.predict(new[:1]), expected[:1])
 
 
 @pytest.mark.parametrize(
@@ -214,14 +185,6 @@ def test_chosen_columns_give_the_run_on_these_columns_alone(columns, sparse):
     assert not some.forest.split_counts(4)[[1, 2]].any()
 
 
-@pytest.mark.parametrize("missing", [0.1, 0.6])
-@pytest.mark.parametrize("sparse", [False, True])
-def test_missing_values_are_legal(missing, sparse):
-    X, y = data()
-    X[np.random.default_rng(0).random(X.shape) < missing] = np.nan
-    assert np.isfinite(run(X, y, sparse=sparse).predict(X)).all()
-
-
 def test_that_a_value_is_missing_can_be_what_matters():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 5))
@@ -230,15 +193,7 @@ def test_that_a_value_is_missing_can_be_what_matters():
     found = run(X, gone + 0.1 * rng.standard_normal(200), n_iterations=500)
     assert found.inclusion[2] == 1.0
     assert np.corrcoef(found.predict(X), gone)[0, 1] > 0.95
-
-
-def test_constant_columns_are_never_split_on():
-    X, y = data()
-    X[:, 1] = 3.0
-    assert run(X, y).mean_splits[1] == 0
-    found = run(np.ones((80, 2)), y)
-    assert not found.n_splits.any()
-    assert "BartRun" in repr(found)
+    assert repr(run(np.ones((200, 2)), gone * 1)).startswith("BartRun")  # without a split
 
 
 @pytest.mark.parametrize("sigma", [0.5, np.float32(0.5), np.inf])
@@ -258,29 +213,17 @@ def test_the_concentration_moves_under_a_sparse_prior_only():
     assert np.unique(run(X, y, sparse=True, n_burn=0).theta).size > 1
 
 
-@pytest.mark.parametrize("noise_scale", [0.3, np.float32(0.3), 1])
-def test_a_smaller_noise_scale_is_a_prior_on_smaller_noise(noise_scale):
-    X, y = data()
-    assert run(X, y, noise_scale=noise_scale, sigma=None).sigma[0] < run(X, y).sigma[0]
-
-
-def test_a_linear_noise_scale_is_that_of_the_residuals():
+def test_a_linear_noise_scale_is_that_of_the_residuals_and_a_smaller_one_means_less_noise():
     X, y = data()
     design = np.column_stack([np.ones(80), X[:, [1, 3]]])
     residuals = y - design @ np.linalg.solve(design.T @ design, design.T @ y)
-    scale = float(np.sqrt((residuals**2).sum() / 77))
-    linear, number = (run(X, y, columns=[1, 3], noise_scale=s) for s in ("linear", scale))
-    assert_allclose(linear.sigma[0], number.sigma[0], rtol=1e-9)
-
-
-def test_the_table_of_columns_is_sorted_and_cut():
-    X, y = data()
-    found = run(pd.DataFrame(X, columns=NAMES), y)
-    table = found.table()
-    assert sorted(table["variable"]) == NAMES
-    assert (np.diff(table["mean_splits"]) <= 0).all()
-    assert found.mean_splits[NAMES.index(table["variable"][0])] == found.mean_splits.max()
-    assert pl.DataFrame(found.table(2)).shape == pd.DataFrame(found.table(2)).shape == (2, 4)
+    scale = np.sqrt((residuals**2).sum() / 77)
+    linear, number, single, plain = (
+        run(X, y, columns=[1, 3], noise_scale=s).sigma[0]
+        for s in ("linear", scale, np.float32(scale), "sd")
+    )
+    assert_allclose([linear, single], number, rtol=1e-5)
+    assert number < plain
 
 
 @pytest.mark.parametrize("family", ["gaussian", "probit"])
@@ -327,18 +270,11 @@ def test_ctrl_c_after_burn_in_gives_the_run_so_far(monkeypatch, n_keep, kept):
     assert f"{done} iterations" in repr(part)
 
 
-def test_where_a_part_is_of_no_use_ctrl_c_is_an_interrupt(monkeypatch):
-    X, y = data()
-    interrupt_from(monkeypatch, 60)
-    with pytest.raises(KeyboardInterrupt):
-        run_to_end(X, y, n_iterations=100, n_burn=50)
-
-
-@pytest.mark.parametrize("n_done", [0, 10])
-def test_ctrl_c_before_the_end_of_burn_in_stops(monkeypatch, n_done):
+@pytest.mark.parametrize(("call", "n_done"), [(run_bart, 0), (run_bart, 10), (run_to_end, 95)])
+def test_ctrl_c_before_the_end_of_burn_in_or_where_all_is_needed_stops(monkeypatch, call, n_done):
     interrupt_from(monkeypatch, n_done)
     with pytest.raises(KeyboardInterrupt):
-        run(*data(), n_iterations=100, n_burn=90)
+        call(*data(), n_iterations=100, n_burn=90, random_state=1)
 
 
 def test_ctrl_c_during_the_kernel_loses_no_iteration(monkeypatch):
@@ -413,45 +349,26 @@ def test_times_that_all_ended_are_the_gaussian_run_on_their_log(table):
 # What is refused, by name
 
 X, Y = data(20)
-with_inf, all_missing, text = X.copy(), X.copy(), X.astype(object)
-with_inf[3, 2] = np.inf
-all_missing[:, 2] = np.nan
-text[:, 2] = "u"
-one_nan, one_inf = Y.copy(), Y.copy()
-one_nan[4], one_inf[4] = np.nan, np.inf
+LARGE = np.where(np.arange(20) == 0, 0.0, 1.7e308 * np.sign(Y - np.median(Y)))
 
 
 @pytest.mark.parametrize(
-    ("X", "y", "error", "message"),
+    ("X", "y", "message"),
     [
-        (X[:19], Y, ValueError, "y has 20 values but X has 19 rows"),
-        (X, Y[:0], ValueError, "y has 0 values but X has 20 rows"),
-        (X[:0], Y[:0], ValueError, "X is empty: 0 rows"),
-        (X[:, :0], Y, ValueError, "X is empty: 20 rows, 0 columns"),
-        (X[:, 0], Y, ValueError, "X must have two dimensions"),
-        (X, X, ValueError, "y must be a single column"),
-        (X, np.ones(20), ValueError, r"y is constant \(1.0"),
-        (X, one_nan, ValueError, "y has 1 missing or infinite.*row 4"),
-        (X, one_inf, ValueError, "y has 1 missing or infinite.*row 4"),
-        (X, [f"u{k}" for k in range(20)], TypeError, "y holds text"),
-        (text, Y, TypeError, "column 'x2' of X holds no numbers"),
-        (pd.DataFrame(X, columns=NAMES).assign(c="u"), Y, TypeError, "column 'c' of X holds no"),
-        (pl.DataFrame(X, NAMES).with_columns(c=pl.lit("u")), Y, TypeError, "column 'c' of X"),
-        (with_inf, Y, ValueError, "column 'x2' of X holds infinite"),
-        (pd.DataFrame(with_inf, columns=NAMES), Y, ValueError, "column 'c' of X holds inf"),
-        (all_missing, Y, ValueError, "column 'x2' of X holds no value"),
-        (X[:1], Y[:1], ValueError, "one row"),
-        (pd.Series(Y), Y, ValueError, "X is a single column"),
-        (None, Y, ValueError, "X must have two dimensions"),
-        (X, None, ValueError, "y must be a single column"),
-        (X[:9], Y[:9], ValueError, r"X has 9 rows, .* at least 5 rows each"),
-        (X, np.where(np.arange(20) == 0, 0.0, 1.7e308 * np.sign(Y - np.median(Y))), ValueError,
-         "y spans more than a double can hold"),
+        (X[:19], Y, "y has 20 values but X has 19 rows"),
+        (X[:0], Y[:0], "X is empty: 0 rows"),
+        (X[:, :0], Y, "X is empty: 20 rows, 0 columns"),
+        (X, np.ones(20), r"y is constant \(1.0"),
+        (pd.Series(Y), Y, "X is a single column"),
+        (None, Y, "X must have two dimensions"),
+        (X, None, "y must be a single column"),
+        (X[:9], Y[:9], r"X has 9 rows, .* at least 5 rows each"),
+        (X, LARGE, "y spans more than a double can hold"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.filterwarnings("ignore:overflow encountered")
-def test_bad_data_are_refused_by_name(X, y, error, message):
-    with pytest.raises(error, match=message):
+def test_bad_data_are_refused_by_name(X, y, message):
+    with pytest.raises(ValueError, match=message):
         run(X, y)
 
 
@@ -462,19 +379,14 @@ def test_bad_data_are_refused_by_name(X, y, error, message):
         ({"n_iterations": 10.0}, TypeError, "n_iterations must be an instance of int"),
         ({"n_burn": N}, ValueError, f"n_burn == {N}, must be <= {N - 1}"),
         ({"n_burn": -1}, ValueError, "n_burn == -1"),
-        ({"n_burn": 2.5}, TypeError, "n_burn"),
         ({"n_trees": 0}, ValueError, "n_trees == 0"),
         ({"n_keep": 0}, ValueError, "n_keep == 0"),
-        ({"n_keep": 1.5}, TypeError, "n_keep"),
         ({"family": "probit"}, ValueError, "y has 20 classes.*probit takes two"),
         ({"family": "poisson"}, ValueError, "family must be.*'poisson'"),
         ({"columns": ["a", "z"]}, ValueError, "columns names 'a', which X does not have"),
         ({"columns": [1, 4]}, ValueError, "columns has 4; .* 0 to 3"),
         ({"columns": [-1]}, ValueError, "columns has -1"),
-        ({"columns": [1.0]}, ValueError, r"columns has 1\.0"),
-        ({"columns": [True, False, True, False]}, ValueError, "columns has True"),
         ({"columns": np.array([True, False])}, ValueError, "columns has .*True"),
-        ({"columns": [1, 2, 1]}, ValueError, "columns has 'x1' 2 times"),
         ({"columns": ["x1", 1]}, ValueError, "columns has 'x1' 2 times"),
         ({"columns": []}, ValueError, "columns must be a sequence of at least one"),
         ({"columns": "x1"}, ValueError, "columns must be a sequence.*'x1'"),
@@ -507,10 +419,6 @@ def test_bad_settings_are_refused_by_name(settings, error, message):
 def test_a_linear_noise_scale_needs_a_linear_model(X, y, message):
     with pytest.raises(ValueError, match=f"noise_scale='linear'{message}"):
         run(X, y, noise_scale="linear", prior=Prior(min_leaf=2))
-
-
-def test_few_rows_do_for_small_leaves():
-    assert run(X[:9], Y[:9], prior=Prior(min_leaf=4)).n_splits.size > 0
 
 
 @pytest.mark.parametrize("family", ["probit", "ordinal", "classes"])

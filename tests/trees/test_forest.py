@@ -58,12 +58,6 @@ def walk(forest, codes, row):
     return total
 
 
-def test_a_forest_sends_rows_where_its_splits_say():
-    codes = np.array([[3, 4, 4, 4, 255, 0], [7, 0, 1, 255, 9, 255]], dtype=np.uint8)
-    expected = [1.5, 10.5, 100.5, 100.5, 1.5, 1.5]
-    assert_array_equal(small_forest().evaluate(codes, 6), expected)
-
-
 def test_a_forest_knows_its_size_depths_and_splits(grown):
     forest = small_forest()
     assert (forest.n_trees, forest.n_splits) == (2, 2)
@@ -73,6 +67,8 @@ def test_a_forest_knows_its_size_depths_and_splits(grown):
     assert_array_equal(forest.branch_pairs(3), [[0, 1, 0], [1, 0, 0], [0, 0, 0]])
     forest = grown[1].forest()
     depths, splits = forest.depths(), np.flatnonzero(forest.left >= 0)
+    assert (forest.column[splits] >= 0).all()
+    assert not forest.value[splits].any()
     assert not depths[forest.starts[:-1]].any()
     for child in (forest.left[splits], forest.left[splits] + 1):
         assert_array_equal(depths[child], depths[splits] + 1)
@@ -104,7 +100,8 @@ def test_values_at_rows_are_those_of_a_walk_down_every_tree(grown):
     expected = [walk(forest, codes, row) for row in range(100)]
     assert_allclose(forest.evaluate(codes, 100), expected, rtol=1e-12)
     assert_allclose(forest.evaluate(codes, 7), expected[:7], rtol=1e-12)
-    assert forest.n_splits > 0
+    codes = np.array([[3, 4, 4, 4, 255, 0], [7, 0, 1, 255, 9, 255]], dtype=np.uint8)
+    assert_array_equal(small_forest().evaluate(codes, 6), [1.5, 10.5, 100.5, 100.5, 1.5, 1.5])
 
 
 def test_a_snapshot_has_the_values_of_the_chain_and_does_not_follow_it(grown):
@@ -117,19 +114,6 @@ def test_a_snapshot_has_the_values_of_the_chain_and_does_not_follow_it(grown):
     sampler.chain.trees.nodes[:] = 0
     values = forest.evaluate(table.codes, table.n_rows)
     assert_allclose(values, fitted, atol=1e-12)
-
-
-def test_leaves_and_splits_are_told_apart(grown):
-    _, sampler = grown
-    forest = sampler.forest()
-    splits = forest.left >= 0
-    assert (forest.column[splits] >= 0).all()
-    assert (forest.column[~splits] == -1).all()
-    assert not forest.value[splits].any()
-    assert not forest.missing_left[~splits].any()
-    sizes = np.diff(forest.starts)
-    counted = np.add.reduceat(splits, forest.starts[:-1])
-    assert_array_equal(sizes, 2 * counted + 1)
 
 
 @pytest.mark.parametrize("first", [0, 1, 3])

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
@@ -72,16 +71,6 @@ def test_only_a_sparse_prior_ever_draws_the_concentration():
     assert parameters_of(Prior(), response).sparse_from == np.iinfo(np.int64).max
 
 
-@pytest.mark.parametrize("share", [0, 0.2, np.float32(0.5), 0.9])
-def test_the_share_and_the_pairs_come_through(share):
-    pairs = np.array([[0, 3], [5, 2]])
-    parameters = Prior(pair_share=share).parameters(response_of([1.0, 2.0, 4.0]), pairs=pairs)
-    assert type(parameters.pair_share) is float
-    assert parameters.pair_share == share
-    np.testing.assert_array_equal(parameters.pairs, pairs)
-    assert parameters_of(Prior(), response_of([1.0, 2.0, 4.0])).pairs.shape == (0, 2)
-
-
 def test_numbers_of_any_type_give_the_same_law():
     response = response_of([1.0, 2.0, 4.0])
     plain = parameters_of(Prior(n_trees=4, min_leaf=3, k=2.0, noise_df=4.0, sparse=True), response)
@@ -113,13 +102,6 @@ NO_NUMBERS = [("n_trees", 2.0), ("min_leaf", "5"), ("pair_share", None), ("k", N
 def test_settings_out_of_range_are_refused_by_name(name, value, error):
     with pytest.raises(error, match=name):
         Prior(**{name: value})
-
-
-def test_a_prior_cannot_be_changed_but_copied():
-    prior = Prior()
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        prior.k = 3.0
-    assert dataclasses.replace(prior, k=3.0) == Prior(k=3.0)
 
 
 def test_a_continuous_response_is_centred_and_of_range_one():
