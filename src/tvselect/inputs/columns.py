@@ -12,16 +12,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Self, final
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from tvselect.core import function
-
-if TYPE_CHECKING:
-    from tvselect.inputs.facts import LeftOut
 
 Places = slice | NDArray[np.int64]  #: Some rows or columns
 VALUES_AT_ONCE, VALUES_IN_CACHE = 2**22, 2**18
@@ -268,12 +265,8 @@ class ColumnFile(Columns):
         """The numbers themselves, where they are in memory or mapped by column; else None."""
 
     @abstractmethod
-    def useless(self) -> dict[int, LeftOut]:
-        """Columns that say nothing, and why."""
-
-    @abstractmethod
-    def with_missing(self) -> NDArray[np.int64]:
-        """Columns with missing values."""
+    def ranges(self) -> NDArray[np.float64]:
+        """The least and largest value of each column (inf and -inf without any), and its NaNs."""
 
 
 @final
@@ -322,7 +315,7 @@ def refuse_nonfinite(
     if isinstance(X, FileColumns):  # its reader hands out nothing that is infinite
         refuse_nonfinite(X.front, names, takes_missing, takes_empty=takes_empty)
         if not takes_missing:
-            refuse(X.front.shape[1] + X.file.with_missing(), *gaps)
+            refuse(X.front.shape[1] + np.flatnonzero(X.file.ranges()[2]), *gaps)
         return
     if isinstance(X, np.ndarray | SparseColumns):
         with np.errstate(over="ignore", invalid="ignore"):

@@ -207,16 +207,22 @@ def scan_block(block: NDArray[np.float64]) -> Scan:
     )
 
 
+def constant_columns(
+    names: Sequence[str], low: NDArray[np.float64], high: NDArray[np.float64]
+) -> dict[str, LeftOut]:
+    """Columns without any value (``low`` is above ``high``), or with a single one."""
+    return {
+        names[j]: LeftOut("constant", f"{low[j]:g}") if low[j] == high[j] else LeftOut("no value")
+        for j in np.flatnonzero(low >= high).tolist()
+    }
+
+
 def profile_numbers(
     names: Sequence[str], block: NDArray[np.float64], found: Scan, is_whole: NDArray[np.bool_]
 ) -> dict[str, LeftOut]:
     """Why scanned columns (columns, rows) are of no use; ``is_whole`` are of whole numbers."""
     n_rows = block.shape[1]
-    left_out = {}
-    for j in np.flatnonzero(found.low >= found.high).tolist():
-        left_out[names[j]] = LeftOut("no value")
-        if found.low[j] == found.high[j]:
-            left_out[names[j]] = LeftOut("constant", f"{found.low[j]:g}")
+    left_out = constant_columns(names, found.low, found.high)
     if n_rows < FEW_ROWS:
         return left_out
     counts_rows = np.isin(found.low, (0.0, 1.0)) & (found.high == found.low + (n_rows - 1))

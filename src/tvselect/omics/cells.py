@@ -18,7 +18,6 @@ from tvselect.inputs import Table
 from tvselect.inputs.arrow import arrow_errors, load, unpack
 from tvselect.inputs.columns import ColumnFile, Matrix, SparseColumns, in_blocks, is_sparse, within
 from tvselect.inputs.errors import SourceError
-from tvselect.inputs.facts import LeftOut
 from tvselect.inputs.outcome import missing_mask
 from tvselect.omics import StoredColumns
 from tvselect.omics.isolated import DENSE, ROWS, SPARSE, ask
@@ -224,27 +223,14 @@ class MatrixFile(ColumnFile):
         matrix = matrix if self._columns is None else matrix[:, self._columns]
         return SparseColumns(matrix if self._rows is None else matrix[self._rows], is_checked=True)
 
-    def useless(self) -> dict[int, LeftOut]:
-        """Columns that say nothing, and why."""
-        low, high, _ = self._ranges
-        return {
-            j: LeftOut("no value") if np.isnan(low[j]) else LeftOut("constant", f"{low[j]:g}")
-            for j in np.flatnonzero(~(low < high)).tolist()
-        }
-
-    def with_missing(self) -> NDArray[np.int64]:
-        """Columns with missing values."""
-        return np.flatnonzero(self._ranges[2])
-
-    @property
-    def _ranges(self) -> NDArray[np.float64]:
-        """The least and the largest value of each column, and whether one is missing."""
+    def ranges(self) -> NDArray[np.float64]:
+        """The least and largest value of each column, and how many are missing."""
         found = np.empty((3, self.shape[1]))
         for here in in_blocks(self.shape[1], self.shape[0]):
             block = self[:, here]
-            found[:, here] = (
-                np.fmin.reduce(block), np.fmax.reduce(block), np.isnan(block).any(axis=0)
-            )  # fmt: skip
+            found[0, here] = np.fmin.reduce(block, initial=np.inf)
+            found[1, here] = np.fmax.reduce(block, initial=-np.inf)
+            found[2, here] = np.isnan(block).sum(axis=0)
         return found
 
 

@@ -18,7 +18,6 @@ from tvselect.inputs import Table
 from tvselect.inputs.arrow import load
 from tvselect.inputs.columns import ColumnFile, within
 from tvselect.inputs.errors import SourceError
-from tvselect.inputs.facts import LeftOut
 from tvselect.inputs.table import read_table, refuse_repeated
 from tvselect.omics import StoredColumns
 
@@ -189,18 +188,13 @@ class BedFile(ColumnFile):
     def in_memory(self) -> None:
         """It stays in the file."""
 
-    def useless(self) -> dict[int, LeftOut]:
-        """Variants that nobody, or everybody has alike, and those without any value."""
-        present = self.counts[:, :3]
-        n_values = (present > 0).sum(axis=1)
-        return {
-            j: LeftOut("constant", str(present[j].argmax())) if n_values[j] else LeftOut("no value")
-            for j in np.flatnonzero(n_values < 2).tolist()
-        }
-
-    def with_missing(self) -> NDArray[np.int64]:
-        """Variants with missing values."""
-        return np.flatnonzero(self.counts[:, 3])
+    def ranges(self) -> NDArray[np.float64]:
+        """The least and largest number of copies of each variant, and how many are missing."""
+        *n_people, n_missing = self.counts.T
+        copies = np.arange(3)[:, None]
+        present = np.array(n_people) > 0
+        low = np.min(np.where(present, copies, np.inf), axis=0)
+        return np.array([low, np.max(np.where(present, copies, -np.inf), axis=0), n_missing])
 
 
 def _bed_reader() -> Any:

@@ -28,6 +28,7 @@ from tvselect.inputs.facts import (
     OutcomeProfile,
     ReadingMode,
     TableFacts,
+    constant_columns,
     profile_days,
     profile_numbers,
     profile_text,
@@ -423,8 +424,9 @@ def profile_columns(
         if lacks.any():
             missing.add(name)
     if raw.file is not None:
-        left_out |= {raw.in_file[j]: why for j, why in raw.file.useless().items()}
-        missing.update(raw.in_file[j] for j in raw.file.with_missing().tolist())
+        low, high, n_missing = raw.file.ranges()
+        left_out |= constant_columns(raw.in_file, low, high)
+        missing.update(raw.in_file[j] for j in np.flatnonzero(n_missing).tolist())
     order = [*(field.name for field in raw.fields), *raw.in_file]
     return ColumnFacts(
         left_out={n: why for n in order if n not in unwanted and (why := left_out.get(n))},

@@ -240,16 +240,16 @@ def open_files(
 def _format_of(files: Sequence[DataFile], where: str) -> Format:
     if files[0].data is not None:
         return "CSV"
-    by_suffix = {suffix: format for format, some in SUFFIXES.items() for suffix in some}
-    suffixes = set()
-    for file in files:  # the longest ending that is known, or the last one
-        known = [suffix for suffix in by_suffix if file.path.lower().endswith(suffix)]
-        suffixes.add(max(known, key=len, default=os.path.splitext(file.path)[1].lower()))
-    if unknown := suffixes - by_suffix.keys():
-        raise SourceError(f"{where}: a file ending in {min(unknown)!r} cannot be read", "{format}")
-    formats = {by_suffix[suffix] for suffix in suffixes}
+    formats: set[Format] = set()
+    for file in files:
+        name = file.path.lower()
+        known = [format for format, suffixes in SUFFIXES.items() if name.endswith(suffixes)]
+        if not known:
+            ending = os.path.splitext(name)[1]
+            raise SourceError(f"{where}: a file ending in {ending!r} cannot be read", "{format}")
+        formats.update(known)
     if len(formats) > 1:
-        raise SourceError(f"the files are of several formats ({', '.join(sorted(suffixes))})")
+        raise SourceError(f"the files are of several formats ({', '.join(sorted(formats))})")
     return formats.pop()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from hashlib import sha256
@@ -56,12 +57,6 @@ class Batch:
     """Some rows. Nothing is read until asked for.
 
     Only the last batch of a source may be read, from any number of threads.
-
-    Parameters
-    ----------
-    pieces : list of (Chunk, rows)
-        The chunks that the rows are of.
-    n_rows : int
     """
 
     def __init__(self, pieces: list[tuple[Chunk, Places]], n_rows: int) -> None:
@@ -248,14 +243,12 @@ class IteratorSource(Source):
         self, data: Any, target: str | None = None, *, columns: Sequence[str] | None = None
     ) -> None:
         self._data, self._target, self._columns = data, target, columns
-        self._outcome: Field | None = None
+        self._fields: tuple[Field, ...] = ()
         chunks = self._read(_start(data))
-        first, self._fields, self._outcome = next(chunks)
-        self._waiting: Iterator[Chunk] | None = chain([first], (chunk for chunk, _, _ in chunks))
+        self._waiting: Iterator[Chunk] | None = chain([next(chunks)], chunks)
         is_used_up = hasattr(data, "__next__") or hasattr(data, "__arrow_c_stream__")
-        self._describe(
-            self._fields, None, can_repeat=hasattr(data, "collect_batches") or not is_used_up
-        )
+        can_repeat = hasattr(data, "collect_batches") or not is_used_up
+        self._describe(self._fields, None, can_repeat=can_repeat)
 
     def identity(self) -> str:
         """A hash of names and types: the values cannot be known before they come."""
@@ -266,10 +259,10 @@ class IteratorSource(Source):
         if chunks is None:
             if not self.can_repeat:
                 raise ValueError(ONLY_ONCE)
-            chunks = (chunk for chunk, _, _ in self._read(_start(self._data)))
+            chunks = self._read(_start(self._data))
         return chunks
 
-    def _read(self, items: Iterator[Any]) -> Iterator[tuple[Chunk, tuple[Field, ...], Field]]:
+    def _read(self, items: Iterator[Any]) -> Iterator[Chunk]:
         """The tables as chunks, each compared with the first."""
         is_empty = True
         for number in count(1):
@@ -285,23 +278,21 @@ class IteratorSource(Source):
             X, y = self._split(item, what)
             if len(X) > 0:
                 is_empty = False
-                try:
-                    yield self._compared(X, y, what)
-                except SourceError:
-                    raise
-                except (TypeError, ValueError) as error:
-                    raise SourceError(str(error)) from error
+                with _source_errors():
+                    chunk = self._compared(X, y, what)
+                yield chunk
         if is_empty:
             raise SourceError("the stream is empty: no rows came; is it used up already?")
 
-    def _compared(self, X: Any, y: Any, what: str) -> tuple[Chunk, tuple[Field, ...], Field]:
+    def _compared(self, X: Any, y: Any, what: str) -> Chunk:
         chunk, fields, outcome = _read_chunk(X, y, self._columns, what)
-        if self._outcome is not None:
-            if fields != self._fields:
-                compare_columns(self._fields, fields, what, extra=False)
-                chunk, *_ = _read_chunk(X, y, self.names, what)
-            compare_columns([self._outcome], [outcome], what, extra=False)
-        return chunk, fields, outcome
+        if not self._fields:
+            self._fields, self._outcome = fields, outcome
+        elif fields != self._fields:
+            compare_columns(self._fields, fields, what, extra=False)
+            chunk, *_ = _read_chunk(X, y, self.names, what)
+        compare_columns([self._outcome], [outcome], what, extra=False)
+        return chunk
 
     def _split(self, item: Any, what: str) -> tuple[Any, Any]:
         """A table and its target, or the target's name."""
@@ -362,10 +353,8 @@ def _read_chunk(
     if y is None:
         raise SourceError(f"there is no target for {what}", "give its values or its column's name")
     if not isinstance(y, str):
-        try:
+        with _source_errors():
             target, name = one_column(_decoded(y)), "y"
-        except (TypeError, ValueError) as error:
-            raise SourceError(str(error)) from None
         if len(target) != table.n_rows:
             raise SourceError(f"y has {len(target)} values but {what} has {table.n_rows} rows")
     elif isinstance(X, Table):
@@ -383,6 +372,16 @@ def _read_chunk(
     return Chunk(part, lambda: target), chosen, outcome
 
 
+@contextmanager
+def _source_errors() -> Iterator[None]:
+    try:
+        yield
+    except SourceError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise SourceError(str(error)) from error
+
+
 def _decoded(values: Any) -> Any:
     """Arrow columns without their dictionaries, which are no categories; others as they are."""
     is_arrow = type(values).__module__.startswith("pyarrow") and hasattr(values, "type")
@@ -391,10 +390,9 @@ def _decoded(values: Any) -> Any:
 
 @final
 class LazyColumns(Columns):
-    """Columns of a file's chunk that are read when first asked for, and kept as long as it.
+    """Columns of a file's chunk, the target last, that are read when first asked for, and kept.
 
-    ``read(name)`` returns an Arrow array, under the lock that chunks of one reader share; the last
-    of the fields is the target.
+    ``read(name)`` returns an Arrow array, under the lock that chunks of one reader share.
     """
 
     def __init__(
@@ -405,7 +403,7 @@ class LazyColumns(Columns):
         self._kept: dict[str, Any] = {}
 
     def chunk(self) -> Chunk:
-        """They as a table, and the last one as the target."""
+        """A table of these columns, and its target."""
         table = Table(
             self,
             tuple(field.name for field in self._fields[:-1]),
