@@ -36,24 +36,17 @@ def test_only_our_errors_come_out(tmp_path):
     assert [t["target"] for t in tallies if "read" not in t["outcomes"]] == ["address"]
 
 
-def test_a_case_that_ends_its_process_is_a_fault(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("how", "fault"),
+    [("ends", "the process ended with code -9"), ("waits", "hangs: ended after 2 s")],
+)
+def test_a_case_that_ends_or_holds_up_its_process_is_a_fault(how, fault, tmp_path, monkeypatch):
     monkeypatch.setattr("fuzz.__main__.WORKER", "tests.fuzz.fragile")
+    monkeypatch.setattr("fuzz.__main__.SECONDS_TO_HANG", 2.0 if how == "waits" else 60.0)
+    monkeypatch.setenv("FRAGILE", how)
     tally = fuzz(TARGETS["groups"], 3, 0, tmp_path)
-    assert tally.n == 3
-    assert [(fault["case"], fault["fault"]) for fault in tally.faults] == [
-        (2, "the process ended with code -9")
-    ]
+    assert [(found["case"], found["fault"]) for found in tally.faults] == [(2, fault)]
     assert (tmp_path / "groups-0-2").read_bytes() == TARGETS["groups"].case(0, 2)
-
-
-def test_a_case_that_holds_up_its_process_is_a_fault(tmp_path, monkeypatch):
-    monkeypatch.setattr("fuzz.__main__.WORKER", "tests.fuzz.fragile")
-    monkeypatch.setattr("fuzz.__main__.SECONDS_TO_HANG", 2.0)
-    monkeypatch.setenv("FRAGILE", "waits")
-    tally = fuzz(TARGETS["groups"], 3, 0, tmp_path)
-    assert [(fault["case"], fault["fault"]) for fault in tally.faults] == [
-        (2, "hangs: ended after 2 s")
-    ]
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -7,22 +7,20 @@ import pickle
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.feather
-import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
 
 from tests.sources.makers import csv_file, make_table, parquet_file, parquet_folder
 from tvselect.sources import FileSource, IteratorSource, SourceError, open_files, open_source
+from tvselect.sources.files import DataFile
 from tvselect.sources.source import Chunk
 
 N_ROWS, N_COLUMNS, GROUP = 2000, 100, 500
-ALL = 10**6
 
 
 def rng():
@@ -58,33 +56,18 @@ class CountingFile(io.FileIO):
         return data
 
 
-class CountingHandler(pyarrow.fs.FSSpecHandler):
-    """A local file system, just enough of it to read a file."""
-
-    def __init__(self):
-        self.local = pyarrow.fs.LocalFileSystem()
-
-    def get_type_name(self):
-        return "counting"
-
-    def get_file_info(self, paths):
-        return self.local.get_file_info(paths)
-
-    def open_input_file(self, path):
-        return pa.PythonFile(CountingFile(path), mode="r")
-
-
 @pytest.fixture(params=["parquet", "feather"])
-def wide(request, tmp_path):
-    """A file of many columns through a counting file system, and its size."""
+def wide(request, tmp_path, monkeypatch):
+    """A file of many columns whose bytes are counted, and its size."""
     X = rng().normal(size=(N_COLUMNS, N_ROWS)).astype(np.float32)
     table = pa.table([*X, X[0]], names=[*(f"v{j}" for j in range(N_COLUMNS)), "y"])
     path = write(table, tmp_path / f"wide.{request.param}")
-    files = open_files(path)
-    counting = pyarrow.fs.PyFileSystem(CountingHandler())
-    files.files = tuple(replace(file, filesystem=counting) for file in files.files)
-    files._stamps = files._take_stamps()
-    source = FileSource(files, "y")
+
+    def counted(file, *, mapped=False):
+        return pa.PythonFile(CountingFile(file.path), mode="r")
+
+    monkeypatch.setattr(DataFile, "open", counted)
+    source = open_source(path, "y")
     CountingFile.total = 0
     return source, path.stat().st_size
 
@@ -95,17 +78,11 @@ def test_no_more_is_read_than_is_asked_for(wide):
         for _ in range(3):
             assert batch.numbers(np.array([3, 50])).dtype == np.float32
         batch.target()
+    *_, last = source.batches(40, 1, rng(), skip=49)  # skipped batches are not read
+    assert last.n_rows == 40
     values, footer = N_ROWS * 3 * 4, size - N_ROWS * (N_COLUMNS + 1) * 4
     n_footers = 1 if source._table.format == "Parquet" else 6
     assert values < CountingFile.total < 1.2 * values + n_footers * footer < 0.25 * size
-
-
-def test_skipped_batches_are_not_read(wide):
-    batches = wide[0].batches(40, 1, rng(), skip=49)
-    last = next(batches)
-    assert CountingFile.total == 0
-    last.target()
-    assert next(batches, None) is None
 
 
 @pytest.mark.parametrize("round", [0, 1])
@@ -249,12 +226,15 @@ class TestIdentity:
 
     def test_one_value_of_an_array(self):
         X = rng().normal(size=(50, 3))
-        before = open_source(X, X[:, 0]).identity()
-        assert open_source(np.asfortranarray(X), X[:, 0].copy()).identity() == before
-        assert open_source(X, X[:, 1]).identity() != before
-        X = X.copy()
-        X[49, 2] = 0
-        assert open_source(X, X[:, 0]).identity() != before
+        other = X.copy()
+        other[49, 2] = 0
+        before, *same, values, target = (
+            open_source(x, y).identity()
+            for x, y in ((X, X[:, 0]), (np.asfortranarray(X), X[:, 0].copy()), (other, X[:, 0]),
+                         (X, X[:, 1]))
+        )  # fmt: skip
+        assert same == [before]
+        assert before not in (values, target)
 
     def test_row_groups_in_another_order(self, tmp_path):
         parts = [pa.table({"a": rows, "y": rows}) for rows in rng().random((2, 40_000))]
@@ -284,9 +264,8 @@ class TestIdentity:
 @pytest.mark.parametrize("kind", ["csv", "parquet", "feather"])
 @pytest.mark.parametrize("how", ["replaced", "written to", "deleted"])
 def test_a_file_that_changes_in_mid_pass_is_refused(kind, how, tmp_path):
-    path = tmp_path / f"t.{kind}"
     table = pa.table({"a": rng().random(200_000), "y": rng().random(200_000)})
-    write(table, path, 40_000)
+    path = write(table, tmp_path / f"t.{kind}", 40_000)
     source = open_source(path, "y")
     batches = source.batches(1000, 0, rng())
     next(batches).target()
@@ -307,17 +286,12 @@ class TestCsv:
         path = folder / f"table{suffix}"
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         source = open_source(path, "y", **options)
-        (batch,) = source.batches(ALL, 0, rng())
+        (batch,) = source.batches(10**6, 0, rng())
         return source, batch
 
-    @pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
-    def test_delimiters_are_found(self, mark, tmp_path):
-        header = mark.join(['"a,;;;;b\nc"', "n", "y"])
-        source, batch = self.read(tmp_path, f"{header}\n" + mark.join("123") + "\n")
+    def test_delimiters(self, tmp_path):
+        source, _ = self.read(tmp_path, '"a,;;;;b\nc";n;y\n1;2;3\n')
         assert source.names == ("a,;;;;b\nc", "n")
-        assert batch.numbers(np.array([0, 1])).tolist() == [[1.0, 2.0]]
-
-    def test_delimiter_given(self, tmp_path):
         source, _ = self.read(tmp_path, "a|b|y\n1|2|3\n", delimiter="|")
         assert source.names == ("a", "b")
         with pytest.raises(SourceError, match="a single character, got '::'"):
@@ -360,14 +334,12 @@ class TestCsv:
     def test_several_files_in_another_order_of_columns(self, tmp_path):
         (tmp_path / "1.csv").write_text("a,b,y\n1,2,3\n")
         (tmp_path / "2.csv").write_text("y,b,a\n3,2.5,1\n")
-        source = open_source([tmp_path / "1.csv", tmp_path / "2.csv"], "y")
-        (batch,) = source.batches(10, 0, rng())
+        (batch,) = open_source(f"{tmp_path}/*.csv", "y").batches(10, 0, rng())
         assert batch.numbers(np.array([0, 1])).tolist() == [[1, 2], [1, 2.5]]
 
-    @pytest.mark.parametrize("codec", ["cp1252", "utf-16"])
-    def test_other_encodings_are_told(self, codec, tmp_path):
+    def test_another_encoding_is_said(self, tmp_path):
         with pytest.warns(UserWarning, match=r"table.csv is no UTF-8 text; its letters are read"):
-            source, batch = self.read(tmp_path, "größe,t,y\n1,ä,2\n3,ö,4\n".encode(codec))
+            source, batch = self.read(tmp_path, "größe,t,y\n1,ä,2\n3,ö,4\n".encode("cp1252"))
         assert (source.names, batch.labels(1).tolist()) == (("größe", "t"), ["ä", "ö"])
 
     def test_blocks(self, tmp_path, monkeypatch):

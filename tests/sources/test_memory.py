@@ -1,8 +1,5 @@
 """Arrays, data frames and streams of them: what each kind allows."""
 
-import warnings
-from decimal import Decimal
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -22,19 +19,14 @@ def whole(source):
     return batch
 
 
-def test_an_array_is_not_copied():
-    X = rng().normal(size=(10, 3))
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_an_array_is_not_copied(kind):
+    X = rng().normal(size=(10, 3)).astype(kind)
     source = ArraySource(X, np.zeros(10), columns=["x2", "x0"])
     X[4] = 7
-    assert whole(source).numbers(np.array([0, 1]))[4].tolist() == [7, 7]
-
-
-@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int8, np.bool_, np.float16])
-def test_types_of_an_array(kind):
-    X = (rng().random((103, 4)) > 0.5).astype(kind)
-    numbers = whole(ArraySource(X, X[:, 0])).numbers(np.array([3, 1]))
-    assert numbers.dtype == (np.float32 if kind is np.float32 else np.float64)
-    np.testing.assert_array_equal(numbers, X[:, [3, 1]])
+    numbers = whole(source).numbers(np.array([0, 1]))
+    assert numbers.dtype == kind
+    assert numbers[4].tolist() == [7, 7]
 
 
 def test_a_frame_of_text_only():
@@ -43,36 +35,16 @@ def test_a_frame_of_text_only():
     assert len(source.identity()) == 64
 
 
-def test_lists_objects_and_masks():
-    for X in (
-        [[1, None], [2.5, 3]],
-        np.array([[1, None], [2.5, 3]], dtype=object),
-        np.ma.array([[1, 9], [2.5, 3]], mask=[[False, True], [False, False]]),
-    ):
-        numbers = whole(ArraySource(X, [0, 1])).numbers(np.array([0, 1]))
-        np.testing.assert_array_equal(numbers, [[1, np.nan], [2.5, 3]])
-
-
-def test_a_signalling_nan_is_a_missing_value_without_a_warning():
+def test_a_signalling_nan_is_a_missing_value_without_a_warning(recwarn):
     signalling = np.array([0x3F800000, 0x7FA00000], dtype=np.uint32).view(np.float32)
     table = pa.table({"f": signalling, "x": [1.0, 2.0], "y": [1, 2]})
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        numbers = whole(ArraySource(table, "y")).numbers(np.array([0, 1]))
-    np.testing.assert_array_equal(numbers, [[1, 1], [np.nan, 2]])
-
-
-def test_columns_of_objects_and_decimals():
-    frame = pd.DataFrame({"o": pd.Series([1, None, 2.5], dtype=object), 7: [1, 2, 3]})
-    source = ArraySource(frame, pd.Series([True, False, True]))
-    assert source.names == ("o", "7")
-    np.testing.assert_array_equal(
-        whole(source).numbers(np.array([0, 1])), [[1, 1], [np.nan, 2], [2.5, 3]]
+    masked = np.ma.array(
+        np.column_stack([signalling, np.float32([1, 2])]), mask=[[False] * 2, [True, False]]
     )
-    table = pa.table({"d": [Decimal("1.5"), None], "z": pa.nulls(2), "y": [1, 2]})
-    np.testing.assert_array_equal(
-        whole(ArraySource(table, "y")).numbers(np.array([0, 1])), [[1.5, np.nan], [np.nan, np.nan]]
-    )
+    for source in (ArraySource(table, "y"), ArraySource(masked, [1, 2])):
+        numbers = whole(source).numbers(np.array([0, 1]))
+        np.testing.assert_array_equal(numbers, [[1, 1], [np.nan, 2]])
+    assert not recwarn.list
 
 
 @pytest.mark.parametrize(
