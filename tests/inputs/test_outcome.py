@@ -57,6 +57,7 @@ def test_more_than_two_numbers_are_a_continuous_outcome(y):
     ("y", "classes"),
     [
         ([3.5, -1.0, 3.5], [-1.0, 3.5]),
+        ([1.0, -0.0, 1.0], [0.0, 1.0]),
         (np.array([2, 1, 2]), [1, 2]),
         ([[True], [False], [True]], [False, True]),
         (["yes", "no", "yes"], ["no", "yes"]),
@@ -78,14 +79,10 @@ def test_two_distinct_values_are_two_sorted_classes(y, classes, family):
     assert outcome.family == "probit"
     assert outcome.classes.tolist() == classes
     np.testing.assert_array_equal(outcome.values, [1, 0, 1])
-
-
-def test_two_distinct_numbers_can_be_asked_to_be_continuous_and_negative_zero_is_zero():
-    for y in ([1, 2, 1], [2.5, 0.5, 2.5], [True, False, True]):
-        outcome = read_outcome(y, 3, family="gaussian")
-        assert outcome.family == "gaussian"
-        np.testing.assert_array_equal(outcome.values, np.asarray(y, dtype=float))
-    assert read_outcome([0.0, -0.0, 1.0], 3).family == "probit"
+    if isinstance(classes[0], int | float):  # can be asked to be continuous
+        asked = read_outcome(y, 3, family="gaussian")
+        assert asked.family == "gaussian"
+        np.testing.assert_array_equal(asked.values, np.ravel(np.asarray(y, dtype=float)))
 
 
 def ordered(codes, levels):
@@ -194,7 +191,6 @@ def test_what_is_no_outcome_is_refused(y, error, message):
         (["1", "2", "1"], "gaussian", TypeError, "needs numbers"),
         ([1.0], "auto", ValueError, "one row"),
         ([1, 2], "binomial", ValueError, "family must be"),
-        ([1, 2], None, ValueError, "family must be"),
         ([1, 2], ["probit"], ValueError, "family must be"),
     ],
 )
@@ -235,6 +231,7 @@ def test_a_reader_decides_the_family_with_the_first_batch_that_varies():
 def test_a_reader_keeps_the_two_classes(first, later, values, family):
     reader = OutcomeReader(family)
     classes = reader.read(first, 2).classes
+    reader = OutcomeReader.from_bytes(reader.to_bytes())
     outcome = reader.read(later, 3)
     assert outcome.family == reader.family == "probit"
     np.testing.assert_array_equal(outcome.values, values)
@@ -269,16 +266,13 @@ def test_a_reader_that_fails_decides_nothing():
         OutcomeReader("poisson")
 
 
-def test_values_far_out_are_pulled_in_where_they_are_few():
+def test_a_few_values_far_out_are_pulled_in_but_no_long_tail_and_no_mass_at_one_value():
     y = np.random.default_rng(0).normal(size=500)
     y[[3, 4]] = 1e12, -1e9
     values, n_moved = pull_in(y)
     assert n_moved == 2
     assert not has_outliers(values)
     np.testing.assert_array_equal(np.delete(values, [3, 4]), np.delete(y, [3, 4]))
-
-
-def test_a_long_tail_and_a_mass_at_one_value_are_left_alone():
     tail, mass = np.exp(np.random.default_rng(0).normal(size=500)), np.zeros(200)
     mass[:20] = np.arange(20.0)
     for y in (tail, mass):
@@ -301,11 +295,9 @@ def test_forms_of_the_same_times(y):
     times = read_times(y)
     np.testing.assert_array_equal(times.lower, np.log([1.0, 2.0, 4.0]))
     np.testing.assert_array_equal(times.upper, np.log([1.0, INF, 4.0]))
-
-
-def test_one_column_of_times_ended_in_the_event():
-    for y in ([1.0, 3.0], [[1.0], [3.0]]):
-        np.testing.assert_array_equal(read_times(y), np.log([[1.0, 3.0]] * 2))
+    one_column = np.arange(1.0, 4.0)  # all ended in the event
+    for column in (one_column, one_column[:, None].tolist()):
+        np.testing.assert_array_equal(read_times(column), np.log([one_column] * 2))
 
 
 def test_an_event_at_time_zero_is_half_of_the_smallest_other_time_and_said():

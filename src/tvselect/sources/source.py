@@ -57,6 +57,12 @@ class Batch:
     """Some rows. Nothing is read until asked for.
 
     Only the last batch of a source may be read, from any number of threads.
+
+    Parameters
+    ----------
+    pieces : list of (Chunk, rows)
+        The chunks that the rows are of.
+    n_rows : int
     """
 
     def __init__(self, pieces: list[tuple[Chunk, Places]], n_rows: int) -> None:
