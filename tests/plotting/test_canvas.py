@@ -1,19 +1,18 @@
+"""Heights of labels; figures without matplotlib, and of selectors that are not fitted."""
+
 from __future__ import annotations
 
+import sys
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 
+from tests.plotting.conftest import fit
+from tvselect import StreamingThompsonSelector, ThompsonSelector, plotting
 from tvselect.plotting.canvas import nudge_apart
-from tvselect.words import shorten
-
-
-@given(st.text(max_size=60), st.integers(3, 50))
-def test_short_names_keep_both_ends(name, longest):
-    short, whole = shorten(name, longest), " ".join(name.split())
-    assert len(short) == min(len(whole), longest)
-    assert whole.startswith(short.split("…")[0]) or "…" in whole
-    assert short == whole or "…" in short
 
 
 @given(st.lists(st.floats(0, 1), max_size=30), st.floats(0.001, 0.2))
@@ -27,3 +26,14 @@ def test_nudged_heights_keep_their_order_their_gap_and_their_room(heights, gap):
 
 def test_heights_far_enough_apart_stay():
     np.testing.assert_allclose(nudge_apart([0.9, 0.1, 0.5], 0.05), [0.9, 0.1, 0.5])
+
+
+@pytest.mark.parametrize("name", ["SelectionPathDisplay", "SelectionRateDisplay"])
+def test_what_a_figure_needs(name, monkeypatch):
+    display = getattr(plotting, name)
+    for selector in (ThompsonSelector(), StreamingThompsonSelector()):
+        with pytest.raises(NotFittedError):
+            display.from_estimator(selector)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ModuleNotFoundError, match=r"tvselect\[plot\]"):
+        display.from_estimator(fit([0.9, 0.1]))

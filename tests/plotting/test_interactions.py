@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.decoyed import pay_likeness
+from tests.plotting.conftest import fit
 from tvselect import ThompsonSelector
 from tvselect.plotting import InteractionDisplay, joint_effect
 
@@ -66,7 +67,6 @@ def test_what_is_no_pair_of_selected_columns_is_refused(crossed, pair):
         joint_effect(*crossed, pair)
 
 
-def test_without_an_interaction_a_pair_must_be_named(fit):
-    selector = fit([0.9, 0.1])
+def test_without_an_interaction_a_pair_must_be_named():
     with pytest.raises(ValueError, match="no interaction was found: name a pair"):
-        InteractionDisplay.from_estimator(selector, np.ones((6, 2)), np.arange(6.0))
+        InteractionDisplay.from_estimator(fit([0.9, 0.1]), np.ones((6, 2)), np.arange(6.0))

@@ -1,3 +1,5 @@
+"""The highest selection rates: which they are, and how the figure shows them."""
+
 from __future__ import annotations
 
 import matplotlib.pyplot as plt
@@ -5,16 +7,17 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from tests.decoyed import fit_heights, fit_signals
+from tests.decoyed import fit_heights, fit_signals, stream_heights
+from tests.plotting.conftest import fit
 from tvselect import Search
-from tvselect.plotting import SelectionRateDisplay, top_arms
+from tvselect.plotting import SelectionRateDisplay, selection_paths, top_arms
 from tvselect.plotting.canvas import RED
 from tvselect.words import level
 
 CHANCES = [0.1, 0.95, 0.05, 0.9, 0.05, 0.1]
 
 
-def test_the_highest_come_first_with_their_intervals(fit):
+def test_the_highest_come_first_with_their_intervals():
     selector = fit(CHANCES)
     arms = top_arms(selector, 4)
     order = np.argsort(-selector.selection_rates_, kind="stable")[:4]
@@ -23,42 +26,33 @@ def test_the_highest_come_first_with_their_intervals(fit):
     assert set(arms.names[:2]) == {"c1", "c3"}
     assert arms.selected.tolist() == [True, True, False, False]
     assert (np.diff(arms.rates) <= 0).all()
-
-
-def test_there_are_no_more_than_all(fit):
-    assert len(top_arms(fit(CHANCES), 100).names) == 6
+    assert len(top_arms(selector, 100).names) == 6
     with pytest.raises(ValueError, match="top"):
-        top_arms(fit(CHANCES), 0)
+        top_arms(selector, 0)
 
 
-def test_a_group_is_one_row_and_columns_always_included_are_none(fit):
+def test_a_group_is_one_row_and_columns_always_included_are_none():
     selector = fit(CHANCES, feature_groups=["a", "b", "a", "b", "e", "f"], always_include=["c5"])
     arms = top_arms(selector)
     assert arms.names[0] == "b"
     assert sorted(arms.names) == ["a", "b", "c4"]
 
 
-def test_the_axes_handed_in_are_drawn_on(fit):
+def test_the_axes_handed_in_are_drawn_on():
     figure, ax = plt.subplots()
     display = SelectionRateDisplay.from_estimator(fit(CHANCES), top=3, ax=ax)
-    assert display.ax_ is ax
-    assert display.figure_ is figure
+    assert (display.ax_, display.figure_) == (ax, figure)
     names = [label.get_text() for label in ax.get_yticklabels()]
     assert names == list(display.arms.names)
     bottom, top = ax.get_ylim()
     assert bottom > top  # the first, largest, is on top
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert texts == ["selected (2)", "not selected (1 of 4)", "threshold 0.5"]
-
-
-def test_selected_points_are_filled_and_others_hollow(fit):
-    ax = SelectionRateDisplay.from_estimator(fit(CHANCES)).ax_
     fills = {line.get_label(): line.get_markerfacecolor() for line in ax.lines}
-    assert fills["not selected (4)"] == "white"
-    assert fills["selected (2)"] != "white"
+    assert fills["not selected (1 of 4)"] == "white" != fills["selected (2)"]
 
 
-def test_long_names_and_thresholds_of_their_own(fit):
+def test_long_names_and_thresholds_of_their_own():
     names = [f"{j}_$" + "long_" * 20 + f"_$_{j}" for j in range(6)]
     selector = fit(CHANCES, names=names, cost=np.linspace(0.5, 0.7, 6))
     display = SelectionRateDisplay.from_estimator(selector)
@@ -86,16 +80,29 @@ def test_decoys_rank_among_the_variables_with_intervals_of_their_own(settings):
     assert np.isnan(decoys.q_values).all()
 
 
-def test_one_decoy_of_each_has_no_number(stream):
-    arms = top_arms(stream(CHANCES, decoys="knockoffs"), 12)
+def test_one_decoy_of_each_has_no_number():
+    arms = top_arms(stream_heights(CHANCES, decoys="knockoffs"), 12)
     decoys = arms.take(np.flatnonzero(arms.decoys))
     assert decoys.names == tuple(f"decoy of c{j}" for j in decoys.features)
 
 
-def test_decoys_that_do_not_rank_are_not_shown():
+def test_decoys_that_do_not_rank_are_not_shown_but_the_highest_is_marked():
     selector, _, _ = fit_signals([0, 0.65, 0, 0.6, 0, 0])
-    assert set(top_arms(selector, 2).names) == {"c1", "c3"}
-    assert top_arms(selector, 12).decoys.sum() == 5
+    display = SelectionRateDisplay.from_estimator(selector, top=2)
+    assert set(display.arms.names) == {"c1", "c3"}
+    assert display.highest_decoy == selector.history_.means()[6:].max()
+    display = SelectionRateDisplay.from_estimator(selector)
+    assert display.arms.decoys.sum() == 5
+    display.figure_.canvas.draw()
+    written = {round(text.get_position()[1]): text.get_text() for text in display.ax_.texts[:-1]}
+    rows = zip(display.arms.names, display.arms.decoys, strict=True)
+    q_values = dict(zip(selector.history_.names, selector.q_values_, strict=True))
+    assert written == {
+        height: level(q_values[name]) for height, (name, is_decoy) in enumerate(rows)
+        if not is_decoy
+    }  # fmt: skip
+    assert display.ax_.texts[-1].get_text() == "q-value"
+    assert written[0] == written[1] == "0.050"  # (1 + 0) / (10 * 2)
 
 
 def test_decoys_are_red_diamonds_and_counted():
@@ -112,66 +119,40 @@ def test_decoys_are_red_diamonds_and_counted():
     assert highest.get_label() == f"highest decoy {display.highest_decoy:.2f}"
 
 
-def test_the_highest_decoy_is_marked_even_where_none_is_shown():
-    selector, _, _ = fit_signals([0, 0.65, 0, 0.6, 0, 0])
-    display = SelectionRateDisplay.from_estimator(selector, top=2)
-    assert not display.arms.decoys.any()
-    assert display.highest_decoy == selector.history_.means()[6:].max()
-
-
-def test_q_values_stand_beside_their_variables():
-    selector, _, _ = fit_signals([0, 0.65, 0, 0.6, 0, 0])
-    display = SelectionRateDisplay.from_estimator(selector)
-    display.figure_.canvas.draw()
-    written = {round(text.get_position()[1]): text.get_text() for text in display.ax_.texts[:-1]}
-    rows = zip(display.arms.names, display.arms.decoys, strict=True)
-    q_values = dict(zip(selector.history_.names, selector.q_values_, strict=True))
-    assert written == {
-        height: level(q_values[name]) for height, (name, is_decoy) in enumerate(rows)
-        if not is_decoy
-    }  # fmt: skip
-    assert display.ax_.texts[-1].get_text() == "q-value"
-    assert written[0] == written[1] == "0.050"  # (1 + 0) / (10 * 2)
-
-
-def test_without_decoys_nothing_is_red(fit, stream):
-    for selector in (fit(CHANCES), stream(CHANCES)):
+def test_without_decoys_nothing_is_red():
+    for selector in (fit(CHANCES), stream_heights(CHANCES)):
         display = SelectionRateDisplay.from_estimator(selector)
         assert not display.arms.decoys.any()
         assert RED not in [line.get_color() for line in display.ax_.lines]
         assert not display.ax_.texts
 
 
-def test_a_variable_never_played_comes_last_and_says_so(fit, stream):
+def test_a_variable_never_played_comes_last_and_says_so():
     # Of these priors' draws, hardly any reaches 0.9; their means are above those of the rest.
     prior = (np.array([50.0, 1, 50, 1, 1, 1]), np.array([50.0, 1, 50, 1, 1, 1]))
-    for make in (fit, stream, fit_heights):
+    for make in (fit, stream_heights, fit_heights):
         selector = make([0.1, 0.95, 0.1, 0.95, 0.1, 0.1], cost=0.13, prior=prior)
         arms = top_arms(selector)
         assert set(arms.names[-2:]) == {"c0", "c2"}
         assert arms.played.tolist() == [True] * (len(arms.names) - 2) + [False] * 2
         assert not any(name.endswith(("of c0", "of c2")) for name in arms.names)
         assert arms.rates[-1] > arms.rates[-3]
-        display = SelectionRateDisplay.from_estimator(selector)
-        assert "not played (2)" in [line.get_label() for line in display.ax_.lines]
-        assert "not played (2)" not in [
-            line.get_label()
-            for line in SelectionRateDisplay.from_estimator(selector, top=2).ax_.lines
-        ]
+        for top, is_said in ((20, True), (2, False)):
+            lines = SelectionRateDisplay.from_estimator(selector, top=top).ax_.lines
+            assert ("not played (2)" in [line.get_label() for line in lines]) == is_said
 
 
-def test_parameters_set_after_the_fit_change_nothing(fit, stream):
+def test_parameters_set_after_the_fit_change_nothing():
     groups = {"pair": ["c0", "c2"]}
-    for selector in (fit(CHANCES, feature_groups=groups), stream(CHANCES), fit_heights(CHANCES)):
-        before = top_arms(selector)
+    for selector in (fit(CHANCES, feature_groups=groups), stream_heights(CHANCES)):
+        before = [*top_arms(selector), *selection_paths(selector)]
         selector.set_params(
             search=Search(cost=0.2, prior=(5.0, 1.0), n_chains=3),
             feature_groups=["x"] * 6,
             always_include=[0],
             n_features_to_select=1,
         )
-        assert (before.threshold == 0.5).all()
-        for was, now in zip(before, top_arms(selector), strict=True):
+        for was, now in zip(before, [*top_arms(selector), *selection_paths(selector)], strict=True):
             np.testing.assert_array_equal(was, now)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.table import find_feature
 from tvselect.selectors.results import fitted_history
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     Selector: TypeAlias = ThompsonSelector | StreamingThompsonSelector
 
 Highlight = Sequence[str] | Sequence[int] | NDArray[Any]
+MOST_DECOYS = 5
 
 
 class FittedArms(NamedTuple):
@@ -42,13 +44,30 @@ class FittedArms(NamedTuple):
         """Arms that were played, in any chain."""
         return self.times_played > 0
 
+    @property
+    def kinds(self) -> dict[str, NDArray[np.bool_]]:
+        """Which arms are of which kind; every arm is of one."""
+        left = ~self.selected & ~self.decoys
+        return {
+            "selected": self.selected,
+            "not selected": left & self.played,
+            "not played": left & ~self.played,
+            "decoys": self.decoys,
+        }
+
     def take(self, places: NDArray[np.intp]) -> Self:
         """Some of the arms, in that order."""
         taken: list[Any] = [values[places] for values in self[1:]]
         return type(self)(tuple(self.names[place] for place in places), *taken)
 
+    def best(self, top: int) -> Self:
+        """The ``top`` arms in falling order, see :func:`tvselect.plotting.top_arms`."""
+        if top < 1:
+            raise ValueError(f"top must be at least 1, got {top!r}")
+        return self.take(np.lexsort([self.decoys, ~self.selected, -self.rates, ~self.played])[:top])
 
-def fitted_arms(selector: Selector, most_decoys: int) -> FittedArms:
+
+def fitted_arms(selector: Selector, most_decoys: int = MOST_DECOYS) -> FittedArms:
     """All arms that can be selected, and behind them the leading decoys.
 
     Examples
@@ -59,7 +78,7 @@ def fitted_arms(selector: Selector, most_decoys: int) -> FittedArms:
     >>> selector = ThompsonSelector(
     ...     LassoReward(), n_plays=50, feature_groups={"pair": [0, 1]}, random_state=0
     ... )
-    >>> fitted_arms(selector.fit(X, X[:, 1]), most_decoys=0).names
+    >>> fitted_arms(selector.fit(X, X[:, 1]), 0).names
     ('pair', 'x2')
     """
     history = fitted_history(selector)
@@ -68,13 +87,11 @@ def fitted_arms(selector: Selector, most_decoys: int) -> FittedArms:
     originals, copies = layout.origins(decoys)
     arms = np.append(np.arange(n), decoys)
     features = layout.first_features
-    own = tuple(layout.labels.get(arm, str(layout.names[j])) for arm, j in enumerate(features))
+    names = [layout.labels.get(arm, str(layout.names[j])) for arm, j in enumerate(features)]
+    for arm, copy in zip(originals.tolist(), copies.tolist(), strict=True):
+        names.append(decoy_name(names[arm], copy, layout.n_copies))
     return FittedArms(
-        names=own
-        + tuple(
-            decoy_name(own[arm], copy, layout.n_copies)
-            for arm, copy in zip(originals.tolist(), copies.tolist(), strict=True)
-        ),
+        names=tuple(names),
         arms=arms,
         rates=history.means(arms=arms),
         intervals=history.intervals(arms),
@@ -106,24 +123,18 @@ def find_arms(highlight: Highlight, names: Sequence[str], history: History) -> N
     >>> find_arms(["pair", "x2", 0], ("x0", "pair"), selector.history_)  # doctest: +SKIP
     array([1, 0])
     """
-    n = len(history.names)
     items: list[Any] = np.atleast_1d(np.asarray(highlight, dtype=object)).tolist()
     if items and all(isinstance(item, bool | np.bool_) for item in items):
-        if len(items) != n:
+        if len(items) != len(history.names):
+            n = len(history.names)
             raise ValueError(f"highlight is a mask of length {len(items)}; X has {n} columns")
         items = np.flatnonzero(items).tolist()
     found: list[int] = []
     for item in items:
-        if isinstance(item, str) and item in history.names:
-            arm = int(history.arm_of_feature[history.names.index(item)])
-        elif isinstance(item, str) and item in names:
+        if item in names and item not in history.names:
             arm = names.index(item)
-        elif isinstance(item, int | np.integer) and 0 <= item < n:
-            arm = int(history.arm_of_feature[item])
         else:
-            raise ValueError(
-                f"highlight has {item!r}; it takes names of columns, or indices from 0 to {n - 1}"
-            )
+            arm = int(history.arm_of_feature[find_feature(item, history.names, "highlight")])
         if arm < 0:
             raise ValueError(f"{item!r} is always included: it is no arm and has no path")
         found.append(arm)

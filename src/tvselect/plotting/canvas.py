@@ -35,13 +35,7 @@ FARTHEST = 0.25
 def axes_on(
     ax: Axes | None, width: float = 6.5, height: float = 4.0
 ) -> tuple[Figure | SubFigure, Axes]:
-    """The axes handed in and their figure, or new ones of so many inches.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        Without matplotlib.
-    """
+    """The axes handed in and their figure, or new ones of so many inches."""
     if ax is None:
         try:
             import matplotlib.pyplot as plt
@@ -91,10 +85,10 @@ def look(i: int, palette: Sequence[str] = COLOURS) -> tuple[str, Any]:
 
 
 def nudge_apart(heights: ArrayLike, gap: float, top: float = 1.0) -> NDArray[np.float64]:
-    """Heights in [0, top] that are at least a gap apart and as near to those given as can be.
+    """Heights in [0, top] that are at least a gap apart, nearest in squares to those given.
 
-    Nearest in squared distance: with ``i`` gaps taken off the i-th lowest, this is isotonic
-    regression. Where not all gaps fit, they shrink.
+    With ``i`` gaps taken off the i-th lowest, this is isotonic regression. Where not all gaps fit,
+    they shrink.
 
     Examples
     --------
@@ -155,15 +149,9 @@ def label_ends(
         label.arrow_patch.set_gid(f"leader-{i}")
         labels.append(label)
     if n_more := order.size - shown.size:
-        more = ax.text(
-            1.035,
-            heights[0] - gap,
-            f"and {n_more} more",
-            transform=beside,
-            fontsize=FONT_SIZE,
-            color=DARK,
-            va="center_baseline",
-            fontstyle="italic",
+        style: dict[str, Any] = dict(
+            color=DARK, fontsize=FONT_SIZE, va="center_baseline", fontstyle="italic"
         )
-        labels.append(more)
+        place: dict[str, Any] = dict(x=1.035, y=heights[0] - gap, transform=beside)
+        labels.append(ax.text(s=f"and {n_more} more", **place, **style))
     return labels

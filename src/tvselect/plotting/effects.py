@@ -101,13 +101,9 @@ class InteractionDisplay:
         return self
 
 
-def plot_dependence(dependence: Dependence, ax: Axes | None = None) -> Axes:
+def plot_dependence(dependence: Dependence, ax: Axes) -> None:
     """Draw how the outcome depends on one feature, with a band of 90 %; numbers as a curve."""
-    _, ax = axes_on(ax, 3.6, 2.4)
-    at, mean, low, high = (
-        np.array(values)
-        for values in (dependence.at, dependence.mean, dependence.low, dependence.high)
-    )
+    at, mean, low, high = dependence.at, dependence.mean, dependence.low, dependence.high
     if dependence.labels:
         ax.vlines(at, low, high, color=BLUE, alpha=0.6, lw=1.6)
         ax.plot(at, mean, "o", color=BLUE, ms=5.5, gid="curve-points")
@@ -116,9 +112,9 @@ def plot_dependence(dependence: Dependence, ax: Axes | None = None) -> Axes:
     else:
         ax.fill_between(at, low, high, color=BLUE, alpha=0.2, lw=0)
         ax.plot(at, mean, color=BLUE, lw=1.8)
+        ax.plot(at, mean, "o", color=BLUE, ms=14, alpha=0, gid="curve-points")  # to point at
         ax.margins(x=0)
     clean(ax)
-    return ax
 
 
 def _name_places(ax: Axes, at: Sequence[float] | NDArray[Any], labels: Sequence[str]) -> None:

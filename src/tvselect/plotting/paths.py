@@ -8,21 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.plotting import canvas
 from tvselect.plotting.arms import Highlight, find_arms, fitted_arms
-from tvselect.plotting.canvas import (
-    BLUE,
-    COLOURS,
-    DARK,
-    DEEP,
-    GREY,
-    LIGHT,
-    RED,
-    axes_on,
-    clean,
-    label_ends,
-    legend_above,
-    look,
-)
 from tvselect.selectors.results import fitted_history
 
 if TYPE_CHECKING:
@@ -91,25 +78,25 @@ def selection_paths(
     for name, most in (("max_background", max_background), ("max_decoys", max_decoys)):
         if most < 0:
             raise ValueError(f"{name} must not be negative, got {most!r}")
-    arms, n_candidates = fitted_arms(selector, most_decoys=0), history.layout.n_candidates
-    own = arms.names
+    arms, n_candidates = fitted_arms(selector, 0), history.layout.n_candidates
     chosen = np.flatnonzero(arms.selected)
     if highlight is not None:
-        chosen = find_arms(highlight, own, history)
+        chosen = find_arms(highlight, arms.names, history)
     others = np.setdiff1d(np.arange(n_candidates), chosen)
     decoys = history.leading_decoys(max_decoys, chain)
     ends = history.means(chain)
     shown = _thinned(others, ends[others], max_background)
     paths = history.paths(np.concatenate([chosen, shown, decoys]), chain=chain)
+    own, background, of_decoys = np.split(paths, np.cumsum([chosen.size, shown.size]), axis=1)
     threshold = arms.threshold
     alike = (threshold == threshold[0]).all()
     return SelectionPaths(
-        names=tuple(own[arm] for arm in chosen),
-        paths=paths[:, : chosen.size],
+        names=tuple(arms.names[arm] for arm in chosen),
+        paths=own,
         threshold=np.asarray(threshold[0]) if alike else threshold[chosen],
-        background=paths[:, chosen.size : chosen.size + shown.size],
+        background=background,
         n_others=others.size,
-        decoys=paths[:, chosen.size + shown.size :],
+        decoys=of_decoys,
         n_decoys=history.layout.n_decoys,
         n_decoys_above=int(history.passing(chain)[n_candidates:].sum()),
         unit="batch" if history.asked.is_stream else "play",
@@ -174,10 +161,13 @@ class SelectionPathDisplay:
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw on ``ax``, or on new axes."""
         data = self.data
-        self.figure_, self.ax_ = axes_on(ax)
+        self.figure_, self.ax_ = canvas.axes_on(ax)
         plays = np.arange(len(data.paths)) if data.steps is None else data.steps
         self._draw_others(plays)
-        looks = [look(i, DEEP if data.n_decoys else COLOURS) for i in range(len(data.names))]
+        looks = [
+            canvas.look(i, canvas.DEEP if data.n_decoys else canvas.COLOURS)
+            for i in range(len(data.names))
+        ]
         self.lines_ = []
         for i, (colour, dashes) in enumerate(looks):
             self.lines_ += self.ax_.plot(
@@ -185,12 +175,14 @@ class SelectionPathDisplay:
             )
         self._draw_thresholds([colour for colour, _ in looks])
         if data.burn_in:
-            self.ax_.axvline(data.burn_in, color=DARK, ls=(0, (1, 2)), lw=1, label="end of burn-in")
+            self.ax_.axvline(
+                data.burn_in, color=canvas.DARK, ls=(0, (1, 2)), lw=1, label="end of burn-in"
+            )
         last = max(int(plays[-1]), 1)
         self.ax_.set(xlim=(0, last), ylim=(0, 1), xlabel=data.unit, ylabel="selection rate")
-        clean(self.ax_)
-        legend_above(self.ax_)
-        self.labels_ = label_ends(
+        canvas.clean(self.ax_)
+        canvas.legend_above(self.ax_)
+        self.labels_ = canvas.label_ends(
             self.ax_, data.names, data.paths[-1], [colour for colour, _ in looks]
         )
         return self
@@ -199,53 +191,34 @@ class SelectionPathDisplay:
         """Variables that are not highlighted, and above them decoys."""
         data = self.data
         n_others, n_decoys = data.background.shape[1], data.decoys.shape[1]
-        faint = float(np.clip(250 / max(n_others, 1), 0.12, 0.5))
-        self.background_ = self._draw_many(
-            plays, data.background, LIGHT, 0.5, faint, 1.0, "other-lines"
-        )
-        if data.n_others:
-            label = f"other variables ({_counts(n_others, data.n_others)})"
-            self.ax_.plot([], [], color=LIGHT, lw=1, label=label)
-        faint = float(np.clip(100 / max(n_decoys, 1), 0.2, 0.6))
-        self.decoys_ = self._draw_many(plays, data.decoys, RED, 0.7, faint, 1.5, "decoy-lines")
-        if data.n_decoys:
-            counts = _counts(n_decoys, data.n_decoys)
-            label = f"decoys ({counts}, {data.n_decoys_above:,} above the threshold)"
-            self.ax_.plot([], [], color=RED, lw=1, label=label)
+        label = f"other variables ({_counts(n_others, data.n_others)})" if data.n_others else ""
+        faint = np.clip(250 / max(n_others, 1), 0.12, 0.5)
+        style = dict[str, Any](color=canvas.LIGHT, lw=0.5, alpha=faint, zorder=1, gid="other-lines")
+        self.background_ = self._draw_many(plays, data.background, label, style)
+        counts = _counts(n_decoys, data.n_decoys)
+        label = f"decoys ({counts}, {data.n_decoys_above:,} above the threshold)"
+        faint = np.clip(100 / max(n_decoys, 1), 0.2, 0.6)
+        style = dict(color=canvas.RED, lw=0.7, alpha=faint, zorder=1.5, gid="decoy-lines")
+        self.decoys_ = self._draw_many(plays, data.decoys, label if data.n_decoys else "", style)
         if n_decoys:
             highest = float(data.decoys[-1, 0])
-            self.ax_.axhline(
-                highest, color=RED, ls=(0, (2, 2)), lw=1, label=f"highest decoy {highest:.2f}"
-            )
+            label = f"highest decoy {highest:.2f}"
+            self.ax_.axhline(highest, color=canvas.RED, ls=(0, (2, 2)), lw=1, label=label)
 
     def _draw_many(
-        self,
-        plays: NDArray[np.int64],
-        values: NDArray[np.float64],
-        colour: str,
-        width: float,
-        alpha: float,
-        zorder: float,
-        gid: str,
+        self, plays: NDArray[np.int64], values: NDArray[np.float64], label: str, style: Any
     ) -> LineCollection:
         """All paths at once, by their corners: an arm that is not played stands still."""
         from matplotlib.collections import LineCollection
 
         corner = np.ones(values.shape, dtype=np.bool_)
         corner[1:-1] = (values[1:-1] != values[:-2]) | (values[1:-1] != values[2:])
-        lines = LineCollection(
-            [
-                np.column_stack([plays[at], path[at]])
-                for at, path in zip(corner.T, values.T, strict=True)
-            ],
-            colors=colour,
-            linewidths=width,
-            alpha=alpha,
-            rasterized=values.shape[1] > 200,
-            zorder=zorder,
-            gid=gid,
-        )
+        paths = zip(corner.T, values.T, strict=True)
+        segments = [np.column_stack([plays[at], path[at]]) for at, path in paths]
+        lines = LineCollection(segments, rasterized=len(segments) > 200, **style)
         self.ax_.add_collection(lines, autolim=False)
+        if label:
+            self.ax_.plot([], [], color=style["color"], lw=1, label=label)
         return lines
 
     def _draw_thresholds(self, colours: list[str]) -> None:
@@ -253,7 +226,7 @@ class SelectionPathDisplay:
         threshold = self.data.threshold
         if not threshold.ndim:
             label = f"threshold {float(threshold):.3g}"
-            self.ax_.axhline(float(threshold), color=DARK, ls=(0, (4, 3)), lw=1, label=label)
+            self.ax_.axhline(float(threshold), color=canvas.DARK, ls=(0, (4, 3)), lw=1, label=label)
             return
         for i, (height, colour) in enumerate(zip(threshold, colours, strict=True)):
             label = "threshold" if i == 0 else "_"
@@ -265,29 +238,21 @@ def _counts(shown: int, total: int) -> str:
 
 
 def plot_sizes(
-    steps: Sequence[int],
-    sizes: Mapping[str, Sequence[float]],
-    *,
-    xlabel: str,
-    ylabel: str,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw how many variables took part after each of the steps, one line for each kind."""
-    _, ax = axes_on(ax, 6.5, 2.4)
-    for number, ((kind, counts), colour) in enumerate(
-        zip(sizes.items(), (GREY, BLUE), strict=True)
-    ):
-        marker = "o" if len(steps) == 1 else "none"
-        ax.plot(
-            steps, counts, marker=marker, color=colour, lw=1.6, label=kind, gid=f"line-{number}"
+    steps: Sequence[int], sizes: Mapping[str, Sequence[float]], *, unit: str, what: str, ax: Axes
+) -> None:
+    """Draw how many variables took part after each of the steps, one line for each of two kinds."""
+    marker = "o" if len(steps) == 1 else "none"
+    for number, (kind, counts) in enumerate(sizes.items()):
+        style: dict[str, Any] = dict(
+            marker=marker, color=(canvas.GREY, canvas.BLUE)[number], lw=1.6
         )
+        ax.plot(steps, counts, label=kind, gid=f"line-{number}", **style)
     ax.set_yscale("symlog", linthresh=1)
     highest = max((max(counts, default=1) for counts in sizes.values()), default=1)
     ax.set_yticks([0, *(10**k for k in range(len(str(int(highest)))))])
     ax.yaxis.set_major_formatter("{x:,.0f}")
     ax.minorticks_off()
     ax.margins(x=0)
-    ax.set(ylim=(0, None), xlabel=xlabel, ylabel=ylabel)
-    clean(ax)
-    legend_above(ax)
-    return ax
+    ax.set(ylim=(0, None), xlabel=unit, ylabel=what)
+    canvas.clean(ax)
+    canvas.legend_above(ax)

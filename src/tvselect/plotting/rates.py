@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.plotting.arms import FittedArms, fitted_arms
-from tvselect.plotting.canvas import (
-    BLUE,
-    DARK,
-    FONT_SIZE,
-    GREY,
-    RED,
-    axes_on,
-    clean,
-    legend_above,
-)
+from tvselect.plotting.canvas import BLUE, DARK, FONT_SIZE, GREY, RED, axes_on, clean, legend_above
 from tvselect.selectors.results import fitted_history
 from tvselect.words import level, readable
 
@@ -27,7 +18,6 @@ if TYPE_CHECKING:
 
     from tvselect.plotting.arms import Selector
 
-MOST_DECOYS = 5
 LOOKS = {
     "selected": (BLUE, BLUE, "o"),
     "not selected": (GREY, "white", "o"),
@@ -53,18 +43,7 @@ def top_arms(selector: Selector, top: int = 20) -> FittedArms:
     >>> arms.names[0], arms.selected
     ('x3', array([ True, False, False, False, False]))
     """
-    return _best(_all_arms(selector, top), top)
-
-
-def _all_arms(selector: Selector, top: int) -> FittedArms:
-    if top < 1:
-        raise ValueError(f"top must be at least 1, got {top!r}")
-    return fitted_arms(selector, MOST_DECOYS)
-
-
-def _best(arms: FittedArms, top: int) -> FittedArms:
-    order = np.lexsort([arms.decoys, ~arms.selected, -arms.rates, ~arms.played])
-    return arms.take(order[:top])
+    return fitted_arms(selector).best(top)
 
 
 class SelectionRateDisplay:
@@ -119,22 +98,18 @@ class SelectionRateDisplay:
         ax : matplotlib axes, optional
             To draw on; new ones by default.
         """
-        everyone = _all_arms(selector, top)
-        counts = {kind: int(rows.sum()) for kind, rows in kinds_of(everyone).items()}
+        arms = fitted_arms(selector)
+        counts = {kind: int(rows.sum()) for kind, rows in arms.kinds.items()}
         counts["decoys"] = fitted_history(selector).layout.n_decoys
-        highest = everyone.rates[everyone.decoys].max(initial=-1.0)
-        return cls(
-            _best(everyone, top),
-            counts=counts,
-            highest_decoy=float(highest) if highest >= 0 else None,
-        ).plot(ax)
+        highest = max(arms.rates[arms.decoys].tolist(), default=None)
+        return cls(arms.best(top), counts=counts, highest_decoy=highest).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw on ``ax``, or on new axes."""
         arms, n = self.arms, len(self.arms.names)
         self.figure_, self.ax_ = axes_on(ax, 6.5, 1.1 + 0.21 * n)
         heights = np.arange(n, dtype=np.float64)
-        for kind, rows in kinds_of(arms).items():
+        for kind, rows in arms.kinds.items():
             if rows.any():
                 colour, fill, marker = LOOKS[kind]
                 shown = int(rows.sum())
@@ -148,17 +123,17 @@ class SelectionRateDisplay:
                     ms=5.5, mew=1.2, label=f"{kind} ({counts})", clip_on=False,
                     gid=f"{gid}-points",
                 )  # fmt: skip
-        self._draw_threshold(heights)
+        c = arms.threshold
+        if (c == c[0]).all():
+            label = f"threshold {c[0]:.3g}"
+            self.ax_.axvline(c[0], color=DARK, ls=(0, (4, 3)), lw=1, label=label, zorder=1)
+        else:  # a piece of line for each arm
+            self.ax_.vlines(c, heights - 0.4, heights + 0.4, color=DARK, lw=1.2, label="threshold")
         if self.highest_decoy is not None:
-            self.ax_.axvline(
-                self.highest_decoy, color=RED, ls=(0, (2, 2)), lw=1, zorder=1,
-                label=f"highest decoy {self.highest_decoy:.2f}",
-            )  # fmt: skip
-        self.ax_.set(
-            xlim=(0, 1),
-            ylim=(n - 0.4, -0.6),
-            xlabel="selection rate, with 95 % interval",
-        )
+            label = f"highest decoy {self.highest_decoy:.2f}"
+            style: dict[str, Any] = dict(color=RED, ls=(0, (2, 2)), lw=1, zorder=1)
+            self.ax_.axvline(self.highest_decoy, label=label, **style)
+        self.ax_.set(xlim=(0, 1), ylim=(n - 0.4, -0.6), xlabel="selection rate, with 95 % interval")
         clean(self.ax_)
         self.ax_.set_yticks(heights, [readable(name, 40) for name in arms.names], parse_math=False)
         self.ax_.tick_params(axis="y", length=0, labelsize=FONT_SIZE)
@@ -167,36 +142,12 @@ class SelectionRateDisplay:
         return self
 
     def _write_q_values(self, heights: NDArray[np.float64]) -> None:
-        q_values = self.arms.q_values
-        if np.isnan(q_values).all():
-            return
+        known = ~np.isnan(self.arms.q_values)
         beside = self.ax_.get_yaxis_transform()
-        for height, q in zip(heights, q_values, strict=True):
-            if not np.isnan(q):
-                self.ax_.text(
-                    1.03, height, level(q), transform=beside, fontsize=FONT_SIZE, va="center"
-                )
-        self.ax_.annotate(
-            "q-value", (1.03, 1), (0, 4), xycoords="axes fraction", textcoords="offset points",
-            fontsize=FONT_SIZE,
-        )  # fmt: skip
-
-    def _draw_threshold(self, heights: NDArray[np.float64]) -> None:
-        """One line, or where thresholds differ, a piece of it for each arm."""
-        c = self.arms.threshold
-        if (c == c[0]).all():
-            label = f"threshold {c[0]:.3g}"
-            self.ax_.axvline(c[0], color=DARK, ls=(0, (4, 3)), lw=1, label=label, zorder=1)
-        else:
-            self.ax_.vlines(c, heights - 0.4, heights + 0.4, color=DARK, lw=1.2, label="threshold")
-
-
-def kinds_of(arms: FittedArms) -> dict[str, NDArray[np.bool_]]:
-    """Which arms are what; every arm is of one kind."""
-    left = ~arms.selected & ~arms.decoys
-    return {
-        "selected": arms.selected,
-        "not selected": left & arms.played,
-        "not played": left & ~arms.played,
-        "decoys": arms.decoys,
-    }
+        for height, q in zip(heights[known], self.arms.q_values[known], strict=True):
+            self.ax_.text(1.03, height, level(q), transform=beside, fontsize=FONT_SIZE, va="center")
+        if known.any():
+            place: dict[str, Any] = dict(
+                xycoords="axes fraction", textcoords="offset points", fontsize=FONT_SIZE
+            )
+            self.ax_.annotate("q-value", (1.03, 1), (0, 4), **place)

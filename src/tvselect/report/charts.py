@@ -19,7 +19,7 @@ from tvselect.plotting.arms import FittedArms
 from tvselect.plotting.canvas import BLUE, DARK, DEEP, GREY, LIGHT, RED
 from tvselect.plotting.effects import InteractionDisplay, plot_dependence
 from tvselect.plotting.paths import SelectionPathDisplay, SelectionPaths, plot_sizes
-from tvselect.plotting.rates import SelectionRateDisplay, kinds_of
+from tvselect.plotting.rates import SelectionRateDisplay
 from tvselect.report.findings import Findings, HeatMap, ReportedInteraction, ReportedVariable
 from tvselect.report.sentences import (
     describe_pair,
@@ -193,7 +193,7 @@ def _leading(findings: Findings, ax: Axes) -> Tips:
     ax.grid(visible=True, axis="x")
     ax.grid(visible=False, axis="y")
     tips: Tips = {}
-    for kind, rows in kinds_of(arms).items():
+    for kind, rows in arms.kinds.items():
         if rows.any():
             lines = [_tip_of(best[place]) for place in np.flatnonzero(rows)]
             gid = kind.replace(" ", "-")
@@ -204,7 +204,7 @@ def _leading(findings: Findings, ax: Axes) -> Tips:
 def _sizes(findings: Findings, ax: Axes) -> Tips:
     sizes = {"tried together": findings.played[1:], "found useful": findings.rewarded[1:]}
     what = tried_together(findings, 2)
-    plot_sizes(findings.steps[1:], sizes, xlabel=findings.unit, ylabel=what, ax=ax)
+    plot_sizes(findings.steps[1:], sizes, unit=findings.unit, what=what, ax=ax)
     return {
         f"line-{number}": [(kind, f"{counts[0]:,.4g} at first, {counts[-1]:,.4g} in the end")]
         for number, (kind, counts) in enumerate(sizes.items())
@@ -217,8 +217,6 @@ def _shape(dependence: Dependence, findings: Findings, ax: Axes) -> Tips:
     high = max(max(other.high) for other in findings.dependence)
     room = 0.04 * ((high - low) or 1.0)
     ax.set_ylim(low - room, high + room)
-    if not dependence.labels:
-        ax.plot(dependence.at, dependence.mean, "o", color=BLUE, ms=14, alpha=0, gid="curve-points")
     places = dependence.labels or [f"{value:.4g}" for value in dependence.at]
     values = zip(places, dependence.mean, dependence.low, dependence.high, strict=True)
     return {

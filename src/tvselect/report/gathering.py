@@ -40,7 +40,7 @@ from tvselect.words import LONGEST_NAME, column_name, counted, readable
 if TYPE_CHECKING:
     from tvselect.plotting.arms import Selector
 
-MOST_DRAWN, MOST_DECOYS, MOST_MEMBERS, MOST_NAMES = 100, 5, 20, 20
+MOST_DRAWN, MOST_MEMBERS, MOST_NAMES = 100, 20, 20
 MOST_ROWS, MOST_STEPS, MOST_CHOSEN, MOST_COMPARED, MOST_MAPS = 1000, 200, 100, 30, 3
 KINDS: Mapping[Family, OutcomeKind] = {
     "gaussian": "continuous",
@@ -108,7 +108,7 @@ def gather(
     >>> findings.title, findings.n_selected, findings.variables[0].name
     ('What matters for price', 1, 'x3')
     """
-    history, arms = fitted_history(selector), fitted_arms(selector, MOST_DECOYS)
+    history, arms = fitted_history(selector), fitted_arms(selector)
     target = readable(target) or "the outcome"
     about = about or About()
     rng = as_generator(random_state)
