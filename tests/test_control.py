@@ -10,8 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 
 from tvselect.control import (
-    average_log_e,
-    false_ones,
     fewest_wins,
     log_e_values,
     q_values_by_decoys,
@@ -34,33 +32,13 @@ def by_definition(scores, decoys, n_copies, is_candidate):
 @pytest.mark.parametrize("has_ties", [False, True])
 def test_q_values_are_what_their_definition_says(has_ties):
     rng = np.random.default_rng(0)
-    for _ in range(50):
+    for k in range(50):
         scores, decoys = rng.random(12), rng.random(60) * 0.9
         if has_ties:
             scores, decoys = scores.round(1), decoys.round(1)
-        candidates = scores > 0.3
+        candidates = scores > (0.3 if k else 1.0)
         found = q_values_by_decoys(scores, decoys, 5, candidates)
         assert_allclose(found, by_definition(scores, decoys, 5, candidates))
-
-
-def test_a_higher_score_never_has_a_higher_q_value():
-    rng = np.random.default_rng(1)
-    scores = rng.random(200)
-    q = q_values_by_decoys(scores, rng.random(2000), COPIES, np.ones(200, dtype=bool))
-    assert (np.diff(q[np.argsort(scores)]) <= 0).all()
-
-
-def test_one_column_above_all_decoys_is_selected_at_one_over_the_copies():
-    scores = np.array([0.9, 0.1])
-    found = q_values_by_decoys(scores, np.full(20, 0.5), COPIES, scores > 0.5)
-    assert_array_equal(found, [1 / COPIES, 1.0])
-    assert_array_equal(false_ones(np.array([0.9]), np.full(20, 0.5), COPIES), [0.1])
-
-
-def test_without_candidates_all_are_one():
-    assert_array_equal(
-        q_values_by_decoys(np.zeros(3), np.zeros(30), COPIES, np.zeros(3, bool)), [1, 1, 1]
-    )
 
 
 @pytest.mark.parametrize("level", [0.1, 0.2])
@@ -133,12 +111,6 @@ def test_a_loser_of_very_many_bets_has_next_to_nothing():
     assert np.isfinite(log_e_values(5000, 10))
 
 
-def test_averages_are_of_e_values_not_of_logs():
-    log_e = np.log([[1.0, 4.0], [3.0, 0.5]])
-    assert_allclose(np.exp(average_log_e(log_e)), [2.0, 2.25])
-    assert_allclose(average_log_e(np.array([[800.0], [-np.inf]])), 800.0 - np.log(2))
-
-
 def e_bh(e, level):
     """By the definition: the largest k of which the k-th largest is at least p / (q k)."""
     p = e.size
@@ -154,17 +126,6 @@ def test_q_values_are_the_levels_at_which_e_bh_selects(seed):
     q = q_values_by_evidence(np.log(e))
     for level in (0.03, 0.1, 0.2, 0.5, 0.99):
         assert_array_equal(q <= level, e_bh(e, level))
-
-
-def test_q_values_keep_the_order_of_evidence_and_ties():
-    e = np.array([100.0, 100.0, 30.0, 1.0, 0.0])
-    with np.errstate(divide="ignore"):
-        q = q_values_by_evidence(np.log(e))
-    assert q[0] == q[1] <= q[2] <= q[3] == q[4] == 1.0
-
-
-def test_without_bets_nothing_is_selected():
-    assert_array_equal(q_values_by_evidence(log_e_values(np.zeros(5), np.zeros(5))), 1.0)
 
 
 @pytest.mark.parametrize("p", [1, 10, 1000, 10_000])

@@ -89,23 +89,7 @@ def test_other_chains_and_other_seeds_play_otherwise(entropy, chain):
     assert any(not np.array_equal(a.arms, b.arms) for a, b in plays)
 
 
-def test_the_arms_count_exactly_what_the_plays_paid():
-    chain = chain_of()
-    successes, failures = np.zeros((2, 7), dtype=int)
-    for number in range(40):
-        play = step(chain)
-        assert play.number == number
-        assert (np.diff(play.arms) > 0).all()
-        assert (play.arms.dtype, play.rewards.dtype) == (np.int32, np.bool_)
-        assert play.seconds >= 0.0
-        successes[play.arms] += play.rewards
-        failures[play.arms] += ~play.rewards
-    assert_array_equal(chain.arms.successes, successes)
-    assert_array_equal(chain.arms.failures, failures)
-    assert successes[5] == failures[6] == 0
-
-
-def test_fractional_payoffs_become_ones_as_often_as_they_say():
+def test_fractional_payoffs_become_ones_as_often_as_they_say_and_certain_ones_need_no_draw():
     payoffs = np.array([0.0, 0.02, 0.3, 0.5, 0.97, 1.0])
     rng, n = np.random.default_rng(0), 5000
     ones = sum(bernoulli(payoffs, rng).astype(int) for _ in range(n))
@@ -113,14 +97,9 @@ def test_fractional_payoffs_become_ones_as_often_as_they_say():
     assert (low <= ones).all()
     assert (ones <= high).all()
     assert (ones[0], ones[-1]) == (0, n)
-
-
-def test_certain_payoffs_need_no_random_numbers():
-    rng, untouched = np.random.default_rng(0), np.random.default_rng(0)
-    rewards = bernoulli(np.array([0.0, 1.0, 1.0]), rng)
-    assert_array_equal(rewards, [False, True, True])
-    assert rewards.dtype == np.bool_
-    assert rng.random() == untouched.random()
+    before = rng.bit_generator.state
+    assert_array_equal(bernoulli(payoffs[[0, 5, 5]], rng), [False, True, True])
+    assert rng.bit_generator.state == before
 
 
 def test_a_skipped_play_takes_its_turn_and_teaches_nothing():
@@ -178,22 +157,16 @@ def test_leaders_start_anew_and_the_others_rest():
     chain, plain = chain_of(burn_in=BURN_IN), chain_of()
     for _ in range(BURN_IN.n_plays):
         assert_same(step(chain), step(plain))
+        assert chain.n_unchanged == 0
     leaders = BURN_IN.leaders(plain.arms.successes, plain.arms.failures)
     others = np.setdiff1d(np.arange(7), leaders)
     assert not chain.arms.played(leaders).any()
     assert_array_equal(chain.arms.successes[others], plain.arms.successes[others])
+    patience = 0
     for _ in range(30):
         assert np.isin(step(chain).arms, leaders).all()
-
-
-def test_arms_to_be_heard_start_anew_with_the_leaders():
-    chain = chain_of(burn_in=BurnIn(10, 1, (0, 6)))
-    for _ in range(10):
-        step(chain)
-    assert not chain.arms.failures[[0, 6]].any()
-    played = np.unique(np.concatenate([step(chain).arms for _ in range(30)]))
-    assert np.isin([0, 6], played).all()
-    assert played.size <= 3
+        patience = max(patience, chain.n_unchanged)
+    assert patience > 0
 
 
 def test_windows_end_with_burn_in_and_grow_anew_after_it():
@@ -207,13 +180,6 @@ def test_windows_end_with_burn_in_and_grow_anew_after_it():
     assert sum(sizes[:40]) == 40
     assert sizes[40:60] == [1] * 20
     assert sizes[60] == 2
-
-
-def test_patience_begins_after_burn_in():
-    chain = chain_of(burn_in=BURN_IN)
-    counts = [step(chain) and chain.n_unchanged for _ in range(30)]
-    assert counts[:10] == [0] * 10
-    assert max(counts) > 0
 
 
 def fit(n_columns=8, **settings):
@@ -239,12 +205,6 @@ def test_a_history_counts_what_the_arms_count(n_plays):
 def test_a_resumed_run_ends_the_same(tmp_path, first):
     fit(n_plays=first, journal=tmp_path / "run")
     assert_array_equal(fit(journal=tmp_path / "run").selection_rates_, fit().selection_rates_)
-
-
-@pytest.mark.parametrize("wrong", [-1, 1.5, "long"])
-def test_what_is_no_burn_in_is_refused(wrong):
-    with pytest.raises((TypeError, ValueError), match="burn_in"):
-        fit(burn_in=wrong)
 
 
 @pytest.mark.parametrize(

@@ -97,29 +97,26 @@ def test_an_interrupt_ends_a_run_and_the_next_one_makes_the_same_plays(window, a
     assert plays_of(journal) == plays_of(undisturbed[1])
 
 
-def test_an_error_leaves_the_chains_where_the_journal_is():
-    chains, journal = game()
-    with pytest.raises(ZeroDivisionError):
-        run(chains, journal, Known(10, ZeroDivisionError()), n_plays=80)
-    assert chains.n_plays == journal.n_plays() == 9
-
-
+@pytest.mark.parametrize("error", [KeyboardInterrupt, JournalError])
 @pytest.mark.parametrize("after", [False, True])
-def test_an_interrupt_while_a_play_is_written_loses_none(tmp_path, monkeypatch, after):
-    """Ctrl-C before an append is done, or right after it."""
+def test_what_stops_a_play_from_being_written_loses_no_other(tmp_path, monkeypatch, after, error):
+    """Ctrl-C, or a disk that fails, before an append is done, or right after it."""
     chains, journal = game(disk=tmp_path / "a")
     write, n_calls = journal._write, iter(range(100))
 
-    def interrupted(rows, blobs):
+    def fail(rows, blobs):
         is_last = next(n_calls) == 6
         if after or not is_last:
             write(rows, blobs)
         if is_last:
-            raise KeyboardInterrupt
+            raise error("no luck")
 
-    monkeypatch.setattr(journal, "_write", interrupted)
-    reason, _ = run(chains, journal, n_plays=20)
-    assert reason is StopReason.INTERRUPTED
+    monkeypatch.setattr(journal, "_write", fail)
+    if error is KeyboardInterrupt:
+        assert run(chains, journal, n_plays=20)[0] is StopReason.INTERRUPTED
+    else:
+        with pytest.raises(error, match="no luck"):
+            run(chains, journal, n_plays=20)
     assert chains.n_plays == journal.n_plays() == 6 + after
     assert run(chains, journal, n_plays=20)[0] is StopReason.PLAYS
     journal.close()
@@ -127,20 +124,6 @@ def test_an_interrupt_while_a_play_is_written_loses_none(tmp_path, monkeypatch, 
     run(*undisturbed, n_plays=20)
     with Journal(tmp_path / "a") as disk:
         assert plays_of(disk) == plays_of(journal) == plays_of(undisturbed[1])
-
-
-def test_a_disk_that_fails_ends_the_run_with_its_error(tmp_path, monkeypatch):
-    chains, journal = game(disk=tmp_path / "a")
-
-    def full(rows, blobs):
-        raise JournalError("full")
-
-    run(chains, journal, n_plays=5)
-    monkeypatch.setattr(journal, "_write", full)
-    with pytest.raises(JournalError, match="full"):
-        run(chains, journal, n_plays=10)
-    assert chains.n_plays == journal.n_plays() == 5
-    journal.close()
 
 
 def test_the_documentation_quotes_the_loop_that_is_run():

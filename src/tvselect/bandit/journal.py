@@ -9,7 +9,6 @@ import os
 import sqlite3
 import stat
 import struct
-import sys
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -465,9 +464,7 @@ def hides_plays(log: bytes, page_size: int) -> bool:
     if n_frames < 1 or page_size not in {2**k for k in range(9, 16)}:
         return False
     head = np.frombuffer(log, ">u4", 8).astype(np.uint32)
-    # The first number of the log says in which byte order its checksums are made.
-    native = "<u4" if sys.byteorder == "little" else ">u4"
-    words = {0x377F0682: "<u4", 0x377F0683: ">u4"}.get(int(head[0]), native)
+    words = "=u4"  # checksums are made in the byte order of the machine
     frames = np.frombuffer(log, np.uint8, n_frames * size, 32).reshape(n_frames, size)
     about = frames[:, :24].copy().view(">u4").astype(np.uint32)
     content = np.delete(frames, np.s_[8:24], axis=1).view(words)
