@@ -131,43 +131,12 @@ def test_the_same_game_stated_otherwise_is_the_same_game(path):
     assert_same(resumed, selector(feature_groups=labels, cost=0.6).fit(X, y))
 
 
-def test_long_settings_are_compared_to_the_last_value(path):
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((20, 1500)), rng.standard_normal(20)
-    cost = np.full(1500, 0.5)
-    selector(n_plays=1, cost=cost, journal=path).fit(X, y)
-    cost[700] += 1e-10
-    with pytest.raises(JournalError, match="other settings"):
-        selector(n_plays=2, cost=cost, journal=path).fit(X, y)
-
-
 def test_another_version_of_tvselect_is_warned_of(path, monkeypatch):
     X, y = make_data()
     selector(n_plays=2, journal=path).fit(X, y)
     monkeypatch.setattr("tvselect.selectors.search.version", lambda _: "99")
     with pytest.warns(RuntimeWarning, match=r"begun by tvselect .*; this is 99"):
         selector(n_plays=3, journal=path).fit(X, y)
-
-
-@pytest.mark.parametrize("kind", ["text", "truncated", "sqlite", "a bit of a play"])
-def test_what_is_no_journal_is_refused_and_left_untouched(kind, path):
-    X, y = make_data()
-    plays = selector(journal=path).fit(X, y).history_.plays
-    content = path.read_bytes()
-    stored = plays[3].arms.astype("<i4").tobytes()
-    path.write_bytes(
-        {
-            "text": b"my diary\n" * 50,
-            "truncated": content[: len(content) // 2],
-            "sqlite": content[:68] + bytes(4) + content[72:],
-            "a bit of a play": content.replace(stored, stored[:-4] + b"\xff" + stored[-3:]),
-        }[kind]
-    )
-    before = path.read_bytes()
-    assert issubclass(JournalError, ValueError)
-    with pytest.raises(JournalError, match=r"run\.journal"):
-        selector(journal=path).fit(X, y)
-    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("n_chains", [1, 3])

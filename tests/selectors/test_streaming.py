@@ -10,10 +10,9 @@ import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from tests.bandit.plays import fold_counts
-from tests.selectors.runs import Interrupted, Undisturbed, assert_same, plays_of
+from tests.selectors.runs import assert_same, plays_of
 from tests.selectors.streams import (
     NAMES,
     SIGNALS,
@@ -33,24 +32,11 @@ from tests.selectors.streams import (
     stop_after,
 )
 from tvselect import BartReward, LassoReward, PValueReward
-from tvselect.rewards import Reward
+from tvselect.rewards import Data, Reward
 
 both_rewards = pytest.mark.parametrize(
     "reward", [PValueReward(alpha=0.01), quick_bart()], ids=["p", "bart"]
 )
-
-
-@pytest.mark.parametrize(
-    "reward", [PValueReward(alpha=1e-3), quick_bart(), LassoReward()], ids=["p", "bart", "lasso"]
-)
-def test_a_selection_makes_half_an_error_at_most_on_average(reward):
-    truth = np.isin(np.arange(P), SIGNALS)
-    errors = []
-    for seed in range(5):
-        X, y = make_data(seed=seed)
-        fitted = selector(reward, n_rounds=2, random_state=seed).fit(X, y)
-        errors.append((fitted.support_ != truth).sum())
-    assert np.mean(errors) <= 0.5, errors
 
 
 def test_fitted_attributes_fit_together():
@@ -132,33 +118,6 @@ def test_every_kind_of_frame_gives_the_same_result(reward):
         assert_same(selector(reward).fit(table, list(y)), fitted)
 
 
-@pytest.mark.parametrize("kind", SOURCES)
-@pytest.mark.parametrize("outcome", ["numbers", "labels", "truth"])
-def test_files_and_iterators_give_what_arrays_give(kind, outcome, tmp_path):
-    X, y = make_data()
-    y = {"numbers": y, "labels": labels_of(y), "truth": y > 0}[outcome]
-    source = SOURCES[kind](named(X, y), tmp_path)
-    fitted = selector(quick_bart()).fit_source(source, target="y")
-    assert_same(fitted, selector(quick_bart()).fit(pd.DataFrame(X, columns=NAMES), y))
-    assert_array_equal(fitted.feature_names_in_, NAMES)
-
-
-@pytest.mark.parametrize("kind", SOURCES)
-def test_text_and_missing_values_of_files_by_any_number_of_threads(kind, tmp_path):
-    frame, y = make_frame()
-    frame = frame.astype({"kind": object})
-    source = SOURCES[kind](frame.assign(y=y), tmp_path)
-    settings = dict(decoys="knockoffs", n_chains=2)
-    wanted = selector(**settings).fit(frame, y)
-    for n_jobs in (1, 2):
-        assert_same(selector(n_jobs=n_jobs, **settings).fit_source(source, "y"), wanted)
-
-
-def test_the_first_chain_does_not_depend_on_how_many_there_are():
-    one, three = (selector(n_chains=n, n_rounds=2).fit(*make_data()) for n in (1, 3))
-    assert plays_of(one) == [play for play in plays_of(three) if play[0] == 0]
-
-
 def test_later_rounds_resample_and_the_first_is_in_order():
     X, y = make_data()
     seen = []
@@ -176,66 +135,58 @@ def test_later_rounds_resample_and_the_first_is_in_order():
     assert np.isin(second, y).all()
 
 
-def test_a_reward_sees_the_played_columns_of_the_batch():
-    X, y = make_data()
-    seen = []
+@pytest.mark.parametrize(
+    ("kind", "outcome"),
+    [
+        *(("csv", outcome) for outcome in ("numbers", "labels", "truth")),
+        *(("parquet", outcome) for outcome in ("labels", "truth")),
+        ("frame", "truth"),
+        ("tables", "labels"),
+    ],
+)
+def test_files_and_iterators_give_what_frames_give_by_any_number_of_threads(
+    kind, outcome, tmp_path
+):
+    frame, y = make_frame()
+    frame = frame.astype({"kind": object})
+    y = {"numbers": y, "labels": labels_of(y), "truth": y > 0}[outcome]
+    source, settings = SOURCES[kind](frame.assign(y=y), tmp_path), dict(decoys="knockoffs")
+    wanted = selector(n_chains=2, **settings).fit(frame, y)
+    for n_jobs in (1, 2):
+        fitted = selector(n_chains=2, n_jobs=n_jobs, **settings).fit_source(source, "y")
+        assert_same(fitted, wanted)
+    assert_array_equal(fitted.feature_names_in_, list(frame))
 
-    def note(X, y, rng):
-        seen.append((X.copy(), y.copy()))
-        return rng.random(X.shape[1])
 
-    plays = selector(note).fit(X, y).history_.plays
-    for play, (part, outcome), (X_part, y_part) in zip(plays, seen, parts(X, y), strict=True):
-        assert_array_equal(part, X_part[:, play.arms])
-        assert_array_equal(outcome, y_part)
+class Watching(Reward):
+    """Pays at random and keeps what it was shown."""
 
-
-class Counting(Reward):
-    """Pays at random and remembers what it was shown."""
-
-    seen: list[tuple[int, int | None]] = []  # noqa: RUF012
+    seen: list[Data] = []  # noqa: RUF012
 
     def start(self, data):
-        def feedback(columns, rng):
-            self.seen.append((data.X.shape[1], data.n_candidates))
-            return rng.integers(0, 2, columns.size).astype(float)
-
-        return feedback
+        self.seen.append(data)
+        return lambda columns, rng: rng.integers(0, 2, columns.size).astype(float)
 
 
 @pytest.mark.parametrize(("decoys", "n_candidates"), [(None, P), ("shuffled", 2 * P)])
-def test_a_reward_of_a_batch_knows_how_many_columns_compete(decoys, n_candidates):
-    Counting.seen.clear()
-    selector(Counting(), decoys=decoys).fit(*make_data())
-    assert {total for _, total in Counting.seen} == {n_candidates}
-    assert min(n for n, _ in Counting.seen) < n_candidates
-
-
-def test_names_and_tables_come_out_after_reading_a_file(tmp_path):
+def test_a_reward_sees_the_played_columns_of_the_batch_and_how_many_compete(decoys, n_candidates):
     X, y = make_data()
-    frame = named(X, y)
-    fitted = selector().fit_source(SOURCES["parquet"](frame, tmp_path), target="y")
-    assert_array_equal(fitted.get_feature_names_out(), ["v3", "v7"])
-    found = fitted.set_output(transform="pandas").transform(frame[NAMES])
-    assert list(found.columns) == ["v3", "v7"]
-    assert_array_equal(found.to_numpy(), X[:, SIGNALS])
-    with pytest.raises(ValueError, match="feature names"):
-        fitted.transform(frame[NAMES[::-1]])
+    Watching.seen.clear()
+    plays = selector(Watching(), decoys=decoys).fit(X, y).history_.plays
+    for play, data, (part, outcome) in zip(plays, Watching.seen, parts(X, y), strict=True):
+        own = play.arms[play.arms < P]
+        if decoys is None:
+            assert_array_equal(data.X, part[:, own])
+        assert data.X.shape[1] == play.arms.size
+        assert data.n_candidates == n_candidates
+        assert_array_equal(data.outcome.values, outcome)
+
+
+def test_columns_of_a_file_may_be_chosen():
+    frame = named(*make_data())
     fitted = selector().fit_source(frame, "y", columns=["v7", "v1"])
     assert_array_equal(fitted.feature_names_in_, ["v7", "v1"])
     assert_array_equal(fitted.get_feature_names_out(), ["v7"])
-
-
-def test_random_states_of_all_kinds():
-    for make in (int, np.random.SeedSequence, np.random.default_rng, np.random.RandomState):
-        one, same = (
-            selector(PValueReward(0.2), random_state=make(5)).fit(*make_data()) for _ in range(2)
-        )
-        assert_same(one, same)
-    one, other = (
-        selector(PValueReward(0.2), random_state=None).fit(*make_data()) for _ in range(2)
-    )
-    assert plays_of(one) != plays_of(other)
 
 
 def test_a_progress_bar_shows_on_request_only(capsys):
@@ -363,43 +314,6 @@ def test_the_time_limit_stops_between_plays(n, monkeypatch):
     assert plays_of(fitted) == plays_of(selector(n_rounds=2).fit(X, y))[:n]
 
 
-@pytest.mark.parametrize("n_chains", [1, 2])
-@pytest.mark.parametrize("n_before", [0, 6])
-@pytest.mark.parametrize("by", [KeyboardInterrupt, RuntimeError])
-def test_an_interrupt_or_an_error_keeps_the_plays(by, n_before, n_chains):
-    X, y = make_data()
-    fitted = selector(Interrupted(n_before * n_chains + 1, by), n_chains=n_chains)
-    if by is KeyboardInterrupt:
-        with pytest.warns(RuntimeWarning, match="interrupted") as warned:
-            fitted.fit(X, y)
-        assert warned[0].filename == __file__
-        assert fitted.stop_reason_ == "interrupted"
-    else:
-        with pytest.raises(RuntimeError, match="no luck"):
-            fitted.fit(X, y)
-        if n_before == 0:
-            assert not hasattr(fitted, "support_")
-            return
-        assert fitted.stop_reason_ == "error"
-    assert fitted.n_plays_ == n_before
-    whole = selector(Undisturbed(), n_chains=n_chains).fit(X, y)
-    assert plays_of(fitted) == [play for play in plays_of(whole) if play[1] < n_before]
-    successes, failures = fold_counts(fitted.history_.journal, P, range(n_chains))
-    assert_array_equal(fitted.selection_rates_, (1 + successes) / (2 + successes + failures))
-
-
-def test_an_error_in_the_first_part_leaves_the_selector_as_it_was():
-    X, y = make_data()
-    y[50] = np.nan
-    fitted = selector()
-    with pytest.raises(ValueError, match="batch 0: y has 1 missing"):
-        fitted.fit_source(iter(parts(X, y)))
-    with pytest.raises(ValueError, match=r"y has 1 missing .* row 50"):
-        fitted.fit(X, y)
-    with pytest.raises(NotFittedError):
-        fitted.transform(X)
-
-
 def test_a_bare_iterator_is_read_once():
     X, y = make_data()
     assert_same(selector().fit_source(iter(parts(X, y, 33))), selector().fit(X, y))
@@ -463,14 +377,6 @@ def test_bad_settings_are_refused_by_name(case):
     if "batch_size" not in settings:
         with pytest.raises(error, match=match):
             selector(**settings).partial_fit(*make_data())
-
-
-@pytest.mark.parametrize("row", [50, 450, 1450])
-def test_an_infinite_value_is_refused_wherever_it_is_played(row):
-    X, y = make_data()
-    X[row] = np.inf
-    with pytest.raises(ValueError, match="infinity in column 'v"):
-        selector().fit(pd.DataFrame(X, columns=NAMES), y)
 
 
 # Columns that change, and some that begin to vary after the rows by which others are cut.
@@ -577,18 +483,14 @@ def late_data():
 
 
 @pytest.mark.parametrize("decoys", [None, "knockoffs", "shuffled"])
-def test_a_column_that_begins_to_vary_is_found(decoys):
-    fitted = selector(quick_bart(), decoys=decoys).fit(*late_data())
-    assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
-
-
-def test_text_that_begins_to_vary_is_found():
-    X, y = make_data(n=3500)
+def test_columns_that_begin_to_vary_are_found(decoys):
+    X, y = late_data()
     kind = np.random.default_rng(5).choice(["p", "q"], 3500)
     kind[:1000] = "p"
     frame = pd.DataFrame(X, columns=NAMES).assign(kind=kind)
-    fitted = selector(quick_bart(), decoys="shuffled").fit(frame, y + 9.0 * (kind == "q"))
-    assert "kind" in fitted.get_feature_names_out()
+    fitted = selector(quick_bart(), decoys=decoys).fit(frame, y + 9.0 * (kind == "q"))
+    assert fitted.support_[[*SIGNALS, P]].all()
+    assert np.count_nonzero(fitted.support_) <= 4
 
 
 def test_columns_that_begin_to_vary_by_parts_by_threads_and_after_a_stop(tmp_path):

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import betainc
-from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -123,17 +122,6 @@ def test_every_kind_of_outcome_gives_the_same_result():
         assert_same(selector(quick_bart()).fit(X, labels), wanted)
 
 
-def test_the_family_can_be_said(tmp_path):
-    X, y = make_data()
-    y = (y > np.median(y)).astype(int)
-    as_classes = selector(quick_bart(), journal=tmp_path / "run.tvs").fit(X, y)
-    assert_same(as_classes, selector(quick_bart(), family="probit").fit(X, y))
-    as_numbers = selector(quick_bart(), family="gaussian").fit(X, y)
-    assert plays_of(as_numbers) != plays_of(as_classes)
-    with pytest.raises(ValueError, match="other settings"):
-        selector(quick_bart(), family="gaussian", journal=tmp_path / "run.tvs").fit(X, y)
-
-
 def test_names_go_in_and_come_out():
     X, y = make_data()
     fitted = selector().fit(X, y)
@@ -192,12 +180,8 @@ def test_infinite_values_are_refused_by_the_name_of_their_column(reward):
     for table, name in ((X, "x5"), (frame, "v5"), (frame.assign(v0="a"), "v5")):
         with pytest.raises(ValueError, match=f"infinity in column '{name}'"):
             ThompsonSelector(reward).fit(table, y)
-
-
-def test_huge_values_are_not_infinite():
-    X, y = make_data()
-    X[:, 0] *= 1e307
-    assert selector().fit(X, y).n_plays_ == 25
+    X[:, 5] = 1e307 * y  # huge values are not infinite
+    assert selector(reward, n_plays=2).fit(X, y).n_plays_ == 2
 
 
 def test_a_known_size_bounds_what_is_played_and_selected():
@@ -235,31 +219,6 @@ def test_random_states_of_all_kinds():
     assert plays_of(one) != plays_of(two)
 
 
-def test_sample_weights_count_for_every_reward():
-    X, y = make_data()
-    noisy = y.copy()
-    noisy[: N // 2] = np.random.default_rng(1).permutation(noisy[: N // 2]) * 9
-    weight = (np.arange(N) >= N // 2).astype(float)
-    fitted = selector(LassoReward()).fit(X, noisy, sample_weight=weight)
-    assert set(SIGNALS) <= set(np.flatnonzero(fitted.support_))
-    lasso, bart = selector(LassoReward(), n_plays=5), selector(quick_bart(), n_plays=5)
-    assert_same(clone(lasso).fit(X, y, sample_weight=None), lasso.fit(X, y))
-    rows = np.flatnonzero(weight)
-    by_weight = clone(bart).fit(X, noisy, sample_weight=weight)
-    assert_same(by_weight, bart.fit(X[rows], noisy[rows]))
-    for bad in (weight[1:], -weight, 0 * weight, np.where(weight > 0, np.nan, 1.0)):
-        with pytest.raises(ValueError, match="sample_weight"):
-            lasso.fit(X, y, sample_weight=bad)
-
-
-def test_a_function_as_reward():
-    def strong(X, y, rng):
-        return np.abs(X.T @ y / len(y)).clip(0, 1)
-
-    fitted = selector(strong, n_plays=60).fit(*make_data())
-    assert set(SIGNALS) <= set(np.flatnonzero(fitted.support_))
-
-
 def test_the_history_tells_every_play():
     X, y = make_data()
     frame = pd.DataFrame(X, columns=NAMES)
@@ -279,13 +238,6 @@ def test_the_history_tells_every_play():
     assert frame["n_played"].sum() == (successes + failures).sum()
     with pytest.raises(ValueError, match="'nobody'"):
         fitted.history_.trajectories(["nobody"])
-
-
-def test_a_progress_bar_shows_on_request_only(capsys):
-    selector(n_plays=3).fit(*make_data())
-    assert capsys.readouterr().err == ""
-    selector(n_plays=3, verbose=1).fit(*make_data())
-    assert "TVS" in capsys.readouterr().err
 
 
 def test_what_may_spoil_a_selection_is_said_as_a_warning():
@@ -344,15 +296,6 @@ def test_the_mean_jaccard_index():
     assert mean_jaccard(np.array([a, b, c])) == pytest.approx((0.5 + 0 + 0) / 3)
     assert mean_jaccard(np.array([c, c])) == 1.0
     assert np.isnan(mean_jaccard(np.array([a])))
-
-
-@pytest.mark.parametrize("reward", [PValueReward(), quick_bart()], ids=["p", "bart"])
-def test_the_number_of_threads_changes_nothing(reward):
-    one, two, many = (
-        selector(reward, n_chains=3, n_jobs=n, n_plays=10).fit(*make_data()) for n in (1, 2, -1)
-    )
-    assert_same(one, two)
-    assert_same(one, many)
 
 
 # What it refuses.
