@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from types import SimpleNamespace
 
 import cloudpickle
 import numpy as np
@@ -18,7 +17,7 @@ from tvselect.rewards.bart_play import Room
 from tvselect.rewards.screening import marginal_evidence
 from tvselect.selectors.copies import draw_decoys
 from tvselect.trees import Prior, start_chain, working_response
-from tvselect.trees.state import COUNT, N_DONE
+from tvselect.trees.state import COUNT
 
 
 def data_of(n_rows=60, n_columns=40, seed=0):
@@ -29,28 +28,13 @@ def data_of(n_rows=60, n_columns=40, seed=0):
 
 
 @pytest.fixture
-def plays(monkeypatch):
-    """What every play leaves in its room: the weights of its columns, the chain and its trace."""
-    seen = []
-    score, plan = bart_play._score, bart_play._plan
+def rooms(monkeypatch):
+    """What every play leaves in its room; the next one writes over it."""
+    seen, score = [], bart_play._score
 
     def spy(rng, feedback, room):
         done = score(rng, feedback, room)
-        sizes = np.zeros(3, dtype=np.int64)
-        plan(feedback, room.n_columns, sizes)
-        n_in_play, _, n_iterations = sizes.tolist()
-        arrays = room.record
-        seen.append(
-            SimpleNamespace(
-                n_iterations=n_iterations,
-                n_shadows=n_in_play - room.n_columns,
-                weights=np.exp(arrays.log_weights[:n_in_play]),
-                mean_splits=arrays.scores[:n_in_play].copy(),
-                n_splits=arrays.trace.n_splits[:n_iterations].copy(),
-                theta=arrays.trace.theta[:n_iterations].copy(),
-                chain=arrays.chain,
-            )
-        )
+        seen.append(room.record)
         return done
 
     monkeypatch.setattr(bart_play, "_score", spy)
@@ -61,80 +45,22 @@ def play(feedback, n_columns, seed=0):
     return feedback(np.arange(n_columns), np.random.default_rng(seed))
 
 
-def sparse_from(play):
-    """The first iteration that draws theta: before, it stays where it was."""
-    moved = np.flatnonzero(np.diff(play.theta))
-    return int(moved[0]) + 1 if moved.size else None
-
-
-def test_the_paper_counts_its_forests_after_burn_in(plays):
-    feedback = BartReward.paper(30).start(data_of())
-    play(feedback, 40)
-    rules, [found] = feedback.rules, plays
-    assert (rules.n_trees, rules.n_burn, rules.last_forest) == (10, 100, True)
-    assert found.n_iterations == found.chain.tally.whole[N_DONE] == 130
-    assert sparse_from(found) is None
-    assert found.n_shadows == 0
-    np.testing.assert_array_equal(found.weights, 1.0)
-    sparse = BartReward.paper(30, n_burn=0, sparse=True).start(data_of())
-    play(sparse, 40)
-    assert plays[1].n_iterations == 30
-    assert sparse_from(plays[1]) == 1  # drawn in the first iteration, too
-    share = sparse.prior.shares[0]
-    assert share / (1 + share) == pytest.approx(0.001, rel=0.1)
-
-
-@pytest.mark.parametrize(("n_played", "wanted"), [(2, 50), (25, 50), (26, 52), (40, 80)])
-def test_every_column_is_proposed_a_number_of_times_on_average(plays, n_played, wanted):
-    """Half of the D proposals of an iteration are births: M D / 2 = proposals_per_column q."""
-    reward = BartReward(n_iterations=50, proposals_per_column=10.0, n_trees=10)
-    play(reward.start(data_of()), n_played)
-    [found] = plays
-    assert found.n_iterations == found.chain.tally.whole[N_DONE] == wanted
-    assert found.mean_splits.sum() == pytest.approx(found.n_splits[wanted // 2 :].mean())
-    assert abs(sparse_from(found) - wanted // 4) <= 1
-
-
-@pytest.mark.parametrize(
-    ("penalty", "n_candidates", "weight"),
-    [(0.0, None, 1.0), (0.5, None, 0.5), (1.0, None, 0.25), (1.0, 400, 10 / 400)],
-)
-def test_columns_of_a_small_play_are_weighed_by_its_share(plays, penalty, n_candidates, weight):
-    data = replace(data_of(), n_candidates=n_candidates)
-    reward = BartReward(n_iterations=10, penalty=penalty, screening=False, shadows=0)
-    play(reward.start(data), 10)
-    np.testing.assert_allclose(plays[0].weights, np.full(10, weight))
-
-
-def test_a_small_play_is_filled_up_with_shadows_that_pay_the_whole_penalty(plays):
-    data = replace(data_of(), n_candidates=600)
-    feedback = BartReward(n_iterations=10, shadows=30).start(data)
-    for n_columns in (12, 30):
-        play(feedback, n_columns)
-    assert (plays[0].n_shadows, plays[-1].n_shadows) == (18, 0)
-    assert plays[0].weights.size == 30
-    np.testing.assert_allclose(plays[0].weights[12:], 30 / 600)
-
-
-def test_the_penalty_of_a_column_that_stands_out_is_reduced(plays):
-    data = data_of()
-    data.X[:, 3] = data.outcome.values
-    play(BartReward(n_iterations=10).start(data), 10)
-    assert plays[0].weights[3] == 1.0
-    np.testing.assert_allclose(np.delete(plays[0].weights, 3), 30 / 40)
-
-
 REWARDS = {
     "paper": BartReward.paper(40, n_burn=20),
     "paper, sparse": BartReward.paper(40, sparse=True),
     "average": BartReward(n_trees=5, n_iterations=60, min_splits=0.2),
     "some rows": BartReward(n_trees=5, n_iterations=60, max_samples=50, shadows=8),
+    "half the penalty": BartReward(n_trees=5, n_iterations=60, penalty=0.5, screening=False),
 }
 
 
 def by_sampler(reward, data, columns, rng):
-    """A play step by step: the chain of :func:`start_chain`, advanced to its end and scored."""
+    """A play step by step: the chain of :func:`start_chain` at its end, and the rewards.
+
+    Half of the D proposals of an iteration are births: M D / 2 = proposals_per_column q.
+    """
     table, n_rows = data.binned(), data.n_rows
+    n_candidates = data.n_candidates or table.n_columns
     n_shadows = max(0, reward.shadows - columns.size)
     shadows = rng.choice(columns, n_shadows) if n_shadows else None
     rows = None
@@ -143,22 +69,15 @@ def by_sampler(reward, data, columns, rng):
     n_in_play = columns.size + n_shadows
     evidence = np.zeros(n_in_play)
     if reward.screening and reward.penalty:
-        found = marginal_evidence(table, data.outcome, table.n_columns)
-        evidence[: columns.size] = found[columns]
-    penalty = reward.penalty * np.log(max(1.0, table.n_columns / n_in_play))
-    n_iterations = max(
-        reward.n_iterations,
-        int(np.ceil(2 * reward.proposals_per_column * columns.size / reward.n_trees)),
-    )
+        evidence[: columns.size] = marginal_evidence(table, data.outcome, n_candidates)[columns]
+    penalty = reward.penalty * np.log(max(1.0, n_candidates / n_in_play))
+    n_proposals = 2 * reward.proposals_per_column * columns.size
+    n_iterations = max(reward.n_iterations, int(np.ceil(n_proposals / reward.n_trees)))
+    names = ("n_trees", "sparse", "theta_floor", "latent_sweeps")
     chain = start_chain(
         table,
         working_response(data.outcome),
-        Prior(
-            **{
-                name: getattr(reward, name)
-                for name in ("n_trees", "sparse", "theta_floor", "latent_sweeps")
-            }
-        ),
+        Prior(**{name: getattr(reward, name) for name in names}),
         columns=columns,
         rows=rows,
         shadows=shadows,
@@ -169,34 +88,39 @@ def by_sampler(reward, data, columns, rng):
     )
     while chain.n_done < n_iterations:
         chain.advance(7)
-    splits, rivals = np.split(chain.averages()[0], [columns.size])
     if reward.rule == "last":
-        return chain.counts, (chain.counts[: columns.size] > 0).astype(float)
+        return chain, chain.counts[: columns.size] > 0
+    splits, rivals = np.split(chain.averages()[0], [columns.size])
     paid = splits >= reward.settled(data).min_splits
-    if n_shadows:
-        paid &= splits > np.quantile(rivals, 0.9)
-    return chain.counts, paid.astype(float)
+    return chain, paid & (splits > np.quantile(rivals, 0.9)) if n_shadows else paid
 
 
 @pytest.mark.parametrize("family", ["gaussian", "probit"])
 @pytest.mark.parametrize("reward", REWARDS.values(), ids=REWARDS)
-def test_a_play_is_the_chain_that_a_sampler_advances(plays, reward, family):
-    """The same splits of every column, the same rewards, the same random numbers used."""
-    data = data_of(n_rows=130)
+def test_a_play_is_the_chain_that_a_sampler_advances(rooms, reward, family):
+    """The same forests and splits of every column, rewards, and random numbers used."""
+    data = replace(data_of(n_rows=130), n_candidates=400 if reward.penalty == 0.5 else None)
     if family == "probit":
         y = data.outcome.values
-        data = Data(data.X, read_outcome(y > y.mean(), 130), data.names)
+        data = replace(data, outcome=read_outcome(y > y.mean(), 130))
     feedback = reward.start(data)
     for seed, columns in enumerate((np.arange(3, 9), np.arange(40), np.array([3]))):
         one, other = (np.random.Generator(np.random.SFC64(seed)) for _ in range(2))
-        counts, wanted = by_sampler(reward, data, columns, other)
+        chain, wanted = by_sampler(reward, data, columns, other)
         np.testing.assert_array_equal(feedback(columns, one), wanted)
-        tally = plays[-1].chain.tally.columns[: counts.size]
-        np.testing.assert_array_equal(tally[:, COUNT], counts)
+        n, n_in_play = chain.n_done, chain.counts.size
+        np.testing.assert_array_equal(
+            rooms[-1].chain.tally.columns[:n_in_play, COUNT], chain.counts
+        )
+        for kept, trace in zip(rooms[-1].trace, chain.trace, strict=True):
+            np.testing.assert_array_equal(kept[:n], trace)
+        if reward.rule == "average":
+            splits = chain.averages()[0][: columns.size]
+            np.testing.assert_allclose(rooms[-1].scores[: columns.size], splits)
         assert one.random() == other.random()
 
 
-def test_a_play_that_outgrows_its_arrays_goes_on_in_larger_ones(plays, monkeypatch):
+def test_a_play_that_outgrows_its_arrays_goes_on_in_larger_ones(rooms, monkeypatch):
     """Some plays outgrow new arrays; in those that they leave the same plays have room."""
     grown, grow = [], Room.grow
     monkeypatch.setattr(Room, "grow", lambda room: grown.append(room) or grow(room))
@@ -205,9 +129,9 @@ def test_a_play_that_outgrows_its_arrays_goes_on_in_larger_ones(plays, monkeypat
     deep = BartReward(n_trees=3, n_iterations=200, min_leaf=1, shadows=0, penalty=0.0)
     found, n_grown = [], []
     for earlier in (BartReward.paper(50), deep, BartReward.paper(50)):
-        leaves_by_size(earlier, data, plays)
+        leaves_by_size(earlier, data, rooms)
         grown.clear()
-        found.append(leaves_by_size(deep, data, plays))
+        found.append(leaves_by_size(deep, data, rooms))
         n_grown.append(len(grown))
     assert n_grown[0] == n_grown[2] > 0
     assert n_grown[1] == 0
@@ -216,12 +140,12 @@ def test_a_play_that_outgrows_its_arrays_goes_on_in_larger_ones(plays, monkeypat
         np.testing.assert_array_equal(outgrown, again)
 
 
-def leaves_by_size(reward, data, plays):
+def leaves_by_size(reward, data, rooms):
     """The leaf means with which plays of several sizes end."""
     feedback, found = reward.start(data), []
     for q in (1, 7, 40, 7):
         play(feedback, q, seed=q)
-        leaves = plays[-1].chain.leaves
+        leaves = rooms[-1].chain.leaves
         found.append(leaves.means[: leaves.size[0]].copy())
     return found
 
@@ -245,12 +169,9 @@ def test_threads_and_pickled_copies_pay_the_same(reward):
 
 @pytest.mark.parametrize("n", [1, 2, 5, 10, 11, 29])
 def test_the_quantile_is_that_of_numpy(n):
-    rng = np.random.default_rng(n)
-    for values in (rng.random(n), rng.integers(3, size=n) / 7):
+    for values in (np.random.default_rng(n).random(n), np.arange(n) // 2 / 7):
         for share in (0.0, 0.5, 0.9, 1.0):
-            found = values.copy()
-            assert quantile_of(found, share) == np.quantile(values, share)
-            np.testing.assert_array_equal(found, np.sort(values))
+            assert quantile_of(values[::-1].copy(), share) == np.quantile(values, share)
 
 
 @pytest.mark.parametrize("n_columns", [3, 10])
@@ -357,6 +278,8 @@ def test_wrong_settings_are_named(name, value):
 
 
 def test_a_play_needs_rows_for_two_leaves_and_the_paper_a_burn_in():
+    paper = BartReward.paper(30, n_burn=20)
+    assert (paper.n_trees, paper.n_iterations, paper.n_burn, paper.rule) == (10, 50, 20, "last")
     assert BartReward(min_leaf=7).min_rows == 14
     with pytest.raises(ValueError, match=r"a play sees 8 rows, .* at least min_leaf=5"):
         BartReward(max_samples=8).start(data_of())

@@ -91,28 +91,25 @@ def test_plays_ahead_are_the_same_plays(reward, pairs, classes):
     assert_same(work, chain_of(pairs=pairs), chain_of(pairs=pairs), (1, 7, 20))
 
 
-def test_groups_and_columns_that_are_part_of_every_play():
-    work = work_of("default", LAYOUT)
-    assert_same(work, chain_of(LAYOUT.n_arms), chain_of(LAYOUT.n_arms), (25,))
-
-
-def test_across_the_end_of_burn_in():
-    chains = [chain_of(burn_in=BurnIn(10, 12)) for _ in range(2)]
-    assert_same(work_of("default"), *chains, (4, 20))
-
-
-@pytest.mark.parametrize("n_seen", [200, 800])
-def test_many_rows(n_seen):
-    """NumPy chooses rows in one way from many, in another from few."""
-    reward = BartReward(n_trees=2, n_iterations=3, max_samples=n_seen)
-    assert_same(work_of(reward, n_rows=10_500), chain_of(), chain_of(), (6,))
-
-
-def test_plays_that_no_draw_reaches_are_chosen_in_python():
-    chains = [chain_of(threshold=0.9999) for _ in range(2)]
-    for chain in chains:
-        chain.arms.update(np.arange(N_COLUMNS, dtype=np.int32), np.zeros(N_COLUMNS, np.bool_))
-    assert_same(work_of("paper"), *chains, (4,))
+@pytest.mark.parametrize(
+    ("work", "settings", "lengths"),
+    [
+        (("default", LAYOUT), dict(n_arms=LAYOUT.n_arms), (25,)),
+        (("default",), dict(burn_in=BurnIn(10, 12)), (4, 20)),
+        (("paper",), dict(threshold=0.9999), (4,)),
+        ((BartReward(n_trees=2, n_iterations=3, max_samples=200), None, 10_500), {}, (6,)),
+        ((BartReward(n_trees=2, n_iterations=3, max_samples=800), None, 10_500), {}, (6,)),
+    ],
+    ids=["groups", "end of burn-in", "no draw passes", "few of many rows", "many of many rows"],
+)
+def test_plays_ahead_are_the_same_in_special_cases(work, settings, lengths):
+    """A play that no draw reaches is chosen in Python; NumPy chooses few rows in another way."""
+    reward, layout, n_rows = (*work, *(None, 110)[len(work) - 1 :])
+    chains = [chain_of(**settings) for _ in range(2)]
+    if "threshold" in settings:
+        for chain in chains:
+            chain.arms.update(np.arange(N_COLUMNS, dtype=np.int32), np.zeros(N_COLUMNS, np.bool_))
+    assert_same(work_of(reward, layout, n_rows=n_rows), *chains, lengths)
 
 
 def test_a_full_log_ends_nothing_and_leaves_a_window_to_python(monkeypatch):
