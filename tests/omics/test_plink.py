@@ -41,38 +41,36 @@ def test_the_table_holds_what_was_written(bed, genotypes):
 
 
 @pytest.mark.parametrize("n_people", [1, 4, 5, 23])
-def test_genotypes_are_counted(tmp_path, n_people):
+def test_genotypes_are_counted_but_no_bits_behind_the_last_person(tmp_path, n_people):
     genotypes = draw_genotypes(n_people, 6, seed=n_people)
-    counts = read_plink(write_plink(tmp_path / "s", genotypes)).X.file.counts
-    for value, found in zip((0, 1, 2, -1), counts.T, strict=True):
-        assert_array_equal(found, (genotypes == value).sum(axis=0))
-
-
-def test_bits_behind_the_last_person_do_not_count(bed, genotypes):
-    stored = bytearray(bed.read_bytes())
-    for last in range(8, len(stored), 6):
-        stored[last] |= 0b11000000
+    bed = write_plink(tmp_path / "s", genotypes)
+    stored, width = bytearray(bed.read_bytes()), -(-n_people // 4)
+    for last in range(2 + width, len(stored), width):
+        stored[last] |= 0xFF << (2 * (n_people % 4 or 4)) & 0xFF
     bed.write_bytes(bytes(stored))
-    assert_array_equal(read_plink(bed).X.file.counts[:, 0], (genotypes == 0).sum(axis=0))
+    file = read_plink(bed).X.file
+    for value, found in zip((0, 1, 2, -1), file.counts.T, strict=True):
+        assert_array_equal(found, (genotypes == value).sum(axis=0))
+    low, high, n_missing = file.ranges()
+    held = np.where(genotypes < 0, np.inf, genotypes)
+    assert_array_equal(low, held.min(axis=0))
+    assert_array_equal(high, np.where(np.isinf(held), -np.inf, held).max(axis=0))
+    assert_array_equal(n_missing, (genotypes < 0).sum(axis=0))
 
 
-def test_a_choice_of_a_choice(bed, genotypes):
+def test_a_choice_of_a_choice_and_a_pickled_file(bed, genotypes):
     file = read_plink(bed).X.file
     some = file.at(np.arange(22, 2, -2), np.array([5, 3, 1])).at(np.array([1, 0]), np.array([2, 0]))
+    chosen = genotypes[[20, 22]][:, [1, 5]]
     assert some.shape == (2, 2)
-    assert_array_equal(some.read(np.arange(2)), as_floats(genotypes)[[20, 22]][:, [1, 5]])
+    assert_array_equal(some.read(np.arange(2)), as_floats(chosen))
     assert_array_equal(some.counts[:, 3], (genotypes[:, [1, 5]] < 0).sum(axis=0))
-    small = np.where(genotypes < 0, 3, genotypes)[[20, 22]][:, [1, 5]]
-    assert_array_equal(some.read_small(np.arange(2)), small.T)
-
-
-def test_a_pickled_file_is_its_path(bed, genotypes):
-    file = read_plink(bed).X.file
-    file.read(np.arange(2))
-    data = pickle.dumps(file)
+    assert_array_equal(some.read_small(np.arange(2)), np.where(chosen < 0, 3, chosen).T)
+    data = pickle.dumps(some)
     assert len(data) < 2000
-    assert_array_equal(pickle.loads(data).read(np.array([3])), as_floats(genotypes)[:, [3]])
-    assert pickle.loads(data).identity() == file.identity() != file.at(np.arange(3)).identity()
+    again = pickle.loads(data)
+    assert_array_equal(again.read(np.array([1])), as_floats(chosen)[:, [1]])
+    assert again.identity() == some.identity() != file.identity()
 
 
 def test_columns_in_front(bed, genotypes):
@@ -111,18 +109,13 @@ class TestPhenotypes:
     @pytest.mark.parametrize(
         ("people", "lines", "rows"),
         [
-            (
-                ["1", "1", "2"],
-                ["#FID IID y", "F1 1 5", "F0 1 4", "F0 2 2"],
-                {"y": [4, 5, 2]},
-            ),
+            (["1", "1", "2"], ["#FID IID y", "F1 1 5", "F0 1 4", "F0 2 2"], {"y": [4, 5, 2]}),
             (
                 ["007", "008", "7"],
                 ["iid sample y", "008 S1 1", "7 S1 2", "007 S1 0"],
                 {"sample": ["S1"] * 3, "y": [0, 1, 2]},
             ),
         ],
-        ids=["by family where that is needed", "as they are written"],
     )
     def test_are_matched(self, tmp_path, people, lines, rows):
         found = self.table(tmp_path, draw_genotypes(3, 5), "\n".join(lines), people=people)
@@ -177,14 +170,12 @@ def test_batches_of_a_stream(tmp_path, genotypes, columns):
     source = FileSource(files, "phenotype", columns)
     batches = list(source.batches(10, 0, None))
     assert [batch.n_rows for batch in batches] == [10, 10, 3]
-    place = source.names.index("rs5")
-    found = np.concatenate([batch.numbers(np.array([place])).ravel() for batch in batches])
+    places = np.array([source.names.index("rs5"), source.names.index("age")])
+    found, ages = np.concatenate([batch.numbers(places) for batch in batches]).T
     assert_array_equal(found, as_floats(genotypes)[:, 5])
-    ages = np.concatenate([b.numbers(np.array([source.names.index("age")])) for b in batches])
-    assert_array_equal(ages.ravel()[:3], [np.nan, 1, 2])
+    assert_array_equal(ages[:3], [np.nan, 1, 2])
     again = next(iter(source.batches(10, 1, np.random.default_rng(0))))
-    assert again.n_rows == 10
-    assert again.numbers(np.array([place])).shape == (10, 1)
+    assert again.numbers(places).shape == (10, 2)
 
 
 @pytest.mark.parametrize(
@@ -207,17 +198,14 @@ def test_damaged_files_are_refused(bed, suffix, damage, message):
         read_plink(bed)
 
 
-def test_files_that_are_not_there(bed):
-    bed.with_suffix(".fam").unlink()
-    with pytest.raises(FileNotFoundError, match=r"study\.fam does not exist"):
-        read_plink(bed)
-
-
-def test_a_file_that_changes(bed):
-    files = open_files(bed)
-    bed.with_suffix(".fam").write_text(bed.with_suffix(".fam").read_text() + "\n")
+def test_files_that_change_or_are_not_there(bed):
+    files, fam = open_files(bed), bed.with_suffix(".fam")
+    fam.write_text(fam.read_text() + "\n")
     with pytest.raises(SourceError, match="was changed or replaced"):
         files.read(["rs1"])
+    fam.unlink()
+    with pytest.raises(FileNotFoundError, match=r"study\.fam does not exist"):
+        read_plink(bed)
 
 
 def test_bed_reader_is_an_extra(bed, monkeypatch):
