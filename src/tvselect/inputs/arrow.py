@@ -17,8 +17,13 @@ from tvselect.inputs.errors import SourceError
 from tvselect.inputs.text import TextColumn
 
 Kind = Literal["number", "text", "date", "other"]
+KINDS: dict[Kind, tuple[str, ...]] = {
+    "text": ("string", "large_string", "string_view"),
+    "number": ("integer", "floating", "decimal", "boolean", "null"),
+    "date": ("temporal",),
+}
 DAY = 86_400e6  # in microseconds
-MOST_PACKED, LEAST_UNPACKED, BYTES_AT_ONCE = 200, 2**24, 2**20
+BYTES_AT_ONCE = 2**20
 
 
 class Field(NamedTuple):
@@ -39,15 +44,12 @@ def fields_of(names: Iterable[str], dtypes: Sequence[Any]) -> tuple[Field, ...]:
 
 
 def _of_values(dtype: Any) -> Any:
-    """The type of the values, where Arrow keeps these in a dictionary; others as they are."""
+    """The type of the values, also of a dictionary of Arrow."""
     return dtype.value_type if str(dtype).startswith("dictionary<") else dtype
 
 
 def kind_of(dtype: Any) -> Kind:
-    """The kind of a narwhals or Arrow type.
-
-    Objects of unknown type count as numbers until their values are read.
-    """
+    """The kind of a narwhals or Arrow type; objects are numbers until their values are read."""
     if isinstance(dtype, nw.dtypes.DType):
         if dtype in (nw.String, nw.Categorical, nw.Enum):
             return "text"
@@ -55,13 +57,10 @@ def kind_of(dtype: Any) -> Kind:
             return "number"
         return "date" if dtype.is_temporal() else "other"
     types, dtype = load("pyarrow").types, _of_values(dtype)
-    if types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype):
-        return "text"
-    if types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype):
-        return "number"
-    if types.is_boolean(dtype) or types.is_null(dtype):
-        return "number"
-    return "date" if types.is_temporal(dtype) else "other"
+    for kind, names in KINDS.items():
+        if any(getattr(types, f"is_{name}")(dtype) for name in names):
+            return kind
+    return "other"
 
 
 def load(module: str) -> Any:
@@ -86,7 +85,7 @@ def arrow_errors(what: str, remedy: str) -> Iterator[None]:
 
 
 def unpack(stream: Any, path: str, n_packed: int, remedy: str) -> bytearray:
-    """All of a stream; raises where that is far more than tables of so many bytes unpack to."""
+    """All bytes of a stream; raises if they are far more than a table is compressed from."""
     limit, data = most_unpacked(n_packed), bytearray()
     while block := stream.read_buffer(BYTES_AT_ONCE):
         data += block
@@ -96,20 +95,19 @@ def unpack(stream: Any, path: str, n_packed: int, remedy: str) -> bytearray:
 
 
 def most_unpacked(n_packed: int) -> int:
-    """How many bytes a table may be that is packed into these."""
-    return max(LEAST_UNPACKED, MOST_PACKED * n_packed)
+    """The largest plausible size of a table that is compressed to so many bytes."""
+    return max(2**24, 200 * n_packed)
 
 
 def as_matrix(table: Any) -> NDArray[np.floating[Any]]:
     """Columns of numbers (rows, columns), NaN where null: float32 if all are, else float64.
 
-    The values of a column lie next to each other, in memory of their own.
+    The result is a copy in Fortran order.
     """
-    types = table.schema.types
+    pa, types = load("pyarrow"), table.schema.types
     kinds = np.array([type.id for type in types])  # quicker to compare than the types
-    if (kinds == load("pyarrow").lib.Type_DICTIONARY).any():
-        columns = [decoded(column) for column in table.columns]
-        return as_matrix(load("pyarrow").table(columns, names=table.column_names))
+    if (kinds == pa.lib.Type_DICTIONARY).any():
+        return as_matrix(pa.table(list(map(decoded, table.columns)), names=table.column_names))
     if (kinds == kinds[:1]).all() and types:
         return _of_one_type(table, types[0])
     out = np.empty((table.num_rows, table.num_columns), order="F")

@@ -1,7 +1,7 @@
-"""Columns of numbers, read when they are asked for: in memory, in a sparse matrix, in a file.
+"""Columns of numbers, read when they are needed: from memory, a sparse matrix or a file.
 
-All are read alike, by ``X[rows, columns]`` with slices or places: NumPy arrays as they are, other
-sources as :class:`Columns`. The whole of these never becomes one array.
+All are read by ``X[rows, columns]`` with slices or indices: NumPy arrays, and :class:`Columns`, of
+which only the requested part becomes an array.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ rank_columns = function(
 
 
 def in_blocks(n: int, size: int, at_once: int | None = None) -> Iterator[slice]:
-    """Neighbours of ``n`` columns of ``size`` numbers each, so many at a time that they fit."""
+    """Slices of ``n`` columns of ``size`` numbers each; a slice has ``at_once`` numbers."""
     step = max(1, (at_once or VALUES_AT_ONCE) // max(1, size))
     return (slice(first, min(first + step, n)) for first in range(0, n, step))
 
 
 class Columns(ABC):
-    """Columns of numbers (rows, columns) that become an array when they are asked for."""
+    """Columns of numbers (rows, columns) that become arrays part by part."""
 
     dtype: np.dtype[Any] = np.dtype(np.float64)
     shape: tuple[int, int]
@@ -57,7 +57,7 @@ class Columns(ABC):
         """Some rows and columns, by slices or places, as an array by column; NaN is missing."""
 
     def read_small(self, columns: NDArray[np.int64]) -> NDArray[np.uint8] | None:
-        """Some columns (columns, rows) where it is known that all are 0, 1, 2 or missing (3)."""
+        """Some columns (columns, rows) if all are known to be 0, 1, 2 or missing (3)."""
         return None
 
 
@@ -65,7 +65,7 @@ Matrix = NDArray[Any] | Columns
 
 
 def places(key: Any, size: int) -> NDArray[np.int64]:
-    """What a slice, a mask or some places stand for."""
+    """The indices that a slice, a mask or an array of indices stands for."""
     if isinstance(key, slice):
         return np.arange(*key.indices(size))
     return np.arange(size)[np.ravel(key)]
@@ -143,11 +143,11 @@ class SparseColumns(Columns):
         return self.matrix.data, self.matrix.indices, self.matrix.indptr
 
     def sum(self) -> Any:
-        """Of all values."""
+        """The sum of all values."""
         return self.matrix.data.sum()
 
     def column(self, place: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The rows that are stored of a column, and their values."""
+        """The rows of a column that are stored, and their values."""
         values, rows, starts = self.stored
         here = slice(starts[place], starts[place + 1])
         return rows[here], values[here].astype(np.float64)
@@ -163,7 +163,7 @@ def is_sparse(X: Any) -> bool:
 
 
 def refuse_outside(X: Any) -> None:
-    """Raise a ValueError for a sparse matrix with a value outside of it: SciPy may crash on it."""
+    """Raise a ValueError if an index of a sparse matrix is out of range: SciPy may crash on it."""
     n_rows, n_columns = X.shape
     if X.format in ("csr", "csc"):
         starts, n_stored = X.indptr, min(X.indices.size, X.data.size)
@@ -197,11 +197,7 @@ def _first_outside(indices: NDArray[Any], n: int) -> int | None:
 
 
 class ColumnFile(Columns):
-    """A file of numbers that can be read by column.
-
-    What is opened or counted is kept in cached properties. It is pickled without them, as its
-    path: who unpickles it opens the file.
-    """
+    """A file of numbers that can be read by column; pickled without its cached properties."""
 
     inside = ""  #: Where the numbers are, in a file of several
 
@@ -226,7 +222,7 @@ class ColumnFile(Columns):
     def at(
         self, rows: NDArray[np.int64] | None = None, columns: NDArray[np.int64] | None = None
     ) -> Self:
-        """The same file with some of its rows and columns; what is opened stays open."""
+        """The same open file with some of its rows and columns."""
         other = object.__new__(type(self))
         vars(other).update(vars(self))
         other._rows, other._columns = within(self._rows, rows), within(self._columns, columns)
@@ -236,7 +232,7 @@ class ColumnFile(Columns):
         return other
 
     def identity(self) -> str:
-        """A hash of size and time of the file, and of the choice of rows and columns."""
+        """A hash of the file's size and time, and of the chosen rows and columns."""
         found = os.stat(self.path)
         known = [os.path.basename(self.path), found.st_size, found.st_mtime_ns, self._whole_shape]
         digest = sha256(repr([*known, self.inside]).encode())
@@ -299,10 +295,10 @@ class FileColumns(Columns):
 def refuse_nonfinite(
     X: Matrix, names: Sequence[str], takes_missing: bool, *, takes_empty: bool = False
 ) -> None:
-    """Raise a ValueError that names the first column with values that cannot be used.
+    """Raise a ValueError that names the first column with infinite values, or without any.
 
-    These are infinite ones, missing ones where the reward takes none, and columns without
-    any value unless ``takes_empty``: a batch of a stream may have such columns.
+    Missing values are refused unless the reward ``takes_missing``, and columns without a value
+    unless ``takes_empty``, as a batch of a stream may have them.
     """
 
     def refuse(bad: NDArray[np.int64], what: str, remedy: str) -> None:
@@ -312,7 +308,7 @@ def refuse_nonfinite(
             raise ValueError(f"X contains {what} in column {name!r}{others}; {remedy}")
 
     gaps = "NaN, which the reward cannot take,", "fill it in, or leave the column out"
-    if isinstance(X, FileColumns):  # its reader hands out nothing that is infinite
+    if isinstance(X, FileColumns):  # the file has no infinite values
         refuse_nonfinite(X.front, names, takes_missing, takes_empty=takes_empty)
         if not takes_missing:
             refuse(X.front.shape[1] + np.flatnonzero(X.file.ranges()[2]), *gaps)
@@ -336,17 +332,16 @@ def refuse_nonfinite(
 
 
 def normal_scores(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Quantiles of the normal law at the ranks of some numbers; equal ones share theirs."""
+    """Normal quantiles of the ranks of some numbers; ties share their mean rank."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     scores: NDArray[np.float64] = ndtri((np.cumsum(counts) - 0.5 * counts) / values.size)
     return scores[place]
 
 
 def centred_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ranks (columns, rows) of mean 0 and length 1; 0 where there is nothing to rank.
+    """Ranks (columns, rows) of mean 0 and norm 1, or 0 in a constant column; ties share the mean.
 
-    Equal values share the mean of their ranks; products of two columns are Spearman's
-    correlations, with missing values in the middle.
+    Products of two columns are Spearman's correlations; missing values have rank 0.
     """
     order = np.argsort(values, axis=1)  # missing ones last
     ranks = np.empty(values.shape)
@@ -355,7 +350,7 @@ def centred_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def centred_ranks_of_codes(codes: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """:func:`centred_ranks` of codes, of which the largest byte is missing, without sorting."""
+    """:func:`centred_ranks` of codes (255 is missing), by counting."""
     ranks = np.empty(codes.shape)
     rank_codes(np.ascontiguousarray(codes), ranks)
     return ranks
@@ -364,7 +359,7 @@ def centred_ranks_of_codes(codes: NDArray[np.uint8]) -> NDArray[np.float64]:
 def ranks_beside_zeros(
     values: NDArray[np.float64], n_rows: int
 ) -> tuple[NDArray[np.float64], float]:
-    """:func:`centred_ranks` of the values of a column that are no zeros, and that of a zero."""
+    """:func:`centred_ranks` of the non-zero values of a column, and of its zeros."""
     levels, place, counts = np.unique(
         np.append(values, 0.0), return_inverse=True, return_counts=True
     )

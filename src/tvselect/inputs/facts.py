@@ -124,7 +124,7 @@ class ColumnFacts:
 
 @dataclass(frozen=True)
 class Doubt:
-    """What may spoil a selection without being an error; for the user to judge."""
+    """What may invalidate a selection without being an error; for the user to judge."""
 
     kind: DoubtKind
     names: tuple[str, ...]  #: Of columns; of classes, where these are in doubt
@@ -192,7 +192,7 @@ class Scan(NamedTuple):
 
 
 def scan_block(block: NDArray[np.float64]) -> Scan:
-    """Look at columns of numbers (columns, rows); infinite values become missing ones."""
+    """Summarize columns of numbers (columns, rows); infinite values become NaN in place."""
     n_missing, n_infinite = (np.zeros(len(block), np.int64) for _ in range(2))
     bad = ~np.isfinite(block)
     if bad.any():
@@ -220,7 +220,7 @@ def constant_columns(
 def profile_numbers(
     names: Sequence[str], block: NDArray[np.float64], found: Scan, is_whole: NDArray[np.bool_]
 ) -> dict[str, LeftOut]:
-    """Why scanned columns (columns, rows) are of no use; ``is_whole`` are of whole numbers."""
+    """Why scanned columns (columns, rows) are useless; ``is_whole`` marks whole numbers."""
     n_rows = block.shape[1]
     left_out = constant_columns(names, found.low, found.high)
     if n_rows < FEW_ROWS:
@@ -242,7 +242,7 @@ def profile_numbers(
 def profile_text(
     name: str, column: TextColumn, writing: Writing | None = None
 ) -> tuple[LeftOut | None, str | None]:
-    """Why a column of text is of no use; and where nearly all are numbers, a text that is none."""
+    """Why a column of text is useless; and if nearly all are numbers, a text that is not ("")."""
     filled = column.filled()
     if not filled.levels:
         return LeftOut("no value"), None
@@ -268,11 +268,11 @@ def profile_text(
 
 
 def profile_days(name: str, values: NDArray[np.float64]) -> LeftOut | None:
-    """Why a column of dates, or of numbers written as text, is of no use."""
+    """Why a column of dates, or of numbers written as text, is useless."""
     block = values[None, :]
     return profile_numbers([name], block, scan_block(block), np.zeros(1, np.bool_)).get(name)
 
 
 def _is_many(n_distinct: int, n_rows: int) -> bool:
-    """Whether these are too many values for the codes of a few kinds."""
+    """Whether there are too many distinct values for codes of categories."""
     return n_distinct > max(2 * FEW_ROWS, n_rows // 20) or n_distinct == n_rows

@@ -1,8 +1,4 @@
-"""The outcome to explain: a number, a class, a grade, a count or a survival time.
-
-Read at once, or from a stream batch by batch; survival times are read as times between which the
-event took place.
-"""
+"""The outcome: a number, a class, a grade, a count or a survival time; in a table or a stream."""
 
 from __future__ import annotations
 
@@ -29,7 +25,6 @@ FEW_VALUES, ROWS_A_VALUE, LARGEST_CODE = 10, 5, 1e6
 TYPICAL_COUNT = 20
 MOST_CLASSES = 100
 MAD_TO_SD = 1.4826
-FARTHEST, RARE = 5.0, 0.01
 FORMS = (
     "survival times are a structured array of an event (bool) and a time, as scikit-survival has "
     "them, two columns of the earliest and the latest time (inf where it is not known), or one of "
@@ -39,7 +34,7 @@ FloatArray = NDArray[np.float64]
 
 
 class Times(NamedTuple):
-    """Logs of the first and of the last time at which the event can have taken place."""
+    """Log of the earliest and of the latest time at which the event can have taken place."""
 
     lower: FloatArray
     upper: FloatArray
@@ -49,8 +44,7 @@ class Times(NamedTuple):
 class Outcome:
     """A checked outcome.
 
-    Values are the numbers or counts; the place of the class or grade among the classes; the log of
-    a survival time, or of the earliest one.
+    ``values`` are numbers or counts, indices of classes or grades, or logs of (earliest) times.
     """
 
     values: FloatArray
@@ -71,7 +65,7 @@ class Outcome:
         return replace(self, values=self.values[chosen], upper=upper)
 
     def in_simple_terms(self) -> list[Outcome]:
-        """Numbers or two classes that stand for it where only these can be dealt with.
+        """Outcomes of numbers or two classes instead, for methods that take no others.
 
         Normal scores of counts and grades, log-rank scores of survival times, each class against
         the rest.
@@ -80,14 +74,12 @@ class Outcome:
             return [Outcome(normal_scores(self.values), "gaussian")]
         if self.family == "survival":
             return [Outcome(log_rank_scores(self.times), "gaussian")]
-        if self.family == "classes":
-            assert self.classes is not None
-            labels = np.array([False, True])
-            return [
-                Outcome((self.values == k).astype(np.float64), "probit", labels)
-                for k in range(len(self.classes))
-            ]
-        return [self]
+        if self.family != "classes":
+            return [self]
+        assert self.classes is not None
+        is_class = self.values == np.arange(len(self.classes))[:, None]
+        labels = np.array([False, True])
+        return [Outcome(one.astype(np.float64), "probit", labels) for one in is_class]
 
 
 class TextOutcomeError(InputError, TypeError):
@@ -104,7 +96,7 @@ def read_outcome(y: Any, n_rows: int, *, family: AskedFamily = "auto", what: str
     values as rows, or fewer) and have a median of at most 20 for "counts": both are guesses.
     Other numbers, and those beyond a million, are "gaussian".
 
-    An :class:`Outcome` is taken as it is; ``what`` is its name in error messages.
+    An :class:`Outcome` is returned unchanged; ``what`` is its name in error messages.
 
     Raises
     ------
@@ -149,7 +141,7 @@ def _survival(y: Any, n_rows: int, what: str) -> Outcome:
 
 
 class _Values(NamedTuple):
-    """The values of an outcome, none of them missing, and what each family makes of them."""
+    """The values of an outcome, none of them missing; a method for each family."""
 
     values: NDArray[Any]
     levels: NDArray[Any]  #: The distinct ones, in order
@@ -273,7 +265,7 @@ class _Values(NamedTuple):
 
 
 def grades_as_numbers(y: Any, family: AskedFamily) -> tuple[Any, AskedFamily]:
-    """An ordered category as places among its grades, for what takes arrays; others as they are."""
+    """An ordered category as indices of its grades; other outcomes unchanged."""
     grades = _grades(y)
     if grades is None or family not in ("auto", "ordinal"):
         return y, family
@@ -283,7 +275,7 @@ def grades_as_numbers(y: Any, family: AskedFamily) -> tuple[Any, AskedFamily]:
 
 
 def _grades(y: Any) -> list[Any] | None:
-    """All labels of an ordered category, in their order; None for anything else."""
+    """All labels of an ordered category, in order; None for anything else."""
     if isinstance(y, np.ndarray) or not nw.dependencies.is_into_series(y):
         return None
     dtype: Any = getattr(y, "dtype", None)
@@ -292,10 +284,10 @@ def _grades(y: Any) -> list[Any] | None:
 
 
 def one_column(y: Any, what: str = "y") -> NDArray[Any]:
-    """The values of an outcome as an array of one dimension; raises where there is no such."""
+    """The values of an outcome as an array of one dimension."""
     values: NDArray[Any]
     names: list[str] = []
-    if isinstance(y, np.ndarray):  # narwhals takes its time to say no
+    if isinstance(y, np.ndarray):  # before narwhals is asked, which is slow
         values = as_array(y, what)
     elif nw.dependencies.is_into_series(y):
         series = nw.from_native(y, series_only=True)
@@ -342,8 +334,8 @@ def _as_numbers(values: NDArray[Any]) -> FloatArray:
 class OutcomeReader:
     """Reads the outcome of a stream batch by batch, all of one family.
 
-    "auto" decides with the first batch of more than one value. For probit the two ``classes`` may
-    be known already.
+    "auto" decides by the first batch that is not constant. The two ``classes`` of probit may be
+    given.
     """
 
     def __init__(self, family: AskedFamily = "auto", classes: NDArray[Any] | None = None) -> None:
@@ -353,7 +345,7 @@ class OutcomeReader:
 
     @property
     def is_settled(self) -> bool:
-        """Whether no batch to come can change the family or the classes."""
+        """Whether the family and the classes are final."""
         return self.family not in ("auto", "probit") or self.classes is not None
 
     def to_bytes(self) -> bytes:
@@ -373,10 +365,7 @@ class OutcomeReader:
         return cls(family, None if classes is None else np.array(classes))
 
     def read(self, y: Any, n_rows: int) -> Outcome | None:
-        """The outcome of a batch; None where it is constant: there is nothing to explain.
-
-        Raises what :func:`read_outcome` raises, and an InputError for a third class.
-        """
+        """The outcome of a batch, None if it is constant; refuses a third class."""
         if self.family == "survival" or (self.family == "auto" and is_survival(y)):
             self.family = "survival"
             times = read_times(y)
@@ -410,15 +399,12 @@ class OutcomeReader:
 
 
 def _are_classes(value: Any) -> bool:
-    """Whether a JSON value is no class or two."""
-    if not isinstance(value, list):
+    """Whether a JSON value is None or two classes."""
+    if not isinstance(value, list) or len(value) != 2 or value[0] == value[1]:
         return value is None
-    if len(value) != 2 or value[0] == value[1]:
-        return False
     kinds = {type(label) for label in value}
-    if kinds <= {int, float}:
-        return all(abs(label) < 2**63 for label in value)
-    return kinds in ({str}, {bool})
+    is_small = kinds <= {int, float} and all(abs(label) < 2**63 for label in value)
+    return is_small or kinds in ({str}, {bool})
 
 
 def is_survival(y: Any) -> bool:
@@ -455,11 +441,7 @@ def survival_array(time: Any, event: Any) -> NDArray[Any]:
 
 
 def read_times(y: Any, what: str = "y") -> Times:
-    """Check survival times and put them on the log scale.
-
-    A time of zero counts as half of the smallest other time. Raises an InputError for anything
-    else, for negative or missing times, and where the last comes before the first.
-    """
+    """Check survival times and take logs; a time of zero counts as half of the smallest other."""
     first, last = _as_bounds(y, what)
     bad = np.isnan(first) | np.isnan(last) | np.isinf(first) | (first < 0) | (last < first)
     if bad.any():
@@ -514,7 +496,7 @@ def _as_bounds(y: Any, what: str) -> tuple[FloatArray, FloatArray]:
 
 
 def _life_table(times: Times) -> tuple[NDArray[Any], ...]:
-    """Of rows whether they end in the event; times, the place of each row's, events, at risk."""
+    """Whether each row has an event; distinct times, each row's index, events, rows at risk."""
     is_event = np.isfinite(times.upper)
     at = np.where(np.isfinite(times.lower), times.lower, times.upper)
     distinct, place = np.unique(at, return_inverse=True)
@@ -524,16 +506,13 @@ def _life_table(times: Times) -> tuple[NDArray[Any], ...]:
 
 
 def log_rank_scores(times: Times) -> FloatArray:
-    """Event less the cumulative hazard (Nelson-Aalen): a number for every row, censored or not.
-
-    A time between bounds counts as an event at its first bound.
-    """
+    """Event less the cumulative hazard (Nelson-Aalen); interval-censored rows have it at once."""
     is_event, _, place, n_events, n_at_risk = _life_table(times)
     return is_event - np.cumsum(n_events / n_at_risk)[place]
 
 
 def normal_times(times: Times) -> Times:
-    """The same times through their distribution (Kaplan-Meier) to quantiles of the normal law."""
+    """Times mapped to normal quantiles through their distribution (Kaplan-Meier)."""
     _, distinct, _, n_events, n_at_risk = _life_table(times)
     alive = np.cumprod(1.0 - n_events / (n_at_risk + 1.0))
     before = np.concatenate([[1.0], alive[:-1]])
@@ -548,22 +527,20 @@ def normal_times(times: Times) -> Times:
 
 
 def _outlier_limits(y: FloatArray) -> tuple[float, float]:
-    """The median, less and plus five standard deviations by the median absolute one."""
+    """The median, minus and plus five standard deviations estimated by the MAD."""
     centre = np.median(y)
-    reach = FARTHEST * MAD_TO_SD * np.median(np.abs(y - centre))
+    reach = 5.0 * MAD_TO_SD * np.median(np.abs(y - centre))
     return float(centre - reach), float(centre + reach)
 
 
 def has_outliers(y: FloatArray) -> bool:
-    """Whether a value is beyond the limits."""
+    """Whether a value is an outlier."""
     low, high = _outlier_limits(y)
     return bool(y.min() < low or y.max() > high)
 
 
 def pull_in(y: FloatArray) -> tuple[FloatArray, int]:
-    """Set a few values beyond the limits to these, and say how many; a long tail is left alone."""
+    """Clip outliers if they are at most 1 %, and say how many; a long tail is left alone."""
     low, high = _outlier_limits(y)
     n_beyond = int(np.count_nonzero((y < low) | (y > high)))
-    if n_beyond > RARE * y.size:
-        return y, 0
-    return np.clip(y, low, high), n_beyond
+    return (y, 0) if n_beyond > 0.01 * y.size else (np.clip(y, low, high), n_beyond)

@@ -1,4 +1,4 @@
-"""The one table for all that users hand in, and its columns as numbers alone."""
+"""The one table that all inputs are read as, and its columns as numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, time
-from typing import Any, final, overload
+from typing import Any, final
 
 import narwhals as nw
 import numpy as np
@@ -38,10 +38,7 @@ NUMBERED = re.compile(r"x(0|[1-9][0-9]*)")
 @final
 @dataclass(eq=False)
 class Table:
-    """A table of numbers and of text; read in blocks of columns, from wherever they are.
-
-    ``X`` (rows, columns) has the numbers, ``text(column)`` the columns that are ``categorical``.
-    """
+    """A table of numbers (``X``) and of text (the ``categorical`` columns), read in blocks."""
 
     X: Matrix
     names: Sequence[str]  #: x0, x1, ... where the input has none
@@ -62,7 +59,7 @@ class Table:
         texts: Sequence[TextColumn] = (),
         categorical: NDArray[np.bool_] | None = None,
     ) -> Table:
-        """A table of numbers (rows, columns) and texts; ``categorical`` says where these stand."""
+        """A table of numbers (rows, columns) and texts in the ``categorical`` places."""
         if categorical is None or not categorical.any():
             return cls(numbers, names)
         place = np.where(categorical, np.cumsum(categorical), np.cumsum(~categorical)) - 1
@@ -137,12 +134,11 @@ class Table:
 
 
 def read_table(X: Any, *, what: str = "X") -> Table:
-    """Check a table and wrap it; no copy of the whole is made.
+    """Check a table and wrap it without a copy.
 
-    Takes arrays, pandas, polars or Arrow data frames, or a Table: numbers or booleans, also in
-    SciPy's sparse matrices; in data frames also text, categories and dates, which become days
-    since 1970-01-01. Missing values may be NaN, None, null or masked. A lazy frame is collected.
-    Refuses columns of neither numbers nor text, empty tables, wrong dimensions, repeated names.
+    Takes arrays, sparse matrices of SciPy, data frames (pandas, polars, Arrow) or a Table. Data
+    frames may hold text, categories and dates, which become days since 1970-01-01. Missing values
+    are NaN, None, null or masked. Raises for other columns, empty tables and repeated names.
     """
     table, fields = open_table(X, what)
     if table.n_rows == 0 or table.n_columns == 0:
@@ -152,10 +148,9 @@ def read_table(X: Any, *, what: str = "X") -> Table:
 
 
 def as_given(X: Any, what: str = "X") -> Any:
-    """A table whose missing values, dates and rows others can see: what scikit-learn checks.
+    """A table as scikit-learn can check it: masked values as NaN, dates as days, frames collected.
 
-    Masked values become NaN, dates of an array days since 1970-01-01; lazy frames are collected.
-    A sparse matrix with values outside of it is refused.
+    A sparse matrix with indices out of range is refused.
     """
     if is_sparse(X):
         refuse_outside(X)
@@ -171,11 +166,11 @@ def as_given(X: Any, what: str = "X") -> Any:
 
 
 def open_table(X: Any, what: str) -> tuple[Table, Sequence[Field]]:
-    """A table as it is, and what its columns hold where there may be more than numbers."""
+    """A table, not yet checked, and the columns of a data frame."""
     if isinstance(X, Table):
         return X, ()
     X = as_given(X, what)
-    if isinstance(X, np.ndarray) or not is_frame(X):  # narwhals takes its time to say no
+    if isinstance(X, np.ndarray) or not is_frame(X):  # narwhals is slow to recognize arrays
         if nw.dependencies.is_into_series(X):
             raise ValueError(f"{what} is a single column; pass a table with rows and columns")
         return _from_array(X, what), ()
@@ -207,7 +202,7 @@ def refuse_other_kinds(fields: Iterable[Field], where: str, remedy: str) -> None
 
 
 def refuse_repeated(names: Iterable[str], where: str, remedy: str) -> None:
-    """Raise a SourceError if a name is there twice."""
+    """Raise a SourceError for the most frequent name if it is repeated."""
     for name, times in Counter(names).most_common(1):
         if times > 1:
             raise SourceError(f"{where} has {times} columns named {name!r}", remedy)
@@ -320,16 +315,13 @@ def labels_of(series: nw.Series[Any]) -> NDArray[np.object_]:
 
 
 def as_array(values: Any, what: str) -> NDArray[Any]:
-    """Array of the values; masked ones are missing, numbers next to text stay numbers.
-
-    Raises a ValueError for what is no array, such as rows of different lengths.
-    """
+    """An array of the values; masked ones are missing, numbers beside text remain numbers."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         kind = np.float64 if values.dtype.kind in "biuf" else object
         with np.errstate(invalid="ignore"):  # a signalling NaN is a missing value like others
             return np.ma.filled(values.astype(kind), np.nan)
     try:
-        # Every cell of NumPy's own text is as wide as the longest one.
+        # In NumPy's own type of text every cell is as wide as the longest one.
         return np.asarray(values, dtype=object if _lists_text(values) else None)
     except ValueError as error:
         raise ValueError(f"{what} cannot be read as an array: {error}") from None
@@ -358,7 +350,7 @@ def holds_text(values: NDArray[Any]) -> bool:
 
 
 def _floats(values: NDArray[Any], what: str, name: str) -> NDArray[np.float64]:
-    """Floats of a column of any objects, or the error that it holds something else."""
+    """A column of any objects as floats."""
     try:
         if values.dtype.kind in "mM":
             return _days(values)
@@ -376,7 +368,7 @@ def _floats(values: NDArray[Any], what: str, name: str) -> NDArray[np.float64]:
 
 
 def _number(value: Any) -> Any:
-    """A cell as a number; a time is its share of the day."""
+    """A cell as a number; a time of day as a fraction of the day."""
     if isinstance(value, time):
         seconds = 3600 * value.hour + 60 * value.minute + value.second
         return (1e6 * seconds + value.microsecond) / DAY
@@ -398,9 +390,7 @@ def _no_numbers(what: str, name: str, kind: str) -> ColumnTypeError:
 
 @final
 class Numbered(Sequence[str]):
-    """The names ``x0``, ``x1``, ... of columns, made when they are asked for.
-
-    Equal to a tuple or list of the same names.
+    """The names ``x0``, ``x1``, ... of columns, equal to a tuple of them that takes no memory.
 
     Examples
     --------
@@ -417,11 +407,7 @@ class Numbered(Sequence[str]):
     def __len__(self) -> int:
         return len(self._numbers)
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
-    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
+    def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
             return tuple(f"x{number}" for number in self._numbers[place])
         return f"x{self._numbers[place]}"
@@ -439,9 +425,8 @@ class Numbered(Sequence[str]):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Numbered):
             return self._numbers == other._numbers
-        if not isinstance(other, tuple | list) or len(other) != len(self):
-            return False
-        return tuple(self) == tuple(other)
+        is_alike = isinstance(other, tuple | list) and len(other) == len(self)
+        return is_alike and tuple(self) == tuple(other)  # type: ignore[arg-type]
 
     def __hash__(self) -> int:
         return hash(tuple(self))  # as of a tuple of them
@@ -452,10 +437,7 @@ class Numbered(Sequence[str]):
 
 @dataclass(frozen=True)
 class Features:
-    """The columns of a table, called features, as columns of numbers.
-
-    Text and categories become one 0/1 column per category.
-    """
+    """The columns of a table, called features, as numbers: a 0/1 column for each category."""
 
     X: Matrix
     names: Sequence[str]  #: Of the features
@@ -481,7 +463,7 @@ def read_features(X: Any) -> Features:
 
 
 def _beside(front: NDArray[Any], file: ColumnFile) -> Matrix:
-    """Columns of a file behind others: in memory as far as they are there and sparse."""
+    """Columns of a file behind others; in memory if the file's are, and sparse."""
     whole = file.in_memory()
     if isinstance(whole, SparseColumns):
         from scipy.sparse import csc_array, hstack
