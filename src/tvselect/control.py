@@ -1,10 +1,10 @@
 """Error control: which selections may be believed, by decoys or by e-values.
 
-By decoys, as many columns without a signal pass as decoys do. e-values are evidence that may be
-looked at after every play, and stopped at any time: a null column and its decoy are exchangeable,
-on rows that were never used before each wins against the other with the same probability, whatever
-was played and seen earlier. Betting on the column then multiplies one's stake by a fair game, and
-the stake is an e-process: at no stopping time is it expected to be above 1.
+By decoys: as many columns without a signal are expected to pass as decoys do. By e-values, which
+may be looked at after every play: a null column and its decoy are exchangeable, so that on rows
+that were never used before each wins against the other with the same probability, whatever was
+played earlier. The stake of a bettor on the column is then an e-process: at no stopping time is it
+expected to be above 1.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ Floats = NDArray[np.float64]
 def false_ones(score: Floats, decoys: Floats, n_copies: int) -> Floats:
     """Expected number of columns without a signal that reach a score, from above.
 
-    ``(1 + decoys that reach it) / copies``: one more than were seen, so that an estimate
-    from few decoys is on the safe side.
+    ``(1 + decoys that reach it) / copies``; the 1 keeps estimates from few decoys conservative.
 
     Examples
     --------

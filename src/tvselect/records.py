@@ -1,6 +1,6 @@
 """Frozen records to JSON and back; what comes back is checked to the last field.
 
-Schema libraries read data classes, too, but pass over fields that they do not know.
+Schema libraries read data classes, too, but ignore unknown fields.
 """
 
 from __future__ import annotations

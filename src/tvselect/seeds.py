@@ -14,10 +14,10 @@ RandomState = None | int | np.random.SeedSequence | np.random.BitGenerator | np.
 
 @unique
 class RandomStream(IntEnum):
-    """Random numbers of a run that no play draws: each has its own key below the run's seed.
+    """Random numbers of a run outside of its plays: each stream has a key below the run's seed.
 
-    Play ``t`` of chain ``k`` has the key ``(k, t)``, so that the first word of these is larger
-    than any number of a chain.
+    Play ``t`` of chain ``k`` has the key ``(k, t)``: these keys are larger than any number of a
+    chain.
 
     Examples
     --------

@@ -77,13 +77,13 @@ class Header:
 class Journal:
     """A log of the plays of one or more chains, with a header and a few named blobs.
 
-    Everything has a checksum. The write-ahead log of a file is not forced to the disk at every
-    play: when the power fails the last few plays may be missing, and a resumed run plays them
-    again. Damage inside the log is refused: SQLite would leave out what comes after it. One run
-    may write, others read.
+    Everything has a checksum. The write-ahead log of a file is not synced at every play: after a
+    power failure the last few plays may be missing, and a resumed run plays them again. Damage
+    inside the log is refused, as SQLite would drop what comes after it. One run may write, others
+    read.
 
-    A path is of a new or empty file, or of a journal to go on with; anything else is refused and
-    left untouched. Without one the journal is in memory.
+    A path is that of a new or empty file, or of a journal to go on with; anything else is refused
+    and left untouched. Without a path the journal is in memory.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class Journal:
                     what = f"holds {n_there} plays of chain {chain}: this run has made {n}"
                     raise file._error(what, ONE_WRITER)
                 for _ in file.plays(chain, n):
-                    pass  # damage is found now, not after hours of play
+                    pass  # so that damage is found now, not after hours of play
         except BaseException:
             file._db.close()
             raise
@@ -168,7 +168,7 @@ class Journal:
         return stored
 
     def close(self) -> None:
-        """Let go of the file, its write-ahead log moved into it; the plays stay readable."""
+        """Close the file, its write-ahead log moved into it; the plays stay readable."""
         if self._path is None:
             return
         with self._errors(), closing(self._db):
@@ -452,11 +452,9 @@ def _log_of(path: Path) -> bytes:
 def hides_plays(log: bytes, page_size: int) -> bool:
     """Whether an intact commit lies behind damage in a write-ahead log of SQLite.
 
-    SQLite reads a log up to the first frame with a wrong checksum. What a killed writer
-    leaves unfinished is the last of its salt in the log, and nobody misses it. An intact
-    commit further on means that the damage came later, and that plays would be lost.
-
-    A checksum goes on from that of the frame before: a frame is checked with that one alone.
+    SQLite reads a log up to the first frame with a wrong checksum. A killed writer leaves at most
+    its last frames unfinished; an intact commit further on means that the log was damaged later,
+    and that plays would be lost. Each frame is checked from the checksum of the one before it.
     """
     size = 24 + page_size  # a frame: its head and a page
     n_frames = (len(log) - 32) // size

@@ -9,9 +9,10 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from operator import methodcaller
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tvselect.bandit.chain import Chains, Payoffs, PendingPlay, Play, Score, ThompsonChain
@@ -37,9 +38,8 @@ class BatchCursor:
     """The batches of a source by number, round after round; neighbours are read in one go.
 
     Round 0 reads the rows in order, later ones resample them: a function of the source and the
-    seed alone, so that every worker can find its batches by itself. Every thread reads the source
-    on its own. Only the source's description travels, never its rows (unless they are in memory
-    to begin with). ``n_batches`` of a round is None until it is known.
+    seed alone, so that every worker, and every thread, finds its batches by itself. ``n_batches``
+    of a round is None until it is known.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class BatchCursor:
 
 @dataclass(frozen=True)
 class GivenBatch:
-    """A batch that is there, as the one to come."""
+    """The batch that ``partial_fit`` is given, whatever its number."""
 
     batch: Batch
     n_batches: None = None
@@ -101,7 +101,7 @@ def known_batches(source: Source, batch_size: int, journal: Journal) -> int | No
 class BatchReader:
     """How batches are read and scored, here or by a worker elsewhere.
 
-    The first batches settle it: the encoding of the columns and the family of the outcome.
+    The first batches settle how columns are encoded and the family of the outcome.
     """
 
     reward: Reward
@@ -125,13 +125,7 @@ class BatchReader:
         return columns.with_copies(every.size, every, [every])
 
     def restored(self, journal: Journal) -> BatchReader:
-        """The reader that goes on from what a journal keeps.
-
-        Raises
-        ------
-        JournalError
-            When that is damaged, or of another stream.
-        """
+        """The reader as a journal keeps it; a JournalError for one damaged or of another stream."""
         found: dict[str, Any] = {"encoder": self.encoder, "outcome": self.outcomes}
         for name, from_bytes in (
             ("encoder", StreamEncoder.from_bytes),
@@ -148,7 +142,7 @@ class BatchReader:
         return replace(self, encoder=found["encoder"], outcomes=found["outcome"])
 
     def refuse_other_kinds(self, source: Source) -> None:
-        """Refuse text where numbers were, and numbers where text was."""
+        """Refuse columns that change between numbers and text."""
         was_text = self.encoder.categorical
         for j in np.flatnonzero(source.categorical != was_text):
             now, before = ("numbers", "text") if was_text[j] else ("text", "numbers")
@@ -158,17 +152,14 @@ class BatchReader:
             )
 
     def having_seen(self, batch: Batch, *, is_new: bool) -> BatchReader:
-        """The reader that the next batch, of new rows or of some that come again, settles."""
+        """The reader after the next batch, of new rows or of rows that were seen before."""
         if self.is_settled:
             return self
         encoder = self.encoder.having_seen(batch, is_new=is_new)
         return replace(self, encoder=encoder, outcomes=copy(self.outcomes))
 
     def payoffs(self, batch: Batch, number: int) -> Payoffs | None:
-        """What arms are worth on a batch; None for one that must be skipped.
-
-        These are batches of a single class or value, or of fewer rows than the reward needs.
-        """
+        """Payoffs of arms on a batch; None for one of a single class or value, or too few rows."""
         try:
             outcome = self.outcomes.read(batch.target(), batch.n_rows)
         except (TypeError, ValueError) as error:
@@ -178,17 +169,12 @@ class BatchReader:
         return payoffs_of_arms(partial(self._feedback, batch, outcome, number), self.columns)
 
     def _feedback(
-        self,
-        batch: Batch,
-        outcome: Outcome,
-        number: int,
-        columns: IntArray,
-        rng: np.random.Generator,
+        self, batch: Batch, outcome: Outcome, number: int, columns: IntArray, rng: Generator
     ) -> NDArray[np.float64]:
         """The payoffs of some columns."""
         reward, encoder = self.reward, self.encoder
         has_decoys = bool(columns.max(initial=0) >= encoder.n_columns)
-        # A column must not be told from its decoy by its place.
+        # The place of a column must not tell it from its decoy.
         order = rng.permutation(columns.size) if has_decoys else np.arange(columns.size)
         played, names = columns[order], encoder.column_names(columns[order])
         of_decoys = np.random.default_rng([self.decoy_key, number])
@@ -202,12 +188,11 @@ class BatchReader:
         return payoffs
 
 
-class StreamScorer(Scorer):
-    """Scores plays batch after batch, as a context that lets the workers go at its end.
+class StreamScorer(ExitStack, Scorer):
+    """Scores plays batch after batch; a context that releases the workers at its end.
 
     Batches are read here until it is settled how they are read and how many there are, from
-    then on by the workers, as many at a time as a window has plays. The journal of the run keeps
-    the number of batches once it is known.
+    then on by the workers. The journal of the run keeps the number of batches once it is known.
     """
 
     def __init__(
@@ -218,19 +203,14 @@ class StreamScorer(Scorer):
         runner: Runner,
         n_rounds: int | None,
     ) -> None:
+        super().__init__()
         self.reader, self.batches, self.journal = reader, batches, run.journal
-        self.runner, self.n_rounds, self._stack = runner, n_rounds, ExitStack()
+        self.runner, self.n_rounds = runner, n_rounds
         threads = in_threads(min(runner.n_workers, len(run.chains)), methodcaller("__call__"))
-        self._here: TaskMap = self._stack.enter_context(threads)
+        self._here: TaskMap = self.enter_context(threads)
         self._elsewhere: TaskMap | None = None
         self._pace = Pace()
         self._before = 0, reader
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._stack.__exit__(*error)
 
     def capacity(self, n_done: int) -> int | None:
         """One batch at a time here; elsewhere what is left of the rounds."""
@@ -242,12 +222,12 @@ class StreamScorer(Scorer):
             if n_left <= 0:
                 raise NoMoreData(StopReason.ROUNDS)
         elif n_done >= 2 * cursor.n_batches and not any(p.arms.size for p in self.journal.plays(0)):
-            # Patience counts no skipped batch and would wait for ever.
+            # Patience counts no skipped batches: the run would never end.
             raise NoMoreData(StopReason.ALL_SKIPPED)
         others_may_read = cursor.source.can_repeat and self.reader.is_settled
         if self._elsewhere is None and self.runner.n_workers > 1 and others_may_read:
             work = partial(play_on, cursor, self.reader)
-            self._elsewhere = self._stack.enter_context(self.runner.bind(work))
+            self._elsewhere = self.enter_context(self.runner.bind(work))
         return 1 if self._elsewhere is None else n_left
 
     def __call__(self, pending: Sequence[PendingPlay]) -> Sequence[Score | None]:
@@ -255,14 +235,14 @@ class StreamScorer(Scorer):
         self._before = pending[0].number, self.reader
         if self._elsewhere is None:
             return self._score_here(pending)
-        # A batch's plays side by side: a worker reads it once for all chains.
+        # Plays of one batch next to each other: a worker reads it once for all chains.
         order = sorted(range(len(pending)), key=lambda k: pending[k].number)
         scores = self._elsewhere([pending[k] for k in order])
         by_place = dict(zip(order, scores, strict=True))
         return [by_place[k] for k in range(len(pending))]
 
     def ahead(self, chains: Chains, at_most: int | None) -> Sequence[Play]:
-        """Plays of several chains, each of which reads on without waiting for the others."""
+        """Plays of several chains, each of which reads without waiting for the others."""
         is_apart = self.runner.shares_memory and 1 < len(chains) <= self.runner.n_workers
         if self._elsewhere is None or not is_apart or chains[0].window > 1:
             return ()
@@ -279,7 +259,7 @@ class StreamScorer(Scorer):
         return changed
 
     def follow(self, journal: Journal) -> None:
-        """Forget what a batch has settled whose plays did not get into the journal."""
+        """Forget what was settled by a batch whose plays are not in the journal."""
         number, reader = self._before
         if journal.n_plays() <= number:
             self.reader = reader

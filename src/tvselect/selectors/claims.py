@@ -72,12 +72,11 @@ def find_claims(
 ) -> tuple[Claim, ...]:
     """What a fit can claim, the surest first.
 
-    The arms that lead the search, as themselves or by one of their decoys, gather the arms whose
-    rank correlation with them is at least 0.6, on 20,000 rows at most; what many columns share,
-    the common ``factors`` (rows, factors), does not make two of them alike. A claim is rewarded
-    in a play when one of its arms is; the decoys of its arms make the decoys of the claim, and
-    its q-value is that of a column with these rewards. Claims that pass the threshold are
-    returned.
+    The arms that lead the search, by their own rate or that of a decoy, gather the arms whose
+    rank correlation with them is at least 0.6, on 20,000 rows at most, once the common ``factors``
+    (rows, factors) are taken out. A claim is rewarded in a play when one of its arms is; the
+    decoys of its arms make the decoys of the claim, and its q-value is that of a column with these
+    rewards. Claims that pass the threshold are returned.
     """
     layout = history.layout
     n, played = layout.n_candidates, history.played()
@@ -116,8 +115,8 @@ def _gather(
 ) -> tuple[IntArray, IntArray]:
     """The first arm of every claim, and by arm its claim, -1 for none.
 
-    A leader that is like no earlier one heads a claim, an arm belongs to the first head that
-    it is like. Arms of several columns are like none.
+    A leader that is like no earlier one heads a claim; an arm belongs to the first head that it is
+    like. Arms of several columns are like no others.
     """
     single = np.flatnonzero(np.diff(columns.starts[: n_arms + 1]) == 1)
     column_of = np.full(n_arms, -1)

@@ -1,9 +1,9 @@
 """From the rows of a stream to columns of numbers, by rules that its first rows settle.
 
-Categories, cut points and the law of the decoys are taken from the first 1,000 rows (or the
-first batch, if that is longer). They are refined batch by batch until these are full, and
-stay as they are from then on: values outside the range seen fall into the end bins, a new
-category counts as missing. Columns that are constant until then are cut batch by batch.
+Categories, cut points and the law of the decoys come from the first 1,000 rows (or the first
+batch, if that is longer), batch by batch, and do not change afterwards: values outside the range
+seen fall into the end bins, a new category counts as missing. Columns that are constant in these
+rows are cut batch by batch.
 """
 
 from __future__ import annotations
@@ -69,10 +69,9 @@ class StreamEncoder:
         return self.feature_of.size
 
     def having_seen(self, batch: Batch, *, is_new: bool = True) -> StreamEncoder:
-        """The encoder whose rules come from this batch, too, while there is room for its rows.
+        """The encoder with rules that come from this batch, too, until there are enough rows.
 
-        Rows that come again in a later round tell nothing new of the columns' correlations:
-        knockoffs stay as they are.
+        Rows that are not new change no knockoffs: they say nothing new of correlations.
         """
         if self.is_full:
             return self
@@ -135,12 +134,12 @@ class StreamEncoder:
     def values(
         self, batch: Batch, columns: IntArray, rng: np.random.Generator, unknown: float = np.nan
     ) -> NDArray[np.float64]:
-        """Some columns of a batch (rows, columns); only their features are read.
+        """Some columns of a batch (rows, columns).
 
-        Columns of a category hold ``unknown`` where a label is new, or 0 where the feature has a
-        single label: a second one is what makes it vary. Knockoffs look at all numeric features
-        that are not independent of those played, and read these as well. Other decoys are the
-        columns with rows changing places two by two, the same ones for all columns.
+        Only their features are read, for knockoffs also all numeric ones that they depend on.
+        Columns of a category hold ``unknown`` where a label is new, or 0 where the feature had a
+        single label: a second one is what makes it vary. Other decoys are the columns with pairs of
+        rows exchanged, the same pairs for all columns.
         """
         wanted, place = np.unique(columns % self.n_columns, return_inverse=True)
         features = self.feature_of[wanted]
@@ -156,7 +155,7 @@ class StreamEncoder:
         is_decoy = columns >= self.n_columns
         if not is_decoy.any():
             return np.asfortranarray(seen[:, place])
-        # A permutation that is its own inverse: which is the copy cannot be told.
+        # A permutation that is its own inverse: the copy cannot be told from the column.
         order, half = rng.permutation(batch.n_rows), batch.n_rows // 2
         swapped = np.arange(batch.n_rows)
         swapped[order[:half]] = order[half : 2 * half]
@@ -204,7 +203,7 @@ class StreamEncoder:
         try:
             np.savez_compressed(file, **arrays)
         except ValueError as error:
-            # An interrupt in the midst of it comes out as the archive's complaint.
+            # NumPy turns an interrupt here into an error of the archive.
             if isinstance(error.__context__, KeyboardInterrupt):
                 raise KeyboardInterrupt from None
             raise
@@ -217,7 +216,7 @@ class StreamEncoder:
         try:
             check_types(arrays, STORED)
             return cls._from_arrays(arrays)
-        except Exception as error:  # JSON, NumPy and lookups have each their own
+        except Exception as error:  # JSON, NumPy and lookups raise errors of many types
             raise ValueError(f"these bytes are no stored encoder of a stream ({error})") from error
 
     @classmethod

@@ -21,16 +21,13 @@ NAMES_AT_A_TIME, LARGE = 100_000, 2**31
 
 
 class UnknowableError(TypeError):
-    """A value that cannot be told from another one of its type."""
+    """A value that cannot be described so that no other one has the same text."""
 
 
 def fingerprint(known: Mapping[str, Any], *, strict: bool) -> str:
     """Hash of all that the plays depend on; the same in every process.
 
-    Raises
-    ------
-    JournalError
-        With ``strict``, when something cannot be told from another of its kind.
+    A JournalError with ``strict``, where something cannot be told from another of its kind.
     """
     try:
         text = describe(dict(known), strict=strict)

@@ -1,8 +1,8 @@
 """Arms: which features make one, and which columns it plays.
 
-A feature is a column of the user's table; text features become several columns of numbers.
-An arm is a feature, a group of features that are played together, or a decoy: an artificial
-copy of an arm that can never be selected. Decoys are the last arms.
+A feature is a column of the user's table; text becomes several columns of numbers. An arm is a
+feature, a group of features that are played together, or a decoy of one of these. Decoys are the
+last arms and can never be selected.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class ArmColumns(NamedTuple):
     def with_copies(self, n_columns: int, own: IntArray, held: Sequence[IntArray]) -> ArmColumns:
         """These arms and, behind them, copies of them all that play copies of their columns.
 
-        Of the ``n_columns`` of the table those of ``own`` take part, in rising order; arms of
-        others play none. Behind the table stand its copies, of which each holds some columns.
+        Of the ``n_columns`` of the table only those of ``own`` take part, in rising order, and of
+        its copies, which stand behind it, those that each has ``held``.
         """
         sizes = [some.size for some in held]
         behind = np.arange(n_columns, n_columns + sum(sizes))
@@ -156,8 +156,8 @@ def lay_out_arms(
 ) -> ArmLayout:
     """Make arms of features, with ``n_copies`` decoys of every arm.
 
-    Refuses names that the table does not have, groups that overlap or are empty, labels of
-    the wrong length, and when no arm is left to play.
+    A ValueError for unknown names, groups that overlap or are empty, labels of the wrong length,
+    and where no arm is left to play.
 
     Examples
     --------

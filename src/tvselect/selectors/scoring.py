@@ -28,7 +28,7 @@ _starting = Lock()
 
 
 class Pace:
-    """Lets chains make plays ahead, as many as take a tenth of a second."""
+    """Lets chains make plays ahead, as many as take about a tenth of a second."""
 
     def __init__(self) -> None:
         self._n_plays = 1
@@ -45,7 +45,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class TableWork:
-    """The work of a worker that holds the data."""
+    """What a worker that holds the data does."""
 
     feedback: Feedback
     columns: ArmColumns
@@ -142,8 +142,8 @@ def start_for(runner: Runner, reward: Reward, data: Data) -> Feedback:
 class FileFeedback:
     """The feedback of a reward on columns of a file, which every worker opens by itself.
 
-    It travels as the path of the file, and is started anew in the process that first asks; a
-    SourceError there, where the file is missing or is not the one that it was made with.
+    Pickled, it holds the path of the file; a process that first calls it starts the reward, or
+    raises a SourceError where the file is missing or another one.
     """
 
     def __init__(self, reward: Reward, data: Data, file: ColumnFile) -> None:
@@ -158,20 +158,16 @@ class FileFeedback:
         """One payoff for each of the columns."""
         with _starting:
             if self._started is None:
-                self._require_same_file()
+                path = self._file.path
+                try:
+                    found = self._file.sample_hash()
+                except OSError as error:
+                    raise SourceError(
+                        f"{path} cannot be opened by a worker: {error.strerror}",
+                        "put the file where all workers find it under this path",
+                    ) from None
+                if found != self._wanted:
+                    problem = f"{path} is another file for a worker"
+                    raise SourceError(problem, "give all workers the same file")
                 self._started = start_reward(self._reward, self._data)
         return self._started(columns, rng)
-
-    def _require_same_file(self) -> None:
-        path = self._file.path
-        try:
-            found = self._file.sample_hash()
-        except OSError as error:
-            raise SourceError(
-                f"{path} cannot be opened by a worker: {error.strerror}",
-                "put the file where all workers find it under this path",
-            ) from None
-        if found != self._wanted:
-            raise SourceError(
-                f"{path} is another file for a worker", "give all workers the same file"
-            )
