@@ -93,22 +93,6 @@ def test_the_table_and_the_direct_computation_agree_bit_for_bit():
     assert_array_equal(one._chance_below, betainc(a, b, 0.3).astype(np.float32))
 
 
-def test_an_update_touches_only_the_played_arms(prior, law):
-    arms = arms_with(prior=prior)
-    before = [x.copy() for x in (arms.successes, arms.failures, arms.passing, arms._chance_below)]
-    played, others = np.array([1, 4], dtype=np.int32), np.array([0, 2, 3, 5])
-    arms.update(played, np.array([True, False]))
-    after = (arms.successes, arms.failures, arms.passing, arms._chance_below)
-    for was, now in zip(before, after, strict=True):
-        assert_array_equal(was[others], now[others])
-    assert_array_equal(arms.successes[played] - before[0][played], [1, 0])
-    assert_array_equal(arms.failures[played] - before[1][played], [0, 1])
-    a, b, c = law
-    a[1] += 1
-    b[4] += 1
-    assert_array_equal(arms._chance_below, betainc(a, b, c).astype(np.float32))
-
-
 def test_arms_pass_when_played_and_their_mean_is_above_the_threshold(prior, law):
     """One arm was never played, and in one case one stands at its threshold."""
     arms, (a, b, c) = arms_with(prior=prior), law
@@ -116,13 +100,3 @@ def test_arms_pass_when_played_and_their_mean_is_above_the_threshold(prior, law)
     assert_array_equal(arms.means(), a / (a + b))
     assert_array_equal(arms.passing, arms.played() & (a / (a + b) > c))
     assert not Arms(4, 9.0, 1.0, 0.5).passing.any()
-
-
-def test_discounted_arms_forget_what_was_paid_before():
-    """After k plays that pay and then m that do not: sums of geometric series."""
-    arms, first = Arms(3, discount=0.5), np.array([0], dtype=np.int32)
-    for reward in (True, True, True, False, False):
-        arms.update(first, np.array([reward]))
-    assert arms.successes.tolist() == [(1 + 0.5 + 0.25) * 0.25, 0, 0]
-    assert arms.failures.tolist() == [1.5, 0, 0]
-    assert not arms.passing.any()

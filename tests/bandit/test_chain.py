@@ -201,12 +201,6 @@ def test_a_history_counts_what_the_arms_count(n_plays):
     assert_array_equal(history.paths(np.arange(8))[-1], history.means())
 
 
-@pytest.mark.parametrize("first", [10, 15, 20])
-def test_a_resumed_run_ends_the_same(tmp_path, first):
-    fit(n_plays=first, journal=tmp_path / "run")
-    assert_array_equal(fit(journal=tmp_path / "run").selection_rates_, fit().selection_rates_)
-
-
 @pytest.mark.parametrize(
     ("n_columns", "max_fdr", "wanted"), [(8, None, 0), (8, 0.1, 0), (100, 0.1, 150)]
 )

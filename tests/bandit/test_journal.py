@@ -5,15 +5,12 @@ import dataclasses
 import os
 import pickle
 import sqlite3
-import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.bandit.plays import HEADER, N_ARMS, assert_holds, assert_same, make_play, write
+from tests.bandit.plays import HEADER, N_ARMS, assert_holds, make_play, write
 from tvselect.bandit import journal as journals
 from tvselect.bandit.chain import Play
 from tvselect.bandit.journal import Journal, JournalError
@@ -56,22 +53,6 @@ class TestEveryJournal:
         assert [play.number for play in journal.plays(1, start=9)] == [9, 10, 11]
         assert list(journal.plays(0, start=12)) == []
 
-    @given(
-        arms=st.sets(st.integers(0, N_ARMS - 1), max_size=40),
-        seconds=st.floats(0, 1e9),
-        data=st.data(),
-    )
-    @settings(max_examples=30, deadline=None)
-    def test_any_play_survives(self, arms, seconds, data):
-        rewards = data.draw(st.lists(st.booleans(), min_size=len(arms), max_size=len(arms)))
-        play = Play(0, np.array(sorted(arms), np.int32), np.array(rewards, np.bool_), seconds)
-        with tempfile.TemporaryDirectory() as folder:
-            for made in (Journal(), Journal(Path(folder) / "a")):
-                with made:
-                    made.begin(HEADER)
-                    made.append([play])
-                    assert_same(next(made.plays()), play)
-
     def test_a_second_begin_returns_the_first_header(self, journal):
         again = dataclasses.replace(HEADER, entropy=1, version="9")
         assert journal.begin(again).entropy == HEADER.entropy
@@ -107,17 +88,6 @@ class TestEveryJournal:
         journal.append([make_play(1), make_play(0, 1)], {"head": bytearray(b"two")})
         assert_holds(journal, 2)
         assert (journal.kept("head"), journal.kept("cuts")) == (b"two", b"0.5")
-
-    def test_it_keeps_blobs_next_to_the_plays(self, journal):
-        assert journal.kept("cuts") is None
-        for name, blob in [("cuts", b"old"), ("", b""), ("é\0 '", bytes(range(256)) * 999)]:
-            journal.keep(name, blob)
-            assert journal.kept(name) == blob
-        journal.keep("cuts", bytearray(b"new"))
-        assert journal.kept("cuts") == b"new"
-        assert journal.kept("") == b""
-        assert journal.kept("Cuts") is None
-        assert journal.n_plays() == 0
 
 
 class TestInAFile:

@@ -10,7 +10,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.nested import nested
-from tests.selectors.runs import assert_same
 from tvselect import BartReward, LassoReward, PValueReward, ThompsonSelector
 from tvselect.control import q_values_by_decoys as q_values
 from tvselect.inputs.doubts import DoubtWarning
@@ -171,17 +170,6 @@ def test_groups_text_missing_values_and_columns_always_included_have_decoys():
     assert_array_equal(np.flatnonzero(fitted.support_), [3, 7, 12])
     assert fitted.q_values_[7] == 0.0
     assert fitted.ranking_[7] == 1
-
-
-def test_a_resumed_run_has_the_same_decoys(tmp_path):
-    X, y = make_data()
-    settings = {"reward": PValueReward(alpha=0.1), "journal": tmp_path / "run"}
-    selector(**settings, n_plays=15, random_state=None).fit(X, y)
-    resumed = selector(**settings, n_plays=40, random_state=None).fit(X, y)
-    seed = resumed.history_.asked.seed
-    whole = selector(PValueReward(alpha=0.1), n_plays=40, random_state=seed).fit(X, y)
-    assert_same(resumed, whole)
-    assert_array_equal(resumed.q_values_, whole.q_values_)
 
 
 def test_of_too_many_arms_the_strongest_columns_play(monkeypatch):

@@ -193,43 +193,32 @@ def test_what_is_always_in_leaves_its_group_and_the_wanted_number():
     assert_array_equal(fitted.support_, [True, False, True, True, False, False])
 
 
-@pytest.mark.parametrize(
-    ("groups", "match"),
-    [
-        ({"g": ["a", "b"], "h": ["b"]}, "'b' is in groups 'g' and 'h'"),
-        ({"g": ["a", "a"]}, "'a' is in groups 'g' and 'g'"),
-        ({"g": ["a", "zebra"]}, "group 'g' names 'zebra'"),
-        ({"g": [0, 6]}, "group 'g' has 6"),
-        ({"g": [-1]}, "group 'g' has -1"),
-        ({"g": [True]}, "group 'g' has True"),
-        ({"g": []}, "group 'g' must list at least one column"),
-        ({"g": "ab"}, "group 'g' must list at least one column"),
-        ({"g": 3}, "group 'g' must list at least one column"),
-        (["u", "v"], "one label for each of the 6 columns"),
-        ("abcdef", "one label for each of the 6 columns"),
-        (3, "one label for each of the 6 columns"),
-    ],
-)
-def test_groups_that_make_no_sense_are_refused_by_name(groups, match):
-    with pytest.raises(ValueError, match=match):
-        lay_out_arms(NAMES, groups)
+BAD_GROUPS = [
+    ({"g": ["a", "b"], "h": ["b"]}, "'b' is in groups 'g' and 'h'"),
+    ({"g": ["a", "a"]}, "'a' is in groups 'g' and 'g'"),
+    ({"g": ["a", "zebra"]}, "group 'g' names 'zebra'"),
+    *(({"g": [place]}, f"group 'g' has {place}") for place in (6, -1, True)),
+    *(({"g": none}, "group 'g' must list at least one column") for none in ([], "ab", 3)),
+    *((labels, "one label for each of the 6 columns") for labels in (["u", "v"], "abcdef", 3)),
+]
+BAD_ALWAYS = [
+    (["zebra"], "always_include names 'zebra'"),
+    *(([place], f"always_include has {place}") for place in (6, 1.0, True)),
+    *((columns, "always_include must be a list") for columns in ("ab", 2)),
+    (NAMES, "nothing left to select"),
+]
 
 
 @pytest.mark.parametrize(
-    ("always", "match"),
+    ("groups", "always", "match"),
     [
-        (["zebra"], "always_include names 'zebra'"),
-        ([6], "always_include has 6"),
-        ([1.0], r"always_include has 1\.0"),
-        ([True, False], "always_include has True"),
-        ("ab", "always_include must be a list"),
-        (2, "always_include must be a list"),
-        (NAMES, "nothing left to select"),
+        *((groups, None, match) for groups, match in BAD_GROUPS),
+        *((None, always, match) for always, match in BAD_ALWAYS),
     ],
 )
-def test_columns_that_cannot_be_always_in_are_refused_by_name(always, match):
+def test_columns_that_make_no_arm_are_refused_by_name(groups, always, match):
     with pytest.raises(ValueError, match=match):
-        lay_out_arms(NAMES, None, always)
+        lay_out_arms(NAMES, groups, always)
 
 
 def test_costs_and_priors_by_column_reach_the_arms_of_groups():

@@ -108,27 +108,6 @@ def test_descriptions_tell_values_apart():
     assert len({describe(value) for value in values}) == len(values)
 
 
-@pytest.mark.parametrize("kind", ["partial", "closure", "object", "local class"])
-def test_a_journal_goes_on_with_the_same_reward_only(kind, tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(50, 4))
-    y = X[:, 1] + rng.normal(size=50)
-
-    def fit(limit, n_plays):
-        made = ThompsonSelector(
-            KINDS[kind](limit),
-            n_plays=n_plays,
-            random_state=1,
-            search=Search(journal=tmp_path / "journal"),
-        )
-        return made.fit(X, y)
-
-    fit(0.5, 5)
-    assert fit(0.5, 8).n_plays_ == 8
-    with pytest.raises(JournalError, match="another data set or other settings"):
-        fit(0.9, 10)
-
-
 def test_what_cannot_be_known_is_refused_with_a_journal_only(tmp_path):
     rng = np.random.default_rng(0)
     X, lock = rng.normal(size=(50, 4)), threading.Lock()
@@ -143,28 +122,6 @@ def test_what_cannot_be_known_is_refused_with_a_journal_only(tmp_path):
     with pytest.raises(JournalError, match=r"the reward holds a _thread\.lock.*leave the journal"):
         ThompsonSelector(pay, n_plays=3, search=Search(journal=tmp_path / "j")).fit(X, X[:, 0])
     assert not (tmp_path / "j").exists()
-
-
-class Counter:
-    """Pays the same whatever it has counted, and says so."""
-
-    def __init__(self, lock=None):
-        self.n, self.lock = 0, lock
-
-    def __call__(self, X, y, rng):
-        self.n += 1
-        return np.ones(X.shape[1])
-
-    def __dask_tokenize__(self):
-        return "ones"
-
-
-def test_an_object_may_say_what_it_is(tmp_path):
-    X = np.random.default_rng(0).normal(size=(50, 4))
-    assert describe(Counter()) == describe(Counter(threading.Lock()))
-    kept = Search(journal=tmp_path / "j")
-    made = ThompsonSelector(Counter(), n_plays=3, search=kept).fit(X, X[:, 0])
-    assert made.set_params(n_plays=5).fit(X, X[:, 0]).n_plays_ == 5
 
 
 def test_values_that_refer_to_themselves():

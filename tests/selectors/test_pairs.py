@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from tests.nested import nested
-from tests.selectors.runs import assert_same, plays_of
+from tests.selectors.runs import plays_of
 from tvselect import BartReward, PValueReward, ThompsonSelector
 from tvselect.inputs import read_outcome
 from tvselect.rewards import Data
@@ -51,12 +51,6 @@ def paired(reward=None, **settings):
 def test_columns_that_matter_together_are_selected_by_default(seed, max_fdr):
     fitted = selector(max_fdr=max_fdr).fit(*make_data(seed=seed))
     assert fitted.support_[SIGNALS].all()
-
-
-def test_of_two_classes_as_well():
-    X, y = make_data(noise=0.3)
-    fitted = selector().fit(X, np.where(y > 1, "high", "low"))
-    assert fitted.support_[[0, 1]].all()
 
 
 def test_without_pairs_they_are_not_found():
@@ -116,28 +110,6 @@ def test_pairs_are_played_after_burn_in(monkeypatch):
     (fresh,) = fitted.history_.fresh
     assert {0, 1} <= set(fresh.tolist())
     assert fresh.size <= 3
-
-
-@pytest.mark.parametrize("settings", [dict(), dict(burn_in=6), dict(n_chains=2, n_jobs=2)])
-def test_a_journal_in_two_halves_is_the_whole_run(tmp_path, settings):
-    X, y = make_data()
-    path = tmp_path / "run.journal"
-    selector(quick_bart(), n_plays=8, journal=path, **settings).fit(X, y)
-    with pytest.raises(ValueError, match="other settings"):
-        selector(quick_bart(pair_share=0.3), journal=path, **settings).fit(X, y)
-    resumed = selector(quick_bart(), journal=path, **settings).fit(X, y)
-    assert resumed.n_plays_ == 20
-    assert_same(resumed, selector(quick_bart(), **settings).fit(X, y))
-
-
-@pytest.mark.parametrize("window", [1, 4])
-def test_two_workers_make_the_same_plays(window):
-    one, two = (
-        selector(quick_bart(), window=window, n_chains=2, n_jobs=n_jobs).fit(*make_data())
-        for n_jobs in (1, 2)
-    )
-    assert_same(one, two)
-    assert two.support_[[0, 1]].all()
 
 
 def test_a_pair_across_groups_is_found():

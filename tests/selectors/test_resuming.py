@@ -44,8 +44,10 @@ def selector(reward=REWARD, **settings):
         dict(random_state=np.random.default_rng(4)),
         dict(reward=BartReward(n_iterations=30), n_features_to_select=4),
         dict(feature_groups=[j // 2 for j in range(P)], always_include=[5]),
+        dict(reward=BartReward.with_decoys().set_params(n_trees=10), max_fdr=0.1, burn_in=6),
+        dict(reward=REWARD, max_fdr=0.1, burn_in=15),
     ],
-    ids=["one", "two chains", "generator", "bart", "groups"],
+    ids=["one", "two chains", "generator", "bart", "groups", "decoys", "burn-in"],
 )
 def test_a_journal_in_two_halves_is_the_whole_run(path, settings):
     X, y = make_data()
@@ -57,6 +59,7 @@ def test_a_journal_in_two_halves_is_the_whole_run(path, settings):
         settings["random_state"] = np.random.default_rng(4)
     whole = selector(**settings).fit(X, y)
     assert_same(resumed, whole)
+    assert_array_equal(resumed.q_values_, whole.q_values_)
     assert_same(selector(journal=path, **settings).fit(X, y), whole)
     with Journal(path) as journal:
         assert journal.n_plays(0) == 20
@@ -169,7 +172,8 @@ def test_an_interrupt_in_the_first_play_leaves_a_fitted_selector_that_selects_no
     assert_array_equal(fitted.selection_rates_, np.full(P, 0.5))
 
 
-RUN = """
+RUNS = {
+    "offline": """
     from tvselect import Search, ThompsonSelector
 
     def run(journal, n_plays):
@@ -181,15 +185,43 @@ RUN = """
             search=Search(n_chains=2, journal=journal),
         ).fit(X, y)
         return fitted.selection_rates_.tobytes().hex()
-"""
+""",
+    "stream": """
+    from tvselect import Search, StreamingThompsonSelector
+    from tvselect.trees import bin_table
+
+    bin_table(np.eye(2))  # loads the native core once and not after every kill
+
+    def run(journal, n_plays):
+        # Tables of other sizes than the batches; the head is full in the first round, and
+        # batches of a single class are skipped.
+        rng = np.random.default_rng(0)
+        size = max(4, 1100 // (n_plays // 2))
+        n = n_plays // 2 * size
+        X, y = rng.standard_normal((n, 20)), np.where(rng.random(n) < 0.4, "yes", "no")
+        tables = [(X[i : i + 77], y[i : i + 77]) for i in range(0, n, 77)]
+        print("ready", flush=True)
+        fitted = StreamingThompsonSelector(
+            slow_coin, batch_size=size, n_rounds=2, random_state=1,
+            search=Search(n_chains=2, journal=journal), decoys="knockoffs", discount=0.95,
+        ).fit_source(tables)
+        numbers = np.concatenate([fitted.selection_rates_, fitted.decoy_rates_])
+        assert fitted.n_plays_ == n_plays
+        return numbers.tobytes().hex()
+""",
+}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
-def test_a_run_that_is_killed_and_resumed_ends_like_one_that_is_not(tmp_path):
-    check_kills(RUN, 5, 60, tmp_path)
+@pytest.mark.parametrize(("kind", "n_kills", "n_plays"), [("offline", 5, 60), ("stream", 3, 40)])
+def test_a_run_that_is_killed_and_resumed_ends_like_one_that_is_not(
+    kind, n_kills, n_plays, tmp_path
+):
+    check_kills(RUNS[kind], n_kills, n_plays, tmp_path)
 
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
-def test_a_run_that_is_killed_two_hundred_times_ends_like_one_that_is_not(tmp_path, record_result):
-    record_result("Killed and resumed", "offline", check_kills(RUN, 200, 600, tmp_path))
+@pytest.mark.parametrize("kind", RUNS)
+def test_a_run_that_is_killed_two_hundred_times_ends_the_same(kind, tmp_path, record_result):
+    record_result("Killed and resumed", kind, check_kills(RUNS[kind], 200, 600, tmp_path))

@@ -251,16 +251,6 @@ def test_more_values_than_two_are_refused_by_name_and_part_unless_they_were_anno
     assert (fitted.n_plays_, fitted.history_.n_skipped) == (15, 0)
 
 
-def test_a_two_valued_outcome_can_be_continuous():
-    X, y = make_data()
-    y = (y > 0).astype(int)
-    as_numbers = selector(quick_bart(), family="gaussian").fit(X, y)
-    as_classes = selector(quick_bart()).fit(X, y)
-    assert_same(as_classes, selector(quick_bart(), family="probit").fit(X, y))
-    assert plays_of(as_numbers) != plays_of(as_classes)
-    assert set(SIGNALS) <= set(np.flatnonzero(as_numbers.support_))
-
-
 @pytest.mark.parametrize("outcome", [0, "a", 2.5, True])
 @pytest.mark.parametrize("settings", [dict(n_rounds=2), dict(n_rounds=None, patience=5)])
 def test_a_constant_outcome_selects_nothing_and_says_so(outcome, settings):

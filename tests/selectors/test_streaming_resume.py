@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import sys
 from itertools import pairwise
 
 import joblib
@@ -15,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from tests.bandit.plays import fold_counts
-from tests.selectors.runs import Interrupted, Undisturbed, assert_same, check_kills, plays_of
+from tests.selectors.runs import Interrupted, Undisturbed, assert_same, plays_of
 from tests.selectors.streams import (
     NAMES,
     SOURCES,
@@ -367,39 +366,3 @@ def test_parts_do_not_go_into_the_journal_of_a_fit(path):
     assert fitted.n_plays_ == N_BATCHES + 1
     again = selector(journal=path, n_rounds=2).fit(X, y)
     assert_same(again, selector(n_rounds=2).fit(X, y))
-
-
-RUN = """
-    from tvselect import Search, StreamingThompsonSelector
-    from tvselect.trees import bin_table
-
-    bin_table(np.eye(2))  # loads the native core once and not after every kill
-
-    def run(journal, n_plays):
-        # Tables of other sizes than the batches; the head is full in the first round, and
-        # batches of a single class are skipped.
-        rng = np.random.default_rng(0)
-        size = max(4, 1100 // (n_plays // 2))
-        n = n_plays // 2 * size
-        X, y = rng.standard_normal((n, 20)), np.where(rng.random(n) < 0.4, "yes", "no")
-        tables = [(X[i : i + 77], y[i : i + 77]) for i in range(0, n, 77)]
-        print("ready", flush=True)
-        fitted = StreamingThompsonSelector(
-            slow_coin, batch_size=size, n_rounds=2, random_state=1,
-            search=Search(n_chains=2, journal=journal), decoys="knockoffs", discount=0.95,
-        ).fit_source(tables)
-        numbers = np.concatenate([fitted.selection_rates_, fitted.decoy_rates_])
-        assert fitted.n_plays_ == n_plays
-        return numbers.tobytes().hex()
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
-def test_a_run_that_is_killed_and_resumed_ends_like_one_that_is_not(tmp_path):
-    check_kills(RUN, 3, 40, tmp_path)
-
-
-@pytest.mark.long
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
-def test_a_run_that_is_killed_two_hundred_times_ends_like_one_that_is_not(tmp_path, record_result):
-    record_result("Killed and resumed", "stream", check_kills(RUN, 200, 600, tmp_path))

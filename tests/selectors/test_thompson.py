@@ -301,25 +301,6 @@ def test_the_mean_jaccard_index():
 # What it refuses.
 
 
-@pytest.mark.parametrize(
-    ("payoffs", "error", "match"),
-    [
-        (lambda p: np.ones(p + 1), ValueError, "payoff"),
-        (lambda p: np.full(p, np.nan), ValueError, "outside"),
-        (lambda p: np.full(p, 1.5), ValueError, "outside"),
-        (lambda p: np.full(p, -0.1), ValueError, "outside"),
-        (lambda p: None, TypeError, "no numbers"),
-    ],
-)
-def test_a_function_that_pays_wrongly_is_refused_by_name(payoffs, error, match):
-    def my_reward(X, y, rng):
-        return payoffs(X.shape[1])
-
-    with pytest.raises(error, match=match) as info:
-        selector(my_reward).fit(*make_data())
-    assert "my_reward" in str(info.value)
-
-
 def half(last):
     return np.r_[np.full(P - 1, 0.5), last]
 
