@@ -28,14 +28,6 @@ def test_a_cluster_writes_the_same_bytes_as_this_machine(tvs, table, here, clust
     assert address not in (here / "a" / "run.json").read_text().replace(f"--cluster {address}", "")
 
 
-def test_a_stream_on_a_cluster(tvs, table, here, cluster):
-    stream = ("-t", "y", "--reward", "pvalue", "--seed", 1, "--window", 4, "--batch-size", 50)
-    address = cluster.scheduler_address
-    assert tvs("select", table, *stream, "--out", here / "a", "--cluster", address)[0] == 0
-    assert tvs("select", table, *stream, "--out", here / "b")[0] == 0
-    assert outcome(here / "a") == outcome(here / "b")
-
-
 def test_a_folder_does_not_say_which_cluster_to_join(tvs, table, here):
     """What a scheduler answers is unpickled: it could run anything."""
     with socket.socket() as scheduler:
@@ -68,16 +60,7 @@ def test_a_run_goes_on_where_this_call_says(tvs, table, here, cluster, monkeypat
     assert json.loads((here / "run" / "run.json").read_text())["n_plays"] == 90
 
 
-def test_a_wrong_address_is_one_error_before_the_table_is_read(failure, tvs, monkeypatch):
+def test_a_wrong_address_is_one_error_before_the_table_is_read(failure, monkeypatch):
     monkeypatch.setattr("tvselect.workers.SECONDS_TO_CONNECT", 1)
     line = failure("select", "no-such-table.csv", *OPTIONS, "--cluster", NOBODY)
     assert "no Dask scheduler answers" in line
-    code, _, err = tvs("select", "t.csv", *OPTIONS, "--cluster", "head-node")
-    assert code == 2
-    assert "address of a Dask scheduler" in err
-
-
-def test_here_or_on_a_cluster_but_not_both(tvs):
-    code, _, err = tvs("select", "t.csv", *OPTIONS, "--jobs", 2, "--cluster", NOBODY)
-    assert code == 2
-    assert "not allowed with" in err

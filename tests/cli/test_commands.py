@@ -78,20 +78,6 @@ class TestSelect:
         files = [here / run / "variables.csv" for run in (first["run"], again["run"])]
         assert files[0].read_bytes() == files[1].read_bytes()
 
-    def test_nothing_is_overwritten(self, failure, run):
-        line = failure(*SELECT, *QUICK, "--out", run)
-        assert f"tvs resume {run}" in line
-        assert "--out" in line
-
-    def test_an_empty_folder_is_taken(self, answer, table, here):
-        (here / "mine").mkdir()
-        assert answer(*SELECT, *QUICK, "--out", "mine")["run"] == "mine"
-
-    def test_patterns(self, answer, table):
-        found = answer(*SELECT, *QUICK, "--exclude", "n*,b")
-        assert set(found["left_out"]) == {"n1", "n2", "n3", "b"}
-        assert names(found) == ["a"]
-
     @pytest.mark.parametrize(
         ("options", "said"),
         [
@@ -119,26 +105,23 @@ class TestSelect:
         _, out, _ = tvs("resume", found["run"], "--plays", "61")
         assert "\ninteractions: a x b (q 0.050)\n" in out
 
-    def test_a_stricter_level_takes_more_decoys(self, answer, table):
-        found = answer(*SELECT, *QUICK, "--max-fdr", "0.05")
-        assert (found["max_fdr"], found["n_decoys"]) == (0.05, 100)
-
-    def test_the_median_model(self, answer, table, here):
-        found = answer(*SELECT, *QUICK, "--max-fdr", "none")
-        assert set(names(found)) == {"a", "b"}
-        for name in ("max_fdr", "expected_false", "highest_decoy"):
-            assert found[name] is None
-        assert found["n_decoys"] == 0
-        assert {v["q_value"] for v in found["selected"]} == {None}
-        kept = json.loads((here / "tvs-t-1" / "run.json").read_text())
-        assert kept["settings"]["max_fdr"] is None
-        found = answer(*SELECT, *QUICK, "--max-fdr", "none", "--decoys", "shuffled")
-        assert (found["max_fdr"], found["n_decoys"]) == (None, 50)
-        assert found["expected_false"] is not None
-
-    def test_patience(self, answer, table):
-        found = answer(*SELECT, *QUICK, "--patience", "5")
-        assert found["stop_reason"] == StopReason.PATIENCE == "patience"
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            ("--max-fdr 0.05", {"max_fdr": 0.05, "n_decoys": 100}),  # a stricter one takes more
+            ("--max-fdr none", {"max_fdr": None, "n_decoys": 0, "expected_false": None,
+                                "highest_decoy": None, "q_values": {None}}),
+            ("--max-fdr none --decoys shuffled", {"max_fdr": None, "n_decoys": 50}),
+            ("--patience 5", {"stop_reason": StopReason.PATIENCE}),
+            ("--exclude n*,b", {"selected": ["a"], "left_out": {"n1", "n2", "n3", "b"}}),
+        ],
+    )  # fmt: skip
+    def test_settings(self, options, expected, answer, table):
+        found = answer(*SELECT, *QUICK, *options.split())
+        found |= {"q_values": {v["q_value"] for v in found["selected"]}}
+        found |= {"selected": sorted(names(found)), "left_out": set(found["left_out"])}
+        expected = {"selected": ["a", "b"]} | expected
+        assert {name: found[name] for name in expected} == expected
 
     def test_no_time_for_a_play(self, told, tvs, table):
         found = told(*SELECT, *QUICK, "--time-limit", "1e-9")
@@ -183,28 +166,20 @@ class TestStream:
     def stream(self, here, suffix, n_rows=3000, **columns):
         return write(here / f"s{suffix}", changed(make_table(n_rows), **columns))
 
-    @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather"])
-    def test_formats(self, suffix, answer, here):
-        path = self.stream(here, suffix)
-        found = answer("select", path, "-t", "y", *QUICK, "--stream", "--batch-size", "100")
-        assert (found["stream"], sorted(names(found))) == (True, ["a", "b"])
-        assert found["n_plays"] == 60
-
-    def test_many_rows(self, answer, here, monkeypatch):
-        monkeypatch.setattr("tvselect.runs.inspect.ROWS_IN_MEMORY", 2000)
-        path = self.stream(here, ".parquet")
-        options = ["--reward", "pvalue", "--seed", "1", "--max-fdr", "none"]
-        found = answer("select", path, "-t", "y", *options)
+    @pytest.mark.parametrize(
+        ("limit", "value", "said"),
+        [
+            ("ROWS_IN_MEMORY", 2000, "3,000 rows are more than 2,000"),
+            ("available_memory", lambda: 100_000, "GB that are free"),
+        ],
+    )
+    def test_a_large_table_is_streamed(self, limit, value, said, answer, here, monkeypatch):
+        monkeypatch.setattr(f"tvselect.runs.inspect.{limit}", value)
+        select = ("select", self.stream(here, ".parquet"), "-t", "y", "--reward", "pvalue")
+        found = answer(*select, "--max-fdr", "none")
         assert (found["stream"], found["n_plays"]) == (True, 3)
-        assert any("3,000 rows are more than 2,000" in text for text in found["decisions"])
-        options = ["--reward", "pvalue", "--plays", "5", "--no-stream"]
-        assert answer("select", path, "-t", "y", *options)["stream"] is False
-
-    def test_little_memory(self, answer, here, monkeypatch):
-        monkeypatch.setattr("tvselect.runs.inspect.available_memory", lambda: 100_000)
-        options = ["--reward", "pvalue", "--max-fdr", "none"]
-        found = answer("select", self.stream(here, ".csv"), "-t", "y", *options)
-        assert found["stream"] is True
+        assert said in "\n".join(found["decisions"])
+        assert answer(*select, "--plays", "5", "--no-stream")["stream"] is False
 
     def test_what_a_stream_cannot_read(self, answer, failure, here):
         a = [None if i % 10 == 0 else i * 37 % 3000 / 7 for i in range(3000)]
@@ -346,8 +321,11 @@ class TestWorth:
 
 
 class TestTransform:
-    @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".csv.gz", ".parquet", ".feather"])
-    @pytest.mark.parametrize("given", [".csv", ".parquet", ".arrow"])
+    @pytest.mark.parametrize(
+        ("given", "suffix"),
+        [(".csv", ".tsv"), (".parquet", ".csv.gz"), (".csv", ".parquet"), (".arrow", ".feather"),
+         (".parquet", ".csv"), (".csv", ".csv")],
+    )  # fmt: skip
     def test_formats(self, given, suffix, answer, run, here):
         path = write(here / f"new{given}", make_table(40, seed=9))
         found = answer("transform", run, path, "-o", f"out{suffix}")
@@ -464,6 +442,8 @@ def test_help_and_version_import_nothing_heavy(here):
         "select t.csv -t y --max-fdr 1",
         "select t.csv -t y --max-fdr little",
         "select t.csv -t y --decoys ducks",
+        "select t.csv -t y --cluster head-node",
+        "select t.csv -t y --jobs 2 --cluster tcp://127.0.0.1:9",
         "transform run t.csv",
         "completion dos",
     ],

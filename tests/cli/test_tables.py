@@ -9,16 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.cli.makers import (
-    QUICK,
-    changed,
-    make_table,
-    names,
-    put,
-    rewritten,
-    text_of,
-    write,
-)
+from tests.cli.makers import QUICK, changed, make_table, names, put, rewritten, text_of, write
 
 TABLE = make_table()
 Y = TABLE["y"].to_numpy()
@@ -33,6 +24,18 @@ LOOK_ALIKES = "day,weight,score,x,y\n" + "".join(
     f"{i * 7 % 11},{i}\n"
     for i in range(60)
 )
+LOOK = {"names": None, "options": ("--no-report",)}
+STREAM = ("--stream", "--batch-size", 60, "--max-fdr", "none")
+ENDINGS = (".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".feather", ".arrow")
+
+
+def german(value):
+    return f"{1000 * value:,.2f}".translate(str.maketrans(",.", ".,"))
+
+
+def thousands(column):
+    """A column of whole numbers, all but some of six digits, as people write them."""
+    return rewritten(column, lambda value: f"{200_000 + round(10_000 * value):,}")
 
 
 def with_gaps(column, *rows, value=None):
@@ -81,15 +84,78 @@ READ = {
          {"said": "In 'n1' 1 infinite value counts as missing."}),
     "ranks, which are no row numbers":
         ("t.csv", changed(a=np.argsort(np.argsort(TABLE["a"].to_numpy())) + 1), {"left_out": {}}),
+    "a mark that is named": ("t.csv", text_of(sep="~"), {"options": ("--sep", "~")}),
+    "more labels": ("t.csv", changed(y=["u", "v", "w"] * 40),
+                    {"family": "classes", "names": None, "said": "u, v and w: classes."}),
+    "three numbers": ("t.csv", changed(y=[0, 1, 2] * 40),
+                      {"family": "classes", "names": None, "said": "(--family ordinal if"}),
+    "fifteen numbers": ("t.csv", changed(y=[k % 15 for k in COUNT]),
+                        {"family": "counts", "names": None, "said": "(--family gaussian takes"}),
+    "a family that is named":
+        ("t.csv", changed(y=(Y > 0) * 1),
+         {"options": ("--family", "gaussian"), "family": "gaussian", "said": "values: regression"}),
+    "identifiers":
+        ("t.csv", changed(id=np.arange(120) * 7, row=np.arange(1, 121),
+                          code=[f"K-{i}" for i in COUNT], region_id=[i % 4 for i in COUNT]),
+         {"options": ("--include", "id"), "left_out": {
+             "row": "numbers the rows from 1 to 120",
+             "code": "a different text in every row, as identifiers have"}}),
+    "a copy of the target":
+        ("t.csv", changed(score=np.exp(Y / 10)), {"names": None, "said": "be true? 'score':"}),
+    "copies of the target as labels":
+        ("t.csv", changed(score=np.exp(Y / 10), z=np.where(np.median(Y) < Y, "high", "low")),
+         {"options": ("-t", "z"), "names": None, "said": "be true? 'y', 'score':"}),
+    "a copy that is excluded":
+        ("t.csv", changed(score=np.exp(Y / 10)),
+         {"options": ("--exclude", "score"), "not said": "be true?"}),
+    "a code for missing values":
+        ("t.csv", changed(coded=with_gaps("n1", 7, 8, 9, 10, value=-9999.0)),
+         {"said": "-9999 is far from all other values of 'coded'."}),
+    "dates that look like text": ("t.csv", LOOK_ALIKES, LOOK | {"said": "taken as text? 'day'."}),
+    "numbers with a unit": ("t.csv", LOOK_ALIKES, LOOK | {"said": "text? 'weight': a unit"}),
+    "numbers and signs": ("t.csv", LOOK_ALIKES, LOOK | {"said": "'score': most cells are numbers"}),
+    "dollars": ("t.csv", rewritten("a", lambda x: f"${x:,.4f}"), {"said": "numbers: 'a' ('"}),
+    "euros": ("t.csv", rewritten("a", lambda x: f"{x:.4f} €"), {"said": "numbers: 'a' ('"}),
+    "per cent": ("t.csv", rewritten("a", lambda x: f"{100 * x:.2f}%"), {"said": "numbers: 'a' ('"}),
+    "thousands": ("t.csv", rewritten("a", lambda x: f"{10_000 * x:,.2f}"),
+                  {"said": "numbers: 'a' ('"}),
+    "numbers kept as text in Parquet":
+        ("t.parquet",
+         changed(a=["" if k % 5 == 0 else f"{x:.4f}" for k, x in enumerate(TABLE["a"].to_pylist())],
+                 y=[f"{x:.3f}" for x in Y]),
+         {"family": "gaussian", "said": "Missing values are kept as missing: 'a'."}),
+    "German numbers": ("t.csv", text_of(rewritten("a", german, rewritten("y", german)), ";"),
+                       {"family": "gaussian"}),
+    "thousands that the table explains":
+        ("t.tsv", thousands("a"), {"said": "as elsewhere in the table"}),
+    "decimal commas that the table explains":
+        ("t.tsv", text_of(thousands("a"), "\t").replace(".", ","), {"not said": "as numbers"}),
+    "thousands on a stream":
+        ("t.tsv", thousands("a"),
+         {"options": STREAM, "names": None,
+          "said": "stream cannot read"}),
+    "categories as Polars writes them":
+        ("t.feather", TABLE.append_column("kind", pa.DictionaryArray.from_arrays(
+            pa.array(np.arange(120) % 2, pa.uint32()),
+            pa.array(["k", "l"]).cast(pa.string_view()))), {"n_columns": 6}),
+    "dates and a target in a dictionary":
+        ("t.feather",
+         changed(when=pa.array([dt.date(2020, 1, 1) + dt.timedelta(i % 40) for i in COUNT])
+                 .dictionary_encode(), y=TABLE["y"].dictionary_encode()),
+         {"family": "gaussian",
+          "said": "Dates become numbers (days since 1970-01-01): 'when'."}),
 }  # fmt: skip
+READ |= {ending: (f"t{ending}", TABLE, {"run": "tvs-t-1"}) for ending in ENDINGS}
 
 
 @pytest.mark.parametrize("case", READ)
 def test_what_is_read(case, answer, here):
     name, content, expected = READ[case]
-    found = answer("select", put(here / name, content), "-t", "y", *QUICK)
-    expected = {"said": "", "names": ["a", "b"], **expected}
-    assert expected.pop("said") in "\n".join(found["decisions"])
+    expected = {"said": "", "not said": "\0", "names": ["a", "b"], "options": (), **expected}
+    found = answer("select", put(here / name, content), "-t", "y", *QUICK, *expected.pop("options"))
+    said = "\n".join(found["decisions"])
+    assert expected.pop("said") in said
+    assert expected.pop("not said") not in said
     found["names"] = expected["names"] and names(found)
     assert {key: found[key] for key in expected} == expected
 
@@ -139,6 +205,9 @@ REFUSED = [
      ("--family", "counts"), "has -3 in row 17; counts are whole numbers from 0 on; for other "
                              "outcomes say --family gaussian"),
     ("t.csv", TIMES, ("--event", "died"), "--event needs --time"),
+    ("t.tsv", thousands("y"), ("--stream",), "which a stream cannot read; say --no-stream"),
+    ("t.csv", changed(rewritten("y", lambda x: f"${1000 * x:,.2f}"), y=["much", *(
+        f"${1000 * x:,.2f}" for x in Y[1:])]), (), "but 'much' in row 1;"),
 ]  # fmt: skip
 
 
@@ -151,52 +220,6 @@ def test_what_is_refused(name, content, options, said, failure, here):
     assert said in failure("select", name, "-t", "y", *options)
 
 
-def test_a_mark_that_is_named(answer, here):
-    path = write(here / "t.csv", sep="~")
-    assert names(answer("select", path, "-t", "y", "--sep", "~", *QUICK)) == ["a", "b"]
-
-
-@pytest.mark.parametrize("suffix", [".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".feather", ".arrow"])
-def test_formats(suffix, answer, here):
-    found = answer("select", write(here / f"t{suffix}"), "-t", "y", *QUICK)
-    assert (names(found), found["run"]) == (["a", "b"], "tvs-t-1")
-
-
-def test_a_folder_of_parquet(answer, here):
-    (here / "parts").mkdir()
-    for number in range(3):
-        write(here / "parts" / f"{number}.parquet", TABLE.slice(40 * number, 40))
-    found = answer("select", "parts/", "-t", "y", *QUICK)
-    assert (found["n_rows"], names(found), found["run"]) == (120, ["a", "b"], "tvs-parts-1")
-
-
-def test_a_column_of_some_files_is_told_and_the_key_of_folders_is_one(answer, here):
-    for place, site in enumerate(("u", "v")):
-        part = TABLE.slice(60 * place, 60)
-        (here / "parts" / f"site={site}").mkdir(parents=True)
-        part = part.append_column("late", part["a"]) if site == "v" else part
-        write(here / "parts" / f"site={site}" / "1.parquet", part)
-    found = answer("select", "parts", "-t", "y", *QUICK)
-    assert found["n_columns"] == TABLE.num_columns  # "site" in place of the target
-    assert found["left_out"]["late"] == "in 1 of 2 files only"
-
-
-@pytest.mark.parametrize(
-    ("values", "options", "family", "said"),
-    [
-        (["u", "v", "w"] * 40, (), "classes", "has 3 values, u, v and w: classes."),
-        ([0, 1, 2] * 40, (), "classes", "0, 1 and 2: classes (--family ordinal if"),
-        ([k % 15 for k in COUNT], (), "counts", "from 0 to 14: counts (--family gaussian takes"),
-        ((Y > 0) * 1, ("--family", "gaussian"), "gaussian", "2 different values: regression"),
-    ],
-)
-def test_families(values, options, family, said, answer, here):
-    path = write(here / "t.csv", changed(y=values))
-    found = answer("select", path, "-t", "y", *options, *QUICK)
-    assert found["family"] == family
-    assert said in "\n".join(found["decisions"])
-
-
 def test_survival_times(answer, failure, here):
     path = write(here / "t.csv", TIMES)
     found = answer("select", path, "--time", "time", "--event", "died", *QUICK)
@@ -207,19 +230,6 @@ def test_survival_times(answer, failure, here):
     assert answer("resume", found["run"], "--plays", "80")["n_plays"] == 80
     for event, said in (("a", "true or false"), ("dead", "no column named 'dead'")):
         assert said in failure("select", path, "--time", "time", "--event", event)
-
-
-def test_identifiers(answer, here):
-    table = changed(
-        id=np.arange(120) * 7, row=np.arange(1, 121), code=[f"K-{i}" for i in COUNT],
-        region_id=[i % 4 for i in COUNT],
-    )  # fmt: skip
-    path = write(here / "t.csv", table)
-    found = answer("select", path, "-t", "y", *QUICK)
-    assert set(found["left_out"]) == {"id", "row", "code"}
-    assert found["left_out"]["row"] == "numbers the rows from 1 to 120"
-    kept = answer("select", path, "-t", "y", "--include", "id,row", *QUICK)
-    assert set(kept["left_out"]) == {"code"}
 
 
 @pytest.mark.long
@@ -250,139 +260,43 @@ def test_a_place_that_cannot_be_written(failure, here):
     assert "--out" in line
 
 
-def test_what_may_spoil_the_selection(answer, here):
-    level = np.where(np.median(Y) < Y, "high", "low")
-    coded = with_gaps("n1", 7, 8, 9, 10, value=-9999.0)
-    path = write(here / "t.csv", changed(score=np.exp(Y / 10), level=level, coded=coded))
-
-    def decisions(target, *options):
-        return "\n".join(answer("select", path, "-t", target, *QUICK, *options)["decisions"])
-
-    said = decisions("y")
-    assert "Too good to be true? 'score':" in said
-    assert "-9999 is far from all other values of 'coded'." in said
-    assert decisions("y", "--exclude", "score").count("'score'") == 1  # excluded, as you asked
-    assert "Too good to be true? 'y', 'score':" in decisions("level")
+def test_a_target_with_signs(answer, here):
+    path = write(here / "t.csv", rewritten("y", lambda value: f"${1000 * value:,.2f}"))
+    found = answer("select", path, "-t", "y", *QUICK)
+    assert (names(found), found["family"]) == (["a", "b"], "gaussian")
+    assert "Read as numbers: 'y' ('" in " ".join(found["decisions"])
+    assert answer("resume", found["run"], "--plays", 70)["n_plays"] == 70
 
 
-def test_categories_as_polars_writes_them(answer, here):
-    view = pa.array(["k", "l"]).cast(pa.string_view())
-    codes = pa.array(np.arange(120) % 2, pa.uint32())
-    table = TABLE.append_column("kind", pa.DictionaryArray.from_arrays(codes, view))
-    with pa.ipc.new_file(here / "t.arrow", table.schema) as file:
-        file.write_table(table)
-    found = answer("select", "t.arrow", "-t", "y", *QUICK)
-    assert (found["n_columns"], names(found)) == (6, ["a", "b"])
+@pytest.mark.parametrize(("name", "mark"), [("t.tsv", "\t"), ("t.csv", ";"), ("t.csv", "|")])
+def test_commas_that_nothing_explains(name, mark, told, here):
+    table = changed(thousands("a"), y=[round(100 * value) for value in Y]).select(["a", "y"])
+    select = ("select", write(here / name, table, sep=mark), "-t", "y", *QUICK)
+    (warning,) = told(*select)["warnings"]
+    cell = min(table["a"].to_pylist())
+    number = float(cell.replace(",", "." if mark == ";" else ""))
+    assert f"column 'a': {cell!r} is read as {number:.15g}" in warning
+    assert "--decimal" in warning
+    for decimal in ",.":
+        assert told(*select, "--decimal", decimal)["warnings"] == []
 
 
-def test_text_that_looks_like_dates_and_numbers_is_pointed_out(answer, here):
-    put(here / "t.csv", LOOK_ALIKES)
-    select = ("select", "t.csv", "-t", "y", "--plays", "2", "--no-report")
-    said = "\n".join(answer(*select)["decisions"])
-    assert "Dates taken as text? 'day'. Write them as 2019-12-31" in said
-    assert "Numbers taken as text? 'weight': a unit" in said
-    assert "Numbers taken as text? 'score': most cells are numbers" in said
-    said = "\n".join(answer(*select, "--exclude", "day,weight,score")["decisions"])
-    assert "taken as text" not in said
+SIGNS = iter("$€" * 60)
+WARNED = [
+    (rewritten("n1", lambda x: f"{next(SIGNS)}{round(abs(x))}"), "y",
+     ["column 'n1' holds numbers of several units ($, €), which are not converted; write them in "
+      "one"]),
+    (TABLE.rename_columns(["1.5", "2.5", "3.5", "4.5", "5.5", "6.5"]), "6.5",
+     ["all names of columns are numbers"]),
+    (TABLE.rename_columns(list("012345")), "5", []),
+]  # fmt: skip
 
 
-class TestNumbersWithSigns:
-    def decided(self, answer, path, *more):
-        found = answer("select", path, "-t", "y", *QUICK, *more)
-        return found, " ".join(found["decisions"])
-
-    def thousands(self, column):
-        """A column of whole numbers, all but some of six digits, as people write them."""
-        return rewritten(column, lambda value: f"{200_000 + round(10_000 * value):,}")
-
-    @pytest.mark.parametrize(
-        "change",
-        [
-            lambda value: f"${value:,.4f}",
-            lambda value: f"{value:.4f} €",
-            lambda value: f"{100 * value:.2f}%",
-            lambda value: f"{10_000 * value:,.2f}",
-        ],
-    )
-    def test_signs(self, change, answer, here):
-        found, said = self.decided(answer, write(here / "t.csv", rewritten("a", change)))
-        assert names(found) == ["a", "b"]
-        assert "Read as numbers: 'a' ('" in said
-
-    def test_kept_as_text_in_parquet_with_empty_cells(self, answer, here):
-        cells = [
-            "" if k % 5 == 0 else f"{value:.4f}" for k, value in enumerate(TABLE["a"].to_pylist())
-        ]
-        table = changed(TABLE, a=cells, y=[f"{value:.3f}" for value in Y])
-        found, said = self.decided(answer, write(here / "t.parquet", table))
-        assert (names(found), found["family"]) == (["a", "b"], "gaussian")
-        assert "Read as numbers: 'a'" in said
-        assert "Missing values are kept as missing: 'a'." in said
-
-    def test_german(self, answer, here):
-        def german(value):
-            return f"{1000 * value:,.2f}".translate(str.maketrans(",.", ".,"))
-
-        table = rewritten("a", german, rewritten("y", german))
-        found, _ = self.decided(answer, write(here / "t.csv", table, sep=";"))
-        assert (names(found), found["family"]) == (["a", "b"], "gaussian")
-
-    def test_a_target_with_signs(self, answer, failure, here):
-        table = rewritten("y", lambda value: f"${1000 * value:,.2f}")
-        found, said = self.decided(answer, write(here / "t.csv", table))
-        assert (names(found), found["family"]) == (["a", "b"], "gaussian")
-        assert "Read as numbers: 'y' ('" in said
-        assert answer("resume", found["run"], "--plays", 70)["n_plays"] == 70
-        line = failure("select", "t.csv", "-t", "y", "--stream")
-        assert "which a stream cannot read; say --no-stream" in line
-        write(here / "t.csv", changed(table, y=["much", *table["y"].to_pylist()[1:]]))
-        assert "but 'much' in row 1;" in failure("select", "t.csv", "-t", "y")
-
-    @pytest.mark.parametrize(("name", "mark"), [("t.tsv", "\t"), ("t.csv", ";"), ("t.csv", "|")])
-    def test_commas_that_nothing_explains(self, name, mark, told, here):
-        table = changed(self.thousands("a"), y=[round(100 * value) for value in Y])
-        table = table.select(["a", "y"])
-        select = ("select", write(here / name, table, sep=mark), "-t", "y", *QUICK)
-        (warning,) = told(*select)["warnings"]
-        cell = min(table["a"].to_pylist())
-        number = float(cell.replace(",", "." if mark == ";" else ""))
-        assert f"column 'a': {cell!r} is read as {number:.15g}" in warning
-        assert "--decimal" in warning
-        for decimal in ",.":
-            assert told(*select, "--decimal", decimal)["warnings"] == []
-
-    def test_commas_that_the_table_explains(self, answer, here):
-        path = write(here / "t.tsv", self.thousands("a"))
-        cell = min(self.thousands("a")["a"].to_pylist())
-        _, said = self.decided(answer, path)
-        assert f"'a' ({cell!r} as {cell.replace(',', '')}), as elsewhere in the table" in said
-        path.write_text(path.read_text().replace(".", ","))
-        assert "Read as numbers" not in self.decided(answer, path)[1]
-
-    def test_on_a_stream(self, answer, failure, here):
-        path = write(here / "t.tsv", self.thousands("a"))
-        stream = ("--stream", "--batch-size", 60, "--max-fdr", "none")
-        found = answer("select", path, "-t", "y", *QUICK, *stream)
-        assert "stream cannot read" in found["left_out"]["a"]
-        path = write(here / "t.tsv", self.thousands("y"))
-        assert "which a stream cannot read" in failure("select", path, "-t", "y", "--stream")
-
-    def test_several_currencies(self, told, here):
-        signs = iter("$€" * 60)
-        table = rewritten("n1", lambda value: f"{next(signs)}{round(abs(value))}")
-        found = told("select", write(here / "t.csv", table), "-t", "y", *QUICK)
-        assert found["warnings"] == [
-            "column 'n1' holds numbers of several units ($, €), which are not converted; write "
-            "them in one"
-        ]
-
-
-def test_names_that_are_numbers(told, here):
-    table = TABLE.rename_columns(["1.5", "2.5", "3.5", "4.5", "5.5", "6.5"])
-    (warning,) = told("select", write(here / "t.csv", table), "-t", "6.5", *QUICK)["warnings"]
-    assert "all names of columns are numbers" in warning
-    counted = TABLE.rename_columns(list("012345"))
-    assert told("select", write(here / "t.csv", counted), "-t", "5", *QUICK)["warnings"] == []
+@pytest.mark.parametrize(("table", "target", "warnings"), WARNED)
+def test_what_is_warned_of(table, target, warnings, told, here):
+    found = told("select", write(here / "t.csv", table), "-t", target, *QUICK)["warnings"]
+    assert len(found) == len(warnings)
+    assert all(part in said for part, said in zip(warnings, found, strict=True))
 
 
 def test_numbers_in_a_dictionary(answer, here):
@@ -395,14 +309,6 @@ def test_numbers_in_a_dictionary(answer, here):
     assert names(found) == ["a", "b"]
     rates = [[v["selection_rate"] for v in each["selected"]] for each in (plain, found)]
     assert rates[0] == rates[1]
-
-
-def test_dates_and_a_target_in_a_dictionary(answer, here, with_interactions):
-    days = pa.array([dt.date(2020, 1, 1) + dt.timedelta(i % 40) for i in COUNT])
-    table = changed(when=days.dictionary_encode(), y=TABLE["y"].dictionary_encode())
-    found = answer("select", write(here / "t.feather", table), "-t", "y", *QUICK)
-    assert "Dates become numbers (days since 1970-01-01): 'when'." in found["decisions"]
-    assert (found["family"], names(found)) == ("gaussian", ["a", "b"])
 
 
 @pytest.mark.parametrize(
