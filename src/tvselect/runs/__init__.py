@@ -12,19 +12,11 @@ from tvselect.words import listed
 
 
 class RunError(ValueError):
-    """What a user can mend: one line that names the file, column or option and the remedy."""
+    """An error that a user can mend: it names the file, column or option and the remedy."""
 
 
 def hint(name: str, known: Collection[str]) -> str:
-    """What the user may have meant, or what there is.
-
-    Examples
-    --------
-    >>> hint("pirce", ["price", "rooms"])
-    "did you mean 'price'?"
-    >>> hint("zzz", ["price", "rooms"])
-    "it has 'price', 'rooms'"
-    """
+    """What the user may have meant, or what there is."""
     by_lower = {other.strip().lower(): other for other in known}
     close = get_close_matches(name.strip().lower(), by_lower, n=1)
     return f"did you mean {by_lower[close[0]]!r}?" if close else f"it has {listed(known)}"
@@ -32,7 +24,7 @@ def hint(name: str, known: Collection[str]) -> str:
 
 @contextmanager
 def collected_warnings() -> Iterator[list[str]]:
-    """Warnings as sentences, instead of on the screen."""
+    """Collect warnings as sentences instead of showing them."""
     said: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -50,17 +50,15 @@ def open_planned(plan: Plan) -> TableFiles:
     """The files of a plan, which must still have its columns."""
     if plan.file.table == STANDARD_INPUT:
         raise RunError(
-            "the table came through standard input and is gone; save it as a file, and say where "
-            "with --table"
+            "the table came through standard input and was not kept; save it as a file, and name "
+            "it with --table"
         )
     files = plan.file.open()
-    names = set(files.names)
-    for name in plan.needed:
-        if name not in names:
-            raise RunError(
-                f"{files.where} has no column {name!r} any more, but the run chose from it; "
-                f"{hint(name, names)}"
-            )
+    for name in sorted(set(plan.needed).difference(files.names)):
+        raise RunError(
+            f"{files.where} has no column {name!r} any more, but the run chose from it; "
+            f"{hint(name, files.names)}"
+        )
     return files
 
 
@@ -114,9 +112,8 @@ def split(table: Any, target: str, event: str | None = None) -> RawTable:
 def prepare(
     plan: Plan, files: TableFiles, raw: RawTable | None = None
 ) -> tuple[Table, NDArray[Any]]:
-    """The table in memory, rows without a target left out; ``raw`` is what was read already."""
-    if raw is None:
-        raw = read_raw(files, plan.needed, plan.target, plan.event)
+    """The table in memory without rows that have no target; ``raw`` is what was read before."""
+    raw = raw or read_raw(files, plan.needed, plan.target, plan.event)
     files.require_unchanged()
     return _convert(plan, raw)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -73,7 +73,7 @@ class FileOptions:
         return open_files(named.pop("table"), **named)
 
     def absolute(self) -> FileOptions:
-        """The same from any folder; refuses a table of the people that another host has."""
+        """The same with absolute paths; a ``--phenotype`` of another machine is a RunError."""
         is_fixed = "://" in self.table or self.table == STANDARD_INPUT
         if "://" in (self.phenotypes or "") or self.phenotypes == STANDARD_INPUT:
             raise RunError("--phenotype is a file of this machine; save it as one")
@@ -120,24 +120,14 @@ def describe_plan(plan: Plan) -> list[str]:
     """All decisions about a table in sentences."""
     n_candidates = len(plan.columns) - len(plan.always)
     said = describe_table(plan.facts, n_candidates, plan.feature_groups, plan.always)
-    if plan.linkage:
-        said.append(
-            "Neighbouring columns that are much alike are one variable (--feature-groups ld)."
-        )
-    return said
+    linked = "Neighbouring columns that are much alike are one variable (--feature-groups ld)."
+    return [*said, linked] if plan.linkage else said
 
 
 def expand(items: Iterable[str], names: Sequence[str], option: str, where: str) -> list[str]:
     """The columns that names, patterns and ranges stand for, in the order of the table.
 
-    Several may stand in one item, with commas between them; what stands for no column is an error,
-    which names the option and the table.
-
-    Examples
-    --------
-    >>> names = ["gene_1", "x", "gene_2", "y", "PC1", "PC2"]
-    >>> expand(["y,gene_*", "PC1-PC2"], names, "--exclude", "t.csv")
-    ['gene_1', 'gene_2', 'y', 'PC1', 'PC2']
+    An item may hold several, separated by commas; one that no column matches is a RunError.
     """
     known = set(names)
     found: set[str] = set()
@@ -153,17 +143,15 @@ def expand(items: Iterable[str], names: Sequence[str], option: str, where: str) 
     return [name for name in names if name in found]
 
 
-def _in_range(part: str, known: set[str]) -> Iterator[str]:
+def _in_range(part: str, known: set[str]) -> list[str]:
     """PC1, PC2 and PC3 for PC1-PC3; other names as they are."""
     ends = RANGE.fullmatch(part)
     if ends is None or part in known:
-        yield part
-        return
-    first, last = int(ends["first"]), int(ends["last"])
+        return [part]
+    first, last, width = int(ends["first"]), int(ends["last"]), len(ends["first"])
     if last < first:
         raise RunError(f"{part!r} ends before it begins; the smaller number comes first")
-    for number in range(first, last + 1):
-        yield f"{ends['name']}{number:0{len(ends['first'])}d}"
+    return [f"{ends['name']}{number:0{width}d}" for number in range(first, last + 1)]
 
 
 def read_groups(path: str | Path, names: Sequence[str]) -> dict[str, list[str]]:
