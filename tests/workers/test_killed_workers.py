@@ -15,7 +15,7 @@ import pytest
 
 from tests.nested import nested
 from tests.workers.test_same_bits import bits, table
-from tvselect import BartReward, Search, ThompsonSelector
+from tvselect import BartReward, ThompsonSelector
 from tvselect.bandit.journal import Journal
 from tvselect.rewards import Reward
 from tvselect.workers import WorkerError
@@ -108,40 +108,29 @@ def less_room():
 
 def test_a_process_out_of_memory_is_one_error_and_the_run_can_go_on(tmp_path):
     scarce = tmp_path / "scarce"
-    reward = Hungry(str(scarce))
-    settings = dict(n_plays=60, window=4, random_state=0)
-    again = dict(journal=tmp_path / "journal", **settings)
+    reward, kept = Hungry(str(scarce)), dict(journal=tmp_path / "journal", runner="processes")
+
+    def fit(**settings):
+        settings = nested(n_plays=60, window=4, random_state=0, **settings)
+        return ThompsonSelector(reward, **settings).fit(*table("gaussian"))
+
     scarce.touch()
     with pytest.raises(MemoryError, match="Unable to allocate"):
-        ThompsonSelector(reward, **nested(runner="processes", n_jobs=2, **again)).fit(
-            *table("gaussian")
-        )
+        fit(n_jobs=2, **kept)
     with Journal(tmp_path / "journal") as journal:
         assert 2 <= journal.n_plays() < 60
     scarce.unlink()
-    resumed = ThompsonSelector(reward, **nested(runner="processes", **again)).fit(
-        *table("gaussian")
-    )
-    undisturbed = ThompsonSelector(reward, **nested(**settings)).fit(*table("gaussian"))
-    assert bits(resumed) == bits(undisturbed)
+    assert bits(fit(**kept)) == bits(fit())
 
 
 @pytest.mark.long
 def test_a_dask_worker_out_of_memory_is_one_clear_error_and_no_play_is_lost(tmp_path):
     """The nanny kills a worker that takes more than its limit, and the next one, and the next."""
-    selector = ThompsonSelector(
-        Hungry(n_used=2**28),
-        n_plays=60,
-        random_state=0,
-        search=Search(journal=tmp_path / "journal"),
-    )
-    with (
-        two_workers(n_workers=1, memory_limit="600MB") as client,
-        pytest.raises(
-            WorkerError,
-            match=r"if memory was short, use fewer of them|look at its log and its memory",
-        ),
-    ):
-        selector.set_params(search__runner=client).fit(*table("gaussian"))
+    settings = dict(n_plays=60, random_state=0, journal=tmp_path / "journal")
+    said = r"if memory was short, use fewer of them|look at its log and its memory"
+    with two_workers(n_workers=1, memory_limit="600MB") as client:
+        selector = ThompsonSelector(Hungry(n_used=2**28), **nested(runner=client, **settings))
+        with pytest.raises(WorkerError, match=said):
+            selector.fit(*table("gaussian"))
     with Journal(tmp_path / "journal") as journal:
         assert 2 <= journal.n_plays() < 60

@@ -11,6 +11,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import ClassVar
 
@@ -58,38 +59,28 @@ class Unpicklable:
 def dask_here(n_workers, n_threads=1):
     """Dask workers in this process, and a client of them."""
     distributed = pytest.importorskip("distributed", reason="needs dask")
+    settings = dict(processes=False, threads_per_worker=n_threads, dashboard_address=":0")
     with (
-        distributed.LocalCluster(
-            n_workers=n_workers,
-            threads_per_worker=n_threads,
-            processes=False,
-            dashboard_address=":0",
-        ) as cluster,
+        distributed.LocalCluster(n_workers=n_workers, **settings) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield client
 
 
 @pytest.fixture(scope="module")
-def many_threads():
-    with dask_here(n_workers=1, n_threads=3) as client:
-        yield open_runner(client)
-
-
-@pytest.fixture(scope="module")
 def two_workers():
-    with dask_here(n_workers=2) as client:
+    """Of two threads each."""
+    with dask_here(2, 2) as client:
         yield open_runner(client)
 
 
 @pytest.fixture
 def impatient(monkeypatch):
     """Limits of a moment."""
+    limits = dict(BETWEEN_LOOKS=0.05, AFTER_LOSS=0.1, TO_SEND=0.2, TO_CONNECT=1, FOR_WORKERS=2)
+    for name, seconds in limits.items():
+        monkeypatch.setattr(module, f"SECONDS_{name}", seconds)
     monkeypatch.setattr(module, "MOST_LOSSES", 2)
-    monkeypatch.setattr(module, "SECONDS_BETWEEN_LOOKS", 0.05)
-    monkeypatch.setattr(module, "SECONDS_AFTER_LOSS", 0.1)
-    monkeypatch.setattr(module, "SECONDS_TO_SEND", 0.2)
-    monkeypatch.setattr(module, "SECONDS_TO_CONNECT", 1)
 
 
 # Which workers, and what they are handed
@@ -111,14 +102,13 @@ def test_a_scheduler_that_is_not_there_is_one_clear_error(impatient):
         open_runner("tcp://127.0.0.1:1")
 
 
-@pytest.mark.parametrize("n_workers", [1, 2, 3, 7])
-@pytest.mark.parametrize("n_tasks", [0, 1, 2, 6, 7, 20])
-def test_shares_are_even_and_in_order(n_tasks, n_workers):
-    parts = shares(list(range(n_tasks)), n_workers)
-    assert [task for part in parts for task in part] == list(range(n_tasks))
-    assert len(parts) == min(n_tasks, n_workers)
-    sizes = [len(part) for part in parts]
-    assert max(sizes, default=0) - min(sizes, default=0) <= 1
+def test_shares_are_even_and_in_order():
+    for n_tasks, n_workers in product([0, 1, 2, 6, 7, 20], [1, 2, 3, 7]):
+        parts = shares(list(range(n_tasks)), n_workers)
+        assert [task for part in parts for task in part] == list(range(n_tasks))
+        assert len(parts) == min(n_tasks, n_workers)
+        sizes = [len(part) for part in parts]
+        assert max(sizes, default=0) - min(sizes, default=0) <= 1
 
 
 def test_processes_are_handed_what_was_packed(tmp_path):
@@ -278,20 +268,20 @@ def alive(pid):
 # On a Dask cluster
 
 
-def test_a_dask_worker_uses_all_its_threads(many_threads):
-    together = threading.Barrier(3, timeout=60)
+def test_a_dask_worker_uses_all_its_threads(two_workers):
+    together = threading.Barrier(4, timeout=60)
 
     def meet(task):
         together.wait()
         return task * 10
 
-    with many_threads.bind(Unpicklable(meet)) as run:
-        assert run([1, 2, 3]) == [10, 20, 30]
-        assert run([4, 5, 6]) == [40, 50, 60]
+    with two_workers.bind(Unpicklable(meet)) as run:
+        assert run([1, 2, 3, 4]) == [10, 20, 30, 40]
+        assert run([5, 6, 7, 8]) == [50, 60, 70, 80]
 
 
 @pytest.mark.parametrize("error", [ValueError, OSError, TimeoutError, KeyError, threading.Lock])
-def test_an_error_of_the_work_on_a_cluster_is_raised_as_it_is(many_threads, error):
+def test_an_error_of_the_work_on_a_cluster_is_raised_as_it_is(two_workers, error):
     """Also one of a kind that the loss of a worker would raise; one that cannot travel is told."""
 
     def fail(task):
@@ -304,7 +294,7 @@ def test_an_error_of_the_work_on_a_cluster_is_raised_as_it_is(many_threads, erro
         return task
 
     kind = RuntimeError if error is threading.Lock else error
-    with many_threads.bind(fail) as run:
+    with two_workers.bind(fail) as run:
         with pytest.raises(kind, match="of the work"):
             run([1, 2, 3, 4])
         assert run([1, 3]) == [1, 3]
@@ -324,14 +314,13 @@ def test_two_runs_on_one_cluster_wait_for_each_other(two_workers, impatient):
         two_workers.bind(partial(add, np.zeros(3))) as other,
         ThreadPoolExecutor(2) as aside,
     ):
-        slow = aside.submit(run, [1, 2])
-        assert begun.acquire(timeout=60)
-        assert begun.acquire(timeout=60)
+        slow = aside.submit(run, [1, 2, 3, 4])
+        assert all(begun.acquire(timeout=60) for _ in range(4))
         waiting = aside.submit(other, [5, 6])
         with pytest.raises(TimeoutError):
             waiting.result(0.5)
         gate.set()
-        assert slow.result(60) == [1, 2]
+        assert slow.result(60) == [1, 2, 3, 4]
         assert waiting.result(60) == [5.0, 6.0]
 
 
@@ -349,14 +338,13 @@ def test_an_error_stops_the_other_workers(two_workers):
 
     with two_workers.bind(Unpicklable(work)) as run:
         with pytest.raises(ValueError, match="of the work"):
-            run([0, 1, 2, 3, 4, 5])
+            run(range(12))
         stopped.set()
-        assert run([6]) == [True]
-    assert begun == [3, 6]
+        assert run([12]) == [True]
+    assert {*begun} <= {3, 6, 9, 12}
 
 
-def test_a_cluster_whose_last_worker_goes_is_one_clear_error(impatient, monkeypatch):
-    monkeypatch.setattr(module, "SECONDS_FOR_WORKERS", 2)
+def test_a_cluster_whose_last_worker_goes_is_one_clear_error(impatient):
     begun, gate = threading.Event(), threading.Event()
 
     def hold(task):
