@@ -13,6 +13,7 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from tvselect.control import q_values_by_decoys
 from tvselect.inputs import Outcome
+from tvselect.inputs.blocks import RowBlocks
 from tvselect.inputs.rows import even_rows, numbered, orders_of
 from tvselect.inputs.table import Features
 from tvselect.trees import Cuts, Forest, Prior, bin_table, run_to_end
@@ -70,7 +71,8 @@ class SelectedData(NamedTuple):
     X: FloatArray
     feature_of: NDArray[np.int64]  #: The feature of each column
     outcome: Outcome
-    observations: NDArray[np.int64] | None = None  #: Of each row, where some rows are copies
+    #: Of each row, where some are copies; or which rows belong together
+    observations: NDArray[np.int64] | RowBlocks | None = None
 
     @classmethod
     def of(
@@ -78,7 +80,7 @@ class SelectedData(NamedTuple):
         features: Features,
         support: NDArray[np.bool_],
         outcome: Outcome,
-        observations: NDArray[np.int64] | None = None,
+        observations: NDArray[np.int64] | RowBlocks | None = None,
     ) -> Self:
         """The selected features on at most 5,000 rows; without columns if there are too many."""
         selected = np.flatnonzero(support[features.feature_of])
@@ -89,7 +91,11 @@ class SelectedData(NamedTuple):
             np.array(features.X[np.ix_(rows, selected)], dtype=np.float64),
             features.feature_of[selected],
             outcome.rows(rows),
-            None if observations is None else numbered(observations[rows]),
+            observations.at(rows)
+            if isinstance(observations, RowBlocks)
+            else None
+            if observations is None
+            else numbered(observations[rows]),
         )
 
 
@@ -240,14 +246,16 @@ def _without_interactions(
     outcome: Outcome,
     expected: FloatArray,
     sigma: float,
-    observations: NDArray[np.int64] | None,
+    observations: NDArray[np.int64] | RowBlocks | None,
     rng: np.random.Generator,
 ) -> Outcome:
     """An outcome that depends on the columns as an additive model says, and no further."""
     n_rows = expected.size
     if outcome.family == "probit":
         chance = rng.random(n_rows)
-        drawn = (chance if observations is None else chance[observations]) < expected
+        if isinstance(observations, np.ndarray):
+            chance = chance[observations]
+        drawn = chance < expected
         drawn[rng.choice(drawn.size, 2, replace=False)] = [False, True]
         return replace(outcome, values=drawn.astype(np.float64))
     order = orders_of(observations, n_rows, 1, rng)[0]

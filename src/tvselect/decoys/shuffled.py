@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.blocks import RowBlocks
 from tvselect.inputs.columns import Matrix, centred_ranks, centred_ranks_of_codes, ranks_of
 from tvselect.inputs.rows import orders_of
 from tvselect.trees.bins import BinnedTable
@@ -55,15 +56,18 @@ class ShuffledColumns:
         rng: np.random.Generator,
         *,
         keep_factors: bool = True,
-        observations: NDArray[np.int64] | None = None,
+        observations: NDArray[np.int64] | RowBlocks | None = None,
+        n_units: int | None = None,
     ) -> Self:
         """Copies of all columns of a table, with what they owe to common factors or without.
 
-        Rows of one observation are shuffled together; None where each row is one.
+        Rows of one observation are shuffled together, and rows that depend on each other are moved
+        as :meth:`RowBlocks.orders` says; None where each row is one. ``n_units`` says how many
+        independent rows these stand for.
         """
         n_rows, n_columns = X.shape
         orders = orders_of(observations, n_rows, n_copies, rng)
-        factors = common_factors(X, rng) if keep_factors else np.empty((n_rows, 0))
+        factors = common_factors(X, rng, n_units) if keep_factors else np.empty((n_rows, 0))
         return cls(orders, [np.arange(n_columns)] * n_copies, factors)
 
     def values(self, X: Matrix, decoys: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -143,12 +147,15 @@ class DrawnColumns:
         return np.concatenate(some, axis=1)
 
 
-def common_factors(X: Matrix, rng: np.random.Generator) -> NDArray[np.float64]:
+def common_factors(
+    X: Matrix, rng: np.random.Generator, n_units: int | None = None
+) -> NDArray[np.float64]:
     """Factors (rows, factors) that drive many columns: principal components of their ranks.
 
     Those that explain 5 % of the columns' variance or more, and twice as much as any would by
-    chance, ten at most. Columns that are nearly copies of each other (correlated above 0.95) count
-    as one together: what only they share is no factor. Of a wide table 2,000 columns are looked at,
+    chance in as many rows (or in the ``n_units`` that they stand for), ten at most. Columns that
+    are nearly copies of each other (correlated above 0.95) count as one together: what only they
+    share is no factor. Of a wide table 2,000 columns are looked at,
     fewer of one with more than 33,000 rows, and none of fewer than 20, whose factors are columns.
 
     Examples
@@ -174,6 +181,6 @@ def common_factors(X: Matrix, rng: np.random.Generator) -> NDArray[np.float64]:
     projected = ranks @ basis
     sizes, turn = np.linalg.eigh(projected.T @ projected)
     n_different = weights.sum()
-    by_chance = (1.0 + np.sqrt(n_different / n_rows)) ** 2
+    by_chance = (1.0 + np.sqrt(n_different / (n_units or n_rows))) ** 2
     needed = max(ABOVE_NOISE * by_chance, COMMON_SHARE * n_different)
     return np.ascontiguousarray(basis @ turn[:, sizes > needed])

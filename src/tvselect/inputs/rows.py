@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tvselect.inputs.blocks import RowBlocks
 from tvselect.inputs.columns import Matrix, is_sparse, refuse_outside
 from tvselect.inputs.table import Table, open_table, read_table
 
@@ -112,13 +113,18 @@ def _share_of_pairs(codes: NDArray[np.int64]) -> float:
 
 
 def orders_of(
-    observations: NDArray[np.int64] | None, n_rows: int, n: int, rng: np.random.Generator
+    observations: NDArray[np.int64] | RowBlocks | None,
+    n_rows: int,
+    n: int,
+    rng: np.random.Generator,
 ) -> NDArray[np.int64]:
     """Random orders (n, rows) of rows, in which the rows of an observation stay together.
 
     Observations of equally many rows change places, so that these orders are permutations and
-    keep any dependence of weights on columns.
+    keep any dependence of weights on columns. Rows that depend on each other are moved as blocks.
     """
+    if isinstance(observations, RowBlocks):
+        return observations.orders(n, rng)
     orders = np.tile(np.arange(n_rows), (n, 1))
     if observations is None:
         return rng.permuted(orders, axis=1)

@@ -107,6 +107,8 @@ def screen_pairs(
     outcome: Outcome,
     observations: Ints | None = None,
     n_threads: int = 1,
+    *,
+    spread: float = 1.0,
 ) -> Pairs:
     """Pairs of columns whose product goes with the outcome, beyond all chance.
 
@@ -118,7 +120,8 @@ def screen_pairs(
     cases. Columns with less than a quarter of the rows in one half, and tables of more than
     16,384 columns, are left out; so are pairs of columns that are much alike. A column is in one
     pair only. Of a table with more than 2^28 values some rows are looked at, and of rows that are
-    the same observation the first.
+    the same observation the first. ``spread`` is the largest standard error of a sum over rows that
+    depend on each other, next to that of independent ones.
 
     >>> from tvselect.inputs import read_outcome
     >>> rng = np.random.default_rng(0)
@@ -140,7 +143,7 @@ def screen_pairs(
         return none
     terms = outcome.rows(rows).in_simple_terms()
     n_tests = len(terms) * kept.size * (kept.size - 1) // 2
-    needed = math.sqrt(2.0 * math.log(2.0 * n_tests / FALSE_ALARM))
+    needed = spread * math.sqrt(2.0 * math.log(2.0 * n_tests / FALSE_ALARM))
     found = [
         pair
         for term in terms

@@ -16,8 +16,9 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from tvselect.bandit.engine import StopReason
 from tvselect.inputs import Outcome
+from tvselect.inputs.blocks import without_columns
 from tvselect.inputs.errors import InterruptWarning, check_scalar
-from tvselect.inputs.rows import check_weights, numbered, repeated_rows, take_rows, thinned_rows
+from tvselect.inputs.rows import check_weights, repeated_rows, take_rows, thinned_rows
 from tvselect.inputs.table import as_given
 from tvselect.rewards import BartReward, FunctionReward, Reward
 from tvselect.seeds import RandomStream
@@ -61,7 +62,8 @@ class BanditSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> Any:
         """The selected columns of a table."""
         # Undecorated: set_output works on this method already.
-        return _mixin().transform.__wrapped__(self, as_given(X))
+        X = without_columns(as_given(X), set(getattr(self, "row_columns_", ())))
+        return _mixin().transform.__wrapped__(self, X)
 
     def inverse_transform(self, X: Any) -> Any:
         """A table of selected columns with zeros in place of the others."""
@@ -232,11 +234,10 @@ def as_reward(
 
 def weighted(
     X: Any, y: Any, weights: ArrayLike | None, reward: Reward, seed: int, *, only_once: bool = False
-) -> tuple[Any, Any, ArrayLike | None, NDArray[np.int64] | None]:
-    """X, y, the weights where the reward uses them, and the observation that each row belongs to.
+) -> tuple[Any, Any, ArrayLike | None, NDArray[np.intp] | None]:
+    """X, y, the weights where the reward uses them, and else which rows these are.
 
-    Other rewards get rows repeated by their weights, or, where a row may count ``only_once``, left
-    out; observations are None where no row is repeated.
+    Rows are then repeated by their weights, or, where a row may count ``only_once``, left out.
     """
     if weights is None or reward.takes_weights:
         return X, y, weights, None
@@ -245,8 +246,7 @@ def weighted(
     rows = choose(check_weights(weights, _num_samples(y)), rng)
     if rows.size < 2:
         raise ValueError("sample_weight leaves fewer than two rows")
-    observations = numbered(rows) if np.any(np.diff(rows) == 0) else None
-    return take_rows(X, rows), take_rows(y, rows), None, observations
+    return take_rows(X, rows), take_rows(y, rows), None, rows
 
 
 def warn_of_guess(outcome: Outcome, stacklevel: int) -> None:

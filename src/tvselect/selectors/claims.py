@@ -99,6 +99,8 @@ def find_claims(
     q = np.full(heads.size, np.nan)
     if layout.n_copies:
         q = q_values_by_decoys(scores[0], scores[1:].ravel(), layout.n_copies, passing[0])
+    if history.shows_nothing:
+        q = np.ones(heads.size)
     by_feature = layout.by_feature(claim_of, -1)
     falling = np.argsort(-layout.by_feature(means, 1.0), kind="stable")
     found = []

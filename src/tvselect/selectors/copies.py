@@ -17,6 +17,7 @@ from scipy.special import betainc
 from tvselect.core import function
 from tvselect.decoys.knockoffs import Knockoffs, SwapTest, swap_test
 from tvselect.decoys.shuffled import DrawnColumns, ShuffledColumns, common_factors
+from tvselect.inputs.blocks import RowBlocks
 from tvselect.inputs.columns import (
     ChosenColumns,
     Columns,
@@ -85,17 +86,33 @@ def kind_of_decoys(
 
 
 def draw_decoys(
-    kind: DecoyKind, X: Matrix, n_copies: int, entropy: int, observations: IntArray | None = None
+    kind: DecoyKind,
+    X: Matrix,
+    n_copies: int,
+    entropy: int,
+    observations: IntArray | RowBlocks | None = None,
+    n_units: int | None = None,
 ) -> Decoys:
     """Copies of all columns of a table, from the seed of the run.
 
     Rows of the same observation (None: each is one) are copies of each other, and so are theirs:
     as independent rows, those of decoys would hold less evidence by chance than a column does.
+    Blocks of rows that depend on each other stand for ``n_units`` independent ones.
     """
     rng = RandomStream.DECOYS.generator(entropy)
     if kind != "knockoffs":
         return ShuffledColumns.draw(
-            X, n_copies, rng, keep_factors=kind == "shuffled", observations=observations
+            X,
+            n_copies,
+            rng,
+            keep_factors=kind == "shuffled",
+            observations=observations,
+            n_units=n_units,
+        )
+    if isinstance(observations, RowBlocks):
+        raise ValueError(
+            "decoys='knockoffs' are drawn row by row, for independent rows; with groups or order "
+            "use decoys='shuffled'"
         )
     if X.shape[1] > MOST_KNOCKOFFS:
         raise ValueError(
@@ -342,10 +359,10 @@ class ScoresByValue:
     def __init__(self, outcome: FloatArray, orders: IntArray, factors: FloatArray) -> None:
         self.n_factors = factors.shape[1]
         together = np.column_stack([outcome, factors])
-        back = np.empty((outcome.size, 1 + len(orders), 1 + self.n_factors))
+        back = np.zeros((outcome.size, 1 + len(orders), 1 + self.n_factors))
         back[:, 0] = together
         for k, order in enumerate(orders):
-            back[order, k + 1] = together
+            np.add.at(back[:, k + 1], order, together)  # a row may come several times
         self.outcomes = np.ascontiguousarray(back[:, :, 0])
         self._back = back.reshape(outcome.size, -1)
         self._with_factors = np.einsum("nf,nkt->ktf", factors, back)

@@ -25,6 +25,7 @@ from tvselect.control import (
     q_values_by_decoys,
     q_values_by_evidence,
 )
+from tvselect.inputs.blocks import units_needed
 from tvselect.inputs.outcome import AskedFamily
 from tvselect.inputs.table import find_feature
 from tvselect.selectors.layout import ArmLayout, PerArm
@@ -60,6 +61,8 @@ class Asked:
     batch_size: int | None = None
     n_rows: int | None = None  #: None for a stream, which does not count them
     decoys: str | None = None  #: Their kind; None where none were played
+    #: Groups of rows, or independent stretches of time; None where each row stands for itself.
+    n_units: int | None = None
     burn_in: int = 0  #: Plays after which the leading arms start anew; 0 for never
 
 
@@ -273,12 +276,20 @@ class History:
         Of one ``chain`` or of all together; NaN where no decoys were played.
         """
         n, n_copies = self.layout.n_candidates, self.layout.n_copies
+        if self.shows_nothing:
+            return np.ones(n)
         if self.evidence is not None:
             return self.evidence.q_values
         if n_copies == 0:
             return np.full(n, np.nan)
         scores, decoys = self._scores(chain)
         return q_values_by_decoys(scores, decoys, n_copies, scores > 0.0)
+
+    @property
+    def shows_nothing(self) -> bool:
+        """Whether there are too few groups of rows, or stretches of time, to show anything."""
+        n_units, n_copies = self.asked.n_units, self.layout.n_copies
+        return n_copies > 0 and n_units is not None and n_units < units_needed(n_copies)
 
     @property
     def expected_false(self) -> float:
@@ -311,7 +322,7 @@ class History:
         passing = self.passing(chain)
         passing[self.layout.n_candidates :] = False
         if self.evidence is not None:
-            proven = self.evidence.selected(chain)
+            proven = self.evidence.selected(chain) & ~self.shows_nothing
             passing[: proven.size] = proven & (passing[: proven.size] | (self.discount == 1.0))
         elif self.max_fdr is not None:
             passing[: self.layout.n_candidates] &= self.q_values(chain) <= self.max_fdr

@@ -19,6 +19,7 @@ from tvselect.bandit import engine
 from tvselect.bandit.engine import StoppingRule
 from tvselect.bandit.oracle import NO_PAIRS, BurnIn
 from tvselect.inputs import Numbered, Table, read_outcome
+from tvselect.inputs.blocks import RowBlocks, named_columns, take_blocks, units_needed
 from tvselect.inputs.columns import (
     VALUES_IN_CACHE,
     SparseColumns,
@@ -29,7 +30,7 @@ from tvselect.inputs.columns import (
 from tvselect.inputs.doubts import DoubtWarning, find_doubts
 from tvselect.inputs.errors import check_scalar
 from tvselect.inputs.outcome import AskedFamily
-from tvselect.inputs.rows import check_weights, copied_rows
+from tvselect.inputs.rows import check_weights, copied_rows, numbered
 from tvselect.inputs.table import Features, as_given, is_frame, read_features
 from tvselect.omics.linkage import clump_labels, fine_map
 from tvselect.rewards import Data, Reward
@@ -188,7 +189,14 @@ class ThompsonSelector(BanditSelector):
         self.verbose = verbose
         self.search = search
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | str | None = None,
+        order: ArrayLike | str | None = None,
+    ) -> Self:
         """Find the columns of a table that explain an outcome.
 
         Parameters
@@ -202,6 +210,14 @@ class ThompsonSelector(BanditSelector):
         sample_weight : array-like (rows,), optional
             A row of weight 2 counts as two rows. Where a reward has no use for weights the rows
             are repeated, see :func:`tvselect.inputs.rows.repeated_rows`.
+        groups : array-like (rows,) or str, optional
+            Which rows belong together, such as those of one patient, donor or household: labels,
+            or the name of a column of ``X``, which is then no feature. Decoys are moved as whole
+            groups. Fewer than 15 show nothing. See :doc:`/errors`.
+        order : array-like (rows,) or str, optional
+            Times, dates or numbers by which rows follow each other, where neighbours are alike;
+            the name of a column, which is then no feature; or "rows", as they stand. Decoys are
+            the same series at another time; with ``groups`` those of another group.
 
         Returns
         -------
@@ -214,8 +230,8 @@ class ThompsonSelector(BanditSelector):
         kind = kind_of_decoys(self.decoys, self.max_fdr)
         reward = as_reward(self.reward, kind is not None)
         seed = seed_of_run(self)
-        features, data, observations = self._read(X, y, sample_weight, reward, seed)
-        outcome = data.outcome
+        features, data, observations = self._read(X, y, sample_weight, groups, order, reward, seed)
+        outcome, n_units, spread = data.outcome, None, 1.0
         # Which columns make an arm, each with its decoys, and which arms take part.
         is_linked = isinstance(self.feature_groups, str) and self.feature_groups == "ld"
         layout = lay_out_arms(
@@ -227,14 +243,25 @@ class ThompsonSelector(BanditSelector):
             # With so many a single column can be selected at the level.
             n_copies=0 if kind is None else max(FEWEST_COPIES, ceil(1.0 / (self.max_fdr or 1.0))),
         )
-        identity = {"data": identity_of(data), "family": outcome.family, "copies": kind}
+        identity: dict[str, Any] = {
+            "data": identity_of(data),
+            "family": outcome.family,
+            "copies": kind,
+        }
+        if isinstance(observations, RowBlocks):
+            identity |= observations.identity
+            n_units = observations.n_units(data.X, outcome.values)
+            spread = observations.spread(n_units)
+            warn_of_few(observations, n_units, layout.n_copies)
         columns = layout.columns(features.feature_of)
         with opened(self._search.runner, self.n_jobs) as runner:
             n_threads = 1 if runner.is_remote else runner.n_workers
-            data, arm_pairs = with_pairs(data, columns, reward, observations, n_threads)
+            data, arm_pairs = with_pairs(
+                data, columns, reward, observations, n_threads, spread=spread
+            )
             self.decoy_test_, decoys = None, None
             if kind is not None:
-                decoys = draw_decoys(kind, data.X, layout.n_copies, seed, observations)
+                decoys = draw_decoys(kind, data.X, layout.n_copies, seed, observations, n_units)
                 data, columns = preselect_arms(
                     data, columns, decoys, entropy=seed, n_threads=n_threads, verbose=self.verbose
                 )
@@ -271,6 +298,7 @@ class ThompsonSelector(BanditSelector):
             n_plays=self.n_plays,
             n_rows=data.n_rows,
             decoys=kind,
+            n_units=n_units,
         )
         factors = None if decoys is None else decoys.factors
         self.claims_ = find_claims(self.history_, data.X, columns, factors)
@@ -314,11 +342,20 @@ class ThompsonSelector(BanditSelector):
         return self._interactions
 
     def _read(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, reward: Reward, seed: int
-    ) -> tuple[Features, Data, NDArray[np.int64] | None]:
-        """What a fit is given, as numbers; the observation of each row, where rows are copies."""
-        X, y, weights, observations = weighted(X, y, sample_weight, reward, seed)
-        features = self._features(as_given(X))
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        groups: ArrayLike | str | None,
+        order: ArrayLike | str | None,
+        reward: Reward,
+        seed: int,
+    ) -> tuple[Features, Data, NDArray[np.int64] | RowBlocks | None]:
+        """What a fit is given, as numbers; which rows are copies or belong together."""
+        X, blocks = take_blocks(as_given(X), groups, order)
+        self.row_columns_ = named_columns(groups, order)
+        X, y, weights, rows = weighted(X, y, sample_weight, reward, seed)
+        features = self._features(X)
         refuse_nonfinite(features.X, features.column_names, reward.takes_missing)
         n_rows = features.X.shape[0]
         outcome = read_outcome(y, n_rows, family=self.family)
@@ -327,6 +364,12 @@ class ThompsonSelector(BanditSelector):
         data = Data(features.X, outcome, features.column_names, weights)
         if not isinstance(X, Table):  # who makes one has looked at it
             warn_of_doubts(data, stacklevel=3)
+        if blocks is not None:
+            blocks = blocks if rows is None else blocks.at(rows)
+            return features, replace(data, groups=blocks.codes), blocks
+        observations = None
+        if rows is not None and np.any(np.diff(rows) == 0):
+            observations = numbered(rows)
         if observations is None:
             observations = copied_rows(data.X, outcome.values)
             if observations is not None:
@@ -379,6 +422,13 @@ class ThompsonSelector(BanditSelector):
         return BurnIn(n_plays, LEADERS, tuple(arm_pairs.ravel().tolist())) if n_plays else None
 
 
+def warn_of_few(blocks: RowBlocks, n_units: int, n_copies: int) -> None:
+    """Warn where there are too few groups, or stretches of time, to show anything."""
+    needed = units_needed(n_copies)
+    if n_copies and n_units < needed:
+        warnings.warn(blocks.too_few(n_units, needed), UserWarning, stacklevel=3)
+
+
 def warn_of_doubts(data: Data, stacklevel: int) -> None:
     """Warn of what may spoil the selection."""
     X = data.X
@@ -396,8 +446,10 @@ def with_pairs(
     data: Data,
     columns: ArmColumns,
     reward: Reward,
-    observations: NDArray[np.int64] | None = None,
+    observations: NDArray[np.int64] | RowBlocks | None = None,
     n_threads: int = 1,
+    *,
+    spread: float = 1.0,
 ) -> tuple[Data, NDArray[np.int32]]:
     """The data with pairs of columns that stand out, and the pairs of their arms.
 
@@ -406,7 +458,8 @@ def with_pairs(
     """
     if not getattr(reward, "pair_share", 0.0):
         return data, NO_PAIRS
-    pairs = screen_pairs(data.X, data.outcome, observations, n_threads).columns
+    copies = None if isinstance(observations, RowBlocks) else observations
+    pairs = screen_pairs(data.X, data.outcome, copies, n_threads, spread=spread).columns
     arms = columns.arm_of(pairs)
     are_two = (arms >= 0).all(axis=1) & (arms[:, 0] != arms[:, 1])
     arms = arms[are_two]

@@ -1,0 +1,286 @@
+"""Rows that belong together: in groups, in time, or both; and orders that move them as such."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import _num_samples
+
+from tvselect.inputs.columns import Matrix, centred_ranks
+from tvselect.inputs.table import Table, as_array, is_frame, is_null
+from tvselect.words import counted
+
+IN_ROW_ORDER = "rows"
+FEWEST_UNITS, UNITS_PER_COPY, FEWEST_OF_ONE = 15, 1.5, 6.0
+LIKE_SIZE, FEWEST_ALIKE = 2.0, 8
+MOST_COLUMNS, SHARE_OF_LAGS = 200, 4
+TINY = 1e-12
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class RowBlocks:
+    """The group of every row, and its place in time among the rows of its group.
+
+    Examples
+    --------
+    >>> blocks = RowBlocks.of(4, ["ann", "bob", "ann", "bob"], [2, 1, 1, 2])
+    >>> blocks.codes, blocks.ranks, blocks.n_groups
+    (array([0, 1, 0, 1], dtype=int32), array([1, 0, 0, 1]), 2)
+    """
+
+    codes: NDArray[np.int32]  #: Of groups, in the order in which they come; 0 where none are given
+    ranks: NDArray[np.int64]  #: From 0 in each group: by time, or as the rows come
+    has_groups: bool
+    is_ordered: bool
+
+    @classmethod
+    def of(cls, n_rows: int, groups: Any = None, order: Any = None) -> RowBlocks:
+        """The blocks by labels of groups, by times or :data:`IN_ROW_ORDER`, or by both."""
+        codes = np.zeros(n_rows, np.int32) if groups is None else _codes(groups, n_rows)
+        is_given = order is not None and not (isinstance(order, str) and order == IN_ROW_ORDER)
+        keys = (_times(order, n_rows), codes) if is_given else (codes,)
+        sizes, ranks = np.bincount(codes), np.empty(n_rows, dtype=np.int64)
+        ranks[np.lexsort(keys)] = np.arange(n_rows) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return cls(codes, ranks, groups is not None, order is not None)
+
+    def at(self, rows: NDArray[np.intp]) -> RowBlocks:
+        """Those of some rows, each any number of times."""
+        groups = self.codes[rows] if self.has_groups else None
+        return RowBlocks.of(rows.size, groups, self.ranks[rows] if self.is_ordered else None)
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Rows of each group."""
+        return np.bincount(self.codes)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups; 1 where none are given."""
+        return self.sizes.size
+
+    @property
+    def moves_groups(self) -> bool:
+        """Whether whole groups change places; else rows move in time, each in its group."""
+        return self.has_groups and (self.n_groups >= FEWEST_UNITS or not self.is_ordered)
+
+    def spread(self, n_units: int) -> float:
+        """The largest standard error of a sum over rows, next to that of independent ones."""
+        n_rows = self.codes.size
+        variance = np.sum(self.sizes**2) if self.moves_groups else n_rows**2 / max(n_units, 1)
+        return math.sqrt(max(1.0, variance / n_rows))
+
+    def too_few(self, n_units: int, needed: int) -> str:
+        """Why nothing can be shown."""
+        if self.moves_groups:
+            return (
+                f"nothing can be shown: the rows are of {counted(n_units, 'group')}, and fewer "
+                f"than {needed} prove too little; all q-values are 1"
+            )
+        return (
+            "nothing can be shown: outcome and columns change so slowly that the rows hold no more "
+            f"than about {max(n_units, 2)} independent stretches of time, and fewer than {needed} "
+            "prove too little; all q-values are 1. Differences between successive rows, of the "
+            "outcome and of the columns, may be independent of each other: take these, or leave "
+            "out columns that hardly change"
+        )
+
+    def n_units(self, X: Matrix, y: Floats) -> int:
+        """How much evidence there is: groups, or stretches of time as long as dependence reaches.
+
+        Rows of a series hold as much about the correlation of two columns as
+        ``n / (1 + 2 sum_k r_k s_k)`` independent ones, with their autocorrelations r and s. For r
+        and s the estimates are taken, and powers of the first one freed of its bias where these
+        say less. The median over columns counts, of at most 200; where the outcome and a single
+        column have fewer than six stretches, that column.
+        """
+        if self.moves_groups:
+            return self.n_groups
+        columns = np.linspace(0, X.shape[1] - 1, min(X.shape[1], MOST_COLUMNS)).astype(np.int64)
+        block = np.ascontiguousarray(X[:, np.unique(columns)].T, dtype=np.float64)
+        series = centred_ranks(np.concatenate([y[np.newaxis], block]))[:, self._by_group]
+        starts = np.cumsum(self.sizes) - self.sizes
+        means = np.add.reduceat(series, starts, axis=1) / self.sizes
+        series -= np.repeat(means, self.sizes, axis=1)
+        n = int(np.median(self.sizes))
+        n_lags = max(1, n // SHARE_OF_LAGS)
+        power = np.zeros((len(series), n_lags + 1))
+        for start, size in zip(starts, self.sizes, strict=True):
+            waves = np.fft.rfft(series[:, start : start + size], 2 * size)
+            lags = np.fft.irfft(np.abs(waves) ** 2)[:, : n_lags + 1]
+            power[:, : min(size, n_lags + 1)] += lags[:, :size]
+        varies = power[:, 0] > TINY
+        if not varies[0] or not varies[1:].any():
+            return n
+        r = (power / np.maximum(power[:, :1], TINY))[varies]
+        together = r[:1] * r[1:]
+        together[np.minimum.accumulate(together > 0.0, axis=1) == 0] = 0.0
+        summed = 1.0 + 2.0 * together[:, 1:].sum(axis=1)
+        first = np.minimum(r[:, 1] + (1.0 + 3.0 * r[:, 1].clip(0.0)) / n, 1.0 - 1.0 / n)
+        product = np.maximum(first[0] * first[1:], 0.0)
+        stretches = n / np.maximum(summed, (1.0 + product) / (1.0 - product))
+        worst = float(stretches.min())
+        return int(worst if worst < FEWEST_OF_ONE else np.median(stretches))
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What plays depend on."""
+        return {"groups": self.codes, "order": self.ranks, "is_ordered": self.is_ordered}
+
+    @cached_property
+    def _by_group(self) -> NDArray[np.int64]:
+        """Rows group by group, each in its order."""
+        return np.lexsort((self.ranks, self.codes))
+
+    def orders(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Orders (n, rows) of the rows that keep how they depend on each other.
+
+        A group takes the rows of another one of like size, from the first one where time counts,
+        else from one drawn at random; where that has fewer they come again, in the same order.
+        In groups too few to change places, and in a single series, rows move in time, around the
+        end: by ``1 / (n + 1)`` of it for the first order, twice that for the second, and so on,
+        so that the rows and these orders are as far from each other as can be.
+        """
+        sizes, codes, ranks = self.sizes, self.codes, self.ranks
+        starts = np.cumsum(sizes) - sizes
+        found = np.empty((n, codes.size), dtype=np.int64)
+        for k, order in enumerate(found):
+            giver, moved = np.arange(sizes.size), np.zeros(sizes.size, dtype=np.int64)
+            if self.moves_groups:
+                for alike in self._alike():
+                    giver[alike] = rng.permutation(alike)
+                if not self.is_ordered:
+                    moved = rng.integers(sizes[giver])
+            else:
+                moved = np.rint(sizes * (k + 1) / (n + 1)).astype(np.int64)
+            giver, moved = giver[codes], moved[codes]
+            order[:] = self._by_group[starts[giver] + (ranks + moved) % sizes[giver]]
+        return found
+
+    def _alike(self) -> list[NDArray[np.int64]]:
+        """Groups of like size: at least eight, the largest at most twice the smallest if it can."""
+        falling = np.argsort(-self.sizes, kind="stable")
+        found = [[int(falling[0])]]
+        for group in falling[1:].tolist():
+            is_like = self.sizes[found[-1][0]] <= LIKE_SIZE * self.sizes[group]
+            if is_like or len(found[-1]) < FEWEST_ALIKE:
+                found[-1].append(group)
+            else:
+                found.append([group])
+        if len(found) > 1 and len(found[-1]) < FEWEST_ALIKE:
+            found[-2] += found.pop()
+        return [np.array(alike) for alike in found]
+
+
+def named_columns(*given: Any) -> tuple[str, ...]:
+    """Names of columns among what is given as groups and order."""
+    return tuple(one for one in given if isinstance(one, str) and one != IN_ROW_ORDER)
+
+
+def units_needed(n_copies: int) -> int:
+    """Groups or stretches of time below which nothing can be shown by so many copies."""
+    return max(FEWEST_UNITS, int(UNITS_PER_COPY * n_copies))
+
+
+def take_blocks(X: Any, groups: Any, order: Any) -> tuple[Any, RowBlocks | None]:
+    """A table without the columns that ``groups`` and ``order`` name, and the blocks of its rows.
+
+    Raises
+    ------
+    ValueError
+        For a name that the table does not have, a wrong length, missing values, and times that
+        are none.
+    """
+    if groups is None and order is None:
+        return X, None
+    given: dict[str, Any] = {"groups": groups, "order": order}
+    names = named_columns(groups, order)
+    for key, name in given.items():
+        if isinstance(name, str) and name in names:
+            given[key] = column_named(X, name, key)
+    n_rows = _num_samples(X) if not isinstance(X, Table) else X.n_rows
+    blocks = RowBlocks.of(n_rows, given["groups"], given["order"])
+    return without_columns(X, set(names)), blocks
+
+
+def column_named(X: Any, name: str, parameter: str) -> Any:
+    """The values of a column of a data frame, or an error that names the parameter."""
+    names = X.names if isinstance(X, Table) else getattr(X, "columns", ())
+    if not is_frame(X) or (isinstance(X, Table) and not X.named):
+        raise ValueError(
+            f"{parameter}={name!r} is the name of a column, but X has no names: pass a data "
+            f"frame, or the values themselves, one for each row"
+        )
+    if isinstance(X, Table):
+        if name in X.names:
+            place = X.names.index(name)
+            is_text = X.categorical[place]
+            return X.text(place).labels() if is_text else X.numbers(np.array([place]))[:, 0]
+    elif name in (frame := nw.from_native(X, eager_only=True)).columns:
+        return frame[name].to_native()
+    else:
+        names = frame.columns
+    hint = ", ".join(map(repr, list(names)[:5]))
+    raise ValueError(f"{parameter} names the column {name!r}, which X does not have; it has {hint}")
+
+
+def without_columns(X: Any, names: set[str]) -> Any:
+    """A table without some columns, as far as it has them; the table itself if it has none."""
+    if not names or not is_frame(X):
+        return X
+    if isinstance(X, Table):
+        kept = [place for place, name in enumerate(X.names) if name not in names]
+        return X if len(kept) == X.n_columns else X.take(np.array(kept, dtype=np.int64))
+    frame = nw.from_native(X, eager_only=True)
+    inside = [name for name in frame.columns if name in names]
+    return frame.drop(inside).to_native() if inside else X
+
+
+def _codes(groups: Any, n_rows: int) -> NDArray[np.int32]:
+    """Labels of groups of any kind as numbers from 0, in the order in which they come."""
+    labels = _one_per_row(groups, n_rows, "groups")
+    number_of: dict[Any, int] = {}
+    codes = [number_of.setdefault(label, len(number_of)) for label in labels.tolist()]
+    return np.array(codes, dtype=np.int32)
+
+
+def _times(order: Any, n_rows: int) -> NDArray[Any]:
+    """Times, dates or numbers as what can be sorted."""
+    times = _one_per_row(order, n_rows, "order")
+    if times.dtype.kind in "iufM":
+        return times
+    try:
+        if times.dtype.kind == "O" and not isinstance(times[0], str):
+            return np.array(times.tolist(), dtype="datetime64[us]")
+        return times.astype(str).astype("datetime64[us]")
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"order holds {times[0]!r}, which is neither a number nor a date; write dates as "
+            "2019-12-31, or pass numbers that rise with time"
+        ) from None
+
+
+def _one_per_row(values: Any, n_rows: int, parameter: str) -> NDArray[Any]:
+    """An array of one value for each row, none of them missing."""
+    if nw.dependencies.is_into_series(values):
+        values = nw.from_native(values, series_only=True, allow_series=True).to_numpy()
+    array = as_array(values, parameter)
+    if array.shape != (n_rows,):
+        one = "the name of a column or one value for each row"
+        raise ValueError(f"{parameter} has shape {array.shape}, X has {n_rows} rows; pass {one}")
+    if array.dtype.kind == "O":
+        is_missing = np.array([is_null(value) or value != value for value in array], np.bool_)
+    else:
+        is_missing = array != array
+    if is_missing.any():
+        raise ValueError(
+            f"{parameter} has no value in {counted(int(is_missing.sum()), 'row')}, first in row "
+            f"{int(is_missing.argmax())}; leave these out, or give each a value of its own"
+        )
+    return array
