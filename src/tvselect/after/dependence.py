@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from tvselect.selectors import StreamingThompsonSelector, ThompsonSelector
     from tvselect.selectors.results import History
 
-MOST_ROWS, JOINT_ROWS = 1000, 200
-MOST_COLUMNS, MOST_SHOWN = 60, 12
-MOST_POINTS, MOST_LEVELS = 12, 50
-GRID, MOST_CELLS = 25, 15
+MOST_ROWS, JOINT_ROWS, MOST_COLUMNS, MOST_SHOWN = 1000, 200, 60, 12
+MOST_POINTS, MOST_LEVELS, GRID, MOST_CELLS = 12, 50, 25, 15
 N_TREES, N_ITERATIONS, N_BURN, N_FORESTS = 50, 5000, 1000, 100
 FEWEST_TREES, FEWER_FORESTS = 5, 25  # of each of several classes
 BAND = (0.05, 0.95)
@@ -65,13 +63,12 @@ class Dependence:
     def direction(self) -> Direction:
         """Where a curve, or points of rising numbers, go."""
         first, last = self.mean[0], self.mean[-1]
-        top, bottom = max(self.mean), min(self.mean)
-        width = (sum(self.high) - sum(self.low)) / len(self.mean)
-        if self.size < width:
+        if self.size < (sum(self.high) - sum(self.low)) / len(self.mean):
             return "unclear"
         if abs(last - first) > 0.7 * self.size:
             return "up" if last > first else "down"
-        return "valley" if min(first, last) - bottom > top - max(first, last) else "peak"
+        below, above = min(first, last) - min(self.mean), max(self.mean) - max(first, last)
+        return "valley" if below > above else "peak"
 
 
 @dataclass(frozen=True)
@@ -130,10 +127,9 @@ class Encoded(NamedTuple):
 
 
 class DependenceForest:
-    """A forest on some columns of a table, to be asked how the outcome depends on them.
+    """A forest on the first 60 of some columns, to be asked how the outcome depends on them.
 
-    It takes the first 60 of the columns, and pulls in outliers of the outcome. A ValueError says
-    why no forest can be fitted, as on too few rows.
+    Outliers of the outcome are pulled in. A ValueError says why no forest can be fitted.
     """
 
     def __init__(
@@ -166,19 +162,12 @@ class DependenceForest:
         """How the outcome depends on a column."""
         place = self.columns.index(column)
         encoded, scale = self.encoded[place], self.encoded[place].scale()
-        values, of_class = self._of_one_class(
-            curves(self.run, self.averaged_over, *self._span(place), encoded.grid)
-        )
-        low, high = np.quantile(values, BAND, axis=0).tolist()
-        return Dependence(
-            variable=self.names[place],
-            labels=scale.labels,
-            at=scale.at,
-            of_class=readable(of_class, 40),
-            mean=tuple(values.mean(axis=0).tolist()),
-            low=tuple(low),
-            high=tuple(high),
-        )
+        found = curves(self.run, self.averaged_over, *self._span(place), encoded.grid)
+        values, of_class = self._of_one_class(found)
+        ends = np.quantile(values, BAND, axis=0)
+        means = (tuple(part.tolist()) for part in (values.mean(axis=0), *ends))
+        name, shown = self.names[place], readable(of_class, 40)
+        return Dependence(name, scale.labels, scale.at, shown, *means)
 
     def joint_effect(self, first: int, second: int) -> JointEffect:
         """Averaged predictions with two columns set to every pair of their values."""
@@ -190,13 +179,9 @@ class DependenceForest:
             rows[:, slice(*self._span(i))] = value
             means.append(curves(self.run, rows, *self._span(j), others.grid).mean(axis=0))
         values, of_class = self._of_one_class(np.array(means)[None])
-        return JointEffect(
-            names=(self.names[i], self.names[j]),
-            first=cells.scale(),
-            second=others.scale(),
-            mean=values[0],
-            outcome=f"probability of {of_class}" if of_class else "y",
-        )
+        outcome = f"probability of {of_class}" if of_class else "y"
+        names = self.names[i], self.names[j]
+        return JointEffect(names, cells.scale(), others.scale(), values[0], outcome)
 
     def _of_one_class(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], str]:
         """Of several classes the one whose probability changes most, and its name."""

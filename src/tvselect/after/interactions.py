@@ -20,17 +20,13 @@ from tvselect.trees import Cuts, Forest, Prior, bin_table, run_to_end
 from tvselect.trees.forest import join_forests
 
 MOST_FEATURES, MOST_PAIRS = 40, 20
-N_WITHOUT = 20  # outcomes without interactions
-MOST_TERMS = 4
+N_WITHOUT, MOST_TERMS = 20, 4  # outcomes without interactions; parts of an outcome
 N_TREES, N_ITERATIONS, N_FORESTS = 20, 600, 25
 N_VALUES, N_ROWS = 4, 50
 FEWEST_ROWS, MOST_ROWS = 20, 5000
 ADDITIVE = Prior(n_trees=100, power=1e6)  # trees of a single split
-QUARTILES = (0.25, 0.5, 0.75)
-FENCES = 5.0
-"""Interquartile ranges beyond the quartiles, where outliers of an outcome are held back."""
-MOST_SHARPENING = 20.0
-TINY = 1e-12
+FENCES = 5.0  # interquartile ranges beyond the quartiles, where outliers are held back
+MOST_SHARPENING, TINY = 20.0, 1e-12
 
 FloatArray = NDArray[np.float64]
 
@@ -152,51 +148,37 @@ class PairForests:
 
     def strengths(self, outcome: Outcome) -> FloatArray:
         """Strength of all pairs, by rows of an upper triangle; 0 for those used less often."""
-        run = run_to_end(
-            self.table,
-            outcome,
-            n_trees=N_TREES,
-            n_iterations=N_ITERATIONS,
-            n_keep=N_FORESTS,
-            random_state=self.rng,
-        )
+        size = dict(n_trees=N_TREES, n_iterations=N_ITERATIONS, n_keep=N_FORESTS)
+        run = run_to_end(self.table, outcome, **size, random_state=self.rng)
         forest = join_forests(run.forests)
         together = forest.branch_pairs(self.table.n_columns)
         splits_on = forest.uses(self.table.n_columns)
         uses = np.array([splits_on[:, columns].any(axis=1) for columns in self.columns])
         pairs = np.column_stack(np.triu_indices(len(self.columns), 1))
-        often = np.array(
-            [together[np.ix_(self.columns[i], self.columns[j])].sum() for i, j in pairs]
-        )
+        blocks = (np.ix_(self.columns[i], self.columns[j]) for i, j in pairs)
+        often = np.array([together[block].sum() for block in blocks])
         strengths = np.zeros(len(pairs))
-        for k in np.argsort(-often, kind="stable")[:MOST_PAIRS]:
-            if often[k] > 0:
-                i, j = pairs[k]
-                with_both = forest.only(np.flatnonzero(uses[i] & uses[j]))
-                effect = self._joint_effect(with_both, run.cuts, i, j) / len(run.forests)
-                sums = effect.mean(axis=0, keepdims=True) + effect.mean(axis=1, keepdims=True)
-                strengths[k] = (effect - sums + effect.mean()).std()
+        for k in np.argsort(-often, kind="stable")[: min(MOST_PAIRS, np.count_nonzero(often))]:
+            i, j = pairs[k]
+            with_both = forest.only(np.flatnonzero(uses[i] & uses[j]))
+            effect = self._joint_effect(with_both, run.cuts, i, j) / len(run.forests)
+            sums = effect.mean(axis=0, keepdims=True) + effect.mean(axis=1, keepdims=True)
+            strengths[k] = (effect - sums + effect.mean()).std()
         return strengths
 
     def additive_fit(self, outcome: Outcome) -> tuple[FloatArray, float]:
         """BART with single splits: means, or probabilities of the second class; the noise."""
-        run = run_to_end(
-            self.table,
-            outcome,
-            prior=ADDITIVE,
-            n_iterations=N_ITERATIONS,
-            random_state=self.rng,
-        )
+        length = dict(n_iterations=N_ITERATIONS)
+        run = run_to_end(self.table, outcome, prior=ADDITIVE, **length, random_state=self.rng)
         expected = run.predict(self.table)
         if outcome.family == "probit":
             expected = _sharpened(expected, outcome.values > 0.0)
         return expected, float(run.sigma[run.n_burn :].mean())
 
     def _joint_effect(self, forest: Forest, cuts: Cuts, i: int, j: int) -> FloatArray:
-        """Partial dependence on two features at their typical values, on the latent scale.
+        """Partial dependence on two features at typical values, on the scale of the latents.
 
-        Probabilities do not add up where probits do. Trees that split on one feature alone add to
-        its own effect only, and may be left out.
+        Trees that split on one of both alone add to its own effect only, and may be left out.
         """
         first, second = self.values[i], self.values[j]
         rows = np.tile(self.rows, (len(first), len(second), 1, 1))
@@ -208,9 +190,9 @@ class PairForests:
 
 
 def _terms(outcome: Outcome) -> list[Outcome]:
-    """Numbers or two classes, on whose scale effects add up where the outcome's own do."""
+    """The outcome as numbers or two classes, on a scale on which its effects may add up."""
     if outcome.family in ("ordinal", "counts"):
-        cuts = np.unique(np.quantile(outcome.values, QUARTILES, method="inverted_cdf"))
+        cuts = np.unique(np.quantile(outcome.values, (0.25, 0.5, 0.75), method="inverted_cdf"))
         above = [(outcome.values > cut).astype(np.float64) for cut in cuts]
         return [Outcome(term, "probit", np.array([False, True])) for term in above if term.any()]
     if outcome.family == "gaussian":  # held back: ranks would bend the scale of sums

@@ -22,10 +22,8 @@ from tvselect.seeds import RandomState, as_generator
 from tvselect.selectors.search import Search
 from tvselect.trees import run_to_end
 
-N_TREES, N_ITERATIONS = 50, 2000
-MOST_CELLS = 20_000_000
-SMALLEST_CHANCE = 1e-6
-BLOCK = 500
+N_TREES, N_ITERATIONS, MOST_CELLS = 50, 2000, 20_000_000
+SMALLEST_CHANCE, BLOCK = 1e-6, 500
 SCORES = {"gaussian": "R2", "counts": "R2", "probit": "AUC", "classes": "log-loss"}
 
 
@@ -202,27 +200,23 @@ def _predictions(
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
     """Of held-out rows by BART on the rest; without columns, the mean or the shares of classes."""
-    known = outcome.rows(rest)
-    classes = outcome.classes if outcome.family == "classes" else None
-    n_classes = 0 if classes is None else len(classes)
+    known, classes = outcome.rows(rest), outcome.classes
+    n_classes = len(classes) if classes is not None and outcome.family == "classes" else 0
     if columns.size == 0:
         constant = known.values.mean()
         if n_classes:
             constant = np.bincount(known.values.astype(np.int64), minlength=n_classes) / rest.size
         return np.broadcast_to(constant, (held_out.size, *constant.shape))
-    run = run_to_end(
-        np.asarray(X[np.ix_(rest, columns)], dtype=np.float64),
-        known,
-        n_trees=max(10, N_TREES // max(1, n_classes)),
-        n_iterations=N_ITERATIONS,
-        sparse=True,
-        random_state=rng,
+    design, unseen = (
+        np.asarray(X[np.ix_(rows, columns)], dtype=np.float64) for rows in (rest, held_out)
     )
-    return run.predict(np.asarray(X[np.ix_(held_out, columns)], dtype=np.float64))
+    n_trees = max(10, N_TREES // max(1, n_classes))
+    settings = dict(n_trees=n_trees, n_iterations=N_ITERATIONS, sparse=True)
+    return run_to_end(design, known, **settings, random_state=rng).predict(unseen)
 
 
 def score(truth: Outcome, predicted: NDArray[np.float64]) -> float:
-    """The score of predictions that goes with the family of the outcome."""
+    """How good predictions are, by the score for the family of the outcome."""
     values = truth.values
     if truth.family == "classes":
         chances = predicted[np.arange(values.size), values.astype(np.int64)]
