@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -148,108 +149,91 @@ def test_what_fits_gets_in():
     np.testing.assert_array_equal(forest(), 1.0)
 
 
+WRONG_TYPES = [
+    ("genotypes.stored must be an array of uint8, got int8",
+     lambda: genotypes(stored=np.zeros((3, 5), dtype=np.int8))),
+    ("genotypes.counts must be an array of int64, got float64",
+     lambda: genotypes(counts=np.zeros((3, 4)))),
+    ("genotypes.counts must be an array of int64, got >i8",
+     lambda: genotypes(counts=np.zeros((3, 4), dtype=">i8"))),
+    ("must be an array of uint8, got list", lambda: genotypes(stored=[[0, 1]])),
+    ("must be an array of uint8, got NoneType", lambda: genotypes(stored=None)),
+    ("must be an array of uint8, got uint8",
+     lambda: genotypes(stored=np.ma.zeros((3, 5), dtype=np.uint8))),
+    ("chain.trees must be a trees, got Leaves", trees_in_place_of_leaves),
+    ("copy_sample.draw must be a draw, got Design",
+     lambda: copy(state._copy_sample, draw=table_of()[0].design())),
+    (r"run\.rng must be a numpy\.random\.Generator, got None", lambda: run_chain(rng=None)),
+    ("forest", lambda: forest(cut=np.zeros(3))),
+    ("correlate.n_present must be an array of int64",
+     lambda: correlate(small(2, 64), np.zeros(10), np.zeros(2), np.zeros(2))),
+]  # fmt: skip
+WRONG_VALUES = [
+    (r"counts must be of shape \(3, 4\), got \(2, 4\)", lambda: genotypes(counts=ints(2, 4))),
+    (r"must be of shape \(3, 4\), got \(3, 5\)", lambda: genotypes(counts=ints(3, 5))),
+    (r"must be of shape .*, got \(15,\)", lambda: genotypes(stored=small(15))),
+    ("genotypes.stored must be stored row by row", lambda: genotypes(stored=small(5, 3).T)),
+    ("counts must be writable and stored row by row",
+     lambda: genotypes(counts=ints(3, 8)[:, ::2])),
+    ("genotypes.counts must be writable", lambda: genotypes(counts=locked(ints(3, 4)))),
+    ("zip", count_genotypes),
+    ("zip", lambda: count_genotypes(small(3, 5))),
+    ("zip", lambda: count_genotypes(small(3, 5), ints(3, 4), ints(3, 4))),
+    *(("join_partners.n_arms must have 64 bits", partial(join, n))
+      for n in (2**63, -(2**63) - 1, 10**30)),
+    ("starts must not fall", lambda: encode([0, 2, 1, 3])),
+    ("starts must be from 0 to 3, got 4", lambda: encode([0, 1, 2, 4])),
+    ("starts must be from 0 to 3, got -1", lambda: encode([-1, 1, 2, 3])),
+    (r"starts must be of shape \(4\), got \(3,\)", lambda: encode([0, 1, 3])),
+    (r"codes must be of shape \(3, 70\)", lambda: encode([0, 1, 2, 3], n_rows=70)),
+    ("columns must be from 0 to 3, got 4", lambda: design(columns=np.array([0, 4]))),
+    ("columns must be from 0 to 3, got -1", lambda: design(columns=np.array([-1, 0]))),
+    ("design.starts must be from 0 to", lambda: design(starts=np.array([0, 16, 18, 100]))),
+    ("has no 100 rows of every column", lambda: design(starts=np.array([0, 16, 18, 49]))),
+    ("design.codes has no 129 rows of every column", lambda: design(n_rows=129)),
+    ("design.n_rows must be 1 or more, got 0", lambda: design(n_rows=0)),
+    ("widths must be 1, 2 or 8", lambda: design(widths=np.array([8, 3, 8, 8], dtype=np.uint8))),
+    (r"design.widths must be of shape \(4\)", lambda: design(widths=small(3))),
+    ("design", lambda: design(codes=np.zeros(40, dtype=np.uint64))),
+    (r"design.n_cuts must be of shape \(4\)", lambda: design(n_cuts=small(3))),
+    *(("no room for 6 columns", partial(copy, sample=new_sample(*size)))
+      for size in ((5, 70), (6, 60))),
+    ("observed must be of 100 rows", lambda: copy(observed=np.zeros((2, 64)))),
+    ("not among the 100", lambda: copy(draw=draw_of(100 - np.arange(70)))),
+    ("columns that the table does not have", lambda: copy(draw=draw_of(np.arange(70), 4))),
+    *(("chain", partial(mixed_chain, part))
+      for part in ("leaves", "response", "proposal", "tally")),
+    ("a chain needs a column to split on", lambda: chain_of(columns=ints(0))),
+    *(("forest", partial(forest, **{name: np.array(values)})) for name, values in (
+        ("left", [2, -1, -1]), ("left", [1, -1]), ("starts", [0, 4]), ("starts", [-1, 3]),
+        ("starts", [3, 0]), ("column", [1, -1, -1]),
+    )),
+    *((REASON, partial(prior, **changes)) for changes in (
+        dict(latent=9), dict(latent=CLASSES), dict(latent_sweeps=0),
+        dict(split_log_odds=np.zeros(MAX_DEPTH)),
+        dict(shares=np.zeros(0), log_shares=np.zeros((0, 64))),
+    )),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (lambda: genotypes(stored=np.zeros((3, 5), dtype=np.int8)),
-         "TypeError: count_genotypes.stored must be an array of uint8, got int8"),
-        (lambda: genotypes(counts=np.zeros((3, 4))),
-         "TypeError: count_genotypes.counts must be an array of int64, got float64"),
-        (lambda: genotypes(counts=np.zeros((3, 4), dtype=">i8")),
-         "TypeError: count_genotypes.counts must be an array of int64, got >i8"),
-        (lambda: genotypes(stored=[[0, 1]]), "TypeError: .* must be an array of uint8, got list"),
-        (lambda: genotypes(stored=None), "TypeError: .* must be an array of uint8, got NoneType"),
-        (lambda: genotypes(stored=np.ma.zeros((3, 5), dtype=np.uint8)),
-         "TypeError: .* must be an array of uint8, got uint8"),
-        (lambda: genotypes(counts=ints(2, 4)),
-         r"ValueError: count_genotypes.counts must be of shape \(3, 4\), got \(2, 4\)"),
-        (lambda: genotypes(counts=ints(3, 5)),
-         r"ValueError: .* must be of shape \(3, 4\), got \(3, 5\)"),
-        (lambda: genotypes(stored=small(15)), r"ValueError: .* must be of shape .*, got \(15,\)"),
-        (lambda: genotypes(stored=small(5, 3).T),
-         "ValueError: count_genotypes.stored must be stored row by row"),
-        (lambda: genotypes(counts=ints(3, 8)[:, ::2]),
-         "ValueError: count_genotypes.counts must be writable and stored row by row"),
-        (lambda: genotypes(counts=locked(ints(3, 4))),
-         "ValueError: count_genotypes.counts must be writable"),
-        (count_genotypes, "ValueError: zip"),
-        (lambda: count_genotypes(small(3, 5)), "ValueError: zip"),
-        (lambda: count_genotypes(small(3, 5), ints(3, 4), ints(3, 4)), "ValueError: zip"),
-        *((lambda n=n: join(n), "ValueError: join_partners.n_arms must have 64 bits")
-          for n in (2**63, -(2**63) - 1, 10**30)),
-        (lambda: encode([0, 2, 1, 3]), "ValueError: encode_columns.starts must not fall"),
-        (lambda: encode([0, 1, 2, 4]),
-         "ValueError: encode_columns.starts must be from 0 to 3, got 4"),
-        (lambda: encode([-1, 1, 2, 3]),
-         "ValueError: encode_columns.starts must be from 0 to 3, got -1"),
-        (lambda: encode([0, 1, 3]),
-         r"ValueError: encode_columns.starts must be of shape \(4\), got \(3,\)"),
-        (lambda: encode([0, 1, 2, 3], n_rows=70),
-         r"ValueError: encode_columns\.codes must be of shape \(3, 70\)"),
-        (lambda: design(columns=np.array([0, 4])),
-         "ValueError: design.columns must be from 0 to 3, got 4"),
-        (lambda: design(columns=np.array([-1, 0])),
-         "ValueError: design.columns must be from 0 to 3, got -1"),
-        (lambda: design(starts=np.array([0, 16, 18, 100])),
-         "ValueError: design.starts must be from 0 to"),
-        (lambda: design(starts=np.array([0, 16, 18, 49])),
-         "ValueError: design.codes has no 100 rows of every column"),
-        (lambda: design(n_rows=129), "ValueError: design.codes has no 129 rows of every column"),
-        (lambda: design(n_rows=0), "ValueError: design.n_rows must be 1 or more, got 0"),
-        (lambda: design(widths=np.array([8, 3, 8, 8], dtype=np.uint8)),
-         "ValueError: design.widths must be 1, 2 or 8"),
-        (lambda: design(widths=small(3)), r"ValueError: design.widths must be of shape \(4\)"),
-        (lambda: design(codes=np.zeros(40, dtype=np.uint64)), "ValueError: design"),
-        (lambda: design(n_cuts=small(3)), r"ValueError: design.n_cuts must be of shape \(4\)"),
-        (trees_in_place_of_leaves, "TypeError: chain.trees must be a trees, got Leaves"),
-        (lambda: copy(state._copy_sample, draw=table_of()[0].design()),
-         "TypeError: copy_sample.draw must be a draw, got Design"),
-        (lambda: copy(sample=new_sample(5, 70)), "ValueError: .* no room for 6 columns"),
-        (lambda: copy(sample=new_sample(6, 60)), "ValueError: .* no room for 6 columns"),
-        (lambda: copy(observed=np.zeros((2, 64))), "ValueError: observed must be of 100 rows"),
-        (lambda: copy(draw=draw_of(100 - np.arange(70))),
-         "ValueError: .* rows that are not among the 100"),
-        (lambda: copy(draw=draw_of(np.arange(70), 4)),
-         "ValueError: .* columns that the table does not have"),
-        *((lambda part=part: mixed_chain(part), "ValueError: .*chain")
-          for part in ("leaves", "response", "proposal", "tally")),
-        (lambda: chain_of(columns=ints(0)), "ValueError: a chain needs a column to split on"),
-        (lambda: run_chain(rng=None),
-         r"TypeError: run\.rng must be a numpy\.random\.Generator, got None"),
-        (lambda: forest(left=np.array([2, -1, -1])), "ValueError: forest"),
-        (lambda: forest(left=np.array([1, -1])), "ValueError: forest"),
-        (lambda: forest(starts=np.array([0, 4])), "ValueError: forest"),
-        (lambda: forest(starts=np.array([-1, 3])), "ValueError: forest"),
-        (lambda: forest(starts=np.array([3, 0])), "ValueError: forest"),
-        (lambda: forest(column=np.array([1, -1, -1])), "ValueError: .*forest"),
-        (lambda: forest(cut=np.zeros(3)), "TypeError: forest"),
-        (lambda: correlate(small(2, 64), np.zeros(10), np.zeros(2), np.zeros(2)),
-         "TypeError: correlate.n_present must be an array of int64"),
-        (lambda: prior(latent=9), f"ValueError: {REASON}"),
-        (lambda: prior(latent=CLASSES), f"ValueError: {REASON}"),
-        (lambda: prior(latent_sweeps=0), f"ValueError: {REASON}"),
-        (lambda: prior(split_log_odds=np.zeros(MAX_DEPTH)), f"ValueError: {REASON}"),
-        (lambda: prior(shares=np.zeros(0), log_shares=np.zeros((0, 64))), f"ValueError: {REASON}"),
-    ],
-)  # fmt: skip
-def test_what_does_not_fit_is_refused_by_name(call, said):
-    error, _, message = said.partition(": ")
-    with pytest.raises({"TypeError": TypeError, "ValueError": ValueError}[error], match=message):
+    ("error", "message", "call"),
+    [(TypeError, *case) for case in WRONG_TYPES] + [(ValueError, *case) for case in WRONG_VALUES],
+)
+def test_what_does_not_fit_is_refused_by_name(error, message, call):
+    with pytest.raises(error, match=message):
         call()
 
 
-def header_structs():
-    """Names of the structs with their fields, as the header has them."""
+def header(pattern):
+    """What a pattern finds in the header without comments, an array being one word."""
     plain = re.sub(r"/\*.*?\*/", "", HEADER, flags=re.DOTALL)
-    found = {}
-    for body, name in re.findall(r"typedef struct \{([^}]*)\} tvs_(\w+);", plain):
-        body = re.sub(r"(ARRAY|MATRIX)\([^)]*\)", "array", body)
-        found[name] = re.findall(r"(\w+)(?=\s*[,;])", body)
-    return found
+    return re.findall(pattern, re.sub(r"(ARRAY|MATRIX)\([^)]*\)", "array", plain))
 
 
 def test_every_struct_is_declared_on_both_sides():
-    structs = header_structs()
+    bodies = header(r"typedef struct \{([^}]*)\} tvs_(\w+);")
+    structs = {name: re.findall(r"(\w+)(?=\s*[,;])", body) for body, name in bodies}
     assert structs.keys() - ITEMS - VIEWS == core._structs.keys()
     for name, declared in core._structs.items():
         assert [field.name for field in declared.fields] == structs[name]
@@ -260,25 +244,14 @@ def test_every_struct_is_declared_on_both_sides():
     assert core.library.tvs_size_of(b"nothing") == 0
 
 
-def header_functions():
-    """Names of the functions with the number of their parameters."""
-    plain = re.sub(r"/\*.*?\*/", "", HEADER, flags=re.DOTALL)
-    plain = re.sub(r"(ARRAY|MATRIX)\([^)]*\)", "array", plain)
-    calls = re.findall(r"TVS_API[^;(]*?tvs_(\w+)\(([^)]*)\)", plain)
-    return {name: 0 if text == "void" else text.count(",") + 1 for name, text in calls}
-
-
 def test_every_function_is_declared_once_on_both_sides():
+    found = dict(header(r"TVS_API[^;(]*?tvs_(\w+)\(([^)]*)\)"))
     declared = [name for text in SOURCES for name in re.findall(r'\bfunction\(\s*f?"(\w+)"', text)]
-    assert sorted(declared) == sorted(set(header_functions()) - ABOUT_ITSELF)
-
-
-def test_functions_take_as_many_parameters_as_the_header_says():
-    for name, n_parameters in header_functions().items():
-        if name not in ABOUT_ITSELF:
-            native = getattr(core.library, f"tvs_{name}")
-            if native.argtypes is not None:  # its module was imported
-                assert len(native.argtypes) == n_parameters, name
+    assert sorted(declared) == sorted(found.keys() - ABOUT_ITSELF)
+    for name in declared:
+        native = getattr(core.library, f"tvs_{name}")
+        if native.argtypes is not None:  # its module was imported
+            assert len(native.argtypes) == found[name].count(",") + 1, name
     assert len(core.library.tvs_score.argtypes) == 3
 
 
@@ -299,15 +272,18 @@ def test_a_struct_of_another_library_is_refused():
 IMPORT = "import tvselect.core; print(tvselect.core.library._name)"
 
 
+def refused(done):
+    """The last line that a process wrote that was to fail."""
+    assert done.returncode == 1
+    return done.stderr.splitlines()[-1]
+
+
 def test_a_library_of_another_version_is_refused(tmp_path):
     version = f"#define TVS_VERSION {core.VERSION}"
     patched_copy(tmp_path, ("core/tvselect.h", version, version + "1"), flags=("-O0",))
-    done = run_with(tmp_path, "-c", IMPORT)
-    assert done.returncode == 1
-    last = done.stderr.splitlines()[-1]
-    folder = tmp_path / "tvselect"
-    assert last == (
-        f"ImportError: the native library in {folder} is of another version; install tvselect again"
+    assert refused(run_with(tmp_path, "-c", IMPORT)) == (
+        f"ImportError: the native library in {tmp_path / 'tvselect'} is of another version; "
+        "install tvselect again"
     )
 
 
@@ -316,24 +292,26 @@ def test_a_library_that_is_missing_or_damaged_is_named(tmp_path, damaged):
     package = tmp_path / "tvselect"
     ignored = shutil.ignore_patterns("__pycache__", "libtvselect_*")
     shutil.copytree(ROOT / "src" / "tvselect", package, ignore=ignored)
-    library = Path(core.library._name).name.replace("v3", "v2").replace("v4", "v2")
+    library = package / Path(core.library._name).name.replace("v3", "v2").replace("v4", "v2")
     if damaged:
-        (package / library).write_bytes(b"\x7fELF" + bytes(100))
-    done = run_with(tmp_path, "-c", IMPORT)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == (
-        f"ImportError: the native library {package / library} cannot be loaded; "
-        "install tvselect again"
+        library.write_bytes(b"\x7fELF" + bytes(100))
+    assert refused(run_with(tmp_path, "-c", IMPORT)) == (
+        f"ImportError: the native library {library} cannot be loaded; install tvselect again"
     )
+
+
+def run_here(level, *arguments, **settings):
+    return subprocess.run(
+        [sys.executable, *(arguments or ("-c", IMPORT))],
+        env={**os.environ, "TVSELECT_SIMD": level}, capture_output=True, text=True, **settings,
+    )  # fmt: skip
 
 
 @pytest.mark.skipif(not core.library.tvs_level(), reason="there is one library only")
 @pytest.mark.parametrize("asked", ["v1", "v5", "v9", "avx2", "", "2"])
 def test_an_instruction_set_that_is_not_there_is_refused(asked):
-    done = run_here(asked)
-    assert done.returncode == 1
     said = f"ImportError: TVSELECT_SIMD={asked} is not one of those that this processor runs: v2"
-    assert done.stderr.splitlines()[-1].startswith(said)
+    assert refused(run_here(asked)).startswith(said)
 
 
 @pytest.mark.skipif(not core.library.tvs_level(), reason="there is one library only")
@@ -344,18 +322,8 @@ def test_a_lower_instruction_set_may_be_asked_for():
             assert f"_v{level}." in run_here(f"v{level}").stdout
 
 
-def run_here(level):
-    return subprocess.run(
-        [sys.executable, "-c", IMPORT], env={**os.environ, "TVSELECT_SIMD": level},
-        capture_output=True, text=True,
-    )  # fmt: skip
-
-
 def test_the_command_line_says_in_a_line_that_the_core_cannot_be_loaded(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "tvselect.cli", "select", "table.csv", "-t", "y"],
-        cwd=tmp_path, env={**os.environ, "TVSELECT_SIMD": "v9"}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[0].startswith("tvs: error: TVSELECT_SIMD=v9 is not one of")
+    command = ("-m", "tvselect.cli", "select", "table.csv", "-t", "y")
+    done = run_here("v9", *command, cwd=tmp_path)
+    assert refused(done).startswith("tvs: error: TVSELECT_SIMD=v9 is not one of")
     assert len(done.stderr.splitlines()) == 1

@@ -20,52 +20,41 @@ def awkward(rng, n=120):
     return X
 
 
-def tables():
-    rng = np.random.default_rng(0)
-    yield "plain", awkward(rng)
+def factor(rng):
     X = awkward(rng)
     X[:, 4:] += 2 * rng.normal(size=(120, 1))
-    yield "factor", X
-    yield "two values", (rng.random((120, 40)) < 0.3).astype(float)
+    return X
 
 
-each_table = pytest.mark.parametrize(
-    "X", [X for _, X in tables()], ids=[name for name, _ in tables()]
-)
+TABLES = awkward, factor, lambda rng: (rng.random((120, 40)) < 0.3).astype(float)
 
 
 def decoys_of(X, seed=1):
     return ShuffledColumns.draw(X, COPIES, np.random.default_rng(seed))
 
 
-@each_table
-def test_a_decoy_has_the_values_of_its_column(X):
-    values = decoys_of(X).values(X, np.arange(COPIES * X.shape[1]))
+@pytest.mark.parametrize("make", TABLES)
+def test_decoys_have_the_values_of_their_columns_and_are_binned_as_these(make):
+    X = make(np.random.default_rng(0))
+    decoys, table, (n_rows, p) = decoys_of(X), bin_table(X), X.shape
+    columns = np.arange(COPIES * p)
+    values = decoys.values(X, columns)
     for copy in np.split(values, COPIES, axis=1):
         assert_array_equal(np.sort(copy, axis=0), np.sort(X, axis=0))
         assert (copy != X).any(axis=0).all()
-
-
-@each_table
-def test_binned_decoys_are_the_decoys_binned(X):
-    decoys, table = decoys_of(X), bin_table(X)
     binned = decoys.binned(table)
-    columns = np.arange(COPIES * X.shape[1])
-    n_rows = X.shape[0]
-    assert binned.n_columns == X.shape[1] * (1 + COPIES)
-    assert_array_equal(binned.widths, np.tile(table.widths, 1 + COPIES))
-    assert_array_equal(binned.codes[: X.shape[1]], table.codes)
-    assert_array_equal(binned.cuts.n_cuts, np.tile(table.cuts.n_cuts, 1 + COPIES))
-    assert_array_equal(binned.has_missing, np.tile(table.has_missing, 1 + COPIES))
+    assert binned.n_columns == p * (1 + COPIES)
+    assert_array_equal(binned.codes[:p], table.codes)
+    for found, own in ((binned.widths, table.widths), (binned.cuts.n_cuts, table.cuts.n_cuts),
+                       (binned.has_missing, table.has_missing)):  # fmt: skip
+        assert_array_equal(found, np.tile(own, 1 + COPIES))
+    drawn = DrawnColumns(np.stack(np.split(values, COPIES, axis=1)), decoys.held, decoys.factors)
+    assert_array_equal(drawn.values(X, columns[::3]), values[:, ::3])
     if decoys.factors.shape[1] == 0:
-        cuts = table.cuts.take(np.tile(np.arange(X.shape[1]), COPIES), [""] * columns.size)
-        codes = cuts.encode(decoys.values(X, columns))
-        assert_array_equal(binned.codes[X.shape[1] :, :n_rows], codes[:, :n_rows])
-    copies = np.stack(np.split(decoys.values(X, columns), COPIES, axis=1))
-    drawn = DrawnColumns(copies, decoys.held, decoys.factors)
-    assert_array_equal(drawn.values(X, columns[::3]), decoys.values(X, columns[::3]))
-    if (table.widths == 8).all() and decoys.factors.shape[1] == 0:
-        assert_array_equal(drawn.binned(table).codes, binned.codes)
+        cuts = table.cuts.take(np.tile(np.arange(p), COPIES), [""] * columns.size)
+        assert_array_equal(binned.codes[p:, :n_rows], cuts.encode(values)[:, :n_rows])
+        if (table.widths == 8).all():
+            assert_array_equal(drawn.binned(table).codes, binned.codes)
 
 
 def test_the_columns_of_a_copy_go_together_as_the_originals_do():
@@ -90,16 +79,10 @@ def test_decoys_keep_what_their_columns_owe_to_a_common_factor_and_nothing_else(
     assert_allclose(own, loadings**2, atol=4 / np.sqrt(n) + 0.05)
 
 
-@pytest.mark.parametrize("n_columns", [10, 500])
-def test_columns_that_share_nothing_have_no_common_factor(n_columns):
-    rng = np.random.default_rng(5)
-    assert common_factors(rng.normal(size=(100, n_columns)), rng).shape == (100, 0)
-
-
-@pytest.mark.parametrize("n_others", [0, 40, 200])
-def test_what_only_near_copies_share_is_no_common_factor(n_others):
+@pytest.mark.parametrize(("n_alike", "n_others"), [(0, 10), (0, 500), (30, 0), (30, 40), (30, 200)])
+def test_columns_that_share_nothing_or_are_near_copies_have_no_common_factor(n_alike, n_others):
     rng = np.random.default_rng(7)
-    block = rng.normal(size=(300, 1)) + 0.1 * rng.normal(size=(300, 30))
+    block = rng.normal(size=(300, 1)) + 0.1 * rng.normal(size=(300, n_alike))
     X = np.hstack([block, rng.normal(size=(300, n_others))])
     assert common_factors(X, rng).shape == (300, 0)
 
