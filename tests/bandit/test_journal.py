@@ -161,16 +161,6 @@ class TestInAFile:
             journal.append([make_play(3)])
             assert_holds(journal, 4)
 
-    def test_a_full_disk_keeps_what_is_written(self, path):
-        with Journal(path) as journal:
-            journal._db.execute("PRAGMA max_page_count = 1")
-            with pytest.raises(JournalError, match=r"full.*run again"):
-                journal.append([make_play(3)])
-            assert_holds(journal, 3)
-        write(path, 20)
-        with Journal(path) as journal:
-            assert_holds(journal, 20)
-
     def test_a_log_left_by_a_deleted_journal_is_not_replayed(self, tmp_path):
         with Journal(tmp_path / "old") as journal:
             journal.begin(HEADER)

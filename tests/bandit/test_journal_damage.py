@@ -261,18 +261,6 @@ def assert_whole_or_refused(path: Path, n_plays: int) -> bool:
     return whole
 
 
-def test_a_truncated_file_is_refused(tmp_path):
-    path = tmp_path / "a"
-    write(path, 12)
-    content = path.read_bytes()
-    pages = range(0, len(content), 4096)
-    cuts = {1, *range(10, 110, 10), *pages, *(p + 1 for p in pages), *(p + 4095 for p in pages)}
-    cuts |= {int(cut) for cut in np.random.default_rng(1).integers(0, len(content), 20)}
-    for cut in sorted(cut for cut in cuts if 0 < cut < len(content)):
-        path.write_bytes(content[:cut])
-        assert not assert_whole_or_refused(path, 12), cut
-
-
 def test_random_damage_is_found_or_harmless(tmp_path):
     path = tmp_path / "a"
     write(path, 6)

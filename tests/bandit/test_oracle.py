@@ -11,7 +11,6 @@ from tvselect.bandit.arms import Arms
 from tvselect.bandit.oracle import (
     MEDIAN_MODEL_COST,
     MOST_REDRAWS,
-    NO_PAIRS,
     BurnIn,
     Oracle,
     join_partners,
@@ -77,6 +76,8 @@ PAIR = Oracle(pairs=as_pairs((2, 0)))
         (PAIR, 3, [*ALL_LOW, [0.2, 0.1, 0.4]], [0, 2]),
         (Oracle(pairs=as_pairs((0, 1))), 3, [*ALL_LOW, [0.2, 0.1, 0.4]], [2]),
         (Oracle(pairs=as_pairs((2, 0), (3, 4))), 5, [[0.1, 0.9, 0.1, 0.2, 0.8]], [1, 3, 4]),
+        # Where the size of the model is known, pairs have no effect.
+        (Oracle(1, pairs=as_pairs((2, 0))), 3, [[0.1, 0.2, 0.9]], [2]),
         # Decoys are played by themselves, or with their arm; their draws then decide nothing.
         (Oracle(n_candidates=2), 4, [[0.5, 0.0, 0.5, 0.9]], [0, 2, 3]),
         (Oracle(None, 3, True), 6, [[0.1, 0.2, 0.9, 0.9, 0.9, 0.1]], [2, 5]),
@@ -161,16 +162,6 @@ def test_partners_join_in_rising_order(arms, pairs):
     room = np.r_[arms, np.full(len(pairs), -1)].astype(np.int32)
     joined = room[: join_partners(as_pairs(*pairs), room, len(arms))].tolist()
     assert joined == sorted({*arms, *(k for pair in pairs if {*pair} & {*arms} for k in pair)})
-
-
-@pytest.mark.parametrize("q", [1, 2, 4])
-def test_pairs_have_no_effect_where_the_size_of_the_model_is_known(q):
-    for seed in range(20):
-        plain, paired = (
-            Oracle(q, pairs=pairs).choose(Arms(9), np.random.default_rng(seed))
-            for pairs in (NO_PAIRS, as_pairs((0, 5), (7, 1)))
-        )
-        assert_array_equal(plain, paired)
 
 
 @pytest.mark.parametrize(

@@ -83,12 +83,6 @@ def test_missing_genotypes_are_refused_where_the_reward_cannot_take_them(genotyp
         ThompsonSelector("lasso").fit(read_plink(bed), y)
 
 
-def test_weights_choose_rows(frame, bed, y):
-    weights = np.repeat([1, 2, 0], 50)
-    found, other = (selector().fit(X, y, sample_weight=weights) for X in (read_plink(bed), frame))
-    assert_same(found, other)
-
-
 def test_on_a_stream(tmp_path, genotypes, frame, y):
     bed = write_plink(tmp_path / "s", genotypes, phenotypes=[f"{value:.3f}" for value in y])
     source = open_source(bed, "phenotype", columns=NAMES)

@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from tests.bandit.plays import fold_counts
 from tests.nested import nested
 from tests.selectors.runs import assert_same, plays_of
+from tests.selectors.streams import selector as stream_selector
 from tvselect import (
     BartReward,
     LassoReward,
@@ -75,16 +76,17 @@ def test_a_selection_makes_half_an_error_at_most_on_average(reward):
     assert np.mean(errors) <= 0.5, errors
 
 
-def test_fitted_attributes_fit_together():
-    X, y = make_data()
-    fitted = selector(n_chains=3).fit(X, y)
-    assert fitted.support_.shape == fitted.selection_rates_.shape == (P,)
-    assert fitted.support_.dtype == np.bool_
-    assert (fitted.n_plays_, fitted.n_features_in_, fitted.stop_reason_) == (25, P, "plays")
+@pytest.mark.parametrize("make", [selector, stream_selector], ids=["table", "stream"])
+def test_fitted_attributes_fit_together(make):
+    fitted = make(n_chains=3).fit(*make_data(n=1000))
+    assert (fitted.n_plays_, fitted.n_features_in_) == (fitted.history_.n_plays, P)
     assert not hasattr(fitted, "feature_names_in_")
-    low, high = fitted.selection_rate_intervals_.T
-    assert ((low < fitted.selection_rates_) & (fitted.selection_rates_ < high)).all()
     successes, failures = counts_of(fitted)
+    share = (1 + successes) / (2 + successes + failures)
+    assert_array_equal(fitted.selection_rates_, share)
+    assert_array_equal(fitted.threshold_, np.full(P, 0.5))
+    assert_array_equal(fitted.support_, (successes + failures > 0) & (share > 0.5))
+    low, high = fitted.selection_rate_intervals_.T
     for q, bound in zip((0.025, 0.975), (low, high), strict=True):
         assert_allclose(betainc(1 + successes, 1 + failures, bound), q, rtol=1e-6)
 
@@ -258,8 +260,6 @@ def test_patience_stops_a_steady_game():
     fitted = selector(n_plays=500, patience=6).fit(X, y)
     assert fitted.stop_reason_ == "patience"
     assert 6 < fitted.n_plays_ < 500
-    before = selector(n_plays=fitted.n_plays_ - 1, patience=6).fit(X, y)
-    assert before.stop_reason_ == "plays"
 
 
 def test_the_time_limit_stops_between_plays(monkeypatch):
@@ -268,7 +268,9 @@ def test_the_time_limit_stops_between_plays(monkeypatch):
     X, y = make_data()
     fitted = selector(n_plays=500, time_limit=12.5).fit(X, y)
     assert fitted.stop_reason_ == "time limit"
-    assert_same(fitted, selector(n_plays=12).fit(X, y))
+    whole = selector(n_plays=12).fit(X, y)
+    assert whole.stop_reason_ == "plays"
+    assert_same(fitted, whole)
 
 
 def test_chains_are_pooled_by_adding_their_counts():
