@@ -29,12 +29,12 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file and the Arrow file system it lies on, or bytes in memory."""
+    """A file and its Arrow file system, or bytes in memory."""
 
     path: str
     filesystem: Any
-    root: str = ""  #: The folder that was named, if it was found in one
-    data: bytes | None = None  #: What came through standard input, or was made of the file
+    root: str = ""  #: The folder in which it was found, if any
+    data: bytes | None = None  #: Standard input, or a text made from the file
 
     @property
     def size(self) -> int:
@@ -42,7 +42,7 @@ class DataFile:
         return self.stamp()[0]
 
     def stamp(self) -> tuple[int, ...]:
-        """What changes with the file: its size and its time, and of a local one its number."""
+        """Size and time of the file, and the inode of a local one."""
         if self.data is not None:
             return len(self.data), 0
         if self.is_local:
@@ -58,11 +58,11 @@ class DataFile:
 
     @property
     def is_local(self) -> bool:
-        """Whether it lies on this machine, where others can open it."""
+        """Whether it is a file of this machine."""
         return self.data is None and self.filesystem.type_name == "local"
 
     def open(self, *, mapped: bool = False) -> Any:
-        """The file, for reading anywhere in it; a local one mapped into memory if asked for."""
+        """The file for random access; if ``mapped``, a local one is mapped into memory."""
         if self.data is not None:
             return load("pyarrow").BufferReader(self.data)
         if mapped and self.is_local:
@@ -70,7 +70,7 @@ class DataFile:
         return self.filesystem.open_input_file(self.path)
 
     def open_stream(self) -> Any:
-        """The file from its start, decompressed if its extension says so."""
+        """The file as a stream, decompressed according to its extension."""
         if self.data is not None:
             return self.open()
         if self.path.lower().endswith(".zip"):
@@ -80,10 +80,7 @@ class DataFile:
 
 
 def find_files(paths: Paths, suffixes: tuple[str, ...]) -> list[DataFile]:
-    """All files that are meant, those of a folder or glob in the order of their names.
-
-    ``suffixes`` says which files of a folder are meant, subfolders included.
-    """
+    """The files of paths, folders, globs or addresses; in folders those with these suffixes."""
     if paths == STANDARD_INPUT:
         if sys.stdin is None or sys.stdin.isatty():
             raise SourceError("nothing comes through standard input; pipe a table into it")
@@ -133,10 +130,8 @@ def _find_local(item: str, suffixes: tuple[str, ...]) -> list[DataFile]:
             raise FileNotFoundError(f"{file} does not exist; look at the path")
         if file.is_dir():
             raise SourceError(f"{file} is a folder; a glob must match files only")
-        if not file.is_file():  # a pipe without a writer would be waited for
-            raise SourceError(
-                f"{file} is no file but a pipe or a device", "save it as a file first"
-            )
+        if not file.is_file():  # a pipe without a writer would block
+            raise SourceError(f"{file} is no file but a pipe or a device", "save it as a file")
         if not os.access(file, os.R_OK):
             raise PermissionError(f"{file} may not be read; ask for the right, or copy it")
     local = load("pyarrow.fs").LocalFileSystem()
@@ -178,10 +173,7 @@ def _some_in(folder: str, files: list[Any], suffixes: tuple[str, ...]) -> list[A
 
 
 def hash_files(files: Iterable[DataFile], start: str) -> str:
-    """A hash of ``start`` and of files, wherever they lie, without reading all of them.
-
-    Of a file it holds the name, the size, both ends, the footer, and samples from in between.
-    """
+    """A hash of ``start`` and of the name, size, ends, footer and samples of each file."""
     total = sha256(start.encode())
     for file in files:
         with (
@@ -205,7 +197,7 @@ def hash_files(files: Iterable[DataFile], start: str) -> str:
 
 
 def hash_stamps(files: Iterable[DataFile]) -> str:
-    """A hash of the sizes and times of files: with others, they were written again."""
+    """A hash of the sizes and times of files."""
     return sha256(repr([file.stamp()[:2] for file in files]).encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""The reader of whatever a user hands in: a table in files, or a source of batches of rows."""
+"""The reader of any input: a table in files, or a source of batches of rows."""
 
 from __future__ import annotations
 
@@ -49,12 +49,11 @@ BY_COLUMN = ("PLINK", "AnnData", "Matrix Market")
 
 @final
 class FileSource(Source):
-    """Rows of files; of Parquet and Feather a batch reads the columns that are asked for alone.
+    """Rows of files; of Parquet and Feather a batch reads only the columns that are needed.
 
-    The columns of one row group are kept in memory while its rows are handed out. Later rounds take
-    the row groups in random order and resample the rows inside each with replacement; of CSV, the
-    rows inside blocks of ten batches or more. With ``complete``, rows without a value of the target
-    are left out; ``n_rows`` says how many remain, where that is known.
+    Later rounds take the row groups in random order and resample the rows inside each with
+    replacement; of CSV, the rows inside blocks of ten batches or more. With ``complete``, rows
+    without a target are left out, and ``n_rows`` remain, if known.
     """
 
     def __init__(
@@ -84,7 +83,7 @@ class FileSource(Source):
         return sha256(f"complete rows of {found}".encode()).hexdigest() if self._complete else found
 
     def require_unchanged(self) -> None:
-        """Raise if a file is another one than when it was opened."""
+        """Raise if a file was changed after it was opened."""
         self._table.require_unchanged()
 
     def _chunks(self, size: int, rng: np.random.Generator | None) -> Iterator[Chunk]:
@@ -200,12 +199,12 @@ def open_files(
     phenotypes: Paths | None = None,
     layer: str | None = None,
 ) -> TableFiles:
-    """The table in some files, of a format or by their extensions; looked at but not read.
+    """Open the table in some files, of a format or by their extensions, without reading it.
 
-    ``paths`` may be "-" for standard input. ``sheet`` is of a spreadsheet, by default the first
-    that holds something; with ``transpose`` rows become columns, named by the first column.
-    ``phenotypes`` are a table with a column IID (of genotypes) or barcode (of an .mtx file) and
-    what is known of these people or cells; ``layer`` is where an AnnData file has the numbers.
+    ``paths`` may be "-" for standard input. ``sheet`` names a sheet of a spreadsheet, by default
+    the first that is not empty; with ``transpose`` rows become columns, named by the first column.
+    ``phenotypes`` is a table of the people (column IID) or cells (barcode) of genotypes or of an
+    .mtx file; ``layer`` names a layer of an AnnData file.
     """
     if format is not None and format not in SUFFIXES:
         raise SourceError(f"format must be one of {', '.join(SUFFIXES)}, got {format!r}")

@@ -41,7 +41,7 @@ READERS = ("pyarrow", "polars", "duckdb", "_duckdb")
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Rows that come together: a table in memory, a row group, a block of a file."""
+    """Rows that are read together: a table in memory, a row group, a block of a file."""
 
     table: Table
     target: Callable[[], NDArray[Any]]  #: Of all rows of the table
@@ -163,7 +163,7 @@ class Source(ABC):
         """A hash that says whether two sources hold the same data."""
 
     def require_unchanged(self) -> None:  # noqa: B027
-        """Raise a SourceError if the data is not what it was when the source was opened."""
+        """Raise a SourceError if the data was changed after the source was opened."""
 
     def _describe(
         self, fields: Sequence[Field], n_rows: int | None, *, can_repeat: bool = True
@@ -188,7 +188,7 @@ def _cut(
             held += stop - start
             start = stop
             if held == size:
-                # The list goes with the batch: once the caller drops it, the chunks can go too.
+                # No reference is kept here: once the caller drops the batch, its chunks are freed.
                 full, pieces, held = pieces, [], 0
                 if skip > 0:
                     skip -= 1
@@ -239,10 +239,8 @@ class IteratorSource(Source):
 
     ``data`` is an iterator, a collection or a function that returns an iterator: of ``(X, y)``
     pairs, or of data frames, Arrow record batches and tables, which need the name of the target.
-    Also a polars LazyFrame, an Arrow reader, and whatever has ``__arrow_c_stream__``.
-
-    The first table is read at once, to learn the columns. A bare iterator can be read once, others
-    any number of times: later rounds resample the rows inside each table.
+    Also a polars LazyFrame, an Arrow reader, and any object with ``__arrow_c_stream__``. A bare
+    iterator can be read once; of others, later rounds resample the rows inside each table.
     """
 
     def __init__(

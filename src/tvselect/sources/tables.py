@@ -1,7 +1,7 @@
-"""A table in files, opened once: all of it, its first rows, or chunk by chunk as a source.
+"""A table in files: read as a whole, its first rows, or chunk by chunk.
 
-Of Parquet and Feather (Arrow IPC) single columns of groups of rows can be read. Columns may also
-stay in one file while another table has what is known of the rows.
+Of Parquet and Feather single columns of row groups are read. Columns may also be in one file, and
+what is known of the rows in another table.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import cached_property, lru_cache, partial
 from hashlib import file_digest, sha256
 from itertools import chain
@@ -66,23 +66,20 @@ class TableFiles(ABC):
             return tuple(file.stamp() for file in self.files)
 
     def require_unchanged(self, number: int | None = None) -> None:
-        """Raise if a file is another one than when it was opened.
+        """Raise if a file was changed after it was opened; with a number, only if it is local.
 
-        With a number only that file is looked at, and only if it lies on this machine: to ask
-        elsewhere takes as long as to read.
+        To ask for the time of a remote file takes as long as to read it.
         """
-        for k, file in enumerate(self.files):
+        for k, (file, stamp) in enumerate(zip(self.files, self._stamps, strict=True)):
             if number is not None and (number != k or not file.is_local):
                 continue
-            try:
-                is_same = file.stamp() == self._stamps[k]
-            except OSError:
-                is_same = False
-            if not is_same:
-                raise SourceError(
-                    f"{file.path} was changed or replaced while it was read",
-                    "start a new run, on a table that stays as it is",
-                )
+            with suppress(OSError):
+                if file.stamp() == stamp:
+                    continue
+            raise SourceError(
+                f"{file.path} was changed or replaced while it was read",
+                "start a new run, on a table that stays as it is",
+            )
 
     @property
     def n_bytes(self) -> int:
@@ -92,7 +89,7 @@ class TableFiles(ABC):
     @property
     @abstractmethod
     def fields(self) -> tuple[Field, ...]:
-        """The columns of the first file, with the types that a stream takes them for."""
+        """The columns of the first file, with the types that a stream assumes."""
 
     def estimate_rows(self) -> int:
         """About how many rows there are."""
@@ -105,14 +102,14 @@ class TableFiles(ABC):
 
     @abstractmethod
     def head(self, n_rows: int) -> Any:
-        """The first rows as an Arrow table, with the types that a stream takes them for."""
+        """The first rows as an Arrow table, with the types that a stream assumes."""
 
     def column(self, name: str) -> Any:
-        """One column as an Arrow array, without the memory that the others would take."""
+        """One column as an Arrow array; the others are not held in memory."""
         return self.read([name]).column(0)
 
     def read_cells(self, columns: Sequence[str]) -> Any:
-        """All rows of some columns as text; of CSV to the letter: 007 is not 7."""
+        """All rows of some columns as text, of CSV exactly as written: 007 is not 7."""
         pa, table = load("pyarrow"), self.read(columns)
         with self._errors():
             return table.cast(pa.schema([(name, pa.string()) for name in columns]))
@@ -129,7 +126,7 @@ class TableFiles(ABC):
 
     @cached_property
     def in_some(self) -> dict[str, int]:
-        """Columns that not all of the files have, and how many have them."""
+        """Columns that only some of the files have, and how many have them."""
         files = [[field.name for field in fields] for _, fields in self.columns_of_files()]
         counts = Counter(chain.from_iterable(files))
         return {name: n for name, n in counts.items() if n < len(files)}
@@ -148,7 +145,7 @@ class TableFiles(ABC):
             )
 
     def fingerprint(self) -> str:
-        """A hash of all bytes of the files; raises if these are not what was opened."""
+        """A hash of all bytes of the files; raises if a file was changed after it was opened."""
         total = sha256()
         for file in self.files:
             with open(file.path, "rb") if file.is_local else file.open() as stream:
@@ -203,7 +200,7 @@ def open_parquet(stream: Any) -> GroupFile:
 
 
 def open_feather(stream: Any) -> GroupFile:
-    """A Feather file. Arrow believes what it says of its buffers, unless its data is validated."""
+    """A Feather file, whose data is validated: damaged offsets would crash what reads it."""
     ipc = load("pyarrow.ipc")
     schema = ipc.open_file(stream).schema
 
@@ -217,7 +214,7 @@ def open_feather(stream: Any) -> GroupFile:
         data.validate(full=True)
         return data
 
-    # The sizes stand in front of the groups: the first column is read along with them.
+    # The number of rows is stored in each group: the first column is read along with it.
     first = open_columns(schema.names[:1])
     groups = range(first.num_record_batches)
     return GroupFile(
@@ -231,10 +228,7 @@ def open_feather(stream: Any) -> GroupFile:
 
 @final
 class GroupedFiles(TableFiles):
-    """Parquet or Feather files; what a file says of itself is read once.
-
-    The keys of folders are columns, too, behind those of the files.
-    """
+    """Parquet or Feather files; Hive keys of folders are columns behind those of the files."""
 
     def __init__(self, where: str, files: Sequence[DataFile], format: str) -> None:
         super().__init__(where, files, format)
@@ -260,11 +254,11 @@ class GroupedFiles(TableFiles):
 
     @cached_property
     def _file(self) -> Callable[[int], GroupFile]:
-        # Parquet is unpacked as it is read: what was read does not change with the file.
+        # Only of Parquet: its data is unpacked, and so does not change with the mapped file.
         return self._reader(mapped=self.format == "Parquet")
 
     def _reader(self, *, mapped: bool = False) -> Callable[[int], GroupFile]:
-        """Opens files by their numbers, and holds the last one."""
+        """A function that opens files by number, and keeps the last one open."""
         kind = open_parquet if self.format == "Parquet" else open_feather
         files = self.files
         return lru_cache(maxsize=1)(lambda number: kind(files[number].open(mapped=mapped)))
@@ -338,7 +332,7 @@ class GroupedFiles(TableFiles):
 
 
 def _refuse_bomb(n_rows: int, n_bytes: int, path: str) -> None:
-    """Raise if a file says it has more rows at once than fit into so few bytes."""
+    """Raise if a file claims more rows than fit into its bytes."""
     if n_rows > max(ROWS_TO_DOUBT, ROWS_PER_BYTE * n_bytes):
         raise SourceError(
             f"{path} says that it holds {n_rows:,} rows in {n_bytes:,} bytes",
@@ -364,11 +358,7 @@ def keys_of_folders(files: Sequence[DataFile]) -> list[dict[str, Any]]:
 
 @final
 class ColumnTable(TableFiles):
-    """Columns that stay in a file, behind what is known of its rows.
-
-    That is in a table of its own, ``known``, with a column that says which row is which, or in what
-    the file says itself.
-    """
+    """Columns that stay in a file, behind what is known of its rows: in ``known``, or in itself."""
 
     by_column = True
 
@@ -401,21 +391,20 @@ class ColumnTable(TableFiles):
         """All rows of some columns; of all of them where that is asked for, in memory."""
         pa = load("pyarrow")
         wanted = self.names if columns is None else list(columns)
-        places = [self._place[name] for name in wanted if name in self._place]
-        values = iter(self.file.read(np.array(places, np.int64)).T)
-        arrays = [
-            pa.array(next(values), from_pandas=True) if name in self._place else self.rows[name]
-            for name in wanted
-        ]
+        behind = [name for name in wanted if name in self._place]
+        values = self.file.read(np.array([self._place[name] for name in behind], np.int64))
+        read = {
+            name: pa.array(x, from_pandas=True) for name, x in zip(behind, values.T, strict=True)
+        }
         self.require_unchanged()
-        return pa.table(arrays, names=wanted)
+        return pa.table({name: read[name] if name in read else self.rows[name] for name in wanted})
 
     def head(self, n_rows: int) -> Any:
         """The first rows, of what is known of them alone."""
         return self.rows.slice(0, n_rows)
 
     def fingerprint(self) -> str:
-        """A hash of names, sizes, both ends and samples: the file may be many gigabytes."""
+        """A hash of names, sizes and samples, as the file may have many gigabytes."""
         self.require_unchanged()
         return hash_files(self.files, "")
 
@@ -441,10 +430,7 @@ class ColumnTable(TableFiles):
 
 
 def _in_order(known: TableFiles, ids: Sequence[tuple[str, str]], where: str) -> Any:
-    """The rows of a table in the order of a file's; nulls where one is not there.
-
-    Rows are found by name, and by family where names are not enough.
-    """
+    """The rows of a table in the order of a file's, null if missing; found by (family and) name."""
     if not ids:
         raise SourceError(f"{where} has no rows")
     pa = load("pyarrow")
@@ -468,11 +454,11 @@ def _in_order(known: TableFiles, ids: Sequence[tuple[str, str]], where: str) -> 
     if family is not None and len(names) < len(wanted):
         keys, wanted = list(zip(identifiers(family), keys, strict=True)), list(ids)
     place = {key: number for number, key in enumerate(keys) if key is not None}
-    doubles = [key for number, key in enumerate(keys) if place.get(key, number) != number]
-    if doubles:
-        raise SourceError(f"{known.where} has several rows of {doubles[0]!r}", "keep one of them")
+    for number, key in enumerate(keys):
+        if place.get(key, number) != number:
+            raise SourceError(f"{known.where} has several rows of {key!r}", "keep one of them")
     rows = [place.get(key) for key in wanted]
-    if not any(number is not None for number in rows):
+    if all(number is None for number in rows):
         raise SourceError(
             f"no row of {where} is in {known.where}; they are called {wanted[0]!r} there and "
             f"{keys[0] if keys else ''!r} here",
