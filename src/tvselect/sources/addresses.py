@@ -1,4 +1,4 @@
-"""Addresses of tables elsewhere: without their secrets, and with an end to waiting."""
+"""Addresses of remote tables: their secrets are hidden, and requests have time limits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tvselect.inputs.arrow import load
 from tvselect.inputs.errors import SourceError
 
 CONNECT_SECONDS, REQUEST_SECONDS, ATTEMPTS = 10.0, 30.0, 3
-BUCKETS = ("s3", "gs", "gcs")  # what stands where others have a host is the name of a bucket
+BUCKETS = ("s3", "gs", "gcs")  # schemes whose host is the name of a bucket
 AZURE, AZURE_HOST = ("abfs", "abfss"), re.compile(r"[A-Za-z0-9._-]*")
 S3_OPTIONS = ("region", "scheme", "endpoint_override")
 BY_FSSPEC = ("http", "https")
@@ -27,10 +27,9 @@ WORD = re.compile(r"\w{3,}")
 
 
 def without_secrets(text: str) -> str:
-    """A text with the addresses in it freed of keys, passwords and options.
+    """A text whose addresses are without keys, passwords and options other than the region.
 
-    A text that begins with an address is one, to its end. Of options the region is kept: it is no
-    secret, and says nothing about where to go.
+    A text that begins with an address is an address up to its end.
 
     Examples
     --------
@@ -43,7 +42,7 @@ def without_secrets(text: str) -> str:
 
 
 def argument_without_secrets(argument: str) -> str:
-    """An argument of a command, ``--table=s3://...``, with the address at its end freed as well."""
+    """:func:`without_secrets` of an argument such as ``--table=s3://...``."""
     found = ADDRESS.search(argument)
     start = found.start() if found else len(argument)
     return argument[:start] + without_secrets(argument[start:])
@@ -56,7 +55,7 @@ def _without_secrets(address: str) -> str:
     if "@" in host:
         rest = f"{HIDDEN}@{host.rpartition('@')[2]}{rest[len(host) :]}"
     elif ":" in host and ("@" in path or not may_be_port):
-        # A secret with a bare slash in it is no lawful address, and all the more a secret.
+        # A secret with an unescaped slash is not a valid address, but must be hidden, too.
         _, mark, tail = path.rpartition("@")
         rest = f"{HIDDEN}{mark}{tail if mark else ''}{rest[len(path) :]}"
     path = PATH.match(rest)[0]  # type: ignore[index]
@@ -73,10 +72,10 @@ def _hide(option: re.Match[str]) -> str:
 
 @contextmanager
 def errors_at(address: str) -> Iterator[None]:
-    """Turn errors of libraries into a SourceError that holds no part of a secret.
+    """Turn errors of libraries into a SourceError without any part of a secret.
 
-    Libraries quote addresses whole, in part, decoded or escaped. So a message in which a word
-    stands that is hidden in the address is not shown at all, nor the error that it came from.
+    Libraries quote addresses whole, in part, decoded or escaped. So a message that contains a word
+    which is hidden in the address is replaced by the type of the error.
     """
     try:
         yield
@@ -97,10 +96,9 @@ def errors_at(address: str) -> Iterator[None]:
 
 
 def may_come_from_a_file(table: str) -> bool:
-    """Whether a table may be read because a file says so: it lies here, or in a named bucket.
+    """Whether an address from a file is safe to open: a local path, or a bucket by name.
 
-    A file that could name keys, hosts or endpoints would send the caller's own keys wherever it
-    likes; of a region that is no name, libraries would make a host.
+    With a host, endpoint or malformed region it could send the caller's keys to a third party.
     """
     if "://" not in table:
         return True
@@ -118,9 +116,9 @@ def may_come_from_a_file(table: str) -> bool:
 
 
 def open_remote(url: str) -> tuple[Any, str]:
-    """The Arrow file system of an address, and the path there. Requests have time limits.
+    """The Arrow file system of an address, and the path in it.
 
-    What Arrow does not know itself fsspec opens, without keys: its errors show whole addresses.
+    Addresses unknown to Arrow are opened by fsspec, without keys, as its errors show them.
     """
     fs = load("pyarrow.fs")
     with errors_at(url):

@@ -1,4 +1,4 @@
-"""CSV files: their encoding, how they are written, their rows; and what is made into CSV."""
+"""CSV files: encoding, dialect and rows; sheets and transposed tables, which become CSV."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ NEEDED = "it needs a line of column names and rows below it"
 
 @dataclass(frozen=True)
 class Text:
-    """A text file, handed out in UTF-8 whatever it is packed in."""
+    """A text file, read as UTF-8 whatever its encoding and compression."""
 
     file: DataFile
-    encoding: str  #: By the first letters
-    is_aligned: bool = False  #: Cells have any number of blanks between them; one is handed out
+    encoding: str  #: By its first megabyte
+    is_aligned: bool = False  #: Cells are separated by any number of blanks, read as one
 
     @cached_property
     def head(self) -> bytes:
@@ -72,7 +72,7 @@ class Text:
         return pa.PythonFile(_OneBlank(stream), mode="r") if self.is_aligned else stream
 
     def whole(self) -> tuple[Any, str]:
-        """All of it, and the encoding of all; raises when it unpacks to far more than tables do."""
+        """All of it, and its encoding; raises if it unpacks to more than a plausible table."""
         with self.open_stream() as stream:
             if self.encoding == UTF_8 and not self.is_aligned and not self.file.is_packed:
                 data = stream.read_buffer()
@@ -88,7 +88,7 @@ class Text:
 
 
 def find_encoding(data: bytes, path: str) -> str:
-    """The encoding of a text; a SourceError when it is no text.
+    """The encoding of a text; raises a SourceError for anything else.
 
     Examples
     --------
@@ -118,10 +118,9 @@ def find_encoding(data: bytes, path: str) -> str:
 def _is_utf8(data: Any) -> bool:
     """Whether bytes are UTF-8; the last letter may be cut off."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    view = memoryview(data)
     try:
-        for start in range(0, len(view), BLOCK):
-            decoder.decode(view[start : start + BLOCK])
+        for start in range(0, len(data), BLOCK):
+            decoder.decode(memoryview(data)[start : start + BLOCK])
     except UnicodeDecodeError:
         return False
     return True
@@ -129,7 +128,7 @@ def _is_utf8(data: Any) -> bool:
 
 @final
 class _OneBlank:
-    """A file of lines with one blank between the cells."""
+    """A file whose cells are separated by one blank."""
 
     closed = False
 
@@ -149,10 +148,10 @@ class _OneBlank:
 
 
 def _with_one_blank(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines with one blank between the cells; a name is added where the header lacks one."""
+    """Lines with cells separated by one blank; with a name for the row names that R writes."""
     rows = filter(None, (WORDS.findall(n) if b'"' in n else n.split() for n in lines))
     header, first = next(rows, []), next(rows, [])
-    if len(first) == len(header) + 1:  # as R writes it, whose first column has no name
+    if len(first) == len(header) + 1:
         header = [b'""', *header]
     return (b" ".join(cells) + b"\n" for cells in chain([header, first], rows))
 
@@ -160,23 +159,23 @@ def _with_one_blank(lines: Iterable[bytes]) -> Iterator[bytes]:
 class Dialect(NamedTuple):
     """How a CSV file is written."""
 
-    delimiter: str  #: Between cells; a blank stands for any number of blanks
-    decimal: Mark  #: Before the fraction of a number
+    delimiter: str  #: A blank stands for any number of blanks
+    decimal: Mark
     block: int  #: How many bytes to read at once
-    known: tuple[Mark, ...] = ()  #: Marks that cannot be anything but those before fractions
-    doubtful: tuple[str, ...] = ()  #: Columns of numbers that may be read in two ways: as text
-    is_given: bool = False  #: Whether the user says what stands before fractions
+    known: tuple[Mark, ...] = ()  #: Marks that are certainly decimal ones
+    doubtful: tuple[str, ...] = ()  #: Ambiguous columns of numbers, read as text
+    is_given: bool = False  #: Whether the user gave the decimal mark
 
     @property
     def usual(self) -> Mark:
-        """What is before fractions as a rule: there are semicolons because commas are."""
+        """The usual decimal mark: semicolons are there because of decimal commas."""
         return "," if self.delimiter == ";" else "."
 
 
 def find_dialect(
     head: bytes, path: str, delimiter: str | None = None, decimal: Mark | None = None
 ) -> Dialect:
-    """The dialect of a file by its first lines; what is given is taken as it is."""
+    """The dialect of a file by its first lines, unless it is given."""
     # The header, without what is in quotes.
     header = re.sub(rb'"[^"]*"', b"", head).split(b"\n", 1)[0]
     if delimiter is None:
@@ -199,7 +198,7 @@ def _find_delimiter(head: bytes, header: bytes, path: str) -> str:
     n_marks = sum(header.count(mark.encode()) for mark in found)
     if len(found) == 1 and len(header.split()) <= n_marks + 1:
         return found[0]
-    # Names may hold marks and blanks; what is between cells is as often in every line.
+    # Names may contain marks and blanks; the delimiter is equally frequent in all lines.
     n_cells = {mark: _cells_of_all(head, mark) for mark in found}
     if any(n > 1 for n in n_cells.values()):
         return max(found, key=lambda mark: n_cells[mark])
@@ -209,13 +208,13 @@ def _find_delimiter(head: bytes, header: bytes, path: str) -> str:
 
 
 def _cells_of_all(head: bytes, mark: str) -> int:
-    """How many cells a line has, if the first ones are alike; else none."""
+    """How many cells each of the first lines has; 0 if they differ."""
     counts = {len(row) for row in _rows(head, mark, LINES_TO_COUNT)}
     return counts.pop() if len(counts) == 1 else 0
 
 
 def _with_decimal(dialect: Dialect, head: bytes) -> Dialect:
-    """What is before fractions by the first rows, and which columns do not say."""
+    """The decimal mark by the first rows, and which columns are ambiguous."""
     is_comma = dialect.delimiter == ","
     has_commas = b'"' in head if is_comma else b"," in head
     if not has_commas and not (dialect.usual == "," and b"." in head):
@@ -246,7 +245,7 @@ def _with_decimal(dialect: Dialect, head: bytes) -> Dialect:
 
 
 def _rows(head: bytes, mark: str, most: int) -> list[list[str]]:
-    """The first rows, without one that is cut off; none where they cannot be read."""
+    """The first rows, without one that is cut off; none if they cannot be read."""
     is_cut = len(head) >= HEAD
     if mark == BLANKS:
         head = b"".join(islice(_with_one_blank(io.BytesIO(head)), most + 2))
@@ -260,13 +259,12 @@ def _rows(head: bytes, mark: str, most: int) -> list[list[str]]:
 
 @final
 class CsvFiles(TableFiles):
-    """The table in some CSV files, also compressed ones, or in text made of another file.
+    """The table in CSV files, also compressed; or in ``made``, a text made from another file.
 
-    The first line has the names. The first rows tell numbers from text; empty cells and "NA"
-    are missing values. ``made`` is text that was made of the first file, where this is no CSV.
+    The first line has the names. Types are inferred; empty cells and "NA" are missing.
     """
 
-    dialect: Dialect  #: By the first lines, unless it is given
+    dialect: Dialect
     n_rows = None
 
     def __init__(
@@ -313,7 +311,7 @@ class CsvFiles(TableFiles):
         )
 
     def estimate_rows(self) -> int:
-        """About how many rows there are, by the length of the first lines."""
+        """An estimate by the length of the first lines."""
         with self._errors():
             head = self._texts[0].head
         files = [text.file for text in self._texts]
@@ -321,13 +319,13 @@ class CsvFiles(TableFiles):
         return round(n_bytes / len(head) * max(1, head.count(b"\n")))
 
     def read(self, columns: Sequence[str] | None = None) -> Any:
-        """All rows of some columns; the types are those of all rows."""
+        """All rows of some columns; types are inferred from all of them."""
         parts = [self._read(text, self._options(columns or ())) for text in self._texts]
         with self._errors():
             return load("pyarrow").concat_tables(parts, promote_options="permissive")
 
     def read_cells(self, columns: Sequence[str]) -> Any:
-        """All rows of some columns as text to the letter, "NA" and empty cells too."""
+        """All rows of some columns as text, exactly as written."""
         pa, arrow = load("pyarrow"), load("pyarrow.csv")
         as_is = arrow.ConvertOptions(
             column_types=dict.fromkeys(columns, pa.string()),
@@ -337,7 +335,7 @@ class CsvFiles(TableFiles):
         return pa.concat_tables([self._read(text, as_is) for text in self._texts])
 
     def head(self, n_rows: int) -> Any:
-        """The first rows, with the types that a stream takes them for."""
+        """The first rows, with the types that a stream assumes."""
         with self._blocks(self._texts[0]) as blocks:
             table = next(pooled(blocks, n_rows), None) or blocks.schema.empty_table()
             return table.slice(0, n_rows)
@@ -382,7 +380,7 @@ class CsvFiles(TableFiles):
                     yield LazyColumns(table.column, fields, len(table), path, Lock()).chunk()
 
     def _read(self, text: Text, options: Any) -> Any:
-        """A file in one block, so that every row has its say in the types."""
+        """A file in one block, so that types are inferred from all rows."""
         pa, arrow = load("pyarrow"), load("pyarrow.csv")
         with self._reading(text):
             data, encoding = text.whole()
@@ -393,7 +391,7 @@ class CsvFiles(TableFiles):
             block_size = min(LARGEST_BLOCK, data.size() + 1)
             how = arrow.ReadOptions(use_threads=not is_wide, block_size=block_size)
             if is_wide:
-                # To find out the types takes longer than to read: those of fractions are guessed.
+                # Inferring types takes longer than reading: those of fractions are guessed.
                 header, *rows = self._first_lines(text)
                 cells = zip(header, rows[0], strict=False) if rows else ()
                 guessed = {name: pa.float64() for name, cell in cells if FRACTION.fullmatch(cell)}
@@ -424,10 +422,10 @@ class CsvFiles(TableFiles):
 
     @contextmanager
     def _blocks(self, text: Text, fields: Sequence[Field] | None = None) -> Iterator[Any]:
-        """A stream of blocks of some columns, or of all with the types of the first block."""
+        """Blocks of some columns, or of all with the types of the first block."""
         pa, arrow = load("pyarrow"), load("pyarrow.csv")
         options = self._options()
-        if fields is not None:  # a column of whole numbers may go on with fractions
+        if fields is not None:  # whole numbers may be followed by fractions
             known = {"string": pa.string(), "bool": pa.bool_()}
             options.include_columns = [field.name for field in fields]
             options.column_types = {
@@ -440,7 +438,7 @@ class CsvFiles(TableFiles):
             yield arrow.open_csv(stream, how, self._parsing, options)
 
     def _options(self, columns: Sequence[str] = ()) -> Any:
-        """Empty cells and "NA" are missing; columns that may be read in two ways come as text."""
+        """Empty cells and "NA" are missing; ambiguous columns are text."""
         return load("pyarrow.csv").ConvertOptions(
             column_types=dict.fromkeys(self.dialect.doubtful, load("pyarrow").string()),
             include_columns=list(columns),
@@ -466,10 +464,7 @@ class CsvFiles(TableFiles):
 
 
 def transposed(files: TableFiles, decimal: Mark | None) -> CsvFiles:
-    """The same table with its rows as columns, named by the first column.
-
-    The names of the columns, which would be those of the rows, are left out.
-    """
+    """The same table with its rows as columns, named by the first column."""
     first, *others = files.names
     refuse_repeated(files.names, files.where, "rename them")
     if not others:
@@ -495,7 +490,7 @@ def transposed(files: TableFiles, decimal: Mark | None) -> CsvFiles:
 
 
 def open_sheet(where: str, file: DataFile, name: str | None, decimal: Mark | None) -> CsvFiles:
-    """A sheet of a workbook by its name, or the first that holds something."""
+    """A sheet of a workbook by name, or the first that is not empty."""
     try:
         calamine = import_module("python_calamine")
     except ModuleNotFoundError:
@@ -532,10 +527,7 @@ def open_sheet(where: str, file: DataFile, name: str | None, decimal: Mark | Non
 
 
 def _refuse_damaged(data: bytes, path: str) -> None:
-    """Raise for an archive that unpacks to far more than tables, and for a .ods that was cut off.
-
-    An ExpatError, for the second: calamine would look for the end of the file for ever.
-    """
+    """Raise for an archive bomb, and an ExpatError for a truncated .ods: calamine would hang."""
     n_bytes, limit = 0, most_unpacked(len(data))
     with suppress(*ZIP_FAULTS, KeyError), ZipFile(io.BytesIO(data)) as archive:
         n_bytes = sum(item.file_size for item in archive.infolist())
