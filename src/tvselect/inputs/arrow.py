@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple
+from zipfile import BadZipFile
 
 import narwhals as nw
 import numpy as np
@@ -24,6 +26,7 @@ KINDS: dict[Kind, tuple[str, ...]] = {
 }
 DAY = 86_400e6  # in microseconds
 BYTES_AT_ONCE = 2**20
+FAULTS = (OSError, UnicodeDecodeError, LookupError, EOFError, zlib.error, BadZipFile)
 
 
 class Field(NamedTuple):
@@ -76,10 +79,9 @@ def load(module: str) -> Any:
 @contextmanager
 def arrow_errors(what: str, remedy: str) -> Iterator[None]:
     """Turn pyarrow's errors into a SourceError that says where and what to do."""
-    exceptions = (load("pyarrow").ArrowException, OSError, UnicodeDecodeError, LookupError)
     try:
         yield
-    except exceptions as error:
+    except (load("pyarrow").ArrowException, *FAULTS) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(". ")
         raise SourceError(f"{what}: {reason}", remedy) from error
 

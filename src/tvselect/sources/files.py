@@ -6,13 +6,12 @@ import io
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from glob import glob, has_magic
 from hashlib import sha256
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Any, final
+from typing import IO, Any
 from zipfile import BadZipFile, ZipFile
 
 from tvselect.inputs.arrow import arrow_errors, load
@@ -75,7 +74,7 @@ class DataFile:
             return self.open()
         if self.path.lower().endswith(".zip"):
             archive: Any = self.path if self.is_local else io.BytesIO(self.open().read())
-            return load("pyarrow").PythonFile(_ZipMember(archive, self.path), mode="r")
+            return load("pyarrow").PythonFile(_open_member(archive, self.path), mode="r")
         return self.filesystem.open_input_stream(self.path, compression="detect")
 
 
@@ -201,47 +200,16 @@ def hash_stamps(files: Iterable[DataFile]) -> str:
     return sha256(repr([file.stamp()[:2] for file in files]).encode()).hexdigest()
 
 
-@final
-class _ZipMember(io.RawIOBase):
-    """The only file of an archive, unpacked as it is read; its faults are OSErrors."""
-
-    def __init__(self, archive: Any, path: str) -> None:
-        with _zip_errors():
-            self._zip = ZipFile(archive)
-        try:
-            names = [item.filename for item in self._zip.infolist() if not item.is_dir()]
-            # What macOS adds is no data.
-            meant = [name for name in names if not name.startswith(("__MACOSX/", "."))]
-            if len(meant) != 1:
-                raise SourceError(
-                    f"{path} holds {len(meant)} files; it must hold one table",
-                    "unpack it, and name the table",
-                )
-            with _zip_errors():
-                self._member = self._zip.open(meant[0])
-        except (OSError, SourceError):
-            self._zip.close()
-            raise
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        with _zip_errors():
-            block = self._member.read(len(buffer))
-        buffer[: len(block)] = block
-        return len(block)
-
-    def close(self) -> None:
-        if not self.closed:
-            self._member.close()
-            self._zip.close()
-        super().close()
-
-
-@contextmanager
-def _zip_errors() -> Iterator[None]:
+def _open_member(archive: Any, path: str) -> IO[bytes]:
+    """The only file of an archive, without what macOS adds."""
     try:
-        yield
+        opened = ZipFile(archive)
+        names = [item.filename for item in opened.infolist() if not item.is_dir()]
+        names = [name for name in names if not name.startswith(("__MACOSX/", "."))]
+        if len(names) == 1:
+            return opened.open(names[0])
     except ZIP_FAULTS as error:
         raise OSError(f"the archive is damaged or locked ({error})") from error
+    raise SourceError(
+        f"{path} holds {len(names)} files; it must hold one table", "unpack it, and name the table"
+    )
