@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -20,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from benchmarks.records import heading, record_as_made
+from benchmarks.records import heading, in_fresh_process, record_as_made
 from benchmarks.very_wide import MemoryWatch
 
 BLOCK, KEPT = 20, 238
@@ -119,9 +117,7 @@ def row(folder: Path, n_people: int, n_variants: int, seed: int) -> str:
     stem = folder / "study"
     make_files(stem, n_people, n_variants, seed)
     size = Path(f"{stem}.bed").stat().st_size
-    command = [sys.executable, "-m", "benchmarks.genome_scale", "--one", f"{stem}.bed"]
-    done = subprocess.run([*command, "--seed", str(seed)], stdout=subprocess.PIPE, check=True)
-    made = json.loads(done.stdout.splitlines()[-1])
+    made = in_fresh_process("genome_scale", "--one", f"{stem}.bed", "--seed", seed)
     for path in folder.iterdir():
         path.unlink()
     return (

@@ -238,60 +238,50 @@ def speed(options: Options) -> list[str]:
     ]
 
 
+def beside_two(
+    options: Options, pairs: Iterable[tuple[str, Job, Job, int, float]]
+) -> Iterator[str]:
+    """Rows: a label, one job and two next to it, how much more work two are, the least gain."""
+    with ExitStack() as stack:
+        workers = both(options, stack)
+        for label, one_job, two_jobs, times, wanted in pairs:
+            alone, together = in_turns(workers, [one_job, two_jobs], options.rounds)
+            for version, one, two in zip(VERSIONS, alone, together, strict=True):
+                first, second = ([made.clock for made in side] for side in (one, two))
+                gain = times * min(first) / min(second)
+                yield (
+                    f"| {label} | {version} | {least_and_median(first)} | "
+                    f"{least_and_median(second)} | {gain:.2f} | {wanted:g} | "
+                    f"{yes_or_no(gain >= wanted)} |"
+                )
+
+
 def two_threads(options: Options) -> list[str]:
     """Two chains at once, in two threads, next to one."""
-
-    def rows() -> Iterator[str]:
-        with ExitStack() as stack:
-            workers = both(options, stack)
-            for name, label in LONG_CHAINS.items():
-                jobs = [Job(name), Job(name, n_threads=2)]
-                alone, together = in_turns(workers, jobs, options.rounds)
-                for version, one, two in zip(VERSIONS, alone, together, strict=True):
-                    first, second = ([made.clock for made in side] for side in (one, two))
-                    gain = 2 * min(first) / min(second)
-                    yield (
-                        f"| {label} | {version} | {least_and_median(first)} | "
-                        f"{least_and_median(second)} | {gain:.2f} | "
-                        f"{yes_or_no(gain >= LEAST_OF_THREADS)} |"
-                    )
-
+    pairs = (
+        (label, Job(name), Job(name, n_threads=2), 2, LEAST_OF_THREADS)
+        for name, label in LONG_CHAINS.items()
+    )
     return [
         "The bare sampler: a chain, and two of them at once in two threads of a process, on the "
         f"clock; the least of {options.rounds} and their median.",
         "",
-        "| | version | one | two at once | times as many, by the least | at least "
-        f"{LEAST_OF_THREADS:g} |",
-        "|---|---|---:|---:|---:|---|",
-        *shown(rows()),
+        "| | version | one | two at once | times as many, by the least | at least | |",
+        "|---|---|---:|---:|---:|---:|---|",
+        *shown(beside_two(options, pairs)),
     ]
 
 
 def two_workers(options: Options) -> list[str]:
     """Whole selections with ``n_jobs=1`` and ``n_jobs=2``."""
-
-    def rows() -> Iterator[str]:
-        with ExitStack() as stack:
-            versions = both(options, stack)
-            for name, wanted in WORKERS.items():
-                jobs = [Job(name), Job(name, n_jobs=2)]
-                alone, together = in_turns(versions, jobs, options.rounds)
-                for version, one, two in zip(VERSIONS, alone, together, strict=True):
-                    first, second = ([made.clock for made in side] for side in (one, two))
-                    gain = min(first) / min(second)
-                    yield (
-                        f"| {name} | {version} | {least_and_median(first)} | "
-                        f"{least_and_median(second)} | {gain:.2f} | {wanted:g} | "
-                        f"{yes_or_no(gain >= wanted)} |"
-                    )
-
+    pairs = ((name, Job(name), Job(name, n_jobs=2), 1, wanted) for name, wanted in WORKERS.items())
     return [
         "The default selection with `n_jobs=1` and `n_jobs=2`, on the clock; the least of "
         f"{options.rounds} and their median.",
         "",
         "| | version | one worker | two | times as fast, by the least | at least | |",
         "|---|---|---:|---:|---:|---:|---|",
-        *shown(rows()),
+        *shown(beside_two(options, pairs)),
     ]
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,13 @@ def machine() -> str:
     lines = done.stdout.splitlines()
     names = {line.split(":")[1].strip() for line in lines if line.startswith("Model name")}
     return ", ".join([*names, platform.machine(), f"Python {platform.python_version()}"])
+
+
+def in_fresh_process(module: str, *arguments: object) -> dict[str, Any]:
+    """What a module of this folder prints last, as JSON, in a process of its own."""
+    words = [sys.executable, "-m", f"benchmarks.{module}", *map(str, arguments)]
+    done = subprocess.run(words, stdout=subprocess.PIPE, check=True)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 def commit() -> str:

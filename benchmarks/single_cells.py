@@ -10,8 +10,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -21,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from benchmarks.records import heading, record_as_made
+from benchmarks.records import heading, in_fresh_process, record_as_made
 from benchmarks.very_wide import MemoryWatch
 
 N_CELLS, N_GENES, FILLED = 20_000, 30_000, 0.05
@@ -100,12 +98,7 @@ def page(options: argparse.Namespace) -> Iterator[str]:
         make_file(path, options.cells, options.genes)
         size = Path(path).stat().st_size / 2**20
         for kind in ("backed", "dense"):
-            done = subprocess.run(
-                [sys.executable, "-m", "benchmarks.single_cells", "--one", path, "--kind", kind],
-                stdout=subprocess.PIPE,
-                check=True,
-            )
-            r = made[kind] = json.loads(done.stdout.splitlines()[-1])
+            r = made[kind] = in_fresh_process("single_cells", "--one", path, "--kind", kind)
             yield (
                 f"| {kind} | {r['seconds']:.0f} | {r['cpu']:.0f} | {r['resident']:,.0f} | "
                 f"{r['found']} of {N_MARKERS} | {r['false']} |"

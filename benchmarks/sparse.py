@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
 import time
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
-from benchmarks.records import heading, record
+from benchmarks.records import heading, in_fresh_process, record
 from benchmarks.very_wide import MemoryWatch
 
 N_ROWS, N_COLUMNS, FILLED, N_PLAYS = 20_000, 100_000, 0.01, 500
@@ -84,13 +82,7 @@ def main() -> None:
         "|---|---|---|---|---|---|",
     ]
     for seed in range(1, options.seeds + 1):
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.sparse", "--run", str(seed), *size],
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-        r = json.loads(done.stdout)
+        r = in_fresh_process("sparse", "--run", seed, *size)
         lines.append(
             f"| {seed} | {r['signals']} of {N_SIGNALS} | {r['false']} | {r['seconds']:.0f} | "
             f"{r['owned']:,.0f} | {r['matrix']:,.0f} |"

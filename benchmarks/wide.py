@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 import resource
-import subprocess
 import sys
 import time
 
 import numpy as np
 
-from benchmarks.records import heading, record
+from benchmarks.records import heading, in_fresh_process, record
 
 SIZES = ((300, 1_000), (300, 10_000), (300, 100_000), (500, 1_000_000))
 N_PLAYS = 100
@@ -62,14 +61,7 @@ def main() -> None:
     ]
     for n_rows, n_columns in SIZES:
         for seed in (1, 2) if n_columns < 1_000_000 else (1,):
-            arguments = [str(value) for value in (n_rows, n_columns, seed)]
-            done = subprocess.run(
-                [sys.executable, "-m", "benchmarks.wide", *arguments],
-                capture_output=True,
-                text=True,
-                check=True,
-            )
-            r = json.loads(done.stdout)
+            r = in_fresh_process("wide", n_rows, n_columns, seed)
             lines.append(
                 f"| {n_rows} | {n_columns:,} | {seed} | {r['signals']} of 5 | {r['false']} | "
                 f"{r['seconds']:.1f} | {r['before']:.0f} | {r['peak']:.0f} |"
