@@ -15,38 +15,114 @@ import argparse
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import ExitStack
+from collections.abc import Callable
+from contextlib import ExitStack, closing, nullcontext
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from benchmarks.records import heading, record
-from tests.hardening import intruders
-from tests.hardening.drivers import (
-    N_COLUMNS,
-    N_FILES,
-    SLOW_SECONDS,
-    SLOW_SHARE,
-    be_a_cluster,
-    drive,
-    make_files,
-    start,
-)
+from benchmarks.records import ROOT, heading, record
+from tvselect import BartReward, Search, StreamingThompsonSelector
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.journal import Journal
 from tvselect.runs.folder import RunFolder
 
-BETWEEN_FAULTS = 15.0
-PATIENCE = 1800.0
+N_FILES, N_ROWS, N_COLUMNS, WINDOW = 12, 4_000, 40, 8
+SLOW_SHARE, SLOW_SECONDS = 0.02, 1.0
+BETWEEN_FAULTS, PATIENCE = 15.0, 1800.0
+SIDE_FILES = ("journal.sqlite-wal", "journal.sqlite-shm", "journal.sqlite-journal", "run.lock")
+ONE_WRITER, AT_WORK = "only one run may write", "another tvs is at work"
 FAULTS = {
     "worker": 0.3, "driver": 0.2, "journal": 0.16, "table": 0.08, "folder": 0.07, "second": 0.07,
     "side_file": 0.07, "times": 0.05,
 }  # fmt: skip
+
+
+def make_files(folder: Path) -> None:
+    """Files with two signals among 40 columns."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(0)
+    folder.mkdir()
+    for k in range(N_FILES):
+        X = rng.random((N_ROWS, N_COLUMNS))
+        y = 10 * X[:, 3] + 5 * (X[:, 7] > 0.5) + 3 * rng.standard_normal(N_ROWS)
+        columns = {f"x{j}": X[:, j] for j in range(N_COLUMNS)} | {"y": y}
+        pq.write_table(pa.table(columns), folder / f"{k:02}.parquet", row_group_size=1_000)
+
+
+def drive(folder: Path, journal: Path, cluster: str | None, *, locked: bool) -> None:
+    """Play until Ctrl-C, alone in the folder of the journal; on a cluster with a slow disk."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
+    if cluster is not None:
+        slow_down(np.random.default_rng())
+    selector = StreamingThompsonSelector(
+        BartReward(n_iterations=300),
+        batch_size=500,
+        n_rounds=None,
+        time_limit=1e6,
+        search=Search(window=WINDOW, runner=cluster, journal=journal),
+        random_state=7,
+    )
+    with RunFolder(journal.parent).held() if locked else nullcontext():
+        selector.fit_source(folder, "y")
+
+
+def slow_down(rng: np.random.Generator) -> None:
+    """Let some writes into the journal take their time."""
+    write = Journal._write
+
+    def slowly(self: Journal, *what: Any) -> None:
+        if rng.random() < SLOW_SHARE:
+            time.sleep(rng.exponential(SLOW_SECONDS))
+        write(self, *what)
+
+    Journal._write = slowly  # type: ignore[method-assign]
+
+
+def be_a_cluster() -> None:
+    """Two workers; says where they are, and stays until its input ends.
+
+    A worker that is killed again while it comes back is brought back, too: by default a
+    ``LocalCluster`` gives it up after 15 s.
+    """
+    import dask
+    from distributed import LocalCluster
+
+    settings = dict(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0")
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 day"}),
+        LocalCluster(**settings) as cluster,
+    ):
+        print(cluster.scheduler_address, flush=True)
+        sys.stdin.read()
+
+
+def start(*arguments: Any, **settings: Any) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "tests.hardening.soak", *map(str, arguments)]
+    return subprocess.Popen(command, cwd=ROOT, text=True, **settings)
+
+
+def wait_until(is_so: Callable[[], bool], problem: str) -> None:
+    ends = time.monotonic() + PATIENCE
+    while not is_so():
+        if time.monotonic() > ends:
+            raise SystemExit(problem)
+        time.sleep(0.2)
+
+
+def require(words: str, said: Path) -> None:
+    if words not in (text := said.read_text()):
+        raise SystemExit(f"a driver ended without saying {words!r}: {text}")
 
 
 class Soak:
@@ -58,27 +134,27 @@ class Soak:
         self.journal = RunFolder(self.folder).journal
         self.rng = np.random.default_rng(seed)
         self.began = time.monotonic()
-        self.said = folder / "said"
+        self.said, self.said_by_second = folder / "said", folder / "said-by-second"
         self.log: list[str] = []
         self.counts: Counter[str] = Counter()
-        self.driver = self.start_driver()
+        self.start_driver()
 
-    def start_driver(self) -> subprocess.Popen[str]:
+    def start_driver(self) -> None:
         self.counts["drivers started"] += 1
         self.n_before = n_plays(self.journal)
-        with self.said.open("w") as said:
-            return start("--drive", self.table, self.journal, self.address, stderr=said)
+        self.driver = self.drive("--drive", self.said)
 
-    def say(self, what: str) -> None:
+    def drive(self, how: str, said: Path) -> subprocess.Popen[str]:
+        with said.open("w") as file:
+            return start(how, self.table, self.journal, self.address, stderr=file)
+
+    def say(self, what: str, counted: str = "") -> None:
+        """Write down what happens, and count it."""
+        self.counts.update([counted] if counted else [])
         seconds = int(time.monotonic() - self.began)
         line = f"{seconds // 60:3}:{seconds % 60:02}  {n_plays(self.journal):7,} plays  {what}"
         self.log.append(line)
         print(line, flush=True)
-
-    def note(self, what: str, sentence: str) -> None:
-        """Count a fault and log it."""
-        self.counts[what] += 1
-        self.say(sentence)
 
     def fault(self) -> None:
         """One fault, and what follows from it."""
@@ -87,14 +163,19 @@ class Soak:
 
     def wait_for_progress(self) -> None:
         """Until the run has gone on after the last fault; it must, sooner or later."""
-        ends = time.monotonic() + PATIENCE
-        while n_plays(self.journal) <= self.n_before:
+
+        def has_gone_on() -> bool:
             if self.driver.poll() is not None:
                 raise SystemExit(f"the driver ended by itself: {self.said.read_text()}")
-            if time.monotonic() > ends:
-                raise SystemExit("the run does not go on")
-            time.sleep(0.2)
+            return n_plays(self.journal) > self.n_before
+
+        wait_until(has_gone_on, "the run does not go on")
         self.n_before = n_plays(self.journal)
+
+    def kill_driver(self) -> None:
+        self.driver.kill()
+        self.driver.wait()
+        self.say("the driver is killed", "drivers killed")
 
     def harm_worker(self) -> None:
         from distributed import Client
@@ -103,74 +184,108 @@ class Soak:
             pids = sorted(client.run(os.getpid).values())
         if pids:
             os.kill(int(self.rng.choice(pids)), signal.SIGKILL)
-            self.counts["workers killed"] += 1
-            self.say("a worker is killed")
+            self.say("a worker is killed", "workers killed")
 
     def harm_driver(self) -> None:
         self.kill_driver()
-        self.say("the driver is killed")
-        self.driver = self.start_driver()
+        self.start_driver()
 
     def harm_journal(self) -> None:
         self.kill_driver()
-        self.say("the driver is killed")
         log = self.journal.with_name(self.journal.name + "-wal")
-        if log.exists() and log.stat().st_size:
-            size = log.stat().st_size
+        if log.exists() and (size := log.stat().st_size):
             cut = int(self.rng.integers(1, min(size, 4_000) + 1))
             os.truncate(log, size - cut)
-            self.counts["journals cut"] += 1
-            self.say(f"the last {cut:,} of {size:,} bytes of the journal's log are cut off")
-        self.driver = self.start_driver()
+            what = f"the last {cut:,} of {size:,} bytes of the journal's log are cut off"
+            self.say(what, "journals cut")
+        self.start_driver()
 
     def harm_table(self) -> None:
         path = self.table / f"{self.rng.integers(N_FILES):02}.parquet"
-        whole = path.with_suffix(".whole")
-        part = path.with_suffix(".part")
+        whole, part = path.with_suffix(".whole"), path.with_suffix(".part")
         part.write_bytes(path.read_bytes()[: int(path.stat().st_size * self.rng.uniform(0.1, 0.9))])
         os.rename(path, whole)
         os.rename(part, path)
-        self.counts["files cut"] += 1
-        self.say(f"{path.name} is replaced by a part of itself")
+        self.say(f"{path.name} is replaced by a part of itself", "files cut")
         try:
             self.driver.wait(PATIENCE)
-            said = self.said.read_text()
-            self.say(f"the driver ends: {last_line(said)}")
-            if path.name not in said:
-                raise SystemExit(f"an error that does not name the file: {said}")
+            require(path.name, self.said)
+            last = self.said.read_text().strip().splitlines()[-1]
+            self.say(f"the driver ends: {last.replace(tempfile.gettempdir(), '')}")
         except subprocess.TimeoutExpired:
             self.say("the driver has not noticed")
             self.kill_driver()
         os.rename(whole, path)
-        self.driver = self.start_driver()
+        self.start_driver()
 
     def harm_folder(self) -> None:
-        intruders.second_in_folder(self)
+        """A second driver asks for the lock of the folder: refused, and nothing is written."""
+        before = sorted(os.listdir(self.folder))
+        self.drive("--drive", self.said_by_second).wait(PATIENCE)
+        require(AT_WORK, self.said_by_second)
+        if sorted(os.listdir(self.folder)) != before:
+            raise SystemExit(f"the second driver left something in {os.listdir(self.folder)}")
+        self.say("a second driver in the folder is refused", "second drivers in the folder")
 
     def harm_second(self) -> None:
-        intruders.second_on_journal(self)
+        """A second driver goes past the lock: of the two one goes on, and is started again."""
+        second = self.drive("--drive-unlocked", self.said_by_second)
+        drivers = self.driver, second
+        try:
+            wait_until(
+                lambda: any(driver.poll() is not None for driver in drivers),
+                "two drivers write to one journal",
+            )
+            is_first = self.driver.poll() is not None
+            require(ONE_WRITER, self.said if is_first else self.said_by_second)
+        finally:
+            second.kill()
+            second.wait()
+        which = "first" if is_first else "second"
+        self.say(
+            f"two drivers on the journal: the {which} gives way", "second drivers on the journal"
+        )
+        if is_first:
+            self.start_driver()
 
     def harm_side_file(self) -> None:
-        intruders.side_file(self)
+        """A link, a pipe or a folder in the place of a file beside the journal: not used."""
+        self.kill_driver()
+        place = self.folder / str(self.rng.choice(SIDE_FILES))
+        aside, outside = self.folder.with_name("aside"), self.folder.with_name("outside")
+        if there := place.exists():
+            place.rename(aside)
+        kind = str(self.rng.choice(["link", "pipe", "folder"]))
+        if kind == "link":
+            place.symlink_to(outside)
+        elif kind == "pipe":
+            os.mkfifo(place)
+        else:
+            place.mkdir()
+        second = self.drive("--drive", self.said_by_second)
+        try:
+            second.wait(PATIENCE)
+        finally:
+            second.kill()
+            place.rmdir() if kind == "folder" else place.unlink()
+        require(place.name.partition(".sqlite")[2] or place.name, self.said_by_second)
+        if outside.exists():
+            raise SystemExit(f"the driver wrote through {place.name}")
+        if there:
+            aside.rename(place)
+        self.say(f"a {kind} in the place of {place.name} is refused", "side files replaced")
+        self.start_driver()
 
     def harm_times(self) -> None:
-        intruders.touched(self)
-
-    def kill_driver(self) -> None:
-        self.driver.kill()
-        self.driver.wait()
-        self.counts["drivers killed"] += 1
-
-
-def last_line(text: str) -> str:
-    lines = [line for line in text.strip().splitlines() if line]
-    return lines[-1].replace(str(Path(tempfile.gettempdir())), "") if lines else "without a word"
+        """Files of the folder get other times while the run goes on."""
+        for file in self.folder.iterdir():
+            times = self.rng.uniform(0, 2e9, 2)
+            if file.is_file():
+                os.utime(file, tuple(times))
+        self.say("all files of the folder get other times", "files touched")
 
 
 def n_plays(journal: Path) -> int:
-    import sqlite3
-    from contextlib import closing
-
     try:
         with closing(sqlite3.connect(f"{journal.as_uri()}?mode=ro", uri=True)) as db:
             return int(db.execute("SELECT count(*) FROM plays").fetchone()[0])

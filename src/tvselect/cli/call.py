@@ -6,14 +6,12 @@ import _thread
 import argparse
 import os
 import re
-import secrets
 import shlex
 import signal
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from importlib import import_module
@@ -156,6 +154,9 @@ def _n_imports(frame: FrameType | None) -> int:
 
 def select(options: Options, terminal: Terminal) -> int:
     """Look at the table, say what was decided, search, show what was found."""
+    import secrets
+    from concurrent.futures import ThreadPoolExecutor
+
     from tvselect.report.decisions import describe_doubts
     from tvselect.runs.inspect import TableOptions, inspect_table, require_what_the_reward_needs
     from tvselect.runs.plan import FileOptions, Settings, describe_plan
