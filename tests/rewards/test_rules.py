@@ -26,7 +26,7 @@ from tvselect.rewards import (
     PValueReward,
     rules,
 )
-from tvselect.rewards.rules import LassoProblem, check_payoffs, draw_rows, p_values, seeded
+from tvselect.rewards.rules import LassoProblem, check_payoffs, on_replicates, p_values, seeded
 
 FAMILIES = ["gaussian", "probit"]
 
@@ -110,30 +110,37 @@ def test_wrong_payoffs_are_named_with_a_remedy(values, message):
         check_payoffs(values, 3, what="my reward")
 
 
+def rows_of_plays(y, n_plays, bootstrap=True, rng=None):
+    """The rows that plays look at, and the last payoffs."""
+    seen, rng = [], rng or np.random.default_rng(0)
+    score = lambda columns, rows, rng: seen.append(rows) or np.ones(len(columns))  # noqa: E731
+    feedback = on_replicates(data_of(y), bootstrap, score)
+    payoffs = [feedback(np.arange(1), rng) for _ in range(n_plays)]
+    return np.array(seen), payoffs[-1]
+
+
 def test_bootstrap_draws_rows_uniformly_with_replacement():
-    rng = np.random.default_rng(0)
     n, n_draws = 20, 2000
-    data = data_of(np.arange(n))
-    draws = np.array([draw_rows(data, True, rng) for _ in range(n_draws)])
+    draws, _ = rows_of_plays(np.arange(n), n_draws)
     assert draws.shape == (n_draws, n)
     counts = np.bincount(draws.ravel(), minlength=n)
     assert abs(counts - n_draws).max() < 4.5 * np.sqrt(n_draws)
     distinct = np.mean([np.unique(rows).size for rows in draws]) / n
     assert distinct == pytest.approx(1 - (1 - 1 / n) ** n, abs=0.01)
-    np.testing.assert_array_equal(draw_rows(data, False, rng), np.arange(n))
+    np.testing.assert_array_equal(rows_of_plays(np.arange(n), 1, False)[0], [np.arange(n)])
 
 
 def test_a_replicate_with_one_class_is_drawn_again_but_not_for_ever():
-    rng = np.random.default_rng(0)
-    data = data_of([0] * 9 + [1])
-    for _ in range(50):
-        assert 0 < data.outcome.values[draw_rows(data, True, rng)].sum() < 10
+    for rows in rows_of_plays([0] * 9 + [1], 50)[0]:
+        assert 0 < (rows == 9).sum() < 10
 
     class Stuck:
         def integers(self, n, size):
             return np.zeros(size, dtype=np.int64)
 
-    assert draw_rows(data, True, Stuck()) is None
+    draws, payoffs = rows_of_plays([0] * 9 + [1], 1, rng=Stuck())
+    assert draws.size == 0
+    np.testing.assert_array_equal(payoffs, [0.0])
 
 
 # A function of one's own

@@ -1,4 +1,4 @@
-"""Rewards by a function of yours, p-values, the importance in an estimator, the LASSO."""
+"""Rewards by a function of one's own, p-values, importance in an estimator, the LASSO."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ class FunctionReward(Reward):
 
 
 def check_payoffs(values: Any, n_columns: int, *, what: str = "the reward") -> Floats:
-    """What a reward returned for a play, as a new float array; refused unless all in [0, 1].
+    """The payoffs of a play as a new float array; an error names ``what`` returned others.
 
-    What rounding has pushed out by less than 1e-9 is put back; ``what`` is named in errors.
+    Numbers outside [0, 1] by less than 1e-9, by rounding, are clipped.
     """
     wanted = f"return one number in [0, 1] for each of the {n_columns} played columns"
     try:
@@ -100,29 +100,23 @@ def check_payoffs(values: Any, n_columns: int, *, what: str = "the reward") -> F
 
 
 def on_replicates(data: Data, bootstrap: bool, score: Score) -> Feedback:
-    """The feedback that scores columns by all rows, or by as many drawn with replacement."""
+    """The feedback that scores columns on all rows, or on as many drawn with replacement.
+
+    Draws with a constant outcome are repeated; after 100 of them all columns get 0.
+    """
     check_scalar(bootstrap, "bootstrap", (bool, np.bool_))
+    y, n = data.outcome.values, data.n_rows
 
     def feedback(columns: Places, rng: np.random.Generator) -> Floats:
-        rows = draw_rows(data, bootstrap, rng)
-        return np.zeros(len(columns)) if rows is None else score(columns, rows, rng)
+        if not bootstrap:
+            return score(columns, np.arange(n), rng)
+        for _ in range(100):
+            rows = np.sort(rng.integers(n, size=n))
+            if np.ptp(y[rows]) > 0.0:
+                return score(columns, rows, rng)
+        return np.zeros(len(columns))
 
     return feedback
-
-
-def draw_rows(data: Data, bootstrap: bool, rng: np.random.Generator) -> Places | None:
-    """Rows that a play looks at: all, or as many drawn with replacement, in increasing order.
-
-    A draw in which the outcome is constant is thrown away; None after 100 of these.
-    """
-    y, n = data.outcome.values, data.n_rows
-    if not bootstrap:
-        return np.arange(n)
-    for _ in range(100):
-        rows = np.sort(rng.integers(n, size=n))
-        if np.ptp(y[rows]) > 0.0:
-            return rows
-    return None
 
 
 @dataclass(eq=False, repr=False)
@@ -178,9 +172,9 @@ class PValueReward(Reward):
 
 
 def p_values(X: Floats, y: Floats) -> Floats:
-    """Two-sided p-value of each column's correlation with ``y``, over the rows where it is seen.
+    """Two-sided p-value of each column's correlation with ``y``, without its missing values.
 
-    It is 1 where nothing can be said: constant columns, fewer than three rows.
+    It is 1 for constant columns and for fewer than three rows.
     """
     seen = ~np.isnan(X)
     n = seen.sum(axis=0)
@@ -206,18 +200,18 @@ def _centred(X: Floats, seen: NDArray[np.bool_], n: NDArray[np.int64]) -> Floats
 
 @dataclass(eq=False, repr=False)
 class ImportanceReward(Reward):
-    """Reward a column by its importance in a fitted estimator, over that of the best column.
+    """Reward a column by its importance in a fitted estimator, relative to the largest one.
 
     The payoff is ``|importance| / max |importance|``: the best of the played columns gets
-    1, the others a fraction that a Bernoulli trial turns into 0 or 1. A coefficient is an
-    importance only where columns have the same scale: put a scaler before a linear model.
+    1, the others a fraction that a Bernoulli trial turns into 0 or 1. Coefficients can be
+    compared only if columns have the same scale: put a scaler before a linear model.
 
     Parameters
     ----------
     estimator : scikit-learn estimator, optional
-        Has ``feature_importances_`` or ``coef_`` when fitted; of a pipeline the last step
-        is looked at. It is cloned for every play and its random states are set. By default
-        a random forest of 50 trees, a regressor or a classifier as the outcome asks.
+        With ``feature_importances_`` or ``coef_`` after fitting, in its last step if it is a
+        pipeline. It is cloned for every play and its random states are set. By default
+        a random forest of 50 trees, a regressor or a classifier as the outcome requires.
     bootstrap : bool, default=True
         Whether a play looks at as many rows drawn with replacement. Without, the only
         randomness is that of the estimator.
@@ -329,20 +323,20 @@ class LassoReward(Reward):
     ----------
     alpha : {"1se", "cv"} or float > 0, default="1se"
         The penalty. ``"cv"`` has the smallest error in a 5-fold cross-validation within
-        the play, over 20 penalties down to a hundredth of the one that leaves nothing;
-        ``"1se"`` is the largest penalty within one standard error of it. As for a number:
-        a column played alone has a non-zero coefficient when its absolute correlation with
-        a continuous outcome is above it.
+        the play, over 20 penalties down to a hundredth of the smallest at which all
+        coefficients are zero; ``"1se"`` is the largest penalty within one standard error of
+        it. With a number, a column played alone has a non-zero coefficient if its absolute
+        correlation with a continuous outcome is larger.
     bootstrap : bool, default=True
         Whether a play looks at as many rows drawn with replacement. Without, and with a
         number as ``alpha``, a play has no randomness.
     max_iter : int, default=1000
-        Most sweeps of coordinate descent per penalty.
+        Maximum number of sweeps of coordinate descent per penalty.
 
     Notes
     -----
-    A replicate enters as a weight of each row, so that no row is on both sides of a fold:
-    copies on both sides make noise look useful.
+    A replicate enters as weights of the rows, so that copies of a row are never in both the
+    training and the test part of a fold, where they would make noise look useful.
 
     Examples
     --------
@@ -399,7 +393,7 @@ descend = function(
 
 @dataclass(frozen=True)
 class LassoProblem:
-    """A weighted LASSO: standardised columns by row of ``x``, weights that sum to one."""
+    """A weighted LASSO; ``x`` holds standardised columns as rows, weights sum to one."""
 
     x: Floats
     y: Floats
@@ -409,7 +403,7 @@ class LassoProblem:
 
     @classmethod
     def of(cls, data: Data, columns: Places, rows: Places, max_iter: int) -> Self | None:
-        """That of some columns and rows; None where the outcome is constant."""
+        """The problem on some columns and rows; None if the outcome is constant."""
         weight = np.bincount(rows, minlength=data.n_rows).astype(np.float64)
         if data.sample_weight is not None:
             weight *= data.sample_weight
@@ -432,12 +426,12 @@ class LassoProblem:
         return np.full(self.y.size, logit(np.clip(mean, 1e-9, 1 - 1e-9)) if self.binary else mean)
 
     def gradient(self, eta: Floats) -> Floats:
-        """How much each coefficient is pulled; einsum, as BLAS threads get in each other's way."""
+        """Minus the gradient of the loss; einsum, as threads of BLAS slow down those of plays."""
         mean = expit(eta) if self.binary else eta
         return np.einsum("ji,i->j", self.x, self.weight * (self.y - mean))
 
     def largest_alpha(self) -> float:
-        """A hair above the smallest penalty at which all coefficients are zero."""
+        """The smallest penalty at which all coefficients are zero, rounded up a little."""
         return (1.0 + 1e-9) * float(np.abs(self.gradient(self.null())).max())
 
     def path(self, alphas: Floats) -> Iterator[tuple[Floats, Floats]]:
@@ -482,7 +476,7 @@ def _standardise(x: Floats, weight: Floats) -> Floats:
 def _choose_alpha(
     problem: LassoProblem, alphas: Floats, one_se: bool, rng: np.random.Generator
 ) -> int:
-    """Place of the cross-validated penalty; the walk ends where the error has clearly risen."""
+    """Index of the cross-validated penalty; stops when the error is one standard error above."""
     n = problem.y.size
     strata = problem.y if problem.binary else np.zeros(n)
     fold = np.empty(n, dtype=np.int64)

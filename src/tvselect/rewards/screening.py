@@ -1,4 +1,4 @@
-"""Screening: which columns, and which pairs of them, stand out before any play."""
+"""Screening: which columns, and which pairs, are associated with the outcome before any play."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ correlate = function(
 
 
 class Bulk(NamedTuple):
-    """Where most z-values of a table's columns lie: median and deviation, at least 1."""
+    """Median and robust standard deviation (at least 1) of the z-values of a table's columns."""
 
     centre: float
     spread: float
@@ -47,20 +47,24 @@ def marginal_evidence(
     starts: Ints | None = None,
     bulks: Sequence[Bulk] = (),
 ) -> Floats:
-    """Evidence for every column, in nats: minus the log of its corrected p-value.
+    """Evidence for every column, in nats: ``-log(n_candidates * p)``, or 0 if that is negative.
 
-    It is ``-log(n_candidates * p)`` with the two-sided p-value of a column's correlation with the
-    outcome, in simple terms of which the strongest counts, and 0 for the many whose p-value is not
-    that small. Correlations are set against the bulk of all columns (median and median deviation),
-    not against zero: where all columns go a little with the outcome, none of them stands out. Each
-    copy of the table, between two of ``starts``, has a bulk of its own; they are given as
-    ``bulks`` where the columns at hand are a choice of theirs.
+    ``p`` is the two-sided p-value of the column's correlation with the outcome, the smallest one
+    over the simple terms of the outcome. Correlations are compared with the bulk of all columns
+    (median and median deviation) instead of with zero, so that none stands out if all columns are
+    weakly correlated with the outcome. Each copy of the table, between two of ``starts``, has its
+    own bulk; ``bulks`` gives them if the table holds only a choice of the columns.
     """
     spans = list(pairwise([0, table.n_columns] if starts is None else starts))
     terms = outcome.in_simple_terms()
-    evidence = np.zeros(table.n_columns)
+    evidence, r = np.zeros((2, table.n_columns))
+    n_present = np.empty(table.n_columns, dtype=np.int64)
     for term in terms:
-        z = _correlations(table, term.values)
+        y = term.values - term.values.mean()
+        y /= np.abs(y).max() or 1.0
+        for here, codes in table.blocks():
+            correlate(codes, y, r[here], n_present[here])
+        z = z_values(r, n_present)
         for k, (first, last) in enumerate(spans):
             copy = z[first:last]
             centre, spread = bulks[k] if bulks else bulk_of(copy)
@@ -69,17 +73,6 @@ def marginal_evidence(
         log_p = np.log(2.0) + log_ndtr(-np.abs(z))
         np.maximum(evidence, -log_p - np.log(n_candidates * len(terms)), out=evidence)
     return evidence
-
-
-def _correlations(table: BinnedTable, y: Floats) -> Floats:
-    """Correlation of every column with some numbers, in standard errors."""
-    y = y - y.mean()
-    y /= np.abs(y).max() or 1.0
-    r = np.empty(table.n_columns)
-    n_present = np.empty(table.n_columns, dtype=np.int64)
-    for here, codes in table.blocks():
-        correlate(codes, y, r[here], n_present[here])
-    return z_values(r, n_present)
 
 
 def z_values(r: Floats, n_rows: int | Ints) -> Floats:
@@ -96,7 +89,7 @@ def bulk_of(z: NDArray[np.floating]) -> Bulk:
 
 
 class Pairs(NamedTuple):
-    """Pairs of columns that go with the outcome together, the strongest first."""
+    """Pairs of columns whose product is correlated with the outcome, the strongest first."""
 
     columns: Ints  # (pairs, 2)
     z: Floats  # correlation of the product of both halves with it, in standard errors
@@ -110,18 +103,18 @@ def screen_pairs(
     *,
     spread: float = 1.0,
 ) -> Pairs:
-    """Pairs of columns whose product goes with the outcome, beyond all chance.
+    """Pairs of columns whose product is significantly correlated with the outcome.
 
     Every column is cut into an upper and a lower half, and all products of two halves are
-    correlated with the normal scores of the outcome: a matrix product. They are set against the
-    bulk of the pairs, as :func:`marginal_evidence` sets columns. The sum of random signs exceeds
-    ``z`` with a probability of at most ``2 exp(-z^2 / 2)`` (Hoeffding): a table of noise, its
-    columns cut into equal halves, has a pair among the found ones in at most one of a hundred
-    cases. Columns with less than a quarter of the rows in one half, and tables of more than
-    16,384 columns, are left out; so are pairs of columns that are much alike. A column is in one
-    pair only. Of a table with more than 2^28 values some rows are looked at, and of rows that are
-    the same observation the first. ``spread`` is the largest standard error of a sum over rows that
-    depend on each other, next to that of independent ones.
+    correlated with the normal scores of the outcome, by a matrix product. They are compared with
+    the bulk of the pairs, as in :func:`marginal_evidence`. The sum of random signs exceeds ``z``
+    with a probability of at most ``2 exp(-z^2 / 2)`` (Hoeffding), so that a pair is found in at
+    most one of a hundred tables of noise whose columns are cut into equal halves. Left out are
+    columns with less than a quarter of the rows in one half, pairs of similar columns, and tables
+    of more than 16,384 columns. A column is in one pair at most. Rows are sampled from tables of
+    more than 2^28 values; of rows that are the same ``observations`` the first is used.
+    ``spread`` is the largest standard error of a sum over rows that depend on each other, relative
+    to that of independent rows.
 
     >>> from tvselect.inputs import read_outcome
     >>> rng = np.random.default_rng(0)
@@ -144,19 +137,21 @@ def screen_pairs(
     terms = outcome.rows(rows).in_simple_terms()
     n_tests = len(terms) * kept.size * (kept.size - 1) // 2
     needed = spread * math.sqrt(2.0 * math.log(2.0 * n_tests / FALSE_ALARM))
-    found = [
-        pair
-        for term in terms
-        for pair in _passing(halves, _standard_scores(term.values), needed, n_threads)
-    ]
+    found = [pair for term in terms for pair in _passing(halves, term.values, needed, n_threads)]
     return _strongest(found, halves, kept)
 
 
 def _passing(
-    halves: Halves, scores: Halves, needed: float, n_threads: int
+    halves: Halves, y: Floats, needed: float, n_threads: int
 ) -> list[tuple[float, int, int]]:
-    """The best partner of every column, where its z-value is as far out as needed."""
-    bulk = _bulk_of_pairs(halves, scores)
+    """The z-value of every column with its best partner, where it is as far out as needed."""
+    exact = normal_scores(y)
+    exact -= exact.mean()
+    scores = (exact / max(float(exact.std()), 1e-12)).astype(np.float32)
+    bulk = Bulk(0.0, 1.0)
+    if len(halves) >= 20:  # the bulk of all pairs, by those of the first columns
+        some = halves[:512]
+        bulk = bulk_of(_z_values(some, some, scores)[np.triu_indices(len(some), 1)])
 
     def of_block(first: int) -> list[tuple[float, int, int]]:
         z = _z_values(halves[first : first + COLUMNS_AT_ONCE], halves[first:], scores)
@@ -178,14 +173,6 @@ def _z_values(first: Halves, second: Halves, scores: Halves) -> Halves:
     z = np.matmul(first * scores, second.T, dtype=np.float32)
     z /= np.float32(math.sqrt(scores.size))
     return z
-
-
-def _bulk_of_pairs(halves: Halves, scores: Halves) -> Bulk:
-    """The bulk of all pairs, by those of the first columns; of few columns that of noise."""
-    if len(halves) < 20:
-        return Bulk(0.0, 1.0)
-    some = halves[:512]
-    return bulk_of(_z_values(some, some, scores)[np.triu_indices(len(some), 1)])
 
 
 def _halves(X: Matrix, rows: NDArray[np.intp]) -> tuple[Halves, Ints]:
@@ -217,21 +204,13 @@ def _halves(X: Matrix, rows: NDArray[np.intp]) -> tuple[Halves, Ints]:
     return np.concatenate(halves), np.concatenate(kept)
 
 
-def _standard_scores(y: Floats) -> Halves:
-    scores = normal_scores(y)
-    scores -= scores.mean()
-    return (scores / max(float(scores.std()), 1e-12)).astype(np.float32)
-
-
 def _strongest(found: list[tuple[float, int, int]], halves: Halves, kept: Ints) -> Pairs:
-    """Of pairs that pass those that share no column, the strongest first."""
-    taken: set[int] = set()
-    pairs: list[tuple[int, int]] = []
-    values: list[float] = []
+    """Pairs that share no column, the strongest first."""
+    chosen: list[tuple[float, int, int]] = []
     for z, i, j in sorted(found, key=lambda pair: -abs(pair[0])):
         alike = abs(float(halves[i] @ halves[j])) / halves.shape[1]
-        if alike <= TOO_ALIKE and taken.isdisjoint((i, j)) and len(pairs) < MOST_PAIRS:
-            taken |= {i, j}
-            pairs.append((i, j))
-            values.append(z)
-    return Pairs(kept[np.array(pairs, dtype=np.int64).reshape(-1, 2)], np.array(values))
+        taken = {column for _, *pair in chosen for column in pair}
+        if alike <= TOO_ALIKE and taken.isdisjoint((i, j)) and len(chosen) < MOST_PAIRS:
+            chosen.append((z, i, j))
+    values = np.array(chosen, dtype=np.float64).reshape(-1, 3)
+    return Pairs(kept[values[:, 1:].astype(np.int64)], values[:, 0].copy())
