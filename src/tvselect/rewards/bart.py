@@ -49,9 +49,9 @@ class BartReward(Reward):
     theta_floor : float, default=0.01
         Lowest concentration of the sparse prior, see :class:`tvselect.trees.Prior`.
     penalty : float, default=1.0
-        Every column that a forest uses is weighed by ``(played / all columns) ** penalty``:
-        with 1, a column of a small play has to explain as much as one of the whole table,
-        which makes room for more trees. 0 forgets the columns that are not played.
+        The prior of a forest is multiplied by ``(played / all columns) ** penalty`` for every
+        column it uses: with 1, a column of a small play has to explain as much as in a play of
+        the whole table, which allows more trees. With 0 columns not played do not count.
     screening : bool, default=True
         The log penalty of a column is reduced by the evidence of its correlation with the
         outcome, ``-log(all columns * p-value)``.
@@ -60,23 +60,24 @@ class BartReward(Reward):
         rows shuffled. The average rule then rewards only what is split on more often than nine
         in ten of them, so that a few columns of noise among themselves are not rewarded.
     pair_share : float, default=0.2
-        Share of the proposals that add or remove two splits at once, where pairs of columns
-        stand out by their product; these are played together. 0 looks for no pairs.
+        Share of the proposals that add or remove two splits at once, if pairs of columns are
+        found whose product is correlated with the outcome; these are played together. 0 looks
+        for no pairs.
     latent_sweeps : int, default=5
-        Iterations from one draw of the latent normals to the next, for outcomes that have some:
-        classes, grades, counts, censored times. It saves time and keeps the chain exact.
+        Iterations between two draws of the latent normals, for outcomes that have some:
+        classes, grades, counts, censored times. It saves time; the chain stays exact.
     noise : {"auto", "normal", "scores"}, default="auto"
-        "normal" noise, or the outcome on normal "scores": quantiles of the normal law at its
-        ranks, of which no outlier can decide. "auto" takes the scores for a continuous outcome,
-        or the log of survival times, with a value more than five robust standard deviations
-        away from its median.
+        "normal" noise, or the outcome replaced by normal "scores": normal quantiles of its
+        ranks, which limit the influence of outliers. "auto" takes the scores for a continuous
+        outcome, or the log of survival times, with a value more than five robust standard
+        deviations away from its median.
     max_samples : "auto", int, float or None, default="auto"
-        Rows that a play sees, drawn afresh without replacement: a number, a share, None
-        for all. "auto" is all rows of a batch of a stream; of a table at most 5,000 rows in a
-        search with decoys and 2,000 without (more where one class is rare, so that it has about
-        100 rows; fewer with six and more classes). Without decoys it also takes more trees, in
-        proportion, for more than 5,000 rows: too few trees fit many rows too coarsely, and
-        noise is rewarded for what they leave over.
+        Rows of a play, drawn anew without replacement: a number, a share, None for all.
+        "auto" is all rows of a batch of a stream; of a table at most 5,000 rows in a search
+        with decoys and 2,000 without (more if one class is rare, so that it has about 100 rows;
+        fewer with six and more classes). Without decoys the number of trees grows in proportion
+        above 5,000 rows: too few trees fit many rows too coarsely, and columns of noise are
+        rewarded for the remainder.
     min_leaf, max_cuts : int, default=5, 100
 
     Examples
@@ -148,8 +149,8 @@ class BartReward(Reward):
     def with_decoys(cls) -> BartReward:
         """The rule for a search with decoys of all columns.
 
-        These keep noise out and count what comes through, so that the penalty can be half of
-        what it has to be without them, and weaker signals are rewarded.
+        Decoys control the false selections, so that half the penalty is enough, and weaker
+        signals are rewarded.
         """
         return cls(n_trees=30, min_splits=1.5, penalty=0.5)
 
@@ -172,8 +173,8 @@ class BartReward(Reward):
             fewest = TREES_OF_A_CLASS * np.unique(data.outcome.values).size
             growth = max(growth, fewest / self.n_trees)
         if self.max_samples == "auto" and data.decoys is None:
-            # What trees leave over for want of leaves is credited to columns of noise, the sooner
-            # the more rows there are, unless decoys are there to take it.
+            # What too few leaves cannot fit is credited to columns of noise, more often the more
+            # rows there are; with decoys that does no harm.
             growth = max(growth, n_seen / 5000)
         return replace(
             self,

@@ -1,4 +1,4 @@
-"""The face of the trees: run BART or DART on a table; what a run found, and how it predicts."""
+"""Run BART or DART on a table; the results of a run and its predictions."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def run_bart(
     prior : Prior, optional
         All settings of the prior; ``n_trees`` and ``sparse`` are then taken from it.
     max_cuts : int, default=100
-        At most that many cut points per column; a binned table keeps its own.
+        Maximum number of cut points per column; a binned table keeps its own.
     noise_scale : float, "sd" or "linear", default="sd"
         Rough guess of the noise standard deviation that scales its prior: a number,
         the standard deviation of ``y``, or that of the residuals of a linear model on
@@ -171,7 +171,7 @@ def run_bart(
 
 
 def run_to_end(*arguments: Any, **settings: Any) -> BartRun:
-    """:func:`run_bart` where a part of a run is of no use: Ctrl-C is a KeyboardInterrupt."""
+    """:func:`run_bart`, except that Ctrl-C always raises KeyboardInterrupt."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", InterruptWarning)
         try:
@@ -222,7 +222,7 @@ class BartRun:
     cuts : Cuts
         Cut points of the columns.
     center : float
-        What predictions of the forests are relative to.
+        Added to the sum of the trees in predictions.
     """
 
     family: Family
@@ -278,7 +278,7 @@ class BartRun:
         return np.asarray(sum(values, np.float64(0.0)) / len(self.draws))
 
     def expected(self, draw: Draw, evaluate: Callable[[Forest], Floats]) -> Floats:
-        """The outcome that one ``draw`` expects, its forest put through ``evaluate``."""
+        """Expected outcome under one ``draw``, where ``evaluate`` gives a forest's values."""
         if self.family == "classes":
             n_classes = draw.cuts.size
             trees = range(draw.forest.n_trees)

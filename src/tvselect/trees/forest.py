@@ -13,6 +13,7 @@ from tvselect.core import function, struct
 from tvselect.trees.state import COLUMN, CUT, LEAF, LEFT, MISSING, MISSING_LEFT, Chain
 
 MOST_POINTS = 62
+BY_NODE = ("left", "column", "cut", "missing_left", "value")
 
 
 def _check_nodes(forest: Forest) -> None:
@@ -72,19 +73,13 @@ class Forest:
 
     def only(self, trees: Iterable[int]) -> Forest:
         """The forest of some of the ``trees``, given by number."""
-        spans = [slice(*self.starts[t : t + 2]) for t in trees]
-        nodes = np.arange(self.left.size)
-        chosen = np.concatenate([nodes[:0], *(nodes[span] for span in spans)])
+        spans = [np.arange(*self.starts[t : t + 2]) for t in trees]
+        chosen = np.concatenate([self.starts[:0], *spans])
         moved = np.full(self.left.size + 1, -1, dtype=np.int64)
         moved[chosen] = np.arange(chosen.size)
-        return Forest(
-            starts=np.cumsum([0, *(span.stop - span.start for span in spans)]),
-            left=moved[self.left[chosen]],
-            column=self.column[chosen],
-            cut=self.cut[chosen],
-            missing_left=self.missing_left[chosen],
-            value=self.value[chosen],
-        )
+        parts = {name: getattr(self, name)[chosen] for name in BY_NODE}
+        parts["left"] = moved[parts["left"]]
+        return Forest(np.cumsum([0, *(span.size for span in spans)]), **parts)
 
     def uses(self, n_columns: int) -> NDArray[np.bool_]:
         """Whether a tree splits on a column (trees, ``n_columns``)."""
@@ -108,7 +103,7 @@ class Forest:
         return np.bincount(self.column[self.left >= 0], minlength=n_columns)
 
     def branch_pairs(self, n_columns: int) -> NDArray[np.int64]:
-        """How often two columns (columns, columns) are split on in one branch, one below the other.
+        """How often one column is split on below another one, in either order.
 
         Symmetric (``n_columns``, ``n_columns``), with zeros on the diagonal.
         """
@@ -141,9 +136,9 @@ class Forest:
     ) -> None:
         """Add the sum of the trees to ``out`` (rows, points), with some columns set to points.
 
-        Columns from ``first`` on are set: of ``below`` (columns, codes), the bits of a row and
-        place are the points up to that code. The ``codes`` (columns, rows) say what is in the
-        others.
+        Those are the columns from ``first`` on: bit ``k`` of ``below`` (columns, codes) says
+        whether point ``k`` has at most that code. The other columns are as in ``codes``
+        (columns, rows).
         """
         if self.column.max(initial=-1) >= len(codes) or len(out) > codes.shape[1]:
             raise ValueError(f"the forest needs more than {codes.shape} columns and rows")
@@ -165,15 +160,10 @@ def join_forests(forests: Sequence[Forest]) -> Forest:
     sizes = [forest.left.size for forest in forests]
     offsets = np.cumsum([0, *sizes])
     starts = [forest.starts[:-1] + k for forest, k in zip(forests, offsets[:-1], strict=True)]
-    left = np.concatenate([forest.left for forest in forests])
-    return Forest(
-        starts=np.concatenate([*starts, offsets[-1:]]),
-        left=np.where(left >= 0, left + np.repeat(offsets[:-1], sizes), -1),
-        column=np.concatenate([forest.column for forest in forests]),
-        cut=np.concatenate([forest.cut for forest in forests]),
-        missing_left=np.concatenate([forest.missing_left for forest in forests]),
-        value=np.concatenate([forest.value for forest in forests]),
-    )
+    parts = {name: np.concatenate([getattr(f, name) for f in forests]) for name in BY_NODE}
+    left = parts["left"]
+    parts["left"] = np.where(left >= 0, left + np.repeat(offsets[:-1], sizes), -1)
+    return Forest(np.concatenate([*starts, offsets[-1:]]), **parts)
 
 
 def snapshot(chain: Chain, columns: NDArray[np.int64], scale: float) -> Forest:

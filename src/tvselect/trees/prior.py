@@ -49,11 +49,11 @@ class Prior:
         higher it is, the more often a split tries a column that the forest does not use.
     pair_share : float, default=0.0
         Share, up to 0.9, of the proposals that add or remove two splits at once, one below the
-        other. It changes how the chain gets around, not what it samples from: columns that
-        matter only together are found sooner.
+        other. The posterior stays the same, but columns that matter only together are found
+        sooner.
     latent_sweeps : int, default=1
-        Iterations from one draw of the latent normals to the next, for outcomes that have some.
-        It changes how the chain gets around, not what it samples from; the draw takes time.
+        Iterations between two draws of the latent normals, for outcomes that have some. The
+        posterior stays the same, and the draws take less time.
 
     Notes
     -----
@@ -118,10 +118,10 @@ class Prior:
     ) -> PriorParameters:
         """The prior in the core's numbers, for a ``response`` and the columns in play.
 
-        A forest is weighed by the weight, in (0, 1], of every column it uses (``column_weights``).
-        Averages leave out ``burn`` iterations, the sparse prior begins at ``sparse_from``, and
-        without ``free_noise`` the noise stays as it is. ``pairs`` (pairs, 2) are columns that
-        proposals of two splits try together.
+        The prior of a forest is multiplied by the weight, in (0, 1], of every column it uses
+        (``column_weights``). Averages leave out ``burn`` iterations, the sparse prior begins at
+        ``sparse_from``, and ``free_noise=False`` keeps the noise fixed. ``pairs`` (pairs, 2) are
+        columns that proposals of two splits try together.
         """
         if column_weights is None:
             column_weights = np.empty(0)

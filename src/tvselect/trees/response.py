@@ -104,10 +104,10 @@ def _on_range_one(
 
 
 def rounding_bounds(counts: Floats) -> tuple[Floats, Floats]:
-    """Between which normal quantiles a count lies, by the shares of smaller and larger ones.
+    """Normal quantiles that each count lies between, from the shares of smaller and equal ones.
 
-    The count is a normal number, transformed and rounded (Kowal and Canale 2020), with the
-    transformation that the distribution of all counts asks for.
+    A count is a transformed and rounded normal variable (Kowal and Canale 2020); the
+    transformation is estimated from the distribution of all counts.
 
     >>> lower, upper = rounding_bounds(np.array([0.0, 3.0, 0.0, 1.0]))
     >>> lower.round(2), upper.round(2)

@@ -37,12 +37,10 @@ from tvselect.trees.state import (
 
 
 class Sampler:
-    """A Markov chain over forests.
+    """A Markov chain over forests, the same however many steps it is advanced in.
 
-    It is a pure function of the generator: it does not matter in how many steps it is advanced.
-    ``precision`` is ``1 / sigma^2`` to start from, or to stay at when the noise is not drawn; 0
-    switches the likelihood off. ``columns`` are those of the design in the table, where they are
-    copies.
+    ``precision`` is ``1 / sigma^2`` at the start, and later if the noise is not drawn; 0 switches
+    the likelihood off. ``columns`` are the places in the table of the columns of the design.
     """
 
     def __init__(
@@ -145,15 +143,16 @@ def start_chain(
     pairs: Ints = NO_PAIRS,
     rng: np.random.Generator,
 ) -> Sampler:
-    """Start a chain on some ``columns`` of a table, counted as it counts them, or on all.
+    """Start a chain on all columns of a table, or on the given places ``columns``.
 
-    It sees some ``rows``, and ``shadows``, copies of columns with their rows shuffled, which
-    compete for splits behind the others; without either no column is copied, and the forest counts
-    columns as the table does. A forest is weighed by the weight, in (0, 1], of every column and
-    shadow that it uses (``column_weights``): below 1 a column has to explain more. With a sparse
-    prior the first half of the burn-in splits on all columns alike. ``sigma`` fixes the noise, in
-    units of the outcome; ``inf`` switches the likelihood off. ``pairs`` (pairs, 2) are columns
-    that proposals of two splits try together.
+    ``rows`` restricts it to some rows. ``shadows`` are columns of which copies with shuffled rows
+    compete for splits, behind the others. With either of them, columns are copied, and the forest
+    counts them as they are in play, otherwise as in the table. The prior of a forest is multiplied
+    by the weight, in (0, 1], of every column and shadow that it uses (``column_weights``): with a
+    smaller weight a column has to explain more. With a sparse prior the first half of the burn-in
+    splits on all columns alike. ``sigma`` fixes the noise, in units of the outcome; ``inf``
+    switches the likelihood off. ``pairs`` (pairs, 2) are columns that proposals of two splits try
+    together.
 
     >>> from tvselect.inputs import read_outcome
     >>> from tvselect.trees import bin_table, working_response
