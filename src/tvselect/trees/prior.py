@@ -120,7 +120,7 @@ class Prior:
 
         The prior of a forest is multiplied by the weight, in (0, 1], of every column it uses
         (``column_weights``). Averages leave out ``burn`` iterations, the sparse prior begins at
-        ``sparse_from``, and ``free_noise=False`` keeps the noise fixed. ``pairs`` (pairs, 2) are
+        ``sparse_from``, and without ``free_noise`` the noise is fixed. ``pairs`` (pairs, 2) are
         columns that proposals of two splits try together.
         """
         if column_weights is None:
