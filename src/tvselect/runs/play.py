@@ -268,26 +268,24 @@ def plays_done(folder: RunFolder) -> int:
 
 def read_off(fit: BanditSelector) -> list[VariableResult]:
     """All variables of a run, best first; ties in the order of the table."""
-    found, history = feature_findings(fit), fit.history_
-    arms = history.arm_of_feature[found.column]
-    nothing: list[Any] = [None] * arms.size
-    e_values, since = found.e_value, found.selected_since
+    (order, found), history = feature_findings(fit), fit.history_
+    arms, nothing = history.arm_of_feature, np.full(order.size, np.nan)
+    rounded = (found[name].round(6).tolist() for name in ("selection_rate", "low", "high"))
     values = zip(
-        found.name,
-        found.selected.tolist(),
-        _numbers(np.where(arms < 0, np.nan, found.q_value)),
-        found.selection_rate.round(6).tolist(),
-        found.low.round(6).tolist(),
-        found.high.round(6).tolist(),
-        found.times_played.tolist(),
-        [number or None for number in found.claim.tolist()],
+        found["name"],
+        found["selected"].tolist(),
+        _numbers(np.where(arms < 0, np.nan, found["q_value"])),
+        *rounded,
+        found["times_played"].tolist(),
+        [number or None for number in found["claim"].tolist()],
         [history.layout.labels.get(arm, "") for arm in arms.tolist()],
-        nothing if e_values is None else _numbers(e_values),
-        nothing if since is None else [b if b > 0 else None for b in since.tolist()],
+        _numbers(found.get("e_value", nothing)),
+        [batch or None for batch in found.get("selected_since", np.zeros(order.size)).tolist()],
         (arms < 0).tolist(),
         strict=True,
     )
-    return list(map(VariableResult._make, values))
+    variables = list(map(VariableResult._make, values))
+    return [variables[j] for j in order.tolist()]
 
 
 def _numbers(values: NDArray[np.float64]) -> list[float | None]:

@@ -166,13 +166,11 @@ class BanditSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> frame.name[3], int(frame.index[0]), bool(frame.selected[3])
         ('x3', 3, True)
         """
-        pd, found = import_pandas(), feature_findings(self)
-        columns = {name: values for name, values in found._asdict().items() if values is not None}
-        index = pd.Index(columns.pop("column"), name="column")
-        frame = pd.DataFrame(columns, index=index)
-        for name in {"claim", "selected_since"} & columns.keys():
+        order, found = feature_findings(self)
+        frame = import_pandas().DataFrame(found).rename_axis("column")
+        for name in {"claim", "selected_since"} & found.keys():
             frame[name] = frame[name].astype("Int64").mask(frame[name] == 0)
-        return frame
+        return frame.iloc[order]
 
     @property
     def _search(self) -> Search:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from itertools import combinations, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -452,62 +452,45 @@ def mean_jaccard(sets: NDArray[np.bool_]) -> float:
     return float(np.mean(values)) if values else float("nan")
 
 
-class FeatureFindings(NamedTuple):
-    """One entry per feature, the best first."""
+def feature_findings(fit: BanditSelector) -> tuple[NDArray[np.int64], dict[str, Any]]:
+    """Features by rank, then by q-value and selection rate; and what was found of all, unsorted.
 
-    column: NDArray[np.int64]  #: Its place in the table
-    name: list[str]
-    selected: NDArray[np.bool_]
-    q_value: NDArray[np.float64]  #: NaN without decoys
-    selection_rate: NDArray[np.float64]
-    low: NDArray[np.float64]  #: Of its 95 % interval
-    high: NDArray[np.float64]
-    times_played: NDArray[np.int32]
-    ranking: NDArray[np.int64]
-    claim: NDArray[np.int64]  #: Number of its claim, from 1; 0 for none
-    e_value: NDArray[np.float64] | None  #: None where there are no e-values
-    selected_since: NDArray[np.int64] | None  #: Batch; 0 for those that are not selected
-
-
-def feature_findings(fit: BanditSelector) -> FeatureFindings:
-    """What a fit found, by rank, then by q-value and selection rate."""
-    history = fitted_history(fit)
-    rates, q = fit.selection_rates_, fit.q_values_
-    order = np.lexsort([-rates, q, fit.ranking_])
+    Of a feature without a claim ``claim`` is 0, of one that is not selected ``selected_since``.
+    """
+    history, rates, q = fitted_history(fit), fit.selection_rates_, fit.q_values_
+    low, high = fit.selection_rate_intervals_.T
     claim = np.zeros(rates.size, dtype=np.int64)
-    for number, found in enumerate(getattr(fit, "claims_", ()), start=1):
-        claim[list(found.columns)] = number
-    e_values, since = getattr(fit, "e_values_", None), getattr(fit, "selected_since_", None)
-    return FeatureFindings(
-        column=order,
-        name=[str(history.names[j]) for j in order.tolist()],
-        selected=fit.support_[order],
-        q_value=q[order],
-        selection_rate=rates[order],
-        low=fit.selection_rate_intervals_[order, 0],
-        high=fit.selection_rate_intervals_[order, 1],
-        times_played=history.layout.by_feature(history.times_played, history.n_plays)[order],
-        ranking=fit.ranking_[order],
-        claim=claim[order],
-        e_value=None if e_values is None else e_values[order],
-        selected_since=None
-        if since is None
-        else np.where(fit.support_, since, 0)[order].astype(np.int64),
-    )
+    for number, one in enumerate(getattr(fit, "claims_", ()), start=1):
+        claim[list(one.columns)] = number
+    found = {
+        "name": [str(name) for name in history.names],
+        "selected": fit.support_,
+        "q_value": q,
+        "selection_rate": rates,
+        "low": low,
+        "high": high,
+        "times_played": history.layout.by_feature(history.times_played, history.n_plays),
+        "ranking": fit.ranking_,
+        "claim": claim,
+    }
+    if hasattr(fit, "e_values_"):  # of a stream
+        since = np.where(fit.support_, fit.selected_since_, 0).clip(0)
+        found |= {"e_value": fit.e_values_, "selected_since": since}
+    return np.lexsort([-rates, q, fit.ranking_]), found
 
 
 def to_html(fit: BanditSelector) -> str:
     """What was found as a table of HTML: the leading variables, the selected ones first."""
-    found, history = feature_findings(fit), fit.history_
-    n_selected = int(found.selected.sum())
-    said = f"{n_selected:,} of {counted(len(found.name), 'variable')} selected"
+    (order, found), history = feature_findings(fit), fit.history_
+    n_selected = int(fit.support_.sum())
+    said = f"{n_selected:,} of {counted(order.size, 'variable')} selected"
     if history.max_fdr is not None:
         said += f" at a false discovery rate of {history.max_fdr:g}"
         said += f"; expected number of false ones: {fit.expected_false_:.1f}"
     rows = "".join(
-        f"<tr><td>{escape(found.name[k])}</td><td>{'yes' if found.selected[k] else ''}</td>"
-        f"<td>{found.q_value[k]:.3g}</td><td>{found.selection_rate[k]:.2f}</td></tr>"
-        for k in range(min(len(found.name), max(5, min(n_selected, MOST_SHOWN))))
+        f"<tr><td>{escape(found['name'][j])}</td><td>{'yes' if fit.support_[j] else ''}</td>"
+        f"<td>{fit.q_values_[j]:.3g}</td><td>{fit.selection_rates_[j]:.2f}</td></tr>"
+        for j in order[: max(5, min(n_selected, MOST_SHOWN))]
     )
     titles = "<th>variable</th><th>selected</th><th>q-value</th><th>selection rate</th>"
     return f"<p>{said}.</p><table><tr>{titles}</tr>{rows}</table>"
