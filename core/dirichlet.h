@@ -47,15 +47,8 @@ inline double log_counts_given(const Tally &tally, const Prior &prior, int64_t q
     return value;
 }
 
-// Slice sampling of theta on its grid, shrinking from the whole grid.
 inline void draw_concentration(Random &rng, const Tally &tally, const Prior &prior, int64_t q) {
-    int64_t now = tally.whole->concentration, low = 0, high = prior.shares.size;
-    double level = log_counts_given(tally, prior, q, now) - rng.exponential();
-    while (true) {
-        int64_t k = low + (int64_t)(rng.uniform() * (double)(high - low));
-        tally.whole->concentration = k;
-        if (k == now || log_counts_given(tally, prior, q, k) >= level) return;
-        if (k < now) low = k + 1;
-        else high = k;
-    }
+    auto log_density = [&](int64_t k) { return log_counts_given(tally, prior, q, k); };
+    tally.whole->concentration =
+        draw_place(rng, tally.whole->concentration, prior.shares.size, log_density);
 }

@@ -37,7 +37,7 @@ inline bool is_cramped(const Trees &trees, const Leaves &leaves, int64_t n_more)
 
 inline void run(Random &rng, const Design &design, const Prior &prior, const Chain &chain,
                 const tvs_trace &trace, int64_t stop) {
-    auto &[trees, leaves, tally, response, proposal] = chain;
+    auto &[trees, leaves, tally, response, proposal, groups] = chain;
     int64_t q = design.columns.size;
     if (tally.whole->n_done == 0) use_response(chain);
     for (int64_t iteration = tally.whole->n_done; iteration < stop; ++iteration) {
@@ -49,16 +49,41 @@ inline void run(Random &rng, const Design &design, const Prior &prior, const Cha
             draw_leaf_means(rng, prior, chain, tree);
         }
         if (prior.free_noise) draw_precision(rng, prior, chain, design.n_rows);
+        if (groups.sizes.size > 0) draw_ratio(rng, prior.ratios, groups, response.real->precision);
         if (iteration >= prior.sparse_from) draw_concentration(rng, tally, prior, q);
         trace.precision[iteration] = response.real->precision;
         trace.theta[iteration] = (double)q * prior.shares[tally.whole->concentration];
+        trace.ratio[iteration] = prior.ratios[groups.whole->ratio];
         trace.n_splits[iteration] = tally.whole->n_splits;
         tally.whole->n_done = iteration + 1;
     }
 }
 
+// Rows by group, leaf and word. Of several classes every one has the groups to itself.
+inline void begin_groups(const Chain &chain, const Prior &prior, Array<const int32_t> codes,
+                         int64_t n_classes) {
+    auto &[trees, leaves, tally, response, proposal, groups] = chain;
+    groups.sizes.fill(0.0);
+    *groups.whole = {0, 0};
+    int64_t group = -1;
+    for (int64_t i = 0; i < codes.size; ++i) {
+        bool is_new = i % (codes.size / n_classes) == 0 || codes[i] != codes[i - 1];
+        group += is_new;
+        if (is_new || i % 64 == 0) groups.parts[groups.whole->n_parts++] = {i >> 6, group, 0};
+        groups.parts[groups.whole->n_parts - 1].rows |= 1ULL << (bit_place(i) & 63);
+        groups.sizes[group] += 1.0;
+    }
+    for (int64_t k = 0; k < *leaves.size; ++k) {
+        groups.rows[k].fill(0.0);
+        for (const tvs_part &part : groups.parts.first(groups.whole->n_parts))
+            groups.rows(k, part.group) +=
+                (double)__builtin_popcountll(leaves.masks(part.word, k) & part.rows);
+    }
+    set_ratio(groups, prior.ratios, prior.ratios.size / 2);
+}
+
 void tvs_copy_sample(const Design *table, Matrix<const double> observed, const tvs_draw *draw,
-                     const tvs_sample *sample) {
+                     const tvs_sample *sample, Array<const int32_t> groups) {
     int64_t n_columns = table->columns.size;
     for (int64_t k = 0; k < n_columns; ++k)
         copy_column(*table, table->columns[k], draw->rows, *sample, k);
@@ -69,11 +94,13 @@ void tvs_copy_sample(const Design *table, Matrix<const double> observed, const t
         for (int64_t i = 0; i < draw->rows.size; ++i)
             sample->observed(side, bit_place(i)) = observed(side, bit_place(draw->rows[i]));
     }
+    for (int64_t i = 0; i < draw->rows.size && groups.size > 0; ++i)
+        sample->groups[i] = groups[draw->rows[i]];
 }
 
 void tvs_begin(const Chain *chain, const Design *design, const Prior *prior,
-               Matrix<const double> observed, double precision) {
-    auto &[trees, leaves, tally, response, proposal] = *chain;
+               Matrix<const double> observed, Array<const int32_t> codes, double precision) {
+    auto &[trees, leaves, tally, response, proposal, groups] = *chain;
     int64_t n_trees = trees.splits.size, n_columns = design->columns.size;
     // Tree t has the rows of class t % n_classes.
     int64_t n_classes = prior->latent == TVS_CLASSES ? prior->cuts.size : 1;
@@ -93,6 +120,7 @@ void tvs_begin(const Chain *chain, const Design *design, const Prior *prior,
         for (int64_t i = k * block; tree == k && i < (k + 1) * block; ++i)
             leaves.masks(i >> 6, tree) |= 1ULL << (bit_place(i) & 63);
     }
+    begin_groups(*chain, *prior, codes, n_classes);
     tally.columns.first(n_columns).fill({0, 0, 0, 0});
     tally.ladder.fill(0);
     int64_t theta = 0; // the first that is at least 1

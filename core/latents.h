@@ -146,6 +146,7 @@ inline void draw_class_latents(Random &rng, const Prior &prior, const Response &
 inline void draw_latents(Random &rng, const Prior &prior, const Chain &chain, int64_t n_rows) {
     const Response &response = chain.response;
     forest_at_rows(chain.leaves, response.fit);
+    add_intercepts(rng, chain.groups, response.real->precision, response.fit);
     if (prior.latent == TVS_GRADES) draw_cut_points(rng, prior, response);
     if (prior.latent == TVS_CLASSES) draw_class_latents(rng, prior, response, n_rows);
     double sd = 1.0 / sqrt(response.real->precision);

@@ -51,27 +51,26 @@ struct Move {
     int64_t iteration;
     Tree tree;
 
-    // Rows and residual sum of a leaf.
-    struct Data {
-        double n, sum;
-    };
-    Data data_of(int64_t node) const {
-        int64_t leaf = tree[node].leaf;
-        return {(double)chain.leaves.gram(leaf, leaf), residual_sum(chain.leaves, leaf)};
+    // Two leaves without a common row.
+    PairData pair_of(int64_t one, int64_t other) const {
+        return data_of(chain, tree[one].leaf, tree[other].leaf);
     }
 
     // Log of the Metropolis-Hastings ratio of a split; that of its removal is the negative. Of the
     // likelihood a leaf of n rows with residual sum s has, its mean integrated out and up to what
     // no split changes, (kappa / v)^(1/2) exp((phi s)^2 / (2 v)) with v = kappa + n phi,
-    // kappa = 1 / tau^2 and phi = 1 / sigma^2. `proposal` is the chance that the removal is
-    // proposed over that of the split.
-    double log_split_ratio(double proposal, int64_t depth, Data left, Data right) const {
+    // kappa = 1 / tau^2 and phi = 1 / sigma^2; the right one when the left one is known, whose mean
+    // goes with its own by the groups. `proposal` is the chance that the removal is proposed over
+    // that of the split.
+    double log_split_ratio(double proposal, int64_t depth, const PairData &pair) const {
+        auto &[left, right, both] = pair;
         double precision = chain.response.real->precision;
         auto v = [&](double n) { return prior.leaf_precision + n * precision; };
-        double v_left = v(left.n), v_right = v(right.n), v_both = v(left.n + right.n);
-        double s_both = left.sum + right.sum;
-        double gain = left.sum * left.sum / v_left + right.sum * right.sum / v_right -
-                      s_both * s_both / v_both;
+        double v_left = v(left.n), v_both = v(left.n + right.n + 2.0 * both);
+        double share = precision * both / v_left, v_right = v(right.n - share * both);
+        double s_right = right.sum - share * left.sum, s_both = left.sum + right.sum;
+        double gain =
+            left.sum * left.sum / v_left + s_right * s_right / v_right - s_both * s_both / v_both;
         double shrink = prior.leaf_precision * v_both / (v_left * v_right);
         return 0.5 * (log(shrink * proposal * proposal) + precision * precision * gain) +
                prior.split_log_odds[depth];
@@ -119,6 +118,7 @@ struct Move {
             (double)rows_at_most(&design.codes[design.starts[where]], design.widths[where],
                                  leaves.masks, at.leaf, cut, missing_left, proposal.rows);
         if (n_left < min_leaf || n_both - n_left < min_leaf) return {};
+        count_by_group(chain.groups, proposal.rows, at.leaf);
         double sum_left = sum_over(chain.response.spread, proposal.rows);
         double fitted_left =
             overlaps(leaves.masks, *leaves.size, proposal.rows, leaves.means, proposal.shared);
@@ -126,22 +126,25 @@ struct Move {
     }
 
     double log_ratio_of(int64_t node, const Split &split, double proposal) const {
-        Data both = data_of(node);
-        double mean = chain.leaves.means[tree[node].leaf];
-        double residual_left = split.sum_left - (split.fitted_left - split.n_left * mean);
-        double log_ratio =
-            log_split_ratio(proposal, tree[node].depth, {split.n_left, residual_left},
-                            {both.n - split.n_left, both.sum - residual_left});
+        int64_t leaf = tree[node].leaf;
+        double mean = chain.leaves.means[leaf], n_both = chain.leaves.gram(leaf, leaf);
+        double of_left = split.sum_left - (split.fitted_left - split.n_left * mean);
+        double of_right = residual_sum(chain.leaves, leaf) - of_left;
+        PairData pair{{split.n_left, of_left, mean}, {n_both - split.n_left, of_right, mean}};
+        pair.integrate_out(chain.groups, chain.groups.of_split[0], chain.groups.of_split[1]);
+        double log_ratio = log_split_ratio(proposal, tree[node].depth, pair);
         return log_ratio + log_weight_of(split.column, n_splits_on(split.column));
     }
 
     void make_split(int64_t node, const Split &split) const {
-        split_leaf(tree, chain.leaves, chain.proposal, node, split);
+        split_leaf(tree, chain, node, split);
         count_split(chain.tally, split.column, 1, iteration, prior.burn);
     }
+    // Where rows belong to groups, the other leaves of the tree are drawn given the mean.
     void remove_split(int64_t node) const {
         count_split(chain.tally, tree[node].column, -1, iteration, prior.burn);
-        merge_leaves(chain.trees, chain.leaves, tree.number, node);
+        int64_t leaf = merge_leaves(chain, tree.number, node);
+        if (chain.groups.sizes.size > 0) draw_leaf_mean(rng, prior, chain, leaf);
     }
 
     void birth(double u) const {
@@ -160,8 +163,7 @@ struct Move {
         int64_t node = nth<is_prunable>(tree, (int64_t)(u * (double)n_removable));
         const tvs_node &at = tree[node];
         double proposal = proposal_ratio(tree.n_leaves() - 1, n_removable);
-        double log_ratio =
-            -log_split_ratio(proposal, at.depth, data_of(at.left), data_of(at.left + 1));
+        double log_ratio = -log_split_ratio(proposal, at.depth, pair_of(at.left, at.left + 1));
         log_ratio -= log_weight_of(at.column, n_splits_on(at.column) - 1);
         if (accepts(rng, log_ratio)) remove_split(node);
     }
@@ -195,6 +197,9 @@ struct Move {
         if (first.cut < 0) return;
         double log_ratio = log_ratio_of(node, first, 1.0);
         make_split(node, first);
+        int64_t left = tree[node].left;
+        if (chain.groups.sizes.size > 0)
+            draw_two_leaf_means(rng, prior, chain, tree[left].leaf, tree[left + 1].leaf);
         int64_t child = tree[node].left + (int64_t)(rng.uniform() * SIDES);
         Split second = draw_split(child, columns.second);
         bool is_accepted = false;
@@ -216,12 +221,16 @@ struct Move {
         int64_t child = split_child(tree, node);
         const tvs_node upper = tree[node], lower = tree[child];
         int64_t sibling = 2 * upper.left + 1 - child, first = upper.column, second = lower.column;
-        Data left = data_of(lower.left), right = data_of(lower.left + 1);
+        PairData pair = pair_of(lower.left, lower.left + 1);
+        PairData one = pair_of(lower.left, sibling), other = pair_of(lower.left + 1, sibling);
+        double both = one.both + other.both;
+        double n = pair.left.n + pair.right.n + 2.0 * pair.both;
+        double sum = pair.left.sum + pair.right.sum + one.right.mean * both;
+        LeafData rest = one.right;
+        rest.sum += pair.right.mean * other.both;
         double proposal = SIDES * proposal_ratio(tree.n_leaves() - 2, n_removable);
-        double log_ratio =
-            -(log_split_ratio(proposal, upper.depth + 1, left, right) +
-              log_split_ratio(1.0, upper.depth, {left.n + right.n, left.sum + right.sum},
-                              data_of(sibling)));
+        double log_ratio = -(log_split_ratio(proposal, upper.depth + 1, pair) +
+                             log_split_ratio(1.0, upper.depth, {{n, sum, 0.0}, rest, both}));
         log_ratio += log_chance_of_pair(first, second);
         log_ratio -= log_weight_of(second, n_splits_on(second) - 1);
         log_ratio -= log_weight_of(first, n_splits_on(first) - (first == second) - 1);

@@ -17,7 +17,8 @@ struct Schedule {
         n_burn = of.n_burn < 0 ? n_iterations / 2 : of.n_burn;
         n_shadows = of.shadows > n_columns ? of.shadows - n_columns : 0;
         n_in_play = n_columns + n_shadows;
-        bool has_copies = n_shadows > 0 || of.n_seen < reward.table.n_rows || of.n_forests > 1;
+        bool has_copies = n_shadows > 0 || of.n_seen < reward.table.n_rows || of.n_forests > 1 ||
+                          reward.groups.size > 0;
         n_copies = has_copies ? n_in_play : 0;
         double rarity = (double)of.n_candidates / (double)n_in_play;
         log_penalty = of.penalty * log(rarity > 1.0 ? rarity : 1.0);
@@ -60,11 +61,23 @@ inline void draw_rows(Random &rng, int64_t n_rows, Array<int64_t> rows, Array<in
     }
 }
 
-// Draws the shadows and the rows of a play; every forest of several classes sees the same rows.
+// Puts drawn rows in the order in which all of them are given.
+inline void put_in_order(Array<const int64_t> all, Array<int64_t> rows, Array<int64_t> is_drawn) {
+    is_drawn.fill(0);
+    for (int64_t row : rows) is_drawn[row] = 1;
+    int64_t n_found = 0;
+    for (int64_t row : all)
+        if (is_drawn[row]) rows[n_found++] = row;
+}
+
+// Draws the shadows and the rows of a play; every forest of several classes sees the same rows, and
+// those of a group stand together.
 inline void draw_sample(Random &rng, const tvs_draw &draw, Array<const int64_t> columns,
-                        Array<int64_t> order, int64_t n_rows, int64_t n_seen) {
+                        Array<int64_t> order, Array<const int64_t> by_group, int64_t n_rows,
+                        int64_t n_seen) {
     for (int64_t &shadow : draw.shadows) shadow = columns[rng.below(columns.size)];
     draw_rows(rng, n_rows, draw.rows.first(n_seen), order);
+    if (by_group.size > 0) put_in_order(by_group, draw.rows.first(n_seen), order);
     for (int64_t i = n_seen; i < draw.rows.size; ++i) draw.rows[i] = draw.rows[i - n_seen];
     for (int64_t k = 0; k < draw.shadows.size; ++k) {
         Array<int64_t> shuffled = draw.shuffled[k];
@@ -115,7 +128,7 @@ struct Play {
         if (plan.n_copies > 0) {
             draw.rows = room.draw.rows.first(reward.rules.n_forests * reward.rules.n_seen);
             draw.shadows = room.draw.shadows.first(plan.n_shadows);
-            auto &[codes, starts, widths, n_cuts, has_missing, observed] = room.sample;
+            auto &[codes, starts, widths, n_cuts, has_missing, observed, groups] = room.sample;
             Array<const int64_t> places = room.places.first(plan.n_in_play);
             design = {codes, starts, widths, n_cuts, has_missing, places, draw.rows.size};
         }
@@ -136,11 +149,12 @@ struct Play {
         Matrix<const double> observed = reward.observed;
         if (plan.n_copies > 0) {
             int64_t n_seen = reward.rules.n_seen;
-            draw_sample(rng, draw, of_play.columns, room.order, of_play.n_rows, n_seen);
-            tvs_copy_sample(&of_play, observed, &draw, &room.sample);
+            draw_sample(rng, draw, of_play.columns, room.order, reward.by_group, of_play.n_rows,
+                        n_seen);
+            tvs_copy_sample(&of_play, observed, &draw, &room.sample, reward.groups);
             observed = room.sample.observed;
         }
-        tvs_begin(&room.chain, &design, &prior, observed, reward.precision);
+        tvs_begin(&room.chain, &design, &prior, observed, room.sample.groups, reward.precision);
     }
 
     // Runs the chain to its end and scores it; false when it needs room to go on.

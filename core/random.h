@@ -132,3 +132,16 @@ struct Random {
         }
     }
 };
+
+// Slice sampling of a place on a grid, shrinking from the whole grid.
+template <class Function>
+inline int64_t draw_place(Random &rng, int64_t now, int64_t size, Function log_density) {
+    double level = log_density(now) - rng.exponential();
+    int64_t low = 0, high = size;
+    while (true) {
+        int64_t k = low + (int64_t)(rng.uniform() * (double)(high - low));
+        if (k == now || log_density(k) >= level) return k;
+        if (k < now) low = k + 1;
+        else high = k;
+    }
+}

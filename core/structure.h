@@ -79,8 +79,8 @@ struct Split {
 
 // Splits a leaf into the proposal's rows and the rest; both children keep its mean. The left child
 // takes the leaf's place in the list, the right child a new one at the end.
-inline void split_leaf(const Tree &tree, const Leaves &leaves, const tvs_proposal &proposal,
-                       int64_t node, const Split &split) {
+inline void split_leaf(const Tree &tree, const Chain &chain, int64_t node, const Split &split) {
+    auto &[trees, leaves, tally, response, proposal, groups] = chain;
     int64_t child = tree.size();
     tvs_node &parent = tree[node];
     int64_t left = parent.leaf, right = *leaves.size;
@@ -106,6 +106,10 @@ inline void split_leaf(const Tree &tree, const Leaves &leaves, const tvs_proposa
         leaves.masks(w, right) = leaves.masks(w, left) & ~proposal.rows[w];
         leaves.masks(w, left) = proposal.rows[w];
     }
+    for (int64_t g = 0; g < groups.sizes.size; ++g) {
+        groups.rows(left, g) = groups.of_split(0, g);
+        groups.rows(right, g) = groups.of_split(1, g);
+    }
     leaves.sums[right] = leaves.sums[left] - split.sum_left;
     leaves.sums[left] = split.sum_left;
     leaves.fitted[right] = leaves.fitted[left] - split.fitted_left;
@@ -129,7 +133,8 @@ inline void close_pair(const Tree &tree, const Leaves &leaves, int64_t pair) {
 }
 
 // Frees a place in the list of leaves by moving the last leaf into it.
-inline void close_leaf(const Trees &trees, const Leaves &leaves, int64_t leaf) {
+inline void close_leaf(const Chain &chain, int64_t leaf) {
+    auto &[trees, leaves, tally, response, proposal, groups] = chain;
     *leaves.size -= 1;
     int64_t last = *leaves.size;
     if (last == leaf) return;
@@ -141,26 +146,31 @@ inline void close_leaf(const Trees &trees, const Leaves &leaves, int64_t leaf) {
     leaves.means[leaf] = leaves.means[last];
     leaves.fitted[leaf] = leaves.fitted[last];
     leaves.owners[leaf] = leaves.owners[last];
+    for (int64_t g = 0; g < groups.sizes.size; ++g) groups.rows(leaf, g) = groups.rows(last, g);
     trees.nodes(leaves.owners[leaf].tree, leaves.owners[leaf].node).leaf = leaf;
 }
 
-// Undoes a split: the node becomes a leaf with the left child's place and mean.
-inline void merge_leaves(const Trees &trees, const Leaves &leaves, int64_t number, int64_t node) {
+// Undoes a split: the node becomes a leaf with the left child's mean, and its place, which is
+// returned, or a free one.
+inline int64_t merge_leaves(const Chain &chain, int64_t number, int64_t node) {
+    auto &[trees, leaves, tally, response, proposal, groups] = chain;
     Tree tree(trees, number);
     tvs_node &parent = tree[node];
     int64_t child = parent.left, keep = tree[child].leaf, free = tree[child + 1].leaf;
-    set_leaf_mean(leaves, free, leaves.means[keep]);
+    set_leaf_mean(chain, free, leaves.means[keep]);
     const Matrix<int32_t> &gram = leaves.gram;
     int32_t n_rows = gram(keep, keep) + gram(free, free);
     for (int64_t k = 0; k < *leaves.size; ++k) gram(k, keep) = gram(keep, k) += gram(free, k);
     gram(keep, keep) = n_rows;
     for (int64_t w = 0; w < leaves.masks.n_rows; ++w)
         leaves.masks(w, keep) |= leaves.masks(w, free);
+    for (int64_t g = 0; g < groups.sizes.size; ++g) groups.rows(keep, g) += groups.rows(free, g);
     leaves.sums[keep] += leaves.sums[free];
     leaves.fitted[keep] += leaves.fitted[free];
     parent.left = 0;
     parent.leaf = keep;
     leaves.owners[keep].node = node;
     close_pair(tree, leaves, child);
-    close_leaf(trees, leaves, free);
+    close_leaf(chain, free);
+    return keep == *leaves.size ? free : keep;
 }

@@ -16,7 +16,7 @@
 #else
 #define TVS_API __attribute__((visibility("default")))
 #endif
-#define TVS_VERSION 2 /* changes with whatever a caller has to know of */
+#define TVS_VERSION 3 /* changes with whatever a caller has to know of */
 #ifndef TVS_SOURCE
 #define TVS_SOURCE 0
 #endif
@@ -74,6 +74,7 @@ typedef struct {
     ARRAY(const tvs_pair) pairs;        /* columns that half of these proposals are about */
     int64_t latent_sweeps;              /* iterations from one draw of the latents to the next */
     ARRAY(const double) cut_steps;      /* standard deviations of the steps of cut points */
+    ARRAY(const double) ratios;         /* grid of rho, the variance of groups over sigma^2 */
 } tvs_prior;
 
 /* Children come in pairs (left, left + 1); a leaf has left == 0. */
@@ -120,17 +121,31 @@ typedef struct {
     ARRAY(int32_t) shared;              /* how many of them each leaf has */
 } tvs_proposal;
 
+/* Rows of a group within one word, as bits; how many such parts, and the place of rho. */
+typedef struct { int64_t word, group; uint64_t rows; } tvs_part;
+typedef struct { int64_t n_parts, ratio; } tvs_group_numbers;
+/* Groups of rows, see groups.h: none, or room for a multiple of eight. */
+typedef struct {
+    tvs_group_numbers *whole;
+    ARRAY(tvs_part) parts;
+    MATRIX(double) rows;                /* (leaves, groups): rows of a group that a leaf has */
+    MATRIX(double) of_split;            /* (2, groups): the same of a proposed split's children */
+    ARRAY(double) sizes, weights;       /* n_g, rho / (1 + rho n_g) */
+    ARRAY(double) rest;                 /* sum of the response minus the forest over its rows */
+} tvs_groups;
+
 typedef struct {
     tvs_trees trees;
     tvs_leaves leaves;
     tvs_tally tally;
     tvs_response response;
     tvs_proposal proposal;
+    tvs_groups groups;
 } tvs_chain;
 
 /* One value per iteration. */
 typedef struct {
-    ARRAY(double) precision, theta;
+    ARRAY(double) precision, theta, ratio;
     ARRAY(int64_t) n_splits;
 } tvs_trace;
 
@@ -146,15 +161,20 @@ typedef struct {
     ARRAY(int64_t) starts;
     ARRAY(uint8_t) widths, n_cuts, has_missing;
     MATRIX(double) observed;            /* (2, rows) in the order of the bits */
+    ARRAY(int32_t) groups;              /* of each row, or empty */
 } tvs_sample;
 
-/* Copies the columns of a table at the drawn rows, and the shadows behind them. */
+/* Copies the columns of a table at the drawn rows, the groups of these where there are groups, and
+ * the shadows behind them. */
 TVS_API void tvs_copy_sample(const tvs_design *table, MATRIX(const double) observed,
-                             const tvs_draw *draw, const tvs_sample *sample);
+                             const tvs_draw *draw, const tvs_sample *sample,
+                             ARRAY(const int32_t) groups);
 /* Makes the chain a forest of stumps with means zero, whatever its arrays held before. `observed`
- * (2, rows) is what is known of the response: its bounds, or its grade or class counted from 1. */
+ * (2, rows) is what is known of the response: its bounds, or its grade or class counted from 1.
+ * The rows of a group stand together in `groups`. */
 TVS_API void tvs_begin(const tvs_chain *chain, const tvs_design *design, const tvs_prior *prior,
-                       MATRIX(const double) observed, double precision);
+                       MATRIX(const double) observed, ARRAY(const int32_t) groups,
+                       double precision);
 /* Runs iterations until `stop` of them are done. Comes back earlier, between two iterations, when
  * the arrays of the chain could become too small in the next one. */
 TVS_API void tvs_run(const tvs_generator *rng, const tvs_design *design, const tvs_prior *prior,
@@ -178,6 +198,8 @@ typedef struct {
     tvs_prior prior;                    /* pairs are columns of the table here */
     double precision;                   /* 1 / sigma^2 to start from */
     ARRAY(const double) evidence;       /* by column, in nats: taken off its penalty */
+    ARRAY(const int32_t) groups;        /* of each row, or empty */
+    ARRAY(const int64_t) by_group;      /* the rows in the order of their groups */
     tvs_rules rules;
 } tvs_reward;
 

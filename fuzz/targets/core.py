@@ -78,7 +78,8 @@ def sample() -> Arguments:
         table=bin_table(table().X).design(),
         observed=working_response(table().outcome).observed.copy(),
         draw=DrawnRows(rows, np.array([1, 3]), np.stack([rows[::-1], rows])),
-        sample=new_sample(8, 40),
+        sample=new_sample(8, 40, 40),
+        groups=np.arange(N_ROWS, dtype=np.int32) // 7,
     )
 
 

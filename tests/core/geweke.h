@@ -7,15 +7,15 @@
 
 namespace geweke {
 
-enum { TREE, MEANS, NOISE, CONCENTRATION, LATENTS, SWEEP };
-constexpr int64_t N_FUNCTIONS = 10;
+enum { TREE, MEANS, NOISE, CONCENTRATION, LATENTS, SWEEP, RATIO };
+constexpr int64_t N_FUNCTIONS = 12;
 constexpr double OFFSET = 0.3, CENSORED_AT = 0.4; // as in tests/exactness/outcomes.py
 
 // Back to stumps with means zero.
 inline void clear(const Chain &chain) {
-    auto &[trees, leaves, tally, response, proposal] = chain;
+    auto &[trees, leaves, tally, response, proposal, groups] = chain;
     for (int64_t t = 0; t < trees.splits.size; ++t)
-        while (trees.splits[t] > 0) merge_leaves(trees, leaves, t, nth<is_prunable>({trees, t}, 0));
+        while (trees.splits[t] > 0) merge_leaves(chain, t, nth<is_prunable>({trees, t}, 0));
     leaves.means.fill(0.0);
     leaves.fitted.fill(0.0);
     tally.columns.fill({0, 0, 0, 0});
@@ -26,27 +26,28 @@ inline void clear(const Chain &chain) {
 // Splits a leaf where it is told to, whatever the prior says.
 inline void split_at(const Design &design, const Chain &chain, int64_t tree, int64_t node,
                      int64_t column, int64_t cut, bool missing_left) {
-    auto &[trees, leaves, tally, response, proposal] = chain;
+    auto &[trees, leaves, tally, response, proposal, groups] = chain;
     int64_t where = design.columns[column];
     int64_t n_left =
         rows_at_most(&design.codes[design.starts[where]], design.widths[where], leaves.masks,
                      trees.nodes(tree, node).leaf, cut, missing_left, proposal.rows);
+    count_by_group(groups, proposal.rows, trees.nodes(tree, node).leaf);
     double sum_left = sum_over(response.spread, proposal.rows);
     double fitted_left =
         overlaps(leaves.masks, *leaves.size, proposal.rows, leaves.means, proposal.shared);
-    split_leaf({trees, tree}, leaves, proposal, node,
+    split_leaf({trees, tree}, chain, node,
                {column, cut, missing_left, (double)n_left, sum_left, fitted_left});
 }
 
 // Gives a stump the shape and means of a tree in preorder.
 inline void plant(const Design &design, const Prior &prior, const Chain &chain, int64_t tree,
                   const direct::Tree &wanted, int64_t n_nodes) {
-    auto &[trees, leaves, tally, response, proposal] = chain;
+    auto &[trees, leaves, tally, response, proposal, groups] = chain;
     int64_t stack[direct::MOST_NODES] = {0}, top = 1;
     for (int64_t k = 0; k < n_nodes; ++k) {
         int64_t node = stack[--top], column = wanted.columns[k];
         if (column < 0) {
-            set_leaf_mean(leaves, trees.nodes(tree, node).leaf, wanted.means[k]);
+            set_leaf_mean(chain, trees.nodes(tree, node).leaf, wanted.means[k]);
             continue;
         }
         split_at(design, chain, tree, node, column, wanted.cuts[k], wanted.missing_left[k]);
@@ -90,9 +91,13 @@ inline void see_classes(const Response &response, Array<const double> offsets, i
 // Data given the parameters: outcomes, or latents and what is seen of them.
 inline void fresh_data(Random &rng, const Design &design, const Prior &prior, const Chain &chain,
                        Array<const uint8_t> mask, Array<double> fit) {
-    auto &[trees, leaves, tally, response, proposal] = chain;
+    auto &[trees, leaves, tally, response, proposal, groups] = chain;
     forest_at_rows(leaves, fit);
     double sd = pow(response.real->precision, -0.5);
+    Array<double> intercepts = groups.of_split[0];
+    for (double &value : intercepts)
+        value = sd * sqrt(prior.ratios[groups.whole->ratio]) * rng.normal();
+    for_rows_of_groups(groups, [&](int64_t i, int64_t group) { fit[i] += intercepts[group]; });
     for (int64_t i = 0; i < fit.size; ++i) {
         if (!mask[i]) continue;
         double value = fit[i] + sd * rng.normal();
@@ -114,7 +119,7 @@ inline void fresh_data(Random &rng, const Design &design, const Prior &prior, co
 
 inline void test_functions(const Chain &chain, Array<const uint8_t> mask, Array<double> fit,
                            Array<double> out) {
-    auto &[trees, leaves, tally, response, proposal] = chain;
+    auto &[trees, leaves, tally, response, proposal, groups] = chain;
     forest_at_rows(leaves, fit);
     out[0] = (double)tally.whole->n_splits;
     out[1] = (double)tally.columns[0].count;
@@ -138,6 +143,10 @@ inline void test_functions(const Chain &chain, Array<const uint8_t> mask, Array<
     out[7] = atan(values / 30.0);
     out[8] = fit[0];
     out[9] = atan(response.cuts[0]);
+    out[10] = (double)groups.whole->ratio;
+    double squares = 0.0; // of the residuals' sums over groups
+    for (double sum : groups.rest) squares += sum * sum;
+    out[11] = atan(squares / 100.0);
 }
 
 inline void replicates(Random &rng, const Design &design, const Prior &prior, const Chain &chain,
@@ -145,11 +154,12 @@ inline void replicates(Random &rng, const Design &design, const Prior &prior, co
                        double noise_df, double noise_sum, const direct::Forests &drawn,
                        Array<const uint8_t> mask, Array<double> fit, Matrix<double> before,
                        Matrix<double> after) {
-    auto &[trees, leaves, tally, response, proposal] = chain;
+    auto &[trees, leaves, tally, response, proposal, groups] = chain;
     int64_t n_trees = trees.splits.size;
     for (int64_t r = 0; r < drawn.theta_index.size; ++r) {
         clear(chain);
         tally.whole->concentration = drawn.theta_index[r];
+        set_ratio(groups, prior.ratios, (int64_t)(rng.uniform() * (double)prior.ratios.size));
         response.real->precision = 1.0;
         if (prior.free_noise) response.real->precision = rng.chi_square(noise_df) / noise_sum;
         if (prior.latent == TVS_GRADES) {
@@ -170,6 +180,8 @@ inline void replicates(Random &rng, const Design &design, const Prior &prior, co
                 }
             } else if (under_test == NOISE) {
                 draw_precision(rng, prior, chain, design.n_rows);
+            } else if (under_test == RATIO) {
+                draw_ratio(rng, prior.ratios, groups, response.real->precision);
             } else if (under_test == CONCENTRATION) {
                 draw_concentration(rng, tally, prior, design.columns.size);
             } else if (under_test == LATENTS) {

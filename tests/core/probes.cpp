@@ -130,7 +130,7 @@ TVS_API void tvs_split(const tvs_chain *chain, const tvs_design *design, int64_t
 
 TVS_API void tvs_merge(const tvs_chain *chain, int64_t tree, int64_t node) {
     count_split(chain->tally, chain->trees.nodes(tree, node).column, -1, 0, 0);
-    merge_leaves(chain->trees, chain->leaves, tree, node);
+    merge_leaves(*chain, tree, node);
 }
 
 // ------------------------------------------------------------------ plays
@@ -166,7 +166,7 @@ TVS_API void tvs_collect_statistics(const tvs_generator *generator, const tvs_de
                                     const tvs_prior *prior, const tvs_chain *chain,
                                     const tvs_trace *trace, int64_t thin, Matrix<double> out) {
     Random rng = Random::of(generator);
-    const auto &[trees, leaves, tally, response, proposal] = *chain;
+    const auto &[trees, leaves, tally, response, proposal, groups] = *chain;
     for (int64_t r = 0; r < out.n_rows; ++r) {
         tally.whole->n_done = 0;
         run(rng, *design, *prior, *chain, *trace, thin);

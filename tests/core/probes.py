@@ -174,5 +174,5 @@ replicates = _function(
     "replicates",
     LOOP + "under_test: int; n_rounds: int; noise_df: float; noise_sum: float; mask: b1[padded];"
     f"theta_index: i8[draws]; {_forest('draws, ')};"
-    "fit: f8[padded]!; before: f8[draws, functions=10]!; after: f8[draws, functions=10]!",
+    "fit: f8[padded]!; before: f8[draws, functions=12]!; after: f8[draws, functions=12]!",
 )

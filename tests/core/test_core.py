@@ -30,6 +30,7 @@ from tvselect.trees.forest import Forest
 from tvselect.trees.state import (
     CLASSES,
     MAX_DEPTH,
+    NO_GROUPS,
     DrawnRows,
     check_chain,
     copy_sample,
@@ -40,7 +41,17 @@ from tvselect.trees.state import (
 HEADER = (ROOT / "core" / "tvselect.h").read_text()
 SOURCES = [path.read_text() for path in sorted((ROOT / "src" / "tvselect").rglob("*.py"))]
 # Parts of arrays, and what NumPy declares.
-ITEMS = {"generator", "pair", "node", "owner", "column_count", "totals", "noise"}
+ITEMS = {
+    "generator",
+    "pair",
+    "node",
+    "owner",
+    "column_count",
+    "totals",
+    "noise",
+    "part",
+    "group_numbers",
+}
 VIEWS = {"array", "matrix"}
 ABOUT_ITSELF = {"level", "version", "source", "size_of"}
 
@@ -117,7 +128,7 @@ def mixed_chain(part):
     """A chain with a part of another one, of another table or with more room."""
     chain = chain_of()
     other = chain_of(columns=np.array([1])) if part == "tally" else chain_of(300)
-    if part in ("leaves", "proposal"):
+    if part in ("leaves", "proposal", "groups"):
         other.chain = with_more_room(other.chain)
     mixed = chain.chain._replace(**{part: getattr(other.chain, part)})
     check_chain(mixed, chain.design, chain.prior)
@@ -162,7 +173,7 @@ WRONG_TYPES = [
      lambda: genotypes(stored=np.ma.zeros((3, 5), dtype=np.uint8))),
     ("chain.trees must be a trees, got Leaves", trees_in_place_of_leaves),
     ("copy_sample.draw must be a draw, got Design",
-     lambda: copy(state._copy_sample, draw=table_of()[0].design())),
+     lambda: copy(state._copy_sample, draw=table_of()[0].design(), groups=NO_GROUPS)),
     (r"run\.rng must be a numpy\.random\.Generator, got None", lambda: run_chain(rng=None)),
     ("forest", lambda: forest(cut=np.zeros(3))),
     ("correlate.n_present must be an array of int64",
@@ -199,10 +210,12 @@ WRONG_VALUES = [
     *(("no room for 6 columns", partial(copy, sample=new_sample(*size)))
       for size in ((5, 70), (6, 60))),
     ("observed must be of 100 rows", lambda: copy(observed=np.zeros((2, 64)))),
+    *((f"groups must be of {needed} rows", partial(copy, groups=np.zeros(n, dtype=np.int32)))
+      for n, needed in ((99, 100), (100, 70))),
     ("not among the 100", lambda: copy(draw=draw_of(100 - np.arange(70)))),
     ("columns that the table does not have", lambda: copy(draw=draw_of(np.arange(70), 4))),
     *(("chain", partial(mixed_chain, part))
-      for part in ("leaves", "response", "proposal", "tally")),
+      for part in ("leaves", "response", "proposal", "tally", "groups")),
     ("a chain needs a column to split on", lambda: chain_of(columns=ints(0))),
     *(("forest", partial(forest, **{name: np.array(values)})) for name, values in (
         ("left", [2, -1, -1]), ("left", [1, -1]), ("starts", [0, 4]), ("starts", [-1, 3]),

@@ -52,6 +52,7 @@ def start(setting, observed, *, rng, n_iterations, sigma=None, family="gaussian"
         replace(given, k=k),
         column_weights=setting.column_weights,
         pairs=setting.pairs,
+        groups=setting.groups,
         n_iterations=n_iterations,
         n_burn=0,
         sigma=sigma,

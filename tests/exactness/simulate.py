@@ -28,6 +28,7 @@ class Setting(NamedTuple):
     noise_sum: float
     column_weights: np.ndarray
     pairs: np.ndarray
+    groups: np.ndarray
 
     @property
     def codes(self):
@@ -36,7 +37,7 @@ class Setting(NamedTuple):
 
 def make_setting(
     *, n_rows, n_columns, n_values, missing=False, seed=0,
-    leaf_sd=0.7, noise_sum=1.5, column_weights=1.0, pairs=(), **prior,
+    leaf_sd=0.7, noise_sum=1.5, column_weights=1.0, pairs=(), groups=(), **prior,
 ):  # fmt: skip
     """A table of small whole numbers, some of them missing."""
     rng = np.random.default_rng(seed)
@@ -53,6 +54,7 @@ def make_setting(
         noise_sum,
         np.broadcast_to(column_weights, n_columns).astype(float),
         np.array(pairs, dtype=np.int64).reshape(-1, 2),
+        np.sort(np.array(groups, dtype=np.int32)),
     )
 
 

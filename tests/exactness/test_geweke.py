@@ -17,7 +17,7 @@ from tests.exactness.outcomes import FAMILIES, has_noise, n_forests
 from tests.exactness.simulate import make_setting, simulate_forests
 from tvselect.trees.state import in_bit_order
 
-TREE, MEANS, NOISE, CONCENTRATION_DRAW, LATENTS, SWEEP = range(6)
+TREE, MEANS, NOISE, CONCENTRATION_DRAW, LATENTS, SWEEP, RATIO = range(7)
 KERNELS = {
     "birth, death and leaf means": TREE,
     "birth, death, pairs and leaf means": TREE,
@@ -28,7 +28,11 @@ KERNELS = {
     "latents": LATENTS,
     "whole iteration": SWEEP,
 }
-N_FUNCTIONS = 10
+KERNELS |= {
+    f"{name}, groups": kernel for name, kernel in KERNELS.items() if name != "concentration"
+}
+KERNELS["variance of groups, groups"] = RATIO
+N_FUNCTIONS = 12
 
 
 def z_scores(name, family, n_replicates):
@@ -37,6 +41,7 @@ def z_scores(name, family, n_replicates):
         missing=True, sparse=True, column_weights=(0.6, 1.0, 0.3),
         pair_share=0.5 if "pairs" in name else 0.0,
         pairs=((0, 2), (2, 0)) if "known" in name else (), seed=2,
+        groups=np.arange(20) % 9 // 2 if name.endswith("groups") else (),
     )  # fmt: skip
     rng = np.random.default_rng(11)
     n_rows = setting.table.n_rows
@@ -65,9 +70,9 @@ CASES = [
     (name, family)
     for name in KERNELS
     for family in FAMILIES
-    if not (family == "gaussian" and name == "latents")
-    and not (not has_noise(family) and name == "noise")
-    and (family in ("gaussian", "probit") or name in ("latents", "whole iteration"))
+    if not (family == "gaussian" and "latents" in name)
+    and not (not has_noise(family) and "noise" in name)
+    and (family in ("gaussian", "probit") or "latents" in name or "whole iteration" in name)
 ]
 
 

@@ -21,6 +21,7 @@ from tvselect.trees.state import (
     LEFT,
     MISSING_LEFT,
     N_SPLITS,
+    NO_GROUPS,
     PARENT,
     SQUARES,
     in_bit_order,
@@ -54,13 +55,17 @@ CASES = {
     "known pairs": {
         "n_rows": 100, "pair_share": 0.5, "pairs": [(0, 5), (3, 1), (4, 4)], "sparse": True,
     },
+    "groups": {"n_rows": 100, "n_groups": 13, "pair_share": 0.4, "missing": 0.1},
+    "groups in one deep tree": {"n_rows": 200, **DEEP, "n_groups": 70, "pair_share": 0.4},
+    "groups, classes": {"n_rows": 100, "n_groups": 30, "family": "classes", "n_trees": 6},
+    "groups, probit": {"n_rows": 130, "n_groups": 1, "family": "probit"},
     "prior only": {"n_rows": 60, "sigma": np.inf, "power": 0.5, "min_leaf": 2},
 }  # fmt: skip
 
 
 def chain_on(
     *, n_rows, missing=0.0, family="gaussian", columns=None, sigma=None, max_cuts=100,
-    n_iterations=MANY, n_burn=0, seed=0, pairs=(), **prior,
+    n_iterations=MANY, n_burn=0, seed=0, pairs=(), n_groups=0, **prior,
 ):  # fmt: skip
     rng = np.random.default_rng(seed)
     X = np.column_stack(
@@ -83,6 +88,7 @@ def chain_on(
         n_burn=n_burn,
         sigma=sigma,
         pairs=np.array(pairs, dtype=np.int64).reshape(-1, 2),
+        groups=rng.permutation(n_rows).astype(np.int32) % n_groups if n_groups else NO_GROUPS,
         rng=rng,
     )
 
@@ -132,7 +138,7 @@ def walk(sampler):
 
 def check_trees(sampler, rows):
     """Every tree is well formed and sends the rows to the leaves that hold them."""
-    design, (trees, leaves, tally, _, _) = sampler.design, sampler.chain
+    design, (trees, leaves, tally, *_) = sampler.design, sampler.chain
     counts = np.zeros(design.columns.size, dtype=int)
     seen_nodes, seen_leaves = [[] for _ in trees.nodes], []
     for tree, node, depth, here, cuts in walk(sampler):
@@ -172,6 +178,23 @@ def check_sums(sampler, rows):
     assert_allclose(leaves.fitted[:size], rows @ forest, atol=1e-9)
     assert response.real[SQUARES] == pytest.approx((by_row**2).sum(), abs=1e-9)
     assert np.isfinite(forest).all()
+    if sampler.chain.groups.sizes.size:
+        check_groups(sampler, rows, by_row - forest)
+
+
+def check_groups(sampler, rows, residuals):
+    """What the chain keeps about its groups."""
+    groups, size = sampler.chain.groups, len(rows)
+    of_group = np.zeros((groups.sizes.size, 64 * n_words(sampler.design.n_rows)))
+    for word, group, bits in groups.parts[: groups.whole[0]].tolist():
+        of_group[group, 64 * word + np.flatnonzero([bits >> bit & 1 for bit in range(64)])] += 1
+    of_group = in_row_order(of_group, sampler.design.n_rows)
+    assert (of_group.sum(axis=0) == 1).all()
+    ratio = sampler.prior.ratios[groups.whole[1]]
+    assert_array_equal(groups.sizes, of_group.sum(axis=1))
+    assert_array_equal(groups.weights, ratio / (1 + ratio * groups.sizes))
+    assert_array_equal(groups.rows[:size], rows @ of_group.T)
+    assert_allclose(groups.rest, of_group @ residuals, atol=1e-9)
 
 
 def check(sampler):
@@ -217,7 +240,7 @@ def test_looking_at_a_tree_finds_what_is_there(case):
                 assert [*range(low, high)] == [*range(*cuts[column])]
 
 
-@pytest.mark.parametrize("case", ["missing", "one deep tree", "most cuts", "known pairs"])
+@pytest.mark.parametrize("case", ["missing", "one deep tree", "most cuts", "known pairs", "groups"])
 def test_a_split_and_its_removal_leave_every_leaf_as_it_was(case):
     """The split leaf keeps its mean on both sides, so that all sums by row stay, too."""
     sampler = chain_on(**CASES[case])
@@ -252,6 +275,11 @@ def test_a_split_and_its_removal_leave_every_leaf_as_it_was(case):
                 n_made += 1
     assert n_made > 20
     check_trees(sampler, rows_of_leaves(sampler))
+
+
+def test_rows_of_a_group_stand_together():
+    sampler = chain_on(n_rows=100, n_groups=30, n_iterations=2)
+    assert sorted(sampler.chain.groups.sizes) == [0, 0] + 20 * [3] + 10 * [4]
 
 
 def by_leaf(sampler):

@@ -17,6 +17,7 @@ from tvselect.rewards.bart_play import BartFeedback, Rules
 from tvselect.rewards.base import Data, Reward
 from tvselect.rewards.screening import marginal_evidence
 from tvselect.trees import Prior, working_response
+from tvselect.trees.state import NO_GROUPS
 
 TREES_A_SPLIT = 16
 TREES_OF_A_CLASS = 5
@@ -191,6 +192,7 @@ class BartReward(Reward):
         table = data.binned(self.max_cuts)
         response = working_response(outcome)
         n_candidates = data.n_candidates or table.n_columns
+        groups = NO_GROUPS if data.groups is None else data.groups
         evidence = np.zeros(table.n_columns)
         if self.screening and self.penalty > 0:
             evidence = marginal_evidence(table, outcome, n_candidates, data.starts, data.bulks)
@@ -200,6 +202,8 @@ class BartReward(Reward):
             prior=self._prior.parameters(response, pairs=data.pairs),
             precision=response.precision,
             evidence=evidence,
+            groups=groups,
+            by_group=np.argsort(groups, kind="stable"),
             rules=Rules(
                 n_candidates=n_candidates,
                 n_seen=rows_seen(self.max_samples, data),

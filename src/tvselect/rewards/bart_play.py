@@ -69,6 +69,11 @@ def _check_feedback(feedback: BartFeedback) -> None:
         raise ValueError(f"rules must be of 1 to {table.n_rows} rows, and of a tree at least")
     if feedback.evidence.size != table.widths.size:
         raise ValueError(f"evidence must be of the {table.widths.size} columns of the table")
+    groups, by_group = feedback.groups, feedback.by_group
+    if groups.size not in (0, table.n_rows):
+        raise ValueError(f"groups must be of {table.n_rows} rows or of none, got {groups.size}")
+    if not np.array_equal(np.argsort(groups, kind="stable"), by_group):
+        raise ValueError("by_group must be the rows of the table in the order of their groups")
 
 
 @struct("reward", _check_feedback)
@@ -84,6 +89,8 @@ class BartFeedback:
     prior: PriorParameters
     precision: float
     evidence: Annotated[Floats, "f8[columns]"]  # in nats: taken off the penalty of a column
+    groups: Annotated[Small, "i4[grouped]"]  # of each row, or empty
+    by_group: Annotated[Ints, "i8[grouped]"]  # the rows in the order of their groups
     rules: Rules
 
     def __reduce__(self) -> tuple[type[BartFeedback], tuple[object, ...]]:
@@ -105,13 +112,19 @@ class BartFeedback:
             room.grow()
         return room.arrays.rewards[: columns.size].copy()
 
+    @cached_property
+    def n_groups(self) -> int:
+        """Groups in a play, those of every class apart."""
+        return self.rules.n_forests * min(np.unique(self.groups).size, self.rules.n_seen)
+
     def room(self, n_columns: int) -> Room:
         """Memory for a play of so many columns: what this thread has used before, or new."""
         needed = np.zeros(3, dtype=np.int64)
         _plan(self.packed, n_columns, needed)
         room: Room | None = getattr(_mine, "room", None)
-        if room is None or not room.fits(self.rules, self.table.n_rows, needed):
-            room = Room(self.rules, self.table.n_rows, needed)
+        kind = self.rules, self.table.n_rows, self.n_groups
+        if room is None or not room.fits(kind, needed):
+            room = Room(kind, needed)
             _mine.room = room if room.is_small else None
         room.packed.play, room.packed.is_started = NO_PLAY, False
         return room
@@ -140,20 +153,22 @@ class Arrays(NamedTuple):
 class Room:
     """Room for one play after the other; what it holds is left over from the last one.
 
-    ``needed`` are the columns in play, shadows included, the copies of columns, and iterations.
+    It is for plays of a ``kind``: their rules, rows of the table, groups of rows. ``needed`` are
+    the columns in play, shadows included, the copies of columns, and iterations.
     """
 
-    def __init__(self, rules: Rules, n_table: int, needed: Ints) -> None:
-        self._kind = rules, n_table
+    def __init__(self, kind: tuple[Rules, int, int], needed: Ints) -> None:
+        self._kind = kind
+        rules, n_table, n_groups = kind
         # Powers of two: growing plays do not ask for new arrays each time.
         self._sizes = np.array([1 << max(n - 1, 0).bit_length() for n in needed.tolist()])
         n_columns, n_copies, n_iterations = self._sizes.tolist()
         n_rows = rules.n_forests * rules.n_seen
-        draws_rows = rules.shadows > 0 or n_rows != n_table
+        draws_rows = rules.shadows > 0 or n_rows != n_table or n_groups > 0
         parts = {
-            "chain": new_chain(rules.n_trees, n_rows, n_columns),
+            "chain": new_chain(rules.n_trees, n_rows, n_columns, n_groups),
             "trace": allocate(Trace, iterations=n_iterations),
-            "sample": new_sample(n_copies, n_rows),
+            "sample": new_sample(n_copies, n_rows, n_rows if n_groups else 0),
             "draw": allocate(DrawnRows, rows=draws_rows * n_rows, shadows=rules.shadows),
             "places": np.arange(n_columns),
         }
@@ -166,9 +181,9 @@ class Room:
         """Whether a thread may keep it."""
         return int(self._sizes[0]) + self.arrays.sample.codes.size <= MOST_KEPT
 
-    def fits(self, rules: Rules, n_table: int, needed: Ints) -> bool:
+    def fits(self, kind: tuple[Rules, int, int], needed: Ints) -> bool:
         """Whether there is room for a play."""
-        return self._kind == (rules, n_table) and bool((needed <= self._sizes).all())
+        return self._kind == kind and bool((needed <= self._sizes).all())
 
     def grow(self) -> None:
         """Make room for more leaves; the chain goes on where it was."""

@@ -16,6 +16,8 @@ from tvselect.trees.state import MAX_DEPTH, Floats, Ints, PriorParameters
 
 GRID_SIZE, TABLE_DEPTH = 1000, 64
 NEVER = np.iinfo(np.int64).max
+RATIOS = np.tan(np.pi * (np.arange(GRID_SIZE) + 0.5) / (2 * GRID_SIZE)) ** 2
+"""Quantiles of the square of a half-Cauchy variable."""
 NO_PAIRS: Ints = np.empty((0, 2), dtype=np.int64)
 
 
@@ -146,6 +148,7 @@ class Prior:
             pairs=pairs,
             latent_sweeps=int(self.latent_sweeps),
             cut_steps=response.cut_steps,
+            ratios=RATIOS,
         )
 
 

@@ -15,6 +15,7 @@ from tvselect.trees.state import (
     ACCEPTED,
     COUNT,
     N_DONE,
+    NO_GROUPS,
     PRESENT,
     SINCE,
     TOTAL,
@@ -24,11 +25,13 @@ from tvselect.trees.state import (
     Floats,
     Ints,
     PriorParameters,
+    Small,
     Trace,
     begin,
     check_chain,
     copy_sample,
     in_row_order,
+    n_groups,
     new_chain,
     new_sample,
     run,
@@ -40,7 +43,8 @@ class Sampler:
     """A Markov chain over forests, the same however many steps it is advanced in.
 
     ``precision`` is ``1 / sigma^2`` at the start, and later if the noise is not drawn; 0 switches
-    the likelihood off. ``columns`` are the places in the table of the columns of the design.
+    the likelihood off. ``columns`` are the places in the table of the columns of the design, and
+    ``groups`` those of its rows, in which the rows of a group stand together.
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class Sampler:
         precision: float,
         rng: np.random.Generator,
         columns: Ints | None = None,
+        groups: Small = NO_GROUPS,
     ) -> None:
         self.design = design
         self.columns = design.columns if columns is None else columns
@@ -62,8 +67,9 @@ class Sampler:
         self.n_iterations = n_iterations
         self.trace = allocate(Trace, iterations=n_iterations)
         self._inputs = pack(design), pack(prior)
-        self.chain = new_chain(n_trees, design.n_rows, design.columns.size)
-        begin(self._outputs[0], *self._inputs, observed, precision)
+        n = n_groups(groups, prior)
+        self.chain = new_chain(n_trees, design.n_rows, design.columns.size, n)
+        begin(self._outputs[0], *self._inputs, observed, groups, precision)
 
     @property
     def chain(self) -> Chain:
@@ -141,6 +147,7 @@ def start_chain(
     n_burn: int,
     sigma: float | None = None,
     pairs: Ints = NO_PAIRS,
+    groups: Small = NO_GROUPS,
     rng: np.random.Generator,
 ) -> Sampler:
     """Start a chain on all columns of a table, or on the given places ``columns``.
@@ -152,7 +159,8 @@ def start_chain(
     smaller weight a column has to explain more. With a sparse prior the first half of the burn-in
     splits on all columns alike. ``sigma`` fixes the noise, in units of the outcome; ``inf``
     switches the likelihood off. ``pairs`` (pairs, 2) are columns that proposals of two splits try
-    together.
+    together. ``groups`` gives for each row of the table the code of its group, whose rows share a
+    random intercept; columns are then copied, with the rows in the order of their groups.
 
     >>> from tvselect.inputs import read_outcome
     >>> from tvselect.trees import bin_table, working_response
@@ -178,13 +186,16 @@ def start_chain(
         pairs=pairs,
     )
     of_table = design.columns if rows is None and not shadows.size else None
-    if rows is not None or shadows.size or response.n_forests > 1:
+    grouped = groups
+    if rows is not None or shadows.size or response.n_forests > 1 or groups.size:
         rows = np.arange(table.n_rows) if rows is None else rows
+        rows = rows[np.argsort(groups[rows], kind="stable")] if groups.size else rows
         shuffled = rng.permuted(np.tile(rows, (shadows.size, 1)), axis=1)
         # Every forest of several classes sees the same rows, one block after the other.
         rows, shuffled = (np.tile(part, response.n_forests) for part in (rows, shuffled))
-        sample = new_sample(n_columns, rows.size)
-        copy_sample(design, observed, DrawnRows(rows, shadows, shuffled), sample)
+        sample = new_sample(n_columns, rows.size, rows.size if groups.size else 0)
+        copy_sample(design, observed, DrawnRows(rows, shadows, shuffled), sample, groups)
+        grouped = sample.groups
         design, observed = sample.design(n_columns, rows.size), sample.observed
     return Sampler(
         design,
@@ -195,4 +206,5 @@ def start_chain(
         precision=response.precision if sigma is None else (sigma / response.scale) ** -2,
         rng=rng,
         columns=of_table,
+        groups=grouped,
     )

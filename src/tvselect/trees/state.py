@@ -39,6 +39,7 @@ PRECISION, SQUARES = range(2)
 OBSERVED, BOUNDS, GRADES, CLASSES = range(4)
 MOST_LEVELS = 100
 MAX_DEPTH = 63
+NO_GROUPS: Small = np.empty(0, dtype=np.int32)
 BYTE_ONES = np.uint64(0x0101010101010101)
 SHIFTS = np.arange(8, dtype=np.uint64)
 
@@ -130,6 +131,7 @@ def _check_prior(prior: PriorParameters) -> None:
         ("latent_sweeps", prior.latent_sweeps >= 1),
         ("split_log_odds", prior.split_log_odds.size > MAX_DEPTH),
         ("shares", prior.shares.size > 0),
+        ("ratios", prior.ratios.size > 0),
         ("cuts", prior.cuts.size <= MOST_LEVELS and (prior.cuts.size > 0) == has_levels),
         ("cut_steps", prior.latent != GRADES or prior.cut_steps.size == prior.cuts.size),
     ):
@@ -158,6 +160,7 @@ class PriorParameters(NamedTuple):
     pairs: Annotated[Ints, "i8[pairs, 2]"]  # columns that half of these are about
     latent_sweeps: int  # iterations from one draw of the latents to the next
     cut_steps: Annotated[Floats, "f8[steps]"]  # standard deviations of the steps of cut points
+    ratios: Annotated[Floats, "f8[ratios]"]  # rho, variance of groups over that of the noise
 
 
 @struct("trees")
@@ -210,6 +213,19 @@ class Proposal(NamedTuple):
     shared: Annotated[Small, "i4[leaves]!"]
 
 
+@struct("groups")
+class Groups(NamedTuple):
+    """Groups of rows with a random intercept, or none."""
+
+    whole: Annotated[Ints, "i8[2]!"]  # how many parts, PLACE of rho on its grid
+    parts: Annotated[Ints, "i8[pieces, 3]!"]  # word, group, which of its rows
+    rows: Annotated[Floats, "f8[leaves, groups]!"]  # of a group that a leaf has
+    of_split: Annotated[Floats, "f8[two=2, groups]!"]  # scratch: the same of a proposal's children
+    sizes: Annotated[Floats, "f8[groups]!"]  # n
+    weights: Annotated[Floats, "f8[groups]!"]  # rho / (1 + rho n)
+    rest: Annotated[Floats, "f8[groups]!"]  # sum of the response minus the forest over its rows
+
+
 @struct("chain")
 class Chain(NamedTuple):
     """The state of the Markov chain and its running tallies."""
@@ -219,6 +235,7 @@ class Chain(NamedTuple):
     tally: Tally
     response: ResponseState
     proposal: Proposal
+    groups: Groups
 
 
 @struct("trace")
@@ -227,6 +244,7 @@ class Trace(NamedTuple):
 
     precision: Annotated[Floats, "f8[iterations]!"]
     theta: Annotated[Floats, "f8[iterations]!"]
+    ratio: Annotated[Floats, "f8[iterations]!"]
     n_splits: Annotated[Ints, "i8[iterations]!"]
 
 
@@ -249,6 +267,7 @@ class Sample(NamedTuple):
     n_cuts: Annotated[Bytes, "u1[columns]!"]
     has_missing: Annotated[Bools, "b1[columns]!"]
     observed: Annotated[Floats, "f8[sides=2, rows]!"]
+    groups: Annotated[Small, "i4[grouped]!"]
 
     def design(self, n_columns: int, n_rows: int) -> Design:
         """The first columns as the sampler reads them."""
@@ -264,10 +283,15 @@ def locked(value: Any) -> Any:
 
 
 def new_chain(
-    n_trees: int, n_rows: int, n_columns: int, n_nodes: int = 31, n_leaves: int | None = None
+    n_trees: int,
+    n_rows: int,
+    n_columns: int,
+    n_groups: int = 0,
+    n_nodes: int = 31,
+    n_leaves: int | None = None,
 ) -> Chain:
-    """The arrays of a chain that has not begun, with room for a multiple of eight leaves."""
-    words = n_words(n_rows)
+    """The arrays of a chain that has not begun, with room for multiples of eight."""
+    words, groups = n_words(n_rows), -(-n_groups // 8) * 8
     return allocate(
         Chain,
         trees=n_trees,
@@ -277,15 +301,18 @@ def new_chain(
         words=words,
         rows=64 * words,
         cuts=MOST_LEVELS,
+        groups=groups,
+        pieces=words + groups if groups else 0,
     )
 
 
-def new_sample(n_columns: int, n_rows: int) -> Sample:
+def new_sample(n_columns: int, n_rows: int, n_grouped: int = 0) -> Sample:
     """Room for copies of columns at some rows."""
     words = n_words(n_rows)
     parts = {"starts": np.arange(n_columns) * WIDE * words}
     size = n_columns * WIDE * words
-    return allocate(Sample, parts, words=size, columns=n_columns, rows=64 * words)
+    lengths = {"words": size, "columns": n_columns, "rows": 64 * words, "grouped": n_grouped}
+    return allocate(Sample, parts, **lengths)
 
 
 def with_more_room(chain: Chain) -> Chain:
@@ -293,7 +320,8 @@ def with_more_room(chain: Chain) -> Chain:
     n_trees, n_nodes, _ = chain.trees.nodes.shape
     words, n_leaves = chain.leaves.masks.shape
     n_columns = len(chain.tally.columns)
-    larger = new_chain(n_trees, 64 * words, n_columns, 2 * n_nodes, 2 * n_leaves)
+    n_groups = chain.groups.sizes.size
+    larger = new_chain(n_trees, 64 * words, n_columns, n_groups, 2 * n_nodes, 2 * n_leaves)
     for old, new in zip(chain, larger, strict=True):
         for values, room in zip(old, new, strict=True):
             room[tuple(map(slice, values.shape))] = values
@@ -310,16 +338,24 @@ next one. The chain itself holds how many iterations are done, so that an interr
 to Python loses nothing.
 """
 _copy_sample = function(
-    "copy_sample", "table: design; observed: f8[sides=2, padded]; draw: draw; sample: sample"
+    "copy_sample",
+    "table: design; observed: f8[sides=2, padded]; draw: draw; sample: sample; groups: i4[grouped]",
 )
 _begin = function(
     "begin",
-    "chain: chain; design: design; prior: prior; observed: f8[sides=2, padded]; precision: float",
+    "chain: chain; design: design; prior: prior; observed: f8[sides=2, padded]; "
+    "groups: i4[grouped]; precision: float",
 )
 
 
-def copy_sample(table: Design, observed: Floats, draw: DrawnRows, sample: Sample) -> None:
-    """Copy the columns of a design at the drawn rows, and the shadows behind them."""
+def copy_sample(
+    table: Design,
+    observed: Floats,
+    draw: DrawnRows,
+    sample: Sample,
+    groups: Small = NO_GROUPS,
+) -> None:
+    """Copy the columns of a design at the drawn rows, their groups, and the shadows behind them."""
     n_copies = table.columns.size + draw.shadows.size
     if n_copies > sample.starts.size or sample.observed.shape[1] != 64 * n_words(draw.rows.size):
         raise ValueError(f"the sample has no room for {n_copies} columns and {draw.rows.size} rows")
@@ -330,18 +366,33 @@ def copy_sample(table: Design, observed: Floats, draw: DrawnRows, sample: Sample
             raise ValueError(f"draw has rows that are not among the {table.n_rows} of the table")
     if draw.shadows.size and not 0 <= draw.shadows.min() <= draw.shadows.max() < table.widths.size:
         raise ValueError("draw.shadows has columns that the table does not have")
-    _copy_sample(table, observed, draw, sample)
+    for found, n_rows in ((groups, table.n_rows), (sample.groups, draw.rows.size)):
+        if found.size != (n_rows if groups.size else 0):
+            raise ValueError(f"groups must be of {n_rows} rows or of none, got {found.size}")
+    _copy_sample(table, observed, draw, sample, groups)
 
 
-def begin(chain: Any, design: Any, prior: Any, observed: Floats, precision: float) -> None:
+def begin(
+    chain: Any, design: Any, prior: Any, observed: Floats, groups: Small, precision: float
+) -> None:
     """Make a packed chain a forest of stumps with means zero, whatever its arrays held before.
 
     ``observed`` is what is known of the response, in the order of the bits: its bounds, or its
-    grade or class counted from 1.
+    grade or class counted from 1. ``groups`` are those of the rows, which stand together.
     """
     check_chain(chain.record, design.record, prior.record)
     check_observed(observed, design.record.n_rows, prior.record)
-    _begin(chain, design, prior, observed, precision)
+    n_rows, room = design.record.n_rows, chain.record.groups.sizes.size
+    if groups.size != (n_rows if room else 0) or n_groups(groups, prior.record) > room:
+        raise ValueError(f"groups must be of {n_rows} rows and of at most {room} groups")
+    _begin(chain, design, prior, observed, groups, precision)
+
+
+def n_groups(groups: Small, prior: PriorParameters) -> int:
+    """How many groups a chain has; every one of several classes has them to itself."""
+    n_classes = prior.cuts.size if prior.latent == CLASSES else 1
+    block = groups[: groups.size // n_classes]
+    return n_classes * (1 + int(np.count_nonzero(np.diff(block)))) if block.size else 0
 
 
 def check_observed(observed: Floats, n_rows: int, prior: PriorParameters) -> None:
@@ -364,6 +415,7 @@ def check_chain(chain: Chain, design: Design, prior: PriorParameters) -> None:
         ("proposal.rows", chain.proposal.rows.size, words),
         ("proposal.shared", chain.proposal.shared.size, leaves),
         ("tally.ladder", chain.tally.ladder.size, leaves),
+        ("groups.rows", len(chain.groups.rows), leaves),
     ):
         if found != wanted:
             raise ValueError(f"{name} of the chain has length {found} where {wanted} is needed")
@@ -374,5 +426,8 @@ def check_chain(chain: Chain, design: Design, prior: PriorParameters) -> None:
         raise ValueError(f"the chain and its prior must be of {n_columns} columns")
     if prior.pairs.size and not 0 <= prior.pairs.min() <= prior.pairs.max() < n_columns:
         raise ValueError(f"prior.pairs must be of columns from 0 to {n_columns - 1}")
+    parts, groups = len(chain.groups.parts), chain.groups.sizes.size
+    if groups % 8 or (groups and parts < words + groups):
+        raise ValueError("a chain has room for a multiple of eight groups")
     if leaves % 8 or prior.cuts.size > chain.response.cuts.size:
         raise ValueError("a chain has room for a multiple of eight leaves and at most 100 grades")
