@@ -35,20 +35,19 @@ def find_lookalikes(
         return centred_ranks(np.ascontiguousarray(table.numbers(columns).T, dtype=np.float64))
 
     candidates = candidates[~table.categorical[candidates]]
-    is_text = table.categorical[columns]
-    ranked = ranks(columns[~is_text])
-    blocks = [candidates[here] for here in in_blocks(candidates.size, table.n_rows)]
-    parts = [ranked @ ranks(block).T for block in blocks]
-    correlations = iter(np.hstack(parts) if parts else np.zeros((len(ranked), 0)))
-
-    def matches(row: NDArray[np.float64]) -> list[Match]:
-        best = np.argsort(-np.abs(row), kind="stable")[:MOST_ALIKE]
-        return [
+    is_number = ~table.categorical[columns]
+    ranked = ranks(columns[is_number])
+    correlations = np.zeros((columns.size, candidates.size))
+    for block in in_blocks(candidates.size, table.n_rows):
+        correlations[is_number, block] = ranked @ ranks(candidates[block]).T
+    best = np.argsort(-np.abs(correlations), axis=1, kind="stable")[:, :MOST_ALIKE]
+    return [
+        [
             Match(int(candidates[place]), round(float(np.clip(row[place], -1, 1)), 12))
-            for place in best[np.abs(row[best]) >= ALIKE]
+            for place in places[np.abs(row[places]) >= ALIKE]
         ]
-
-    return [[] if no_ranks else matches(next(correlations)) for no_ranks in is_text]
+        for row, places in zip(correlations, best, strict=True)
+    ]
 
 
 def chance_level(n_rows: int, n_candidates: int) -> float:

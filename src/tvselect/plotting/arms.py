@@ -68,19 +68,7 @@ class FittedArms(NamedTuple):
 
 
 def fitted_arms(selector: Selector, most_decoys: int = MOST_DECOYS) -> FittedArms:
-    """All arms that can be selected, and behind them the leading decoys.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tvselect import LassoReward, ThompsonSelector
-    >>> X = np.random.default_rng(0).random((400, 3))
-    >>> selector = ThompsonSelector(
-    ...     LassoReward(), n_plays=50, feature_groups={"pair": [0, 1]}, random_state=0
-    ... )
-    >>> fitted_arms(selector.fit(X, X[:, 1]), 0).names
-    ('pair', 'x2')
-    """
+    """All arms that can be selected, and behind them the leading decoys."""
     history = fitted_history(selector)
     layout, n = history.layout, history.layout.n_candidates
     decoys = history.leading_decoys(most_decoys)
@@ -105,24 +93,12 @@ def fitted_arms(selector: Selector, most_decoys: int = MOST_DECOYS) -> FittedArm
 
 
 def decoy_name(name: str, copy: int, n_copies: int) -> str:
-    """What the decoy of a variable is called, with its number where there are several.
-
-    Examples
-    --------
-    >>> decoy_name("age", 2, n_copies=10), decoy_name("age", 1, n_copies=1)
-    ('decoy 2 of age', 'decoy of age')
-    """
+    """What the decoy of a variable is called, with its number where there are several."""
     return f"decoy {copy} of {name}" if n_copies > 1 else f"decoy of {name}"
 
 
 def find_arms(highlight: Highlight, names: Sequence[str], history: History) -> NDArray[np.int64]:
-    """The arms that names, indices or a mask stand for, each once; ``names`` are the arms'.
-
-    Examples
-    --------
-    >>> find_arms(["pair", "x2", 0], ("x0", "pair"), selector.history_)  # doctest: +SKIP
-    array([1, 0])
-    """
+    """The arms that names, indices or a mask stand for, each once; ``names`` are the arms'."""
     items: list[Any] = np.atleast_1d(np.asarray(highlight, dtype=object)).tolist()
     if items and all(isinstance(item, bool | np.bool_) for item in items):
         if len(items) != len(history.names):

@@ -89,11 +89,6 @@ def nudge_apart(heights: ArrayLike, gap: float, top: float = 1.0) -> NDArray[np.
 
     With ``i`` gaps taken off the i-th lowest, this is isotonic regression. Where not all gaps fit,
     they shrink.
-
-    Examples
-    --------
-    >>> nudge_apart([0.5, 0.9, 0.48], gap=0.1).round(2)
-    array([0.54, 0.9 , 0.44])
     """
     wanted = np.asarray(heights, dtype=np.float64)
     if wanted.size < 2:

@@ -117,8 +117,8 @@ class SelectionPathDisplay:
     """Figure of the selection rates over the plays, or the batches of a stream.
 
     Decoys are red, and a dashed line marks the highest of them. They can never be selected:
-    a variable that does not get above them cannot be told from noise. A dotted upright marks the
-    end of burn-in, where the leading arms start anew.
+    a variable that does not get above them cannot be told from noise. A dotted vertical line marks
+    the end of burn-in, where the leading arms start anew.
 
     Parameters
     ----------

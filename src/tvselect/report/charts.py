@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -16,19 +16,12 @@ from numpy.typing import NDArray
 
 from tvselect.after.dependence import Dependence, JointEffect
 from tvselect.plotting.arms import FittedArms
-from tvselect.plotting.canvas import BLUE, DARK, DEEP, GREY, LIGHT, RED
+from tvselect.plotting.canvas import DARK, DEEP, GREY, LIGHT, RED
 from tvselect.plotting.effects import InteractionDisplay, plot_dependence
 from tvselect.plotting.paths import SelectionPathDisplay, SelectionPaths, plot_sizes
 from tvselect.plotting.rates import SelectionRateDisplay
+from tvselect.report import sentences
 from tvselect.report.findings import Findings, HeatMap, ReportedInteraction, ReportedVariable
-from tvselect.report.sentences import (
-    describe_pair,
-    describe_sizes,
-    describe_trajectories,
-    in_words,
-    tried_together,
-    what_is_shown,
-)
 from tvselect.words import counted, level, readable
 
 if TYPE_CHECKING:
@@ -38,18 +31,12 @@ WIDTH, SMALL_WIDTH = 9.5, 3.4  # inches
 MOST_LEADING = 20
 ROLES = {"selected": "selected", "unselected": "not selected", "decoy": "decoy"}
 GRID = "#DDDDDD"
-STYLE_SHEET = {
-    BLUE: "--accent",
-    **dict(zip(DEEP[1:], ("--ink", "--line-1", "--line-2", "--line-3"), strict=True)),
-    RED: "--decoy",
-    LIGHT: "--other",
-    GREY: "--other",
-    DARK: "--muted",
-    GRID: "--grid",
-    "#FFFFFF": "--page",
-}
-VARIABLES = {colour.lower(): f"var({variable})" for colour, variable in STYLE_SHEET.items()}
-"""Of the style sheet, by the colours of the figures, which follow it into dark mode."""
+VARIABLES = (
+    *("accent", "ink", "line-1", "line-2", "line-3"),
+    *("decoy", "other", "other", "muted", "grid", "page"),
+)
+COLOURS = dict(zip((*DEEP, RED, LIGHT, GREY, DARK, GRID, "#FFFFFF"), VARIABLES, strict=True))
+"""Of the figures, with the variables of the style sheet, which follow it into dark mode."""
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "axes.edgecolor": GRID,
@@ -64,7 +51,6 @@ STYLE: dict[Any, Any] = {
     "grid.color": GRID,
     "grid.linewidth": 0.6,
 }
-NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 AUTOMATIC = re.compile(r"[A-Za-z0-9.]+_\d+")
 DECIMALS = re.compile(r"(\.\d\d)\d+")
 
@@ -74,15 +60,8 @@ Sketch = tuple[str, tuple[float, float], str, Callable[["Axes"], Tips]]
 """A picture to be drawn: its id, its size in inches, what it shows in words, what draws it."""
 
 
-class Chart(NamedTuple):
-    """A picture of the page."""
-
-    svg: str
-    tips: Tips
-
-
-def draw_charts(findings: Findings) -> dict[str, Chart]:
-    """All pictures of the page by their ids; the same bytes for the same findings."""
+def draw_charts(findings: Findings) -> dict[str, tuple[str, Tips]]:
+    """All pictures of the page by their ids, as SVG; the same bytes for the same findings."""
     import matplotlib
 
     # Its warnings, as about a home directory without write access, are of no use to a reader.
@@ -96,16 +75,16 @@ def draw_charts(findings: Findings) -> dict[str, Chart]:
 
 def _sketches(findings: Findings) -> Iterator[Sketch]:
     for number, shape in enumerate(findings.dependence, 1):
-        words = f"{readable(shape.variable, 40)}: {in_words(shape)}"
+        words = f"{readable(shape.variable, 40)}: {sentences.in_words(shape)}"
         yield f"shape-{number}", (SMALL_WIDTH, 2.3), words, partial(_shape, shape, findings)
     for number, pair in enumerate(findings.interactions, 1):
         if (heat_map := pair.heat_map) is not None:
             names = " x ".join(readable(name, 40) for name in pair.names)
-            words = f"{names}: {describe_pair(pair, heat_map)}"
+            words = f"{names}: {sentences.describe_pair(pair, heat_map)}"
             draw = partial(_joint, pair, heat_map, findings)
             yield f"joint-{number}", (SMALL_WIDTH, 2.9), words, draw
     if findings.variables and findings.n_plays:
-        words = describe_trajectories(findings)
+        words = sentences.describe_trajectories(findings)
         yield "trajectories", (WIDTH, 4.2), words, partial(_trajectories, findings)
         n = min(len(findings.variables), MOST_LEADING)
         words = (
@@ -113,10 +92,12 @@ def _sketches(findings: Findings) -> Iterator[Sketch]:
             "table below has the numbers."
         )
         yield "leading", (WIDTH, 1.1 + 0.21 * n), words, partial(_leading, findings)
-        yield "sizes", (WIDTH, 2.8), describe_sizes(findings), partial(_sizes, findings)
+        yield "sizes", (WIDTH, 2.8), sentences.describe_sizes(findings), partial(_sizes, findings)
 
 
-def _draw(name: str, size: tuple[float, float], words: str, draw: Callable[[Axes], Tips]) -> Chart:
+def _draw(
+    name: str, size: tuple[float, float], words: str, draw: Callable[[Axes], Tips]
+) -> tuple[str, Tips]:
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -125,9 +106,10 @@ def _draw(name: str, size: tuple[float, float], words: str, draw: Callable[[Axes
     figure, text = Figure(size, layout="constrained"), io.StringIO()
     FigureCanvasSVG(figure)
     tips = draw(figure.subplots())
-    figure.savefig(text, format="svg", metadata=NO_METADATA, transparent=True)
+    no_metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    figure.savefig(text, format="svg", metadata=no_metadata, transparent=True)
     svg = _for_page(text.getvalue(), name, readable(words))
-    return Chart(svg, {f"{name}-{group}": lines for group, lines in tips.items()})
+    return svg, {f"{name}-{group}": lines for group, lines in tips.items()}
 
 
 def _trajectories(findings: Findings, ax: Axes) -> Tips:
@@ -203,7 +185,7 @@ def _leading(findings: Findings, ax: Axes) -> Tips:
 
 def _sizes(findings: Findings, ax: Axes) -> Tips:
     sizes = {"tried together": findings.played[1:], "found useful": findings.rewarded[1:]}
-    what = tried_together(findings, 2)
+    what = sentences.tried_together(findings, 2)
     plot_sizes(findings.steps[1:], sizes, unit=findings.unit, what=what, ax=ax)
     return {
         f"line-{number}": [(kind, f"{counts[0]:,.4g} at first, {counts[-1]:,.4g} in the end")]
@@ -228,7 +210,7 @@ def _shape(dependence: Dependence, findings: Findings, ax: Axes) -> Tips:
 
 def _joint(pair: ReportedInteraction, heat_map: HeatMap, findings: Findings, ax: Axes) -> Tips:
     mean = np.array(heat_map.mean)
-    outcome = what_is_shown(findings)
+    outcome = sentences.what_is_shown(findings)
     effect = JointEffect(pair.names, heat_map.first, heat_map.second, mean, outcome)
     InteractionDisplay(effect).plot(ax)
     ax.set_title("")
@@ -271,7 +253,8 @@ def _for_page(text: str, name: str, description: str) -> str:
         if place and not AUTOMATIC.fullmatch(place):
             attributes["id"] = f"{name}-{place}" if "-" in place else place
         for key in attributes.keys() & {"fill", "stroke"}:
-            attributes[key] = VARIABLES.get(attributes[key], attributes[key])
+            variable = COLOURS.get(attributes[key].upper())
+            attributes[key] = f"var(--{variable})" if variable else attributes[key]
         element.attrib = attributes
         element.tail = None
         if element.tag != "text":

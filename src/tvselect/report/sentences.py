@@ -33,16 +33,7 @@ def why_stopped(reason: StopReason, asked: Asked) -> str:
 
 
 def describe_false(n_selected: int, control: Control) -> str:
-    """How many of the selected are false, as far as it is known.
-
-    Examples
-    --------
-    >>> from tvselect.report.findings import Control
-    >>> describe_false(5, Control(0.1, 0.3, "shuffled", 1000, 10, 2, 0.6))
-    'Expected number of false ones among these 5: 0.3.'
-    >>> describe_false(5, Control(None, None, None, 0, 0, 0, None))
-    'Error control is off: how many of the selected are false is not known.'
-    """
+    """How many of the selected are false, as far as it is known."""
     if control.expected_false is None:
         return OFF
     among = ", with 1 selected" if n_selected == 1 else f" among these {n_selected:,}"
@@ -51,19 +42,7 @@ def describe_false(n_selected: int, control: Control) -> str:
 
 
 def describe_nothing(control: Control, best: Best | None, n_rows: int | None) -> list[str]:
-    """What would have been needed for a selection, where there is none.
-
-    Examples
-    --------
-    >>> from tvselect.report.findings import Best, Control
-    >>> control = Control(0.1, 0.0, "shuffled", 2000, 10, 5, 0.98)
-    >>> for sentence in describe_nothing(control, Best("x74", 0.53, 0.6, 0.5), 300):
-    ...     print(sentence)
-    The best variable, x74, has a q-value of 0.60; 0.10 or less was asked for.
-    It proved useful in 0.53 of its plays, the best of 2,000 decoys in 0.98.
-    A variable on its own has to be above every decoy, and above 0.5.
-    With 300 rows, only stronger effects can be seen than there are here.
-    """
+    """What would have been needed for a selection, where there is none."""
     said = []
     if best is not None and control.max_fdr is not None:
         said.append(
@@ -87,11 +66,10 @@ def describe_trajectories(findings: Findings) -> str:
     """The chart of trajectories in words."""
     shown = findings.of_role("selected")
     ends = ", ".join(f"{variable.name} {variable.selection_rate:.2f}" for variable in shown[:5])
+    where = f"The selected ones end at: {ends}." if shown else "None is selected."
     return (
         f"Lines of the selection rate of {len(findings.variables)} variables over "
-        f"{counted(findings.n_plays, findings.unit)}. "
-        + (f"The selected ones end at: {ends}. " if shown else "None is selected. ")
-        + "The table below has the numbers."
+        f"{counted(findings.n_plays, findings.unit)}. {where} The table below has the numbers."
     )
 
 
