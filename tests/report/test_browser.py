@@ -38,25 +38,20 @@ def browser():
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory, hostile):
-    """Files of an everyday run, of one with hostile names, of one with decoys and of noise."""
+    """Files of an everyday run, of one with hostile names, and of one with decoys."""
     folder = tmp_path_factory.mktemp("pages")
     selector, X = fit_chances([0.95, 0.9, 0.6, *np.full(60, 0.1)], n_chains=2)
-    everyday = gather(selector, X, X["c0"] + X["c1"], random_state=0)
-    selector, X = hostile
-    bad = gather(
-        selector, X, X.iloc[:, 0], title=HOSTILE[0], target=HOSTILE[1], notes=HOSTILE,
-        about=About(more=dict(zip(HOSTILE, HOSTILE, strict=True))), random_state=0,
-    )  # fmt: skip
-    selector, X, y = fit_signals([0.65, 0.6, 0, 0, 0], twins=[(0, 2)])
-    controlled = gather(selector, X, y, random_state=0)
-    selector, X, y = fit_signals(np.zeros(20))
-    noise = gather(selector, X, y, random_state=0)
-    found_of = {"everyday": everyday, "hostile": bad, "decoys": controlled, "noise": noise}
-    paths = {}
+    hostile_selector, hostile_X = hostile
+    texts = dict(title=HOSTILE[0], target=HOSTILE[1], notes=HOSTILE)
+    about = About(more=dict(zip(HOSTILE, HOSTILE, strict=True)))
+    found_of = {
+        "everyday": gather(selector, X, X["c0"] + X["c1"], random_state=0),
+        "hostile": gather(hostile_selector, hostile_X, hostile_X.iloc[:, 0], about=about, **texts),
+        "decoys": gather(*fit_signals([0.65, 0.6, 0, 0, 0], twins=[(0, 2)])),
+    }
     for name, found in found_of.items():
-        paths[name] = folder / f"{name}.html"
-        paths[name].write_text(render(found), encoding="utf-8")
-    return paths
+        (folder / f"{name}.html").write_text(render(found), encoding="utf-8")
+    return {name: folder / f"{name}.html" for name in found_of}
 
 
 @pytest.fixture
@@ -87,15 +82,10 @@ def set_scheme(browser, scheme):
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
 
 
-def network(browser):
-    """What the browser did on the network since it was last asked: methods and parameters."""
+def network(browser, method):
+    """Parameters of what the browser did on the network since it was last asked."""
     entries = (json.loads(entry["message"])["message"] for entry in browser.get_log("performance"))
-    return [(entry["method"], entry["params"]) for entry in entries]
-
-
-def requests(browser):
-    sent = [params for method, params in network(browser) if method == "Network.requestWillBeSent"]
-    return [params["request"]["url"] for params in sent]
+    return [entry["params"] for entry in entries if entry["method"] == method]
 
 
 def point_at_line(browser, selector="#trajectories-line-0 path"):
@@ -133,13 +123,13 @@ def drawn_lines(browser):
 def test_quiet_and_alone(visit, pages, name, width):
     browser = visit(name, width=width)
     assert browser.get_log("browser") == []
-    seen = [url for url in requests(browser) if not url.startswith("data:")]
-    assert seen == [pages[name].as_uri()]
+    seen = [sent["request"]["url"] for sent in network(browser, "Network.requestWillBeSent")]
+    assert [url for url in seen if not url.startswith("data:")] == [pages[name].as_uri()]
     wide = browser.execute_script("return document.documentElement.scrollWidth")
     assert wide <= width
 
 
-def test_charts_are_drawn_and_described(visit):
+def test_charts_are_drawn_and_described_and_lines_are_pointed_at(visit):
     browser = visit("everyday")
     labels = browser.execute_script(
         "return [...document.querySelectorAll('.chart > svg[role=img]')].map("
@@ -147,10 +137,6 @@ def test_charts_are_drawn_and_described(visit):
     )
     assert len(labels) >= 5
     assert all(label and len(label) > 20 for label in labels)
-
-
-def test_pointing_at_a_line_shows_its_name(visit):
-    browser = visit("everyday")
     point_at_line(browser)
     said = wait_for(lambda: tip(browser), seconds=5)
     assert said.startswith("c0\nselected: 0.9")
@@ -211,14 +197,11 @@ def test_zoom_and_pan(visit):
         "const box = chart.getBoundingClientRect();"
         "return [box.x + box.width / 2, box.y + box.height / 2]"
     )
-    browser.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y})
-    mouse = {"button": "left", "clickCount": 1}
-    send = browser.execute_cdp_cmd
-    send("Input.dispatchMouseEvent", {"type": "mousePressed", "x": x, "y": y, **mouse})
-    for step in range(1, 11):
-        at = {"x": x + 12 * step, "y": y}
-        send("Input.dispatchMouseEvent", {"type": "mouseMoved", "buttons": 1, **at, **mouse})
-    send("Input.dispatchMouseEvent", {"type": "mouseReleased", "x": x + 120, "y": y, **mouse})
+    moves = [("mouseMoved", 0), ("mousePressed", 0), *(("mouseMoved", 12 * k) for k in range(11))]
+    for kind, by in (*moves, ("mouseReleased", 120)):
+        mouse = {"type": kind, "x": x + by, "y": y, "button": "left", "clickCount": 1}
+        pressed = {"buttons": 1} if kind == "mouseMoved" and by else {}
+        browser.execute_cdp_cmd("Input.dispatchMouseEvent", mouse | pressed)
     wait_for(lambda: axis_labels(browser) not in (whole, zoomed), seconds=5)
     browser.find_element("css selector", "[data-zoom=all]").click()
     wait_for(lambda: axis_labels(browser) == whole, seconds=5)
@@ -242,17 +225,11 @@ def test_wheel_scrolls_the_page_unless_ctrl_is_held(visit):
 def test_hostile_names_are_inert(visit):
     browser = visit("hostile")
     found = browser.execute_script(
-        """return {
-          images: document.images.length,
-          scripts: [...document.scripts].filter((s) => s.type !== 'application/json').length,
-          handlers: document.querySelectorAll('[onerror], [onclick], [onload]').length,
-          title: document.title,
-          polluted: ({}).x !== undefined,
-        }"""
+        """return [document.images.length, document.title, ({}).x !== undefined,
+          [...document.scripts].filter((s) => s.type !== 'application/json').length,
+          document.querySelectorAll('[onerror], [onclick], [onload]').length]"""
     )
-    assert found == {
-        "images": 0, "scripts": 1, "handlers": 0, "title": HOSTILE[0], "polluted": False,
-    }  # fmt: skip
+    assert found == [0, HOSTILE[0], False, 1, 0]
     shown_names = browser.execute_script(
         "return [...document.querySelectorAll('.answer th.name')].map(e => e.textContent.trim())"
     )
@@ -291,7 +268,7 @@ def test_policy_stops_injected_code(visit):
     assert browser.execute_script("return window.owned") is None
     refused = " ".join(entry["message"] for entry in browser.get_log("browser"))
     assert "Content Security Policy" in refused
-    blocked = [params for method, params in network(browser) if method == "Network.loadingFailed"]
+    blocked = network(browser, "Network.loadingFailed")
     assert [params["blockedReason"] for params in blocked] == ["csp"]
 
 
@@ -322,10 +299,8 @@ def test_printing_is_light_and_shows_no_tools(visit):
     feature = {"name": "prefers-color-scheme", "value": "dark"}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": [feature]})
     assert colours(browser)[0] == "rgb(255, 255, 255)"
-    tools = browser.execute_script(
-        "return getComputedStyle(document.querySelector('.tools')).display"
-    )
-    assert tools == "none"
+    style = "return getComputedStyle(document.querySelector('.tools')).display"
+    assert browser.execute_script(style) == "none"
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": [feature]})
     assert browser.execute_cdp_cmd("Page.printToPDF", {})["data"]
 
@@ -333,13 +308,8 @@ def test_printing_is_light_and_shows_no_tools(visit):
 def test_charts_fit_when_the_window_changes(visit):
     browser = visit("everyday")
     set_size(browser, 500, 900)
-
-    def width():
-        return browser.execute_script(
-            "return document.querySelector('#trajectories').getBoundingClientRect().width"
-        )
-
-    wait_for(lambda: width() <= 500, seconds=5)
+    box = "return document.querySelector('#trajectories').getBoundingClientRect().width"
+    wait_for(lambda: browser.execute_script(box) <= 500, seconds=5)
 
 
 def test_readable_without_scripts(browser, pages):
