@@ -144,21 +144,6 @@ TVS_API int64_t tvs_find_pairs(Array<const int64_t> columns, Array<const tvs_pai
     return find_pairs(columns, known, found);
 }
 
-TVS_API int64_t tvs_list_columns(const tvs_arms *source, Array<const int32_t> arms,
-                                 Array<int64_t> found) {
-    return list_columns(*source, arms, found);
-}
-
-TVS_API void tvs_reward_arms(const tvs_arms *source, Array<const int32_t> arms,
-                             Array<const double> of_columns, Array<uint8_t> rewards) {
-    reward_arms(*source, arms, of_columns, rewards);
-}
-
-TVS_API void tvs_score_average(const tvs_tally *tally, int64_t burn, double min_splits,
-                               Array<double> scores, Array<double> rewards) {
-    score_average(*tally, burn, min_splits, scores, rewards);
-}
-
 // ------------------------------------------------------------------ loops around the sampler
 
 // Splits, greatest depth, place of theta, splits by column, every `thin` iterations.

@@ -132,15 +132,6 @@ quantile_of = _function("quantile_of", "values: f8[n]!; share: float", float)
 find_pairs = _function(
     "find_pairs", "columns: i8[columns]; known: i8[known, 2]; found: i8[room, 2]!", int
 )
-list_columns = _function("list_columns", "source: arms; arms: i4[played]; found: i8[room]!", int)
-reward_arms = _function(
-    "reward_arms",
-    "source: arms; arms: i4[played]; of_columns: f8[columns]; rewards: b1[played]!",
-)
-score_average = _function(
-    "score_average",
-    "tally: tally; burn: int; min_splits: float; scores: f8[columns]!; rewards: f8[rewards]!",
-)
 
 LOOP = "rng: generator; design: design; prior: prior; chain: chain; trace: trace; "
 collect_statistics = _function(

@@ -18,45 +18,36 @@ from tests.exactness.chains import chain_shapes, in_two_sizes, start
 from tests.exactness.enumerate_trees import posterior
 from tests.exactness.simulate import make_setting
 
+PAIRS, WEIGHED = dict(pair_share=0.6), dict(column_weights=(0.2, 0.5))
+TINY = dict(n_rows=6, n_columns=2, n_values=2, n_trees=2, sparse=True)
 TABLES = {
     "one tree, p=1": dict(n_rows=8, n_columns=1, n_values=3),
     "one tree, p=2, min_leaf=2": dict(n_rows=6, n_columns=2, n_values=3, min_leaf=2),
     "one tree, p=3, min_leaf=3": dict(n_rows=8, n_columns=3, n_values=4, min_leaf=3),
     "one tree, p=2, missing": dict(n_rows=8, n_columns=2, n_values=3, min_leaf=2, missing=True),
     "two trees, p=1": dict(n_rows=6, n_columns=1, n_values=3, n_trees=2),
-    "two trees, p=3, binary, sparse": dict(
-        n_rows=6, n_columns=3, n_values=2, n_trees=2, min_leaf=3, sparse=True
-    ),
-    "two trees, p=2, binary, sparse": dict(
-        n_rows=6, n_columns=2, n_values=2, n_trees=2, min_leaf=2, sparse=True
-    ),
+    "two trees, p=3, binary, sparse": TINY | dict(n_columns=3, min_leaf=3),
+    "two trees, p=2, binary, sparse": TINY | dict(min_leaf=2),
     "one tree, p=3, weighed columns": dict(
         n_rows=8, n_columns=3, n_values=4, min_leaf=3, column_weights=(0.3, 1.0, 0.6)
     ),
-    "two trees, p=2, binary, sparse, weighed columns": dict(
-        n_rows=6, n_columns=2, n_values=2, n_trees=2, min_leaf=2, sparse=True,
-        column_weights=(0.2, 0.5),
+    "two trees, p=2, binary, sparse, weighed columns": TINY | WEIGHED | dict(min_leaf=2),
+    "one tree, p=1, pairs": PAIRS | dict(n_rows=8, n_columns=1, n_values=3),
+    "one tree, p=1, pairs below pairs": PAIRS | dict(
+        n_rows=12, n_columns=1, n_values=6, power=0.3
     ),
-    "one tree, p=1, pairs": dict(n_rows=8, n_columns=1, n_values=3, pair_share=0.6),
-    "one tree, p=1, pairs below pairs": dict(
-        n_rows=12, n_columns=1, n_values=6, power=0.3, pair_share=0.6
+    "one tree, p=2, min_leaf=2, pairs": PAIRS | dict(
+        n_rows=8, n_columns=2, n_values=3, min_leaf=2, power=0.5
     ),
-    "one tree, p=2, min_leaf=2, pairs": dict(
-        n_rows=8, n_columns=2, n_values=3, min_leaf=2, power=0.5, pair_share=0.6
+    "one tree, p=2, missing, pairs": PAIRS | dict(
+        n_rows=8, n_columns=2, n_values=3, min_leaf=2, missing=True
     ),
-    "one tree, p=2, missing, pairs": dict(
-        n_rows=8, n_columns=2, n_values=3, min_leaf=2, missing=True, pair_share=0.6
+    "two trees, p=2, binary, sparse, weighed columns, pairs": TINY | WEIGHED | PAIRS,
+    "one tree, p=3, known pairs": PAIRS | dict(
+        n_rows=8, n_columns=3, n_values=2, pairs=((0, 1), (1, 0), (2, 2))
     ),
-    "two trees, p=2, binary, sparse, weighed columns, pairs": dict(
-        n_rows=6, n_columns=2, n_values=2, n_trees=2, sparse=True, column_weights=(0.2, 0.5),
-        pair_share=0.6,
-    ),
-    "one tree, p=3, known pairs": dict(
-        n_rows=8, n_columns=3, n_values=2, pair_share=0.6, pairs=((0, 1), (1, 0), (2, 2))
-    ),
-    "two trees, p=2, binary, sparse, weighed columns, known pairs": dict(
-        n_rows=6, n_columns=2, n_values=2, n_trees=2, sparse=True, column_weights=(0.2, 0.5),
-        pair_share=0.6, pairs=((0, 1),),
+    "two trees, p=2, binary, sparse, weighed columns, known pairs": TINY | WEIGHED | PAIRS | dict(
+        pairs=((0, 1),)
     ),
 }  # fmt: skip
 CASES = list(itertools.product(TABLES, (0.8, None)))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.core.probes import find_pairs, list_columns, reward_arms
+from tests.core.probes import find_pairs
 from tests.nested import nested
 from tvselect import BartReward, ThompsonSelector
 from tvselect.bandit.arms import Arms
@@ -16,7 +16,7 @@ from tvselect.bandit.chain import ThompsonChain
 from tvselect.bandit.oracle import BurnIn, Oracle
 from tvselect.inputs import read_outcome
 from tvselect.rewards import Data, bart_play
-from tvselect.rewards.bart_play import ArmsInPlay, can_play_ahead
+from tvselect.rewards.bart_play import can_play_ahead
 from tvselect.selectors.layout import lay_out_arms
 from tvselect.selectors.scoring import TableWork, payoffs_of_arms
 from tvselect.workers import open_runner
@@ -226,47 +226,3 @@ def test_a_window_of_plays_is_that_of_python(reward, pairs, n_threads):
     assert set(widths) == {*range(1, 9)}
     for name in ("successes", "failures", "passing", "_chance_below"):
         np.testing.assert_array_equal(getattr(chain.arms, name), getattr(other.arms, name))
-
-
-def groups_in_play():
-    """Four arms of two, none, three and one column, and a column that is always there."""
-    arms = Arms(4, threshold=0.5)
-    return ArmsInPlay(
-        arms.posteriors(), np.zeros((0, 2), dtype=np.int32), 4,
-        np.array([0, 2, 2, 5, 6]), np.array([10, 11, 20, 21, 22, 30]), np.array([99]),
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("arms", "wanted"),
-    [
-        ([], [99]),
-        ([0], [10, 11, 99]),
-        ([0, 1, 3], [10, 11, 30, 99]),
-        ([0, 2, 3], [10, 11, 20, 21, 22, 30, 99]),
-    ],
-)
-def test_columns_of_arms_stand_in_their_order(arms, wanted):
-    arms = np.array(arms, dtype=np.int32)
-    found = np.full(8, -1)
-    assert list_columns(groups_in_play(), arms, found) == len(wanted)
-    assert found.tolist() == [*wanted, *[-1] * (8 - len(wanted))]
-    short = np.full(2, -1)  # what there is no room for is counted all the same
-    assert list_columns(groups_in_play(), arms, short) == len(wanted)
-    assert short.tolist() == [*wanted, -1][:2]
-
-
-@pytest.mark.parametrize(
-    ("of_columns", "wanted"),
-    [
-        ([0, 0, 0, 0, 0, 0], [False, False, False, False]),
-        ([0, 1, 0, 0, 0, 0], [True, False, False, False]),
-        ([0, 0, 0, 0, 1, 0], [False, False, True, False]),
-        ([1, 1, 0, 0, 0, 1], [True, False, False, True]),
-    ],
-)
-def test_an_arm_gets_what_its_best_column_gets(of_columns, wanted):
-    rewards = np.ones(4, dtype=np.bool_)
-    values = np.array([*of_columns, 1], dtype=np.float64)  # the last is that of the fixed column
-    reward_arms(groups_in_play(), np.arange(4, dtype=np.int32), values, rewards)
-    assert rewards.tolist() == wanted

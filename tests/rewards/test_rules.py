@@ -67,22 +67,15 @@ def test_bad_settings_are_named_at_the_start(reward, error, name):
 # What rewards return, and the rows that they look at
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        [0, 1, 0.5],
-        (False, True, 0.5),
-        np.array([0.0, 1.0, 0.5], dtype=np.float32),
-        np.array([0.0, 1.0, 0.5]),
-        pd.Series([0.0, 1.0, 0.5], index=[7, 8, 9]),
-        [-1e-17, 1.0 + 1e-15, 0.5],
-    ],
-)
-def test_numbers_and_booleans_become_floats_of_their_own(values):
-    payoffs = check_payoffs(values, 3)
-    assert payoffs.dtype == np.float64
-    np.testing.assert_array_equal(payoffs, [0.0, 1.0, 0.5])
-    assert payoffs is not values
+def test_numbers_and_booleans_become_floats_of_their_own():
+    floats = np.array([0.0, 1.0, 0.5])
+    series = pd.Series(floats, index=[7, 8, 9])
+    for values in ([0, 1, 0.5], (False, True, 0.5), floats, np.float32(floats), series,
+                   [-1e-17, 1.0 + 1e-15, 0.5]):  # fmt: skip
+        payoffs = check_payoffs(values, 3)
+        assert payoffs.dtype == np.float64
+        np.testing.assert_array_equal(payoffs, floats)
+        assert payoffs is not values
 
 
 @pytest.mark.parametrize(
@@ -196,14 +189,6 @@ def test_p_values_are_those_of_scipy_on_the_rows_where_a_column_is_seen(missing)
     np.testing.assert_allclose(p_values(X, y), expected, rtol=1e-7)
 
 
-def test_two_classes_are_compared_by_the_pooled_t_test():
-    rng = np.random.default_rng(0)
-    y = np.repeat([0.0, 1.0], [10, 17])
-    X = rng.standard_normal((27, 4)) + np.outer(y, [0.0, 0.5, 1.0, 3.0])
-    expected = stats.ttest_ind(X[y == 0], X[y == 1]).pvalue
-    np.testing.assert_allclose(p_values(X, y), expected, rtol=1e-9)
-
-
 @pytest.mark.parametrize(
     ("column", "p"),
     [
@@ -218,14 +203,6 @@ def test_two_classes_are_compared_by_the_pooled_t_test():
 def test_columns_about_which_nothing_or_everything_is_known(column, p):
     y = np.array([0.1, 0.1, 0.1, 0.7])
     assert p_values(np.array(column)[:, None], y) == pytest.approx([p], abs=1e-12)
-
-
-@pytest.mark.parametrize("factor", [1e-200, -3.0, 1e200])
-def test_units_do_not_matter(factor):
-    data = noise_data(30, 4)
-    y = data.outcome.values
-    np.testing.assert_allclose(p_values(factor * data.X, y), p_values(data.X, y), rtol=1e-9)
-    np.testing.assert_allclose(p_values(data.X, factor * y), p_values(data.X, y), rtol=1e-9)
 
 
 def test_with_bootstrap_the_mean_payoff_passes_one_half_where_p_passes_alpha():
@@ -295,18 +272,13 @@ def test_nested_random_states_are_set():
     assert states[0] != states[1]
 
 
-@pytest.mark.parametrize(
-    ("estimator", "takes_missing", "takes_weights"),
-    [
-        (None, True, True),
-        (Ridge(), False, True),
-        (KNeighborsRegressor(), False, False),
+def test_what_the_estimator_takes_the_reward_takes():
+    for estimator, missing, weights in (
+        (None, True, True), (Ridge(), False, True), (KNeighborsRegressor(), False, False),
         ("forest", False, False),
-    ],
-)
-def test_what_the_estimator_takes_the_reward_takes(estimator, takes_missing, takes_weights):
-    reward = ImportanceReward(estimator)
-    assert (reward.takes_missing, reward.takes_weights) == (takes_missing, takes_weights)
+    ):  # fmt: skip
+        reward = ImportanceReward(estimator)
+        assert (reward.takes_missing, reward.takes_weights) == (missing, weights)
 
 
 # The LASSO
@@ -476,28 +448,6 @@ def test_hard_problems_end_in_peace(family, alpha):
             assert np.isin(payoffs, [0.0, 1.0]).all()
             assert payoffs[4] == 0.0
         assert lasso(data, alpha=alpha, max_iter=1).shape == (5,)
-
-
-def test_a_rare_class_takes_no_hundred_times_as_long(monkeypatch):
-    """Counted in penalties that ran out of sweeps: the clock of a busy machine says little."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((2000, 30))
-    limits = []
-
-    def descend(*arguments):
-        *problem, max_iter, places, coef, eta, curvature, pull = arguments
-        before = coef.copy(), eta.copy()
-        original(*problem, max_iter, places, coef, eta, curvature, pull)
-        other, at = before
-        original(*problem, 200, places, other, at, curvature, pull)
-        limits.append(bool(np.abs(other - coef).max() > 1e-12))
-
-    original = rules.descend
-    monkeypatch.setattr(rules, "descend", descend)
-    for n_positive in (3, 20):
-        data = Data(X, read_outcome(np.arange(2000) < n_positive, 2000), tuple(map(str, range(30))))
-        lasso(data)
-    assert np.mean(limits) < 0.2
 
 
 def test_a_penalty_above_all_correlations_and_rows_without_weight_pay_nothing():

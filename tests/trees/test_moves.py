@@ -40,32 +40,21 @@ def pairs_in(tree):
     return is_pair + sum(pairs_in(child) for child in tree)
 
 
-@pytest.fixture(params=N_SPLITS, ids=lambda n_splits: f"{n_splits} splits")
-def trees(request):
-    return [random_tree(request.param, seed) for seed in range(20)]
-
-
-def test_the_split_child_of_a_pair(trees):
-    for tree, _ in trees:
-        for node in range(2 * tree.splits[0] + 1):
-            left = tree.nodes[0, node, LEFT]
-            wanted = {(STUMP, LEAF): left, (LEAF, STUMP): left + 1}
-            found = probes.split_child(tree, 0, node)
-            assert found == wanted.get(written_out(tree, node), 0)
-
-
-def test_pairs_are_counted_and_listed(trees):
-    for tree, _ in trees:
-        pairs = [k for k in range(2 * tree.splits[0] + 1) if probes.split_child(tree, 0, k)]
-        assert probes.n_pairs(tree, 0) == len(pairs) == pairs_in(written_out(tree))
-        assert [probes.nth_pair(tree, 0, rank) for rank in range(len(pairs))] == pairs
-
-
-def test_pairs_after_a_birth_at_any_leaf(trees):
-    for tree, leaves in trees:
-        for leaf in leaves:
-            wanted = pairs_in(written_out(tree, grown=leaf))
-            assert probes.pairs_after(tree, 0, leaf) == wanted
+@pytest.mark.parametrize("n_splits", N_SPLITS)
+@pytest.mark.parametrize("seed", range(20))
+def test_pairs_of_splits_are_found_counted_and_listed(n_splits, seed):
+    tree, leaves = random_tree(n_splits, seed)
+    pairs = []
+    for node in range(2 * n_splits + 1):
+        left = tree.nodes[0, node, LEFT]
+        wanted = {(STUMP, LEAF): left, (LEAF, STUMP): left + 1}.get(written_out(tree, node), 0)
+        assert probes.split_child(tree, 0, node) == wanted
+        pairs += [node] if wanted else []
+    assert probes.n_pairs(tree, 0) == len(pairs) == pairs_in(written_out(tree))
+    assert [probes.nth_pair(tree, 0, rank) for rank in range(len(pairs))] == pairs
+    for leaf in leaves:  # after a birth
+        wanted = pairs_in(written_out(tree, grown=leaf))
+        assert probes.pairs_after(tree, 0, leaf) == wanted
 
 
 def test_every_pair_is_as_likely_as_the_others_and_half_of_the_draws_are_of_none():
