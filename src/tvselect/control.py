@@ -20,11 +20,6 @@ def false_ones(score: Floats, decoys: Floats, n_copies: int) -> Floats:
     """Expected number of columns without a signal that reach a score, from above.
 
     ``(1 + decoys that reach it) / copies``; the 1 keeps estimates from few decoys conservative.
-
-    Examples
-    --------
-    >>> false_ones(np.array([0.9, 0.5]), np.array([0.3, 0.6]), n_copies=2)
-    array([0.5, 1. ])
     """
     reaching = decoys.size - np.searchsorted(np.sort(decoys), score, side="left")
     return (1.0 + reaching) / n_copies
@@ -45,15 +40,6 @@ def q_values_by_decoys(
     ----------
     .. [1] Bates, S., Candès, E., Lei, L., Romano, Y. and Sesia, M. (2023). Testing for
        outliers with conformal p-values. *Annals of Statistics* 51(1), 149-178.
-
-    Examples
-    --------
-    Three columns stand above all twenty decoys, a fourth does not:
-
-    >>> decoys = np.linspace(0.0, 0.6, 20)
-    >>> scores = np.array([0.9, 0.95, 0.55, 0.8, 0.2])
-    >>> q_values_by_decoys(scores, decoys, n_copies=4, is_candidate=scores > 0.5)
-    array([0.08333333, 0.08333333, 0.1875    , 0.08333333, 1.        ])
     """
     q = np.ones(scores.size)
     order = np.flatnonzero(is_candidate)
@@ -72,11 +58,6 @@ def log_e_values(wins: ArrayLike, losses: ArrayLike) -> Floats:
     all of them alike likely: ``E = 2^(m+1) B(w+1, l+1) P[Beta(w+1, l+1) > 1/2]``, with
     ``m = w + l``. Ties are no bets; without any bet it is 0 (E = 1). It is -inf where 1/2 lies so
     far in the tail that a double does not hold it: E is below one over the number of bets there.
-
-    Examples
-    --------
-    >>> np.exp(log_e_values([0, 3, 10, 3], [0, 0, 0, 3])).round(2)
-    array([  1.  ,   3.75, 186.09,   0.46])
     """
     w, b = np.asarray(wins, dtype=np.float64), np.asarray(losses, dtype=np.float64)
     with np.errstate(divide="ignore"):
@@ -102,11 +83,6 @@ def q_values_by_evidence(log_e: Floats) -> Floats:
     ----------
     .. [1] Wang, R. and Ramdas, A. (2022). False discovery rate control with e-values.
        *Journal of the Royal Statistical Society B* 84(3), 822-852.
-
-    Examples
-    --------
-    >>> q_values_by_evidence(np.log([40.0, 1.0, 20.0, 0.5])).round(2)
-    array([0.1, 1. , 0.1, 1. ])
     """
     p = log_e.size
     found = np.ones(p)

@@ -63,15 +63,6 @@ def read_record(kind: type[Record], value: Any, where: str = "") -> Record:
 
     A RecordError says where something is missing, is not known or has another type; ``where`` is
     the start of the place.
-
-    Examples
-    --------
-    >>> from tvselect.report.findings import LookAlike
-    >>> wrong = {"name": "age", "correlation": "0.9", "selection_rate": None}
-    >>> read_record(LookAlike, wrong, "alike")
-    Traceback (most recent call last):
-        ...
-    tvselect.records.RecordError: alike.correlation is '0.9', not a number
     """
     read: Record = _read(kind, value, where)
     return read

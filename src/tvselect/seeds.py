@@ -18,11 +18,6 @@ class RandomStream(IntEnum):
 
     Play ``t`` of chain ``k`` has the key ``(k, t)``: these keys are larger than any number of a
     chain.
-
-    Examples
-    --------
-    >>> RandomStream.DECOYS.generator(0).random() != RandomStream.WEIGHTS.generator(0).random()
-    True
     """
 
     LATER_ROUNDS = 2**32 - 1  #: Rows of the rounds of a stream after the first

@@ -44,6 +44,15 @@ def write(path: Path, n_plays: int) -> None:
             journal.append([make_play(number)])
 
 
+def listed(journal: Journal, n_chains: int) -> list[tuple[int, int, list[int], list[bool]]]:
+    """All plays, to be compared: chain, number, arms, rewards."""
+    return [
+        (chain, play.number, play.arms.tolist(), play.rewards.tolist())
+        for chain in range(n_chains)
+        for play in journal.plays(chain)
+    ]
+
+
 def fold_counts(
     journal: Journal, n_arms: int, chains: Iterable[int] = (0,)
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.bandit.plays import listed
 from tvselect.bandit import engine
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.chain import Chains, ThompsonChain
@@ -52,14 +53,6 @@ def run(chains, journal, scorer=None, **rules):
     return reason, shown
 
 
-def plays_of(journal, n_chains=2):
-    return [
-        (play.chain, play.number, play.arms.tolist(), play.rewards.tolist())
-        for chain in range(n_chains)
-        for play in journal.plays(chain)
-    ]
-
-
 @pytest.mark.parametrize(
     ("rules", "scorer", "reason", "n_plays"),
     [
@@ -94,7 +87,7 @@ def test_an_interrupt_ends_a_run_and_the_next_one_makes_the_same_plays(window, a
     assert run(chains, journal, n_plays=80)[0] is StopReason.PLAYS
     undisturbed = game(window=window)
     run(*undisturbed, n_plays=80)
-    assert plays_of(journal) == plays_of(undisturbed[1])
+    assert listed(journal, 2) == listed(undisturbed[1], 2)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, JournalError])
@@ -123,7 +116,7 @@ def test_what_stops_a_play_from_being_written_loses_no_other(tmp_path, monkeypat
     undisturbed = game()
     run(*undisturbed, n_plays=20)
     with Journal(tmp_path / "a") as disk:
-        assert plays_of(disk) == plays_of(journal) == plays_of(undisturbed[1])
+        assert listed(disk, 2) == listed(journal, 2) == listed(undisturbed[1], 2)
 
 
 def test_the_documentation_quotes_the_loop_that_is_run():

@@ -7,17 +7,26 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
 from numpy.testing import assert_array_equal
+
+from tests.bandit.plays import listed
 
 RESULTS = ("support_", "selection_rates_", "selection_rate_intervals_", "n_plays_")
 
 
+P, SIGNALS = 12, [3, 7]
+
+
+def make_data(n=100, p=P, seed=1):
+    """A table, and an outcome that two columns explain."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    return X, 3 * X[:, 3] - 2 * X[:, 7] + rng.standard_normal(n)
+
+
 def plays_of(fitted):
-    return [
-        (chain, play.number, play.arms.tolist(), play.rewards.tolist())
-        for chain in range(fitted.history_.n_chains)
-        for play in fitted.history_.journal.plays(chain)
-    ]
+    return listed(fitted.history_.journal, fitted.history_.n_chains)
 
 
 def assert_same(one, other):

@@ -10,20 +10,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.nested import nested
+from tests.selectors.runs import SIGNALS, P, make_data
 from tvselect import BartReward, LassoReward, PValueReward, ThompsonSelector
 from tvselect.control import q_values_by_decoys as q_values
 from tvselect.inputs.doubts import DoubtWarning
 from tvselect.rewards import Reward
 from tvselect.selectors import copies
-
-N, P = 100, 12
-SIGNALS = [3, 7]
-
-
-def make_data(n=N, p=P, seed=1):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, p))
-    return X, 3 * X[:, 3] - 2 * X[:, 7] + rng.standard_normal(n)
 
 
 def selector(reward=None, **settings):

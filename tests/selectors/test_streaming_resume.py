@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from tests.bandit.plays import fold_counts
+from tests.bandit.plays import fold_counts, listed
 from tests.selectors.runs import Interrupted, Undisturbed, assert_same, plays_of
 from tests.selectors.streams import (
     NAMES,
@@ -51,12 +51,7 @@ def fit_for(n_batches, monkeypatch, reward=None, fit=None, **settings):
 
 def assert_same_journal(path, fitted):
     with Journal(path) as journal:
-        found = [
-            (chain, play.number, play.arms.tolist(), play.rewards.tolist())
-            for chain in range(fitted.history_.n_chains)
-            for play in journal.plays(chain)
-        ]
-    assert found == plays_of(fitted)
+        assert listed(journal, fitted.history_.n_chains) == plays_of(fitted)
 
 
 # Part by part.

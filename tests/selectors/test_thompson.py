@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tests.bandit.plays import fold_counts
 from tests.nested import nested
-from tests.selectors.runs import assert_same, plays_of
+from tests.selectors.runs import SIGNALS, P, assert_same, make_data, plays_of
 from tests.selectors.streams import selector as stream_selector
 from tvselect import (
     BartReward,
@@ -33,15 +33,7 @@ from tvselect.bandit.oracle import threshold
 from tvselect.inputs.doubts import DoubtWarning
 from tvselect.selectors.results import mean_jaccard
 
-N, P = 100, 12
 NAMES = [f"v{j}" for j in range(P)]
-SIGNALS = [3, 7]
-
-
-def make_data(n=N, p=P, seed=1):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, p))
-    return X, 3 * X[:, 3] - 2 * X[:, 7] + rng.standard_normal(n)
 
 
 def selector(reward=None, **settings):

@@ -95,13 +95,6 @@ class Arms:
     played forgets a part of its earlier rewards. ``idle`` arms are never drawn; ``resting`` are
     those, and later all that are out of the search. Arms are ``passing`` that were played and whose
     mean is above their threshold: at the threshold is the mean of arms that were never played.
-
-    Examples
-    --------
-    >>> arms = Arms(3)
-    >>> arms.update(np.array([0, 2], dtype=np.int32), np.array([True, False]))
-    >>> arms.means().round(2), arms.passing
-    (array([0.67, 0.5 , 0.33]), array([ True, False, False]))
     """
 
     def __init__(

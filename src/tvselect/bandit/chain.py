@@ -83,14 +83,6 @@ class ThompsonChain:
     plays from a state that knows little lead nowhere. Only a chain that ``has_patience`` counts in
     ``n_unchanged`` for how many plays in a row the estimated model has not changed, without
     skipped ones and those of burn-in.
-
-    Examples
-    --------
-    >>> rates = np.array([0.9, 0.9, 0.1, 0.1])
-    >>> chain = ThompsonChain(Arms(4), Oracle(), entropy=0)
-    >>> plays = chain.make_plays(lambda play: play.score(lambda arms, rng: rates[arms]), 200)
-    >>> chain.oracle.model(chain.arms)
-    array([0, 1], dtype=int32)
     """
 
     def __init__(

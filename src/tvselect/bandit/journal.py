@@ -84,17 +84,6 @@ class Journal:
 
     A path is that of a new or empty file, or of a journal to go on with; anything else is refused
     and left untouched. Without a path the journal is in memory.
-
-    Examples
-    --------
-    >>> journal = Journal()
-    >>> header = journal.begin(Header("4f1c", 7, n_arms=5, n_chains=1, window=1, version="1"))
-    >>> journal.append([Play(0, np.array([2, 4], np.int32), np.array([True, False]), 0.1)])
-    >>> [(play.number, play.arms.tolist(), play.rewards.tolist()) for play in journal.plays()]
-    [(0, [2, 4], [True, False])]
-    >>> journal.keep("cuts", b"0.5")
-    >>> journal.kept("cuts")
-    b'0.5'
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:

@@ -22,14 +22,7 @@ MEDIAN_MODEL_COST = (math.sqrt(5.0) - 1.0) / 2.0
 
 
 def threshold(cost: float | NDArray[np.float64]) -> float | NDArray[np.float64]:
-    """Threshold ``c = log(1/C) / log((1 + C)/C)`` of a cost ``C`` in (0, 1); high for low costs.
-
-    Examples
-    --------
-    >>> from tvselect.bandit.oracle import MEDIAN_MODEL_COST, threshold
-    >>> threshold(MEDIAN_MODEL_COST)
-    0.5
-    """
+    """Threshold ``c = log(1/C) / log((1 + C)/C)`` of a cost ``C`` in (0, 1); high for low costs."""
     c = np.log(1.0 / np.asarray(cost)) / np.log1p(1.0 / np.asarray(cost))
     c = np.where(np.abs(c - 0.5) < 1e-12, 0.5, c)
     return float(c) if c.ndim == 0 else c
@@ -42,11 +35,6 @@ class BurnIn(NamedTuple):
     does. That is enough to find the arms that matter, but hard on their selection rates, which a
     few early losses keep below the threshold for good. After burn-in the leaders are back at their
     prior, and among themselves; the others keep what they have, and are not drawn again.
-
-    Examples
-    --------
-    >>> BurnIn(10, 2).leaders(np.array([0, 5, 1, 3]), np.array([0, 5, 9, 1]))
-    array([1, 3], dtype=int32)
     """
 
     n_plays: int
@@ -62,17 +50,7 @@ class BurnIn(NamedTuple):
 
 @dataclass(frozen=True)
 class Oracle:
-    """Chooses the arms of a play and reads the model off the arms.
-
-    Examples
-    --------
-    >>> arms = Arms(3)
-    >>> arms.update(np.array([0, 2], dtype=np.int32), np.array([True, False]))
-    >>> Oracle().model(arms)
-    array([0], dtype=int32)
-    >>> Oracle(n_wanted=1).choose(arms, np.random.default_rng(0))
-    array([0], dtype=int32)
-    """
+    """Chooses the arms of a play and reads the model off the arms."""
 
     n_wanted: int | None = None  #: Known model size ``q*``: at most so many are played and selected
     n_candidates: int | None = None  #: Arms from this number on are decoys, never part of the model

@@ -158,12 +158,6 @@ def lay_out_arms(
 
     A ValueError for unknown names, groups that overlap or are empty, labels of the wrong length,
     and where no arm is left to play.
-
-    Examples
-    --------
-    >>> layout = lay_out_arms(["a", "b", "c", "d"], feature_groups={"pair": ["b", "d"]})
-    >>> layout.arm_of_feature, layout.labels
-    (array([0, 1, 2, 1]), {1: 'pair'})
     """
     first_of = np.arange(len(names))
     owner: dict[int, Hashable] = {}
