@@ -227,37 +227,56 @@ class TestResume:
         assert "does not exist" in failure("resume", run)
         assert answer("resume", run, "--table", "moved.csv", "--plays", "70")["n_plays"] == 70
 
-    @pytest.mark.parametrize("command", ["resume", "worth"])
-    def test_a_table_that_changed(self, command, failure, run, here):
-        table = here / "t.csv"
-        table.write_text(table.read_text().replace("0.", "1."))
-        assert "is not the table that the run was begun with" in failure(command, run)
 
-    def test_plays_are_counted_in_all(self, failure, run, here):
-        before = (here / run / "run.json").read_text()
-        assert "has 60 plays already" in failure("resume", run, "--plays", "30")
-        assert "say --plays" in failure("resume", run, "--rounds", "2")
-        assert (here / run / "run.json").read_text() == before
+def becomes(name, text):
+    return lambda here: (here / name).write_text(text)
 
-    @pytest.mark.parametrize("command", ["resume", "report"])
-    @pytest.mark.parametrize(
-        ("content", "expected"),
-        [
-            (None, "run.json does not exist"),
-            ("{", "no JSON or was cut off"),
-            ("[]", "not written by this version of tvs"),
-            (f'{{"schema": {SCHEMA}}}', "not written by this version of tvs (at 'version')"),
-            ('{"schema": 99}', f"has schema 99, this tvs reads {SCHEMA}"),
-        ],
+
+def renamed(here):
+    write(here / "t.csv", make_table().rename_columns(["A1", *"bcdef"]))
+
+
+def replaced(here):
+    write(here / "t.csv", make_table(seed=9))
+
+
+AGAIN = "write it again: tvs resume run"
+REFUSED = [
+    ("resume nowhere", None, "there is no folder nowhere"),
+    ("resume run --plays 30", None, "has 60 plays already"),
+    ("resume run --rounds 2", None, "say --plays"),
+    ("worth run --folds 60", None, "less than five for each of 60 folds"),
+    ("worth run --table nowhere.csv", None, "nowhere.csv does not exist"),
+    ("transform run t.csv -o t.csv", None, "is the table itself"),
+    ("transform run t.csv -o out.csv", becomes("out.csv", ""), "say --force"),
+    ("transform run t.csv -o out.xls", None, "the ending says the format"),
+    ("transform run t.csv -o no/out.csv", None, "does not exist"),
+    ("transform run t.csv -o out.csv", renamed, "no column named 'a'"),
+    ("compare run run", becomes("run/variables.csv", "a,b\n1,2\n"), AGAIN),
+    ("report run", becomes("run/findings.json", "{}"), AGAIN),
+    ("report run", lambda here: (here / "run" / "findings.json").unlink(), AGAIN),
+    ("resume run", replaced, "is not the table that the run was begun with"),
+    ("worth run", replaced, "is not the table that the run was begun with"),
+    ("resume run", renamed, "has no column 'a' any more, but the run chose from it"),
+    ("report .", None, "run.json does not exist"),
+] + [
+    (f"{command} run", becomes("run/run.json", content), said)
+    for command in ("resume", "report")
+    for content, said in (
+        ("{", "no JSON or was cut off"),
+        ("[]", "not written by this version of tvs"),
+        (f'{{"schema": {SCHEMA}}}', "not written by this version of tvs (at 'version')"),
+        ('{"schema": 99}', f"has schema 99, this tvs reads {SCHEMA}"),
     )
-    def test_no_run(self, command, content, expected, failure, here):
-        (here / "folder").mkdir()
-        if content is not None:
-            (here / "folder" / "run.json").write_text(content)
-        assert expected in failure(command, "folder")
+]  # fmt: skip
 
-    def test_no_folder(self, failure):
-        assert "there is no folder nowhere" in failure("resume", "nowhere")
+
+@pytest.mark.parametrize(("command", "change", "said"), REFUSED)
+def test_what_is_refused(command, change, said, failure, run, here):
+    """In one line, and nothing is written."""
+    if change is not None:
+        change(here)
+    assert said in failure(*command.split())
 
 
 class TestReport:
@@ -271,12 +290,6 @@ class TestReport:
         monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
         assert tvs("report", run, "--open")[0] == 0
         assert opened[0].startswith("file:///")
-
-    def test_damaged_findings(self, failure, run, here):
-        (here / run / "findings.json").write_text("{}")
-        assert f"tvs resume {run}" in failure("report", run)
-        (here / run / "findings.json").unlink()
-        assert f"tvs resume {run}" in failure("report", run)
 
     @pytest.mark.parametrize("mode", ["--stream", "--no-stream"])
     def test_the_real_one(self, mode, capsys, here):
@@ -299,25 +312,12 @@ class TestWorth:
         assert kept == found
         assert "selected columns  R2" in (here / run / "report.html").read_text()
 
-    def test_what_it_costs_is_said_before(self, tvs, run):
+    def test_what_it_costs_is_said_before_where_it_can_be_done(self, tvs, run):
         code, out, err = tvs("worth", run, "--folds", "2")
         assert code == 0
         assert out.splitlines()[0].startswith("selected columns  R2")
         assert "Selecting again 2 times" in err
-
-    @pytest.mark.parametrize(
-        ("options", "code", "said"),
-        [
-            (("--folds", "60"), 1, "less than five for each of 60 folds"),
-            (("--table", "nowhere.csv"), 1, "nowhere.csv does not exist"),
-            (("--folds", "1"), 2, "argument --folds: must be at least 2, got 1"),
-        ],
-    )
-    def test_nothing_is_announced_that_cannot_be_done(self, options, code, said, tvs, run):
-        found, _, err = tvs("worth", run, *options)
-        assert found == code
-        assert said in err
-        assert "Selecting again" not in err
+        assert "Selecting again" not in tvs("worth", run, "--folds", "60")[2]
 
 
 class TestTransform:
@@ -350,17 +350,8 @@ class TestTransform:
         path = write(here / "new.csv", make_table().drop_columns(["y"]))
         assert answer("transform", run, path, "-o", "out.csv")["columns"] == ["a", "b"]
 
-    def test_refusals(self, failure, answer, run, here):
+    def test_a_file_is_replaced_only_by_force(self, answer, run, here):
         (here / "out.csv").touch()
-        write(here / "new.csv", make_table().rename_columns(["A1", *"bcdef"]))
-        for table, out, said in (
-            ("t.csv", "t.csv", "is the table itself"),
-            ("t.csv", "out.csv", "say --force"),
-            ("t.csv", "out.xls", "the ending says the format"),
-            ("t.csv", "no/out.csv", "does not exist"),
-            ("new.csv", "other.csv", "no column named 'a'"),
-        ):
-            assert said in failure("transform", run, table, "-o", out)
         assert answer("transform", run, "t.csv", "-o", "out.csv", "--force")["n_rows"] == 120
 
 
@@ -395,10 +386,6 @@ class TestCompare:
         found = answer("compare", run, other)
         assert found["differences"] == ["The runs differ in max fdr: 0.1 and None."]
         assert {tuple(v["q_value"]) for v in found["variables"]} == {(0.05, None)}
-
-    def test_damaged_results(self, failure, run, here):
-        (here / run / "variables.csv").write_text("a,b\n1,2\n")
-        assert f"write it again: tvs resume {run}" in failure("compare", run, run)
 
 
 def test_demo(tvs, failure, here):
@@ -445,6 +432,7 @@ def test_help_and_version_import_nothing_heavy(here):
         "select t.csv -t y --cluster head-node",
         "select t.csv -t y --jobs 2 --cluster tcp://127.0.0.1:9",
         "transform run t.csv",
+        "worth run --folds 1",
         "completion dos",
     ],
 )

@@ -336,31 +336,27 @@ def test_commands_that_are_proposed_can_be_pasted(here, tvs, monkeypatch):
     ]  # fmt: skip
 
 
-class TestAlwaysIncluded:
-    def test_they_are_no_selections(self, here, tvs, monkeypatch):
-        be_a_terminal(monkeypatch)
-        path = write(here / "t.parquet")
-        _, out, _ = tvs("select", path, "-t", "y", *QUICK, "--always", "a,n1", "--out", "run")
-        assert "1 of 3 variables selected" in out
-        assert "Always part of the model, not tested: 'a', 'n1'." in out
-        assert next(line.split()[0] for line in out.splitlines() if "█" in line) == "b"
-        found = {v.name: v for v in from_csv(RunFolder(here / "run").variables)}
-        assert {name for name, v in found.items() if v.always} == {"a", "n1"}
-        assert {name for name, v in found.items() if v.selected} == {"a", "b", "n1"}
-        assert found["a"].q_value is None
-        assert found["b"].q_value is not None
-        assert tvs("transform", "run", path, "-o", "short.parquet")[0] == 0
-        assert set(pq.read_table("short.parquet").column_names) == {"a", "b", "n1", "y"}
-        assert "1 of 1 variables by both" in tvs("compare", "run", "run")[1]
+def test_columns_that_are_always_included_are_no_selections(here, answer, tvs, monkeypatch):
+    be_a_terminal(monkeypatch)
+    path = write(here / "t.parquet")
+    _, out, _ = tvs("select", path, "-t", "y", *QUICK, "--always", "a,n1", "--out", "run")
+    assert "1 of 3 variables selected" in out
+    assert "Always part of the model, not tested: 'a', 'n1'." in out
+    assert next(line.split()[0] for line in out.splitlines() if "█" in line) == "b"
+    found = {v.name: v for v in from_csv(RunFolder(here / "run").variables)}
+    assert {name for name, v in found.items() if v.always} == {"a", "n1"}
+    assert {name for name, v in found.items() if v.selected} == {"a", "b", "n1"}
+    assert found["a"].q_value is None
+    assert found["b"].q_value is not None
+    assert tvs("transform", "run", path, "-o", "short.parquet")[0] == 0
+    assert set(pq.read_table("short.parquet").column_names) == {"a", "b", "n1", "y"}
+    assert "1 of 1 variables by both" in tvs("compare", "run", "run")[1]
 
-    def test_they_have_a_list_of_their_own_for_scripts(self, here, answer, tvs):
-        select = ("select", write(here / "t.parquet"), "-t", "y", *QUICK, "--always", "a,n1")
-        found = answer(*select)
-        assert [v["name"] for v in found["selected"]] == ["b"]
-        assert found["always"] == ["a", "n1"]
-        assert "3 to choose from" in found["decisions"][0]
-        assert "Part of every play: 'a', 'n1'." in found["decisions"]
-        assert [line.split("\t")[0] for line in tvs(*select)[1].splitlines()[1:]] == ["b"]
+    found = answer("select", path, "-t", "y", *QUICK, "--always", "a,n1")
+    assert [v["name"] for v in found["selected"]] == ["b"]
+    assert found["always"] == ["a", "n1"]
+    assert "3 to choose from" in found["decisions"][0]
+    assert "Part of every play: 'a', 'n1'." in found["decisions"]
 
 
 def test_a_group_has_one_line(here, tvs, monkeypatch):
