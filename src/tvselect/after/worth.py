@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_scalar
 
 from tvselect.bandit.engine import StopReason
 from tvselect.inputs import read_outcome
 from tvselect.inputs.columns import Matrix
-from tvselect.inputs.errors import check_scalar
 from tvselect.inputs.outcome import Outcome
 from tvselect.inputs.rows import take_rows
 from tvselect.inputs.table import as_given, read_features

@@ -8,10 +8,10 @@ from numbers import Integral, Real
 from typing import Literal, Self
 
 import numpy as np
+from sklearn.utils import check_scalar
 
 from tvselect.inputs import Outcome
 from tvselect.inputs.columns import normal_scores
-from tvselect.inputs.errors import check_scalar
 from tvselect.inputs.outcome import has_outliers, normal_times
 from tvselect.rewards.bart_play import BartFeedback, Rules
 from tvselect.rewards.base import Data, Reward

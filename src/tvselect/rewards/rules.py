@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, expit, logit
 from sklearn.base import clone, is_classifier
-from sklearn.utils import get_tags
+from sklearn.utils import check_scalar, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from tvselect.core import function
-from tvselect.inputs.errors import check_scalar
 from tvselect.rewards.base import Data, Feedback, Floats, Reward
 
 N_TREES = 50

@@ -11,13 +11,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import estimator_html_repr
+from sklearn.utils import check_scalar, estimator_html_repr
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from tvselect.bandit.engine import StopReason
 from tvselect.inputs import Outcome
 from tvselect.inputs.blocks import without_columns
-from tvselect.inputs.errors import InterruptWarning, check_scalar
+from tvselect.inputs.errors import InterruptWarning
 from tvselect.inputs.rows import check_weights, repeated_rows, take_rows, thinned_rows
 from tvselect.inputs.table import as_given
 from tvselect.rewards import BartReward, FunctionReward, Reward

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
+from sklearn.utils import check_scalar
 
 from tvselect.core import function
 from tvselect.decoys.knockoffs import Knockoffs, SwapTest, swap_test
@@ -28,7 +29,6 @@ from tvselect.inputs.columns import (
     normal_scores,
     ranks_beside_zeros,
 )
-from tvselect.inputs.errors import check_scalar
 from tvselect.inputs.outcome import Outcome
 from tvselect.inputs.rows import even_rows
 from tvselect.rewards import Data

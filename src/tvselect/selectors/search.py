@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_scalar
 
 from tvselect.bandit.arms import Arms, count
 from tvselect.bandit.chain import Chains, Play, ThompsonChain
 from tvselect.bandit.engine import StopReason, Watcher
 from tvselect.bandit.journal import Header, Journal, JournalError
 from tvselect.bandit.oracle import MEDIAN_MODEL_COST, NO_PAIRS, BurnIn, Oracle, threshold
-from tvselect.inputs.errors import check_scalar
 from tvselect.rewards import Reward
 from tvselect.seeds import entropy_of
 from tvselect.selectors.fingerprint import fingerprint

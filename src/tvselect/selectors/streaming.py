@@ -9,13 +9,13 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import check_scalar
 from sklearn.utils.validation import validate_data
 
 from tvselect.bandit import engine
 from tvselect.bandit.engine import StoppingRule, StopReason
 from tvselect.control import fewest_wins
 from tvselect.inputs import InputError, OutcomeReader
-from tvselect.inputs.errors import check_scalar
 from tvselect.inputs.outcome import AskedFamily, grades_as_numbers
 from tvselect.inputs.table import as_given, is_frame
 from tvselect.rewards import Reward

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array
+from sklearn.utils import check_array, check_scalar
 from sklearn.utils.validation import validate_data
 
 from tvselect.after.interactions import Interaction, SelectedData, find_interactions
@@ -28,7 +28,6 @@ from tvselect.inputs.columns import (
     refuse_nonfinite,
 )
 from tvselect.inputs.doubts import DoubtWarning, find_doubts
-from tvselect.inputs.errors import check_scalar
 from tvselect.inputs.outcome import AskedFamily
 from tvselect.inputs.rows import check_weights, copied_rows, numbered
 from tvselect.inputs.table import Features, as_given, is_frame, read_features

@@ -13,9 +13,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
+from sklearn.utils import check_scalar
 
 from tvselect.inputs import Outcome, read_outcome, read_table
-from tvselect.inputs.errors import InterruptWarning, check_scalar
+from tvselect.inputs.errors import InterruptWarning
 from tvselect.inputs.outcome import AskedFamily, Family
 from tvselect.inputs.table import find_feature
 from tvselect.seeds import RandomState, as_generator

@@ -17,11 +17,11 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_scalar
 
 from tvselect.core import function
 from tvselect.inputs import Numbered, Table, read_table
 from tvselect.inputs.columns import VALUES_IN_CACHE, in_blocks
-from tvselect.inputs.errors import check_scalar
 from tvselect.trees.state import (
     MISSING,
     WIDE,

@@ -9,8 +9,8 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy.special import betainc, betaincinv, gammaincinv
+from sklearn.utils import check_scalar
 
-from tvselect.inputs.errors import check_scalar
 from tvselect.trees.response import Response
 from tvselect.trees.state import MAX_DEPTH, Floats, Ints, PriorParameters
 
