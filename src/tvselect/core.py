@@ -1,16 +1,16 @@
-"""The one door to the native core: loads the library, checks what is handed over, calls.
+"""Access to the native core: loads the library, checks and converts arguments, calls functions.
 
-Everything that crosses is declared once on this side: structs by :func:`struct` on a named tuple
-or dataclass, functions by :func:`function`. A type is ``int``, ``float``, ``bool``, ``generator``,
+Every struct is declared by :func:`struct` on a named tuple or dataclass, every function by
+:func:`function`. A type is ``int``, ``float``, ``bool``, ``generator``,
 the name of a struct, or an array such as ``f8[rows, columns]``: its items (as NumPy writes them),
-its axes, then ``!`` where the core writes into it. It crosses as its address and the lengths of
-its axes with a name; such an axis has one length in all of the declaration. The numbers of
-``i8[q] < table`` are places below the length ``table``, those of ``i8[columns+1] <= listed`` rise
+its axes, then ``!`` if the core writes into it. It is passed as its address and the lengths of
+its named axes; a name stands for one length in all of a declaration. The numbers of
+``i8[q] < table`` are indices below the length ``table``, those of ``i8[columns+1] <= listed`` rise
 from 0 up to it. A field of a struct is annotated by its type in Python, an array also by this one:
 ``starts: Annotated[NDArray[np.int64], "i8[table] < words"]``.
 
-Nothing gets past this module with the wrong type, shape, order or range: a ``TypeError`` or
-``ValueError`` names the struct or function and the field.
+The core itself checks nothing. Arguments of a wrong type, shape, order or range raise a
+``TypeError`` or ``ValueError`` here, which names the struct or function and the field.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ SCALARS = {"int": INT, "bool": INT, "float": ctypes.c_double}
 
 
 class Array(ctypes.Structure):
-    """An array as it crosses, with one axis that has a name."""
+    """An array with one named axis, as the core takes it."""
 
     _fields_ = (("data", ctypes.c_void_p), ("size", INT))
 
 
 class Matrix(ctypes.Structure):
-    """The same with two."""
+    """An array with two named axes."""
 
     _fields_ = (("data", ctypes.c_void_p), ("n_rows", INT), ("n_columns", INT))
 
@@ -63,14 +63,14 @@ class Axis(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> Axis:
-        """From how it is written down."""
+        """Parse an axis of a declaration."""
         match = re.fullmatch(r"([a-z_]*)([+=]|>=|<=|)([a-z_]*)(\d*)", text)
         assert match, text
         name, relation, other, number = match.groups()
         return cls(name, relation if name else "=", other, int(number or 0))
 
     def length(self, lengths: dict[str, int], found: int) -> int:
-        """How long it must be; what is found settles a name that comes for the first time."""
+        """The required length; a name that is new takes the length found."""
         if self.relation in (">=", "<="):
             bound = lengths[self.other]
             found = max(found, bound) if self.relation == ">=" else min(found, bound)
@@ -84,8 +84,8 @@ class Axis(NamedTuple):
 class Field:
     """A field of a struct, or a parameter of a function.
 
-    ``kind`` is that of its items, of a scalar, or a struct's name; where ``relation`` is ``<`` its
-    numbers are places below the length ``limit``, where it is ``<=`` they rise from 0 up to it.
+    ``kind`` is the type of its items, of a scalar, or a struct's name. If ``relation`` is ``<``
+    its numbers are indices below the length ``limit``, if it is ``<=`` they rise from 0 up to it.
     """
 
     name: str
@@ -97,7 +97,7 @@ class Field:
 
     @classmethod
     def read(cls, text: str) -> Field:
-        """From ``name: type``."""
+        """Parse ``name: type``."""
         match = re.fullmatch(r"(\w+): (\w+)(?:\[(.+?)\])?(!?)(?: (<=?) (\w+))?", text.strip())
         assert match, text
         name, kind, axes, mark, relation, limit = match.groups()
@@ -106,25 +106,25 @@ class Field:
 
     @cached_property
     def named_axes(self) -> list[int]:
-        """Those whose lengths cross with the address."""
+        """The axes whose lengths are passed with the address."""
         return [k for k, axis in enumerate(self.axes) if axis.name]
 
     @cached_property
     def memory(self) -> Any:
-        """As what it stands in a struct."""
+        """Its ctypes type in a struct."""
         if self.axes:
             return (ctypes.c_void_p, Array, Matrix)[len(self.named_axes)]
         return SCALARS.get(self.kind) or _structs[self.kind].memory
 
     @property
     def parameter(self) -> Any:
-        """As what it is handed over."""
+        """Its ctypes type as a parameter."""
         if self.axes or self.kind in SCALARS:
             return self.memory
         return ctypes.c_void_p if self.kind == "generator" else ctypes.POINTER(self.memory)
 
     def cross(self, where: str, value: Any, lengths: dict[str, int]) -> Any:
-        """A value that is as it should be, as it crosses."""
+        """Check a value and convert it to ctypes."""
         if self.axes:
             return self.view(where, value, lengths)
         if self.kind == "float":
@@ -147,7 +147,7 @@ class Field:
         return pack(value)
 
     def view(self, where: str, value: Any, lengths: dict[str, int]) -> Any:
-        """An array that is as it should be, as it crosses."""
+        """Check an array and convert it to its address and lengths."""
         wanted = ITEMS[self.kind]
         if type(value) is not np.ndarray or value.dtype != wanted:
             found = value.dtype if isinstance(value, np.ndarray) else type(value).__name__
@@ -168,7 +168,7 @@ class Field:
         return self.memory(address, *(value.shape[axis] for axis in self.named_axes))
 
     def check_range(self, where: str, value: NDArray[Any], lengths: dict[str, int]) -> None:
-        """Refuse numbers that are no places, or no ends of stretches, in an array."""
+        """Refuse numbers out of range, or that fall where they must rise."""
         if not value.size:
             return
         highest = lengths[self.limit] - (self.relation == "<")
@@ -180,7 +180,7 @@ class Field:
 
 
 class Struct(NamedTuple):
-    """A struct of the core, the records that stand for it, and what more is checked of these."""
+    """A struct of the core, the Python record for it, and a further check of records."""
 
     name: str
     fields: tuple[Field, ...]
@@ -198,8 +198,8 @@ def struct(
 ) -> Callable[[Record], Record]:
     """Declare a named tuple or dataclass to be the struct ``tvs_name`` of the core.
 
-    ``check`` refuses records whose fields do not belong together. An ImportError where the
-    library has another struct of this name.
+    ``check`` refuses records whose fields contradict each other. Raises an ImportError if the
+    struct of the library has another size.
     """
 
     def declare(record: Record) -> Record:
@@ -223,7 +223,7 @@ def _type(hint: Any) -> str:
 
 
 def pack(record: Any) -> Any:
-    """A record as its struct in memory; it keeps the arrays alive, and may be used again."""
+    """Convert a record to its struct in memory, which keeps the arrays alive and can be reused."""
     declared = _struct_of[type(record)]
     values = [getattr(record, field.name) for field in declared.fields]
     packed = declared.memory(*_crossing(declared.name, declared.fields, values))
@@ -253,7 +253,7 @@ def allocate(record: type[Made], parts: Mapping[str, Any] | None = None, **lengt
 
 
 def _crossing(where: str, fields: Sequence[Field], values: Sequence[Any]) -> list[Any]:
-    """Values of fields or parameters as they cross."""
+    """Check values of fields or parameters and convert them to ctypes."""
     lengths: dict[str, int] = {}
     crossing = [f.cross(where, value, lengths) for f, value in zip(fields, values, strict=True)]
     for field, value in zip(fields, values, strict=True):
@@ -268,10 +268,10 @@ def function(
     returns: type[int] | type[float] | None = None,
     source: ctypes.CDLL | None = None,
 ) -> Callable[..., Any]:
-    """The function ``tvs_name`` of the core, which checks what it is called with.
+    """The function ``tvs_name`` of the core, with checks of its arguments.
 
-    Its parameters stand in lines, or between semicolons. A struct is handed over as its record, or
-    as :func:`pack` has made it. ``source`` is another library with such functions, for tests.
+    Parameters are separated by line breaks or semicolons. A struct is passed as its record or as
+    the result of :func:`pack`. ``source`` is another library with such functions, for tests.
     """
     fields = [Field.read(text) for text in re.split("[\n;]", declaration.strip())]
     native = getattr(source or library, f"tvs_{name}", None)
@@ -288,7 +288,7 @@ def function(
 
 
 def _load() -> ctypes.CDLL:
-    """The library for this processor; ``TVSELECT_SIMD`` names a lower one, for tests."""
+    """The library for this processor; ``TVSELECT_SIMD`` selects a lower level, for tests."""
     machine = platform.machine().lower()
     if machine not in ("x86_64", "amd64"):
         return _open("arm" if machine in ("arm64", "aarch64") else "any")

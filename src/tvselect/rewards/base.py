@@ -1,4 +1,4 @@
-"""What a reward is: a rule that looks at some columns of the data and scores each of them."""
+"""The interface of rewards: rules that score some columns of the data."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ class Data:
     cuts : Cuts or None
         Cut points of the columns, where they are settled already (on a stream).
     n_candidates : int or None
-        Columns that take part in the selection, where ``X`` holds some of them; None: all.
+        Columns in the selection if ``X`` holds only some of them; None: all.
     decoys : DecoyColumns or None
         Columns behind those of ``X``.
     bulks : sequence of Bulk
-        How most columns go with the outcome, in ``X`` and in every copy of it, where the
-        copies hold a choice of their columns.
+        Typical z-values of all columns, for ``X`` and for every copy of it, if the copies
+        hold only some columns.
     pairs : int64 array (pairs, 2)
-        Columns of ``X`` that are worth a try together, see
+        Columns of ``X`` whose product is correlated with the outcome, see
         :func:`tvselect.rewards.screening.screen_pairs`.
     groups : int32 array or None
         Which group every row belongs to, counted from 0; None: rows are independent.
@@ -117,7 +117,7 @@ class Reward(BaseEstimator, ABC):  # type: ignore[misc]
     takes_weights : bool
         Whether sample weights are used.
     families : tuple of str
-        Outcomes that it can deal with as they are; others are put in simple terms
+        Outcomes that it takes as they are; others are put in simple terms
         (:meth:`tvselect.inputs.Outcome.in_simple_terms`), see :func:`start_reward`.
     max_cuts : int
         Cut points per column that the reward asks for.

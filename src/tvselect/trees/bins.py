@@ -1,9 +1,9 @@
-"""Columns as codes: cut points found once, every value put between two of them.
+"""Columns as codes: cut points of every column, and the codes of values between them.
 
 A column with fewer than ``max_cuts`` distinct values is cut halfway between
 neighbours, any other on an even grid of ``max_cuts`` points between its smallest
-and largest value. Where a few values are so far out that the grid would have the
-others in a few bins, a column is cut by rank instead. The code of a value is the number
+and largest value. If a few values are so far out that most others would share a few
+bins of the grid, a column is cut by rank instead. The code of a value is the number
 of cuts at or below it, so that ``code <= c`` means ``value < cut c``. Code 255 is a
 missing value. Columns of two or three values take one or two bits for a code.
 """
@@ -49,7 +49,7 @@ find_cuts = function(
     "n_cuts: u1[columns]!; low: f8[columns]!; step: f8[columns]!; sizes: i8[columns]!;"
     "halfway: f8[columns, cuts]!; n_missing: i8[columns]!; infinite: b1[columns]!",
 )
-"""Cut points of a block of columns; ``sizes[j] > 0`` when they are listed in ``halfway``."""
+"""Cut points of a block of columns; ``sizes[j] > 0`` of them are listed in ``halfway``."""
 encode_columns = function(
     "encode_columns",
     "block: f8[columns, rows]; n_cuts: u1[columns]; low: f8[columns]; step: f8[columns];"
@@ -77,7 +77,7 @@ class Cuts:
 
     @classmethod
     def joined(cls, parts: Sequence[Cuts], names: Sequence[str]) -> Cuts:
-        """Those of some tables side by side."""
+        """The cut points of several tables side by side."""
         n_cuts, low, step, halfway = (
             np.concatenate([getattr(part, name) for part in parts])
             for name in ("n_cuts", "low", "step", "halfway")
@@ -107,7 +107,7 @@ class Cuts:
         return Cuts.joined([self, others], ()).take(places, self.names)
 
     def bin(self, X: Any) -> BinnedTable:
-        """Another table ``X`` between the same cut points."""
+        """Bin another table ``X`` with the same cut points."""
         codes = self.encode(X)
         has_missing = (codes[:, : len(X)] == MISSING).any(axis=1)
         widths = narrowest(self.n_cuts, has_missing)
@@ -199,7 +199,7 @@ class BinnedTable:
         return self._with(np.append(np.arange(self.n_columns), columns), locked(words))
 
     def _with(self, columns: Ints, words: Words) -> BinnedTable:
-        """Words of columns that are cut, named and complete like some of this table."""
+        """A table of ``words``, with cut points, names and missing values as in these columns."""
         cuts = self.cuts.take(columns, [self.names[j] for j in columns])
         widths, has_missing = self.widths[columns], self.has_missing[columns]
         return BinnedTable(words, widths, self.n_rows, has_missing, cuts)
@@ -296,13 +296,13 @@ def _cut_crowded_by_rank(
 
 
 def narrowest(n_cuts: Bytes, has_missing: Bools) -> Bytes:
-    """How many bits the codes of columns need: 1, 2 or 8."""
+    """Bits that the codes of each column need: 1, 2 or 8."""
     widths = np.where((n_cuts <= 1) & ~has_missing, 1, np.where(n_cuts <= 2, 2, WIDE))
     return widths.astype(np.uint8)
 
 
 def packed(codes: Bytes, widths: Bytes) -> Words:
-    """Codes (columns, rows padded to a multiple of 64) in so many bits each, as words."""
+    """Codes (columns, rows padded to a multiple of 64) as words, by the bits of each column."""
     n_rows = codes.shape[1]
     words = np.empty(int(widths.sum()) * n_words(n_rows), dtype=np.uint64)
     for mine, width, places in _by_width(widths, _starts(widths, n_rows), n_rows):
@@ -320,14 +320,14 @@ def _starts(widths: Bytes, n_rows: int) -> Ints:
 
 
 def _by_width(widths: Bytes, starts: Ints, n_rows: int) -> Iterator[tuple[Ints, int, Ints]]:
-    """Columns of one width at a time, and the places of their words."""
+    """For each width its columns, and the indices of their words."""
     for width in np.unique(widths).tolist():
         mine = np.flatnonzero(widths == width)
         yield mine, width, starts[mine, None] + np.arange(width * n_words(n_rows))
 
 
 def _as_words(grown: bytearray) -> Words:
-    """Words that were collected in bytes, which grow without a copy of their own."""
+    """Words collected in a bytearray, which can grow without a second copy."""
     words: Words = locked(np.frombuffer(grown, dtype=np.uint64))
     return words
 

@@ -1,4 +1,4 @@
-"""What the sampler reads and changes: arrays, laid out as the native core takes them.
+"""The state of the sampler: arrays, laid out as the native core takes them.
 
 ``core/tvselect.h`` says what every field of the structs is, ``core/gibbs.h`` is the sampler's loop.
 
@@ -28,7 +28,7 @@ Words = NDArray[np.uint64]
 
 MISSING = 255
 WIDE = 8
-"""Bits of a code that may be any."""
+"""Bits of a code in a column of many values."""
 # Fields of a node. Children come in pairs (left, left + 1); ``LEFT == 0`` is a leaf.
 PARENT, LEFT, COLUMN, CUT, MISSING_LEFT, DEPTH, LEAF = range(7)
 # Fields of a column in the tally, its whole numbers, and real numbers of the response.
@@ -52,7 +52,7 @@ def n_words(n_rows: int) -> int:
 
 
 def in_bit_order(values: NDArray[Any]) -> NDArray[Any]:
-    """Values (..., rows), padded with zeros to whole words and put in the order of the bits."""
+    """Values (..., rows) padded with zeros to whole words, in the order of the bits."""
     n_rows = values.shape[-1]
     padded = np.zeros((*values.shape[:-1], 64 * n_words(n_rows)), dtype=values.dtype)
     padded[..., :n_rows] = values
@@ -66,7 +66,7 @@ def in_row_order(values: NDArray[Any], n_rows: int) -> NDArray[Any]:
 
 
 def pack_codes(codes: Bytes, width: int) -> Words:
-    """Codes (columns, rows padded to a multiple of 64) in words, of ``width`` bits each."""
+    """Pack codes (columns, rows padded to a multiple of 64) of ``width`` bits each into words."""
     if width == WIDE:
         return _transposed(codes).view(np.uint64)
     words = codes.view(np.uint64)
@@ -396,7 +396,7 @@ def n_groups(groups: Small, prior: PriorParameters) -> int:
 
 
 def check_observed(observed: Floats, n_rows: int, prior: PriorParameters) -> None:
-    """What is observed must be of all rows; grades and classes among those that there are."""
+    """Refuse observations of another number of rows, and grades or classes that do not exist."""
     if observed.shape[1] != 64 * n_words(n_rows):
         raise ValueError(f"observed must be of {n_rows} rows")
     if prior.latent in (GRADES, CLASSES):
@@ -407,7 +407,7 @@ def check_observed(observed: Floats, n_rows: int, prior: PriorParameters) -> Non
 
 
 def check_chain(chain: Chain, design: Design, prior: PriorParameters) -> None:
-    """Refuse a chain that does not belong to a design and a prior."""
+    """Refuse a chain whose arrays do not match a design and a prior."""
     words, leaves = n_words(design.n_rows), chain.leaves.sums.size
     for name, found, wanted in (
         ("leaves.masks", chain.leaves.masks.shape[0], words),
