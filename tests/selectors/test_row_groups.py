@@ -12,6 +12,9 @@ from sklearn.pipeline import make_pipeline
 
 from tvselect import BartReward, Search, ThompsonSelector
 from tvselect.bandit.journal import JournalError
+from tvselect.inputs.doubts import DoubtWarning
+from tvselect.report.gathering import control_of
+from tvselect.report.sentences import describe_false
 
 
 def clustered(rng, n_groups=40, n_each=5, p=12):
@@ -121,3 +124,17 @@ def test_a_journal_goes_on_with_the_same_groups_only(tmp_path):
             play(40, **other)
     whole = ThompsonSelector(small(), n_plays=40, random_state=0).fit(X, y, groups=groups)
     assert_array_equal(play(40, groups=groups).q_values_, whole.q_values_)
+
+
+def test_rows_that_seem_to_depend_on_each_other_make_q_values_unproven():
+    X, y, groups = clustered(np.random.default_rng(8))
+    with pytest.warns(DoubtWarning, match="Do rows depend on each other.*groups= .--row-groups"):
+        found = fit(X, y)
+    assert found.history_.asked.unproven
+    assert "unproven, as rows seem to depend on each other" in found._repr_html_()
+    assert "This is unproven" in describe_false(1, control_of(found))
+    told = fit(X, y, groups=groups)
+    weighted = fit(X[::5], y[::5], sample_weight=np.arange(40) % 4)  # rows are repeated
+    for other in (told, weighted):
+        assert not other.history_.asked.unproven
+        assert "unproven" not in other._repr_html_() + describe_false(1, control_of(other))

@@ -106,7 +106,9 @@ def show_result(result: Result, terminal: Terminal) -> int:
     before, after = _what_it_means(result)
     if terminal.is_pretty:
         others = [v for v in result.variables if not v.selected]
-        terminal.show(None, ["", *before, "", *variable_lines(selected, others), "", *after])
+        q = "q (unproven)" if result.fit.history_.asked.unproven else "q-value"
+        lines = variable_lines(selected, others, q)
+        terminal.show(None, ["", *before, "", *lines, "", *after])
     else:
         for line in filter(None, (*before, *after)):
             terminal.say(line)
@@ -203,6 +205,7 @@ def _as_json(result: Result, selected: Sequence[VariableResult]) -> dict[str, An
         "warnings": [*describe_doubts(plan.facts), *run.warnings],
         "max_fdr": control.max_fdr,
         "expected_false": control.expected_false,
+        "unproven": control.unproven,
         "n_decoys": control.n_decoys,
         "highest_decoy": control.highest,
         "claims": [
@@ -223,12 +226,12 @@ def _as_json(result: Result, selected: Sequence[VariableResult]) -> dict[str, An
 
 
 def variable_lines(
-    selected: Sequence[VariableResult], others: Sequence[VariableResult]
+    selected: Sequence[VariableResult], others: Sequence[VariableResult], q_value: str = "q-value"
 ) -> list[str]:
     """The selected variables with numbers and bars, then the best others; a line for a group."""
     selected, others = _one_a_group(selected), _one_a_group(others)[:RUNNERS_UP]
     shown = [*selected[:MOST_ROWS], *others]
-    rows = [["variable", "q-value", "selection rate", "95 % interval"]]
+    rows = [["variable", q_value, "selection rate", "95 % interval"]]
     for v in shown:
         q = "" if v.q_value is None else level(v.q_value)
         rate = f"{v.selection_rate:4.2f}  {bar(v.selection_rate)}"

@@ -29,6 +29,7 @@ Reason = Literal[
 DoubtKind = Literal[
     "leak", "one class", "code", "wild cell", "identifier", "copies", "few rows", "labels",
     "outcome code", "outcome cell", "dates as text", "units as text", "codes as text",
+    "neighbours", "walks", "repeats",
 ]  # fmt: skip
 
 
@@ -135,7 +136,13 @@ class Doubt:
     def sentence(self) -> str:
         """The doubt and what to do about it."""
         words = {"rows": counted(self.n, "row"), "sets": counted(self.n, "set")}
+        words |= {"groups": "groups= (--row-groups)", "order": "order= (--order)"}
         return DOUBTS[self.kind].format(names=listed(self.names), value=self.value, **words)
+
+    @property
+    def is_of_rows(self) -> bool:
+        """Whether rows may depend on each other, so that q-values are unproven."""
+        return self.kind in ("neighbours", "walks", "repeats")
 
     @property
     def is_of_outcome(self) -> bool:
@@ -163,6 +170,14 @@ DOUBTS = {
     "name of the column, and the numbers alone into the cells.",
     "codes as text": "Numbers taken as text? {names}: most cells are numbers, more than a tenth "
     "are signs or words. Empty those that stand for missing values.",
+    "neighbours": "Do rows depend on each other? Neighbouring rows are alike in the outcome and in "
+    "many columns. q-values hold for independent rows: say which rows belong together with "
+    "{groups}, or by what they follow each other with {order}.",
+    "walks": "Do rows follow each other in time? The outcome and most columns change slowly from "
+    "row to row, and such series go together by chance. q-values hold for independent rows: say "
+    "{order}, and take differences between rows if nothing can be shown then.",
+    "repeats": "Do rows with the same {names} belong together? They are alike in the outcome and "
+    "in many columns. q-values hold for independent rows: say which belong together with {groups}.",
     "identifier": "An identifier or a row number? {names}. Leave it out.",
     "copies": "The same values in {sets} of columns, such as {names}: they compete, and any "
     "of them may be selected in place of the others.",

@@ -64,6 +64,7 @@ class Control:
     n_copies: int  #: Decoys of a variable
     n_above: int  #: Decoys above their threshold
     highest: float | None  #: The highest selection rate of a decoy that was played
+    unproven: bool = False  #: Whether rows seem to depend on each other though nothing was said
 
 
 @dataclass(frozen=True)

@@ -182,6 +182,7 @@ def control_of(fit: Selector) -> Control:
         n_copies=layout.n_copies,
         n_above=int(np.count_nonzero(history.passing()[layout.n_candidates :])),
         highest=float(history.means(arms=leading[:1])[0]) if leading.size else None,
+        unproven=history.asked.unproven,
     )
 
 

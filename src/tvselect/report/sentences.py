@@ -38,6 +38,8 @@ def describe_false(n_selected: int, control: Control) -> str:
         return OFF
     among = ", with 1 selected" if n_selected == 1 else f" among these {n_selected:,}"
     off = "" if control.max_fdr is not None else " No limit was set: error control is off."
+    if control.unproven:
+        off += " This is unproven, as rows seem to depend on each other: see the warnings."
     return f"Expected number of false ones{among}: {control.expected_false:.2g}.{off}"
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tvselect.inputs import read_outcome
 from tvselect.inputs.arrow import arrow_errors, as_text, kind_of
 from tvselect.inputs.columns import VALUES_IN_CACHE, in_blocks
+from tvselect.inputs.dependence import find_dependence
 from tvselect.inputs.doubts import doubts_about_text, find_doubts
 from tvselect.inputs.errors import RowError, SourceError
 from tvselect.inputs.facts import (
@@ -497,7 +498,10 @@ def _look_for_doubts(
             doubt = replace(doubt, names=tuple(name for name in doubt.names if name in chosen))
         if doubt.is_of_outcome or doubt.names:
             doubts.append(doubt)
-    return (*doubts, *about_text)
+    keys = {n: text.codes[rows] for n, text in raw.texts.items() if len(text.levels) < rows.size}
+    matrix = raw.matrix if rows.size == y.size else raw.matrix[rows]
+    of_rows = find_dependence(names[: matrix.shape[1]], matrix, outcome, keys)
+    return (*doubts, *([of_rows] if of_rows else []), *about_text)
 
 
 def require_what_the_reward_needs(plan: Plan, settings: Settings) -> None:

@@ -313,6 +313,8 @@ def _play(run: RunRecord, folder: RunFolder, files: TableFiles, table: Any, plac
                 write_results(run, folder, selector, said, started)
             raise
     history = selector.history_
+    if any(doubt.is_of_rows for doubt in plan.facts.doubts):
+        selector.history_ = replace(history, asked=replace(history.asked, unproven=True))
     if history.stop_reason is StopReason.INTERRUPTED and history.n_plays == 0:
         raise KeyboardInterrupt
     result = write_results(run, folder, selector, said, started)

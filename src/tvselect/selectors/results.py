@@ -63,6 +63,7 @@ class Asked:
     decoys: str | None = None  #: Their kind; None where none were played
     #: Groups of rows, or independent stretches of time; None where each row stands for itself.
     n_units: int | None = None
+    unproven: bool = False  #: Whether rows seem to depend on each other though nothing was said
     burn_in: int = 0  #: Plays after which the leading arms start anew; 0 for never
 
 
@@ -487,6 +488,8 @@ def to_html(fit: BanditSelector) -> str:
     if history.max_fdr is not None:
         said += f" at a false discovery rate of {history.max_fdr:g}"
         said += f"; expected number of false ones: {fit.expected_false_:.1f}"
+    if history.asked.unproven:
+        said += "; unproven, as rows seem to depend on each other"
     rows = "".join(
         f"<tr><td>{escape(found['name'][j])}</td><td>{'yes' if fit.support_[j] else ''}</td>"
         f"<td>{fit.q_values_[j]:.3g}</td><td>{fit.selection_rates_[j]:.2f}</td></tr>"

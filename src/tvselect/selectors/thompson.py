@@ -27,6 +27,7 @@ from tvselect.inputs.columns import (
     is_sparse,
     refuse_nonfinite,
 )
+from tvselect.inputs.dependence import find_dependence
 from tvselect.inputs.doubts import DoubtWarning, find_doubts
 from tvselect.inputs.outcome import AskedFamily
 from tvselect.inputs.rows import check_weights, copied_rows, numbered
@@ -231,6 +232,8 @@ class ThompsonSelector(BanditSelector):
         seed = seed_of_run(self)
         features, data, observations = self._read(X, y, sample_weight, groups, order, reward, seed)
         outcome, n_units, spread = data.outcome, None, 1.0
+        is_told = isinstance(X, Table)  # who makes one has looked at it
+        unproven = observations is None and warn_of_dependence(data, is_told, stacklevel=2)
         # Which columns make an arm, each with its decoys, and which arms take part.
         is_linked = isinstance(self.feature_groups, str) and self.feature_groups == "ld"
         layout = lay_out_arms(
@@ -298,6 +301,7 @@ class ThompsonSelector(BanditSelector):
             n_rows=data.n_rows,
             decoys=kind,
             n_units=n_units,
+            unproven=unproven,
         )
         factors = None if decoys is None else decoys.factors
         self.claims_ = find_claims(self.history_, data.X, columns, factors)
@@ -439,6 +443,17 @@ def warn_of_doubts(data: Data, stacklevel: int) -> None:
     )
     for doubt in find_doubts(data.names, blocks, data.outcome):
         warnings.warn(doubt.sentence, DoubtWarning, stacklevel=stacklevel + 1)
+
+
+def warn_of_dependence(data: Data, is_told: bool, stacklevel: int) -> bool:
+    """Whether rows seem to depend on each other; warns of it, unless that ``is_told`` already."""
+    X = data.X
+    if not isinstance(X, np.ndarray) or X.size > MOST_DOUBTED:
+        return False
+    doubt = find_dependence(data.names, X, data.outcome)
+    if doubt is not None and not is_told:
+        warnings.warn(doubt.sentence, DoubtWarning, stacklevel=stacklevel + 1)
+    return doubt is not None
 
 
 def with_pairs(
