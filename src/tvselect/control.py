@@ -33,13 +33,9 @@ def q_values_by_decoys(
     Of the candidates that reach a score, the share ``false_ones / candidates`` is expected to
     be false; the q-value of a column is the smallest such share over the scores up to its
     own. Selecting the columns of a q-value of at most ``q`` is the rule of Benjamini and
-    Hochberg at level ``q``, with p-values by the rank among decoys [1]_. ``decoys`` are the scores
-    of ``n_copies`` decoys of every column, in any order; what is no candidate has the q-value 1.
-
-    References
-    ----------
-    .. [1] Bates, S., Candès, E., Lei, L., Romano, Y. and Sesia, M. (2023). Testing for
-       outliers with conformal p-values. *Annals of Statistics* 51(1), 149-178.
+    Hochberg at level ``q``, with p-values by the rank among decoys (Bates et al. 2023, Annals of
+    Statistics 51(1), 149-178). ``decoys`` are the scores of ``n_copies`` decoys of every column, in
+    any order; columns that are no candidates have the q-value 1.
     """
     q = np.ones(scores.size)
     order = np.flatnonzero(is_candidate)
@@ -54,10 +50,9 @@ def q_values_by_decoys(
 def log_e_values(wins: ArrayLike, losses: ArrayLike) -> Floats:
     """Log e-values of columns from their wins and losses against their decoys.
 
-    The stake of a bettor who believes that a column wins with some probability above 1/2,
-    all of them alike likely: ``E = 2^(m+1) B(w+1, l+1) P[Beta(w+1, l+1) > 1/2]``, with
-    ``m = w + l``. Ties are no bets; without any bet it is 0 (E = 1). It is -inf where 1/2 lies so
-    far in the tail that a double does not hold it: E is below one over the number of bets there.
+    ``E = 2^(m+1) B(w+1, l+1) P[Beta(w+1, l+1) > 1/2]``, with ``m = w + l``: the stake of a bettor
+    whose prior of a column's chance to win is uniform above 1/2. Ties are no bets. It is -inf where
+    the probability is too small for a double: E is below ``1 / m`` there.
     """
     w, b = np.asarray(wins, dtype=np.float64), np.asarray(losses, dtype=np.float64)
     with np.errstate(divide="ignore"):
@@ -77,12 +72,7 @@ def q_values_by_evidence(log_e: Floats) -> Floats:
 
     e-BH at level ``q`` selects the ``k`` largest of ``p`` e-values, ``k`` the largest number
     with ``E_(k) >= p / (q k)``. Its false discovery rate is at most ``q`` however the e-values
-    depend on each other [1]_.
-
-    References
-    ----------
-    .. [1] Wang, R. and Ramdas, A. (2022). False discovery rate control with e-values.
-       *Journal of the Royal Statistical Society B* 84(3), 822-852.
+    depend on each other (Wang and Ramdas 2022, JRSS B 84(3), 822-852).
     """
     p = log_e.size
     found = np.ones(p)

@@ -87,14 +87,12 @@ def chance_table(*beta: float) -> ChanceTable:
 class Arms:
     """Beta posteriors of all arms, as counts of rewards.
 
-    Whether a draw ``theta_i ~ Beta(a_i, b_i)`` reaches ``c_i`` is decided by one uniform
-    number against the stored probability of staying below, which changes only for arms
-    that were played. The drawn values themselves are computed only where asked for.
-
+    Whether a draw ``theta_i ~ Beta(a_i, b_i)`` reaches ``c_i`` is decided by one uniform number
+    and the stored probability of staying below, which changes only for arms that were played.
     Prior and threshold are one for all or one per arm. With a ``discount`` below 1 an arm that is
-    played forgets a part of its earlier rewards. ``idle`` arms are never drawn; ``resting`` are
-    those, and later all that are out of the search. Arms are ``passing`` that were played and whose
-    mean is above their threshold: at the threshold is the mean of arms that were never played.
+    played forgets a part of its earlier rewards. ``idle`` arms are never drawn, ``resting`` ones
+    (these, and after burn-in all but the leaders) not now. ``passing`` are arms that were played
+    and have a mean above their threshold.
     """
 
     def __init__(
@@ -138,10 +136,7 @@ class Arms:
         return (self.successes[arms] + self.failures[arms]) > 0
 
     def draw(self, rng: np.random.Generator) -> NDArray[np.float32]:
-        """One uniform number of ``rng`` per arm: the draw of every theta, in quantiles.
-
-        In steps of 2^-24: an arm out of reach would be played once in 16 million plays.
-        """
+        """The draw of every theta as a quantile, by ``rng``, in steps of 2^-24."""
         return rng.random(len(self), dtype=np.float32)
 
     def drawable(self) -> IntArray:

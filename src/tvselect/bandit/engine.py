@@ -50,9 +50,8 @@ def play(
 ) -> StopReason | None:
     """Algorithm 1 of Liu and Rockova (2021), for one or more chains.
 
-    A play is told to its chain before it is written down: what is in the journal has been
-    learned from, and a write that fails or is interrupted is undone by going back to the
-    journal, so that at most the plays in flight are lost.
+    Chains learn from a play before it is written down; where writing fails or is interrupted, they
+    go back to the journal, so that at most the plays in flight are lost.
     """
     try:
         with rule.running():

@@ -134,10 +134,9 @@ class Journal:
         return self.header
 
     def attach(self, path: str | os.PathLike[str], header: Header) -> Header:
-        """Go on in a file until :meth:`close`, after which the plays are in memory again.
+        """Go on in a file until :meth:`close`, and return its header; then in memory again.
 
-        An empty journal takes over the plays of the file; one with plays must hold as many. Returns
-        the stored header.
+        An empty journal takes over the plays of the file; one with plays must hold as many.
         """
         file = Journal(path)
         try:

@@ -32,9 +32,8 @@ class BurnIn(NamedTuple):
     """After ``n_plays`` plays the ``n_leaders`` leading arms start anew.
 
     In the first plays hundreds of arms share a forest, and a signal may lose as often as noise
-    does. That is enough to find the arms that matter, but hard on their selection rates, which a
-    few early losses keep below the threshold for good. After burn-in the leaders are back at their
-    prior, and among themselves; the others keep what they have, and are not drawn again.
+    does: a few early losses could keep its selection rate below the threshold for good. Leaders go
+    back to their prior; the others keep their counts and are not drawn again.
     """
 
     n_plays: int

@@ -41,8 +41,7 @@ class StreamEncoder:
     """How features become columns: numbers as they are, one 0/1 column per category.
 
     Column ``n_columns + c`` is the decoy of column ``c``. A column that was constant when the
-    rules were settled has no cut points: it is cut anew by every batch in which it varies, and
-    its decoy is made of the rows of that batch.
+    rules were settled is cut by every batch in which it varies; its decoy is made of its rows.
     """
 
     names: tuple[str, ...]  #: Of the features

@@ -61,13 +61,12 @@ def identity_of(data: Data) -> str:
 
 
 def describe(value: Any, *, strict: bool = True) -> str:
-    """Text that stands for a value, without memory addresses and without omissions.
+    """A text that no other value has, without memory addresses.
 
-    Functions and classes of installed packages are known by their names. A function of the user's
-    is known by its code, its defaults, the values that it remembers and those of the global names
-    that it uses; a class by its functions, an object by its class and what pickle would keep of it.
-    An object that knows better says so by ``__dask_tokenize__``. What cannot be known, such as
-    locks and open files, is an UnknowableError, or where not ``strict`` stands for its type.
+    Functions and classes of installed packages are described by their names, functions of the user
+    by code, defaults, closure and the globals that they use, classes by their functions, objects by
+    class and what pickle would keep, or by their ``__dask_tokenize__``. What cannot be described,
+    such as locks and open files, is an UnknowableError, or where not ``strict`` its type.
     """
     known: dict[int, tuple[Any, str]] = {}  # with the value, or another could get the same id
 

@@ -317,8 +317,8 @@ class History:
     def selected(self, chain: int | None = None) -> NDArray[np.bool_]:
         """Arms that make the model, of one ``chain`` or of all; never a decoy.
 
-        Of too many the highest. With evidence these are the arms that it proves; where
-        rewards fade, of these the ones that still pass.
+        If there are too many, the highest. With evidence, the arms that it proves; of these,
+        with a discount, the ones that still pass.
         """
         passing = self.passing(chain)
         passing[self.layout.n_candidates :] = False
@@ -375,19 +375,9 @@ class History:
         steps: NDArray[np.int64] | None = None,
         chain: int | None = None,
     ) -> FloatArray:
-        """Selection rates of some arms after some plays, in one walk over these.
+        """Selection rates (steps, arms) of some ``arms``, of one ``chain`` or of all together.
 
-        Parameters
-        ----------
-        arms : int array
-        steps : increasing int array, optional
-            Numbers of plays done, 0 for the prior; all of them by default.
-        chain : int, optional
-            All chains together by default.
-
-        Returns
-        -------
-        float64 array (steps, arms)
+        ``steps`` are increasing numbers of plays, 0 for the prior; all of them by default.
         """
         if steps is None:
             steps = np.arange(self.n_plays + 1)
@@ -454,9 +444,9 @@ def mean_jaccard(sets: NDArray[np.bool_]) -> float:
 
 
 def feature_findings(fit: BanditSelector) -> tuple[NDArray[np.int64], dict[str, Any]]:
-    """Features by rank, then by q-value and selection rate; and what was found of all, unsorted.
+    """Features by rank, q-value and selection rate; and columns of what was found, unsorted.
 
-    Of a feature without a claim ``claim`` is 0, of one that is not selected ``selected_since``.
+    ``claim`` is 0 for features without one, ``selected_since`` for those not selected.
     """
     history, rates, q = fitted_history(fit), fit.selection_rates_, fit.q_values_
     low, high = fit.selection_rate_intervals_.T

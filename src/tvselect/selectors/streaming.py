@@ -485,10 +485,7 @@ feature_names_in_
             )  # fmt: skip
 
     def _weighted(self, X: Any, y: Any, weights: ArrayLike | None) -> tuple[Any, Any]:
-        """Rows by their weights; batches of equal weights are rounded differently.
-
-        Repeated, or with error control, whose evidence counts a row once, left out.
-        """
+        """Rows repeated by their weights or, with error control, left out by these."""
         if weights is None:
             return X, y
         seed = getattr(self, "n_plays_", 0)
