@@ -84,10 +84,10 @@ def test_where_effects_add_up_hardly_anything_is_named(effects, n_runs, shape, n
     assert n_false <= most
 
 
-@pytest.mark.parametrize("shape", [(30, 1), (10, 2)], ids=["one feature", "few rows"])
-def test_where_there_is_nothing_to_look_at(shape):
-    X = np.random.default_rng(0).random(shape)
-    assert interactions(X, np.arange(float(len(X)))) == ()
+def test_where_there_is_nothing_to_look_at():
+    for shape in ((30, 1), (10, 2)):  # one feature; few rows
+        X = np.random.default_rng(0).random(shape)
+        assert interactions(X, np.arange(float(len(X)))) == ()
 
 
 def test_a_fit_finds_its_interactions_when_asked():
