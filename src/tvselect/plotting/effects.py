@@ -15,7 +15,7 @@ from tvselect.words import level, readable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from tvselect.plotting.arms import Selector
+    from tvselect.plotting.rates import Selector
 
 LONGEST_NAME, LONGEST_LABEL = 24, 14
 WIDEST_LABELS = 36
@@ -74,15 +74,9 @@ class InteractionDisplay:
         """Draw on ``ax``, or on new axes."""
         effect = self.effect
         self.figure_, self.ax_ = axes_on(ax, 5.5, 4.5)
-        mesh = self.ax_.pcolormesh(
-            _edges(effect.first),
-            _edges(effect.second),
-            effect.mean.T,
-            cmap="viridis",
-            edgecolors="face",
-            linewidth=0.2,
-            gid="heat-cells",
-        )
+        edges = _edges(effect.first), _edges(effect.second)
+        style: dict[str, Any] = dict(cmap="viridis", edgecolors="face", linewidth=0.2)
+        mesh = self.ax_.pcolormesh(*edges, effect.mean.T, gid="heat-cells", **style)
         bar = self.figure_.colorbar(mesh, ax=self.ax_)
         bar.set_label(readable(effect.outcome, 40), fontsize=FONT_SIZE + 1, parse_math=False)
         bar.ax.tick_params(labelsize=FONT_SIZE)

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.table import find_feature
 from tvselect.plotting import canvas
-from tvselect.plotting.arms import Highlight, find_arms, fitted_arms
+from tvselect.plotting.rates import fitted_arms
 from tvselect.selectors.results import fitted_history
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import LineCollection
 
-    from tvselect.plotting.arms import Selector
+    from tvselect.plotting.rates import Selector
+    from tvselect.selectors.results import History
+
+Highlight = Sequence[str] | Sequence[int] | NDArray[Any]
 
 
 class SelectionPaths(NamedTuple):
@@ -81,7 +85,7 @@ def selection_paths(
     arms, n_candidates = fitted_arms(selector, 0), history.layout.n_candidates
     chosen = np.flatnonzero(arms.selected)
     if highlight is not None:
-        chosen = find_arms(highlight, arms.names, history)
+        chosen = _find_arms(highlight, arms.names, history)
     others = np.setdiff1d(np.arange(n_candidates), chosen)
     decoys = history.leading_decoys(max_decoys, chain)
     ends = history.means(chain)
@@ -102,6 +106,26 @@ def selection_paths(
         unit="batch" if history.asked.is_stream else "play",
         burn_in=history.asked.burn_in if history.asked.burn_in < history.n_plays else 0,
     )
+
+
+def _find_arms(highlight: Highlight, names: Sequence[str], history: History) -> NDArray[np.int64]:
+    """The arms that names, indices or a mask stand for, each once; ``names`` are the arms'."""
+    items: list[Any] = np.atleast_1d(np.asarray(highlight, dtype=object)).tolist()
+    if items and all(isinstance(item, bool | np.bool_) for item in items):
+        if len(items) != len(history.names):
+            n = len(history.names)
+            raise ValueError(f"highlight is a mask of length {len(items)}; X has {n} columns")
+        items = np.flatnonzero(items).tolist()
+    found: list[int] = []
+    for item in items:
+        if item in names and item not in history.names:
+            arm = names.index(item)
+        else:
+            arm = int(history.arm_of_feature[find_feature(item, history.names, "highlight")])
+        if arm < 0:
+            raise ValueError(f"{item!r} is always included: it is no arm and has no path")
+        found.append(arm)
+    return np.array(list(dict.fromkeys(found)), dtype=np.int64)
 
 
 def _thinned(arms: NDArray[np.int64], ends: NDArray[np.float64], most: int) -> NDArray[np.int64]:

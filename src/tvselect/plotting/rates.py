@@ -1,14 +1,16 @@
-"""The likeliest variables: selection rates with their intervals, best on top."""
+"""The likeliest variables: what a fitted selector found, by arm, and its selection rates drawn.
+
+Only what ``fit`` left behind is read, never a parameter: these can change after ``fit``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.plotting.arms import FittedArms, fitted_arms
 from tvselect.plotting.canvas import BLUE, DARK, FONT_SIZE, GREY, RED, axes_on, clean, legend_above
 from tvselect.selectors.results import fitted_history
 from tvselect.words import level, readable
@@ -16,14 +18,90 @@ from tvselect.words import level, readable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from tvselect.plotting.arms import Selector
+    from tvselect.selectors import StreamingThompsonSelector, ThompsonSelector
 
+    Selector: TypeAlias = ThompsonSelector | StreamingThompsonSelector
+
+MOST_DECOYS = 5
 LOOKS = {
     "selected": (BLUE, BLUE, "o"),
     "not selected": (GREY, "white", "o"),
     "not played": (GREY, GREY, "x"),
     "decoys": (RED, RED, "D"),
 }
+
+
+class FittedArms(NamedTuple):
+    """Arms of a fit, of all chains together; columns that are always included are none."""
+
+    #: An arm of one column has its name, a group its label; a decoy is that of an arm.
+    names: tuple[str, ...]
+    arms: NDArray[np.int64]  #: Their numbers
+    rates: NDArray[np.float64]  #: Of an arm that was never played, its prior's mean
+    intervals: NDArray[np.float64]  #: 95 %
+    q_values: NDArray[np.float64]  #: NaN for decoys, and where none were played
+    selected: NDArray[np.bool_]
+    threshold: NDArray[np.float64]
+    features: NDArray[np.int64]  #: The first column of each; of a decoy, the column it stands for
+    times_played: NDArray[np.int32]
+    decoys: NDArray[np.bool_]  #: They are the last, and never selected
+
+    @property
+    def played(self) -> NDArray[np.bool_]:
+        """Arms that were played, in any chain."""
+        return self.times_played > 0
+
+    @property
+    def kinds(self) -> dict[str, NDArray[np.bool_]]:
+        """Which arms are of which kind; every arm is of one."""
+        left = ~self.selected & ~self.decoys
+        return {
+            "selected": self.selected,
+            "not selected": left & self.played,
+            "not played": left & ~self.played,
+            "decoys": self.decoys,
+        }
+
+    def take(self, places: NDArray[np.intp]) -> Self:
+        """Some of the arms, in that order."""
+        taken: list[Any] = [values[places] for values in self[1:]]
+        return type(self)(tuple(self.names[place] for place in places), *taken)
+
+    def best(self, top: int) -> Self:
+        """The ``top`` arms in falling order, see :func:`tvselect.plotting.top_arms`."""
+        if top < 1:
+            raise ValueError(f"top must be at least 1, got {top!r}")
+        return self.take(np.lexsort([self.decoys, ~self.selected, -self.rates, ~self.played])[:top])
+
+
+def fitted_arms(selector: Selector, most_decoys: int = MOST_DECOYS) -> FittedArms:
+    """All arms that can be selected, and behind them the leading decoys."""
+    history = fitted_history(selector)
+    layout, n = history.layout, history.layout.n_candidates
+    decoys = history.leading_decoys(most_decoys)
+    originals, copies = layout.origins(decoys)
+    arms = np.append(np.arange(n), decoys)
+    features = layout.first_features
+    names = [layout.labels.get(arm, str(layout.names[j])) for arm, j in enumerate(features)]
+    for arm, copy in zip(originals.tolist(), copies.tolist(), strict=True):
+        names.append(decoy_name(names[arm], copy, layout.n_copies))
+    return FittedArms(
+        names=tuple(names),
+        arms=arms,
+        rates=history.means(arms=arms),
+        intervals=history.intervals(arms),
+        q_values=np.append(selector.q_values_[features], np.full(decoys.size, np.nan)),
+        selected=history.selected()[arms],
+        threshold=history.thresholds()[arms],
+        features=np.append(features, features[originals]),
+        times_played=history.times_played[arms],
+        decoys=arms >= n,
+    )
+
+
+def decoy_name(name: str, copy: int, n_copies: int) -> str:
+    """What the decoy of a variable is called, with its number where there are several."""
+    return f"decoy {copy} of {name}" if n_copies > 1 else f"decoy of {name}"
 
 
 def top_arms(selector: Selector, top: int = 20) -> FittedArms:

@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.after.dependence import Dependence, JointEffect
-from tvselect.plotting.arms import FittedArms
 from tvselect.plotting.canvas import DARK, DEEP, GREY, LIGHT, RED
 from tvselect.plotting.effects import InteractionDisplay, plot_dependence
 from tvselect.plotting.paths import SelectionPathDisplay, SelectionPaths, plot_sizes
-from tvselect.plotting.rates import SelectionRateDisplay
+from tvselect.plotting.rates import FittedArms, SelectionRateDisplay
 from tvselect.report import sentences
 from tvselect.report.findings import Findings, HeatMap, ReportedInteraction, ReportedVariable
 from tvselect.words import counted, level, readable

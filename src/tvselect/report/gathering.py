@@ -18,7 +18,7 @@ from tvselect.after.worth import Worth
 from tvselect.inputs import Table, read_outcome
 from tvselect.inputs.outcome import Family, Outcome
 from tvselect.inputs.rows import sample_rows
-from tvselect.plotting.arms import FittedArms, decoy_name, fitted_arms
+from tvselect.plotting.rates import FittedArms, decoy_name, fitted_arms
 from tvselect.report.findings import (
     About,
     Best,
@@ -38,7 +38,7 @@ from tvselect.sources.addresses import without_secrets
 from tvselect.words import LONGEST_NAME, column_name, counted, readable
 
 if TYPE_CHECKING:
-    from tvselect.plotting.arms import Selector
+    from tvselect.plotting.rates import Selector
 
 MOST_DRAWN, MOST_MEMBERS, MOST_NAMES = 100, 20, 20
 MOST_ROWS, MOST_STEPS, MOST_CHOSEN, MOST_COMPARED, MOST_MAPS = 1000, 200, 100, 30, 3
@@ -118,8 +118,8 @@ def gather(
     forest, dependence_note = _fit_forest(table, outcome, why_not, chosen, rng)
     dependence, effects = ((), ()) if forest is None else partial_dependence(forest)
     resemblances, resemblance_note = _resemblances(history, arms, table, chosen)
-    n_plays = history.n_plays
-    steps = np.unique(np.linspace(0, n_plays, min(MOST_STEPS, n_plays + 1)).astype(np.int64))
+    n = history.n_plays
+    steps = np.unique(np.linspace(0, n, min(MOST_STEPS, n + 1)).astype(np.int64))
     played, rewarded = history.sizes(steps)
     agreement = history.chain_agreement
     return Findings(
@@ -131,7 +131,7 @@ def gather(
         n_variables=history.layout.n_candidates,
         n_selected=int(arms.selected.sum()),
         n_unplayed=int((~arms.decoys & ~arms.played).sum()),
-        n_plays=n_plays,
+        n_plays=n,
         n_skipped=history.n_skipped if history.asked.is_stream else 0,
         n_chains=history.n_chains,
         seconds=history.seconds,
@@ -254,9 +254,9 @@ def _variables(
     others = falling[(arms.played & ~arms.selected & ~arms.decoys)[falling]]
     drawn = arms.take(np.concatenate([selected, others[: room - selected.size], decoys]))
     history = selector.history_
-    paths = history.paths(drawn.arms, steps)
+    paths = history.paths(drawn.arms, steps).T.round(4).tolist()
     e_values, since = (getattr(selector, name, None) for name in ("e_values_", "selected_since_"))
-    for place, path in enumerate(paths.T.round(4).tolist()):
+    for place, path in enumerate(paths):
         arm, column = int(drawn.arms[place]), int(drawn.features[place])
         is_decoy, is_selected = bool(drawn.decoys[place]), bool(drawn.selected[place])
         members = np.flatnonzero(history.arm_of_feature == arm)[: MOST_MEMBERS + 1]

@@ -23,7 +23,7 @@ from tvselect.report.gathering import gather
 from tvselect.words import as_cell, command, level, listed, percent, plural
 
 if TYPE_CHECKING:
-    from tvselect.plotting.arms import Selector
+    from tvselect.plotting.rates import Selector
 
 STRONG = 0.9
 MOST_STEPS = 11
@@ -32,8 +32,8 @@ MOST_STEPS = 11
 def render(findings: Findings) -> str:
     """The page of ``findings``, as text.
 
-    It loads nothing from anywhere: pictures, scripts, styles and data are in it, and its security
-    policy forbids the browser to fetch or to run anything else.
+    It loads nothing: pictures, scripts, styles and data are in it, and its security policy forbids
+    the browser to fetch or run anything else.
 
     Raises
     ------
