@@ -1,8 +1,8 @@
 """Where plays run: in threads, in processes, or on the workers of a Dask cluster.
 
-The state of a run stays with the driver. Workers are given the work once, with the data that it
-holds, and then do tasks. The work is a pure function of a task, so that it does not matter who
-does it, how many there are, and whether a task is done twice because its worker was lost.
+The state of a run stays with the driver. Workers receive the work once, with the data that it
+holds, and then do tasks. The work is a pure function of a task: results do not depend on which
+worker does it, how many there are, or whether a task is repeated because its worker was lost.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class WorkerError(RuntimeError):
 class Runner:
     """Workers, wherever they are.
 
-    ``bind(work)`` gives the work, and the data it holds, to every worker once. It is a context
-    manager of a function that runs a list of tasks: a task whose worker is lost is done again by
-    another one, an error that the work raises is raised as it is.
+    ``bind(work)`` sends the work, and the data it holds, to every worker once. It is a context
+    manager of a function that runs a list of tasks: a task whose worker is lost is repeated by
+    another one, and an error of the work is raised unchanged.
 
     Examples
     --------
@@ -69,21 +69,20 @@ class Runner:
 
     n_workers: int  #: Tasks that run at the same time
     bind: Callable[[Work], AbstractContextManager[TaskMap]]
-    shares_memory: bool = False  #: Whether tasks are the very objects that were handed over
+    shares_memory: bool = False  #: Whether tasks are passed as they are, not copied
     is_remote: bool = False  #: Whether the workers may be on other machines
-    close: Callable[[], Any] = tuple  #: Lets go of what was opened for this runner
+    close: Callable[[], Any] = tuple  #: Closes what was opened for this runner
 
 
 def open_runner(runner: Any = None, n_jobs: int | None = None) -> Runner:
     """Choose where plays run.
 
-    "threads", the default, share one copy of the data while the trees run without Python's lock.
-    "processes" of this machine are for rewards in plain Python; they map the data into memory from
-    files. Of both there are ``n_jobs``, as in scikit-learn. An address such as
+    "threads", the default, share one copy of the data, and the trees run without Python's lock.
+    "processes" on this machine are for rewards in plain Python; they map the data into memory from
+    files. ``n_jobs`` is their number, as in scikit-learn. An address such as
     ``tcp://head-node:8786``, or a ``distributed.Client``, is a Dask cluster: its scheduler and
-    workers run code of this process, which unpickles what they say, so that both must be trusted. A
-    file of columns (PLINK, cells) is opened by every worker there under the same path; other data
-    is sent to each of them once.
+    workers run code of this process, which unpickles their answers, so both must be trusted. Every
+    worker opens a file of columns (PLINK, cells) under the same path; other data is sent once.
     """
     if isinstance(runner, Runner):
         return runner
@@ -131,7 +130,8 @@ def in_threads(n_workers: int, work: Work) -> Iterator[TaskMap]:
     if n_workers == 1:
         yield lambda tasks: [work(task) for task in tasks]
         return
-    # Ctrl-C amid the locks of futures and events would leave these locked; this queue has none.
+    # Ctrl-C could leave a lock of futures or events locked; this queue has none. joblib.Parallel
+    # takes 11 ms to hand over a window, this 0.05 ms; a play takes one or two.
     queues: list[SimpleQueue[Any]] = [SimpleQueue() for _ in range(n_workers)]
 
     def serve(jobs: SimpleQueue[Any]) -> None:
@@ -153,7 +153,7 @@ def in_threads(n_workers: int, work: Work) -> Iterator[TaskMap]:
         errors: list[BaseException] = []
 
         def pull() -> None:
-            """Take task after task: a job for each would cost more."""
+            """Do one task after the other: a job for each would cost more."""
             try:
                 for place in places:
                     if errors:
@@ -168,7 +168,7 @@ def in_threads(n_workers: int, work: Work) -> Iterator[TaskMap]:
             wait_for_threads()
         except BaseException as interrupt:
             errors.append(interrupt)
-            wait_for_threads()  # Nobody goes on working behind the caller's back.
+            wait_for_threads()  # no thread goes on working after the error
             raise
         if errors:
             raise errors[0]
@@ -190,7 +190,7 @@ def in_threads(n_workers: int, work: Work) -> Iterator[TaskMap]:
 # In processes -------------------------------------------------------------------------------------
 
 _work: Work | str | None = None
-"""What this process was handed, if it is a worker; or why it cannot be used."""
+"""The work, if this process is a worker; or why the process cannot be used."""
 
 
 @contextmanager
@@ -223,8 +223,9 @@ def in_processes(n_workers: int, work: Work) -> Iterator[TaskMap]:
 
     with tempfile.TemporaryDirectory(prefix="tvselect-") as folder:
         handed = Path(folder), pack(work, Path(folder)), os.getpid(), this_build()
-        # Fresh interpreters, as a copy of this one may hold locks of threads it has not; they
-        # do not run the caller's script again, as those of the standard library do.
+        # Fresh interpreters, as a fork may hold locks of threads it does not have. Unlike those of
+        # the standard library they do not run the caller's script again. joblib.Parallel uses
+        # them, too, but would send the work with every task.
         settings = dict(context=get_context("loky"), initializer=_begin, initargs=handed)
         start = partial(ProcessPoolExecutor, n_workers, **settings)
         pool = start()
@@ -253,19 +254,19 @@ def unpack(head: bytes, folder: Path) -> Any:
 
 
 def _begin(folder: Path, head: bytes, driver: int, build: dict[str, str]) -> None:
-    """What a process does first."""
+    """Prepare a new process."""
     from threadpoolctl import threadpool_limits
 
     global _work
     threading.Thread(target=_leave_with, args=(driver, folder), daemon=True).start()
-    # Ctrl-C is the driver's: it lets the plays in hand end.
+    # The driver handles Ctrl-C, after the plays under way.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)
     _work = difference(build, this_build()) or unpack(head, folder)
 
 
 def _leave_with(driver: int, folder: Path) -> None:
-    """End with the driver, even if it is killed, and leave nothing behind."""
+    """End when the driver has ended, even if it was killed, and remove its files."""
     while os.getppid() == driver:
         time.sleep(1)
     shutil.rmtree(folder, ignore_errors=True)
@@ -283,16 +284,16 @@ def _do_share(tasks: Sequence[Any]) -> list[Any]:
 # On a cluster -------------------------------------------------------------------------------------
 
 _stopped: set[str] = set()
-"""Calls of ``run`` of which this process, if it is a worker, begins no more tasks."""
+"""Calls of ``run`` whose remaining tasks this process, if it is a worker, leaves out."""
 
 
 class _WorkError(Exception):
-    """An error of the work, which is none of the cluster; its bytes are the argument."""
+    """An error of the work, not of the cluster; its argument is the pickled error."""
 
 
 @contextmanager
 def on_cluster(client: Any, work: Work) -> Iterator[TaskMap]:
-    """Workers of a Dask cluster, which does the tasks of lost ones elsewhere.
+    """Workers of a Dask cluster, which repeats the tasks of lost ones elsewhere.
 
     Every worker keeps a copy of the work under a name of its own, as Dask drops all copies under
     one name but one when it tidies up. They fetch it from the first one: when a worker is killed
@@ -309,8 +310,8 @@ def on_cluster(client: Any, work: Work) -> Iterator[TaskMap]:
         parts: list[Any] = []
         try:
             places = _places(client)
-            for gone in copies.keys() - places:
-                del copies[gone]
+            for lost in copies.keys() - places:
+                del copies[lost]
             if new := sorted(set(places) - copies.keys()):
                 _require_same_build(client, new)
                 if sent is None or sent.status != "finished":
@@ -339,7 +340,7 @@ def on_cluster(client: Any, work: Work) -> Iterator[TaskMap]:
         try:
             return _insist(partial(attempt, call=call), len(_places(client)), tasks)
         except BaseException as error:
-            # Nobody goes on working behind the caller's back.
+            # Workers begin no other task of this call.
             with suppress(Exception):
                 stopping = client.run(_stop, call, asynchronous=True)
                 _ask(client, stopping, (), SECONDS_BETWEEN_LOOKS)
@@ -361,7 +362,7 @@ def _stop(call: str) -> None:
 
 
 def _do_there(work: Work, tasks: Sequence[Any], call: str) -> list[Any]:
-    """The work on several tasks, until the call is stopped."""
+    """Do several tasks, until the call is stopped."""
     import cloudpickle
 
     try:
@@ -453,10 +454,10 @@ def _client_of(address: str) -> Any:
 
 
 def _require_same_build(client: Any, places: Sequence[str]) -> None:
-    """Refuse workers with another tvselect, or other libraries: other numbers."""
+    """Refuse workers with another tvselect or other libraries, which may give other numbers."""
     asking = client.run(this_build, workers=places, on_error="return", asynchronous=True)
     for place, build in _ask(client, asking, places, SECONDS_TO_SEND).items():
-        if isinstance(build, OSError):  # lost, as will be seen soon
+        if isinstance(build, OSError):  # a lost worker, which is noticed later
             continue
         if isinstance(build, Exception):
             what = f"no tvselect like this one ({type(build).__name__}: {build})"
@@ -464,18 +465,18 @@ def _require_same_build(client: Any, places: Sequence[str]) -> None:
             what = difference(this_build(), build)
         if what:
             raise WorkerError(
-                f"the worker {place} has {what}; its numbers would be others: install the same "
+                f"the worker {place} has {what}, which may give other numbers; install the same "
                 "there, and start it again"
             )
 
 
-# What all of them need ----------------------------------------------------------------------------
+# For all of them ----------------------------------------------------------------------------------
 
 
 def _insist(
     attempt: Callable[[Shares], dict[int, list[Any]]], n_workers: int, tasks: Sequence[Any]
 ) -> list[Any]:
-    """Do all tasks: the shares that an attempt has lost with a worker are tried again."""
+    """Do all tasks; shares that are lost with a worker are tried again."""
     left = dict(enumerate(shares(tasks, n_workers)))
     done: dict[int, list[Any]] = {}
     for _ in range(MOST_LOSSES):
@@ -494,7 +495,7 @@ def _lost() -> WorkerError:
 
 
 def shares(tasks: Sequence[Any], n_workers: int) -> list[Sequence[Any]]:
-    """Cut the tasks into runs of neighbours, one per worker, as even as can be."""
+    """Split the tasks into consecutive parts of about the same size, one per worker."""
     n_shares = min(n_workers, len(tasks))
     places = np.array_split(range(len(tasks)), n_shares) if n_shares else []
     return [tasks[part[0] : part[-1] + 1] for part in places]
@@ -517,7 +518,7 @@ def this_build() -> dict[str, str]:
 
 
 def difference(ours: dict[str, str], theirs: dict[str, str]) -> str:
-    """What makes two builds another one, in words; empty if they are the same."""
+    """How another build differs from ours, in words; empty if it is the same."""
     name = next((name for name in ours if theirs[name] != ours[name]), None)
     if name == "sources":
         return f"tvselect {theirs['tvselect']} with other sources"

@@ -77,7 +77,7 @@ def two_workers():
 @pytest.fixture
 def impatient(monkeypatch):
     """Limits of a moment."""
-    limits = dict(BETWEEN_LOOKS=0.05, AFTER_LOSS=0.1, TO_SEND=0.2, TO_CONNECT=1, FOR_WORKERS=2)
+    limits = dict(BETWEEN_LOOKS=0.05, AFTER_LOSS=0.5, TO_SEND=1.0, TO_CONNECT=1, FOR_WORKERS=2)
     for name, seconds in limits.items():
         monkeypatch.setattr(module, f"SECONDS_{name}", seconds)
     monkeypatch.setattr(module, "MOST_LOSSES", 2)
@@ -318,7 +318,7 @@ def test_two_runs_on_one_cluster_wait_for_each_other(two_workers, impatient):
         assert all(begun.acquire(timeout=60) for _ in range(4))
         waiting = aside.submit(other, [5, 6])
         with pytest.raises(TimeoutError):
-            waiting.result(0.5)
+            waiting.result(1.5)
         gate.set()
         assert slow.result(60) == [1, 2, 3, 4]
         assert waiting.result(60) == [5.0, 6.0]
