@@ -79,7 +79,7 @@ def test_a_table_of_nothing_but_rows(tmp_path, suffix):
     else:
         pa.feather.write_feather(nothing, path, chunksize=50_000_000)
     for read in (lambda: open_source(path, "y"), lambda: look_at(path, None)):
-        with pytest.raises(SourceError, match=r"says that it holds 50,000,000 rows in [\d,]+ byte"):
+        with pytest.raises(SourceError, match=r"claims to hold 50,000,000 rows in [\d,]+ byte"):
             read()
 
 

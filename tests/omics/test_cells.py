@@ -123,7 +123,7 @@ class TestMarket:
 
     def test_that_does_not_fit(self, tmp_path):
         path = market(tmp_path, packed=False)
-        with pytest.raises(SourceError, match="says nothing of the cells; name a table: phenoty"):
+        with pytest.raises(SourceError, match="has no data on the cells; name a table: phenoty"):
             open_files(path)
         lines = (tmp_path / "barcodes.tsv").read_text().splitlines()[1:]
         (tmp_path / "barcodes.tsv").write_text("\n".join(lines))

@@ -182,7 +182,7 @@ def test_batches_of_a_stream(tmp_path, genotypes, columns):
     ("suffix", "damage", "message"),
     [
         (".bed", lambda data: data[:-1], r"study\.bed has .* bytes where 23 people"),
-        (".bed", lambda data: b"\x6c\x1b\x00" + data[3:], "one person after the other"),
+        (".bed", lambda data: b"\x6c\x1b\x00" + data[3:], "person by person"),
         (".bed", lambda data: b"hello", "does not begin as"),
         (".bed", lambda data: b"", "does not begin as"),
         (".fam", lambda data: b"", "has 0 people|cannot be read"),

@@ -259,7 +259,7 @@ class TestStreams:
             ((np.ones((2, 4)), [0, 1, 2]), "y has 3 values but chunk 2 has 2 rows"),
             ((np.ones(4), [0, 1, 2, 3]), "chunk 2 must have two dimensions"),
             (np.ones((2, 4)), "chunk 2 is a ndarray; the stream must give pairs"),
-            (make_table(2), "which column is to be explained"),
+            (make_table(2), "the target is missing"),
         ],
     )
     def test_a_later_pair_of_another_shape(self, second, message):

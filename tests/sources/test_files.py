@@ -338,7 +338,7 @@ class TestCsv:
         assert batch.numbers(np.array([0, 1])).tolist() == [[1, 2], [1, 2.5]]
 
     def test_another_encoding_is_said(self, tmp_path):
-        with pytest.warns(UserWarning, match=r"table.csv is no UTF-8 text; its letters are read"):
+        with pytest.warns(UserWarning, match=r"table.csv is not UTF-8; it is read as"):
             source, batch = self.read(tmp_path, "größe,t,y\n1,ä,2\n3,ö,4\n".encode("cp1252"))
         assert (source.names, batch.labels(1).tolist()) == (("größe", "t"), ["ä", "ö"])
 

@@ -266,8 +266,7 @@ class _Values(NamedTuple):
 
 def grades_as_numbers(y: Any, family: AskedFamily) -> tuple[Any, AskedFamily]:
     """An ordered category as indices of its grades; other outcomes unchanged."""
-    grades = _grades(y)
-    if grades is None or family not in ("auto", "ordinal"):
+    if (grades := _grades(y)) is None or family not in ("auto", "ordinal"):
         return y, family
     place = {grade: float(k) for k, grade in enumerate(grades)}
     labels = nw.from_native(y, series_only=True).to_list()
@@ -287,9 +286,8 @@ def one_column(y: Any, what: str = "y") -> NDArray[Any]:
     """The values of an outcome as an array of one dimension."""
     values: NDArray[Any]
     names: list[str] = []
-    if isinstance(y, np.ndarray):  # before narwhals is asked, which is slow
-        values = as_array(y, what)
-    elif nw.dependencies.is_into_series(y):
+    is_array = isinstance(y, np.ndarray)  # narwhals is slow to recognize one
+    if not is_array and nw.dependencies.is_into_series(y):
         series = nw.from_native(y, series_only=True)
         if _grades(y) is not None:  # of any type, as their order names them
             values = np.empty(len(series), dtype=object)
@@ -298,7 +296,7 @@ def one_column(y: Any, what: str = "y") -> NDArray[Any]:
             values = labels_of(series)
         else:
             values = series.to_numpy()
-    elif nw.dependencies.is_into_dataframe(y):
+    elif not is_array and nw.dependencies.is_into_dataframe(y):
         frame = nw.from_native(y, eager_only=True)
         values, names = frame.to_numpy(), frame.columns
     else:

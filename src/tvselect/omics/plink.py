@@ -115,8 +115,8 @@ class BedFile(ColumnFile):
             raise SourceError(f"{path} does not begin as a .bed file does", "write it again")
         if head[2] != SNP_MAJOR:
             raise SourceError(
-                f"{path} has the genotypes of one person after the other",
-                "write it again with a PLINK of today, which puts one variant after the other",
+                f"{path} stores the genotypes person by person",
+                "write it again with a current PLINK, which stores them variant by variant",
             )
         size, needed = os.path.getsize(path), HEADER_BYTES + n_variants * self._bytes_of_variant
         if size != needed:

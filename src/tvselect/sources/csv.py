@@ -416,7 +416,7 @@ class CsvFiles(TableFiles):
             raise SourceError(f"{path} is empty", NEEDED)
         if any("\ud800" <= letter <= "\udfff" for letter in "".join(found[0])):
             raise SourceError(
-                f"{path} is damaged: its first line is no UTF-8 text", "save it as CSV in UTF-8"
+                f"{path} is damaged: its first line is not UTF-8", "save it as CSV in UTF-8"
             )
         return found
 

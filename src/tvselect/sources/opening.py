@@ -154,7 +154,7 @@ def open_source(
         require_target(target)
         files = open_files(data, format=format, delimiter=delimiter, decimal=decimal)
         if files.encoding != UTF_8:
-            told = f"{files.where} is no UTF-8 text; its letters are read as {files.encoding}"
+            told = f"{files.where} is not UTF-8; it is read as {files.encoding}"
             warnings.warn(told, UserWarning, stacklevel=2)
         return FileSource(files, target, columns)
     if (format, delimiter, decimal) != (None, None, None):

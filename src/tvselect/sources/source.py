@@ -332,11 +332,9 @@ def _start(data: Any) -> Iterator[Any]:
 
 def _as_array(values: Any) -> Any:
     """Tensors as arrays; everything else as it is."""
-    if not callable(getattr(values, "numpy", None)):
-        return values
-    for step in ("detach", "cpu"):
+    for step in ("detach", "cpu", "numpy") if callable(getattr(values, "numpy", None)) else ():
         values = getattr(values, step)() if hasattr(values, step) else values
-    return values.numpy()
+    return values
 
 
 def _read_chunk(
@@ -472,7 +470,7 @@ def _find(known: dict[str, Field], name: str, where: str, role: str) -> Field:
 def require_target(target: Any) -> str:
     """The name of the target, or an error that says how to give it."""
     if target is None:
-        raise SourceError("which column is to be explained? Give its name: target='...'")
+        raise SourceError("the target is missing; give the name of its column: target='...'")
     if not isinstance(target, str):
         raise SourceError(f"target must be the name of a column, got {type(target).__name__}")
     return target

@@ -335,8 +335,8 @@ def _refuse_bomb(n_rows: int, n_bytes: int, path: str) -> None:
     """Raise if a file claims more rows than fit into its bytes."""
     if n_rows > max(ROWS_TO_DOUBT, ROWS_PER_BYTE * n_bytes):
         raise SourceError(
-            f"{path} says that it holds {n_rows:,} rows in {n_bytes:,} bytes",
-            "it is damaged, or says nothing: write it again or leave it out",
+            f"{path} claims to hold {n_rows:,} rows in {n_bytes:,} bytes",
+            "it is damaged or has only nulls: write it again or leave it out",
         )
 
 
@@ -375,7 +375,7 @@ class ColumnTable(TableFiles):
         if known is not None:
             self.rows = _in_order(known, ids, where)
         elif self.rows is None:
-            raise SourceError(f"{where} says nothing of the cells", "name a table: {phenotypes}")
+            raise SourceError(f"{where} has no data on the cells", "name a table: {phenotypes}")
         self.n_rows = self.file.shape[0]
         self.names = [*self.rows.column_names, *self.in_file]
         refuse_repeated(self.names, self.where, "rename the column of the rows")
