@@ -336,6 +336,37 @@ def test_times_that_all_ended_are_the_gaussian_run_on_their_log(table):
         assert_same(one, other)
 
 
+@pytest.mark.parametrize("family", ["gaussian", "ordinal", "counts", "survival", "classes"])
+def test_rows_of_a_group_share_an_intercept(family):
+    """60 groups of 8 in any order; x1 varies within them, x4 between them alone."""
+    rng = np.random.default_rng(6)
+    group = rng.permutation(np.arange(480) % 60)
+    X, intercepts = rng.random((480, 6)), 1.5 * rng.standard_normal(60)
+    X[:, 4] = rng.random(60)[group]
+    forest = 5 * X[:, 1] + 8 * (X[:, 4] > 0.5)
+    latent = forest + intercepts[group] + rng.standard_normal(480)
+    y = latent if family == "gaussian" else outcome_of(family, latent)
+    labels = np.array([f"person {k}" for k in group], dtype=object)
+    settings = dict(family=family, sparse=True, n_trees=20, n_iterations=2000, random_state=0)
+    found = run_bart(X, y, groups=labels, columns=[5, 4, 1], **settings)
+    assert set(found.table(2)["variable"]) == {"x1", "x4"}
+    assert len(found.groups) == 60
+    assert found.group_sd.shape == (2000,)
+    assert np.median(found.group_sd[1000:] / found.sigma[1000:]) > 0.5
+    whole, known, new = (found.predict(X, g) for g in (None, labels, ["nobody"] * 480))
+    assert_array_equal(whole, new)
+    if family == "classes":
+        whole, known = whole[:, 2], known[:, 2]
+    assert stats.spearmanr(known, latent).statistic > stats.spearmanr(whole, latent).statistic
+    assert stats.spearmanr(whole, forest).statistic > 0.7
+    if family == "gaussian":
+        drawn = np.mean([draw.intercepts for draw in found.draws], axis=0)
+        true = intercepts[[int(label.split()[1]) for label in found.groups]]
+        assert np.corrcoef(drawn, true)[0, 1] > 0.8
+        assert found.group_sd[1000:].mean() == pytest.approx(1.5, rel=0.4)
+        assert_same(found, run_bart(X, y, groups=group, columns=["x5", "x4", "x1"], **settings))
+
+
 # What is refused, by name
 
 X, Y = data(20)
@@ -381,6 +412,9 @@ def test_bad_data_are_refused_by_name(X, y, message):
         ({"columns": []}, ValueError, "columns must be a sequence of at least one"),
         ({"columns": "x1"}, ValueError, "columns must be a sequence.*'x1'"),
         ({"columns": 2}, ValueError, "columns must be a sequence.*2"),
+        ({"groups": range(5)}, ValueError, r"groups has shape \(5,\), X has 20.*pass one label"),
+        ({"groups": "x1"}, ValueError, "groups"),
+        ({"groups": [None, *range(19)]}, ValueError, "groups has no value in 1 row"),
         *(({"sigma": value}, ValueError, "sigma must be a positive number")
           for value in (0, -1.0, np.nan, "1")),
         *(({"noise_scale": value}, ValueError, "noise_scale must be a positive number")

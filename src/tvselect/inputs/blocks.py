@@ -244,7 +244,7 @@ def without_columns(X: Any, names: set[str]) -> Any:
 
 def _codes(groups: Any, n_rows: int) -> NDArray[np.int32]:
     """Labels of groups of any kind as numbers from 0, in the order in which they come."""
-    labels = _one_per_row(groups, n_rows, "groups")
+    labels = one_per_row(groups, n_rows, "groups")
     number_of: dict[Any, int] = {}
     codes = [number_of.setdefault(label, len(number_of)) for label in labels.tolist()]
     return np.array(codes, dtype=np.int32)
@@ -252,7 +252,7 @@ def _codes(groups: Any, n_rows: int) -> NDArray[np.int32]:
 
 def _times(order: Any, n_rows: int) -> NDArray[Any]:
     """Times, dates or numbers as what can be sorted."""
-    times = _one_per_row(order, n_rows, "order")
+    times = one_per_row(order, n_rows, "order")
     if times.dtype.kind in "iufM":
         return times
     try:
@@ -266,14 +266,16 @@ def _times(order: Any, n_rows: int) -> NDArray[Any]:
         ) from None
 
 
-def _one_per_row(values: Any, n_rows: int, parameter: str) -> NDArray[Any]:
+def one_per_row(
+    values: Any, n_rows: int, parameter: str, one: str = "the name of a column or one value"
+) -> NDArray[Any]:
     """An array of one value for each row, none of them missing."""
     if nw.dependencies.is_into_series(values):
         values = nw.from_native(values, series_only=True, allow_series=True).to_numpy()
     array = as_array(values, parameter)
     if array.shape != (n_rows,):
-        one = "the name of a column or one value for each row"
-        raise ValueError(f"{parameter} has shape {array.shape}, X has {n_rows} rows; pass {one}")
+        found = f"{parameter} has shape {array.shape}, X has {n_rows} rows"
+        raise ValueError(f"{found}; pass {one} for each row")
     if array.dtype.kind == "O":
         is_missing = np.array([is_null(value) or value != value for value in array], np.bool_)
     else:

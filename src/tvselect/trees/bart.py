@@ -6,7 +6,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
@@ -16,6 +16,7 @@ from scipy.special import ndtr, ndtri
 from sklearn.utils import check_scalar
 
 from tvselect.inputs import Outcome, read_outcome, read_table
+from tvselect.inputs.blocks import one_per_row
 from tvselect.inputs.errors import InterruptWarning
 from tvselect.inputs.outcome import AskedFamily, Family
 from tvselect.inputs.table import find_feature
@@ -45,6 +46,7 @@ def run_bart(
     sparse: bool = False,
     family: AskedFamily = "auto",
     columns: Sequence[int] | Sequence[str] | None = None,
+    groups: Any = None,
     prior: Prior | None = None,
     max_cuts: int = 100,
     noise_scale: float | Literal["sd", "linear"] = "sd",
@@ -74,6 +76,9 @@ def run_bart(
         What the outcome is; "auto" decides as :func:`tvselect.inputs.read_outcome` says.
     columns : sequence of int or str, optional
         Only these columns may be split on.
+    groups : array-like, optional
+        Label of the group of each row, of any kind: patients with several rows each, say. The rows
+        of a group share a normal random intercept beside the forest.
     prior : Prior, optional
         All settings of the prior; ``n_trees`` and ``sparse`` are then taken from it.
     max_cuts : int, default=100
@@ -132,6 +137,10 @@ def run_bart(
         )
     if sigma is not None and outcome.family in ON_LATENT_SCALE:
         raise ValueError(f"sigma cannot be fixed: {outcome.family!r} has no noise to draw")
+    labels = (
+        [] if groups is None else one_per_row(groups, table.n_rows, "groups", "one label").tolist()
+    )
+    code_of = {label: code for code, label in enumerate(dict.fromkeys(labels))}
     chosen = _column_indices(columns, table.names)
     response = working_response(outcome, _noise_guess(noise_scale, X, outcome, chosen))
     chain = start_chain(
@@ -142,10 +151,11 @@ def run_bart(
         n_iterations=n_iterations,
         n_burn=n_burn,
         sigma=sigma,
+        groups=np.array([code_of[label] for label in labels], dtype=np.int32),
         rng=rng,
     )
     started = time.perf_counter()
-    draws = _advance(chain, response, n_burn, n_keep, verbose)
+    draws = _advance(chain, response, len(code_of), n_burn, n_keep, verbose)
     seconds = time.perf_counter() - started
     mean_splits, inclusion = chain.averages()
     done = slice(chain.n_done)
@@ -168,6 +178,8 @@ def run_bart(
         outcome=outcome,
         cuts=table.cuts,
         center=response.center,
+        groups=tuple(code_of),
+        group_sd=noise * np.sqrt(chain.trace.ratio[done]) if labels else np.empty(0),
     )
 
 
@@ -182,11 +194,15 @@ def run_to_end(*arguments: Any, **settings: Any) -> BartRun:
 
 
 class Draw(NamedTuple):
-    """One draw: a forest, the noise standard deviation and the cut points or class offsets."""
+    """One draw: a forest, the noise standard deviation and the cut points or class offsets.
+
+    ``intercepts`` (groups, or classes by groups) are means given all else.
+    """
 
     forest: Forest
     sigma: float
     cuts: Floats
+    intercepts: Floats
 
 
 @dataclass(frozen=True, repr=False)
@@ -224,6 +240,10 @@ class BartRun:
         Cut points of the columns.
     center : float
         Added to the sum of the trees in predictions.
+    groups : tuple
+        Labels of the groups of rows, if there are any.
+    group_sd : float64 array
+        Standard deviation of their random intercepts, one value per iteration.
     """
 
     family: Family
@@ -242,6 +262,8 @@ class BartRun:
     outcome: Outcome
     cuts: Cuts
     center: float
+    groups: tuple[Any, ...] = ()
+    group_sd: Floats = field(default_factory=lambda: np.empty(0))
 
     @property
     def classes(self) -> NDArray[Any] | None:
@@ -253,7 +275,7 @@ class BartRun:
         """The forests of the draws that were kept."""
         return tuple(draw.forest for draw in self.draws)
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Any, groups: Any = None) -> Floats:
         """Posterior mean of the outcome at new rows, over the kept forests.
 
         Parameters
@@ -261,6 +283,9 @@ class BartRun:
         X : array-like, data frame or BinnedTable
             The columns of the table that the run was given, in the same order; or that
             table itself, binned.
+        groups : array-like, optional
+            Label of the group of each row. A group of the run brings its random intercept; new
+            ones, and all rows without this argument, have an intercept of 0.
 
         Returns
         -------
@@ -275,17 +300,33 @@ class BartRun:
             codes, n_rows = X.codes, X.n_rows
         else:
             raise ValueError("X was binned with other cut points; pass the table itself")
-        values = (self.expected(draw, lambda f: f.evaluate(codes, n_rows)) for draw in self.draws)
+        labels = (
+            [] if groups is None else one_per_row(groups, n_rows, "groups", "one label").tolist()
+        )
+        code_of = {label: code for code, label in enumerate(self.groups)}
+        places = np.array([code_of.get(label, -1) for label in labels], dtype=np.int64)
+
+        def of_draw(draw: Draw) -> Floats:
+            known = np.append(draw.intercepts, np.zeros((*draw.intercepts.shape[:-1], 1)), axis=-1)
+            intercepts = known[..., places].T if labels else np.float64(0.0)
+            return self.expected(draw, lambda f: f.evaluate(codes, n_rows), intercepts)
+
+        values = map(of_draw, self.draws)
         return np.asarray(sum(values, np.float64(0.0)) / len(self.draws))
 
-    def expected(self, draw: Draw, evaluate: Callable[[Forest], Floats]) -> Floats:
-        """Expected outcome under one ``draw``, where ``evaluate`` gives a forest's values."""
+    def expected(
+        self, draw: Draw, evaluate: Callable[[Forest], Floats], intercepts: Any = 0.0
+    ) -> Floats:
+        """Expected outcome under one ``draw``.
+
+        ``evaluate`` gives the values of a forest; ``intercepts`` of the rows are added to them.
+        """
         if self.family == "classes":
             n_classes = draw.cuts.size
             trees = range(draw.forest.n_trees)
             values = [evaluate(draw.forest.only(trees[k::n_classes])) for k in range(n_classes)]
-            return chances_of_classes(np.stack(values, axis=-1) + draw.cuts)
-        value = self.center + evaluate(draw.forest)
+            return chances_of_classes(np.stack(values, axis=-1) + draw.cuts + intercepts)
+        value = self.center + evaluate(draw.forest) + intercepts
         if self.family == "probit":
             return np.asarray(ndtr(value))
         if self.family == "survival":
@@ -339,7 +380,7 @@ class BartRun:
 
 
 def _advance(
-    chain: Sampler, response: Response, n_burn: int, n_keep: int, verbose: int
+    chain: Sampler, response: Response, n_groups: int, n_burn: int, n_keep: int, verbose: int
 ) -> list[Draw]:
     """Advance a chain to its end, keeping draws at even distances after burn-in."""
     from tqdm.auto import tqdm
@@ -358,12 +399,12 @@ def _advance(
                     stride *= 2
                 bar.update(chain.n_done - before)
                 if chain.n_done == goal:
-                    draws.append(_draw(chain, response))
+                    draws.append(_draw(chain, response, n_groups))
         except KeyboardInterrupt:
             if chain.n_done <= n_burn:
                 raise
             if not draws:
-                draws.append(_draw(chain, response))
+                draws.append(_draw(chain, response, n_groups))
             warnings.warn(
                 f"interrupted after {chain.n_done} of {total} iterations; the result covers these",
                 InterruptWarning,
@@ -372,14 +413,18 @@ def _advance(
     return draws
 
 
-def _draw(chain: Sampler, response: Response) -> Draw:
-    """The present forest, noise and cut points, in units of the outcome or of its latent."""
+def _draw(chain: Sampler, response: Response, n_groups: int) -> Draw:
+    """The present forest and all else, in units of the outcome or of its latent."""
     cuts = response.cuts
     if response.family == "ordinal":
         cuts = chain.chain.response.cuts[: cuts.size].copy()
     precision = float(chain.chain.response.real[PRECISION])
     sigma = response.scale / precision**0.5 if precision > 0.0 else np.inf
-    return Draw(chain.forest(response.scale), sigma, cuts)
+    groups, n_forests = chain.chain.groups, response.n_forests
+    intercepts = (groups.weights * groups.rest)[: n_forests * n_groups] * (precision > 0.0)
+    if n_forests > 1:
+        intercepts = intercepts.reshape(n_forests, n_groups)
+    return Draw(chain.forest(response.scale), sigma, cuts, response.scale * intercepts)
 
 
 def _column_indices(columns: Sequence[int] | Sequence[str] | None, names: Sequence[str]) -> Ints:
