@@ -42,9 +42,9 @@ class Worth:
     n_selected : tuple of int
         Columns that were selected in the other folds, without those always included.
     n_rows : int
-        Of the table.
+        Rows of the table.
     seconds : float
-        That this took.
+        Time that it took.
     always : tuple of float
         With the columns that are always included alone; empty where there are none.
     """
@@ -96,7 +96,7 @@ def held_out_worth(
     n_folds : int, default=5
         How many parts the rows are split into. Classes, and censored rows, are spread evenly.
     random_state : None, int, SeedSequence or Generator
-        Of the folds and the models.
+        Seed of the folds and the models.
     verbose : int, default=0
         1 shows a progress bar.
 

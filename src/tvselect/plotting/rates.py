@@ -107,9 +107,8 @@ def decoy_name(name: str, copy: int, n_copies: int) -> str:
 def top_arms(selector: Selector, top: int = 20) -> FittedArms:
     """The ``top`` arms of a fitted ``selector`` by selection rate, in falling order.
 
-    The five leading decoys are among them where they are as high. Arms that were never played
-    come last, as theirs is only the prior's. Of ties, selected ones come first, and decoys
-    last.
+    The five leading decoys take part. Arms that were never played come last, as their rate is that
+    of the prior. Of ties, selected ones come first, and decoys last.
 
     Examples
     --------
@@ -127,7 +126,7 @@ def top_arms(selector: Selector, top: int = 20) -> FittedArms:
 class SelectionRateDisplay:
     """Figure of the highest selection rates with their 95 % intervals.
 
-    Columns that are always included are left out: theirs is 1 by decree. Decoys are red
+    Columns that are always included are left out: their rate is 1 by definition. Decoys are red
     diamonds; the five leading ones are drawn where they rank among the highest, and a line
     marks the highest of them all. With decoys, the q-values of the variables stand on the right.
 

@@ -22,9 +22,9 @@ OutcomeKind = Literal[
 class About:
     """Where a run comes from, as far as whoever ran it says."""
 
-    table: str = ""  #: Its name
-    command: str = ""  #: That started the run
-    folder: str = ""  #: Of the run
+    table: str = ""  #: Name of the table
+    command: str = ""  #: Command that started the run
+    folder: str = ""  #: Folder of the run
     more: dict[str, str] = field(default_factory=dict)  #: Anything else worth showing, by label
 
 
@@ -32,11 +32,11 @@ class About:
 class ReportedVariable:
     """A variable, a group of columns or a decoy, and how it fared."""
 
-    name: str  #: Fit to be shown; see :func:`tvselect.words.column_name`
+    name: str  #: As it is shown; see :func:`tvselect.words.column_name`
     role: Literal["selected", "unselected", "decoy"]
-    selection_rate: float  #: The selection rate of all chains together
-    low: float  #: Of its 95 % interval
-    high: float
+    selection_rate: float  #: Of all chains together
+    low: float  #: Lower end of its 95 % interval
+    high: float  #: Upper end
     threshold: float
     n_played: int  #: Plays that it was part of, in all chains
     n_chains: int  #: Chains that select it on their own
@@ -71,7 +71,7 @@ class Control:
 class JointClaim:
     """Variables that these rows cannot tell apart: at least one of them matters."""
 
-    variables: tuple[str, ...]  #: The likeliest first; not more than can be read
+    variables: tuple[str, ...]  #: The likeliest first, at most 20
     n_variables: int
     selection_rate: float  #: How often at least one of them proved useful
     q_value: float | None  #: None without decoys
@@ -133,15 +133,15 @@ class Resemblance:
 class Findings:
     """Everything that the page of a run shows."""
 
-    title: str  #: Of the page
+    title: str  #: Title of the page
     target: str  #: Name of the outcome
-    outcome: OutcomeKind  #: What kind it is of
+    outcome: OutcomeKind  #: Kind of the outcome
     classes: tuple[str, ...]  #: The labels of classes and grades; empty for other outcomes
     n_columns: int  #: Of the table, without the target
     n_variables: int  #: A group of columns is one, those always included are none
-    n_selected: int  #: Variables
+    n_selected: int  #: Variables that were selected
     n_unplayed: int  #: Variables that were never played
-    n_plays: int  #: Of a chain
+    n_plays: int  #: Plays of each chain
     n_skipped: int  #: Batches among them
     n_chains: int  #: Independent searches
     seconds: float  #: Spent on plays, by all chains
@@ -161,10 +161,10 @@ class Findings:
     dependence: tuple[Dependence, ...]  #: Of the outcome on selected variables
     dependence_note: str  #: How they were made, or why they are not there
     effects: tuple[Effect, ...]  #: Of all selected columns, up to 60 of them, the largest first
-    worth: Worth | None  #: Predictions of rows that were held back; None if nobody asked for it
+    worth: Worth | None  #: Scores on held-out rows; None if these were not asked for
     interactions: tuple[ReportedInteraction, ...]  #: The surest first; none of a stream
     resemblances: tuple[Resemblance, ...]  #: Pairs of correlated columns
-    resemblance_note: str  #: The same of these
+    resemblance_note: str  #: How these were found, or why there are none
     notes: tuple[str, ...]  #: Decisions about the table
     about: About  #: Where the run comes from
     settings: str  #: All parameters of the selector that are not as by default

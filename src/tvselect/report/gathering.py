@@ -76,9 +76,9 @@ def gather(
         With the columns that the selector was fitted on, or for a stream a sample of its
         rows. Without them, partial dependence and look-alikes are left out.
     title : str, optional
-        Of the page.
+        Title of the page.
     target : str, default="y"
-        What the outcome is called.
+        Name of the outcome.
     about : About, optional
         Where the run comes from: table, command, folder, and more by label.
     notes : sequence of str

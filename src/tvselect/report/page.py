@@ -128,14 +128,14 @@ def write_report(
 ) -> Path:
     """Write the report of a run to an HTML file.
 
-    The file appears at once or not at all; one of the same name is replaced.
+    The file is replaced in one step: it is never there in part.
 
     Parameters
     ----------
     selector : ThompsonSelector or StreamingThompsonSelector
         Fitted.
     path : path-like
-        Of the file.
+        File to write.
     X, y : table and outcome, optional
         With the columns that the selector was fitted on, or for a stream a sample of its rows.
     **options : any
@@ -144,7 +144,7 @@ def write_report(
     Returns
     -------
     pathlib.Path
-        Of the file.
+        Path of the file.
 
     Examples
     --------
