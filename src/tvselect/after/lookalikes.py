@@ -40,14 +40,15 @@ def find_lookalikes(
     correlations = np.zeros((columns.size, candidates.size))
     for block in in_blocks(candidates.size, table.n_rows):
         correlations[is_number, block] = ranked @ ranks(candidates[block]).T
-    best = np.argsort(-np.abs(correlations), axis=1, kind="stable")[:, :MOST_ALIKE]
-    return [
-        [
+
+    def matches(row: NDArray[np.float64]) -> list[Match]:
+        best = np.argsort(-np.abs(row), kind="stable")[:MOST_ALIKE]
+        return [
             Match(int(candidates[place]), round(float(np.clip(row[place], -1, 1)), 12))
-            for place in places[np.abs(row[places]) >= ALIKE]
+            for place in best[np.abs(row[best]) >= ALIKE]
         ]
-        for row, places in zip(correlations, best, strict=True)
-    ]
+
+    return list(map(matches, correlations))
 
 
 def chance_level(n_rows: int, n_candidates: int) -> float:
