@@ -11,7 +11,7 @@ from tvselect import BartReward, PValueReward, ThompsonSelector
 
 P, N_SEEDS = 15, 20
 SIGNALS = np.array([0, 1, 14])
-ORDERS = {"reversed": np.arange(P)[::-1], "shuffled": np.random.default_rng(5).permutation(P)}
+ORDER = np.random.default_rng(5).permutation(P)
 
 
 def fits(reward, order, seeds):
@@ -27,15 +27,14 @@ def fits(reward, order, seeds):
     return supports.astype(bool), rates
 
 
-@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
 @pytest.mark.parametrize(
     "reward",
     [BartReward(n_trees=10, n_iterations=200, proposals_per_column=0.0), PValueReward(alpha=1e-3)],
     ids=["bart", "p"],
 )
-def test_permuted_columns_give_the_permuted_result(reward, order):
+def test_permuted_columns_give_the_permuted_result(reward):
     supports, rates = fits(reward, np.arange(P), range(N_SEEDS))
-    moved_supports, moved_rates = fits(reward, order, range(1000, 1000 + N_SEEDS))
+    moved_supports, moved_rates = fits(reward, ORDER, range(1000, 1000 + N_SEEDS))
     truth = np.isin(np.arange(P), SIGNALS)
     # A run finds the right set with probability 0.9 or more: fewer hits than this are a sign.
     enough = binom.ppf(1e-4, N_SEEDS, 0.9)
@@ -50,5 +49,5 @@ def test_permuted_columns_give_the_permuted_result(reward, order):
 def test_a_permuted_table_pays_the_same_where_the_reward_has_no_randomness():
     reward = PValueReward(alpha=0.1, bootstrap=False)
     _, kept = fits(reward, np.arange(P), [0])
-    _, moved = fits(reward, ORDERS["shuffled"], [0])
+    _, moved = fits(reward, ORDER, [0])
     assert_array_equal(kept > 0.5, moved > 0.5)

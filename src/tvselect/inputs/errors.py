@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import TypeVar
+from numbers import Real
+from typing import Any, Literal, TypeVar
 
 IN_PYTHON = {
     "columns": "columns=",
@@ -67,3 +69,12 @@ def located(error: Raised, where: str) -> Raised:
     if isinstance(error, InputError):
         return type(error)(f"{where}: {error.problem}", error.remedy, error.row)
     return type(error)(f"{where}: {error}")
+
+
+def check_share(value: Any, name: str, boundaries: Literal["neither", "right"] = "neither") -> None:
+    """Refuse what is no number between 0 and 1, without 1 or with it ("right")."""
+    from sklearn.utils import check_scalar
+
+    check_scalar(value, name, Real, min_val=0.0, max_val=1.0, include_boundaries=boundaries)
+    if math.isnan(value):
+        raise ValueError(f"{name} must be a number between 0 and 1, got nan")

@@ -12,6 +12,7 @@ from sklearn.utils import check_scalar
 
 from tvselect.inputs import Outcome
 from tvselect.inputs.columns import normal_scores
+from tvselect.inputs.errors import check_share
 from tvselect.inputs.outcome import has_outliers, normal_times
 from tvselect.rewards.bart_play import BartFeedback, Rules
 from tvselect.rewards.base import Data, Reward
@@ -266,9 +267,7 @@ def rows_seen(max_samples: Literal["auto"] | int | float | None, data: Data) -> 
     if isinstance(max_samples, Integral):
         check_scalar(max_samples, "max_samples", Integral, min_val=2)
         return min(int(max_samples), n_rows)
-    check_scalar(
-        max_samples, "max_samples", Real, min_val=0.0, max_val=1.0, include_boundaries="right"
-    )
+    check_share(max_samples, "max_samples", "right")
     return max(2, round(float(max_samples) * n_rows))
 
 

@@ -16,6 +16,7 @@ from sklearn.utils import check_scalar, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from tvselect.core import function
+from tvselect.inputs.errors import check_share
 from tvselect.rewards.base import Data, Feedback, Floats, Reward
 
 N_TREES = 50
@@ -161,7 +162,7 @@ class PValueReward(Reward):
     def start(self, data: Data) -> Feedback:
         """Check the settings and return the feedback of a play on ``data``."""
         alpha = self.alpha
-        check_scalar(alpha, "alpha", Real, min_val=0.0, max_val=1.0, include_boundaries="neither")
+        check_share(alpha, "alpha")
 
         def score(columns: Places, rows: Places, rng: np.random.Generator) -> Floats:
             p = p_values(data.values(columns)[rows], data.outcome.values[rows])

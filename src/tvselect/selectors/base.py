@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -170,7 +171,7 @@ class BanditSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         frame = import_pandas().DataFrame(found).rename_axis("column")
         for name in {"claim", "selected_since"} & found.keys():
             frame[name] = frame[name].astype("Int64").mask(frame[name] == 0)
-        return frame.iloc[order]
+        return frame.take(order)
 
     @property
     def _search(self) -> Search:
@@ -189,6 +190,8 @@ class BanditSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             check_scalar(
                 self.time_limit, "time_limit", Real, min_val=0.0, include_boundaries="neither"
             )
+            if math.isnan(self.time_limit):
+                raise ValueError("time_limit must be a number of seconds, got nan")
 
     def _warn_of_end(self, stacklevel: int) -> None:
         """Warn that the run was interrupted, or ended before its first play."""

@@ -7,13 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
-from sklearn.utils import check_scalar
 
 from tvselect.core import function
 from tvselect.decoys.knockoffs import Knockoffs, SwapTest, swap_test
@@ -29,6 +27,7 @@ from tvselect.inputs.columns import (
     normal_scores,
     ranks_beside_zeros,
 )
+from tvselect.inputs.errors import check_share
 from tvselect.inputs.outcome import Outcome
 from tvselect.inputs.rows import even_rows
 from tvselect.rewards import Data
@@ -68,9 +67,7 @@ def kind_of_decoys(
 ) -> DecoyKind | None:
     """The kind of decoys that the settings ask for; a ValueError where they are inconsistent."""
     if max_fdr is not None:
-        check_scalar(
-            max_fdr, "max_fdr", Real, min_val=0.0, max_val=1.0, include_boundaries="neither"
-        )
+        check_share(max_fdr, "max_fdr")
     if decoys == "auto":
         return None if max_fdr is None else auto
     if decoys is None and max_fdr is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -16,6 +16,7 @@ from tvselect.bandit import engine
 from tvselect.bandit.engine import StoppingRule, StopReason
 from tvselect.control import fewest_wins
 from tvselect.inputs import InputError, OutcomeReader
+from tvselect.inputs.errors import check_share
 from tvselect.inputs.outcome import AskedFamily, grades_as_numbers
 from tvselect.inputs.table import as_given, is_frame
 from tvselect.rewards import Reward
@@ -479,10 +480,7 @@ feature_names_in_
         if self.n_rounds is None and self._search.patience is None and self.time_limit is None:
             raise ValueError("n_rounds=None never ends: set patience or time_limit")
         if self.discount is not None:
-            check_scalar(
-                self.discount, "discount", Real,
-                min_val=0.0, max_val=1.0, include_boundaries="right",
-            )  # fmt: skip
+            check_share(self.discount, "discount", "right")
 
     def _weighted(self, X: Any, y: Any, weights: ArrayLike | None) -> tuple[Any, Any]:
         """Rows repeated by their weights or, with error control, left out by these."""
