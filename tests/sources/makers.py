@@ -82,23 +82,18 @@ def feather_file(folder: Path) -> Path:
     return path
 
 
-def cuts() -> list[pa.Table]:
-    """Chunks of uneven sizes, one of them empty."""
-    edges = [0, 1, 1, 40, 400, 900, N_ROWS]
-    return [make_table().slice(a, b - a) for a, b in pairwise(edges)]
+def cuts() -> list[pl.DataFrame]:
+    """Chunks of uneven sizes, one of them empty, every other one with its columns reversed."""
+    frame, edges = polars_frame(), [0, 1, 1, 40, 400, 900, N_ROWS]
+    return [
+        frame[a:b].select(sorted(frame.columns, reverse=k % 2 == 1))
+        for k, (a, b) in enumerate(pairwise(edges))
+    ]
 
 
 def pairs() -> list[tuple[pd.DataFrame, np.ndarray]]:
-    frames = [cut.to_pandas() for cut in cuts()]
+    frames = [cut.select(make_table().column_names).to_pandas() for cut in cuts()]
     return [(frame.drop(columns="y"), frame["y"].to_numpy()) for frame in frames]
-
-
-def shuffled_columns() -> list[pl.DataFrame]:
-    """Every other one with its columns in another order, but for the first."""
-    frames = [pl.from_arrow(cut) for cut in cuts()]
-    return [
-        frame.select(sorted(frame.columns, reverse=k % 2 == 1)) for k, frame in enumerate(frames)
-    ]
 
 
 def polars_frame() -> pl.DataFrame:
@@ -134,7 +129,7 @@ MAKERS: dict[str, Maker] = FILES | {
         4, "t", make_table()["t"].dictionary_encode()
     ),
     "pairs": lambda _: pairs(),
-    "frames": lambda _: shuffled_columns(),
+    "frames": lambda _: cuts(),
     "readers": lambda _: reader,
     "lazy": lambda _: polars_frame().lazy(),
     "filtered dataset": lambda folder: ds.dataset(parquet_file(folder)).filter(
@@ -144,7 +139,7 @@ MAKERS: dict[str, Maker] = FILES | {
 ONCE: dict[str, Maker] = {
     "iterator of pairs": lambda _: iter(pairs()),
     "reader": lambda _: reader(),
-    "generator of frames": lambda _: (frame for frame in shuffled_columns()),
+    "generator of frames": lambda _: (frame for frame in cuts()),
 }
 OPTIONS: dict[str, dict[str, Any]] = {
     name: {} if "pairs" in name else {"target": "y"} for name in MAKERS | ONCE

@@ -506,7 +506,7 @@ def compare_columns(
 
 
 def text_mask(fields: Sequence[Field]) -> NDArray[np.bool_]:
-    """Which columns hold text."""
+    """Which columns are text."""
     return np.array([field.kind == "text" for field in fields], dtype=np.bool_)
 
 
