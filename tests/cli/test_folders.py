@@ -8,13 +8,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.makers import QUICK, make_table, write
+from tests.waiting import n_plays, wait_for
 from tvselect.runs import RunError
 from tvselect.runs.folder import RunFolder, new_folder
 from tvselect.sources.addresses import without_secrets
@@ -173,7 +173,7 @@ class TestOwners:
                    "--out", str(here / "run")]  # fmt: skip
         first = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
         try:
-            wait_for(here / "run" / "journal.sqlite-wal", first)
+            wait_for(lambda: n_plays(here / "run" / "journal.sqlite") > 5)
             first.send_signal(signal.SIGSTOP)
             assert "another tvs is at work" in tvs("resume", here / "run")[2]
         finally:
@@ -235,11 +235,3 @@ class TestTablesThatChange:
         code, _, err = tvs("select", table, "-t", "y", *mode, "--out", "run")
         assert (code, "was changed or replaced while it was read" in err) == (1, True)
         assert not (here / "run").exists()
-
-
-def wait_for(path, process):
-    ends = time.monotonic() + DEADLINE
-    while not (path.exists() and path.stat().st_size > 100_000):
-        assert process.poll() is None
-        assert time.monotonic() < ends
-        time.sleep(0.005)

@@ -6,13 +6,10 @@ import os
 import pty
 import re
 import signal
-import sqlite3
 import struct
 import subprocess
 import sys
 import termios
-import time
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 from tests.cli.makers import changed, make_table, write
+from tests.waiting import n_plays, wait_for
 from tvselect.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -44,25 +42,11 @@ def begin(*arguments):
 
 
 def wait_for_plays(folder, at_least, process):
-    """Look at the journal until it holds some plays."""
-    ends = time.monotonic() + DEADLINE
-    while time.monotonic() < ends:
+    def are_there():
         assert process.poll() is None, process.communicate()
-        if n_plays(folder / "journal.sqlite") >= at_least:
-            return
-        time.sleep(0.005)
-    process.kill()
-    raise AssertionError("no plays before the deadline")
+        return n_plays(folder / "journal.sqlite") >= at_least
 
-
-def n_plays(journal):
-    if not journal.exists():
-        return 0
-    try:
-        with closing(sqlite3.connect(f"{journal.as_uri()}?mode=ro", uri=True)) as db:
-            return db.execute("SELECT count(*) FROM plays").fetchone()[0]
-    except sqlite3.Error:
-        return 0
+    wait_for(are_there, DEADLINE)
 
 
 def results(folder):

@@ -14,6 +14,7 @@ DEADLINE = 300.0
 GAME = """
 import json, os, signal, sys
 import numpy as np
+from tests.bandit.plays import listed
 from tests.nested import nested
 from tvselect import PValueReward, Search, StreamingThompsonSelector, ThompsonSelector
 from tvselect.bandit.journal import Journal, JournalError
@@ -36,11 +37,7 @@ def fit_stream(journal=None, n_plays=40, **settings):
     return made.fit(X, y)
 
 def bits(fitted):
-    plays = [
-        (chain, play.number, play.arms.tolist(), play.rewards.tolist())
-        for chain in range(fitted.history_.n_chains)
-        for play in fitted.history_.journal.plays(chain)
-    ]
+    plays = listed(fitted.history_.journal, fitted.history_.n_chains)
     return [plays, fitted.selection_rates_.tobytes().hex(), fitted.support_.tolist()]
 """
 

@@ -15,14 +15,13 @@ import argparse
 import os
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import ExitStack, closing, nullcontext
+from contextlib import ExitStack, nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.records import ROOT, heading, record
+from tests.waiting import n_plays
 from tvselect import BartReward, Search, StreamingThompsonSelector
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.journal import Journal
@@ -283,14 +283,6 @@ class Soak:
             if file.is_file():
                 os.utime(file, tuple(times))
         self.say("all files of the folder get other times", "files touched")
-
-
-def n_plays(journal: Path) -> int:
-    try:
-        with closing(sqlite3.connect(f"{journal.as_uri()}?mode=ro", uri=True)) as db:
-            return int(db.execute("SELECT count(*) FROM plays").fetchone()[0])
-    except sqlite3.Error:
-        return 0
 
 
 def end_in_good_order(process: subprocess.Popen[str]) -> None:

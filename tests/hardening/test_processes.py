@@ -103,10 +103,7 @@ def written(journal, n_chains):
     if not os.path.exists(journal):
         return []
     with Journal(journal) as opened:
-        return [
-            (chain, play.number, play.arms.tolist(), play.rewards.tolist())
-            for chain in range(n_chains) for play in opened.plays(chain)
-        ]
+        return listed(opened, n_chains)
 
 def interrupt(play, journal, n_interrupts, n_chains, **settings):
     settings["n_chains"] = n_chains

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.bandit.plays import listed
 from tests.selectors.runs import assert_same, plays_of
 from tvselect import PValueReward, Search, ThompsonSelector
 from tvselect.bandit.journal import Journal, JournalError
@@ -73,12 +74,7 @@ def check_cuts(folder, left, cuts):
     for cut in cuts:
         path = lay(folder, content, log[:cut])
         with Journal(path) as journal:
-            found = [
-                (chain, play.number, play.arms.tolist(), play.rewards.tolist())
-                for chain in range(N_CHAINS)
-                for play in journal.plays(chain)
-            ]
-        assert found == wanted, cut
+            assert listed(journal, N_CHAINS) == wanted, cut
 
 
 def test_without_its_last_record_a_log_holds_the_plays_before(folder, left):
