@@ -208,17 +208,14 @@ def test_noise_alone_is_rarely_paid(n_columns):
 def test_rows_of_a_play(max_samples, n_rows, wanted):
     data = data_of(n_rows, 4)
     assert rows_seen(max_samples, data) == wanted
-    if max_samples == "auto":  # all rows of a batch
+    if max_samples == "auto":  # all rows of a batch, and a hundred of a rare class
         assert rows_seen("auto", replace(data, cuts=data.binned().cuts)) == n_rows
+        for n_rare, most in ((200, 5000), (5000, 2000)):
+            outcome = read_outcome(np.arange(10_000) < n_rare, 10_000)
+            assert rows_seen("auto", Data(np.zeros((10_000, 1)), outcome, ("x0",))) == most
 
 
-@pytest.mark.parametrize(("n_rare", "wanted"), [(200, 5000), (5000, 2000)])
-def test_a_rare_class_keeps_a_hundred_rows(n_rare, wanted):
-    outcome = read_outcome(np.arange(10_000) < n_rare, 10_000)
-    assert rows_seen("auto", Data(np.zeros((10_000, 1)), outcome, ("x0",))) == wanted
-
-
-def test_trees_grow_with_the_rows_of_a_batch_and_settling_twice_changes_nothing():
+def test_trees_grow_with_the_rows_of_a_batch_but_not_beside_decoys():
     data = data_of(7500, 4)
     batch = replace(data, cuts=data.binned().cuts)
     settled = BartReward(n_trees=20, min_splits=1.0).settled(batch)
@@ -226,10 +223,6 @@ def test_trees_grow_with_the_rows_of_a_batch_and_settling_twice_changes_nothing(
     assert repr(settled.settled(batch)) == repr(settled)
     asked = BartReward(n_trees=20, max_samples=7500).settled(batch)
     assert (asked.n_trees, asked.min_splits) == (20, 1.25)
-
-
-def test_beside_decoys_a_play_sees_more_rows_with_as_many_trees():
-    data = data_of(6000, 4)
     decoys = draw_decoys("shuffled", data.X, 2, 0)
     settled = BartReward.with_decoys().settled(replace(data, decoys=decoys))
     assert (settled.n_trees, settled.max_samples) == (30, 5000)
