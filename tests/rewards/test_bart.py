@@ -258,9 +258,9 @@ def test_an_outlier_does_not_decide():
 
 WRONG = {
     "n_iterations": [0, 2.5], "n_burn": [1000], "proposals_per_column": [-1.0], "screening": ["no"],
-    "shadows": [-1], "pair_share": [1.0, "some"], "theta_floor": [1.0], "min_splits": [0.0],
-    "penalty": [-1.0, "much"], "rule": ["first"], "noise": ["t"], "max_samples": ["some"],
-    "min_leaf": [31],
+    "shadows": [-1], "pair_share": [1.0, "some"], "theta_floor": [1.0], "min_splits": [0.0, np.nan],
+    "penalty": [-1.0, "much", np.nan], "rule": ["first"], "noise": ["t"],
+    "max_samples": ["some", np.nan], "min_leaf": [31],
 }  # fmt: skip
 
 

@@ -246,6 +246,10 @@ class BartReward(Reward):
         check_scalar(self.screening, "screening", (bool, np.bool_))
         check_scalar(self.shadows, "shadows", Integral, min_val=0, max_val=10_000)
         check_scalar(splits, "min_splits", Real, min_val=0.0, include_boundaries="neither")
+        if np.isnan([proposals, self.penalty, splits]).any():
+            raise ValueError(
+                "proposals_per_column, penalty and min_splits must be numbers, got nan"
+            )
         if self.rule not in ("average", "last"):
             raise ValueError(f"rule must be 'average' or 'last', got {self.rule!r}")
 
