@@ -57,7 +57,9 @@ def compare(first: RunFolder, second: RunFolder) -> Comparison:
                 (one and one.q_value, two and two.q_value),
             )
         )
-    pairs = sorted((pair for pair in every if any(pair.selected)), key=_rank)
+    rank = {(True, True): 0, (False, True): 1, (True, False): 2}  # those of both first
+    pairs = [pair for pair in every if any(pair.selected)]
+    pairs.sort(key=lambda pair: (rank[pair.selected], -max(r or 0.0 for r in pair.selection_rate)))
     both = sum(all(pair.selected) for pair in pairs)
     shared = [pair for pair in every if pair.difference is not None]
     return Comparison(
@@ -67,11 +69,6 @@ def compare(first: RunFolder, second: RunFolder) -> Comparison:
         largest_difference=max(shared, key=lambda p: abs(p.difference or 0.0), default=None),
         differences=_differences(*runs),
     )
-
-
-def _rank(pair: Pair) -> tuple[bool, bool, float]:
-    first, second = pair.selected
-    return not second, not first, -max(rate for rate in pair.selection_rate if rate is not None)
 
 
 def _differences(first: RunRecord, second: RunRecord) -> list[str]:

@@ -40,7 +40,6 @@ HEADER = (
 )  # fmt: skip
 OF_STREAMS = ("e_value", "selected_since")
 OF_SELECTED = ("effect", "direction", "of_class")
-OF_PAIRS = ("first", "second", "strength", "q_value")
 
 
 @dataclass(frozen=True)
@@ -66,11 +65,11 @@ class RunRecord:
 
 
 class RunFolder:
-    """Where a run is kept; ``made`` are the folders made for it, which it may remove."""
+    """Where a run is kept; ``made`` are the folders made for it, innermost first."""
 
     def __init__(self, path: Path, made: Sequence[Path] = ()) -> None:
         self.path = path
-        self._made = made  # innermost first
+        self._made = made
         self.journal = path / "journal.sqlite"  #: Every play
         self.record = path / "run.json"  #: What was run
         self.selected = path / "selected.csv"  #: The selected variables
@@ -98,7 +97,7 @@ class RunFolder:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other processes from writing here as long as this one is inside, or lives."""
+        """Lock the folder: other processes cannot write here until the block, or process, ends."""
         self.require_plain_files()
         no_link = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         try:
@@ -167,7 +166,7 @@ class RunFolder:
         write_text(self.report, page)
 
     def remove(self) -> None:
-        """Remove what this run has made, as nothing was learned; what was there before stays."""
+        """Remove what this run has made; what was there before stays."""
         for file in self.files:
             with suppress(OSError):
                 file.unlink()
@@ -193,7 +192,7 @@ def _lock(handle: int, folder: Path) -> None:
 
 
 def new_folder(out: str | Path | None, table: str) -> RunFolder:
-    """Make a folder that did not exist before, or take an empty one: for this run alone."""
+    """Make a new folder for a run, or take an empty one; no other run can have it."""
     try:
         if out is None:
             name = Path(without_secrets(table).rstrip("/")).name
@@ -251,12 +250,10 @@ def to_csv(
     of_stream: bool = False,
     effects: Mapping[str, Effect] | None = None,
 ) -> str:
-    """Variables as text; those of a stream with error control have two columns more.
+    """Variables as CSV, with more columns for a stream with error control, and for effects.
 
-    A variable is selected, "yes" or "no", or "always" part of the model and not tested.
-    With ``effects``, by name, there are three more: how far the outcome moves with the variable,
-    which way, and of which class it is the chance. Names that a spreadsheet would compute have an
-    apostrophe in front, see :func:`tvselect.words.as_cell`.
+    "selected" is yes, no, or always: included without a test. Names that a spreadsheet would
+    compute have an apostrophe in front, see :func:`tvselect.words.as_cell`.
     """
     header = HEADER + OF_STREAMS * of_stream + OF_SELECTED * (effects is not None)
     rows: list[Sequence[object]] = [header]
@@ -273,9 +270,9 @@ def to_csv(
 
 
 def pairs_to_csv(interactions: Sequence[Interaction]) -> str:
-    """Interactions as text: first,second,strength,q_value."""
+    """Interactions as CSV."""
     rows = ((*map(as_cell, pair.names), pair.strength, pair.q_value) for pair in interactions)
-    return _csv([OF_PAIRS, *rows])
+    return _csv([("first", "second", "strength", "q_value"), *rows])
 
 
 def _csv(rows: Iterable[Sequence[object]]) -> str:

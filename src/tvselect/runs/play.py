@@ -110,9 +110,9 @@ def start(
 
 @contextmanager
 def _at_work(folder: RunFolder, before: RunRecord | None = None) -> Iterator[None]:
-    """Where this fails, the folder says again what it said before, and an interrupt what is kept.
+    """Undo what a run that fails has written of itself; an interrupt says what is kept.
 
-    Locks the folder of a new run, which has no record from before.
+    A new run, which has no record from before, is locked as well.
     """
     with nullcontext() if before else folder.held():
         try:
@@ -143,8 +143,7 @@ def resume(
 ) -> Result:
     """Go on with a run, to the planned number of plays or to more.
 
-    The folder may come from anywhere: it does not say on which cluster to play, nor which host
-    to ask for the table. These are the caller's to name.
+    The folder may come from anywhere: only the caller names a cluster, or a host of the table.
     """
     folder.read_run()  # a folder that is none is not written to
     with folder.held():
@@ -193,9 +192,9 @@ def measure_worth(
     jobs: int | None = None,
     announce: Callable[[float], None] = lambda seconds: None,
 ) -> Worth:
-    """Score predictions of held-out rows, and add them to the findings and the report of a run.
+    """Score predictions of held-out rows, and add the scores to the findings and the report.
 
-    ``announce`` is told how many seconds it may take, once the table has been found and read.
+    ``announce`` is called with the seconds that it may take, once the table has been read.
     """
     from tvselect.after.worth import held_out_worth, refuse_folds
 
@@ -250,10 +249,7 @@ def open_again(run: RunRecord, folder: RunFolder, table: str | None) -> tuple[Pl
 
 
 def hash_table(files: TableFiles, plan: Plan) -> str:
-    """A hash of the files: of all bytes, or of the names, sizes, footers and samples of a stream's.
-
-    A file that has changed since it was opened is a SourceError.
-    """
+    """A hash of the files: of all bytes, or of names, sizes, footers and samples for a stream."""
     return hash_files(files.files, "") if plan.stream else files.fingerprint()
 
 

@@ -33,9 +33,7 @@ def transform(
 ) -> tuple[int, list[str]]:
     """Write a table with the selected columns, and the target if the table has it.
 
-    From CSV to CSV every cell stays as it is, to the letter. Returns the number of rows and the
-    columns; a column that is missing, an unknown format of ``out`` and a file that exists already
-    are errors.
+    From CSV to CSV cells are copied unchanged. Returns the number of rows and the columns.
     """
     path = Path(out).expanduser()
     suffix = next((suffix for suffix in SUFFIXES if out.lower().endswith(suffix)), None)
