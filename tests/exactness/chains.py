@@ -73,6 +73,7 @@ def state_of(chain: Sampler, family):
         response.real[0] ** -0.5,
         response.cuts[: start_cuts(family).size].copy(),
         np.searchsorted(theta_grid(chain.design.columns.size), theta),
+        int(chain.chain.groups.whole[1]),
     )
 
 

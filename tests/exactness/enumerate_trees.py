@@ -11,6 +11,7 @@ from scipy import stats
 from scipy.special import gammaln, logsumexp
 
 from tests.exactness.simulate import theta_grid
+from tvselect.trees import prior as priors
 from tvselect.trees.state import MISSING
 
 
@@ -68,22 +69,32 @@ def log_columns(columns, n_columns, sparse):
     return logsumexp(urn) - math.log(theta.size)
 
 
-def log_likelihood(forest, y, leaf_sd, sigmas):
-    """Log density of y with leaf means integrated out, for every sigma."""
+def log_likelihood(forest, y, leaf_sd, sigmas, groups):
+    """Log density of y, leaf means and intercepts integrated out, for every sigma and rho."""
     Z = np.zeros((len(y), sum(len(tree.leaves) for tree in forest)))
     leaves = [leaf for tree in forest for leaf in tree.leaves]
     for k, rows in enumerate(leaves):
         Z[list(rows), k] = 1.0
-    values, vectors = np.linalg.eigh(leaf_sd**2 * Z @ Z.T)
-    projected = (vectors.T @ y) ** 2
-    variances = np.maximum(values, 0.0)[:, None] + np.square(sigmas)[None, :]
-    return -0.5 * np.sum(np.log(2 * np.pi * variances) + projected[:, None] / variances, axis=0)
+    ratios = priors.RATIOS[:, None, None] if groups.size else np.zeros((1, 1, 1))
+    is_same = groups[:, None] == groups if groups.size else np.zeros((len(y), len(y)))
+    root = np.linalg.cholesky(np.eye(len(y)) + ratios * is_same)  # of the noise over sigma^2
+    values, vectors = np.linalg.eigh(
+        leaf_sd**2 * np.linalg.solve(root, np.linalg.solve(root, Z @ Z.T).swapaxes(1, 2))
+    )
+    white = np.linalg.solve(root, np.broadcast_to(y[:, None], (len(root), len(y), 1)))
+    projected = (vectors.swapaxes(1, 2) @ white) ** 2
+    variances = np.maximum(values, 0.0)[:, :, None] + np.square(sigmas)
+    determinant = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)[:, None]
+    return -determinant - 0.5 * np.sum(
+        np.log(2 * np.pi * variances) + projected / variances, axis=1
+    )
 
 
 def posterior(setting, y, sigma):
     """Exact posterior of the forest: {tuple of digits per tree: probability}."""
     if sigma is None:
-        u = (np.arange(4000) + 0.5) / 4000
+        n_sigmas = 100 if setting.groups.size else 4000
+        u = (np.arange(n_sigmas) + 0.5) / n_sigmas
         sigmas = np.sqrt(setting.noise_sum / stats.chi2.ppf(u, setting.prior.noise_df))
     else:
         sigmas = np.array([sigma])
@@ -95,7 +106,7 @@ def posterior(setting, y, sigma):
             sum(tree.log_prior for tree in forest)
             + log_columns(columns, setting.table.n_columns, setting.prior.sparse)
             + sum(math.log(setting.column_weights[j]) for j in set(columns))
-            + logsumexp(log_likelihood(forest, y, setting.leaf_sd, sigmas))
+            + logsumexp(log_likelihood(forest, y, setting.leaf_sd, sigmas, setting.groups))
         )
     total = logsumexp(list(weights.values()))
     return {forest: math.exp(w - total) for forest, w in weights.items()}

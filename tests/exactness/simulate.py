@@ -17,6 +17,7 @@ from tests.core import probes
 from tests.core.probes import MAX_COLUMNS, MAX_NODES, MAX_ROWS
 from tests.exactness.outcomes import draw_cuts, has_noise, n_forests
 from tvselect.trees import BinnedTable, Prior, bin_table
+from tvselect.trees import prior as priors
 
 
 class Setting(NamedTuple):
@@ -101,6 +102,8 @@ class State(NamedTuple):
     sigma: float
     cuts: np.ndarray
     theta_index: int
+    ratio_index: int
+    intercepts: np.ndarray | float = 0.0  # as the fit, where they are drawn
 
 
 def draw_states(rng, setting, family, n_draws):
@@ -118,10 +121,14 @@ def draw_states(rng, setting, family, n_draws):
         splits = (np.arange(MAX_NODES) < forest.sizes[:, None]) & (forest.columns >= 0)
         counts = np.bincount(forest.columns[splits], minlength=setting.table.n_columns)
         sigma = math.sqrt(setting.noise_sum / rng.chisquare(setting.prior.noise_df))
-        yield State(
-            fits if n > 1 else fits[0], counts, sigma if has_noise(family) else 1.0,
-            draw_cuts(rng, family), forest.theta_index,
-        )  # fmt: skip
+        sigma = sigma if has_noise(family) else 1.0
+        fit, cuts = fits if n > 1 else fits[0], draw_cuts(rng, family)
+        place, intercepts = 0, 0.0
+        if setting.groups.size:
+            place = int(rng.integers(priors.RATIOS.size))
+            normal = rng.standard_normal((*fit.shape[:-1], 1 + setting.groups.max()))
+            intercepts = sigma * math.sqrt(priors.RATIOS[place]) * normal[..., setting.groups]
+        yield State(fit, counts, sigma, cuts, forest.theta_index, place, intercepts)
 
 
 def prior_statistics(rng, setting, n_draws):

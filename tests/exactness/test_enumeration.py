@@ -49,6 +49,15 @@ TABLES = {
     "two trees, p=2, binary, sparse, weighed columns, known pairs": TINY | WEIGHED | PAIRS | dict(
         pairs=((0, 1),)
     ),
+    "one tree, p=2, min_leaf=2, groups": dict(
+        n_rows=8, n_columns=2, n_values=3, min_leaf=2, groups=(0, 0, 0, 1, 1, 2, 2, 2)
+    ),
+    "one tree, p=1, groups, pairs": PAIRS | dict(
+        n_rows=8, n_columns=1, n_values=4, power=0.5, groups=(0, 0, 0, 0, 1, 1, 2, 2)
+    ),
+    "two trees, p=2, binary, sparse, groups, known pairs": TINY | PAIRS | dict(
+        pairs=((0, 1),), groups=(0, 0, 1, 1, 1, 2)
+    ),
 }  # fmt: skip
 CASES = list(itertools.product(TABLES, (0.8, None)))
 
