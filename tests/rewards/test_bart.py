@@ -17,7 +17,7 @@ from tvselect.rewards.bart_play import Room
 from tvselect.rewards.screening import marginal_evidence
 from tvselect.selectors.copies import draw_decoys
 from tvselect.trees import Prior, start_chain, working_response
-from tvselect.trees.state import COUNT
+from tvselect.trees.state import COUNT, NO_GROUPS
 
 
 def data_of(n_rows=60, n_columns=40, seed=0):
@@ -82,6 +82,7 @@ def by_sampler(reward, data, columns, rng):
         rows=rows,
         shadows=shadows,
         column_weights=np.exp(np.minimum(0.0, evidence - penalty)),
+        groups=NO_GROUPS if data.groups is None else data.groups,
         n_iterations=n_iterations,
         n_burn=n_iterations // 2 if reward.n_burn is None else reward.n_burn,
         rng=rng,
@@ -95,11 +96,16 @@ def by_sampler(reward, data, columns, rng):
     return chain, paid & (splits > np.quantile(rivals, 0.9)) if n_shadows else paid
 
 
-@pytest.mark.parametrize("family", ["gaussian", "probit"])
+@pytest.mark.parametrize(
+    ("family", "n_groups"), [("gaussian", 0), ("probit", 0), ("gaussian", 40), ("probit", 7)]
+)
 @pytest.mark.parametrize("reward", REWARDS.values(), ids=REWARDS)
-def test_a_play_is_the_chain_that_a_sampler_advances(rooms, reward, family):
+def test_a_play_is_the_chain_that_a_sampler_advances(rooms, reward, family, n_groups):
     """The same forests and splits of every column, rewards, and random numbers used."""
     data = replace(data_of(n_rows=130), n_candidates=400 if reward.penalty == 0.5 else None)
+    if n_groups:
+        groups = np.random.default_rng(1).permutation(130) % n_groups
+        data = replace(data, groups=groups.astype(np.int32))
     if family == "probit":
         y = data.outcome.values
         data = replace(data, outcome=read_outcome(y > y.mean(), 130))

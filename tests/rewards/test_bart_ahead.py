@@ -30,13 +30,15 @@ REWARDS = {
 }
 
 
-def data_of(n_rows=110, classes=False, pairs=()):
+def data_of(n_rows=110, classes=False, pairs=(), n_groups=0):
     rng = np.random.default_rng(0)
     X = rng.random((n_rows, N_COLUMNS))
     y = 10 * X[:, 3] + 5 * X[:, 7] + rng.standard_normal(n_rows)
     names = tuple(f"x{j}" for j in range(N_COLUMNS))
     pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return Data(X, read_outcome(y > 7 if classes else y, n_rows), names, pairs=pairs)
+    groups = rng.permutation(n_rows).astype(np.int32) % n_groups if n_groups else None
+    outcome = read_outcome(y > 7 if classes else y, n_rows)
+    return Data(X, outcome, names, pairs=pairs, groups=groups)
 
 
 def work_of(reward, layout=None, **data):
@@ -83,11 +85,11 @@ PAIRS = [(7, 3), (12, 40), (50, 1)]
 LAYOUT = lay_out_arms([f"x{j}" for j in range(N_COLUMNS)], {"a": ["x3", "x9", "x50"]}, ["x7"])
 
 
-@pytest.mark.parametrize("classes", [False, True])
+@pytest.mark.parametrize(("classes", "n_groups"), [(False, 0), (True, 0), (False, 11)])
 @pytest.mark.parametrize("pairs", [(), PAIRS], ids=["plain", "pairs"])
 @pytest.mark.parametrize("reward", REWARDS)
-def test_plays_ahead_are_the_same_plays(reward, pairs, classes):
-    work = work_of(reward, classes=classes, pairs=pairs)
+def test_plays_ahead_are_the_same_plays(reward, pairs, classes, n_groups):
+    work = work_of(reward, classes=classes, pairs=pairs, n_groups=n_groups)
     assert_same(work, chain_of(pairs=pairs), chain_of(pairs=pairs), (1, 7, 20))
 
 

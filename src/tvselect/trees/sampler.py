@@ -189,7 +189,7 @@ def start_chain(
     grouped = groups
     if rows is not None or shadows.size or response.n_forests > 1 or groups.size:
         rows = np.arange(table.n_rows) if rows is None else rows
-        rows = rows[np.argsort(groups[rows], kind="stable")] if groups.size else rows
+        rows = rows[np.lexsort((rows, groups[rows]))] if groups.size else rows
         shuffled = rng.permuted(np.tile(rows, (shadows.size, 1)), axis=1)
         # Every forest of several classes sees the same rows, one block after the other.
         rows, shuffled = (np.tile(part, response.n_forests) for part in (rows, shuffled))
