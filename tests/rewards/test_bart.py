@@ -221,6 +221,17 @@ def test_rows_of_a_play(max_samples, n_rows, wanted):
             assert rows_seen("auto", Data(np.zeros((10_000, 1)), outcome, ("x0",))) == most
 
 
+def test_a_reward_of_ones_own_may_have_other_parameters():
+    class Quick(BartReward):
+        def __init__(self, pace=10):
+            super().__init__(n_trees=pace, n_iterations=50)
+            self.pace = pace
+
+    settled = Quick(pace=5).settled(data_of(60, 3))
+    assert type(settled) is Quick
+    assert (settled.pace, settled.n_trees, settled.max_samples) == (5, 5, 60)
+
+
 def test_trees_grow_with_the_rows_of_a_batch_but_not_beside_decoys():
     data = data_of(7500, 4)
     batch = replace(data, cuts=data.binned().cuts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from math import ceil
 from numbers import Integral, Real
@@ -178,13 +179,12 @@ class BartReward(Reward):
             # What too few leaves cannot fit is credited to columns of noise, more often the more
             # rows there are; with decoys that does no harm.
             growth = max(growth, n_seen / 5000)
-        return replace(
-            self,
-            n_trees=round(growth * self.n_trees),
-            min_splits=growth * self._enough_splits,
-            noise=settle_noise(self.noise, data.outcome),
-            max_samples=n_seen,
-        )
+        settled = copy(self)  # a subclass may have parameters of its own
+        settled.n_trees = round(growth * self.n_trees)
+        settled.min_splits = growth * self._enough_splits
+        settled.noise = settle_noise(self.noise, data.outcome)
+        settled.max_samples = n_seen
+        return settled
 
     def start(self, data: Data) -> BartFeedback:
         """Bin the table of ``data`` once; every play then runs on column indices."""

@@ -12,6 +12,7 @@ everything by row is in this order of the bits. Rows past the end of the table a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -323,7 +324,8 @@ def with_more_room(chain: Chain) -> Chain:
     n_groups = chain.groups.sizes.size
     larger = new_chain(n_trees, 64 * words, n_columns, n_groups, 2 * n_nodes, 2 * n_leaves)
     for old, new in zip(chain, larger, strict=True):
-        for values, room in zip(old, new, strict=True):
+        arrays: Iterator[tuple[NDArray[Any], NDArray[Any]]] = zip(old, new, strict=True)
+        for values, room in arrays:
             room[tuple(map(slice, values.shape))] = values
     return larger
 
