@@ -76,7 +76,7 @@ class RowBlocks:
         variance = np.sum(self.sizes**2) if self.moves_groups else n_rows**2 / max(n_units, 1)
         return math.sqrt(max(1.0, variance / n_rows))
 
-    def too_few(self, n_units: int, needed: int) -> str:
+    def too_few(self, n_units: int, needed: int, what: str = "rows") -> str:
         """Why nothing can be shown."""
         if self.moves_groups:
             return (
@@ -84,11 +84,11 @@ class RowBlocks:
                 f"than {needed} prove too little; all q-values are 1"
             )
         return (
-            "nothing can be shown: outcome and columns change so slowly that the rows hold no more "
-            f"than about {max(n_units, 2)} independent stretches of time, and fewer than {needed} "
-            "prove too little; all q-values are 1. Differences between successive rows, of the "
-            "outcome and of the columns, may be independent of each other: take these, or leave "
-            "out columns that hardly change"
+            f"nothing can be shown: outcome and columns change so slowly that the {what} hold no "
+            f"more than about {max(n_units, 2)} independent stretches of time, and fewer than "
+            f"{needed} prove too little; all q-values are 1. Differences between successive rows, "
+            "of the outcome and of the columns, may be independent of each other: take these, or "
+            "leave out columns that hardly change"
         )
 
     def n_units(self, X: Matrix, y: Floats) -> int:
@@ -104,7 +104,7 @@ class RowBlocks:
             return self.n_groups
         columns = np.linspace(0, X.shape[1] - 1, min(X.shape[1], MOST_COLUMNS)).astype(np.int64)
         block = np.ascontiguousarray(X[:, np.unique(columns)].T, dtype=np.float64)
-        series = centred_ranks(np.concatenate([y[np.newaxis], block]))[:, self._by_group]
+        series = centred_ranks(np.concatenate([y[np.newaxis], block]))[:, self.by_group]
         starts = np.cumsum(self.sizes) - self.sizes
         means = np.add.reduceat(series, starts, axis=1) / self.sizes
         series -= np.repeat(means, self.sizes, axis=1)
@@ -134,7 +134,7 @@ class RowBlocks:
         return {"groups": self.codes, "order": self.ranks, "is_ordered": self.is_ordered}
 
     @cached_property
-    def _by_group(self) -> NDArray[np.int64]:
+    def by_group(self) -> NDArray[np.int64]:
         """Rows group by group, each in its order."""
         return np.lexsort((self.ranks, self.codes))
 
@@ -147,9 +147,8 @@ class RowBlocks:
         end: by ``1 / (n + 1)`` of it for the first order, twice that for the second, and so on,
         so that the rows and these orders are as far from each other as can be.
         """
-        sizes, codes, ranks = self.sizes, self.codes, self.ranks
-        starts = np.cumsum(sizes) - sizes
-        found = np.empty((n, codes.size), dtype=np.int64)
+        sizes = self.sizes
+        found = np.empty((n, self.codes.size), dtype=np.int64)
         for k, order in enumerate(found):
             giver, moved = np.arange(sizes.size), np.zeros(sizes.size, dtype=np.int64)
             if self.moves_groups:
@@ -159,9 +158,32 @@ class RowBlocks:
                     moved = rng.integers(sizes[giver])
             else:
                 moved = np.rint(sizes * (k + 1) / (n + 1)).astype(np.int64)
-            giver, moved = giver[codes], moved[codes]
-            order[:] = self._by_group[starts[giver] + (ranks + moved) % sizes[giver]]
+            order[:] = self._order(giver, moved)
         return found
+
+    def swap(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        """An order in which groups of like size change places two by two, or halves of a series.
+
+        As far as sizes agree it is its own inverse: the rows cannot be told from those in order.
+        """
+        sizes = self.sizes
+        giver, moved = np.arange(sizes.size), np.zeros(sizes.size, dtype=np.int64)
+        if self.has_groups:
+            for alike in self._alike():
+                some = rng.permutation(alike)[: alike.size // 2 * 2].reshape(-1, 2)
+                giver[some] = some[:, ::-1]
+                if not self.is_ordered:
+                    moved[some[:, 0]] = rng.integers(sizes[some[:, 1]])
+                    moved[some[:, 1]] = -moved[some[:, 0]]
+        else:
+            moved = sizes // 2
+        return self._order(giver, moved)
+
+    def _order(self, giver: NDArray[np.int64], moved: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Each group with the rows of its giver, from one on that has ``moved`` to the front."""
+        giver, moved = giver[self.codes], moved[self.codes]
+        starts = np.cumsum(self.sizes) - self.sizes
+        return self.by_group[starts[giver] + (self.ranks + moved) % self.sizes[giver]]
 
     def _alike(self) -> list[NDArray[np.int64]]:
         """Groups of like size: at least eight, the largest at most twice the smallest if it can."""

@@ -19,6 +19,7 @@ from tvselect.bandit.chain import Chains, Payoffs, PendingPlay, Play, Score, Tho
 from tvselect.bandit.engine import NoMoreData, Scorer, StopReason
 from tvselect.bandit.journal import Journal
 from tvselect.inputs import Outcome, OutcomeReader
+from tvselect.inputs.blocks import RowBlocks
 from tvselect.inputs.columns import refuse_nonfinite
 from tvselect.inputs.errors import located
 from tvselect.rewards import Data, Reward
@@ -98,6 +99,60 @@ def known_batches(source: Source, batch_size: int, journal: Journal) -> int | No
 
 
 @dataclass(frozen=True)
+class BatchRows:
+    """Which rows of the batches of a stream belong together.
+
+    A group is evidence once: its rows stand together, and of one that goes over the border of
+    two batches the rows in the first one are played.
+    """
+
+    has_groups: bool
+    is_ordered: bool
+    column: int | None = None  #: Of the source, with the groups; None where they come beside it
+    is_text: bool = False
+    is_cut: bool = True  #: Whether a group may go on in the next batch
+    before: frozenset[Any] | None = None  #: Groups of the first batch that was seen
+    first: int = 0  #: Its number
+    n_units: int | None = None  #: Stretches of time in that batch
+
+    def having_seen(
+        self, batch: Batch, number: int, numbers: IntArray, outcomes: OutcomeReader
+    ) -> BatchRows:
+        """The same after the first batch."""
+        if self.has_groups:
+            return replace(self, before=frozenset(self._labels(batch).tolist()), first=number)
+        outcome = copy(outcomes).read(batch.target(), batch.n_rows)
+        if outcome is None or not numbers.size:
+            return self
+        X = np.nan_to_num(np.asarray(batch.numbers(numbers), dtype=np.float64))
+        n_units = RowBlocks.of(batch.n_rows, None, "rows").n_units(X, outcome.values)
+        return replace(self, before=frozenset(), n_units=n_units)
+
+    def of(self, batch: Batch, number: int) -> tuple[RowBlocks, IntArray]:
+        """The blocks of the rows of a batch that are played, and which rows these are."""
+        order = "rows" if self.is_ordered else None
+        if not self.has_groups:
+            return RowBlocks.of(batch.n_rows, None, order), np.arange(batch.n_rows)
+        labels = self._labels(batch)
+        begins = np.append(True, labels[1:] != labels[:-1])
+        kept = np.arange(batch.n_rows)
+        if self.is_cut and number:
+            kept = kept[np.cumsum(begins) > 1]
+        blocks = RowBlocks.of(kept.size, labels[kept], order)
+        is_again = number > self.first and self.before and self.before & {*labels[kept].tolist()}
+        if self.is_cut and (np.count_nonzero(begins[kept]) > blocks.n_groups or is_again):
+            raise SourceError(
+                f"batch {number} has rows of a group that other rows stand between: a group is "
+                "evidence once",
+                "sort the rows by their group, or take a table into memory",
+            )
+        return blocks, kept
+
+    def _labels(self, batch: Batch) -> NDArray[Any]:
+        return batch.groups(self.column, self.is_text)
+
+
+@dataclass(frozen=True)
 class BatchReader:
     """How batches are read and scored, here or by a worker elsewhere.
 
@@ -109,11 +164,13 @@ class BatchReader:
     encoder: StreamEncoder
     outcomes: OutcomeReader
     decoy_key: int
+    rows: BatchRows | None = None
 
     @property
     def is_settled(self) -> bool:
         """Whether no batch to come can change how batches are read."""
-        return self.encoder.is_full and self.outcomes.is_settled
+        is_seen = self.rows is None or self.rows.before is not None
+        return self.encoder.is_full and self.outcomes.is_settled and is_seen
 
     @cached_property
     def columns(self) -> ArmColumns:
@@ -144,19 +201,22 @@ class BatchReader:
     def refuse_other_kinds(self, source: Source) -> None:
         """Refuse columns that change between numbers and text."""
         was_text = self.encoder.categorical
-        for j in np.flatnonzero(source.categorical != was_text):
+        for j in np.flatnonzero(source.categorical[: was_text.size] != was_text):
             now, before = ("numbers", "text") if was_text[j] else ("text", "numbers")
             raise SourceError(
                 f"column {source.names[j]!r} holds {now}, in the batches before {before}; make "
                 "them alike"
             )
 
-    def having_seen(self, batch: Batch, *, is_new: bool) -> BatchReader:
+    def having_seen(self, batch: Batch, number: int, *, is_new: bool) -> BatchReader:
         """The reader after the next batch, of new rows or of rows that were seen before."""
         if self.is_settled:
             return self
-        encoder = self.encoder.having_seen(batch, is_new=is_new)
-        return replace(self, encoder=encoder, outcomes=copy(self.outcomes))
+        encoder, rows = self.encoder.having_seen(batch, is_new=is_new), self.rows
+        if rows is not None and rows.before is None:
+            numbers = np.flatnonzero(~encoder.categorical)
+            rows = rows.having_seen(batch, number, numbers, self.outcomes)
+        return replace(self, encoder=encoder, outcomes=copy(self.outcomes), rows=rows)
 
     def payoffs(self, batch: Batch, number: int) -> Payoffs | None:
         """Payoffs of arms on a batch; None for one of a single class or value, or too few rows."""
@@ -164,12 +224,26 @@ class BatchReader:
             outcome = self.outcomes.read(batch.target(), batch.n_rows)
         except (TypeError, ValueError) as error:
             raise located(error, f"batch {number}") from None
-        if outcome is None or batch.n_rows < self.reward.min_rows:
+        blocks, kept = None, np.arange(batch.n_rows)
+        if outcome is not None and self.rows is not None:
+            blocks, kept = self.rows.of(batch, number)
+            outcome = outcome.rows(kept) if kept.size and kept.size < batch.n_rows else outcome
+            if np.ptp(outcome.values) == 0.0:
+                return None
+        if outcome is None or kept.size < self.reward.min_rows:
             return None
-        return payoffs_of_arms(partial(self._feedback, batch, outcome, number), self.columns)
+        feedback = partial(self._feedback, batch, outcome, number, blocks, kept)
+        return payoffs_of_arms(feedback, self.columns)
 
     def _feedback(
-        self, batch: Batch, outcome: Outcome, number: int, columns: IntArray, rng: Generator
+        self,
+        batch: Batch,
+        outcome: Outcome,
+        number: int,
+        blocks: RowBlocks | None,
+        kept: IntArray,
+        columns: IntArray,
+        rng: Generator,
     ) -> NDArray[np.float64]:
         """The payoffs of some columns."""
         reward, encoder = self.reward, self.encoder
@@ -178,11 +252,18 @@ class BatchReader:
         order = rng.permutation(columns.size) if has_decoys else np.arange(columns.size)
         played, names = columns[order], encoder.column_names(columns[order])
         of_decoys = np.random.default_rng([self.decoy_key, number])
-        X = encoder.values(batch, played, of_decoys, np.nan if reward.takes_missing else 0.0)
+        swapped = None
+        if blocks is not None:
+            swapped = np.arange(batch.n_rows)
+            swapped[kept] = kept[blocks.swap(of_decoys)]
+        unknown = np.nan if reward.takes_missing else 0.0
+        X = encoder.values(batch, played, of_decoys, unknown, swapped)
+        X = X if kept.size == batch.n_rows else np.asfortranarray(X[kept])
         refuse_nonfinite(X, names, reward.takes_missing, takes_empty=True)
         cuts = encoder.cuts_of(played, X, reward.max_cuts)
         n_candidates = encoder.n_columns * (1 + has_decoys)
-        data = Data(X, outcome, names, cuts=cuts, n_candidates=n_candidates)
+        groups = None if blocks is None else blocks.codes
+        data = Data(X, outcome, names, cuts=cuts, n_candidates=n_candidates, groups=groups)
         payoffs = np.empty(columns.size)
         payoffs[order] = start_reward(reward, data)(np.arange(columns.size), rng)
         return payoffs
@@ -274,7 +355,7 @@ class StreamScorer(ExitStack, Scorer):
             batch = cursor(number)
         assert batch is not None
         is_new = cursor.n_batches is None or number < cursor.n_batches
-        reader = self.reader.having_seen(batch, is_new=is_new)
+        reader = self.reader.having_seen(batch, number, is_new=is_new)
         payoffs = reader.payoffs(batch, number)
         self.reader = reader
         if payoffs is None:

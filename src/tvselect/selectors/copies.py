@@ -39,6 +39,10 @@ from tvselect.trees import bin_table, run_to_end
 Decoys = ShuffledColumns | DrawnColumns
 FloatArray = NDArray[np.float64]
 
+NO_KNOCKOFFS = (
+    "decoys='knockoffs' are drawn row by row, for independent rows; with groups or order use "
+    "decoys='shuffled'"
+)
 FEWEST_COPIES, MOST_KNOCKOFFS = 10, 10_000
 DOUBTFUL, TINY = 0.01, 1e-12
 MOST_ARMS = 2**13
@@ -107,10 +111,7 @@ def draw_decoys(
             n_units=n_units,
         )
     if isinstance(observations, RowBlocks):
-        raise ValueError(
-            "decoys='knockoffs' are drawn row by row, for independent rows; with groups or order "
-            "use decoys='shuffled'"
-        )
+        raise ValueError(NO_KNOCKOFFS)
     if X.shape[1] > MOST_KNOCKOFFS:
         raise ValueError(
             f"knockoffs can be made of {MOST_KNOCKOFFS:,} columns at the most, X has "

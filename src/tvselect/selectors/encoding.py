@@ -131,14 +131,19 @@ class StreamEncoder:
         return cuts.replaced(late, bin_table(X[:, late], max_cuts=max_cuts).cuts)
 
     def values(
-        self, batch: Batch, columns: IntArray, rng: np.random.Generator, unknown: float = np.nan
+        self,
+        batch: Batch,
+        columns: IntArray,
+        rng: np.random.Generator,
+        unknown: float = np.nan,
+        swapped: IntArray | None = None,
     ) -> NDArray[np.float64]:
         """Some columns of a batch (rows, columns).
 
         Only their features are read, for knockoffs also all numeric ones that they depend on.
         Columns of a category hold ``unknown`` where a label is new, or 0 where the feature had a
         single label: a second one is what makes it vary. Other decoys are the columns with pairs of
-        rows exchanged, the same pairs for all columns.
+        rows exchanged, the same pairs for all columns, or in the order that ``swapped`` says.
         """
         wanted, place = np.unique(columns % self.n_columns, return_inverse=True)
         features = self.feature_of[wanted]
@@ -154,11 +159,12 @@ class StreamEncoder:
         is_decoy = columns >= self.n_columns
         if not is_decoy.any():
             return np.asfortranarray(seen[:, place])
-        # A permutation that is its own inverse: the copy cannot be told from the column.
-        order, half = rng.permutation(batch.n_rows), batch.n_rows // 2
-        swapped = np.arange(batch.n_rows)
-        swapped[order[:half]] = order[half : 2 * half]
-        swapped[order[half : 2 * half]] = order[:half]
+        if swapped is None:
+            # A permutation that is its own inverse: the copy cannot be told from the column.
+            order, half = rng.permutation(batch.n_rows), batch.n_rows // 2
+            swapped = np.arange(batch.n_rows)
+            swapped[order[:half]] = order[half : 2 * half]
+            swapped[order[half : 2 * half]] = order[:half]
         copies = seen[swapped]
         drawn = ~is_text & (self.cuts.n_cuts[wanted] > 0)
         if self.knockoffs is not None and drawn.any():

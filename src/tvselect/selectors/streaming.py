@@ -16,8 +16,10 @@ from tvselect.bandit import engine
 from tvselect.bandit.engine import StoppingRule, StopReason
 from tvselect.control import fewest_wins
 from tvselect.inputs import InputError, OutcomeReader
+from tvselect.inputs.blocks import RowBlocks, named_columns, take_blocks, units_needed
 from tvselect.inputs.errors import check_share
 from tvselect.inputs.outcome import AskedFamily, grades_as_numbers
+from tvselect.inputs.rows import take_rows
 from tvselect.inputs.table import as_given, is_frame
 from tvselect.rewards import Reward
 from tvselect.seeds import RandomStream
@@ -25,11 +27,12 @@ from tvselect.selectors.base import BanditSelector, as_reward, check_count, warn
 from tvselect.selectors.batches import (
     BatchCursor,
     BatchReader,
+    BatchRows,
     GivenBatch,
     StreamScorer,
     known_batches,
 )
-from tvselect.selectors.copies import kind_of_decoys
+from tvselect.selectors.copies import NO_KNOCKOFFS, kind_of_decoys
 from tvselect.selectors.encoding import StreamEncoder
 from tvselect.selectors.layout import DecoyKind, Groups, lay_out_arms
 from tvselect.selectors.results import Ledger
@@ -186,7 +189,14 @@ feature_names_in_
         self.verbose = verbose
         self.search = search
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | str | None = None,
+        order: ArrayLike | str | None = None,
+    ) -> Self:
         """Search a table in memory, batch after batch.
 
         Parameters
@@ -196,25 +206,36 @@ feature_names_in_
         sample_weight : array-like (rows,), optional
             A row of weight 2 counts as two rows. With error control, where each is evidence
             once, rows are left out by their weights instead.
+        groups : array-like (rows,) or str, optional
+            As in :meth:`ThompsonSelector.fit`. Every group is evidence once.
+        order : array-like (rows,) or str, optional
+            As in :meth:`ThompsonSelector.fit`.
 
         Returns
         -------
         StreamingThompsonSelector
             Itself, fitted.
         """
-        X, y = self._weighted(X, y, sample_weight)
+        X, y, blocks = self._rows_in_order(X, y, sample_weight, groups, order)
         y, family = grades_as_numbers(y, self.family)
-        source = self._array_source(X, y, reset=True)
+        source = self._array_source(X, y, blocks, reset=True)
         outcomes = OutcomeReader(family)
         # All of y is here to decide with: its first batch may have fewer values than the whole.
         whole = source.whole()
         outcome = outcomes.read(whole.target(), whole.n_rows)
         if outcome is not None:
             warn_of_guess(outcome, stacklevel=3)
-        return self._play_source(source, outcomes)
+        rows = None if blocks is None else BatchRows(blocks.has_groups, blocks.is_ordered)
+        return self._play_source(source, outcomes, rows)
 
     def fit_source(
-        self, source: Any, target: str | None = None, *, columns: Sequence[str] | None = None
+        self,
+        source: Any,
+        target: str | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        groups: str | None = None,
+        order: str | None = None,
     ) -> Self:
         """Search files, or on anything that hands out batches.
 
@@ -227,18 +248,40 @@ feature_names_in_
             Name of the outcome's column; not needed for iterators of ``(X, y)``.
         columns : sequence of str, optional
             Columns to choose from; all but the target by default.
+        groups : str, optional
+            The column that says which rows belong together; those of a group stand together.
+        order : "rows", optional
+            Rows that follow each other in time.
 
         Returns
         -------
         StreamingThompsonSelector
             Itself, fitted.
         """
-        opened = open_source(source, target, columns=columns)
-        self.n_features_in_ = len(opened.names)
-        self.feature_names_in_ = np.array(opened.names, dtype=object)
-        return self._play_source(opened, OutcomeReader(self.family))
+        if order not in (None, "rows"):
+            raise ValueError(f"a stream is read row by row: order must be 'rows', not {order!r}")
+        opened, rows = open_source(source, target, columns=columns), None
+        names = [name for name in opened.names if name != groups]
+        if groups is not None:
+            if not isinstance(source, Source):
+                opened = open_source(source, target, columns=[*names, groups])
+            if opened.names[-1] != groups:
+                raise ValueError(f"groups={groups!r} must be the last column of the source")
+            rows = BatchRows(True, order is not None, len(names), bool(opened.categorical[-1]))
+        elif order is not None:
+            rows = BatchRows(False, True)
+        self.n_features_in_ = len(names)
+        self.feature_names_in_ = np.array(names, dtype=object)
+        return self._play_source(opened, OutcomeReader(self.family), rows)
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | str | None = None,
+        order: ArrayLike | str | None = None,
+    ) -> Self:
         """Play once on a batch of any size, and go on from all earlier ones.
 
         With a journal that holds plays already, the first call goes on from these: hand in
@@ -250,16 +293,23 @@ feature_names_in_
         y : array-like
         sample_weight : array-like (rows,), optional
             As in :meth:`fit`.
+        groups, order : array-like (rows,) or str, optional
+            As in :meth:`fit`, in every batch or in none. A batch has groups that none before had.
 
         Returns
         -------
         StreamingThompsonSelector
             Itself, fitted.
         """
-        X, y = self._weighted(X, y, sample_weight)
+        X, y, blocks = self._rows_in_order(X, y, sample_weight, groups, order)
         y, family = grades_as_numbers(y, self.family)
         is_new = not hasattr(self, "_run")
-        source = self._array_source(X, y, reset=is_new)
+        source = self._array_source(X, y, blocks, reset=is_new)
+        rows = None
+        if blocks is not None:
+            rows = BatchRows(blocks.has_groups, blocks.is_ordered, is_cut=False)
+        if not is_new and (rows is None) != (self._reader.rows is None):
+            raise ValueError("say groups and order in every batch, as in the first one, or in none")
         batch, reward = source.whole(), as_reward(self.reward)
         if batch.n_rows < reward.min_rows:
             raise ValueError(
@@ -269,7 +319,7 @@ feature_names_in_
         try:
             if is_new:
                 self._check_parameters()
-                self._begin(source, OutcomeReader(family), None)
+                self._begin(source, OutcomeReader(family), None, rows)
             elif self._search.journal is not None:
                 if not self._by_parts:
                     raise ValueError(
@@ -290,7 +340,7 @@ feature_names_in_
         self._read_off(StopReason.BATCHES, None)
         return self
 
-    def _play_source(self, source: Source, outcomes: OutcomeReader) -> Self:
+    def _play_source(self, source: Source, outcomes: OutcomeReader, rows: BatchRows | None) -> Self:
         """Play on all batches of a source that were not played yet."""
         self._check_parameters()
         reward, batch_size = as_reward(self.reward), int(self.batch_size)
@@ -304,9 +354,11 @@ feature_names_in_
             raise ValueError(
                 f"n_rounds={self.n_rounds}, but this stream can be read only once: use n_rounds=1"
             )
+        if rows is not None and self.n_rounds != 1:
+            raise ValueError(f"n_rounds={self.n_rounds}; with groups or order use n_rounds=1")
         rule = StoppingRule(None, self._search.patience, self.time_limit)
         with opened(self._search.runner, self.n_jobs) as runner:
-            self._begin(source, outcomes, batch_size, n_workers=runner.n_workers)
+            self._begin(source, outcomes, batch_size, rows, n_workers=runner.n_workers)
             search = self._run
             with search.journal as journal:
                 n_batches = known_batches(source, batch_size, journal)
@@ -322,44 +374,61 @@ feature_names_in_
                     raise
         self._read_off(reason, cursor.n_batches)
         self._warn_of_end(stacklevel=3)
-        if doubt := self._doubt(cursor, ask_why=reason is StopReason.ROUNDS and not hopeless):
+        if self.history_.shows_nothing:
+            n_units, series = self.history_.asked.n_units or 0, RowBlocks.of(2, order="rows")
+            told = series.too_few(n_units, units_needed(1), "batches")
+            warnings.warn(told, UserWarning, stacklevel=3)
+        elif doubt := self._doubt(cursor, ask_why=reason is StopReason.ROUNDS and not hopeless):
             warnings.warn(doubt, RuntimeWarning, stacklevel=3)
         return self
 
     def _begin(
-        self, source: Source, outcomes: OutcomeReader, batch_size: int | None, *, n_workers: int = 1
+        self,
+        source: Source,
+        outcomes: OutcomeReader,
+        batch_size: int | None,
+        rows: BatchRows | None = None,
+        *,
+        n_workers: int = 1,
     ) -> None:
         """Set up the search and the stream, from the journal if it holds plays already."""
         reward, names, journal = as_reward(self.reward), source.names, self._search.journal
-        n_numbers = np.count_nonzero(~source.categorical)
-        auto: DecoyKind = "knockoffs" if n_numbers <= MOST_KNOCKOFFS else "shuffled"
-        kind = kind_of_decoys(self.decoys, self.max_fdr, auto)
+        categorical = source.categorical
+        if rows is not None and rows.column is not None:
+            names, categorical = names[: rows.column], categorical[: rows.column]
+        may_draw = rows is None and np.count_nonzero(~categorical) <= MOST_KNOCKOFFS
+        kind = kind_of_decoys(self.decoys, self.max_fdr, "knockoffs" if may_draw else "shuffled")
+        if kind == "knockoffs" and rows is not None:
+            raise ValueError(NO_KNOCKOFFS)
         if kind == "plain":
             kind = "shuffled"
         if self.max_fdr is None:
             kind = None
         n_copies = int(kind is not None)
         layout = lay_out_arms(names, self.feature_groups, self.always_include, n_copies=n_copies)
+        identity = {
+            "data": source.identity() if batch_size and journal is not None else None,
+            "batch_size": batch_size,
+            "names": names,
+            "family": self.family,
+            "decoy_kind": kind,
+        }
+        if rows is not None:
+            identity["rows"] = repr(rows)
         search = set_up_search(
             self,
             layout,
             reward,
-            identity={
-                "data": source.identity() if batch_size and journal is not None else None,
-                "batch_size": batch_size,
-                "names": names,
-                "family": self.family,
-                "decoy_kind": kind,
-            },
+            identity=identity,
             n_workers=n_workers,
             entropy=seed_of_run(self),
             discount=1.0 if self.discount is None else float(self.discount),
             with_decoys=kind is not None,
         )
-        encoder = StreamEncoder(names, source.categorical, decoys=kind, max_cuts=reward.max_cuts)
+        encoder = StreamEncoder(names, categorical, decoys=kind, max_cuts=reward.max_cuts)
         seeds = RandomStream.STREAM_DECOYS.seeds(search.header.entropy)
         decoy_key = int(seeds.generate_state(1, np.uint64)[0])
-        reader = BatchReader(reward, layout, encoder, outcomes, decoy_key)
+        reader = BatchReader(reward, layout, encoder, outcomes, decoy_key, rows)
         try:
             self._reader = reader.restored(search.journal)
         except BaseException:
@@ -396,6 +465,7 @@ feature_names_in_
             search,
             reason,
             evidence=evidence,
+            n_units=None if self._reader.rows is None else self._reader.rows.n_units,
             decoys=self._reader.encoder.decoys,
             is_stream=True,
             family=self._reader.outcomes.family,
@@ -482,12 +552,34 @@ feature_names_in_
         if self.discount is not None:
             check_share(self.discount, "discount", "right")
 
-    def _weighted(self, X: Any, y: Any, weights: ArrayLike | None) -> tuple[Any, Any]:
-        """Rows repeated by their weights or, with error control, left out by these."""
+    def _rows_in_order(
+        self,
+        X: Any,
+        y: Any,
+        weights: ArrayLike | None,
+        groups: ArrayLike | str | None,
+        order: ArrayLike | str | None,
+    ) -> tuple[Any, Any, RowBlocks | None]:
+        """Rows group by group and in time, and which belong together.
+
+        They are repeated by their weights or, with error control, left out by these.
+        """
+        self.row_columns_ = named_columns(groups, order)
+        if groups is None and order is None:
+            return *self._weighted(X, y, weights)[:2], None
+        X, blocks = take_blocks(as_given(X), groups, order)
+        X, y, rows = self._weighted(X, y, weights)
+        assert blocks is not None
+        blocks = blocks if rows is None else blocks.at(rows)
+        rows = blocks.by_group
+        return take_rows(X, rows), take_rows(y, rows), blocks.at(rows)
+
+    def _weighted(self, X: Any, y: Any, weights: ArrayLike | None) -> tuple[Any, Any, Any]:
+        """Rows by their weights, and which these are; None for all."""
         if weights is None:
-            return X, y
+            return X, y, None
         seed = getattr(self, "n_plays_", 0)
-        X, y, left, _ = weighted(
+        X, y, left, rows = weighted(
             X, y, weights, as_reward(self.reward), seed, only_once=self.max_fdr is not None
         )
         if left is not None:
@@ -495,13 +587,15 @@ feature_names_in_
                 f"{type(as_reward(self.reward)).__name__} takes no sample_weight on a stream; "
                 "take BartReward"
             )
-        return X, y
+        return X, y, rows
 
-    def _array_source(self, X: Any, y: Any, *, reset: bool) -> ArraySource:
+    def _array_source(
+        self, X: Any, y: Any, blocks: RowBlocks | None, *, reset: bool
+    ) -> ArraySource:
         self._refuse_no_target(y)
-        X = as_given(X)
+        X, groups = as_given(X), None if blocks is None else blocks.codes
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
-            return ArraySource(X, y)
+            return ArraySource(X, y, groups=groups)
         checks: dict[str, Any] = {"ensure_all_finite": False, "accept_sparse": ["csc", "csr"]}
-        return ArraySource(validate_data(self, X, reset=reset, **checks), y)
+        return ArraySource(validate_data(self, X, reset=reset, **checks), y, groups=groups)

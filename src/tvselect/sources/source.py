@@ -6,7 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from hashlib import sha256
 from itertools import chain, count
@@ -46,6 +46,7 @@ class Chunk:
     table: Table
     target: Callable[[], NDArray[Any]]  #: Of all rows of the table
     rows: NDArray[np.int64] | None = None  #: Those that are used; None for all
+    groups: NDArray[np.int32] | None = None  #: Of all rows, where these are no column
 
     @property
     def n_rows(self) -> int:
@@ -89,6 +90,20 @@ class Batch:
         column : int
         """
         return _join([chunk.table.text(column).labels(rows) for chunk, rows in self._pieces])
+
+    def groups(self, column: int | None, is_text: bool) -> NDArray[Any]:
+        """Which rows belong together, by labels.
+
+        Parameters
+        ----------
+        column : int or None
+            None for what came beside the table.
+        is_text : bool
+            Whether the column is one of text.
+        """
+        if column is None:
+            return _join([c.groups[rows] for c, rows in self._pieces if c.groups is not None])
+        return self.labels(column) if is_text else self.numbers(np.array([column]))[:, 0]
 
     def target(self) -> NDArray[Any]:
         """The target as it comes: numbers, booleans or text; NaN or None where missing."""
@@ -206,8 +221,16 @@ class ArraySource(Source):
     ``y`` is the target, or the name of its column in a data frame.
     """
 
-    def __init__(self, X: Any, y: Any, *, columns: Sequence[str] | None = None) -> None:
-        self._chunk, self._fields, _ = _read_chunk(X, y, columns, "X")
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        groups: NDArray[np.int32] | None = None,
+    ) -> None:
+        chunk, self._fields, _ = _read_chunk(X, y, columns, "X")
+        self._chunk = replace(chunk, groups=groups)
         if self._chunk.n_rows == 0:
             raise SourceError("X is empty: it has no rows")
         self._describe(self._fields, self._chunk.n_rows)
@@ -227,6 +250,8 @@ class ArraySource(Source):
             for column in np.flatnonzero(self.categorical):
                 total.update(json.dumps(rows.labels(int(column)).tolist()).encode())
             total.update(json.dumps(rows.target().tolist(), default=str).encode())
+        if self._chunk.groups is not None:
+            total.update(self._chunk.groups.data)
         return total.hexdigest()
 
     def _chunks(self, size: int, rng: np.random.Generator | None) -> Iterator[Chunk]:
