@@ -227,7 +227,7 @@ def test_a_reward_of_ones_own_may_have_other_parameters():
             super().__init__(n_trees=pace, n_iterations=50)
             self.pace = pace
 
-    settled = Quick(pace=5).settled(data_of(60, 3))
+    settled = Quick(pace=5).settled(data_of(60, 4))
     assert type(settled) is Quick
     assert (settled.pace, settled.n_trees, settled.max_samples) == (5, 5, 60)
 

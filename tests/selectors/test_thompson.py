@@ -332,6 +332,7 @@ BAD_SETTINGS = {
     "true decoys": (dict(decoys=True), ValueError, "decoys must be 'auto', 'shuffled'"),
     "no decoys": (dict(decoys=None), ValueError, "max_fdr=0.1 cannot be kept without decoys"),
     "max_fdr 0": (dict(max_fdr=0.0), ValueError, "max_fdr"),
+    "tiny max_fdr": (dict(max_fdr=1e-9), ValueError, "max_fdr must be at least 0.001"),
     "max_fdr 1": (dict(max_fdr=1.0), ValueError, "max_fdr"),
     "nan max_fdr": (dict(max_fdr=np.nan), ValueError, "max_fdr must be a number between 0 and 1"),
     "unknown family": (dict(family="poisson"), ValueError, "family must be"),

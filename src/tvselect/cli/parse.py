@@ -60,8 +60,8 @@ FOLDS = _checked("N", int, lambda n: n >= 2, "must be at least 2")
 SEED = _checked("N", int, lambda n: n >= 0, "must not be negative")
 SECONDS = _checked("SECONDS", float, lambda x: 0.0 < x < float("inf"),
                    "must be a positive number of seconds")  # fmt: skip
-SHARE = _checked("SHARE", _share, lambda x: x is None or 0.0 < x < 1.0,
-                 "must lie between 0 and 1, or be none")  # fmt: skip
+SHARE = _checked("SHARE", _share, lambda x: x is None or 0.001 <= x < 1.0,
+                 "must lie between 0.001 and 1, or be none")  # fmt: skip
 SCHEDULER = "the address of a Dask scheduler such as tcp://head-node:8786"
 ADDRESS = _checked("ADDRESS", str, lambda text: "://" in text, f"must be {SCHEDULER}")
 MARK = {"type": lambda text: MARKS.get(text, text), "metavar": "MARK", "dest": "delimiter"}

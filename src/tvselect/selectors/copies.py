@@ -44,6 +44,7 @@ NO_KNOCKOFFS = (
     "decoys='shuffled'"
 )
 FEWEST_COPIES, MOST_KNOCKOFFS = 10, 10_000
+LOWEST_LEVEL = 0.001
 DOUBTFUL, TINY = 0.01, 1e-12
 MOST_ARMS = 2**13
 """Of more arms than that, some are preselected."""
@@ -72,6 +73,11 @@ def kind_of_decoys(
     """The kind of decoys that the settings ask for; a ValueError where they are inconsistent."""
     if max_fdr is not None:
         check_share(max_fdr, "max_fdr")
+        if max_fdr < LOWEST_LEVEL:
+            raise ValueError(
+                f"max_fdr must be at least {LOWEST_LEVEL:g}, got {max_fdr!r}: a level takes "
+                "1 / max_fdr decoys of every column"
+            )
     if decoys == "auto":
         return None if max_fdr is None else auto
     if decoys is None and max_fdr is not None:

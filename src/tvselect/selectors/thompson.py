@@ -77,7 +77,8 @@ class ThompsonSelector(BanditSelector):
     n_plays : int, default=500
     max_fdr : float or None, default=0.1
         False discovery rate: the largest expected share of false ones among the selected
-        variables. None selects the median model of the paper, which promises nothing.
+        variables, at least 0.001. None selects the median model of the paper, which promises
+        nothing.
     decoys : {"auto", "shuffled", "plain", "knockoffs"} or None, default="auto"
         "shuffled" are copies of the table with its rows in another order (what many columns
         owe to common factors stays), the default; "plain" keep no factors, so that columns may be
