@@ -61,6 +61,7 @@ def by_sampler(reward, data, columns, rng):
     """
     table, n_rows = data.binned(), data.n_rows
     n_candidates = data.n_candidates or table.n_columns
+    groups = NO_GROUPS if data.groups is None else data.groups
     n_shadows = max(0, reward.shadows - columns.size)
     shadows = rng.choice(columns, n_shadows) if n_shadows else None
     rows = None
@@ -69,7 +70,8 @@ def by_sampler(reward, data, columns, rng):
     n_in_play = columns.size + n_shadows
     evidence = np.zeros(n_in_play)
     if reward.screening and reward.penalty:
-        evidence[: columns.size] = marginal_evidence(table, data.outcome, n_candidates)[columns]
+        of_all = marginal_evidence(table, data.outcome, n_candidates, groups=groups)
+        evidence[: columns.size] = of_all[columns]
     penalty = reward.penalty * np.log(max(1.0, n_candidates / n_in_play))
     n_proposals = 2 * reward.proposals_per_column * columns.size
     n_iterations = max(reward.n_iterations, int(np.ceil(n_proposals / reward.n_trees)))
@@ -82,7 +84,7 @@ def by_sampler(reward, data, columns, rng):
         rows=rows,
         shadows=shadows,
         column_weights=np.exp(np.minimum(0.0, evidence - penalty)),
-        groups=NO_GROUPS if data.groups is None else data.groups,
+        groups=groups,
         n_iterations=n_iterations,
         n_burn=n_iterations // 2 if reward.n_burn is None else reward.n_burn,
         rng=rng,

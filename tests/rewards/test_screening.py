@@ -80,6 +80,27 @@ def test_units_do_not_matter_and_constant_columns_have_none(scale):
     assert evidence[3] == 0.0
 
 
+def test_rows_of_groups_are_no_evidence_of_their_own(monkeypatch):
+    """Ten tables of 60 groups of 10: z-values of 30 columns of noise that vary within groups, and
+    of 30 between them, are standard normal: their squares have a mean of 1 within four errors."""
+    seen, none = [], screening.Bulk(0.0, 1.0)
+    monkeypatch.setattr(screening, "bulk_of", lambda z: seen.append(z.copy()) or none)
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        group = rng.permutation(np.arange(600, dtype=np.int32) % 60)
+        X = rng.standard_normal((600, 60))
+        X[:, 30:] = rng.standard_normal((60, 30))[group]
+        noise = rng.standard_normal(60)[group] + rng.standard_normal(600)
+        signal = 0.3 * X[:, 0] + X[:, 30]
+        X[rng.random(X.shape) < 0.05] = np.nan
+        for y in (noise, noise + signal):
+            marginal_evidence(bin_table(X), read_outcome(y, 600), 60, groups=group)
+    for columns in (slice(30), slice(30, 60)):
+        squares = np.square(seen[::2])[:, columns]
+        assert abs(squares.mean() - 1.0) < 4 * np.sqrt(2 / squares.size)
+    assert np.square(seen[1::2])[:, [0, 30]].mean(axis=0).min() > 30
+
+
 def test_chosen_columns_are_set_against_the_bulk_of_all():
     rng = np.random.default_rng(12)
     X, y = rng.normal(size=(200, 300)), rng.normal(size=200)

@@ -196,7 +196,9 @@ class BartReward(Reward):
         groups = NO_GROUPS if data.groups is None else data.groups
         evidence = np.zeros(table.n_columns)
         if self.screening and self.penalty > 0:
-            evidence = marginal_evidence(table, outcome, n_candidates, data.starts, data.bulks)
+            evidence = marginal_evidence(
+                table, outcome, n_candidates, data.starts, data.bulks, groups
+            )
         return BartFeedback(
             table=table.design(np.empty(0, dtype=np.int64)),
             observed=response.observed,

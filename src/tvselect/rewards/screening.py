@@ -18,8 +18,8 @@ from tvselect.inputs.columns import Matrix, normal_scores
 from tvselect.inputs.outcome import MAD_TO_SD
 from tvselect.inputs.rows import even_rows
 from tvselect.trees.bins import BinnedTable
-from tvselect.trees.prior import NO_PAIRS
-from tvselect.trees.state import Floats, Ints
+from tvselect.trees.prior import NO_PAIRS, RATIOS
+from tvselect.trees.state import MISSING, NO_GROUPS, Bytes, Floats, Ints, Small
 
 Halves = NDArray[np.float32]
 FALSE_ALARM, FEWEST_ROWS, SMALLEST_HALF, TOO_ALIKE = 0.01, 20, 0.25, 0.5
@@ -46,6 +46,7 @@ def marginal_evidence(
     n_candidates: int,
     starts: Ints | None = None,
     bulks: Sequence[Bulk] = (),
+    groups: Small = NO_GROUPS,
 ) -> Floats:
     """Evidence for every column, in nats: ``-log(n_candidates * p)``, or 0 if that is negative.
 
@@ -53,8 +54,11 @@ def marginal_evidence(
     over the simple terms of the outcome. Correlations are compared with the bulk of all columns
     (median and median deviation) instead of with zero, so that none stands out if all columns are
     weakly correlated with the outcome. Each copy of the table, between two of ``starts``, has its
-    own bulk; ``bulks`` gives them if the table holds only a choice of the columns.
+    own bulk; ``bulks`` gives them if the table holds only a choice of the columns. Rows of one of
+    the ``groups`` have the covariance ``I + rho J``, with the rho that makes the outcome likeliest.
     """
+    order = np.argsort(groups, kind="stable")
+    sizes = np.unique(groups, return_counts=True)[1]
     spans = list(pairwise([0, table.n_columns] if starts is None else starts))
     terms = outcome.in_simple_terms()
     evidence, r = np.zeros((2, table.n_columns))
@@ -62,9 +66,20 @@ def marginal_evidence(
     for term in terms:
         y = term.values - term.values.mean()
         y /= np.abs(y).max() or 1.0
+        total, weights = y @ y, np.zeros(sizes.size)
+        if groups.size:
+            sums = np.add.reduceat(y[order], np.cumsum(sizes) - sizes)
+            v = 1.0 + RATIOS[::20, None] * sizes
+            left = total - (RATIOS[::20, None] * sums**2 / v).sum(axis=1)
+            best = np.argmin(np.log(v).sum(axis=1) + y.size * np.log(np.maximum(left, 1e-300)))
+            weights, total = RATIOS[20 * best] / v[best], left[best]
+            y[order] -= np.repeat(weights * sums, sizes)
+        inflation = np.full(table.n_columns, math.sqrt(y @ y / total) if total > 0.0 else 1.0)
         for here, codes in table.blocks():
             correlate(codes, y, r[here], n_present[here])
-        z = z_values(r, n_present)
+            if groups.size:
+                inflation[here] /= np.sqrt(1.0 - _shares_by_groups(codes, order, sizes, weights))
+        z = z_values(r, n_present) * inflation
         for k, (first, last) in enumerate(spans):
             copy = z[first:last]
             centre, spread = bulks[k] if bulks else bulk_of(copy)
@@ -73,6 +88,17 @@ def marginal_evidence(
         log_p = np.log(2.0) + log_ndtr(-np.abs(z))
         np.maximum(evidence, -log_p - np.log(n_candidates * len(terms)), out=evidence)
     return evidence
+
+
+def _shares_by_groups(codes: Bytes, order: Ints, sizes: Ints, weights: Floats) -> Floats:
+    """What the intercepts of groups take of the sum of squares of columns; missing is the mean."""
+    values = codes[:, order].astype(np.float64)
+    values[values == MISSING] = np.nan
+    values -= np.nan_to_num(np.nanmean(values, axis=1, keepdims=True))
+    np.nan_to_num(values, copy=False)
+    sums = np.add.reduceat(values, np.cumsum(sizes) - sizes, axis=1)
+    squares = np.square(values).sum(axis=1)
+    return np.asarray(sums**2 @ weights / np.where(squares > 0.0, squares, 1.0))
 
 
 def z_values(r: Floats, n_rows: int | Ints) -> Floats:
