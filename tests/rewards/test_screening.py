@@ -98,7 +98,7 @@ def test_rows_of_groups_are_no_evidence_of_their_own(monkeypatch):
     for columns in (slice(30), slice(30, 60)):
         squares = np.square(seen[::2])[:, columns]
         assert abs(squares.mean() - 1.0) < 4 * np.sqrt(2 / squares.size)
-    assert np.square(seen[1::2])[:, [0, 30]].mean(axis=0).min() > 30
+    assert np.square(seen[1::2])[:, [0, 30]].mean(axis=0).min() > 10
 
 
 def test_chosen_columns_are_set_against_the_bulk_of_all():
