@@ -68,12 +68,14 @@ def independent(rng, kind):
         X = rng.poisson(rng.gamma(2, 3, size=30), size=(200, 30)).astype(float)
     elif kind == "rounded":
         X = np.round(X + rng.normal(size=(200, 1)), 1)
+    elif kind == "grades":  # of a curve, as the intensities of a picture
+        X = np.clip(np.round(3 * X[:, :1] ** 2 + X), 0, 16)
     elif kind == "genotypes":
         X = rng.binomial(2, rng.uniform(0.1, 0.5, 30), size=(200, 30)).astype(float)
     return X, X[:, 0] + X[:, 1] + 2 * (X[:, 2] > np.median(X[:, 2])) + rng.normal(size=200)
 
 
-@pytest.mark.parametrize("kind", ["plain", "factor", "counts", "rounded", "genotypes"])
+@pytest.mark.parametrize("kind", ["plain", "factor", "counts", "rounded", "grades", "genotypes"])
 @pytest.mark.parametrize("by", ["nothing", "outcome", "column"])
 def test_independent_rows_are_not_doubted_sorted_or_not(kind, by):
     """In 99 % of tables; of 40 all but two with a probability of 99 %."""

@@ -16,7 +16,7 @@ FEWEST_ROWS, MOST_ROWS, ROWS_TOGETHER, MOST_COLUMNS, MOST_TERMS = 20, 4000, 50, 
 N_WAVES, N_WAVES_OF_LABELS, N_BINS, NEIGHBOURS = 4, 2, 10, 5
 MOST_KEYS, MOST_TRIED, FEWEST_LABELS, MOST_LABELS, MOST_SINGLE = 8, 40, 6, 0.7, 0.05
 OUTCOME_ALIKE, COLUMN_ALIKE, SHARE_ALIKE, FEWEST_ALIKE = 1.7, 3.0, 0.2, 3
-WALK = 0.9
+WALK, STEADY = 0.9, 0.3
 TINY = 1e-12
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -131,6 +131,22 @@ def _alike(y: Floats, columns: Floats, z_values: ZValues, n_waves: int) -> str:
     return "walks" if is_walk else "alike"
 
 
+def _measures(values: NDArray[np.floating], X: NDArray[np.floating]) -> bool:
+    """Whether numbers measure something: other columns change little from one to the next.
+
+    By the means of the columns at each number, those at neighbours next to each other.
+    """
+    rows = slice(None, None, max(1, len(X) // MOST_ROWS))
+    columns = np.unique(np.linspace(0, X.shape[1] - 1, min(X.shape[1], MOST_COLUMNS)).astype(int))
+    _, codes, counts = np.unique(values[rows], return_inverse=True, return_counts=True)
+    ranks = centred_ranks(X[rows, columns].T.astype(np.float64))
+    means = np.array([np.bincount(codes, some) for some in ranks]) / counts
+    n_pairs = np.sqrt(counts[1:] * counts[:-1])
+    steady = (means[:, 1:] * means[:, :-1]) @ n_pairs / n_pairs.sum()
+    alike = means**2 @ counts / codes.size - counts.size / codes.size**2  # without chance
+    return bool(steady.sum() > STEADY * alike.sum())
+
+
 def _labels(names: Sequence[str], X: NDArray[np.floating]) -> Iterator[tuple[str, Ints]]:
     """Columns whose values repeat as labels do, as codes: texts, then numbers; identifiers first.
 
@@ -152,7 +168,8 @@ def _labels(names: Sequence[str], X: NDArray[np.floating]) -> Iterator[tuple[str
     for j in tried[:MOST_TRIED]:
         _, codes, counts = np.unique(X[:, j], return_inverse=True, return_counts=True)
         is_many = FEWEST_LABELS <= counts.size <= MOST_LABELS * n_rows
-        if is_many and np.count_nonzero(counts == 1) <= MOST_SINGLE * n_rows:
+        is_many &= np.count_nonzero(counts == 1) <= MOST_SINGLE * n_rows
+        if is_many and (ID_NAME.fullmatch(names[j]) or not _measures(X[:, j], X)):
             yield names[j], codes
             n_found += 1
         if n_found == MOST_KEYS:
