@@ -132,6 +132,96 @@ def test_bad_folds(table, n_folds, label, message):
         held_out_worth(quick(), X, label or y, n_folds=n_folds)
 
 
+def donors(seed, n_donors=20, n_cells=10, n_genes=30):
+    """Cells of donors: no gene has to do with a property of the donor."""
+    rng = np.random.default_rng(seed)
+    donor = np.repeat(np.arange(n_donors), n_cells)
+    X = rng.normal(size=(n_donors, n_genes))[donor] + rng.normal(size=(donor.size, n_genes))
+    return X, rng.permutation(np.arange(n_donors) % 2)[donor], donor
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_cells_of_donors_predict_each_other_and_not_those_of_other_donors():
+    """By law: no gene is related, so cells of new donors are in the right order by chance."""
+    by_rows, by_groups = [], []
+    for seed in (4, 5):
+        X, y, donor = donors(seed)
+        by_rows.append(held_out_worth(quick(), X, y, n_folds=3, random_state=0))
+        by_groups.append(held_out_worth(quick(), X, y, groups=donor, n_folds=3, random_state=0))
+    assert np.mean([worth.all for worth in by_rows]) > 0.85
+    assert np.mean([worth.selected for worth in by_rows]) > 0.85
+    assert 0.3 < np.mean([worth.all for worth in by_groups]) < 0.7  # s.e. 0.06
+    assert abs(np.mean([worth.selected for worth in by_groups]) - 0.5) < 0.1
+
+
+class Told(Recorder):
+    """Keeps what it was told of its rows, too."""
+
+    def fit(self, X, y, groups=None, order=None):
+        self.told.append((X[:, 0].astype(int), groups, order))
+        return ThompsonSelector.fit(self, X, y, groups=groups, order=order)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_folds_cut_neither_groups_nor_time():
+    """Each fold is fitted with the groups and the order of its own rows."""
+    rng = np.random.default_rng(3)
+    n = 120
+    X = np.column_stack([np.arange(n), rng.normal(size=n)])
+    y, groups, times = rng.normal(size=n), rng.permutation(np.arange(n) % 20), rng.permutation(n)
+
+    def held_out_of(**told):
+        selector = Told(PValueReward(), n_plays=5)
+        selector.told = []
+        held_out_worth(selector, X, y, n_folds=4, random_state=0, **told)
+        return selector.told, [np.setdiff1d(np.arange(n), rows) for rows, *_ in selector.told]
+
+    told, held_out = held_out_of(groups=groups)
+    assert sorted(np.concatenate(held_out)) == list(range(n))
+    for (rows, labels, order), out in zip(told, held_out, strict=True):
+        assert not set(groups[rows]) & set(groups[out])
+        assert [list(labels).index(one) for one in labels] == [
+            list(groups[rows]).index(one) for one in groups[rows]
+        ]
+        assert order is None
+    told, held_out = held_out_of(order=times)
+    for (rows, labels, order), out in zip(told, held_out, strict=True):
+        assert np.ptp(times[out]) == n // 4 - 1  # one stretch
+        assert np.array_equal(np.argsort(order), np.argsort(times[rows]))
+        assert labels is None
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_worth_takes_groups_from_the_column_that_the_fit_was_told_of(table):
+    X, y = table
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(donor=[f"d{i % 30}" for i in range(N)])
+    by_name = quick().fit(frame, y, groups="donor")
+    by_labels = quick().fit(frame.drop(columns="donor"), y, groups=frame["donor"])
+    known = held_out_worth(by_name, frame, y, n_folds=2, random_state=0)
+    given = held_out_worth(
+        by_labels, frame[list("abcdef")], y, groups=frame["donor"], n_folds=2, random_state=0
+    )
+    assert known.selected == given.selected
+    with pytest.raises(ValueError, match="fitted with groups, which are no column of X: pass"):
+        held_out_worth(by_labels, frame[list("abcdef")], y, n_folds=2)
+
+
+@pytest.mark.parametrize(
+    ("y", "told", "message"),
+    [
+        (None, {"groups": np.arange(N) % 4}, "4 groups cannot be held back in 5 folds"),
+        (np.repeat(["a", "b"], [N - 6, 6]), {"order": "rows"}, "class 'b' would be held back"),
+        (np.repeat(["a", "b"], N // 2), {"order": "rows"}, "a single outcome"),
+        (np.arange(N) % 5, {"groups": np.arange(N) % 5}, "a single outcome"),
+    ],
+)
+def test_folds_of_blocks_that_cannot_be_scored(table, y, told, message):
+    X, numbers = table
+    selector = quick(family="gaussian" if y is not None and y.dtype.kind == "i" else "auto")
+    with pytest.raises(ValueError, match=message):
+        held_out_worth(selector, X, numbers if y is None else y, **told)
+
+
 def test_what_is_always_included_is_scored_alone_and_not_counted(table):
     """Column 0 explains 4 of 5.25 of the variance; with column 1 it is 5 of 5.25."""
     X, y = table

@@ -9,18 +9,22 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils import check_scalar
 
 from tvselect.bandit.engine import StopReason
 from tvselect.inputs import read_outcome
+from tvselect.inputs.blocks import RowBlocks, take_blocks
 from tvselect.inputs.columns import Matrix
 from tvselect.inputs.outcome import Outcome
 from tvselect.inputs.rows import take_rows
 from tvselect.inputs.table import as_given, read_features
 from tvselect.seeds import RandomState, as_generator
+from tvselect.selectors.results import as_told
 from tvselect.selectors.search import Search
 from tvselect.trees import run_to_end
+from tvselect.words import counted
 
 N_TREES, N_ITERATIONS, MOST_CELLS = 50, 2000, 20_000_000
 SMALLEST_CHANCE, BLOCK = 1e-6, 500
@@ -74,6 +78,8 @@ def held_out_worth(
     X: Any,
     y: Any,
     *,
+    groups: ArrayLike | str | None = None,
+    order: ArrayLike | str | None = None,
     n_folds: int = 5,
     random_state: RandomState = None,
     verbose: int = 0,
@@ -93,6 +99,10 @@ def held_out_worth(
         The table.
     y : array-like
         The outcome.
+    groups, order : array-like (rows,) or str, optional
+        Which rows belong together, and their order in time, as in :meth:`ThompsonSelector.fit`.
+        Whole groups are held back, so that none is on both sides; of rows in time, stretches of
+        it. Columns named in the selector's own fit are taken without being named again.
     n_folds : int, default=5
         How many parts the rows are split into. Classes, and censored rows, are spread evenly.
     random_state : None, int, SeedSequence or Generator
@@ -107,7 +117,9 @@ def held_out_worth(
     Raises
     ------
     ValueError
-        For fewer than five rows a fold, and for a class with a single row.
+        For fewer than five rows a fold, fewer groups than folds, and for a class with a single
+        row; where the rows of a fold have one outcome only, which cannot be scored; and where the
+        selector was fitted with groups or an order beside the table, and they are not given.
 
     Examples
     --------
@@ -124,13 +136,14 @@ def held_out_worth(
     from tqdm.auto import tqdm
 
     started = time.perf_counter()
-    X = as_given(X)
+    groups, order = as_told(selector, groups, order)
+    X, blocks = take_blocks(as_given(X), groups, order)
     features = read_features(X)
     n_rows, n_columns = features.X.shape
     outcome = read_outcome(y, n_rows, family=selector.family)
     n_folds = int(check_scalar(n_folds, "n_folds", Integral, min_val=2))
     rng = as_generator(random_state)
-    fold_of = _folds(outcome, n_folds, rng)
+    fold_of = _folds(outcome, n_folds, blocks, rng)
     scores: dict[str, list[float]] = {"selected": [], "all": [], "none": [], "always": []}
     n_selected = []
     for fold in tqdm(range(n_folds), desc="folds", disable=not verbose):
@@ -138,7 +151,12 @@ def held_out_worth(
         again = copy.copy(selector)
         again.search = replace(selector.search or Search(), journal=None)
         again.verbose, again.random_state = 0, int(rng.integers(2**32))
-        again.fit(take_rows(X, rest), outcome.rows(rest))
+        told: dict[str, Any] = {}
+        if blocks is not None and blocks.has_groups:
+            told["groups"] = blocks.codes[rest]
+        if blocks is not None and blocks.is_ordered:
+            told["order"] = blocks.ranks[rest]
+        again.fit(take_rows(X, rest), outcome.rows(rest), **told)
         if again.stop_reason_ is StopReason.INTERRUPTED:
             raise KeyboardInterrupt
         always = again.history_.arm_of_feature < 0
@@ -149,7 +167,9 @@ def held_out_worth(
         chosen["none"] = np.zeros_like(always)
         for kind, which in chosen.items():
             columns = np.flatnonzero(which[features.feature_of])
-            predicted = _predictions(features.X, outcome, rest, held_out, columns, rng)
+            predicted = _predictions(
+                features.X, outcome, rest, held_out, columns, told.get("groups"), rng
+            )
             scores[kind].append(score(outcome.rows(held_out), predicted))
     if not always.any():
         scores["always"] = []
@@ -171,8 +191,13 @@ def refuse_folds(n_rows: int, n_folds: int) -> None:
         )
 
 
-def _folds(outcome: Outcome, n_folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """The fold of each row; classes and censored rows are spread evenly."""
+def _folds(
+    outcome: Outcome, n_folds: int, blocks: RowBlocks | None, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """The fold of each row; classes and censored rows are spread evenly.
+
+    Groups are in one fold, and stretches of time where there are no groups to move.
+    """
     n_rows = outcome.values.size
     refuse_folds(n_rows, n_folds)
     strata = np.zeros(n_rows) if outcome.upper is None else np.isinf(outcome.upper)
@@ -184,10 +209,37 @@ def _folds(outcome: Outcome, n_folds: int, rng: np.random.Generator) -> NDArray[
                 f"the class {outcome.classes.item(int(counts.argmin()))!r} has a single row, "
                 "which cannot be predicted from others; leave it out"
             )
-    order = rng.permutation(n_rows)
-    order = order[np.argsort(strata[order], kind="stable")]
     fold_of = np.empty(n_rows, dtype=np.int64)
-    fold_of[order] = np.arange(n_rows) % n_folds
+    if blocks is None:
+        order = rng.permutation(n_rows)
+        order = order[np.argsort(strata[order], kind="stable")]
+        fold_of[order] = np.arange(n_rows) % n_folds
+        return fold_of
+    if not blocks.moves_groups:
+        fold_of[:] = blocks.ranks * n_folds // blocks.sizes[blocks.codes]
+    elif blocks.n_groups < n_folds:
+        raise ValueError(
+            f"{counted(blocks.n_groups, 'group')} cannot be held back in {n_folds} folds, as none "
+            "is cut in two: use fewer folds"
+        )
+    else:
+        cut = StratifiedGroupKFold(n_folds, shuffle=True, random_state=int(rng.integers(2**32)))
+        parts = cut.split(np.empty((n_rows, 0)), strata.astype(np.int64), blocks.codes)
+        for fold, (_, held_out) in enumerate(parts):
+            fold_of[held_out] = fold
+    inside = [np.unique(outcome.values[fold_of == fold]) for fold in range(n_folds)]
+    for code, label in enumerate(() if outcome.classes is None else outcome.classes.tolist()):
+        if sum(code in values for values in inside) < 2:
+            what = "group" if blocks.moves_groups else "stretch of time"
+            raise ValueError(
+                f"all rows of the class {label!r} would be held back together, with their {what}, "
+                "and could not be predicted from others; use more folds, or leave the class out"
+            )
+    if outcome.family != "classes" and any(values.size < 2 for values in inside):
+        raise ValueError(
+            f"one of {n_folds} folds has rows of a single outcome, which cannot be scored: use "
+            "fewer folds"
+        )
     return fold_of
 
 
@@ -197,9 +249,13 @@ def _predictions(
     rest: NDArray[np.intp],
     held_out: NDArray[np.intp],
     columns: NDArray[np.intp],
+    groups: NDArray[np.int32] | None,
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Of held-out rows by BART on the rest; without columns, the mean or the shares of classes."""
+    """Of held-out rows by BART on the rest; without columns, the mean or the shares of classes.
+
+    ``groups`` of the rest have random intercepts; held-out rows are predicted as of new groups.
+    """
     known, classes = outcome.rows(rest), outcome.classes
     n_classes = len(classes) if classes is not None and outcome.family == "classes" else 0
     if columns.size == 0:
@@ -211,7 +267,7 @@ def _predictions(
         np.asarray(X[np.ix_(rows, columns)], dtype=np.float64) for rows in (rest, held_out)
     )
     n_trees = max(10, N_TREES // max(1, n_classes))
-    settings = dict(n_trees=n_trees, n_iterations=N_ITERATIONS, sparse=True)
+    settings = dict(n_trees=n_trees, n_iterations=N_ITERATIONS, sparse=True, groups=groups)
     return run_to_end(design, known, **settings, random_state=rng).predict(unseen)
 
 

@@ -205,6 +205,11 @@ def named_columns(*given: Any) -> tuple[str, ...]:
     return tuple(one for one in given if isinstance(one, str) and one != IN_ROW_ORDER)
 
 
+def name_of(given: Any) -> str | None:
+    """The name of a column, or :data:`IN_ROW_ORDER`; empty for values beside the table."""
+    return given if given is None or isinstance(given, str) else ""
+
+
 def units_needed(n_copies: int) -> int:
     """Groups or stretches of time below which nothing can be shown by so many copies."""
     return max(FEWEST_UNITS, int(UNITS_PER_COPY * n_copies))

@@ -43,6 +43,7 @@ class BanditSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_features_to_select: int | None
     time_limit: float | None
     max_fdr: float | None
+    _rows_told: tuple[str | None, str | None] = None, None  #: Names of groups and order
 
     def __new__(cls, *_: Any, **params: Any) -> Self:
         """Refuse unknown parameters, by their names."""
@@ -118,6 +119,7 @@ class BanditSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _conclude(self, search: SearchRun, reason: StopReason | None, **asked: Any) -> None:
         """Read off what was found."""
         assert reason is not None
+        asked["groups"], asked["order"] = self._rows_told
         self.history_ = history = search.history(
             reason, patience=self._search.patience, time_limit=self.time_limit, **asked
         )

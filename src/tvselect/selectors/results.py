@@ -63,6 +63,11 @@ class Asked:
     decoys: str | None = None  #: Their kind; None where none were played
     #: Groups of rows, or independent stretches of time; None where each row stands for itself.
     n_units: int | None = None
+    #: Column of the groups of rows; empty where labels came beside the table, None for no groups.
+    groups: str | None = None
+    n_groups: int | None = None  #: None also of a stream, which does not count them
+    #: Column of times, or "rows" for rows as they stand; else as the column of groups.
+    order: str | None = None
     unproven: bool = False  #: Whether rows seem to depend on each other though nothing was said
     burn_in: int = 0  #: Plays after which the leading arms start anew; 0 for never
 
@@ -493,6 +498,22 @@ def fitted_history(fit: BanditSelector) -> History:
     """The read-out of a fit; a NotFittedError where there is none."""
     check_is_fitted(fit, "history_")
     return fit.history_
+
+
+def as_told(fit: Any, groups: Any, order: Any) -> tuple[Any, Any]:
+    """Groups and order of rows as they are given, else the columns that a fit was told of.
+
+    A ValueError where a fit was given values beside the table, which it does not keep.
+    """
+    if groups is None and order is None and hasattr(fit, "history_"):
+        groups, order = fit.history_.asked.groups, fit.history_.asked.order
+        for name, value in (("groups", groups), ("order", order)):
+            if value == "":
+                raise ValueError(
+                    f"the selector was fitted with {name}, which are no column of X: pass "
+                    f"{name}=..., one value for each row, here, too"
+                )
+    return groups, order
 
 
 def import_pandas() -> Any:

@@ -16,7 +16,7 @@ from tvselect.bandit import engine
 from tvselect.bandit.engine import StoppingRule, StopReason
 from tvselect.control import fewest_wins
 from tvselect.inputs import InputError, OutcomeReader
-from tvselect.inputs.blocks import RowBlocks, named_columns, take_blocks, units_needed
+from tvselect.inputs.blocks import RowBlocks, name_of, named_columns, take_blocks, units_needed
 from tvselect.inputs.errors import check_share
 from tvselect.inputs.outcome import AskedFamily, grades_as_numbers
 from tvselect.inputs.rows import take_rows
@@ -272,6 +272,7 @@ feature_names_in_
             rows = BatchRows(False, True)
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
+        self._rows_told = groups, order
         return self._play_source(opened, OutcomeReader(self.family), rows)
 
     def partial_fit(
@@ -565,6 +566,7 @@ feature_names_in_
         They are repeated by their weights or, with error control, left out by these.
         """
         self.row_columns_ = named_columns(groups, order)
+        self._rows_told = name_of(groups), name_of(order)
         if groups is None and order is None:
             return *self._weighted(X, y, weights)[:2], None
         X, blocks = take_blocks(as_given(X), groups, order)

@@ -19,7 +19,7 @@ from tvselect.bandit import engine
 from tvselect.bandit.engine import StoppingRule
 from tvselect.bandit.oracle import NO_PAIRS, BurnIn
 from tvselect.inputs import Numbered, Table, read_outcome
-from tvselect.inputs.blocks import RowBlocks, named_columns, take_blocks, units_needed
+from tvselect.inputs.blocks import RowBlocks, name_of, named_columns, take_blocks, units_needed
 from tvselect.inputs.columns import (
     VALUES_IN_CACHE,
     SparseColumns,
@@ -302,6 +302,9 @@ class ThompsonSelector(BanditSelector):
             n_rows=data.n_rows,
             decoys=kind,
             n_units=n_units,
+            n_groups=observations.n_groups
+            if isinstance(observations, RowBlocks) and observations.has_groups
+            else None,
             unproven=unproven,
         )
         factors = None if decoys is None else decoys.factors
@@ -358,6 +361,7 @@ class ThompsonSelector(BanditSelector):
         """What a fit is given, as numbers; which rows are copies or belong together."""
         X, blocks = take_blocks(as_given(X), groups, order)
         self.row_columns_ = named_columns(groups, order)
+        self._rows_told = name_of(groups), name_of(order)
         X, y, weights, rows = weighted(X, y, sample_weight, reward, seed)
         features = self._features(X)
         refuse_nonfinite(features.X, features.column_names, reward.takes_missing)
