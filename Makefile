@@ -12,7 +12,7 @@ CORE := $(wildcard core/*)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-multiclass bench-survival bench-counts bench-tails bench-very-wide bench-sparse bench-genotypes bench-cells bench-genomes bench-rows bench-default bench-stream bench-online \
-	bench-stability bench-cluster bench-cluster-files bench-imports bench-core bench-windows paper study-rivals study-streams study-mail study-hiv study-madelon study-tables battery battery-page choose-errors docs check-plays check-core check-faults check-contamination check-long check-mutations soak fuzz fuzz-million release clean
+	bench-stability bench-cluster bench-cluster-files bench-imports bench-core bench-dependence bench-windows paper study-rivals study-streams study-mail study-hiv study-madelon study-tables battery battery-page choose-errors docs check-plays check-core check-faults check-contamination check-long check-mutations soak fuzz fuzz-million release clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-19s %s\n", $$1, $$2}'
@@ -146,6 +146,9 @@ bench-imports: $(VENV)/.cli  ## Until there is a selector, next to scikit-learn'
 
 bench-core: $(VENV)/.base  ## The native core next to version 0.2.0, half an hour, recorded; PART=speed ROUNDS=5 BEFORE=folder WHEEL=1
 	$(RUN) -m benchmarks.native_core $(PART:%=--part %) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(BEFORE),--before $(BEFORE)) $(if $(WHEEL),--wheel)
+
+bench-dependence: $(VENV)/.study  ## Rows that depend on each other: noise, signals, the doubt, hours, recorded; N=200 TVSELECT_DATA=folder
+	$(RUN) -m benchmarks.dependence -n $(or $(N),200)
 
 bench-windows: $(VENV)/.study  ## Windows of plays, 1,000 slow workers, 20 minutes, recorded
 	$(RUN) -m benchmarks.windows

@@ -25,6 +25,7 @@ SELECT_EXAMPLES = """examples:
   tvs select genes.parquet --target survived --max-fdr 0.2 --decoys knockoffs
   tvs select genes.parquet --target survived --cluster tcp://head-node:8786
   tvs select genes.tsv --target survived --transpose
+  tvs select visits.csv --target pain --row-groups patient --order date
   tvs select study.bed --phenotype pheno.tsv --target height --covariates age,sex,PC1-PC10
   zcat prices.csv.gz | tvs select - --target price --json --quiet > result.json
 
@@ -122,6 +123,12 @@ COMMANDS: dict[str, tuple[str, Groups]] = {
             Option("--feature-groups", {"metavar": "FILE|ld"},
                    'columns that are one variable: JSON {"group": ["a", "b"]} or CSV column,group; '
                    "or ld: neighbouring columns that are much alike, as in a genome"),
+        ),
+        "rows that are not independent": (
+            Option("--row-groups", NAME | {"metavar": "COLUMN"},
+                   "column that says which rows belong together: patient, donor, household"),
+            Option("--order", NAME | {"metavar": "COLUMN|rows"},
+                   "column by which rows follow each other in time; or rows: as they stand"),
         ),
         "the table": (
             Option("--family", {"choices": FAMILIES},

@@ -200,9 +200,10 @@ class RowBlocks:
         return [np.array(alike) for alike in found]
 
 
-def named_columns(*given: Any) -> tuple[str, ...]:
-    """Names of columns among what is given as groups and order."""
-    return tuple(one for one in given if isinstance(one, str) and one != IN_ROW_ORDER)
+def named_columns(groups: Any, order: Any) -> tuple[str, ...]:
+    """Names of columns among what is given."""
+    by = () if isinstance(order, str) and order == IN_ROW_ORDER else (order,)
+    return tuple(one for one in (groups, *by) if isinstance(one, str))
 
 
 def name_of(given: Any) -> str | None:

@@ -63,7 +63,7 @@ def find_dependence(
 
     if found := are_alike(None):
         return Doubt("walks" if found == "walks" else "neighbours", ())
-    for name, labels in {**dict(_labels(names, X)), **(keys or {})}.items():
+    for name, labels in [*(keys or {}).items(), *_labels(names, X)]:
         if are_alike(labels):
             return Doubt("repeats", (name,))
     return None

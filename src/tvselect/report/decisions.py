@@ -89,7 +89,7 @@ def describe_doubts(facts: TableFacts) -> list[str]:
             f"column {name!r} holds numbers of several units ({shown}), which are not converted; "
             "write them in one"
         )
-    return said
+    return said + [doubt.sentence for doubt in facts.doubts if doubt.is_of_rows]
 
 
 def why_left_out(why: LeftOut) -> str:
@@ -190,7 +190,7 @@ def _columns(facts: TableFacts) -> list[str]:
         more = len(facts.copies) - MOST_COPIES
         sets = "set of columns holds" if more == 1 else "sets of columns hold"
         said.append(f"{more:,} more {sets} the same values.")
-    return said + [doubt.sentence for doubt in facts.doubts]
+    return said + [doubt.sentence for doubt in facts.doubts if not doubt.is_of_rows]
 
 
 def _numbers(facts: TableFacts) -> list[str]:

@@ -82,6 +82,8 @@ def _differences(first: RunRecord, second: RunRecord) -> list[str]:
         (a.target, b.target, "target"),
         (a.facts.outcome.family, b.facts.outcome.family, "family"),
         (a.stream, b.stream, "streamed"),
+        (a.row_groups, b.row_groups, "row groups"),
+        (a.order, b.order, "order"),
     ):
         if was != now:
             said.append(f"The runs differ in {what}: {was} and {now}.")

@@ -126,14 +126,15 @@ def sample(plan: Plan, files: TableFiles) -> tuple[Table, NDArray[Any]]:
 def open_stream(plan: Plan, files: TableFiles) -> Source:
     """The table as a stream of complete rows."""
     n_rows = plan.facts.outcome.n_rows
-    return FileSource(files, plan.target, plan.columns, complete=True, n_rows=n_rows)
+    columns = [*plan.columns, *plan.row_columns]
+    return FileSource(files, plan.target, columns, complete=True, n_rows=n_rows)
 
 
 def _convert(plan: Plan, raw: RawTable) -> tuple[Table, NDArray[Any]]:
     """The planned columns as numbers and texts, and the outcome."""
     facts, written = plan.facts, plan.facts.written
     in_file = {name: place for place, name in enumerate(raw.in_file)}
-    front = [name for name in plan.columns if name not in in_file]
+    front = [name for name in (*plan.columns, *plan.row_columns) if name not in in_file]
     is_text = np.array([n in raw.texts and n not in facts.numbers for n in front], dtype=np.bool_)
     texts = [raw.texts[front[j]] for j in np.flatnonzero(is_text)]
     # Numbers of the file, with dates and numbers written as text at their places among them.

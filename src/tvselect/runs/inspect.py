@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tvselect.inputs import read_outcome
 from tvselect.inputs.arrow import arrow_errors, as_text, kind_of
+from tvselect.inputs.blocks import IN_ROW_ORDER, named_columns
 from tvselect.inputs.columns import VALUES_IN_CACHE, in_blocks
 from tvselect.inputs.dependence import find_dependence
 from tvselect.inputs.doubts import doubts_about_text, find_doubts
@@ -75,6 +76,8 @@ class TableOptions:
     always: Sequence[str] = ()
     covariates: Sequence[str] = ()  #: Columns of the table of people that are part of every play
     feature_groups: str | Path | None = None  #: A file, or "ld" for linked neighbours
+    row_groups: str | None = None  #: Column that says which rows belong together
+    order: str | None = None  #: Column by which rows follow each other, or "rows": as they stand
 
 
 def inspect_table(
@@ -87,17 +90,27 @@ def inspect_table(
     files = file.open()
     where, target, event = files.where, options.target, options.event
     has_numeric_names = _has_numeric_names(files)
-    for name, what in ((target, "the target"), (event, "--event")):
+    of_rows = named_columns(options.row_groups, options.order)
+    for name, what in (
+        (target, "the target"),
+        (event, "--event"),
+        (options.row_groups, "--row-groups"),
+        (options.order if options.order in of_rows else None, "--order"),
+    ):
+        if what in ("--row-groups", "--order") and name in of_rows and name in (target, event):
+            raise RunError(f"{what} names {name!r}, which is what is to be explained")
         if name is not None:
             _require_column(files, name, what, has_numeric_names)
     names = [name for name in files.names if name not in files.in_some]
-    others = [name for name in names if name not in (target, event)]
+    others = [name for name in names if name not in (target, event, *of_rows)]
     mode = decide_mode(files, options.stream)
     is_linked = options.feature_groups == LINKAGE
     if mode.stream and event is not None:
         raise RunError("survival times cannot be read from a stream; say --no-stream")
     if mode.stream and is_linked:
         raise RunError(f"--feature-groups {LINKAGE} needs the whole table; say --no-stream")
+    if mode.stream and options.order not in (None, IN_ROW_ORDER):
+        raise RunError("a stream is read row by row; say --order rows, or --no-stream")
     with arrow_errors(f"{where} cannot be read", "mend it, or leave columns out with {columns}"):
         raw = read_raw(files, names, target, event, ROWS_TO_LOOK_AT if mode.stream else None)
     written, mixed = _find_writing(raw, target, files)
@@ -119,7 +132,8 @@ def inspect_table(
     for name in wanted & left_out.keys():
         if not left_out[name].is_usable:
             raise RunError(f"column {name!r} cannot be included: {why_left_out(left_out[name])}")
-    left_out = {name: why for name, why in left_out.items() if name not in wanted}
+    told = wanted.union(of_rows)
+    left_out = {name: why for name, why in left_out.items() if name not in told}
     kept = [name for name in others if name not in left_out and name not in unwanted]
     if not kept:
         reasons = list((left_out or unwanted).items())[:3]
@@ -137,7 +151,7 @@ def inspect_table(
             if inside := tuple(member for member in members if member in chosen):
                 groups[label] = inside
     facts = TableFacts(
-        **vars(replace(found, left_out=unwanted | left_out).among({*chosen, target})),
+        **vars(replace(found, left_out=unwanted | left_out).among({*chosen, target, *of_rows})),
         where=where,
         n_columns=len(others) + len(files.in_some),
         mode=mode,
@@ -159,6 +173,8 @@ def inspect_table(
         feature_groups=groups,
         linkage=is_linked,
         facts=facts,
+        row_groups=options.row_groups,
+        order=options.order,
     )
     return plan, files, None if mode.stream else raw
 
@@ -500,7 +516,9 @@ def _look_for_doubts(
             doubts.append(doubt)
     keys = {n: text.codes[rows] for n, text in raw.texts.items() if len(text.levels) < rows.size}
     matrix = raw.matrix if rows.size == y.size else raw.matrix[rows]
-    of_rows = find_dependence(names[: matrix.shape[1]], matrix, outcome, keys)
+    of_rows = None
+    if options.row_groups is None and options.order is None:
+        of_rows = find_dependence(names[: matrix.shape[1]], matrix, outcome, keys)
     return (*doubts, *([of_rows] if of_rows else []), *about_text)
 
 

@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
+from tvselect.inputs.blocks import IN_ROW_ORDER, named_columns
 from tvselect.inputs.facts import TableFacts
 from tvselect.inputs.text import Mark
 from tvselect.records import RecordError, parse_json, read_record
@@ -94,6 +95,19 @@ class Plan:
     feature_groups: dict[str, tuple[str, ...]]  #: Columns that are one arm, by label
     linkage: bool  #: Whether neighbouring columns that are alike are one arm
     facts: TableFacts  #: What is known of the table
+    row_groups: str | None = None  #: Column that says which rows belong together
+    order: str | None = None  #: Column by which rows follow each other, or "rows": as they stand
+
+    @property
+    def row_columns(self) -> list[str]:
+        """Columns that say how rows depend on each other; no features."""
+        return list(named_columns(self.row_groups, self.order))
+
+    @property
+    def told(self) -> dict[str, str]:
+        """What ``fit`` is told of the rows."""
+        told = {"groups": self.row_groups, "order": self.order}
+        return {key: value for key, value in told.items() if value is not None}
 
     @property
     def target(self) -> str:
@@ -113,15 +127,24 @@ class Plan:
     @property
     def needed(self) -> list[str]:
         """All columns that are read."""
-        return [*self.columns, self.target, *([self.event] if self.event else [])]
+        event = [self.event] if self.event else []
+        return [*self.columns, *self.row_columns, self.target, *event]
 
 
 def describe_plan(plan: Plan) -> list[str]:
     """All decisions about a table in sentences."""
     n_candidates = len(plan.columns) - len(plan.always)
     said = describe_table(plan.facts, n_candidates, plan.feature_groups, plan.always)
-    linked = "Neighbouring columns that are much alike are one variable (--feature-groups ld)."
-    return [*said, linked] if plan.linkage else said
+    if plan.linkage:
+        said.append(
+            "Neighbouring columns that are much alike are one variable (--feature-groups ld)."
+        )
+    if plan.row_groups is not None:
+        said.append(f"Rows of the same {plan.row_groups!r} belong together (--row-groups).")
+    if plan.order is not None:
+        by = "as they stand" if plan.order == IN_ROW_ORDER else f"by {plan.order!r}"
+        said.append(f"Rows follow each other in time, {by} (--order).")
+    return said
 
 
 def expand(items: Iterable[str], names: Sequence[str], option: str, where: str) -> list[str]:

@@ -21,6 +21,7 @@ from tvselect import report
 from tvselect.bandit.engine import StopReason
 from tvselect.bandit.journal import Journal, JournalError
 from tvselect.files import write_text
+from tvselect.inputs.blocks import without_columns
 from tvselect.report.decisions import describe_doubts
 from tvselect.runs import RunError, collected_warnings
 from tvselect.runs.data import open_planned, open_stream, prepare, sample
@@ -209,7 +210,9 @@ def measure_worth(
         raise RunError(f"{folder.path} is not complete; finish it: {finish}")
     with folder.held():
         findings = folder.read_findings()
-        X, y = prepare(*open_again(run, folder, table))
+        plan, files = open_again(run, folder, table)
+        X, y = prepare(plan, files)
+        X = without_columns(X, set(plan.row_columns))
         if jobs is not None:
             run = replace(run, settings=replace(run.settings, jobs=jobs))
         selector = make_selector(run, None, place)
@@ -298,10 +301,10 @@ def _play(run: RunRecord, folder: RunFolder, files: TableFiles, table: Any, plac
     with collected_warnings() as said:
         try:
             if plan.stream:
-                selector.fit_source(open_stream(plan, files))
+                selector.fit_source(open_stream(plan, files), **plan.told)
             else:
                 X, y = prepare(plan, files, table)
-                selector.fit(X, y)
+                selector.fit(X, y, **plan.told)
         except JournalError:  # somebody else's, or damaged: what is known is not the last word
             raise
         except BaseException:
@@ -392,6 +395,7 @@ def write_report(result: Result, X: Any, y: Any, *, with_page: bool) -> Path | N
     for outdated in (folder.findings, folder.report):
         outdated.unlink(missing_ok=True)
     plan = run.plan
+    X = without_columns(X, set(plan.row_columns))
     settings = ", ".join(f"{name}={value!r}" for name, value in asdict(run.settings).items())
     findings = report.gather(
         selector,

@@ -262,7 +262,7 @@ class BatchReader:
         refuse_nonfinite(X, names, reward.takes_missing, takes_empty=True)
         cuts = encoder.cuts_of(played, X, reward.max_cuts)
         n_candidates = encoder.n_columns * (1 + has_decoys)
-        groups = None if blocks is None else blocks.codes
+        groups = blocks.codes if blocks is not None and blocks.has_groups else None
         data = Data(X, outcome, names, cuts=cuts, n_candidates=n_candidates, groups=groups)
         payoffs = np.empty(columns.size)
         payoffs[order] = start_reward(reward, data)(np.arange(columns.size), rng)

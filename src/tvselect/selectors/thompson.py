@@ -374,7 +374,8 @@ class ThompsonSelector(BanditSelector):
             warn_of_doubts(data, stacklevel=3)
         if blocks is not None:
             blocks = blocks if rows is None else blocks.at(rows)
-            return features, replace(data, groups=blocks.codes), blocks
+            groups = blocks.codes if blocks.has_groups else None
+            return features, replace(data, groups=groups), blocks
         observations = None
         if rows is not None and np.any(np.diff(rows) == 0):
             observations = numbered(rows)
