@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.records import heading, record
+from benchmarks.records import ROOT, heading, record
 from tests.exactness.patched import AS_R_COUNTS, patched_copy, run_with
 
 FLAGS = ("-O1",)
@@ -202,7 +202,7 @@ GROUPS: dict[tuple[str, ...], dict[str, list[tuple[str, str, str]]]] = {
         ],
     },
     (
-        "trees/test_bins.py", "inputs/test_columns.py", "rewards/test_screening.py",
+        "trees/test_bins.py", "inputs/test_table.py", "rewards/test_screening.py",
         "decoys/test_normal_scores.py",
     ): {
         "tables.h": [
@@ -313,8 +313,10 @@ def verdict(mutation: Mutation) -> str:
 
 
 def main(files: list[str]) -> int:
-    rows = []
-    for mutation in mutations(files):
+    rows, planned = [], list(mutations(files))
+    if gone := {n for m in planned for n in m.tests if not (ROOT / "tests" / n).exists()}:
+        raise SystemExit(f"no such tests: {', '.join(sorted(gone))}")
+    for mutation in planned:
         caught = verdict(mutation)
         print(f"{mutation.name}: {f'caught by {caught}' if caught else 'SURVIVED'}", flush=True)
         rows.append((mutation, caught))
