@@ -208,3 +208,17 @@ def test_what_text_looks_like(cells, kind):
 )  # fmt: skip
 def test_other_text_is_left_alone(cells):
     assert not doubts_about_text({"x": encode_text(cells)})
+
+
+@pytest.mark.parametrize(
+    "y", [TWO, np.where(TWO, "bought", "not"), np.array(list("abc"))[np.arange(N) % 3]]
+)
+def test_a_column_that_is_empty_but_for_one_class_is_named(y):
+    """An invoice number, a date of payment: there only once the outcome is known."""
+    of_class = y == y[0]
+    x = np.where(of_class, noise(), np.nan)
+    doubts = [doubt for doubt in look({"a": noise(2), "paid": x}, y) if doubt.kind == "absent"]
+    assert [doubt.names for doubt in doubts] == [("paid",)]
+    assert "Known only after the outcome? 'paid': empty but for" in doubts[0].sentence
+    by_chance = np.where(np.random.default_rng(3).random(N) < 0.6, noise(), np.nan)
+    assert not any(doubt.kind == "absent" for doubt in look({"a": by_chance}, y))

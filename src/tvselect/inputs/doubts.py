@@ -16,7 +16,7 @@ from tvselect.inputs.text import SHARE_OF_NUMBERS, TextColumn, number_of
 
 FEWEST_ROWS, FEW_OF_CLASS, MOST_CLASSES = 20, 10, 3
 TOO_GOOD, NEARLY, SAMPLED = 0.99, 0.6, 40
-MOST = 0.5
+MOST, SLIPS = 0.5, 0.01
 FAR, FEWEST_VALUES = 20.0, 10
 FEWEST_NUMBERS, SHARE_OF_CODED, MOST_CODES = 5, 0.5, 3
 #: 31/12/2019, 31.12.2019 and 31 Dec 2019, with a time behind it or not
@@ -66,6 +66,8 @@ def find_doubts(
         found += far_values(inside, block)
         if outcome.family == "probit":
             found += _one_class(inside, block, outcome.values)
+        if outcome.classes is not None:
+            found += _absent(inside, block, outcome.values)
         if with_structure:
             found += _identifiers(inside, block)
             for name, values in zip(inside, block, strict=True):
@@ -151,6 +153,19 @@ def _one_class(names: Sequence[str], block: Block, y: NDArray[np.float64]) -> It
         for j in constant.tolist():
             if np.mean(there[j] != here[j, 0]) > MOST:
                 yield Doubt("one class", (names[j],), float(here[j, 0]))
+
+
+def _absent(names: Sequence[str], block: Block, y: NDArray[np.float64]) -> Iterator[Doubt]:
+    """Columns that are empty except in one class, and filled in most rows of that."""
+    is_filled = ~np.isnan(block)
+    some = np.flatnonzero(~is_filled.all(axis=1))
+    for value in np.unique(y) if some.size else ():
+        here = y == value
+        if min(np.count_nonzero(here), np.count_nonzero(~here)) < FEWEST_ROWS:
+            continue
+        inside, outside = (is_filled[some][:, rows].mean(axis=1) for rows in (here, ~here))
+        for j in some[(inside > MOST) & (outside <= SLIPS)].tolist():
+            yield Doubt("absent", (names[j],))
 
 
 def far_values(names: Sequence[str], block: Block) -> list[Doubt]:

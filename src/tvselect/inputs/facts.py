@@ -27,8 +27,8 @@ Reason = Literal[
     "mixed on a stream", "infinite on a stream",
 ]  # fmt: skip
 DoubtKind = Literal[
-    "leak", "one class", "code", "wild cell", "identifier", "copies", "few rows", "labels",
-    "outcome code", "outcome cell", "dates as text", "units as text", "codes as text",
+    "leak", "one class", "absent", "code", "wild cell", "identifier", "copies", "few rows",
+    "labels", "outcome code", "outcome cell", "dates as text", "units as text", "codes as text",
     "neighbours", "walks", "repeats",
 ]  # fmt: skip
 
@@ -155,6 +155,8 @@ DOUBTS = {
     "{value:.3f}). Leave out what is made from the outcome, or known only with it.",
     "one class": "Known only after the outcome? {names}: {value:g} in all rows of one class, "
     "something else in most of the other. Leave out what comes after the outcome.",
+    "absent": "Known only after the outcome? {names}: empty but for the rows of one class, and "
+    "filled in most of these. Leave out what comes after the outcome.",
     "code": "Missing values in disguise? {value:g} is far from all other values of {names}. If it "
     "stands for a missing value, make it one.",
     "wild cell": "A slip? One cell with {value:g} is far from all other values of {names}.",

@@ -16,16 +16,23 @@ MOST_REPEATS = 20  # the largest whole weight that is taken as a number of repea
 MOST_COLUMNS, MOST_VALUES = 64, 2**26
 TELLING = 3  # how many columns a chance match is judged by: those with the most values
 FEWEST_COPIES, SMALLEST_SHARE = 5, 0.01  # fewer copies, or a smaller share, do not matter
-BEYOND_CHANCE = 10.0
+BEYOND_CHANCE, TINIEST = 10.0, 1e-290
 
 
 def check_weights(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     """Weights as floats, one for each row; refuses negative, missing and infinite ones."""
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("sample_weight must hold numbers, one for each row") from None
     if weights.shape != (n_rows,):
         raise ValueError(f"sample_weight has shape {weights.shape}, X has {n_rows} rows")
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
         raise ValueError("sample_weight must be finite, not negative and not all zero")
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if weights.max() < TINIEST or not np.isfinite(total):
+        raise ValueError("sample_weight is too close to zero, or too large; scale it to about 1")
     return weights
 
 

@@ -498,6 +498,7 @@ def _look_for_doubts(
     }
     names = [field.name for field in raw.numeric]
     names += [name for name, text in texts.items() for _ in text.levels]
+    names += raw.days
 
     def blocks() -> Iterator[tuple[int, NDArray[np.float64]]]:
         columns = raw.matrix.T
@@ -507,6 +508,9 @@ def _look_for_doubts(
         for text in texts.values():
             yield place, np.ascontiguousarray(one_hot(text.codes[rows], len(text.levels)).T)
             place += len(text.levels)
+        for values in raw.days.values():
+            yield place, np.where(np.isnan(values[rows]), np.nan, 0.0)[None]
+            place += 1
 
     doubts = []
     for doubt in find_doubts(names, blocks(), outcome, with_structure=False):
