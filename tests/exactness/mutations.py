@@ -127,8 +127,8 @@ GROUPS: dict[tuple[str, ...], dict[str, list[tuple[str, str, str]]]] = {
              "squares -= weighted(groups, groups.rest, groups.rest);", ""),
         ],
         "moves.h": [
-            ("where two splits are proposed, the sibling of the second keeps its mean",
-             "draw_two_leaf_means(rng, prior, chain, tree[left].leaf, tree[left + 1].leaf);", ";"),
+            ("a split forgets what its two leaves share",
+             "v(left.n + right.n + 2.0 * both)", "v(left.n + right.n)"),
         ],
         "gibbs.h": [
             ("classes share the intercepts of a group that is the first and the last one",

@@ -53,7 +53,7 @@ TABLES = {
         n_rows=8, n_columns=2, n_values=3, min_leaf=2, groups=(0, 0, 0, 1, 1, 2, 2, 2)
     ),
     "one tree, p=1, groups, pairs": PAIRS | dict(
-        n_rows=8, n_columns=1, n_values=4, power=0.5, groups=(0, 0, 0, 0, 1, 1, 2, 2)
+        n_rows=8, n_columns=1, n_values=4, power=0.5, leaf_sd=3.0, groups=(0, 0, 0, 0, 0, 0, 1, 1)
     ),
     "two trees, p=2, binary, sparse, groups, known pairs": TINY | PAIRS | dict(
         pairs=((0, 1),), groups=(0, 0, 1, 1, 1, 2)
