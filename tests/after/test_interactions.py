@@ -6,11 +6,14 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
+from scipy.special import ndtr
 from scipy.stats import binom
 
 from tvselect import BartReward, ThompsonSelector
-from tvselect.after.interactions import SelectedData, find_interactions
+from tvselect.after.interactions import SelectedData, _without_interactions, find_interactions
 from tvselect.inputs import read_outcome
+from tvselect.inputs.blocks import RowBlocks
 
 NAMES = [f"x{j}" for j in range(8)]
 
@@ -82,6 +85,49 @@ def test_where_effects_add_up_hardly_anything_is_named(effects, n_runs, shape, n
         found = interactions(X[rows], y[rows], seed, observations=observations)
         n_false += any(pair.q_value <= 0.1 for pair in found)
     assert n_false <= most
+
+
+def of_groups(seed, n_groups=40, size=8):
+    """Two columns that differ between groups and two within, and what groups add to the outcome."""
+    rng = np.random.default_rng(seed)
+    group = np.repeat(np.arange(n_groups), size)
+    X = np.column_stack([rng.normal(size=(n_groups, 2))[group], rng.normal(size=(group.size, 2))])
+    rest = 1.5 * rng.normal(size=n_groups)[group] + rng.normal(size=group.size)
+    return X, rest, RowBlocks.of(group.size, group)
+
+
+def test_columns_of_groups_do_not_act_together_by_telling_groups_apart():
+    """Law: as above. Untold, 9 of 12 such tables name a false pair."""
+    n_false = 0
+    for seed in range(6):
+        X, rest, blocks = of_groups(seed)
+        found = interactions(X, X.sum(axis=1) + rest, seed, observations=blocks)
+        n_false += any(pair.q_value <= 0.1 for pair in found)
+    assert n_false <= binom.ppf(0.999, 6, 0.1)
+    y = X.sum(axis=1) + 1.5 * X[:, 2] * X[:, 3] + rest
+    first, *_ = interactions(X, y, observations=blocks)
+    assert (first.columns, first.q_value) == ((2, 3), pytest.approx(0.05))
+
+
+@pytest.mark.parametrize("family", ["gaussian", "probit"])
+def test_outcomes_without_interactions_depend_on_each_other_as_rows_do(family):
+    """Rows of a group are alike in them, too, and neighbours in a series; classes somewhat less."""
+    rng = np.random.default_rng(0)
+    X, rest, groups = of_groups(1, n_groups=100)
+    series = lfilter([1.0], [1.0, -0.95], rng.normal(size=rest.size))
+    in_time = RowBlocks.of(rest.size, order="rows")
+    for noise, blocks in ((rest, groups), (series, in_time)):
+        values = X[:, 2] + noise
+        outcome = read_outcome(values if family == "gaussian" else values > 0, rest.size)
+        expected = X[:, 2] if family == "gaussian" else ndtr(X[:, 2] / noise.std())
+        correlations = []
+        for order in blocks.orders(20, rng):
+            fit = expected, float(noise.std())
+            drawn = _without_interactions(outcome, *fit, blocks, order, rng).values
+            correlations.append(np.corrcoef(drawn[:-1], drawn[1:])[0, 1])
+        known = np.corrcoef(outcome.values[:-1], outcome.values[1:])[0, 1]
+        assert np.mean(correlations) > (0.8 if family == "gaussian" else 0.6) * known > 0.2
+        assert len(set(correlations)) == 20  # each another order
 
 
 def test_where_there_is_nothing_to_look_at():

@@ -105,7 +105,8 @@ def find_interactions(
     does not add up. How much it is by chance is learned from 20 outcomes without interactions:
     the fit of an additive model (BART with single splits) and its residuals in another order,
     as large as the noise, or classes drawn from its probabilities. Their pairs are the decoys of
-    :func:`tvselect.control.q_values_by_decoys`.
+    :func:`tvselect.control.q_values_by_decoys`. Where rows belong together, groups have random
+    intercepts, and residuals are moved as decoys are: in whole groups, or in time.
 
     Nothing is found among more than 40 features, on fewer than 20 rows, and for survival times,
     as censoring bends the scale on which effects add up or do not.
@@ -116,14 +117,21 @@ def find_interactions(
         return ()
     if outcome.family == "survival" or np.ptp(outcome.values) == 0.0:
         return ()
-    forests = PairForests(X, np.searchsorted(features, feature_of), rng)
+    blocks = observations if isinstance(observations, RowBlocks) else None
+    forests = PairForests(
+        X,
+        np.searchsorted(features, feature_of),
+        rng,
+        groups=blocks.codes if blocks is not None and blocks.has_groups else None,
+    )
     terms = _terms(outcome)
     found = np.max([forests.strengths(term) for term in terms], axis=0)
     additive = [forests.additive_fit(term) for term in terms]
+    moved = [None] * N_WITHOUT if blocks is None else blocks.orders(N_WITHOUT, rng)
     without = []
-    for _ in range(N_WITHOUT):
+    for order in moved:
         redrawn = (
-            forests.strengths(_without_interactions(term, *fit, observations, rng))
+            forests.strengths(_without_interactions(term, *fit, observations, order, rng))
             for term, fit in zip(terms, additive, strict=True)
         )
         without.append(np.max(list(redrawn), axis=0))
@@ -140,8 +148,14 @@ def find_interactions(
 class PairForests:
     """Forests on features of one or several columns, and how strongly they use pairs of them."""
 
-    def __init__(self, X: FloatArray, place: NDArray[np.int64], rng: np.random.Generator) -> None:
-        self.table, self.rng = bin_table(X), rng
+    def __init__(
+        self,
+        X: FloatArray,
+        place: NDArray[np.int64],
+        rng: np.random.Generator,
+        groups: NDArray[np.int32] | None = None,
+    ) -> None:
+        self.table, self.rng, self.groups = bin_table(X), rng, groups
         self.columns = [np.flatnonzero(place == k) for k in range(int(place.max()) + 1)]
         self.rows = X[rng.choice(len(X), min(len(X), N_ROWS), replace=False)]
         self.values = [_typical_values(X[:, columns]) for columns in self.columns]
@@ -149,7 +163,7 @@ class PairForests:
     def strengths(self, outcome: Outcome) -> FloatArray:
         """Strength of all pairs, by rows of an upper triangle; 0 for those used less often."""
         size = dict(n_trees=N_TREES, n_iterations=N_ITERATIONS, n_keep=N_FORESTS)
-        run = run_to_end(self.table, outcome, **size, random_state=self.rng)
+        run = run_to_end(self.table, outcome, **size, groups=self.groups, random_state=self.rng)
         forest = join_forests(run.forests)
         together = forest.branch_pairs(self.table.n_columns)
         splits_on = forest.uses(self.table.n_columns)
@@ -167,13 +181,18 @@ class PairForests:
         return strengths
 
     def additive_fit(self, outcome: Outcome) -> tuple[FloatArray, float]:
-        """BART with single splits: means, or probabilities of the second class; the noise."""
-        length = dict(n_iterations=N_ITERATIONS)
-        run = run_to_end(self.table, outcome, prior=ADDITIVE, **length, random_state=self.rng)
+        """BART with single splits: means, or probabilities of the second class; the noise.
+
+        Noise is all that columns do not explain, what differs between groups included.
+        """
+        how = dict(n_iterations=N_ITERATIONS, groups=self.groups, random_state=self.rng)
+        run = run_to_end(self.table, outcome, prior=ADDITIVE, **how)
         expected = run.predict(self.table)
         if outcome.family == "probit":
-            expected = _sharpened(expected, outcome.values > 0.0)
-        return expected, float(run.sigma[run.n_burn :].mean())
+            lowest = 1.0 if self.groups is None else 1.0 / MOST_SHARPENING
+            expected = _sharpened(expected, outcome.values > 0.0, lowest)
+        noise = run.sigma if self.groups is None else np.hypot(run.sigma, run.group_sd)
+        return expected, float(noise[run.n_burn :].mean())
 
     def _joint_effect(self, forest: Forest, cuts: Cuts, i: int, j: int) -> FloatArray:
         """Partial dependence on two features at typical values, on the scale of the latents.
@@ -203,13 +222,18 @@ def _terms(outcome: Outcome) -> list[Outcome]:
     return sorted(terms, key=lambda term: abs(term.values.mean() - 0.5))[:MOST_TERMS]
 
 
-def _sharpened(probabilities: FloatArray, is_second: NDArray[np.bool_]) -> FloatArray:
-    """Probabilities as far from one half as the classes say; those of a fit are shrunk to it."""
+def _sharpened(
+    probabilities: FloatArray, is_second: NDArray[np.bool_], lowest: float
+) -> FloatArray:
+    """Probabilities as far from one half as the classes say; those of a fit are shrunk to it.
+
+    Those of a row in a group of average intercept may be too far from it, for a row of any group.
+    """
     probits = ndtri(np.clip(probabilities, TINY, 1.0 - TINY))
     signs = np.where(is_second, 1.0, -1.0)
     best = minimize_scalar(
         lambda log_factor: -log_ndtr(np.exp(log_factor) * probits * signs).sum(),
-        bounds=(0.0, np.log(MOST_SHARPENING)),
+        bounds=(np.log(lowest), np.log(MOST_SHARPENING)),
         method="bounded",
     )
     return np.asarray(ndtr(np.exp(best.x) * probits))
@@ -229,18 +253,29 @@ def _without_interactions(
     expected: FloatArray,
     sigma: float,
     observations: NDArray[np.int64] | RowBlocks | None,
+    order: NDArray[np.int64] | None,
     rng: np.random.Generator,
 ) -> Outcome:
-    """An outcome that depends on the columns as an additive model says, and no further."""
+    """An outcome that depends on the columns as an additive model says, and no further.
+
+    Rows of blocks have the residuals of others, by their ``order``.
+    """
     n_rows = expected.size
     if outcome.family == "probit":
         chance = rng.random(n_rows)
-        if isinstance(observations, np.ndarray):
+        if order is not None:
+            # Residuals of classes: the middle of what the class says, ties in any order.
+            is_second = outcome.values > 0.0
+            middle = np.where(is_second, expected / 2.0, (1.0 + expected) / 2.0)
+            ranks = np.argsort(np.lexsort([chance, middle]))
+            chance = (ranks[order] + 0.5) / n_rows
+        elif isinstance(observations, np.ndarray):
             chance = chance[observations]
         drawn = chance < expected
         drawn[rng.choice(drawn.size, 2, replace=False)] = [False, True]
         return replace(outcome, values=drawn.astype(np.float64))
-    order = orders_of(observations, n_rows, 1, rng)[0]
+    if order is None:
+        order = orders_of(observations, n_rows, 1, rng)[0]
     noise = (outcome.values - expected)[order]
     noise *= sigma / max(noise.std(), np.finfo(np.float64).tiny)
     return replace(outcome, values=expected + noise)

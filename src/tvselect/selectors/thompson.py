@@ -343,7 +343,11 @@ class ThompsonSelector(BanditSelector):
             raise AttributeError("interactions_ is there after fit")
         if self._interactions is None:
             rng = RandomStream.INTERACTIONS.generator(self.history_.asked.seed)
-            found = find_interactions(self._selected_data, self.history_.names, rng)
+            found = (
+                ()
+                if self.history_.shows_nothing
+                else find_interactions(self._selected_data, self.history_.names, rng)
+            )
             level = DEFAULT_LEVEL if self.history_.max_fdr is None else self.history_.max_fdr
             self._interactions = tuple(pair for pair in found if pair.q_value <= level)
         return self._interactions
