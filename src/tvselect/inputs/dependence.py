@@ -61,12 +61,11 @@ def find_dependence(
         near, around = (_of_neighbours(are_near, reach) for reach in (1, NEIGHBOURS))
         return _alike(*ranks, near, N_WAVES) or _alike(*ranks, around, N_WAVES)
 
-    if found := are_alike(None):
-        return Doubt("walks" if found == "walks" else "neighbours", ())
     for name, labels in [*(keys or {}).items(), *_labels(names, X)]:
         if are_alike(labels):
             return Doubt("repeats", (name,))
-    return None
+    found = are_alike(None)
+    return Doubt("walks" if found == "walks" else "neighbours", ()) if found else None
 
 
 def _of_neighbours(are_near: NDArray[np.bool_], reach: int) -> ZValues:
