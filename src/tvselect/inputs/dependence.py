@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 
@@ -18,6 +19,11 @@ MOST_KEYS, MOST_TRIED, FEWEST_LABELS, MOST_LABELS, MOST_SINGLE = 8, 40, 6, 0.7, 
 OUTCOME_ALIKE, COLUMN_ALIKE, SHARE_ALIKE, FEWEST_ALIKE = 1.7, 3.0, 0.2, 3
 WALK, STEADY = 0.9, 0.3
 TINY = 1e-12
+OWNER = re.compile(
+    rf"{ID_NAME.pattern}|(?i:(subject|patient|participant|respondent|person|donor|individual|animal"
+    r"|mouse|plant|customer|client|user|member|household|family|cluster|site|clinic|hospital"
+    r"|school|store|shop|company|firm|batch|plate|series)s?[ _.-]*(code|key|nr|no|number)?[.#]?)"
+)
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 ZValues = Callable[[Floats], Floats]
@@ -61,11 +67,19 @@ def find_dependence(
         near, around = (_of_neighbours(are_near, reach) for reach in (1, NEIGHBOURS))
         return _alike(*ranks, near, N_WAVES) or _alike(*ranks, around, N_WAVES)
 
-    for name, labels in [*(keys or {}).items(), *_labels(names, X)]:
-        if are_alike(labels):
-            return Doubt("repeats", (name,))
-    found = are_alike(None)
-    return Doubt("walks" if found == "walks" else "neighbours", ()) if found else None
+    def of_labels(wanted: bool) -> Doubt | None:
+        """By labels that are, or are not, called like an identifier."""
+        for name, labels in labelled:
+            if bool(OWNER.fullmatch(name)) == wanted and are_alike(labels):
+                return Doubt("repeats", (name,))
+        return None
+
+    labelled = [*(keys or {}).items(), *_labels(names, X)]
+    if found := of_labels(wanted=True):
+        return found
+    if how := are_alike(None):
+        return Doubt("walks" if how == "walks" else "neighbours", ())
+    return of_labels(wanted=False)
 
 
 def _of_neighbours(are_near: NDArray[np.bool_], reach: int) -> ZValues:
@@ -163,12 +177,12 @@ def _labels(names: Sequence[str], X: NDArray[np.floating]) -> Iterator[tuple[str
                 yield name, X[:, place : place + width].argmax(axis=1)
             repeats[place : place + width] &= width == 1
             place += width
-    tried = sorted(np.flatnonzero(repeats).tolist(), key=lambda j: not ID_NAME.fullmatch(names[j]))
+    tried = sorted(np.flatnonzero(repeats).tolist(), key=lambda j: not OWNER.fullmatch(names[j]))
     for j in tried[:MOST_TRIED]:
         _, codes, counts = np.unique(X[:, j], return_inverse=True, return_counts=True)
         is_many = FEWEST_LABELS <= counts.size <= MOST_LABELS * n_rows
         is_many &= np.count_nonzero(counts == 1) <= MOST_SINGLE * n_rows
-        if is_many and (ID_NAME.fullmatch(names[j]) or not _measures(X[:, j], X)):
+        if is_many and (OWNER.fullmatch(names[j]) or not _measures(X[:, j], X)):
             yield names[j], codes
             n_found += 1
         if n_found == MOST_KEYS:
