@@ -138,3 +138,16 @@ def test_rows_that_seem_to_depend_on_each_other_make_q_values_unproven():
     for other in (told, weighted):
         assert not other.history_.asked.unproven
         assert "unproven" not in other._repr_html_() + describe_false(1, control_of(other))
+
+
+def test_rows_that_are_all_copied_as_often_say_what_single_ones_do():
+    rng = np.random.default_rng(9)
+    X, y = rng.normal(size=(80, 20)), rng.normal(size=80)
+    y += 2 * X[:, 3]
+    single = fit(X, y)
+    order = rng.permutation(80 * 50)
+    with pytest.warns(UserWarning, match="3920 of 4000 rows are copies of others"):
+        copied = fit(np.repeat(X, 50, axis=0)[order], np.repeat(y, 50)[order])
+    assert (
+        np.flatnonzero(single.support_).tolist() == np.flatnonzero(copied.support_).tolist() == [3]
+    )

@@ -109,3 +109,18 @@ def test_a_stopped_stream_goes_on_with_its_groups(tmp_path):
     assert_array_equal(again.e_values_, small().fit(X, y, groups=groups).e_values_)
     with pytest.raises(JournalError):
         small(search=Search(journal=path)).fit(X, y, groups=groups // 2)
+
+
+@pytest.mark.parametrize("decoys", ["knockoffs", "shuffled"])
+@pytest.mark.parametrize("two_classes", [False, True])
+def test_rows_that_stand_copied_are_one_observation(decoys, two_classes):
+    """As independent rows, they let noise win every batch by what one observation has by chance."""
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(2, 2000, 8)), rng.normal(size=(2, 2000))
+    y[1] += 2 * X[1, :, 3]
+    y = (y > 0).astype(float) if two_classes else y
+    for k, expected in enumerate(([], [3])):
+        copied = np.repeat(X[k], 5, axis=0), np.repeat(y[k], 5)
+        with pytest.warns(UserWarning, match="rows of a batch are copies of others"):
+            found = small(batch_size=500, decoys=decoys).fit(*copied)
+        assert np.flatnonzero(found.support_).tolist() == expected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from copy import copy
@@ -22,6 +23,7 @@ from tvselect.inputs import Outcome, OutcomeReader
 from tvselect.inputs.blocks import RowBlocks
 from tvselect.inputs.columns import refuse_nonfinite
 from tvselect.inputs.errors import located
+from tvselect.inputs.rows import copied_rows, even_rows
 from tvselect.rewards import Data, Reward
 from tvselect.rewards.base import start_reward
 from tvselect.seeds import RandomStream
@@ -32,7 +34,7 @@ from tvselect.selectors.search import SearchRun
 from tvselect.sources import Batch, Source, SourceError
 from tvselect.workers import Runner, TaskMap, in_threads
 
-MOST_DIGITS = 18
+MOST_DIGITS, MOST_KEYS = 18, 8
 
 
 class BatchCursor:
@@ -114,6 +116,7 @@ class BatchRows:
     before: frozenset[Any] | None = None  #: Groups of the first batch that was seen
     first: int = 0  #: Its number
     n_units: int | None = None  #: Stretches of time in that batch
+    alike_in: IntArray | None = None  #: Columns in which rows that are copies agree, as in y
 
     def having_seen(
         self, batch: Batch, number: int, numbers: IntArray, outcomes: OutcomeReader
@@ -138,9 +141,12 @@ class BatchRows:
         kept = np.arange(batch.n_rows)
         if self.is_cut and number:
             kept = kept[np.cumsum(begins) > 1]
+        if self.alike_in is not None:
+            kept = kept[np.sort(np.unique(labels[kept], return_index=True)[1])]
         blocks = RowBlocks.of(kept.size, labels[kept], order)
         is_again = number > self.first and self.before and self.before & {*labels[kept].tolist()}
-        if self.is_cut and (np.count_nonzero(begins[kept]) > blocks.n_groups or is_again):
+        is_told = self.is_cut and self.alike_in is None
+        if is_told and (np.count_nonzero(begins[kept]) > blocks.n_groups or is_again):
             raise SourceError(
                 f"batch {number} has rows of a group that other rows stand between: a group is "
                 "evidence once",
@@ -149,7 +155,37 @@ class BatchRows:
         return blocks, kept
 
     def _labels(self, batch: Batch) -> NDArray[Any]:
+        if self.alike_in is not None:
+            return _copies(batch, self.alike_in)
         return batch.groups(self.column, self.is_text)
+
+
+def _copies(batch: Batch, columns: IntArray) -> IntArray:
+    """The observation of each row: rows that agree in the target and in some columns are one."""
+    target = np.unique(batch.target().astype(str), return_inverse=True)[1]
+    values = np.asarray(batch.numbers(columns), dtype=np.float64)
+    rows = np.column_stack([np.nan_to_num(values, nan=np.inf), target])
+    return np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+
+
+def rows_that_are_copies(batch: Batch, categorical: NDArray[np.bool_]) -> BatchRows | None:
+    """How to take copies for one observation, where many rows of a batch are copies; else None."""
+    numeric = np.flatnonzero(~categorical)
+    some = numeric[even_rows(numeric.size, MOST_KEYS)] if numeric.size else numeric
+    target = np.unique(batch.target().astype(str), return_inverse=True)[1].astype(np.float64)
+    if np.unique(target).size == target.size or not some.size:
+        return None
+    found = copied_rows(np.asarray(batch.numbers(some), dtype=np.float64), target)
+    if found is None:
+        return None
+    n_copies = batch.n_rows - int(found.max()) - 1
+    warnings.warn(
+        f"{n_copies} of {batch.n_rows} rows of a batch are copies of others, in the outcome, too: "
+        "a row and its copies are taken for one observation",
+        UserWarning,
+        stacklevel=2,
+    )
+    return BatchRows(True, False, alike_in=some, before=frozenset())
 
 
 @dataclass(frozen=True)
@@ -165,11 +201,12 @@ class BatchReader:
     outcomes: OutcomeReader
     decoy_key: int
     rows: BatchRows | None = None
+    looked: bool = False  #: Whether it is known if rows are copies
 
     @property
     def is_settled(self) -> bool:
         """Whether no batch to come can change how batches are read."""
-        is_seen = self.rows is None or self.rows.before is not None
+        is_seen = self.looked and (self.rows is None or self.rows.before is not None)
         return self.encoder.is_full and self.outcomes.is_settled and is_seen
 
     @cached_property
@@ -213,10 +250,12 @@ class BatchReader:
         if self.is_settled:
             return self
         encoder, rows = self.encoder.having_seen(batch, is_new=is_new), self.rows
-        if rows is not None and rows.before is None:
+        if rows is None and not self.looked and encoder.decoys is not None:
+            rows = rows_that_are_copies(batch, encoder.categorical)
+        elif rows is not None and rows.before is None:
             numbers = np.flatnonzero(~encoder.categorical)
             rows = rows.having_seen(batch, number, numbers, self.outcomes)
-        return replace(self, encoder=encoder, outcomes=copy(self.outcomes), rows=rows)
+        return replace(self, encoder=encoder, outcomes=copy(self.outcomes), rows=rows, looked=True)
 
     def payoffs(self, batch: Batch, number: int) -> Payoffs | None:
         """Payoffs of arms on a batch; None for one of a single class or value, or too few rows."""
@@ -257,12 +296,14 @@ class BatchReader:
             swapped = np.arange(batch.n_rows)
             swapped[kept] = kept[blocks.swap(of_decoys)]
         unknown = np.nan if reward.takes_missing else 0.0
+        groups = None
+        if self.rows is not None and self.rows.alike_in is None and self.rows.has_groups:
+            groups = None if blocks is None else blocks.codes
         X = encoder.values(batch, played, of_decoys, unknown, swapped)
         X = X if kept.size == batch.n_rows else np.asfortranarray(X[kept])
         refuse_nonfinite(X, names, reward.takes_missing, takes_empty=True)
         cuts = encoder.cuts_of(played, X, reward.max_cuts)
         n_candidates = encoder.n_columns * (1 + has_decoys)
-        groups = blocks.codes if blocks is not None and blocks.has_groups else None
         data = Data(X, outcome, names, cuts=cuts, n_candidates=n_candidates, groups=groups)
         payoffs = np.empty(columns.size)
         payoffs[order] = start_reward(reward, data)(np.arange(columns.size), rng)

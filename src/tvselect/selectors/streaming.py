@@ -309,7 +309,9 @@ feature_names_in_
         rows = None
         if blocks is not None:
             rows = BatchRows(blocks.has_groups, blocks.is_ordered, is_cut=False)
-        if not is_new and (rows is None) != (self._reader.rows is None):
+        before = None if is_new else self._reader.rows
+        was_told = before is not None and before.alike_in is None
+        if not is_new and (rows is not None) != was_told:
             raise ValueError("say groups and order in every batch, as in the first one, or in none")
         batch, reward = source.whole(), as_reward(self.reward)
         if batch.n_rows < reward.min_rows:

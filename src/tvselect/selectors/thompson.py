@@ -394,6 +394,13 @@ class ThompsonSelector(BanditSelector):
                     UserWarning,
                     stacklevel=3,
                 )
+                if isinstance(data.X, np.ndarray) and np.ptp(np.bincount(observations)) == 0:
+                    # As often copied as each other, they say what single ones do.
+                    firsts = np.sort(np.unique(observations, return_index=True)[1])
+                    features = replace(features, X=data.X[firsts])
+                    weights = None if weights is None else weights[firsts]
+                    outcome, observations = outcome.rows(firsts), None
+                    data = replace(data, X=features.X, outcome=outcome, sample_weight=weights)
         return features, data, observations
 
     def _features(self, X: Any) -> Features:
