@@ -7,10 +7,12 @@ such as ``moves.h`` for the mutations of these only; exits with 1 when a mutant 
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -316,10 +318,10 @@ def main(files: list[str]) -> int:
     rows, planned = [], list(mutations(files))
     if gone := {n for m in planned for n in m.tests if not (ROOT / "tests" / n).exists()}:
         raise SystemExit(f"no such tests: {', '.join(sorted(gone))}")
-    for mutation in planned:
-        caught = verdict(mutation)
-        print(f"{mutation.name}: {f'caught by {caught}' if caught else 'SURVIVED'}", flush=True)
-        rows.append((mutation, caught))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # each waits for processes of its own
+        for mutation, caught in zip(planned, pool.map(verdict, planned), strict=True):
+            print(f"{mutation.name}: {f'caught by {caught}' if caught else 'SURVIVED'}", flush=True)
+            rows.append((mutation, caught))
     if not files:
         record(
             "mutations.md",
