@@ -9,10 +9,11 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.stats import binom
+from sklearn.linear_model import Ridge
 
 from tests.nested import nested
 from tests.selectors.runs import assert_same
-from tvselect import BartReward, StreamingThompsonSelector, ThompsonSelector
+from tvselect import BartReward, ImportanceReward, StreamingThompsonSelector, ThompsonSelector
 from tvselect.inputs.outcome import survival_array
 
 N, P = 250, 12
@@ -129,16 +130,19 @@ def test_a_stream_keeps_the_order_of_grades(table):
 # Weights of rows.
 
 
-@pytest.mark.filterwarnings("ignore:.*rows are copies")
 @pytest.mark.parametrize("make", [np.asarray, pd.DataFrame, pl.DataFrame])
-def test_whole_weights_are_repeated_rows_to_the_bit(table, make):
+def test_a_row_and_its_copies_count_once_and_whole_weights_repeat_rows_to_the_bit(table, make):
     X, y = table[0][:80], table[1][:80]
     weights = np.random.default_rng(1).integers(0, 4, 80)
     rows = np.repeat(np.arange(80), weights)
-    for selector in (quick(n_plays=10), stream(n_rounds=2, batch_size=60)):
-        one = selector.fit(make(X), y, sample_weight=weights).selection_rates_
-        again = selector.fit(make(X[rows]), y[rows]).selection_rates_
-        np.testing.assert_array_equal(one, again)
+    with pytest.warns(UserWarning, match="rows are copies of others.* count once"):
+        one = quick(n_plays=10).fit(make(X[rows]), y[rows])
+    once = np.flatnonzero(weights)
+    assert_same(one, quick(n_plays=10).fit(make(X[once]), y[once]))
+    selector = stream(n_rounds=2, batch_size=60)  # without error control
+    one = selector.fit(make(X), y, sample_weight=weights).selection_rates_
+    again = selector.fit(make(X[rows]), y[rows]).selection_rates_
+    np.testing.assert_array_equal(one, again)
 
 
 @pytest.mark.parametrize(
@@ -163,21 +167,38 @@ def test_rows_without_weight_do_not_matter(table):
     assert_same(one, other)
 
 
-@pytest.mark.parametrize("copied_by", ["weights", "hand"])
-def test_rows_that_count_five_times_make_noise_no_surer(copied_by):
+@pytest.mark.parametrize("few", [0, 12])
+def test_rows_that_count_more_make_noise_no_surer(few):
     """Law: at a level of 0.1, at most about one run in ten selects any noise."""
     n_runs, n_false = 8, 0
+    weights = np.append(np.full(99, 5), 4) if not few else 1 + 19 * (np.arange(120) < few)
     for seed in range(n_runs):
         rng = np.random.default_rng(seed)
-        X, y = rng.normal(size=(100, 6)), rng.normal(size=100)
-        selector = quick(n_plays=40, random_state=seed)
-        if copied_by == "weights":
-            selector.fit(X, y, sample_weight=np.append(np.full(99, 5), 4))
-        else:
-            with pytest.warns(UserWarning, match="400 of 500 rows are copies"):
-                selector.fit(np.tile(X, (5, 1)), np.tile(y, 5))
+        X, y = rng.normal(size=(weights.size, 30 if few else 6)), rng.normal(size=weights.size)
+        selector = quick(n_plays=40, random_state=seed).fit(X, y, sample_weight=weights)
         n_false += selector.support_.any()
     assert n_false <= binom.ppf(0.999, n_runs, 0.1)
+
+
+@pytest.mark.parametrize("bootstrap", [None, False, True])
+def test_a_play_sees_no_more_rows_than_weights_are_worth(bootstrap):
+    """Twelve rows of weight 20 among 120 are worth 348^2 / 4908 = 24.7 rows."""
+    seen, weights = set(), 1 + 19 * (np.arange(120) < 12)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 4)), rng.normal(size=120)
+
+    def reward(X, y, rng=None):
+        seen.add(len(y))
+        return np.zeros(X.shape[1])
+
+    class Model(Ridge):
+        def fit(self, X, y):
+            seen.add(len(y))
+            return super().fit(X, y)
+
+    chosen = reward if bootstrap is None else ImportanceReward(Model(), bootstrap=bootstrap)
+    quick(chosen, n_plays=3, max_fdr=None).fit(X, y, sample_weight=weights)
+    assert seen == {25}
 
 
 @pytest.mark.filterwarnings("ignore:nothing can be selected")

@@ -121,6 +121,6 @@ def test_rows_that_stand_copied_are_one_observation(decoys, two_classes):
     y = (y > 0).astype(float) if two_classes else y
     for k, expected in enumerate(([], [3])):
         copied = np.repeat(X[k], 5, axis=0), np.repeat(y[k], 5)
-        with pytest.warns(UserWarning, match="rows of a batch are copies of others"):
+        with pytest.warns(UserWarning, match="rows are copies of others"):
             found = small(batch_size=500, decoys=decoys).fit(*copied)
         assert np.flatnonzero(found.support_).tolist() == expected

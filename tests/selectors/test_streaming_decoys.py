@@ -175,3 +175,32 @@ def test_streams_of_noise_select_nothing():
         fitted = selector(reward, decoys="knockoffs", random_state=seed)
         ever += any(fitted.partial_fit(*part).support_.any() for part in parts(X, y))
     assert ever <= 6
+
+
+def test_rows_that_stand_copied_are_evidence_once_to_the_bit():
+    """In a batch, and where it begins with copies of the last row of the batch before."""
+    frame, y = make_frame()
+    once, copied = (
+        StreamingThompsonSelector(PValueReward(), random_state=0, decoys="shuffled")
+        for _ in range(2)
+    )
+    rows = np.repeat(np.arange(100), 3)
+    once.partial_fit(frame[:100], y[:100]).partial_fit(frame[100:200], y[100:200])
+    with pytest.warns(UserWarning, match="200 of the first 300 rows are copies .* count once"):
+        copied.partial_fit(frame.iloc[rows], y[rows])
+    rows = np.append(99, np.repeat(np.arange(100, 200), 3))
+    copied.partial_fit(frame.iloc[rows], y[rows])
+    assert_array_equal(once.selection_rates_, copied.selection_rates_)
+    assert_array_equal(once.e_values_, copied.e_values_)
+
+
+@pytest.mark.parametrize("batch_size", [500, 499])
+def test_rows_that_stand_copied_make_noise_no_surer(batch_size):
+    """Law: one of six e-values of noise is at least 600 with a probability of 1/100 at most."""
+    rng = np.random.default_rng(0)
+    X, y = (np.repeat(rng.normal(size=(2_500, *more)), 5, axis=0) for more in ((6,), ()))
+    fitted = StreamingThompsonSelector(
+        BartReward(n_trees=10, n_iterations=100, shadows=0), batch_size=batch_size, random_state=0
+    )
+    with pytest.warns(UserWarning, match="count once"):
+        assert fitted.fit(X, y).e_values_.max() < 600.0

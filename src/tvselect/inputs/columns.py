@@ -292,6 +292,17 @@ class FileColumns(Columns):
         return None if columns[0] < n_front else self.file.read_small(columns - n_front)
 
 
+def at_rows(X: Matrix, rows: NDArray[np.int64]) -> Matrix:
+    """Some rows of a matrix, of the same kind where that is worth something."""
+    if isinstance(X, np.ndarray):
+        return X[rows]
+    if isinstance(X, SparseColumns):
+        return SparseColumns(X.matrix[rows], is_checked=True)
+    if isinstance(X, FileColumns):
+        return FileColumns(at_rows(X.front, rows), X.file.at(rows))
+    return ChosenColumns(X, rows=rows)
+
+
 def refuse_nonfinite(
     X: Matrix, names: Sequence[str], takes_missing: bool, *, takes_empty: bool = False
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,16 @@ def check_weights(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     return weights
 
 
+def effective_rows(weights: NDArray[np.float64]) -> int:
+    """Kish's effective number of rows: how many of equal weight tell as much as these.
+
+    >>> effective_rows(np.array([3.0, 3.0, 3.0])), effective_rows(np.array([1.0, 1.0, 20.0]))
+    (3, 1)
+    """
+    shares = weights / weights.max()
+    return round(float(shares.sum()) ** 2 / float(shares @ shares))
+
+
 def repeated_rows(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
     """The rows that weights stand for, each as often as its weight says.
 
@@ -58,6 +68,34 @@ def repeated_rows(weights: NDArray[np.float64], rng: np.random.Generator) -> NDA
 def thinned_rows(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
     """A sample of rows in which each has the chance that its weight says, none twice."""
     return np.flatnonzero(rng.random(weights.size) * weights.max() < weights)
+
+
+def rows_to_use(
+    copies: NDArray[np.int64] | None,
+    weights: NDArray[np.float64] | None,
+    repeat: bool,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.intp] | None, NDArray[np.float64] | None, int | None]:
+    """Which rows of a table are used, the weights of these, and their effective number.
+
+    Of an observation (see :func:`copied_rows`) the first row is used, with the mean weight. To
+    ``repeat`` rows by their weights leaves no weights, and says how many rows these are worth.
+    None is all rows, no weights, and all of the rows that are used.
+    """
+    rows = None
+    if copies is not None:
+        rows, n_rows = np.unique(copies, return_index=True, return_counts=True)[1:]
+        weights = None if weights is None else np.bincount(copies, weights) / n_rows
+    if weights is None or not repeat:
+        return rows, weights, None
+    repeated = repeated_rows(weights, rng)
+    if (n := effective_rows(weights)) < 2:
+        raise ValueError(
+            "sample_weight leaves fewer than two rows: a few weigh so much more than the others "
+            "that all together tell as much as one"
+        )
+    rows = repeated if rows is None else rows[repeated]
+    return rows, None, n if n < rows.size else None
 
 
 def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
@@ -92,12 +130,18 @@ def copied_rows(X: Matrix, y: NDArray[np.float64]) -> NDArray[np.int64] | None:
     """
     n_rows, n_columns = X.shape
     n_seen = min(n_columns, MOST_COLUMNS, max(1, MOST_VALUES // n_rows))
-    found = _codes(y)
+    places = np.linspace(0, n_columns - 1, n_seen).astype(np.int64)
+    return copies_among(y, (np.asarray(X[:, [j]], dtype=np.float64)[:, 0] for j in places))
+
+
+def copies_among(y: NDArray[Any], columns: Iterable[NDArray[Any]]) -> NDArray[np.int64] | None:
+    """:func:`copied_rows` of columns that are read one by one, as far as they are needed."""
+    n_rows, found = y.size, _codes(y)
     chances = [_share_of_pairs(found)]
-    for j in np.linspace(0, n_columns - 1, n_seen).astype(np.int64):
+    for values in columns:
         if found.max() == n_rows - 1:
             return None
-        column = _codes(np.asarray(X[:, [j]], dtype=np.float64)[:, 0])
+        column = _codes(values)
         chances.append(_share_of_pairs(column))
         found = _codes(found * n_rows + column)
     n_copies = n_rows - (int(found.max()) + 1)

@@ -258,7 +258,7 @@ class BartReward(Reward):
 
 def rows_seen(max_samples: Literal["auto"] | int | float | None, data: Data) -> int:
     """How many rows a play sees."""
-    n_rows = data.n_rows
+    n_rows = data.n_effective or data.n_rows
     if max_samples is None:
         return n_rows
     if isinstance(max_samples, str):

@@ -62,6 +62,9 @@ class Data:
         :func:`tvselect.rewards.screening.screen_pairs`.
     groups : int32 array or None
         Which group every row belongs to, counted from 0; None: rows are independent.
+    n_effective : int or None
+        How many rows of a weight of 1 tell as much as these, which are repeated by their weights:
+        no play may see more (:meth:`rows_of_play`). None: all.
     """
 
     X: Matrix
@@ -74,11 +77,21 @@ class Data:
     bulks: Sequence[Bulk] = ()
     pairs: NDArray[np.int64] = field(default_factory=lambda: NO_PAIRS)
     groups: NDArray[np.int32] | None = None
+    n_effective: int | None = None
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self.X.shape[0])
+
+    def rows_of_play(self, rng: np.random.Generator, *, again: bool = False) -> NDArray[np.int64]:
+        """The rows that a play sees: all, or as many as they tell as much as; or some ``again``."""
+        n = self.n_effective or self.n_rows
+        if again:
+            return np.sort(rng.integers(self.n_rows, size=n))
+        if n == self.n_rows:
+            return np.arange(n)
+        return np.sort(rng.choice(self.n_rows, n, replace=False))
 
     @property
     def is_batch(self) -> bool:

@@ -64,7 +64,11 @@ class FunctionReward(Reward):
         name = f"the reward function {getattr(function, '__name__', type(function).__name__)!r}"
 
         def feedback(columns: Places, rng: np.random.Generator) -> Floats:
-            values = function(data.values(columns), data.outcome.values.copy(), rng)
+            X, y = data.values(columns), data.outcome.values.copy()
+            if data.n_effective is not None:
+                rows = data.rows_of_play(rng)
+                X, y = X[rows], y[rows]
+            values = function(X, y, rng)
             return check_payoffs(values, len(columns), what=name)
 
         return feedback
@@ -100,18 +104,18 @@ def check_payoffs(values: Any, n_columns: int, *, what: str = "the reward") -> F
 
 
 def on_replicates(data: Data, bootstrap: bool, score: Score) -> Feedback:
-    """The feedback that scores columns on all rows, or on as many drawn with replacement.
+    """The feedback that scores columns on the rows of a play, or on as many with replacement.
 
     Draws with a constant outcome are repeated; after 100 of them all columns get 0.
     """
     check_scalar(bootstrap, "bootstrap", (bool, np.bool_))
-    y, n = data.outcome.values, data.n_rows
+    y = data.outcome.values
 
     def feedback(columns: Places, rng: np.random.Generator) -> Floats:
         if not bootstrap:
-            return score(columns, np.arange(n), rng)
+            return score(columns, data.rows_of_play(rng), rng)
         for _ in range(100):
-            rows = np.sort(rng.integers(n, size=n))
+            rows = data.rows_of_play(rng, again=True)
             if np.ptp(y[rows]) > 0.0:
                 return score(columns, rows, rng)
         return np.zeros(len(columns))

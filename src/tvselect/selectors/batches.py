@@ -23,7 +23,7 @@ from tvselect.inputs import Outcome, OutcomeReader
 from tvselect.inputs.blocks import RowBlocks
 from tvselect.inputs.columns import refuse_nonfinite
 from tvselect.inputs.errors import located
-from tvselect.inputs.rows import copied_rows, even_rows
+from tvselect.inputs.rows import MOST_COLUMNS, copies_among, even_rows
 from tvselect.rewards import Data, Reward
 from tvselect.rewards.base import start_reward
 from tvselect.seeds import RandomStream
@@ -34,7 +34,7 @@ from tvselect.selectors.search import SearchRun
 from tvselect.sources import Batch, Source, SourceError
 from tvselect.workers import Runner, TaskMap, in_threads
 
-MOST_DIGITS, MOST_KEYS = 18, 8
+MOST_DIGITS = 18
 
 
 class BatchCursor:
@@ -42,18 +42,20 @@ class BatchCursor:
 
     Round 0 reads the rows in order, later ones resample them: a function of the source and the
     seed alone, so that every worker, and every thread, finds its batches by itself. ``n_batches``
-    of a round is None until it is known.
+    of a round is None until it is known. Where a row may count only ``once``, batches of round 0
+    are :func:`without_copies`.
     """
 
     def __init__(
-        self, source: Source, batch_size: int, entropy: int, n_batches: int | None
+        self, source: Source, batch_size: int, entropy: int, n_batches: int | None, once: bool
     ) -> None:
         self.source, self.batch_size, self.entropy = source, batch_size, entropy
-        self.n_batches = n_batches
+        self.n_batches, self.once = n_batches, once
         self._mine = threading.local()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.source, self.batch_size, self.entropy, self.n_batches)
+        settings = self.source, self.batch_size, self.entropy, self.n_batches, self.once
+        return type(self), settings
 
     def __call__(self, number: int) -> Batch | None:
         """A batch; None if the first round has ended before it."""
@@ -65,7 +67,9 @@ class BatchCursor:
             mine.place = place - 1
         for _ in range(place - mine.place):
             mine.round = None  # should reading fail, the next one starts from scratch
-            mine.batch = next(mine.batches, None)
+            mine.batch, mine.is_fresh = next(mine.batches, None), True
+        if self.once and round == 0 and mine.batch is not None and mine.is_fresh:
+            mine.batch, mine.is_fresh = without_copies(mine.batch, self.source, number), False
         batch: Batch | None = mine.batch
         if batch is not None:
             mine.round, mine.place = round, place
@@ -87,6 +91,39 @@ class GivenBatch:
     def __call__(self, number: int) -> Batch:
         """The batch."""
         return self.batch
+
+
+def without_copies(batch: Batch, source: Source, number: int) -> Batch:
+    """A batch with the first row of every observation alone, where many rows are copies of others.
+
+    Such a batch may begin with copies of the last row of the one before: where there is one, the
+    observation of the first row is left out. See :func:`copied_rows`, by whose rules copies are
+    told from rows that are the same by chance.
+    """
+    if batch.n_rows < 2:
+        return batch
+
+    def column(j: int) -> NDArray[Any]:
+        if source.categorical[j]:
+            return batch.labels(j).astype(str)
+        return batch.numbers(np.array([j]))[:, 0]
+
+    target = batch.target()
+    target = target if target.ndim == 1 else target[:, 0]
+    target = target.astype(str) if target.dtype.kind == "O" else target
+    some = even_rows(len(source.names), MOST_COLUMNS).tolist()
+    copies = copies_among(target, map(column, some))
+    if copies is None:
+        return batch
+    firsts = np.unique(copies, return_index=True)[1]
+    if number == 0:
+        warnings.warn(
+            f"{batch.n_rows - firsts.size} of the first {batch.n_rows} rows are copies of others, "
+            "in the outcome, too: in a batch a row and its copies count once",
+            UserWarning,
+            stacklevel=2,
+        )
+    return batch.rows(firsts[1:] if number else firsts)
 
 
 def known_batches(source: Source, batch_size: int, journal: Journal) -> int | None:
@@ -116,7 +153,6 @@ class BatchRows:
     before: frozenset[Any] | None = None  #: Groups of the first batch that was seen
     first: int = 0  #: Its number
     n_units: int | None = None  #: Stretches of time in that batch
-    alike_in: IntArray | None = None  #: Columns in which rows that are copies agree, as in y
 
     def having_seen(
         self, batch: Batch, number: int, numbers: IntArray, outcomes: OutcomeReader
@@ -141,12 +177,9 @@ class BatchRows:
         kept = np.arange(batch.n_rows)
         if self.is_cut and number:
             kept = kept[np.cumsum(begins) > 1]
-        if self.alike_in is not None:
-            kept = kept[np.sort(np.unique(labels[kept], return_index=True)[1])]
         blocks = RowBlocks.of(kept.size, labels[kept], order)
         is_again = number > self.first and self.before and self.before & {*labels[kept].tolist()}
-        is_told = self.is_cut and self.alike_in is None
-        if is_told and (np.count_nonzero(begins[kept]) > blocks.n_groups or is_again):
+        if self.is_cut and (np.count_nonzero(begins[kept]) > blocks.n_groups or is_again):
             raise SourceError(
                 f"batch {number} has rows of a group that other rows stand between: a group is "
                 "evidence once",
@@ -155,37 +188,7 @@ class BatchRows:
         return blocks, kept
 
     def _labels(self, batch: Batch) -> NDArray[Any]:
-        if self.alike_in is not None:
-            return _copies(batch, self.alike_in)
         return batch.groups(self.column, self.is_text)
-
-
-def _copies(batch: Batch, columns: IntArray) -> IntArray:
-    """The observation of each row: rows that agree in the target and in some columns are one."""
-    target = np.unique(batch.target().astype(str), return_inverse=True)[1]
-    values = np.asarray(batch.numbers(columns), dtype=np.float64)
-    rows = np.column_stack([np.nan_to_num(values, nan=np.inf), target])
-    return np.unique(rows, axis=0, return_inverse=True)[1].ravel()
-
-
-def rows_that_are_copies(batch: Batch, categorical: NDArray[np.bool_]) -> BatchRows | None:
-    """How to take copies for one observation, where many rows of a batch are copies; else None."""
-    numeric = np.flatnonzero(~categorical)
-    some = numeric[even_rows(numeric.size, MOST_KEYS)] if numeric.size else numeric
-    target = np.unique(batch.target().astype(str), return_inverse=True)[1].astype(np.float64)
-    if np.unique(target).size == target.size or not some.size:
-        return None
-    found = copied_rows(np.asarray(batch.numbers(some), dtype=np.float64), target)
-    if found is None:
-        return None
-    n_copies = batch.n_rows - int(found.max()) - 1
-    warnings.warn(
-        f"{n_copies} of {batch.n_rows} rows of a batch are copies of others, in the outcome, too: "
-        "a row and its copies are taken for one observation",
-        UserWarning,
-        stacklevel=2,
-    )
-    return BatchRows(True, False, alike_in=some, before=frozenset())
 
 
 @dataclass(frozen=True)
@@ -201,12 +204,11 @@ class BatchReader:
     outcomes: OutcomeReader
     decoy_key: int
     rows: BatchRows | None = None
-    looked: bool = False  #: Whether it is known if rows are copies
 
     @property
     def is_settled(self) -> bool:
         """Whether no batch to come can change how batches are read."""
-        is_seen = self.looked and (self.rows is None or self.rows.before is not None)
+        is_seen = self.rows is None or self.rows.before is not None
         return self.encoder.is_full and self.outcomes.is_settled and is_seen
 
     @cached_property
@@ -250,12 +252,10 @@ class BatchReader:
         if self.is_settled:
             return self
         encoder, rows = self.encoder.having_seen(batch, is_new=is_new), self.rows
-        if rows is None and not self.looked and encoder.decoys is not None:
-            rows = rows_that_are_copies(batch, encoder.categorical)
-        elif rows is not None and rows.before is None:
+        if rows is not None and rows.before is None:
             numbers = np.flatnonzero(~encoder.categorical)
             rows = rows.having_seen(batch, number, numbers, self.outcomes)
-        return replace(self, encoder=encoder, outcomes=copy(self.outcomes), rows=rows, looked=True)
+        return replace(self, encoder=encoder, outcomes=copy(self.outcomes), rows=rows)
 
     def payoffs(self, batch: Batch, number: int) -> Payoffs | None:
         """Payoffs of arms on a batch; None for one of a single class or value, or too few rows."""
@@ -296,14 +296,12 @@ class BatchReader:
             swapped = np.arange(batch.n_rows)
             swapped[kept] = kept[blocks.swap(of_decoys)]
         unknown = np.nan if reward.takes_missing else 0.0
-        groups = None
-        if self.rows is not None and self.rows.alike_in is None and self.rows.has_groups:
-            groups = None if blocks is None else blocks.codes
         X = encoder.values(batch, played, of_decoys, unknown, swapped)
         X = X if kept.size == batch.n_rows else np.asfortranarray(X[kept])
         refuse_nonfinite(X, names, reward.takes_missing, takes_empty=True)
         cuts = encoder.cuts_of(played, X, reward.max_cuts)
         n_candidates = encoder.n_columns * (1 + has_decoys)
+        groups = blocks.codes if blocks is not None and blocks.has_groups else None
         data = Data(X, outcome, names, cuts=cuts, n_candidates=n_candidates, groups=groups)
         payoffs = np.empty(columns.size)
         payoffs[order] = start_reward(reward, data)(np.arange(columns.size), rng)

@@ -104,7 +104,8 @@ def draw_decoys(
 
     Rows of the same observation (None: each is one) are copies of each other, and so are theirs:
     as independent rows, those of decoys would hold less evidence by chance than a column does.
-    Blocks of rows that depend on each other stand for ``n_units`` independent ones.
+    Blocks of rows that depend on each other, and rows that are repeated by their weights, stand for
+    ``n_units`` independent ones.
     """
     rng = RandomStream.DECOYS.generator(entropy)
     if kind != "knockoffs":
@@ -123,7 +124,7 @@ def draw_decoys(
             f"knockoffs can be made of {MOST_KNOCKOFFS:,} columns at the most, X has "
             f"{X.shape[1]:,}; use decoys='shuffled', or fewer columns"
         )
-    factors, values = common_factors(X, rng), X[:, :]
+    factors, values = common_factors(X, rng, n_units), X[:, :]
     if observations is not None:
         values = values[np.unique(observations, return_index=True)[1]]
     drawn = Knockoffs.estimate(values, n_copies).draw(values, rng)

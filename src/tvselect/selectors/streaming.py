@@ -31,6 +31,7 @@ from tvselect.selectors.batches import (
     GivenBatch,
     StreamScorer,
     known_batches,
+    without_copies,
 )
 from tvselect.selectors.copies import NO_KNOCKOFFS, kind_of_decoys
 from tvselect.selectors.encoding import StreamEncoder
@@ -309,9 +310,7 @@ feature_names_in_
         rows = None
         if blocks is not None:
             rows = BatchRows(blocks.has_groups, blocks.is_ordered, is_cut=False)
-        before = None if is_new else self._reader.rows
-        was_told = before is not None and before.alike_in is None
-        if not is_new and (rows is not None) != was_told:
+        if not is_new and (rows is None) != (self._reader.rows is None):
             raise ValueError("say groups and order in every batch, as in the first one, or in none")
         batch, reward = source.whole(), as_reward(self.reward)
         if batch.n_rows < reward.min_rows:
@@ -333,6 +332,8 @@ feature_names_in_
             with self._run.journal:
                 rule = StoppingRule(self._run.chains.n_plays + 1)
                 here = open_runner(None, self.n_jobs)
+                if self._counts_once:
+                    batch = without_copies(batch, source, self._run.chains.n_plays)
                 reason = self._play(source, GivenBatch(batch), here, rule)
                 if reason is StopReason.INTERRUPTED:
                     raise KeyboardInterrupt
@@ -365,7 +366,9 @@ feature_names_in_
             search = self._run
             with search.journal as journal:
                 n_batches = known_batches(source, batch_size, journal)
-                cursor = BatchCursor(source, batch_size, search.header.entropy, n_batches)
+                cursor = BatchCursor(
+                    source, batch_size, search.header.entropy, n_batches, self._counts_once
+                )
                 if hopeless := self._too_few(n_batches, search.layout.n_candidates):
                     warnings.warn(hopeless, RuntimeWarning, stacklevel=3)
                 try:
@@ -543,6 +546,11 @@ feature_names_in_
             ends.append(outcome.values)
         first, last = ends
         return bool(first.max() < last.min() or last.max() < first.min())
+
+    @property
+    def _counts_once(self) -> bool:
+        """Whether copies of a row are left out: rows are evidence, and not in groups of them."""
+        return self._ledger is not None and self._reader.rows is None
 
     def _check_parameters(self) -> None:
         check_scalar(self.batch_size, "batch_size", Integral, min_val=1)

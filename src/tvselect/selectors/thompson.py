@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_scalar
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _num_samples, validate_data
 
 from tvselect.after.interactions import Interaction, SelectedData, find_interactions
 from tvselect.bandit import engine
@@ -23,6 +23,7 @@ from tvselect.inputs.blocks import RowBlocks, name_of, named_columns, take_block
 from tvselect.inputs.columns import (
     VALUES_IN_CACHE,
     SparseColumns,
+    at_rows,
     in_blocks,
     is_sparse,
     refuse_nonfinite,
@@ -30,13 +31,13 @@ from tvselect.inputs.columns import (
 from tvselect.inputs.dependence import find_dependence
 from tvselect.inputs.doubts import DoubtWarning, find_doubts
 from tvselect.inputs.outcome import AskedFamily
-from tvselect.inputs.rows import check_weights, copied_rows, numbered
+from tvselect.inputs.rows import check_weights, copied_rows, numbered, rows_to_use, take_rows
 from tvselect.inputs.table import Features, as_given, is_frame, read_features
 from tvselect.omics.linkage import clump_labels, fine_map
 from tvselect.rewards import Data, Reward
 from tvselect.rewards.screening import screen_pairs
 from tvselect.seeds import RandomStream
-from tvselect.selectors.base import BanditSelector, as_reward, warn_of_guess, weighted
+from tvselect.selectors.base import BanditSelector, as_reward, warn_of_guess
 from tvselect.selectors.claims import by_shares, find_claims
 from tvselect.selectors.copies import (
     FEWEST_COPIES,
@@ -209,8 +210,8 @@ class ThompsonSelector(BanditSelector):
             Numbers, labels of classes, grades, counts, or survival times as a structured array
             of event and time.
         sample_weight : array-like (rows,), optional
-            A row of weight 2 counts as two rows. Where a reward has no use for weights the rows
-            are repeated, see :func:`tvselect.inputs.rows.repeated_rows`.
+            A row of weight 2 counts twice as much as one of weight 1. All together count no more
+            than as many rows of equal weight as tell as much (Kish); see :doc:`/errors`.
         groups : array-like (rows,) or str, optional
             Which rows belong together, such as those of one patient, donor or household: labels,
             or the name of a column of ``X``, which is then no feature. Decoys are moved as whole
@@ -264,7 +265,9 @@ class ThompsonSelector(BanditSelector):
             )
             self.decoy_test_, decoys = None, None
             if kind is not None:
-                decoys = draw_decoys(kind, data.X, layout.n_copies, seed, observations, n_units)
+                decoys = draw_decoys(
+                    kind, data.X, layout.n_copies, seed, observations, n_units or data.n_effective
+                )
                 data, columns = preselect_arms(
                     data, columns, decoys, entropy=seed, n_threads=n_threads, verbose=self.verbose
                 )
@@ -366,42 +369,46 @@ class ThompsonSelector(BanditSelector):
         X, blocks = take_blocks(as_given(X), groups, order)
         self.row_columns_ = named_columns(groups, order)
         self._rows_told = name_of(groups), name_of(order)
-        X, y, weights, rows = weighted(X, y, sample_weight, reward, seed)
+        weights = None
+        if sample_weight is not None:
+            weights = check_weights(sample_weight, _num_samples(y))
+            if not weights.all():
+                rows = np.flatnonzero(weights)
+                X, y, weights = take_rows(X, rows), take_rows(y, rows), weights[rows]
+                blocks = None if blocks is None else blocks.at(rows)
         features = self._features(X)
         refuse_nonfinite(features.X, features.column_names, reward.takes_missing)
         n_rows = features.X.shape[0]
         outcome = read_outcome(y, n_rows, family=self.family)
         warn_of_guess(outcome, stacklevel=3)
-        weights = None if weights is None else check_weights(weights, n_rows)
-        data = Data(features.X, outcome, features.column_names, weights)
+        copies = None if blocks is not None else copied_rows(features.X, outcome.values)
+        rows, weights, n_effective = rows_to_use(
+            copies, weights, not reward.takes_weights, RandomStream.WEIGHTS.generator(seed)
+        )
+        if rows is not None:
+            features = replace(features, X=at_rows(features.X, rows))
+            outcome = outcome.rows(rows)
+            if np.ptp(outcome.values) == 0.0:
+                raise ValueError("y is constant in the rows that sample_weight leaves")
+        data = Data(features.X, outcome, features.column_names, weights, n_effective=n_effective)
         if not isinstance(X, Table):  # who makes one has looked at it
             warn_of_doubts(data, stacklevel=3)
+        if copies is not None:
+            n_copies = n_rows - int(copies.max()) - 1
+            warnings.warn(
+                f"{n_copies} of {n_rows} rows are copies of others, in the outcome, too: a row "
+                "and its copies count once. Where a row is to count more, say so with "
+                "sample_weight",
+                UserWarning,
+                stacklevel=3,
+            )
         if blocks is not None:
             blocks = blocks if rows is None else blocks.at(rows)
             groups = blocks.codes if blocks.has_groups else None
             return features, replace(data, groups=groups), blocks
-        observations = None
-        if rows is not None and np.any(np.diff(rows) == 0):
-            observations = numbered(rows)
-        if observations is None:
-            observations = copied_rows(data.X, outcome.values)
-            if observations is not None:
-                n_copies = n_rows - int(observations.max()) - 1
-                warnings.warn(
-                    f"{n_copies} of {n_rows} rows are copies of others, in the outcome, too: a "
-                    "row and its copies are taken for one observation. If they are one by "
-                    "mistake, leave the copies out",
-                    UserWarning,
-                    stacklevel=3,
-                )
-                if isinstance(data.X, np.ndarray) and np.ptp(np.bincount(observations)) == 0:
-                    # As often copied as each other, they say what single ones do.
-                    firsts = np.sort(np.unique(observations, return_index=True)[1])
-                    features = replace(features, X=data.X[firsts])
-                    weights = None if weights is None else weights[firsts]
-                    outcome, observations = outcome.rows(firsts), None
-                    data = replace(data, X=features.X, outcome=outcome, sample_weight=weights)
-        return features, data, observations
+        if rows is None or not np.any(np.diff(rows) == 0):
+            return features, data, None
+        return features, data, numbered(rows)
 
     def _features(self, X: Any) -> Features:
         """Columns of numbers, from a table of any kind."""

@@ -69,6 +69,22 @@ class Batch:
     def __init__(self, pieces: list[tuple[Chunk, Places]], n_rows: int) -> None:
         self._pieces, self.n_rows = pieces, n_rows
 
+    def rows(self, chosen: NDArray[np.int64]) -> Batch:
+        """Some rows, in rising order.
+
+        Parameters
+        ----------
+        chosen : int64 array
+        """
+        pieces: list[tuple[Chunk, Places]] = []
+        first = 0
+        for chunk, rows in self._pieces:
+            own = places(rows, chunk.table.n_rows)
+            inside = chosen[(chosen >= first) & (chosen < first + own.size)] - first
+            pieces.append((chunk, own[inside]))
+            first += own.size
+        return Batch(pieces, chosen.size)
+
     def numbers(self, columns: NDArray[np.int64]) -> NDArray[np.floating[Any]]:
         """Columns of numbers (rows, columns): float32 if all are, else float64; NaN if missing.
 
