@@ -373,9 +373,9 @@ class ThompsonSelector(BanditSelector):
         if sample_weight is not None:
             weights = check_weights(sample_weight, _num_samples(y))
             if not weights.all():
-                rows = np.flatnonzero(weights)
-                X, y, weights = take_rows(X, rows), take_rows(y, rows), weights[rows]
-                blocks = None if blocks is None else blocks.at(rows)
+                some = np.flatnonzero(weights)
+                X, y, weights = take_rows(X, some), take_rows(y, some), weights[some]
+                blocks = None if blocks is None else blocks.at(some)
         features = self._features(X)
         refuse_nonfinite(features.X, features.column_names, reward.takes_missing)
         n_rows = features.X.shape[0]
