@@ -85,7 +85,14 @@ class Data:
         return int(self.X.shape[0])
 
     def rows_of_play(self, rng: np.random.Generator, *, again: bool = False) -> NDArray[np.int64]:
-        """The rows that a play sees: all, or as many as they tell as much as; or some ``again``."""
+        """The rows that a play sees: all, or ``n_effective`` of them.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        again : bool, default=False
+            Whether they are drawn with replacement.
+        """
         n = self.n_effective or self.n_rows
         if again:
             return np.sort(rng.integers(self.n_rows, size=n))
