@@ -7,7 +7,14 @@ import pandas as pd
 import pytest
 from scipy.special import ndtr
 
-from tvselect.after.dependence import MOST_POINTS, DependenceForest, curves, partial_dependence
+from tvselect import PValueReward, ThompsonSelector
+from tvselect.after.dependence import (
+    MOST_POINTS,
+    DependenceForest,
+    curves,
+    joint_effect,
+    partial_dependence,
+)
 from tvselect.inputs import read_outcome, read_table
 from tvselect.trees import run_bart
 
@@ -48,6 +55,43 @@ def test_curves_of_known_functions_the_strongest_first():
     assert np.ptp(flat.mean) < 2 * TOLERANCE
     for shape in shapes.values():
         assert (np.less_equal(shape.low, shape.mean) & np.less_equal(shape.mean, shape.high)).all()
+
+
+def test_a_column_that_only_tells_groups_apart_has_no_clear_effect():
+    """Of 30 groups of ten rows each has a number of its own that says nothing of the outcome."""
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(30), 10)
+    between, within = rng.random(30)[group], rng.normal(size=300)
+    y = 1.5 * rng.normal(size=30)[group] + within + rng.normal(0, SIGMA, 300)
+    table, outcome = read_table(np.column_stack([between, within])), read_outcome(y, 300)
+    untold, told = (
+        DependenceForest(table, outcome, [0, 1], np.random.default_rng(1), groups)
+        for groups in (None, group)
+    )
+    assert untold.dependence(0).direction != "unclear"
+    shape = told.dependence(0)
+    assert (shape.direction, told.dependence(1).direction) == ("unclear", "up")
+    assert shape.size < untold.dependence(0).size / 2
+    level = np.mean(shape.mean)
+    assert max(shape.low) < level < min(shape.high)
+
+
+def test_joint_effects_take_groups_from_the_column_that_the_fit_was_told_of():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.random((150, 3)), columns=list("abc")).assign(who=np.arange(150) % 30)
+    y = 3 * frame["a"] * frame["b"] + rng.normal(size=30)[frame["who"]]
+    selector = ThompsonSelector(
+        PValueReward(), n_plays=20, always_include=["a", "b"], random_state=0
+    )
+    selector.fit(frame, y, groups="who")
+    told, given, unknown = (
+        joint_effect(selector, X, y, ["a", "b"], groups).mean
+        for X, groups in (
+            (frame, None), (frame[list("abc")], frame["who"]), (frame[list("abc")], None)
+        )
+    )  # fmt: skip
+    np.testing.assert_array_equal(told, given)
+    assert not np.array_equal(told, unknown)
 
 
 def test_band_covers_the_truth():

@@ -26,7 +26,7 @@ def visits(here):
     return here / "visits.csv"
 
 
-def test_a_run_says_and_keeps_which_rows_belong_together(visits, told, tvs, here):
+def test_a_run_says_and_keeps_which_rows_belong_together(visits, told, here):
     options = ("--target", "y", "--row-groups", "patient", "--order", "day", *QUICK)
     found = told("select", visits, *options, "--out", "told")
     assert found["n_columns"] == 8
@@ -38,7 +38,7 @@ def test_a_run_says_and_keeps_which_rows_belong_together(visits, told, tvs, here
     plan = RunFolder(here / "told").read_run().plan
     assert (plan.row_groups, plan.order) == ("patient", "day")
     assert told("resume", "told", "--plays", "80")["n_plays"] == 80
-    assert tvs("worth", "told", "--folds", "2", "-q")[0] == 0
+    assert told("worth", "told", "--folds", "2")["held_back"] == "Whole groups of rows"
     told("select", visits, "--target", "y", "--row-groups", "patient", *QUICK, "--out", "other")
     assert (
         "The runs differ in order: day and None." in told("compare", "told", "other")["differences"]

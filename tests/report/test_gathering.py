@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from tests.decoyed import fit_chances, fit_heights, fit_signals, stream_heights
 from tvselect import LassoReward, Search, StreamingThompsonSelector, ThompsonSelector
 from tvselect.bandit.engine import StopReason
-from tvselect.report import About, gather
+from tvselect.report import About, gather, render
 from tvselect.report.findings import Control
 from tvselect.report.gathering import MOST_DRAWN, best_unselected, control_of, joint_claims
 
@@ -44,6 +44,27 @@ def test_contents():
         assert variable.selection_rate == selector.selection_rates_[place]
         assert (variable.path[0], variable.path[-1]) == (0.5, round(variable.selection_rate, 4))
         assert variable.n_played == counts[place]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_groups_are_told_by_a_column_or_given_again_or_missed():
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(rng.random((120, 3)), schema=list("abc"))
+    donors = [f"d{k % 20}" for k in range(120)]
+    y = frame["a"].to_numpy() + 0.1 * rng.normal(size=120)
+    selector = ThompsonSelector(LassoReward(), n_plays=20, random_state=0)
+    named = frame.with_columns(pl.Series("donor", donors))
+    by_name = gather(selector.fit(named, y, groups="donor"), named, y)
+    assert (by_name.asked.groups, by_name.asked.n_groups) == ("donor", 20)
+    assert by_name.dependence_note.startswith(
+        "By a model of the selected variables, on 120 rows of 20"
+    )
+    assert "Rows belong together by donor: 20 groups." in render(by_name)
+    selector.fit(frame, y, groups=donors)
+    given, missed = gather(selector, frame, y, groups=donors), gather(selector, frame, y)
+    assert (given.asked.groups, given.asked.n_groups) == ("", 20)
+    assert given.dependence_note == by_name.dependence_note
+    assert "take rows as independent" in missed.dependence_note
 
 
 def test_path_of_one_chain_is_its_trajectory_and_a_long_one_is_thinned():

@@ -13,6 +13,7 @@ from tvselect.report.sentences import (
     describe_false,
     describe_nothing,
     describe_pair,
+    describe_rows,
     in_words,
     why_stopped,
 )
@@ -47,6 +48,28 @@ def test_pairs():
     assert describe_pair(pair, heat_map) == (
         "From a = 0 to 4, the outcome changes by -0.5 where b = no, and by +3 where it is yes."
     )
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({}, ""),
+        ({"groups": "donor", "n_groups": 42}, "Rows belong together by donor: 42 groups."),
+        ({"groups": "", "n_groups": 42, "n_units": 42}, "Rows belong together: 42 groups."),
+        ({"groups": "family"}, "Rows belong together by family."),
+        (
+            {"order": "rows", "n_units": 21},
+            "Rows follow each other in time, as they stand: about 21 independent stretches.",
+        ),
+        (
+            {"groups": "firm", "n_groups": 30, "order": "", "n_units": 30},
+            "Rows belong together by firm: 30 groups. Rows follow each other in time, by given "
+            "times.",
+        ),
+    ],
+)
+def test_rows_that_belong_together(told, words):
+    assert describe_rows(Asked(False, "", "gaussian", 0, 1, None, **told)) == words
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,18 @@ forest's predictions are averaged.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tvselect.inputs import Table, read_outcome
+from tvselect.inputs.blocks import column_named
 from tvselect.inputs.outcome import Outcome, pull_in
 from tvselect.inputs.rows import sample_rows
+from tvselect.inputs.table import as_given
 from tvselect.inputs.text import one_hot
 from tvselect.seeds import RandomStream
 from tvselect.selectors.results import fitted_history
@@ -129,11 +132,17 @@ class Encoded(NamedTuple):
 class DependenceForest:
     """A forest on the first 60 of some columns, to be asked how the outcome depends on them.
 
-    Outliers of the outcome are pulled in. A ValueError says why no forest can be fitted.
+    Outliers of the outcome are pulled in; ``groups`` of rows have random intercepts. A ValueError
+    says why no forest can be fitted.
     """
 
     def __init__(
-        self, table: Table, outcome: Outcome, columns: Sequence[int], rng: np.random.Generator
+        self,
+        table: Table,
+        outcome: Outcome,
+        columns: Sequence[int],
+        rng: np.random.Generator,
+        groups: NDArray[np.int32] | None = None,
     ) -> None:
         self.columns = list(columns[:MOST_COLUMNS])
         self.names = [column_name(str(table.names[column]), column) for column in self.columns]
@@ -155,6 +164,7 @@ class DependenceForest:
             n_iterations=N_ITERATIONS,
             n_burn=N_BURN,
             n_keep=N_FORESTS if n_forests == 1 else FEWER_FORESTS,
+            groups=groups,
             random_state=rng,
         )
 
@@ -218,6 +228,7 @@ def joint_effect(
     X: Any,
     y: Any,
     pair: Sequence[str] | Sequence[int] | None = None,
+    groups: ArrayLike | str | None = None,
 ) -> JointEffect:
     """How the outcome depends on two selected features together.
 
@@ -233,6 +244,9 @@ def joint_effect(
         With the columns that the selector was fitted on.
     pair : two names or column numbers, optional
         By default, the pair of ``selector.interactions_`` with the lowest q-value.
+    groups : array-like (rows,) or str, optional
+        Which rows belong together, as in :meth:`ThompsonSelector.fit`; by default the column that
+        the fit was told of, if ``X`` has it.
 
     Raises
     ------
@@ -261,12 +275,24 @@ def joint_effect(
     columns = next(iter(found)) if pair is None else _selected_pair(pair, history)
     rng = RandomStream.JOINT_EFFECT.generator(history.asked.seed)
     is_named = hasattr(selector, "feature_names_in_")
-    table, target = sample_rows(X, y, history.names, named=is_named, most=MOST_ROWS, rng=rng)
+    groups = groups_told(history, X, groups)
+    table, target, codes = sample_rows(
+        X, y, history.names, named=is_named, most=MOST_ROWS, rng=rng, groups=groups
+    )
     outcome = read_outcome(target, table.n_rows, family=history.asked.family)
     others = np.setdiff1d(np.flatnonzero(history.support), columns).tolist()
-    effect = DependenceForest(table, outcome, [*columns, *others], rng).joint_effect(*columns)
+    forest = DependenceForest(table, outcome, [*columns, *others], rng, codes)
+    effect = forest.joint_effect(*columns)
     name = str(getattr(y, "name", None) or "y") if effect.outcome == "y" else effect.outcome
     return effect._replace(outcome=name, q_value=found.get((min(columns), max(columns))))
+
+
+def groups_told(history: History, X: Any, groups: Any) -> Any:
+    """The groups of rows as given, or those of the column that the fit was told of; else None."""
+    if groups is None and history.asked.groups:
+        with suppress(ValueError):  # not among these columns
+            return column_named(as_given(X), history.asked.groups, "groups")
+    return groups
 
 
 def _selected_pair(pair: Any, history: History) -> tuple[int, int]:

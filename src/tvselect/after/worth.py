@@ -6,7 +6,7 @@ import copy
 import time
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,6 +51,8 @@ class Worth:
         Time that it took.
     always : tuple of float
         With the columns that are always included alone; empty where there are none.
+    held_back : {"Rows", "Whole groups of rows", "Stretches of time"}
+        What a fold is made of.
     """
 
     score: str
@@ -61,6 +63,7 @@ class Worth:
     n_rows: int
     seconds: float
     always: tuple[float, ...] = ()
+    held_back: Literal["Rows", "Whole groups of rows", "Stretches of time"] = "Rows"
 
     def __str__(self) -> str:
         """One line for each kind of columns."""
@@ -178,6 +181,11 @@ def held_out_worth(
         n_selected=tuple(n_selected),
         n_rows=n_rows,
         seconds=round(time.perf_counter() - started, 3),
+        held_back="Rows"
+        if blocks is None
+        else "Whole groups of rows"
+        if blocks.moves_groups
+        else "Stretches of time",
         **{kind: tuple(values) for kind, values in scores.items()},
     )
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tvselect.inputs.blocks import RowBlocks
+from tvselect.inputs.blocks import RowBlocks, take_blocks
 from tvselect.inputs.columns import Matrix, is_sparse, refuse_outside
-from tvselect.inputs.table import Table, open_table, read_table
+from tvselect.inputs.table import Table, as_given, open_table, read_table
 
 MOST_REPEATS = 20  # the largest whole weight that is taken as a number of repeats
 MOST_COLUMNS, MOST_VALUES = 64, 2**26
@@ -202,11 +202,15 @@ def sample_rows(
     named: bool,
     most: int,
     rng: np.random.Generator,
-) -> tuple[Table, Any]:
-    """Up to ``most`` rows of a table and of an outcome, drawn at random, in their order.
+    groups: Any = None,
+) -> tuple[Table, Any, NDArray[np.int32] | None]:
+    """Up to ``most`` rows of a table, an outcome and groups, drawn at random, in their order.
 
     ``names`` are the columns of the fit, found by name if ``named``, else by position.
     """
+    blocks = None
+    if groups is not None:
+        X, blocks = take_blocks(as_given(X), groups, None)
     table, _ = open_table(X, "X")
     if named and table.named and tuple(names) != table.names:
         place_of = {name: place for place, name in enumerate(table.names)}
@@ -222,6 +226,7 @@ def sample_rows(
     if y is not None and len(y) != table.n_rows:
         raise ValueError(f"y has {len(y)} values but X has {table.n_rows} rows")
     rows = np.sort(rng.choice(table.n_rows, min(most, table.n_rows), replace=False))
+    codes = None if blocks is None else blocks.codes[rows]
     if rows.size == table.n_rows:
-        return table, y
-    return table.rows(rows), None if y is None else take_rows(y, rows)
+        return table, y, codes
+    return table.rows(rows), None if y is None else take_rows(y, rows), codes

@@ -10,9 +10,14 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from tvselect.after.dependence import MOST_SHOWN, DependenceForest, partial_dependence
+from tvselect.after.dependence import (
+    MOST_SHOWN,
+    DependenceForest,
+    groups_told,
+    partial_dependence,
+)
 from tvselect.after.lookalikes import ALIKE, chance_level, find_lookalikes
 from tvselect.after.worth import Worth
 from tvselect.inputs import Table, read_outcome
@@ -64,6 +69,7 @@ def gather(
     about: About | None = None,
     notes: Sequence[str] = (),
     worth: Worth | None = None,
+    groups: ArrayLike | str | None = None,
     random_state: RandomState = None,
 ) -> Findings:
     """Gather what the report of a run shows.
@@ -85,6 +91,9 @@ def gather(
         Decisions about the table, one sentence each.
     worth : Worth, optional
         How well the selected columns predict, see :func:`tvselect.held_out_worth`.
+    groups : array-like (rows,) or str, optional
+        Which rows of ``X`` belong together, for the bands of partial dependence; by default the
+        column that the fit was told of, if ``X`` has it.
     random_state : None, int, SeedSequence or Generator
         For the sample of rows and the forest behind partial dependence.
 
@@ -112,10 +121,15 @@ def gather(
     target = readable(target) or "the outcome"
     about = about or About()
     rng = as_generator(random_state)
-    table, outcome, why_not = _read_rows(selector, X, y, rng)
+    table, outcome, codes, why_not = _read_rows(selector, X, y, groups, rng)
     classes = () if outcome is None or outcome.classes is None else outcome.classes
     chosen = _chosen_columns(history, arms)
-    forest, dependence_note = _fit_forest(table, outcome, why_not, chosen, rng)
+    forest, dependence_note = _fit_forest(table, outcome, codes, why_not, chosen, rng)
+    is_told = (history.asked.groups, history.asked.order) != (None, None)
+    if forest is not None and codes is None and is_told:
+        dependence_note += (
+            " Its bands take rows as independent, and are too narrow if they are not."
+        )
     dependence, effects = ((), ()) if forest is None else partial_dependence(forest)
     resemblances, resemblance_note = _resemblances(history, arms, table, chosen)
     n = history.n_plays
@@ -136,7 +150,12 @@ def gather(
         n_chains=history.n_chains,
         seconds=history.seconds,
         stop_reason=history.stop_reason,
-        asked=replace(history.asked, reward=_without_addresses(history.asked.reward)),
+        asked=replace(
+            history.asked,
+            reward=_without_addresses(history.asked.reward),
+            groups=history.asked.groups and readable(history.asked.groups, LONGEST_NAME),
+            order=history.asked.order and readable(history.asked.order, LONGEST_NAME),
+        ),
         agreement=agreement if np.isfinite(agreement) else None,
         control=control_of(selector),
         claims=joint_claims(selector),
@@ -228,19 +247,22 @@ def best_unselected(fit: Selector) -> Best | None:
 
 
 def _read_rows(
-    selector: Selector, X: Any, y: Any, rng: np.random.Generator
-) -> tuple[Table | None, Outcome | None, str]:
-    """Some rows of the table at hand, their outcome, and why one of these is not there."""
-    history, table = selector.history_, None
+    selector: Selector, X: Any, y: Any, groups: Any, rng: np.random.Generator
+) -> tuple[Table | None, Outcome | None, NDArray[np.int32] | None, str]:
+    """Some rows of the table at hand, outcome and groups, and why one of these is not there."""
+    history, table, codes = selector.history_, None, None
     if X is not None:
         is_named = hasattr(selector, "feature_names_in_")
-        table, y = sample_rows(X, y, history.names, named=is_named, most=MOST_ROWS, rng=rng)
+        groups = groups_told(history, X, groups)
+        table, y, codes = sample_rows(
+            X, y, history.names, named=is_named, most=MOST_ROWS, rng=rng, groups=groups
+        )
     if y is None:
-        return table, None, NO_TABLE
+        return table, None, codes, NO_TABLE
     try:
-        return table, read_outcome(y, len(y), family=history.asked.family), NO_TABLE
+        return table, read_outcome(y, len(y), family=history.asked.family), codes, NO_TABLE
     except (TypeError, ValueError) as error:
-        return table, None, f"The outcome of these rows cannot be read: {readable(error)}."
+        return table, None, codes, f"The outcome of these rows cannot be read: {readable(error)}."
 
 
 def _variables(
@@ -299,6 +321,7 @@ def _chosen_columns(history: History, arms: FittedArms) -> NDArray[np.int64]:
 def _fit_forest(
     table: Table | None,
     outcome: Outcome | None,
+    groups: NDArray[np.int32] | None,
     why_not: str,
     chosen: NDArray[np.int64],
     rng: np.random.Generator,
@@ -309,11 +332,12 @@ def _fit_forest(
     if table is None or outcome is None:
         return None, why_not
     try:
-        forest = DependenceForest(table, outcome, chosen.tolist(), rng)
+        forest = DependenceForest(table, outcome, chosen.tolist(), rng, groups)
     except ValueError as error:
         return None, f"No model could be fitted to the rows at hand: {readable(error)}."
     more = f"; the first {MOST_SHOWN} are shown" if chosen.size > MOST_SHOWN else ""
-    note = f"By a model of the selected variables, on {table.n_rows:,} rows{more}."
+    within = "" if groups is None else f" of {counted(np.unique(groups).size, 'group')}"
+    note = f"By a model of the selected variables, on {table.n_rows:,} rows{within}{more}."
     if n := forest.n_pulled_in:
         held = f"{counted(n, 'outlier')} {'counts' if n == 1 else 'count'}"
         note += f" {held} as five robust standard deviations from the median."

@@ -43,6 +43,21 @@ def describe_false(n_selected: int, control: Control) -> str:
     return f"Expected number of false ones{among}: {control.expected_false:.2g}.{off}"
 
 
+def describe_rows(asked: Asked) -> str:
+    """Which rows belong together, as the run was told; empty where each stands for itself."""
+    said = []
+    if asked.groups is not None:
+        by = f" by {asked.groups}" if asked.groups else ""
+        n = "" if asked.n_groups is None else f": {counted(asked.n_groups, 'group')}"
+        said.append(f"Rows belong together{by}{n}.")
+    if asked.order is not None:
+        by = "as they stand" if asked.order == "rows" else f"by {asked.order or 'given times'}"
+        n_units = None if asked.n_units == asked.n_groups else asked.n_units
+        much = "" if n_units is None else f": about {n_units:,} independent stretches"
+        said.append(f"Rows follow each other in time, {by}{much}.")
+    return " ".join(said)
+
+
 def describe_nothing(control: Control, best: Best | None, n_rows: int | None) -> list[str]:
     """What would have been needed for a selection, where there is none."""
     said = []
@@ -123,9 +138,9 @@ def describe_worth(worth: Worth) -> str:
     few, many = min(worth.n_selected), max(worth.n_selected)
     n_selected = f"{few:,}" if few == many else f"{few:,} to {many:,}"
     return (
-        f"Rows were held back in {len(worth.none)} parts. For each part the selection was made "
-        f"again without it ({n_selected} columns), a model was fitted to the other rows, and the "
-        f"held-back rows were predicted. This took {worth.seconds:,.0f} s. Shown is the "
+        f"{worth.held_back} were held back in {len(worth.none)} parts. For each part the selection "
+        f"was made again without it ({n_selected} columns), a model was fitted to the other rows, "
+        f"and the held-back rows were predicted. This took {worth.seconds:,.0f} s. Shown is the "
         f"{SCORES[worth.score]}, the mean over the parts with its standard error."
     )
 

@@ -21,7 +21,6 @@ from tvselect import report
 from tvselect.bandit.engine import StopReason
 from tvselect.bandit.journal import Journal, JournalError
 from tvselect.files import write_text
-from tvselect.inputs.blocks import without_columns
 from tvselect.report.decisions import describe_doubts
 from tvselect.runs import RunError, collected_warnings
 from tvselect.runs.data import open_planned, open_stream, prepare, sample
@@ -212,7 +211,6 @@ def measure_worth(
         findings = folder.read_findings()
         plan, files = open_again(run, folder, table)
         X, y = prepare(plan, files)
-        X = without_columns(X, set(plan.row_columns))
         if jobs is not None:
             run = replace(run, settings=replace(run.settings, jobs=jobs))
         selector = make_selector(run, None, place)
@@ -221,7 +219,7 @@ def measure_worth(
             announce(max(1.0, folds * findings.seconds))
             worth = held_out_worth(
                 selector, X, y, n_folds=folds, random_state=run.settings.seed,
-                verbose=place.verbose,
+                verbose=place.verbose, **plan.told,
             )  # fmt: skip
         except ValueError as error:
             raise RunError(str(error)) from None
@@ -395,7 +393,6 @@ def write_report(result: Result, X: Any, y: Any, *, with_page: bool) -> Path | N
     for outdated in (folder.findings, folder.report):
         outdated.unlink(missing_ok=True)
     plan = run.plan
-    X = without_columns(X, set(plan.row_columns))
     settings = ", ".join(f"{name}={value!r}" for name, value in asdict(run.settings).items())
     findings = report.gather(
         selector,

@@ -273,7 +273,7 @@ feature_names_in_
             rows = BatchRows(False, True)
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
-        self._rows_told = groups, order
+        self.row_columns_, self._rows_told = named_columns(groups, order), (groups, order)
         return self._play_source(opened, OutcomeReader(self.family), rows)
 
     def partial_fit(
