@@ -44,6 +44,7 @@ struct PairData {
 
     void integrate_out(const Groups &groups, Array<const double> rows_left,
                        Array<const double> rows_right) {
+        if (groups.rest.size == 0) return;
         FourReals sums[5] = {};
         for (int64_t g = 0; g < groups.rest.size; g += 4) {
             FourReals u = load<FourReals>(&rows_left[g]), v = load<FourReals>(&rows_right[g]);
