@@ -7,6 +7,7 @@ import pytest
 
 from tvselect.inputs import read_outcome
 from tvselect.inputs.doubts import FEWEST_ROWS, doubts_about_text, find_doubts
+from tvselect.inputs.outcome import survival_array
 from tvselect.inputs.text import encode_text
 
 N = 200
@@ -210,15 +211,27 @@ def test_other_text_is_left_alone(cells):
     assert not doubts_about_text({"x": encode_text(cells)})
 
 
+ABC = np.array(list("abc"))[np.arange(N) % 3]
+
+
+@pytest.mark.parametrize("filled", [noise(), np.ones(N)])
 @pytest.mark.parametrize(
-    "y", [TWO, np.where(TWO, "bought", "not"), np.array(list("abc"))[np.arange(N) % 3]]
+    ("y", "is_there"),
+    [
+        (TWO, TWO),
+        (np.where(TWO, "bought", "not"), ~TWO),
+        (ABC, ABC == "a"),
+        (ABC, ABC != "a"),
+        (np.where(TWO, np.exp(NORMAL), 0.0), TWO),  # what was paid, 0 if nothing
+        (np.where(TWO, 40 + np.arange(N) % 30, 3), TWO),
+        (survival_array(np.exp(noise(4)), TWO), TWO),  # a date of death
+    ],
 )
-def test_a_column_that_is_empty_but_for_one_class_is_named(y):
+def test_a_column_that_is_empty_but_for_one_class_is_named(y, is_there, filled):
     """An invoice number, a date of payment: there only once the outcome is known."""
-    of_class = y == y[0]
-    x = np.where(of_class, noise(), np.nan)
-    doubts = [doubt for doubt in look({"a": noise(2), "paid": x}, y) if doubt.kind == "absent"]
-    assert [doubt.names for doubt in doubts] == [("paid",)]
-    assert "Known only after the outcome? 'paid': empty but for" in doubts[0].sentence
+    paid = np.where(is_there & (np.arange(N) % 5 > 0), filled, np.nan)
     by_chance = np.where(np.random.default_rng(3).random(N) < 0.6, noise(), np.nan)
-    assert not any(doubt.kind == "absent" for doubt in look({"a": by_chance}, y))
+    (doubt,) = look({"a": noise(2), "paid": paid, "b": by_chance}, y)
+    assert (doubt.kind, doubt.names) == ("absent", ("paid",))
+    assert "Known only after the outcome? 'paid': empty but for rows of some" in doubt.sentence
+    assert "(--exclude)" in doubt.sentence

@@ -55,7 +55,7 @@ def find_doubts(
         return ()
     *others, last = outcome.in_simple_terms()
     closenesses = [_Closeness(simple) for simple in (*others[: MOST_CLASSES - 1], last)]
-    found: list[Doubt] = []
+    parts, found = _parts(outcome), list[Doubt]()
     leaks: list[Doubt] = []
     firsts: dict[int, str] = {}
     copies: dict[str, Counter[str]] = {}
@@ -66,8 +66,7 @@ def find_doubts(
         found += far_values(inside, block)
         if outcome.family == "probit":
             found += _one_class(inside, block, outcome.values)
-        if outcome.classes is not None:
-            found += _absent(inside, block, outcome.values)
+        found += _absent(inside, block, parts)
         if with_structure:
             found += _identifiers(inside, block)
             for name, values in zip(inside, block, strict=True):
@@ -151,21 +150,38 @@ def _one_class(names: Sequence[str], block: Block, y: NDArray[np.float64]) -> It
             return
         constant = np.flatnonzero((here == here[:, :1]).all(axis=1))
         for j in constant.tolist():
-            if np.mean(there[j] != here[j, 0]) > MOST:
+            if np.mean((there[j] != here[j, 0]) & ~np.isnan(there[j])) > MOST:
                 yield Doubt("one class", (names[j],), float(here[j, 0]))
 
 
-def _absent(names: Sequence[str], block: Block, y: NDArray[np.float64]) -> Iterator[Doubt]:
-    """Columns that are empty except in one class, and filled in most rows of that."""
+def _parts(outcome: Outcome) -> NDArray[np.bool_]:
+    """Rows of each class, with and without the event, or of the usual value and of others."""
+    values = outcome.values
+    if outcome.classes is not None:
+        return values == np.unique(values)[:, None]
+    if outcome.upper is not None:
+        is_usual = np.isinf(outcome.upper)
+    else:
+        levels, counts = np.unique(values, return_counts=True)
+        is_usual = values == levels[counts.argmax()]
+    return np.array([is_usual, ~is_usual])
+
+
+def _absent(names: Sequence[str], block: Block, parts: NDArray[np.bool_]) -> Iterator[Doubt]:
+    """Columns that are empty in some ``parts`` of the rows, and filled in most of the others."""
     is_filled = ~np.isnan(block)
     some = np.flatnonzero(~is_filled.all(axis=1))
-    for value in np.unique(y) if some.size else ():
-        here = y == value
-        if min(np.count_nonzero(here), np.count_nonzero(~here)) < FEWEST_ROWS:
-            continue
-        inside, outside = (is_filled[some][:, rows].mean(axis=1) for rows in (here, ~here))
-        for j in some[(inside > MOST) & (outside <= SLIPS)].tolist():
-            yield Doubt("absent", (names[j],))
+    if not some.size:
+        return
+    sizes = parts.sum(axis=1)
+    n_filled = is_filled[some].astype(np.float64) @ parts.T
+    is_empty = n_filled <= SLIPS * sizes
+    n_empty = is_empty @ sizes
+    n_others = parts.shape[1] - n_empty
+    shares = np.where(is_empty, 0.0, n_filled).sum(axis=1) / np.maximum(n_others, 1)
+    is_told = (np.minimum(n_empty, n_others) >= FEWEST_ROWS) & (shares > MOST)
+    for j in some[is_told].tolist():
+        yield Doubt("absent", (names[j],))
 
 
 def far_values(names: Sequence[str], block: Block) -> list[Doubt]:

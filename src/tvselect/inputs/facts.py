@@ -152,11 +152,12 @@ class Doubt:
 
 DOUBTS = {
     "leak": "Too good to be true? {names}: alone as good as the outcome itself (rank correlation "
-    "{value:.3f}). Leave out what is made from the outcome, or known only with it.",
+    "{value:.3f}). Leave out what is made from the outcome, or known only with it (--exclude).",
     "one class": "Known only after the outcome? {names}: {value:g} in all rows of one class, "
-    "something else in most of the other. Leave out what comes after the outcome.",
-    "absent": "Known only after the outcome? {names}: empty but for the rows of one class, and "
-    "filled in most of these. Leave out what comes after the outcome.",
+    "something else in most of the other. Leave out what comes after the outcome (--exclude).",
+    "absent": "Known only after the outcome? {names}: empty but for rows of some classes or values "
+    "of the outcome, and filled in most of these. Leave out what comes after the outcome "
+    "(--exclude).",
     "code": "Missing values in disguise? {value:g} is far from all other values of {names}. If it "
     "stands for a missing value, make it one.",
     "wild cell": "A slip? One cell with {value:g} is far from all other values of {names}.",
