@@ -35,7 +35,7 @@ def null_tables(rows: Sequence[Row]) -> list[str]:
                 verdicts.append(share <= ALLOWED + 2 * _share_error(ALLOWED, n))
                 text = f"{100 * share:.1f} ± {100 * _share_error(share, n):.1f}"
                 text = text if verdicts[-1] else f"**{text}**"
-                texts.setdefault(setup.removeprefix(NULL), {})[p] = f"{text} ({n})"
+                texts.setdefault(_named(setup.removeprefix(NULL)), {})[p] = f"{text} ({n})"
         every = [row for by in cells.values() for row in by.get(method, ())]
         share = float(np.mean([_n_selected(row) > 0 for row in every]))
         lines += [
@@ -201,4 +201,9 @@ def _rate(values: Sequence[float], level: float) -> str:
 
 
 def _title(cell: CellKey) -> str:
-    return f"{cell[0]}, n={cell[1]:,}, p={cell[2]:,}"
+    return f"{_named(cell[0])}, n={cell[1]:,}, p={cell[2]:,}"
+
+
+def _named(setup: str) -> str:
+    """A set-up as it is shown: its columns are correlated, not its rows."""
+    return setup.replace("AR(", "columns AR(")
