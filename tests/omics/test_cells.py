@@ -187,8 +187,18 @@ class TestSelect:
             self.fit(adata, key_added="markers")
             assert adata.uns["markers"]["n_cells"] == N - 10
 
+    def test_cells_of_donors(self):
+        adata = annotated(counts())
+        adata.obs["donor"] = [f"d{k % 20}" for k in range(N)]
+        adata.obs.loc[adata.obs.index[:10], "type"] = np.nan
+        found = self.fit(adata, groups="donor")
+        assert found.history_.asked.n_groups == 20
+        assert adata.uns["tvselect"]["groups"] == "donor"
+
     def test_slips(self):
         adata = annotated(counts())
+        with pytest.raises(KeyError, match="obs has no column 'donor'; it has type, age"):
+            select_anndata(adata, "type", groups="donor")
         with pytest.raises(KeyError, match="obs has no column 'cell_type'; it has type, age"):
             select_anndata(adata, "cell_type")
         with pytest.raises(KeyError, match="no layer 'raw'; there are none"):

@@ -27,6 +27,7 @@ def select_anndata(
     adata: Any,
     target: str,
     *,
+    groups: str | None = None,
     layer: str | None = None,
     key_added: str = "tvselect",
     **settings: Any,
@@ -39,6 +40,9 @@ def select_anndata(
         Cells by genes, dense or sparse, in memory or backed.
     target : str
         A column of ``adata.obs``: labels, numbers, grades; cells without a value are left out.
+    groups : str, optional
+        A column of ``adata.obs`` that says which cells belong together, such as the donor's: see
+        :meth:`tvselect.ThompsonSelector.fit`.
     layer : str, optional
         Where the numbers are; ``adata.X`` by default.
     key_added : str, default="tvselect"
@@ -64,8 +68,10 @@ def select_anndata(
     >>> select_anndata(adata, "type", random_state=0)  # doctest: +SKIP
     >>> adata.var[adata.var["tvselect"]]  # doctest: +SKIP
     """
-    if target not in adata.obs:
-        raise KeyError(f"obs has no column {target!r}; it has {', '.join(adata.obs.columns[:10])}")
+    for name in (target, groups):
+        if name is not None and name not in adata.obs:
+            has = ", ".join(adata.obs.columns[:10])
+            raise KeyError(f"obs has no column {name!r}; it has {has}")
     if layer is not None and layer not in adata.layers:
         layers = ", ".join(adata.layers) or "none"
         raise KeyError(f"there is no layer {layer!r}; there are {layers}")
@@ -79,13 +85,16 @@ def select_anndata(
             matrix = SparseColumns(matrix.matrix[known])
         else:
             matrix = matrix[known]
-    selector = tvselect.ThompsonSelector(**settings).fit(Table.of_matrix(matrix, names), y)
+    selector = tvselect.ThompsonSelector(**settings)
+    of_donors = None if groups is None else adata.obs[groups].iloc[known]
+    selector.fit(Table.of_matrix(matrix, names), y, groups=of_donors)
     adata.var[key_added] = selector.support_
     adata.var[f"{key_added}_q_value"] = selector.q_values_
     adata.var[f"{key_added}_selection_rate"] = selector.selection_rates_
     max_fdr = selector.max_fdr
     adata.uns[key_added] = {
         "target": target,
+        "groups": groups or "none",
         "layer": layer or "X",
         "max_fdr": "none" if max_fdr is None else max_fdr,
         "n_plays": selector.n_plays_,
