@@ -316,8 +316,9 @@ def verdict(mutation: Mutation) -> str:
 
 def main(files: list[str]) -> int:
     rows, planned = [], list(mutations(files))
-    if gone := {n for m in planned for n in m.tests if not (ROOT / "tests" / n).exists()}:
-        raise SystemExit(f"no such tests: {', '.join(sorted(gone))}")
+    tests = {name for mutation in planned for name in mutation.tests if name[0] != "-"}
+    if gone := [name for name in sorted(tests) if not (ROOT / "tests" / name).exists()]:
+        raise SystemExit(f"no such tests: {', '.join(gone)}")
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # each waits for processes of its own
         for mutation, caught in zip(planned, pool.map(verdict, planned), strict=True):
             print(f"{mutation.name}: {f'caught by {caught}' if caught else 'SURVIVED'}", flush=True)
