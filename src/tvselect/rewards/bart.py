@@ -167,8 +167,9 @@ class BartReward(Reward):
         self._check()
         n_seen = rows_seen(self.max_samples, data)
         if n_seen < self.min_rows:
+            worth = "" if data.n_effective is None else ", which is what the weights are worth"
             raise ValueError(
-                f"a play sees {n_seen} rows, but a split needs two leaves of at least "
+                f"a play sees {n_seen} rows{worth}, but a split needs two leaves of at least "
                 f"min_leaf={self.min_leaf} rows each"
             )
         growth = 1.0
