@@ -28,7 +28,7 @@ def python_of(folder: Path = FOLDER) -> Path:
 
 
 def unpack(folder: Path) -> None:
-    """Its sources, out of the history of this repository."""
+    """Its sources, out of the result of this repository."""
     archive = subprocess.run(
         ["git", "archive", COMMIT], cwd=ROOT, stdout=subprocess.PIPE, check=True
     ).stdout

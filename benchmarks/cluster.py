@@ -90,7 +90,7 @@ def compare(name: str, job: Any, repeats: int, warm_up: Any) -> Compared:
                 models.append(tuple(np.flatnonzero(fitted.get_support())))
     ratios = [one / two for one, two in zip(seconds[1], seconds[2], strict=True)]
     one, two = min(seconds[1]), min(seconds[2])
-    n_plays = int(fitted.n_plays_) * fitted.history_.n_chains
+    n_plays = int(fitted.n_plays_) * fitted.result_.n_chains
     same = "yes" if len(set(models)) == 1 else "NO"
     row = (
         f"| {name} | {n_plays:,} | {one:.1f} | {two:.1f} | {one / two:.2f} | "
@@ -206,7 +206,7 @@ def main() -> None:
             small,
         )
         lines.append(compared.row)
-    play_seconds = [play.seconds for play in compared.fitted.history_.journal.plays(0)]
+    play_seconds = [play.seconds for play in compared.fitted.result_.journal.plays(0)]
     with tempfile.TemporaryDirectory() as folder:
         make_files(Path(folder), options.rows)
         files = sorted(map(str, Path(folder).glob("*.parquet")))

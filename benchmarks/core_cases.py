@@ -230,7 +230,7 @@ class Bench:
 
 def hash_of(found: Any) -> str:
     """Of the plays of a selection, of what a chain has counted, or of the cut points of a table."""
-    if hasattr(found, "history_"):
+    if hasattr(found, "result_"):
         return digest(found)
     if isinstance(found, BinnedTable):
         found = found.widths, found.cuts.n_cuts, found.cuts.low, found.cuts.step, found.cuts.halfway

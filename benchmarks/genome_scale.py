@@ -93,8 +93,8 @@ def one_run(path: str, seed: int) -> dict[str, Any]:
     watch.stop()
     blocks = np.unique(selector.get_support(indices=True) // BLOCK)
     is_true = np.isin(blocks, causal // BLOCK)
-    history = selector.history_
-    n_played = np.mean([play.arms.size for play in history.plays_of(0)])
+    result = selector.result_
+    n_played = np.mean([play.arms.size for play in result.plays_of(0)])
     return {
         "seconds": seconds,
         "cpu": cpu,

@@ -60,7 +60,7 @@ def draw_paths(
     selector: ThompsonSelector, names: tuple[str, ...], known: set[int], ax: Any
 ) -> None:
     """Selection rates over the plays, treatment-selected positions in blue."""
-    paths = selector.history_.trajectories(range(len(names)))
+    paths = selector.result_.trajectories(range(len(names)))
     for j, name in enumerate(names):
         good = int(name[1:].split(".")[0]) in known
         chosen = bool(selector.support_[j])

@@ -1,6 +1,6 @@
 """The native core next to version 0.2.0, whose kernels Numba compiled at their first use.
 
-``make bench-core`` makes an environment with that version out of the history of this repository,
+``make bench-core`` makes an environment with that version out of the result of this repository,
 and measures both in the same run: two processes that take turns, each warmed up before. Every part
 is a section of ``docs/results/core.md``, and writes that section only.
 """

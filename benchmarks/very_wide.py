@@ -86,7 +86,7 @@ def one_run(path: str, seed: int) -> dict[str, float]:
     seconds = time.perf_counter() - started
     watch.stop()
     found = np.flatnonzero(selector.support_)
-    sizes = [play.arms.size for play in selector.history_.journal.plays(0)]
+    sizes = [play.arms.size for play in selector.result_.journal.plays(0)]
     return {
         "seconds": seconds,
         "owned": watch.owned,

@@ -32,7 +32,7 @@ print(f"pooled: {names}; agreement {selector.chain_agreement_:.2f}")
 # undecided; ``x0`` and ``x3`` are missed by all chains, as their neighbours say nearly the same.
 
 shown = np.argsort(-selector.selection_rates_)[:12]
-chains = np.array([selector.history_.trajectories(shown.tolist(), chain)[-1] for chain in range(4)])
+chains = np.array([selector.result_.trajectories(shown.tolist(), chain)[-1] for chain in range(4)])
 figure, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 places = np.arange(shown.size)
 colours = np.where(shown < 5, "#0072B2", "#8C8C8C")

@@ -30,7 +30,7 @@ for ax, discount in zip(panels, (None, 0.85), strict=True):
     for X, y in batches:
         selector.partial_fit(X, y)
     print(f"discount={discount}: selected at the end {', '.join(selector.get_feature_names_out())}")
-    paths = selector.history_.trajectories(range(N_COLUMNS))
+    paths = selector.result_.trajectories(range(N_COLUMNS))
     ax.plot(paths[:, 3:], color="0.8", linewidth=0.7)
     for j, label in enumerate(("x0, until the change", "x1, from then on", "x2, always")):
         ax.plot(paths[:, j], label=label)

@@ -27,7 +27,7 @@ print(f"Selected: {', '.join(selector.get_feature_names_out())}. The signals are
 # tried nearly always, and the others only now and then: a column is never given up for good.
 
 outcome = np.zeros((N_PLAYS, N_COLUMNS), dtype=int)
-for play in selector.history_.plays:
+for play in selector.result_.plays:
     outcome[play.number, play.arms] = 1 + play.rewards
 
 colours = {"not tried": "#F2F2F2", "tried": "#B8B8B8", "tried and rewarded": "#0072B2"}

@@ -14,7 +14,7 @@ from tvselect.plotting import SelectionPathDisplay
 
 X, y = make_friedman1(300, 10_000, noise=1.0, random_state=1)
 selector = ThompsonSelector(n_plays=150, random_state=0).fit(X, y)
-played = [play.arms.size for play in selector.history_.plays]
+played = [play.arms.size for play in selector.result_.plays]
 print(f"Selected: {', '.join(selector.get_feature_names_out())}. The signals are x0 to x4.")
 print(f"Columns played at once: {played[0]:,} at first, {played[-1]} in the end.")
 

@@ -21,7 +21,7 @@ def main() -> None:
     seconds = time.perf_counter() - started
 
     rates, intervals = selector.selection_rates_, selector.selection_rate_intervals_
-    played = [play.arms.size for play in selector.history_.plays]
+    played = [play.arms.size for play in selector.result_.plays]
     print(f"\n{N_PLAYS} plays in {seconds:.1f} s.")
     print(f"Columns played at once: {played[0]:,} at first, {played[-1]} in the end.\n")
     print("variable    selection rate    95 % interval")

@@ -92,7 +92,7 @@ RUNS: dict[str, Callable[[], Any]] = {
 def digest(selector: Any) -> str:
     """Hash of the arms and rewards of all plays of the first chain, and of what was found."""
     total = hashlib.sha256()
-    for play in selector.history_.plays:
+    for play in selector.result_.plays:
         total.update(play.arms.astype("<i4").tobytes())
         total.update(play.rewards.astype("u1").tobytes())
     total.update(selector.selection_rates_.astype("<f8").tobytes())

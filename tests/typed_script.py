@@ -23,7 +23,7 @@ assert_type(Search(patience=5).n_chains, int)
 assert_type(selector.fit(X, y, sample_weight=y + 1), ThompsonSelector)
 assert_type(selector.support_, NDArray[np.bool_])
 assert_type(selector.q_values_, np.ndarray)
-assert_type(selector.history_.n_plays, int)
+assert_type(selector.result_.n_plays, int)
 assert_type(selector.claims_[0].q_value, float)
 assert_type(run_bart(X, y), BartRun)
 assert_type(

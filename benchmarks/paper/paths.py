@@ -21,13 +21,13 @@ def followed(selector: Any, data: Simulated) -> Piece:
     started = time.process_time()
     selector.fit(data.X, data.y)
     seconds = time.process_time() - started
-    history = selector.history_
+    result = selector.result_
     signals, noise = np.flatnonzero(data.support), np.flatnonzero(~data.support)
-    n_played = history.layout.by_feature(history.times_played, 0)
+    n_played = result.layout.by_feature(result.times_played, 0)
     leading = noise[np.argsort(-n_played[noise], kind="stable")[:N_NOISE]]
-    of_signals = history.trajectories(signals.tolist())
+    of_signals = result.trajectories(signals.tolist())
     steps = np.unique(np.linspace(0, len(of_signals) - 1, N_STEPS).astype(int))
-    of_noise = history.trajectories(leading.tolist())[steps]
+    of_noise = result.trajectories(leading.tolist())[steps]
     below = np.flatnonzero((of_signals < HALF).any(axis=1))
     hamming = score(selector.support_, data.support).hamming
     missed = int((data.support & ~selector.support_).sum())

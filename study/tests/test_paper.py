@@ -45,7 +45,7 @@ def test_what_is_followed_is_what_was_fitted():
     np.testing.assert_allclose(piece["signals"][-1], at_the_end, atol=5e-4)
     assert piece["missed"] == 5 - (selector.support_ & data.support).sum()
     assert piece["hamming"] == piece["missed"] + piece["false"]
-    paths_of_all = selector.history_.trajectories(np.flatnonzero(data.support).tolist())
+    paths_of_all = selector.result_.trajectories(np.flatnonzero(data.support).tolist())
     n = piece["n_until"]
     assert n == 31 or (paths_of_all[n:] >= 0.5).all()
     assert n == 0 or (paths_of_all[n - 1] < 0.5).any()

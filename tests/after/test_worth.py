@@ -57,12 +57,12 @@ def test_concordance_counts_pairs_of_known_order():
 def test_signals_predict_and_noise_does_not_and_the_selector_is_left_alone(table):
     X, y = table
     selector = quick().fit(X, y)
-    before, rates = selector.history_, selector.selection_rates_.copy()
+    before, rates = selector.result_, selector.selection_rates_.copy()
     worth = held_out_worth(selector, X, y, n_folds=3, random_state=0)
     assert (worth.score, worth.n_selected, worth.always) == ("R2", (2, 2, 2), ())
     assert np.mean(worth.selected) > 0.6
     assert max(worth.none) <= 0
-    assert selector.history_ is before
+    assert selector.result_ is before
     np.testing.assert_array_equal(selector.selection_rates_, rates)
     assert selector.random_state == 0
     noise = np.random.default_rng(5).normal(size=N)

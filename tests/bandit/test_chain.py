@@ -192,13 +192,13 @@ def fit(n_columns=8, **settings):
 
 @pytest.mark.parametrize("n_plays", [14, 15, 16, 40])
 def test_a_history_counts_what_the_arms_count(n_plays):
-    """But at the very end of burn-in, where the arms are fresh and the history still knows."""
-    history = fit(n_plays=n_plays).history_
-    plays = history.plays[15 if n_plays > 15 else 0 :]
+    """But at the very end of burn-in, where the arms are fresh and the result still knows."""
+    result = fit(n_plays=n_plays).result_
+    plays = result.plays[15 if n_plays > 15 else 0 :]
     paid = np.sum([np.isin(np.arange(8), play.arms[play.rewards]) for play in plays], axis=0)
     played = np.sum([np.isin(np.arange(8), play.arms) for play in plays], axis=0)
-    assert_array_equal(history.means(), (1 + paid) / (2 + played))
-    assert_array_equal(history.paths(np.arange(8))[-1], history.means())
+    assert_array_equal(result.means(), (1 + paid) / (2 + played))
+    assert_array_equal(result.paths(np.arange(8))[-1], result.means())
 
 
 @pytest.mark.parametrize(
@@ -206,4 +206,4 @@ def test_a_history_counts_what_the_arms_count(n_plays):
 )
 def test_by_default_wide_games_with_decoys_have_one(n_columns, max_fdr, wanted):
     fitted = fit(n_columns, max_fdr=max_fdr, burn_in="auto", n_plays=2)
-    assert fitted.history_.asked.burn_in == wanted
+    assert fitted.result_.asked.burn_in == wanted

@@ -51,7 +51,7 @@ class QuickFindings:
 
 def quick_gather(fit, X, y, *, title, target, about, notes, random_state):
     assert X.n_rows == len(y)
-    assert set(X.names) - set(fit.history_.names) == set(fit.row_columns_)
+    assert set(X.names) - set(fit.result_.names) == set(fit.row_columns_)
     json.dumps(asdict(about))
     return QuickFindings(title, (Effect(0, "a", 5.5, "up", ""),))
 

@@ -37,7 +37,7 @@ def fit_stream(journal=None, n_plays=40, **settings):
     return made.fit(X, y)
 
 def bits(fitted):
-    plays = listed(fitted.history_.journal, fitted.history_.n_chains)
+    plays = listed(fitted.result_.journal, fitted.result_.n_chains)
     return [plays, fitted.selection_rates_.tobytes().hex(), fitted.support_.tolist()]
 """
 

@@ -48,7 +48,7 @@ def left(folder):
     """The file and the log as a writer leaves them that is killed after the last play."""
     path, log = folder / "left", folder / "left-wal"
     whole = fit()
-    plays = [list(whole.history_.journal.plays(chain)) for chain in range(N_CHAINS)]
+    plays = [list(whole.result_.journal.plays(chain)) for chain in range(N_CHAINS)]
     fit(path, 1)
     with Journal(path) as journal:
         for number in range(1, N_PLAYS):

@@ -192,7 +192,7 @@ class TestSelect:
         adata.obs["donor"] = [f"d{k % 20}" for k in range(N)]
         adata.obs.loc[adata.obs.index[:10], "type"] = np.nan
         found = self.fit(adata, groups="donor")
-        assert found.history_.asked.n_groups == 20
+        assert found.result_.asked.n_groups == 20
         assert adata.uns["tvselect"]["groups"] == "donor"
 
     def test_slips(self):

@@ -79,9 +79,9 @@ def test_a_fit_by_clumps():
     X = linked_columns(300, 12)
     y = 2 * X[:, 12] + X[:, 30] ** 2 + 0.5 * np.random.default_rng(3).normal(size=300)
     found = ThompsonSelector(n_plays=150, feature_groups="ld", random_state=0).fit(X, y)
-    labels = found.history_.layout.labels
+    labels = found.result_.layout.labels
     assert all(label.startswith("clump of x") for label in labels.values())
-    arms = found.history_.arm_of_feature
+    arms = found.result_.arm_of_feature
     for feature in (12, 30):
         mine = arms == arms[feature]
         assert found.support_[mine].all()

@@ -133,8 +133,8 @@ def test_a_stream_is_drawn_over_its_batches_and_skipped_ones_are_flat():
 
 
 def ends_of_decoys(selector, chain=None):
-    history = selector.history_
-    return np.sort(history.means(chain)[history.layout.n_candidates :])[::-1]
+    result = selector.result_
+    return np.sort(result.means(chain)[result.layout.n_candidates :])[::-1]
 
 
 @pytest.mark.parametrize("settings", [{}, {"prior": (2.0, np.full(6, 3.0))}])

@@ -72,10 +72,10 @@ def test_decoys_rank_among_the_variables_with_intervals_of_their_own(settings):
     assert decoys.names == tuple(f"decoy {b} of c{j}" for b, j in zip(copies, columns, strict=True))
     assert decoys.features.tolist() == columns.tolist()
     assert set(columns) <= {1, 3}
-    history = selector.history_
-    np.testing.assert_allclose(decoys.rates, history.means()[decoys.arms])
-    assert decoys.rates[0] == history.means()[6:].max()
-    a, b = (values[decoys.arms] for values in history.posterior())
+    result = selector.result_
+    np.testing.assert_allclose(decoys.rates, result.means()[decoys.arms])
+    assert decoys.rates[0] == result.means()[6:].max()
+    a, b = (values[decoys.arms] for values in result.posterior())
     np.testing.assert_allclose(decoys.intervals, beta([a, a], [b, b]).ppf([[0.025], [0.975]]).T)
     assert np.isnan(decoys.q_values).all()
 
@@ -90,13 +90,13 @@ def test_decoys_that_do_not_rank_are_not_shown_but_the_highest_is_marked():
     selector, _, _ = fit_signals([0, 0.65, 0, 0.6, 0, 0])
     display = SelectionRateDisplay.from_estimator(selector, top=2)
     assert set(display.arms.names) == {"c1", "c3"}
-    assert display.highest_decoy == selector.history_.means()[6:].max()
+    assert display.highest_decoy == selector.result_.means()[6:].max()
     display = SelectionRateDisplay.from_estimator(selector)
     assert display.arms.decoys.sum() == 5
     display.figure_.canvas.draw()
     written = {round(text.get_position()[1]): text.get_text() for text in display.ax_.texts[:-1]}
     rows = zip(display.arms.names, display.arms.decoys, strict=True)
-    q_values = dict(zip(selector.history_.names, selector.q_values_, strict=True))
+    q_values = dict(zip(selector.result_.names, selector.q_values_, strict=True))
     assert written == {
         height: level(q_values[name]) for height, (name, is_decoy) in enumerate(rows)
         if not is_decoy

@@ -28,7 +28,7 @@ def test_contents():
     assert (found.n_selected, found.n_chains, found.n_plays, found.unit) == (2, 3, 60, "play")
     assert (found.about, found.notes) == (About(command="tvs"), ("Left out.",))
     assert (found.stop_reason, found.asked.n_plays, found.asked.seed) == (StopReason.PLAYS, 60, 0)
-    assert found.asked.fingerprint == selector.history_.journal.header.fingerprint
+    assert found.asked.fingerprint == selector.result_.journal.header.fingerprint
     assert found.agreement == selector.chain_agreement_
     assert found.control == Control(None, None, None, 0, 0, 0, None)
     assert (found.claims, found.best, found.is_nothing) == ((), None, False)
@@ -38,7 +38,7 @@ def test_contents():
     assert (first.low, first.high) == tuple(selector.selection_rate_intervals_[0])
     counts = np.zeros(4)
     for chain in range(3):
-        counts += sum(np.bincount(p.arms, minlength=4) for p in selector.history_.plays_of(chain))
+        counts += sum(np.bincount(p.arms, minlength=4) for p in selector.result_.plays_of(chain))
     for variable in found.variables:
         place = int(variable.name[1:])
         assert variable.selection_rate == selector.selection_rates_[place]
@@ -71,7 +71,7 @@ def test_path_of_one_chain_is_its_trajectory_and_a_long_one_is_thinned():
     selector, _ = fit_chances([0.9, 0.1], n_plays=1000)
     found = gather(selector)
     assert (len(found.steps), found.steps[0], found.steps[-1]) == (200, 0, 1000)
-    expected = selector.history_.trajectories(["c0"])[list(found.steps), 0]
+    expected = selector.result_.trajectories(["c0"])[list(found.steps), 0]
     assert found.variables[0].path == tuple(expected.round(4))
 
 
@@ -87,10 +87,10 @@ def test_stream_with_decoys_and_skipped_batches():
 
 def test_decoys_and_q_values():
     selector, _, _ = fit_signals(SIGNALS)
-    found, means = gather(selector), selector.history_.means()
+    found, means = gather(selector), selector.result_.means()
     assert found.control == control_of(selector) == Control(
         0.1, selector.expected_false_, "shuffled", 60, 10, 0,
-        means[6:][selector.history_.times_played[6:] > 0].max(),
+        means[6:][selector.result_.times_played[6:] > 0].max(),
     )  # fmt: skip
     assert found.control.expected_false == 0.1  # (1 + 0) / 10
     for variable in (*found.of_role("selected"), *found.of_role("unselected")):

@@ -188,7 +188,7 @@ def test_a_fit_makes_the_same_plays_without(reward, n_jobs, settings):
             REWARDS[reward],
             **nested(n_chains=2, runner=runner, random_state=3, **settings),
         ).fit(data.X, data.outcome.values)
-        histories.append(selector.history_)
+        histories.append(selector.result_)
     one, other = histories
     assert one.n_plays == other.n_plays
     assert one.stop_reason is other.stop_reason

@@ -26,7 +26,7 @@ def make_data(n=100, p=P, seed=1):
 
 
 def plays_of(fitted):
-    return listed(fitted.history_.journal, fitted.history_.n_chains)
+    return listed(fitted.result_.journal, fitted.result_.n_chains)
 
 
 def assert_same(one, other):

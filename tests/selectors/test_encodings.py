@@ -36,7 +36,7 @@ def numbers(has_gaps):
 
 def found(X, y):
     selector = ThompsonSelector(quick_bart(), n_plays=40, random_state=3).fit(X, y)
-    return selector.support_, selector.history_.means(), selector.q_values_
+    return selector.support_, selector.result_.means(), selector.q_values_
 
 
 @cache

@@ -35,7 +35,7 @@ def test_the_default_controls_and_finds_what_is_there():
     assert_allclose(fitted.q_values_[SIGNALS], 0.05)
     assert (np.delete(fitted.q_values_, SIGNALS) > 0.1).all()
     assert fitted.expected_false_ == 0.1
-    assert fitted.history_.layout.n_copies == 10
+    assert fitted.result_.layout.n_copies == 10
     assert_array_equal(fitted.ranking_[SIGNALS], 1)
     assert_array_equal(np.sort(np.delete(fitted.ranking_, SIGNALS)), np.arange(2, P))
     assert claimed(fitted) == [{3}, {7}]
@@ -43,8 +43,8 @@ def test_the_default_controls_and_finds_what_is_there():
 
 def test_q_values_follow_from_the_payoffs_of_columns_and_decoys():
     fitted = selector(PValueReward(alpha=0.2)).fit(*make_data(n=40))
-    history = fitted.history_
-    scores = np.where(history.passing(), history.means(), 0.0)
+    result = fitted.result_
+    scores = np.where(result.passing(), result.means(), 0.0)
     wanted = q_values(scores[:P], scores[P:], 10, scores[:P] > 0)
     assert_array_equal(fitted.q_values_, wanted)
     assert_array_equal(fitted.support_, wanted <= 0.1)
@@ -55,19 +55,19 @@ def test_q_values_follow_from_the_payoffs_of_columns_and_decoys():
 @pytest.mark.parametrize(("level", "n_copies"), [(0.05, 20), (0.1, 10), (0.3, 10)])
 def test_there_are_copies_enough_for_a_single_column(level, n_copies):
     fitted = selector(max_fdr=level, n_plays=20).fit(*make_data())
-    assert fitted.history_.layout.n_copies == n_copies
+    assert fitted.result_.layout.n_copies == n_copies
     assert fitted.q_values_.min() == pytest.approx(1 / n_copies / fitted.support_.sum())
 
 
 def test_without_control_there_are_no_decoys_or_these_only_tell():
     fitted = selector(max_fdr=None).fit(*make_data())
-    assert fitted.history_.layout.n_arms == P
+    assert fitted.result_.layout.n_arms == P
     assert np.isnan([*fitted.q_values_, fitted.expected_false_]).all()
     assert np.isnan([claim.q_value for claim in fitted.claims_]).all()
     assert_array_equal(fitted.support_, fitted.selection_rates_ > 0.5)
     X, y = make_data(n=30)
     fitted = selector(PValueReward(alpha=0.3), max_fdr=None, decoys="shuffled").fit(X, y)
-    assert_array_equal(fitted.support_, fitted.history_.passing()[:P])
+    assert_array_equal(fitted.support_, fitted.result_.passing()[:P])
     assert fitted.support_.sum() > (fitted.q_values_ <= 0.1).sum()
 
 
@@ -157,7 +157,7 @@ def test_groups_text_missing_values_and_columns_always_included_have_decoys():
     y = y + 4 * (table["text"] == "b")
     settings = dict(feature_groups={"pair": ["v1", "v2"]}, always_include=["v7"], n_plays=60)
     fitted = selector(BartReward(n_trees=10, n_iterations=300), **settings).fit(table, y)
-    layout = fitted.history_.layout
+    layout = fitted.result_.layout
     assert layout.n_arms == 11 * layout.n_candidates == 11 * 11
     assert_array_equal(np.flatnonzero(fitted.support_), [3, 7, 12])
     assert fitted.q_values_[7] == 0.0
@@ -171,7 +171,7 @@ def test_of_too_many_arms_the_strongest_columns_play(monkeypatch):
     y = 3 * X[:, 50] + 2 * X[:, 5] + rng.standard_normal(100)
     fitted = selector().fit(X, y)
     assert_array_equal(np.flatnonzero(fitted.support_), [5, 50])
-    assert np.count_nonzero(fitted.history_.times_played) <= 100
+    assert np.count_nonzero(fitted.result_.times_played) <= 100
     assert fitted.q_values_.shape == (60,)
 
 
@@ -197,9 +197,9 @@ def test_a_claim_is_paid_when_one_of_its_columns_is():
     X[:, 5] = X[:, 4] + 0.3 * rng.standard_normal(150)
     fitted = selector().fit(X, X[:, 4] + 0.5 * rng.standard_normal(150))
     claim = fitted.claims_[0]
-    mine = [np.isin(play.arms, [4, 5]) for play in fitted.history_.plays]
+    mine = [np.isin(play.arms, [4, 5]) for play in fitted.result_.plays]
     n_played = sum(here.any() for here in mine)
-    rewards = [play.rewards for play in fitted.history_.plays]
+    rewards = [play.rewards for play in fitted.result_.plays]
     n_rewarded = sum((here & paid).any() for here, paid in zip(mine, rewards, strict=True))
     assert set(claim.columns) == {4, 5}
     assert claim.selection_rate == pytest.approx((1 + n_rewarded) / (2 + n_played))

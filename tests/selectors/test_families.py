@@ -65,7 +65,7 @@ def test_signals_are_found_and_the_family_is_recorded(table, family):
     y = outcomes(latent)[family]
     fitted = quick().fit(X, y)
     assert found(fitted) == SIGNALS
-    assert fitted.history_.asked.family == family
+    assert fitted.result_.asked.family == family
     assert_same(quick(family=family).fit(X, y), fitted)
 
 
@@ -76,7 +76,7 @@ def test_streams_find_them_too(table, family):
     fitted = stream(reward, batch_size=200, n_rounds=8, family=family)
     fitted.fit(X, outcomes(latent)[family])
     assert found(fitted) >= SIGNALS
-    assert fitted.history_.asked.family == family
+    assert fitted.result_.asked.family == family
 
 
 def test_few_whole_numbers_are_classes_and_it_is_said(table):
@@ -124,7 +124,7 @@ def test_a_stream_keeps_the_order_of_grades(table):
     names = np.array(["small", "middle", "big"])
     y = pd.Series(pd.Categorical(names[codes(latent)], names, ordered=True))
     assert_same(stream().fit(X, y), stream(family="ordinal").fit(X, codes(latent)))
-    assert stream().partial_fit(X[:60], y[:60]).history_.asked.family == "ordinal"
+    assert stream().partial_fit(X[:60], y[:60]).result_.asked.family == "ordinal"
 
 
 # Weights of rows.

@@ -75,7 +75,7 @@ def test_text_and_categories_are_one_arm_each_and_are_found_when_they_matter(lib
     X, y = mixed(library)
     fitted = fit(X, y, BartReward(n_iterations=200))
     assert_array_equal(fitted.get_feature_names_out(), ["town", "z", "size"])
-    assert fitted.history_.arm_of_feature.tolist() == [0, 1, 2, 3, 4, 5]
+    assert fitted.result_.arm_of_feature.tolist() == [0, 1, 2, 3, 4, 5]
     assert fitted.n_features_in_ == 6
     frame = X if isinstance(X, pd.DataFrame) else X.to_pandas()
     found = fitted.set_output(transform="pandas").transform(frame)
@@ -124,7 +124,7 @@ def test_the_columns_of_a_group_are_played_together_and_paid_alike(groups):
     X, y = numbers()
     seen = []
     fitted = fit(pd.DataFrame(X, columns=NAMES), y, Watched((2, 5), seen), feature_groups=groups)
-    assert fitted.history_.arm_of_feature.tolist() == [0, 1, 0, 2, 2, 3]
+    assert fitted.result_.arm_of_feature.tolist() == [0, 1, 0, 2, 2, 3]
     for columns in seen:
         assert (0 in columns) == (2 in columns)
         assert (3 in columns) == (4 in columns)
@@ -175,9 +175,9 @@ def test_columns_that_are_always_in_are_in_every_play_and_selected(always):
     assert_array_equal(fitted.selection_rates_[[0, 4]], [1.0, 1.0])
     assert_array_equal(fitted.selection_rate_intervals_[[0, 4]], np.ones((2, 2)))
     assert_array_equal(fitted.selection_rate_spread_[[0, 4]], [0.0, 0.0])
-    assert fitted.history_.arm_of_feature.tolist() == [-1, 0, 1, 2, -1, 3]
+    assert fitted.result_.arm_of_feature.tolist() == [-1, 0, 1, 2, -1, 3]
     with pytest.raises(ValueError, match="'a' is always included"):
-        fitted.history_.trajectories(["a"])
+        fitted.result_.trajectories(["a"])
 
 
 def test_what_is_always_in_leaves_its_group_and_the_wanted_number():
@@ -189,7 +189,7 @@ def test_what_is_always_in_leaves_its_group_and_the_wanted_number():
     with pytest.raises(ValueError, match="more than the 5 arms"):
         fit(X, y, always_include=[0], n_features_to_select=6)
     fitted = fit(X, y, Watched((2,)), feature_groups=list("gbggef"), always_include=[0])
-    assert fitted.history_.arm_of_feature.tolist() == [-1, 1, 0, 0, 2, 3]
+    assert fitted.result_.arm_of_feature.tolist() == [-1, 1, 0, 0, 2, 3]
     assert_array_equal(fitted.support_, [True, False, True, True, False, False])
 
 
@@ -226,7 +226,7 @@ def test_costs_and_priors_by_column_reach_the_arms_of_groups():
     settings = dict(feature_groups=list("gghhij"), always_include=[5], n_plays=1)
     prior = [4.0, 4.0, 1.0, 1.0, 1.0, 9.0], 2.0
     fitted = fit(X, y, Watched((0,)), prior=prior, **settings)
-    start = fitted.history_.trajectories([0, 1, 2, 3, 4])[0]
+    start = fitted.result_.trajectories([0, 1, 2, 3, 4])[0]
     assert_allclose(start, [4 / 6, 4 / 6, 1 / 3, 1 / 3, 1 / 3])
     for name, value in (("cost", [0.5, 0.6, *[0.5] * 4]), ("prior", ([1, 2, 1, 1, 1, 1], 1))):
         with pytest.raises(ValueError, match=f"{name} must be the same"):

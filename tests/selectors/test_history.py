@@ -21,7 +21,7 @@ from tvselect.bandit.engine import StopReason
 from tvselect.bandit.journal import Journal
 from tvselect.inputs import Numbered
 from tvselect.selectors.layout import lay_out_arms
-from tvselect.selectors.results import Asked, History
+from tvselect.selectors.results import Asked, SearchResult
 
 ASKED = Asked(is_stream=False, reward="r", family="auto", seed=1, window=1, fingerprint="f")
 
@@ -34,7 +34,7 @@ def history_of(plays, n_arms, *, n_chains=1, prior=(1.0, 1.0), **more):
     arms = Arms(n_arms, discount=more.get("discount", 1.0))
     for play in plays:
         arms.update(play.arms, play.rewards)
-    return History(
+    return SearchResult(
         journal=journal, n_plays=journal.n_plays(),
         layout=lay_out_arms(Numbered(n_arms)), prior=prior, threshold=0.5, asked=ASKED,
         stop_reason=StopReason.PLAYS, successes=np.tile(arms.successes, (n_chains, 1)),
@@ -69,12 +69,12 @@ def test_paths_are_the_means_of_the_counts_and_a_discount_makes_played_arms_forg
         won[play.arms] = discount * won[play.arms] + play.rewards
         lost[play.arms] = discount * lost[play.arms] + ~play.rewards
         rows.append((prior_a + won) / (prior_a + won + prior_b + lost))
-    history = history_of(plays, n_arms, prior=(prior_a, prior_b), discount=discount)
+    result = history_of(plays, n_arms, prior=(prior_a, prior_b), discount=discount)
     chosen = rng.integers(0, n_arms, 5)
-    assert_allclose(history.paths(chosen), np.array(rows)[:, chosen], rtol=1e-12)
-    assert_array_equal(history.paths(np.arange(n_arms))[-1], history.means())
+    assert_allclose(result.paths(chosen), np.array(rows)[:, chosen], rtol=1e-12)
+    assert_array_equal(result.paths(np.arange(n_arms))[-1], result.means())
     times = sum((np.bincount(play.arms, minlength=n_arms) for play in plays), np.zeros(n_arms))
-    assert_array_equal(history.times_played, times)
+    assert_array_equal(result.times_played, times)
 
 
 @given(seed=st.integers(0, 10_000), n_plays=st.integers(1, 12))
@@ -82,20 +82,20 @@ def test_paths_are_the_means_of_the_counts_and_a_discount_makes_played_arms_forg
 def test_some_steps_are_rows_of_all_and_chains_are_added_up(seed, n_plays):
     rng = np.random.default_rng(seed)
     plays = random_plays(rng, 6, n_plays)
-    history = history_of(plays, 6, n_chains=3)
+    result = history_of(plays, 6, n_chains=3)
     steps = np.unique(rng.integers(0, n_plays + 1, 4))
-    every, one = history.paths(np.arange(6)), history.paths(np.arange(6), chain=1)
-    assert_array_equal(history.paths(np.arange(6), steps), every[steps])
+    every, one = result.paths(np.arange(6)), result.paths(np.arange(6), chain=1)
+    assert_array_equal(result.paths(np.arange(6), steps), every[steps])
     counted = Arms(6)
     for number, play in enumerate(plays, start=1):
         counted.update(play.arms, play.rewards)
         s, f = counted.successes, counted.failures
         assert_array_equal(one[number], (1 + s) / (2 + s + f))
         assert_array_equal(every[number], (1 + 3 * s) / (2 + 3 * (s + f)))
-    played, paid = history.sizes(steps)
+    played, paid = result.sizes(steps)
     assert_array_equal(played, np.array([0, *(play.arms.size for play in plays)])[steps])
     assert_array_equal(paid, np.array([0, *(play.rewards.sum() for play in plays)])[steps])
-    assert history.seconds == 3 * 0.25 * n_plays
+    assert result.seconds == 3 * 0.25 * n_plays
 
 
 @pytest.mark.parametrize("discount", [1.0, 0.5])
@@ -103,24 +103,24 @@ def test_a_play_without_arms_changes_nothing(discount):
     none = np.array([], np.int32), np.array([], np.bool_)
     one = Play(1, np.array([1, 2], np.int32), np.array([True, False]), 0.1)
     plays = [Play(0, *none, 0.0), one, Play(2, *none, 0.0), Play(3, *none, 0.0)]
-    history = history_of(plays, 3, discount=discount)
+    result = history_of(plays, 3, discount=discount)
     before, after = [0.5, 0.5, 0.5], [1 / 2, 2 / 3, 1 / 3]
-    assert_allclose(history.paths(np.arange(3)), [before, before, after, after, after])
-    assert history.n_skipped == 3
+    assert_allclose(result.paths(np.arange(3)), [before, before, after, after, after])
+    assert result.n_skipped == 3
 
 
 def test_without_plays_there_is_the_prior():
-    history = history_of([], 2, prior=(3.0, 1.0))
-    assert history.paths(np.arange(2)).tolist() == [[0.75, 0.75]]
-    assert not history.support.any()
-    assert history.seconds == 0.0
+    result = history_of([], 2, prior=(3.0, 1.0))
+    assert result.paths(np.arange(2)).tolist() == [[0.75, 0.75]]
+    assert not result.support.any()
+    assert result.seconds == 0.0
 
 
 def test_a_few_of_very_many_arms():
     arms = np.arange(0, 1_000_000, 59, np.int32)
     rewards = np.zeros(arms.size, np.bool_)
-    history = history_of([Play(t, arms, rewards, 0.0) for t in range(500)], 1_000_000)
-    assert_allclose(history.paths(np.arange(20))[-1, :2], [1 / 502, 0.5])
+    result = history_of([Play(t, arms, rewards, 0.0) for t in range(500)], 1_000_000)
+    assert_allclose(result.paths(np.arange(20))[-1, :2], [1 / 502, 0.5])
 
 
 def test_of_too_many_arms_the_best_are_selected():
@@ -131,15 +131,15 @@ def test_of_too_many_arms_the_best_are_selected():
     assert history_of(plays, 4, n_wanted=2).support.tolist() == [False, False, True, True]
 
 
-def reading(history):
-    """Everything that a history says."""
-    steps = np.arange(history.n_plays + 1)
+def reading(result):
+    """Everything that a result says."""
+    steps = np.arange(result.n_plays + 1)
     said = [
-        history.support, history.means(), history.intervals(slice(None)), history.times_played,
-        history.seconds,
-        history.chain_supports, history.spread, history.sizes(steps), history.n_skipped,
-        history.paths(np.arange(history.layout.n_arms)), [play.number for play in history.plays],
-        history.stop_reason, history.asked,
+        result.support, result.means(), result.intervals(slice(None)), result.times_played,
+        result.seconds,
+        result.chain_supports, result.spread, result.sizes(steps), result.n_skipped,
+        result.paths(np.arange(result.layout.n_arms)), [play.number for play in result.plays],
+        result.stop_reason, result.asked,
     ]  # fmt: skip
     return [np.asarray(value, dtype=object).tolist() for value in said]
 
@@ -149,10 +149,10 @@ def test_an_old_history_stays_as_it_was_after_more_batches():
     fitted = selector(PValueReward(alpha=0.2), **settings)
     histories, readings = [], []
     for part in parts(*make_data(600), 60):
-        histories.append(fitted.partial_fit(*part).history_)
+        histories.append(fitted.partial_fit(*part).result_)
         readings.append(reading(histories[-1]))
-    assert [history.n_plays for history in histories] == list(range(1, 11))
-    assert [reading(history) for history in histories] == readings
+    assert [result.n_plays for result in histories] == list(range(1, 11))
+    assert [reading(result) for result in histories] == readings
 
 
 # The table of what was found, one row per column.
@@ -176,7 +176,7 @@ def test_one_row_per_column_and_the_best_on_top():
         "selection_rate": fitted.selection_rates_,
         "low": fitted.selection_rate_intervals_[:, 0],
         "high": fitted.selection_rate_intervals_[:, 1],
-        "times_played": fitted.history_.times_played[:5],
+        "times_played": fitted.result_.times_played[:5],
         "ranking": fitted.ranking_,
     }.items():
         assert_array_equal(by_column[name], values)

@@ -106,8 +106,8 @@ def test_in_a_wide_table_pairs_play_that_show_nothing_alone(monkeypatch):
 def test_pairs_are_played_after_burn_in(monkeypatch):
     monkeypatch.setattr(thompson, "LEADERS", 1)
     fitted = selector(quick_bart(), burn_in=5).fit(*make_data())
-    assert fitted.history_.asked.burn_in == 5
-    (fresh,) = fitted.history_.fresh
+    assert fitted.result_.asked.burn_in == 5
+    (fresh,) = fitted.result_.fresh
     assert {0, 1} <= set(fresh.tolist())
     assert fresh.size <= 3
 

@@ -64,7 +64,7 @@ def test_a_journal_in_two_halves_is_the_whole_run(path, settings):
     with Journal(path) as journal:
         assert journal.n_plays(0) == 20
     path.unlink()
-    assert len(resumed.history_.plays) == 20  # in memory, too
+    assert len(resumed.result_.plays) == 20  # in memory, too
 
 
 def test_a_second_fit_begins_anew():
@@ -79,7 +79,7 @@ def test_a_resumed_run_keeps_the_seed_of_the_journal(path):
     X, y = make_data()
     selector(n_plays=10, journal=path, random_state=None).fit(X, y)
     resumed = selector(journal=path, random_state=None).fit(X, y)
-    at_once = selector(random_state=resumed.history_.journal.header.entropy).fit(X, y)
+    at_once = selector(random_state=resumed.result_.journal.header.entropy).fit(X, y)
     assert_same(resumed, at_once)
     with pytest.warns(RuntimeWarning, match="another random_state"):
         assert_same(selector(journal=path, random_state=5).fit(X, y), at_once)
@@ -152,7 +152,7 @@ def test_an_interrupt_or_an_error_leaves_a_journal_that_goes_on_to_the_same_end(
             stopped.fit(X, y)
         assert stopped.stop_reason_ is StopReason.INTERRUPTED
         assert stopped.n_plays_ == 6
-        won, lost = fold_counts(stopped.history_.journal, P, range(n_chains))
+        won, lost = fold_counts(stopped.result_.journal, P, range(n_chains))
         assert_array_equal(stopped.selection_rates_, (1 + won) / (2 + won + lost))
     else:
         with pytest.raises(RuntimeError, match="no luck"):

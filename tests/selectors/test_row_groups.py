@@ -84,7 +84,7 @@ def test_too_few_groups_show_nothing():
     assert not found.support_.any()
     assert (found.q_values_ == 1.0).all()
     assert all(claim.q_value == 1.0 for claim in found.claims_)
-    assert found.history_.shows_nothing
+    assert found.result_.shows_nothing
 
 
 def test_random_walks_show_nothing_and_their_differences_do():
@@ -99,7 +99,7 @@ def test_random_walks_show_nothing_and_their_differences_do():
 def test_weights_repeat_rows_of_a_group_within_it():
     X, y, groups = clustered(np.random.default_rng(5))
     found = fit(X, y, groups=groups, sample_weight=np.arange(y.size) % 3)
-    assert found.history_.asked.n_units == 40
+    assert found.result_.asked.n_units == 40
 
 
 def test_knockoffs_are_refused():
@@ -130,13 +130,13 @@ def test_rows_that_seem_to_depend_on_each_other_make_q_values_unproven():
     X, y, groups = clustered(np.random.default_rng(8))
     with pytest.warns(DoubtWarning, match="Do rows depend on each other.*groups= .--row-groups"):
         found = fit(X, y)
-    assert found.history_.asked.unproven
+    assert found.result_.asked.unproven
     assert "unproven, as rows seem to depend on each other" in found._repr_html_()
     assert "This is unproven" in describe_false(1, control_of(found))
     told = fit(X, y, groups=groups)
     weighted = fit(X[::5], y[::5], sample_weight=np.arange(40) % 4)  # rows are repeated
     for other in (told, weighted):
-        assert not other.history_.asked.unproven
+        assert not other.result_.asked.unproven
         assert "unproven" not in other._repr_html_() + describe_false(1, control_of(other))
 
 

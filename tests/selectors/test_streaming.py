@@ -160,7 +160,7 @@ class Watching(Reward):
 def test_a_reward_sees_the_played_columns_of_the_batch_and_how_many_compete(decoys, n_candidates):
     X, y = make_data()
     Watching.seen.clear()
-    plays = selector(Watching(), decoys=decoys).fit(X, y).history_.plays
+    plays = selector(Watching(), decoys=decoys).fit(X, y).result_.plays
     for play, data, (part, outcome) in zip(plays, Watching.seen, parts(X, y), strict=True):
         own = play.arms[play.arms < P]
         if decoys is None:
@@ -196,8 +196,8 @@ def test_parts_with_a_single_class_are_skipped_and_counted(make):
     assert 5 < sum(single) < 25
     with pytest.warns(RuntimeWarning, match=rf"{sum(single)} of 30 batches hold a single class"):
         fitted = selector(make(), batch_size=50).fit(X, y)
-    assert fitted.history_.n_skipped == sum(single)
-    assert [play.arms.size == 0 for play in fitted.history_.plays] == single
+    assert fitted.result_.n_skipped == sum(single)
+    assert [play.arms.size == 0 for play in fitted.result_.plays] == single
     assert_same(fitted, play_parts(selector(make()), parts(X, y, 50)))
     with pytest.warns(RuntimeWarning, match="hold a single class"):
         assert_same(fitted, selector(make(), batch_size=50).fit(X, np.where(y, "t", "f")))
@@ -236,7 +236,7 @@ def test_more_values_than_two_are_refused_by_name_and_part_unless_they_were_anno
         selector().fit_source(iter(parts(X, counts)))
     fitted = selector(family="gaussian").fit_source(iter(parts(X, counts)))
     assert_same(fitted, selector().fit(X, counts))
-    assert (fitted.n_plays_, fitted.history_.n_skipped) == (15, 0)
+    assert (fitted.n_plays_, fitted.result_.n_skipped) == (15, 0)
 
 
 @pytest.mark.parametrize("outcome", [0, "a", 2.5, True])
@@ -246,7 +246,7 @@ def test_a_constant_outcome_selects_nothing_and_says_so(outcome, settings):
     with pytest.warns(RuntimeWarning, match="every batch was skipped") as warned:
         fitted = selector(**settings).fit(X, np.full(N, outcome))
     assert warned[0].filename == __file__
-    assert fitted.n_plays_ == fitted.history_.n_skipped == 30
+    assert fitted.n_plays_ == fitted.result_.n_skipped == 30
     assert not fitted.support_.any()
     assert_array_equal(fitted.selection_rates_, np.full(P, 0.5))
 
@@ -255,7 +255,7 @@ def test_a_sorted_outcome_is_played_once_it_is_resampled():
     X, y = make_data()
     order = np.argsort(y > 0, kind="stable")
     fitted = selector(PValueReward(0.01), n_rounds=6, batch_size=50).fit(X[order], y[order] > 0)
-    assert 28 <= fitted.history_.n_skipped < 32
+    assert 28 <= fitted.result_.n_skipped < 32
     assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
 
 
@@ -265,10 +265,10 @@ def test_a_sorted_outcome_is_played_once_it_is_resampled():
 def test_a_short_last_part_is_skipped():
     X, y = make_data(n=1209)
     fitted = selector(quick_bart()).fit(X, y)
-    assert (fitted.n_plays_, fitted.history_.n_skipped) == (13, 1)
-    assert fitted.history_.plays[-1].arms.size == 0
+    assert (fitted.n_plays_, fitted.result_.n_skipped) == (13, 1)
+    assert fitted.result_.plays[-1].arms.size == 0
     rounds = selector(quick_bart(), n_rounds=2).fit(X, y)
-    assert (rounds.n_plays_, rounds.history_.n_skipped) == (26, 2)
+    assert (rounds.n_plays_, rounds.result_.n_skipped) == (26, 2)
 
 
 def test_patience_stops_a_steady_game_and_skipped_parts_do_not_count():
@@ -280,7 +280,7 @@ def test_patience_stops_a_steady_game_and_skipped_parts_do_not_count():
     y = np.where(np.arange(N) < 1000, 1, y > 0)
     with pytest.warns(RuntimeWarning, match="10 of 1[0-9] batches"):
         fitted = selector(patience=4).fit(X, y)
-    assert fitted.history_.n_skipped == 10 < fitted.n_plays_
+    assert fitted.result_.n_skipped == 10 < fitted.n_plays_
 
 
 @pytest.mark.parametrize("n", [1, 4, 22])

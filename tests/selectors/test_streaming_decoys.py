@@ -33,12 +33,12 @@ def test_every_arm_has_a_decoy_and_is_played_with_it(decoys):
     frame, y = make_frame()
     settings = dict(decoys=decoys, always_include=["v0"], feature_groups={"g": ["v1", "v2"]})
     fitted = selector(PValueReward(alpha=0.9), n_chains=2, **settings).fit(frame, y)
-    n_arms, layout = P + 3 - 2, fitted.history_.layout
+    n_arms, layout = P + 3 - 2, fitted.result_.layout
     assert (layout.n_candidates, layout.n_copies) == (n_arms, 1)
-    assert fitted.history_.journal.header.n_arms == 2 * n_arms
-    for play in fitted.history_.plays:
+    assert fitted.result_.journal.header.n_arms == 2 * n_arms
+    for play in fitted.result_.plays:
         assert_array_equal(play.arms[play.arms >= n_arms], play.arms[play.arms < n_arms] + n_arms)
-    successes, failures = fold_counts(fitted.history_.journal, 2 * n_arms, range(2))
+    successes, failures = fold_counts(fitted.result_.journal, 2 * n_arms, range(2))
     share = (1 + successes) / (2 + successes + failures)
     assert_array_equal(fitted.decoy_rates_, share[n_arms:])
     for found in (fitted.support_, fitted.e_values_, fitted.q_values_, fitted.selected_since_):
@@ -52,7 +52,7 @@ def test_every_arm_has_a_decoy_and_is_played_with_it(decoys):
 def test_e_values_are_those_of_the_wins_and_losses(decoys):
     X, y = make_data(n=4000)
     fitted = selector(PValueReward(alpha=0.1), decoys=decoys, n_chains=2).fit(X, y)
-    journal = fitted.history_.journal
+    journal = fitted.result_.journal
     by_chain = [log_e_values(*wins_and_losses(journal.plays(chain), P)) for chain in range(2)]
     log_e = np.log(np.exp(by_chain).mean(axis=0))
     q_values = q_values_by_evidence(log_e)
@@ -82,12 +82,12 @@ def test_later_rounds_are_played_and_prove_nothing(decoys):
     once = selector(decoys=decoys).fit(*make_data())
     again = selector(decoys=decoys, n_rounds=4).fit(*make_data())
     assert again.n_plays_ == 4 * once.n_plays_
-    assert again.history_.evidence.n_batches == once.n_plays_
+    assert again.result_.evidence.n_batches == once.n_plays_
     assert_array_equal(again.e_values_, once.e_values_)
     assert_array_equal(again.selected_since_, once.selected_since_)
     assert (again.selection_rates_ != once.selection_rates_).any()
     more = play_parts(again, parts(*make_data(seed=9)))
-    assert more.history_.evidence.n_batches == 2 * once.n_plays_
+    assert more.result_.evidence.n_batches == 2 * once.n_plays_
     assert (more.e_values_[SIGNALS] > once.e_values_[SIGNALS]).all()
 
 
@@ -95,19 +95,19 @@ def test_signals_are_proven_and_the_default_has_decoys():
     settings = dict(batch_size=100, random_state=0)
     fitted = StreamingThompsonSelector(PValueReward(), **settings).fit(*make_data(n=3000))
     assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
-    assert fitted.history_.evidence.max_fdr == 0.1
-    assert fitted.history_.asked.decoys == "knockoffs"
+    assert fitted.result_.evidence.max_fdr == 0.1
+    assert fitted.result_.asked.decoys == "knockoffs"
 
 
 def test_decoys_have_the_cost_and_the_prior_of_their_columns():
     cost, b = np.full(P, 0.6), np.ones(P)
     cost[2], b[5] = 0.05, 50.0
     fitted = selector(decoys="knockoffs", cost=cost, prior=(1.0, b)).fit(*make_data())
-    history = fitted.history_
-    assert_array_equal(history.threshold, np.tile(threshold(cost), 2))
-    assert_array_equal(history.prior[1], np.tile(b, 2))
+    result = fitted.result_
+    assert_array_equal(result.threshold, np.tile(threshold(cost), 2))
+    assert_array_equal(result.prior[1], np.tile(b, 2))
     assert_array_equal(fitted.threshold_, threshold(cost))
-    assert_array_equal(history.paths(np.arange(P, 2 * P))[0], 1 / (1 + b))
+    assert_array_equal(result.paths(np.arange(P, 2 * P))[0], 1 / (1 + b))
 
 
 @each_kind
@@ -119,7 +119,7 @@ def test_text_has_shuffled_decoys(decoys):
 
 def test_the_known_size_counts_pairs():
     fitted = selector(decoys="knockoffs", n_features_to_select=2, n_rounds=2).fit(*make_data())
-    assert max(play.arms.size for play in fitted.history_.plays) <= 4
+    assert max(play.arms.size for play in fitted.result_.plays) <= 4
     assert set(np.flatnonzero(fitted.support_)) <= set(SIGNALS)
 
 
@@ -160,7 +160,7 @@ def test_a_column_of_noise_wins_as_often_as_it_loses(decoys, kind):
     X = {"normal": X, "0/1": (X > 1) + 0.0, "skewed": np.exp(X)}[kind]
     y = rng.standard_normal(20_000)
     fitted = selector(PValueReward(alpha=0.3), decoys=decoys).fit(X, y)
-    wins, losses = (counts.sum() for counts in wins_and_losses(fitted.history_.plays, p))
+    wins, losses = (counts.sum() for counts in wins_and_losses(fitted.result_.plays, p))
     assert wins + losses > 200
     assert abs(wins - losses) < 4 * np.sqrt(wins + losses)
 

@@ -51,7 +51,7 @@ def fit_for(n_batches, monkeypatch, reward=None, fit=None, **settings):
 
 def assert_same_journal(path, fitted):
     with Journal(path) as journal:
-        assert listed(journal, fitted.history_.n_chains) == plays_of(fitted)
+        assert listed(journal, fitted.result_.n_chains) == plays_of(fitted)
 
 
 # Part by part.
@@ -110,7 +110,7 @@ def state_of(fitted):
     return {
         name: pickle.dumps(value)
         for name, value in vars(fitted).items()
-        if name.endswith("_") and name != "history_"
+        if name.endswith("_") and name != "result_"
     }
 
 
@@ -278,7 +278,7 @@ def test_a_reward_that_fails_leaves_a_journal_that_can_be_continued(at, by, n_ch
         assert stopped.stop_reason_ == ("interrupted" if is_interrupt else "error")
         assert stopped.n_plays_ == at - 1
         assert_same_journal(path, stopped)
-        won, lost = fold_counts(stopped.history_.journal, P, range(n_chains))
+        won, lost = fold_counts(stopped.result_.journal, P, range(n_chains))
         assert_array_equal(stopped.selection_rates_, (1 + won) / (2 + won + lost))
     else:
         assert not hasattr(stopped, "support_")

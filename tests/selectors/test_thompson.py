@@ -48,9 +48,9 @@ def quick_bart():
 
 
 def counts_of(fitted, chains=None):
-    n_arms = int(fitted.history_.arm_of_feature.max()) + 1
-    chains = range(fitted.history_.n_chains) if chains is None else chains
-    return np.array(fold_counts(fitted.history_.journal, n_arms, chains))
+    n_arms = int(fitted.result_.arm_of_feature.max()) + 1
+    chains = range(fitted.result_.n_chains) if chains is None else chains
+    return np.array(fold_counts(fitted.result_.journal, n_arms, chains))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_selection_makes_half_an_error_at_most_on_average(reward):
 @pytest.mark.parametrize("make", [selector, stream_selector], ids=["table", "stream"])
 def test_fitted_attributes_fit_together(make):
     fitted = make(n_chains=3).fit(*make_data(n=1000))
-    assert (fitted.n_plays_, fitted.n_features_in_) == (fitted.history_.n_plays, P)
+    assert (fitted.n_plays_, fitted.n_features_in_) == (fitted.result_.n_plays, P)
     assert not hasattr(fitted, "feature_names_in_")
     successes, failures = counts_of(fitted)
     share = (1 + successes) / (2 + successes + failures)
@@ -182,7 +182,7 @@ def test_a_known_size_bounds_what_is_played_and_selected():
     X, y = make_data()
     for q in (1, 2, 5):
         fitted = selector(PValueReward(alpha=0.5), n_features_to_select=q).fit(X, y)
-        assert max(play.arms.size for play in fitted.history_.plays) <= q
+        assert max(play.arms.size for play in fitted.result_.plays) <= q
         assert fitted.support_.sum() <= q
     fitted = selector(n_features_to_select=2, n_plays=60).fit(X, y)
     assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
@@ -196,7 +196,7 @@ def test_costs_and_priors_of_columns():
     b[3] = 1e6
     fitted = selector(prior=(1.0, b)).fit(X, y)
     assert_array_equal(np.flatnonzero(fitted.support_), [7])
-    assert all(3 not in play.arms for play in fitted.history_.plays)
+    assert all(3 not in play.arms for play in fitted.result_.plays)
 
 
 def test_random_states_of_all_kinds():
@@ -218,20 +218,20 @@ def test_the_history_tells_every_play():
     frame = pd.DataFrame(X, columns=NAMES)
     fitted = selector(n_chains=2, n_plays=9, prior=(1.0, 3.0)).fit(frame, y)
     for chain in range(2):
-        path = fitted.history_.trajectories(["v3", "v0"], chain)
+        path = fitted.result_.trajectories(["v3", "v0"], chain)
         assert path.shape == (10, 2)
         assert_array_equal(path[0], [0.25, 0.25])
-        assert_array_equal(path, fitted.history_.trajectories([3, 0], chain))
+        assert_array_equal(path, fitted.result_.trajectories([3, 0], chain))
         successes, failures = counts_of(fitted, [chain])
         assert_allclose(path[-1], ((1 + successes) / (4 + successes + failures))[[3, 0]])
-    frame = fitted.history_.to_frame()
+    frame = fitted.result_.to_frame()
     assert list(frame.columns) == ["chain", "play", "n_played", "n_rewarded", "seconds"]
     assert len(frame) == 18
     successes, failures = counts_of(fitted)
     assert frame["n_rewarded"].sum() == successes.sum()
     assert frame["n_played"].sum() == (successes + failures).sum()
     with pytest.raises(ValueError, match="'nobody'"):
-        fitted.history_.trajectories(["nobody"])
+        fitted.result_.trajectories(["nobody"])
 
 
 def test_what_may_spoil_a_selection_is_said_as_a_warning():

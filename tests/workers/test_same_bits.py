@@ -39,8 +39,8 @@ def where(request):
 def bits(fitted):
     """A hash of every play: arms and rewards, chain by chain."""
     total = hashlib.sha256()
-    for chain in range(fitted.history_.n_chains):
-        for play in fitted.history_.journal.plays(chain):
+    for chain in range(fitted.result_.n_chains):
+        for play in fitted.result_.journal.plays(chain):
             total.update(play.number.to_bytes(4, "little"))
             total.update(play.arms.astype("<i4").tobytes())
             total.update(np.packbits(play.rewards).tobytes())
@@ -108,9 +108,9 @@ def test_plays_on_a_stream_are_the_same_bits_everywhere(where, kind, settings, r
     other = online(files[kind], kind, window=6, **settings, **where)
     assert one.stop_reason_ == other.stop_reason_ == reason
     assert reason == "patience" or one.n_plays_ == 60
-    n_skipped = one.history_.n_skipped
+    n_skipped = one.result_.n_skipped
     assert 5 < n_skipped < 30 if kind == "probit" else n_skipped == 0
-    assert other.history_.n_skipped == n_skipped
+    assert other.result_.n_skipped == n_skipped
     assert bits(one) == bits(other)
 
 

@@ -21,14 +21,14 @@ from tvselect.inputs.rows import sample_rows
 from tvselect.inputs.table import as_given
 from tvselect.inputs.text import one_hot
 from tvselect.seeds import RandomStream
-from tvselect.selectors.results import fitted_history
+from tvselect.selectors.results import fitted_result
 from tvselect.trees import BartRun, Forest, run_to_end
 from tvselect.trees.state import MISSING
 from tvselect.words import column_name, readable
 
 if TYPE_CHECKING:
     from tvselect.selectors import StreamingThompsonSelector, ThompsonSelector
-    from tvselect.selectors.results import History
+    from tvselect.selectors.results import SearchResult
 
 MOST_ROWS, JOINT_ROWS, MOST_COLUMNS, MOST_SHOWN = 1000, 200, 60, 12
 MOST_POINTS, MOST_LEVELS, GRID, MOST_CELLS = 12, 50, 25, 15
@@ -268,37 +268,37 @@ def joint_effect(
     array([[0., 1.],
            [1., 5.]])
     """
-    history = fitted_history(selector)
+    result = fitted_result(selector)
     found = {pair.columns: pair.q_value for pair in getattr(selector, "interactions_", ())}
     if pair is None and not found:
         raise ValueError("no interaction was found: name a pair")
-    columns = next(iter(found)) if pair is None else _selected_pair(pair, history)
-    rng = RandomStream.JOINT_EFFECT.generator(history.asked.seed)
+    columns = next(iter(found)) if pair is None else _selected_pair(pair, result)
+    rng = RandomStream.JOINT_EFFECT.generator(result.asked.seed)
     is_named = hasattr(selector, "feature_names_in_")
-    groups = groups_told(history, X, groups)
+    groups = groups_told(result, X, groups)
     table, target, codes = sample_rows(
-        X, y, history.names, named=is_named, most=MOST_ROWS, rng=rng, groups=groups
+        X, y, result.names, named=is_named, most=MOST_ROWS, rng=rng, groups=groups
     )
-    outcome = read_outcome(target, table.n_rows, family=history.asked.family)
-    others = np.setdiff1d(np.flatnonzero(history.support), columns).tolist()
+    outcome = read_outcome(target, table.n_rows, family=result.asked.family)
+    others = np.setdiff1d(np.flatnonzero(result.support), columns).tolist()
     forest = DependenceForest(table, outcome, [*columns, *others], rng, codes)
     effect = forest.joint_effect(*columns)
     name = str(getattr(y, "name", None) or "y") if effect.outcome == "y" else effect.outcome
     return effect._replace(outcome=name, q_value=found.get((min(columns), max(columns))))
 
 
-def groups_told(history: History, X: Any, groups: Any) -> Any:
+def groups_told(result: SearchResult, X: Any, groups: Any) -> Any:
     """The groups of rows as given, or those of the column that the fit was told of; else None."""
-    if groups is None and history.asked.groups:
+    if groups is None and result.asked.groups:
         with suppress(ValueError):  # not among these columns
-            return column_named(as_given(X), history.asked.groups, "groups")
+            return column_named(as_given(X), result.asked.groups, "groups")
     return groups
 
 
-def _selected_pair(pair: Any, history: History) -> tuple[int, int]:
+def _selected_pair(pair: Any, result: SearchResult) -> tuple[int, int]:
     """The columns of two names or numbers."""
-    selected = np.flatnonzero(history.support).tolist()
-    places = {str(history.names[j]): j for j in selected} | {j: j for j in selected}
+    selected = np.flatnonzero(result.support).tolist()
+    places = {str(result.names[j]): j for j in selected} | {j: j for j in selected}
     items = np.asarray(pair, dtype=object).ravel().tolist()
     columns = [places[item] for item in items if item in places]
     if not len(items) == len(set(columns)) == 2:

@@ -162,7 +162,7 @@ def held_out_worth(
         again.fit(take_rows(X, rest), outcome.rows(rest), **told)
         if again.stop_reason_ is StopReason.INTERRUPTED:
             raise KeyboardInterrupt
-        always = again.history_.arm_of_feature < 0
+        always = again.result_.arm_of_feature < 0
         n_selected.append(int(np.count_nonzero(again.support_ & ~always)))
         chosen = {"selected": again.support_, "always": always}
         if n_rows * n_columns <= MOST_CELLS:

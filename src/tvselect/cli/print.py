@@ -106,7 +106,7 @@ def show_result(result: Result, terminal: Terminal) -> int:
     before, after = _what_it_means(result)
     if terminal.is_pretty:
         others = [v for v in result.variables if not v.selected]
-        q = "q (unproven)" if result.fit.history_.asked.unproven else "q-value"
+        q = "q (unproven)" if result.fit.result_.asked.unproven else "q-value"
         lines = variable_lines(selected, others, q)
         terminal.show(None, ["", *before, "", *lines, "", *after])
     else:
@@ -138,9 +138,9 @@ def _what_it_means(result: Result) -> tuple[list[str], list[str]]:
     from tvselect.report.gathering import best_unselected, control_of, joint_claims
     from tvselect.report.sentences import NOTHING, describe_false, describe_nothing, why_stopped
 
-    run, history, folder = result.run, result.fit.history_, result.folder
+    run, searched, folder = result.run, result.fit.result_, result.folder
     control, claims = control_of(result.fit), joint_claims(result.fit)
-    n_selected = int(history.selected().sum())
+    n_selected = int(searched.selected().sum())
     before: list[str] = []
     is_off = control.max_fdr is None
     if not is_off and not n_selected and not claims and run.n_plays:
@@ -148,9 +148,9 @@ def _what_it_means(result: Result) -> tuple[list[str], list[str]]:
         n_rows = run.plan.facts.outcome.n_rows
         before += [NOTHING, *describe_nothing(control, best, n_rows), ""]
     plays = counted(run.n_plays, "batch" if run.plan.stream else "play")
-    because = why_stopped(history.stop_reason, history.asked)
+    because = why_stopped(searched.stop_reason, searched.asked)
     before.append(
-        f"{n_selected:,} of {counted(history.layout.n_candidates, 'variable')} selected "
+        f"{n_selected:,} of {counted(searched.layout.n_candidates, 'variable')} selected "
         f"for {run.plan.target!r} ({plays}, {run.seconds:.1f} s: {because})"
     )
     if n_selected:

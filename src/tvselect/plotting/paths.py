@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from tvselect.inputs.table import find_feature
 from tvselect.plotting import canvas
 from tvselect.plotting.rates import fitted_arms
-from tvselect.selectors.results import fitted_history
+from tvselect.selectors.results import fitted_result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import LineCollection
 
     from tvselect.plotting.rates import Selector
-    from tvselect.selectors.results import History
+    from tvselect.selectors.results import SearchResult
 
 Highlight = Sequence[str] | Sequence[int] | NDArray[Any]
 
@@ -76,21 +76,21 @@ def selection_paths(
     >>> found.names, found.paths.shape, found.background.shape, found.n_others
     (('x3',), (21, 1), (21, 10), 49)
     """
-    history = fitted_history(selector)
-    if not 0 <= chain < history.n_chains:
-        raise ValueError(f"chain must be from 0 to {history.n_chains - 1}, got {chain!r}")
+    result = fitted_result(selector)
+    if not 0 <= chain < result.n_chains:
+        raise ValueError(f"chain must be from 0 to {result.n_chains - 1}, got {chain!r}")
     for name, most in (("max_background", max_background), ("max_decoys", max_decoys)):
         if most < 0:
             raise ValueError(f"{name} must not be negative, got {most!r}")
-    arms, n_candidates = fitted_arms(selector, 0), history.layout.n_candidates
+    arms, n_candidates = fitted_arms(selector, 0), result.layout.n_candidates
     chosen = np.flatnonzero(arms.selected)
     if highlight is not None:
-        chosen = _find_arms(highlight, arms.names, history)
+        chosen = _find_arms(highlight, arms.names, result)
     others = np.setdiff1d(np.arange(n_candidates), chosen)
-    decoys = history.leading_decoys(max_decoys, chain)
-    ends = history.means(chain)
+    decoys = result.leading_decoys(max_decoys, chain)
+    ends = result.means(chain)
     shown = _thinned(others, ends[others], max_background)
-    paths = history.paths(np.concatenate([chosen, shown, decoys]), chain=chain)
+    paths = result.paths(np.concatenate([chosen, shown, decoys]), chain=chain)
     own, background, of_decoys = np.split(paths, np.cumsum([chosen.size, shown.size]), axis=1)
     threshold = arms.threshold
     alike = (threshold == threshold[0]).all()
@@ -101,27 +101,29 @@ def selection_paths(
         background=background,
         n_others=others.size,
         decoys=of_decoys,
-        n_decoys=history.layout.n_decoys,
-        n_decoys_above=int(history.passing(chain)[n_candidates:].sum()),
-        unit="batch" if history.asked.is_stream else "play",
-        burn_in=history.asked.burn_in if history.asked.burn_in < history.n_plays else 0,
+        n_decoys=result.layout.n_decoys,
+        n_decoys_above=int(result.passing(chain)[n_candidates:].sum()),
+        unit="batch" if result.asked.is_stream else "play",
+        burn_in=result.asked.burn_in if result.asked.burn_in < result.n_plays else 0,
     )
 
 
-def _find_arms(highlight: Highlight, names: Sequence[str], history: History) -> NDArray[np.int64]:
+def _find_arms(
+    highlight: Highlight, names: Sequence[str], result: SearchResult
+) -> NDArray[np.int64]:
     """The arms that names, indices or a mask stand for, each once; ``names`` are the arms'."""
     items: list[Any] = np.atleast_1d(np.asarray(highlight, dtype=object)).tolist()
     if items and all(isinstance(item, bool | np.bool_) for item in items):
-        if len(items) != len(history.names):
-            n = len(history.names)
+        if len(items) != len(result.names):
+            n = len(result.names)
             raise ValueError(f"highlight is a mask of length {len(items)}; X has {n} columns")
         items = np.flatnonzero(items).tolist()
     found: list[int] = []
     for item in items:
-        if item in names and item not in history.names:
+        if item in names and item not in result.names:
             arm = names.index(item)
         else:
-            arm = int(history.arm_of_feature[find_feature(item, history.names, "highlight")])
+            arm = int(result.arm_of_feature[find_feature(item, result.names, "highlight")])
         if arm < 0:
             raise ValueError(f"{item!r} is always included: it is no arm and has no path")
         found.append(arm)

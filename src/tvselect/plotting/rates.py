@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.plotting.canvas import BLUE, DARK, FONT_SIZE, GREY, RED, axes_on, clean, legend_above
-from tvselect.selectors.results import fitted_history
+from tvselect.selectors.results import fitted_result
 from tvselect.words import level, readable
 
 if TYPE_CHECKING:
@@ -76,9 +76,9 @@ class FittedArms(NamedTuple):
 
 def fitted_arms(selector: Selector, most_decoys: int = MOST_DECOYS) -> FittedArms:
     """All arms that can be selected, and behind them the leading decoys."""
-    history = fitted_history(selector)
-    layout, n = history.layout, history.layout.n_candidates
-    decoys = history.leading_decoys(most_decoys)
+    result = fitted_result(selector)
+    layout, n = result.layout, result.layout.n_candidates
+    decoys = result.leading_decoys(most_decoys)
     originals, copies = layout.origins(decoys)
     arms = np.append(np.arange(n), decoys)
     features = layout.first_features
@@ -88,13 +88,13 @@ def fitted_arms(selector: Selector, most_decoys: int = MOST_DECOYS) -> FittedArm
     return FittedArms(
         names=tuple(names),
         arms=arms,
-        rates=history.means(arms=arms),
-        intervals=history.intervals(arms),
+        rates=result.means(arms=arms),
+        intervals=result.intervals(arms),
         q_values=np.append(selector.q_values_[features], np.full(decoys.size, np.nan)),
-        selected=history.selected()[arms],
-        threshold=history.thresholds()[arms],
+        selected=result.selected()[arms],
+        threshold=result.thresholds()[arms],
         features=np.append(features, features[originals]),
-        times_played=history.times_played[arms],
+        times_played=result.times_played[arms],
         decoys=arms >= n,
     )
 
@@ -177,7 +177,7 @@ class SelectionRateDisplay:
         """
         arms = fitted_arms(selector)
         counts = {kind: int(rows.sum()) for kind, rows in arms.kinds.items()}
-        counts["decoys"] = fitted_history(selector).layout.n_decoys
+        counts["decoys"] = fitted_result(selector).layout.n_decoys
         highest = max(arms.rates[arms.decoys].tolist(), default=None)
         return cls(arms.best(top), counts=counts, highest_decoy=highest).plot(ax)
 

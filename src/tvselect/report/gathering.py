@@ -38,7 +38,7 @@ from tvselect.report.findings import (
     Resemblance,
 )
 from tvselect.seeds import RandomState, as_generator
-from tvselect.selectors.results import History, fitted_history
+from tvselect.selectors.results import SearchResult, fitted_result
 from tvselect.sources.addresses import without_secrets
 from tvselect.words import LONGEST_NAME, column_name, counted, readable
 
@@ -117,51 +117,51 @@ def gather(
     >>> findings.title, findings.n_selected, findings.variables[0].name
     ('What matters for price', 1, 'x3')
     """
-    history, arms = fitted_history(selector), fitted_arms(selector)
+    result, arms = fitted_result(selector), fitted_arms(selector)
     target = readable(target) or "the outcome"
     about = about or About()
     rng = as_generator(random_state)
     table, outcome, codes, why_not = _read_rows(selector, X, y, groups, rng)
     classes = () if outcome is None or outcome.classes is None else outcome.classes
-    chosen = _chosen_columns(history, arms)
+    chosen = _chosen_columns(result, arms)
     forest, dependence_note = _fit_forest(table, outcome, codes, why_not, chosen, rng)
-    is_told = (history.asked.groups, history.asked.order) != (None, None)
+    is_told = (result.asked.groups, result.asked.order) != (None, None)
     if forest is not None and codes is None and is_told:
         dependence_note += (
             " Its bands take rows as independent, and are too narrow if they are not."
         )
     dependence, effects = ((), ()) if forest is None else partial_dependence(forest)
-    resemblances, resemblance_note = _resemblances(history, arms, table, chosen)
-    n = history.n_plays
+    resemblances, resemblance_note = _resemblances(result, arms, table, chosen)
+    n = result.n_plays
     steps = np.unique(np.linspace(0, n, min(MOST_STEPS, n + 1)).astype(np.int64))
-    played, rewarded = history.sizes(steps)
-    agreement = history.chain_agreement
+    played, rewarded = result.sizes(steps)
+    agreement = result.chain_agreement
     return Findings(
         title=readable(title or f"What matters for {target}"),
         target=target,
         outcome="unknown" if outcome is None else KINDS[outcome.family],
         classes=tuple(readable(label, 40) for label in classes),
-        n_columns=len(history.names),
-        n_variables=history.layout.n_candidates,
+        n_columns=len(result.names),
+        n_variables=result.layout.n_candidates,
         n_selected=int(arms.selected.sum()),
         n_unplayed=int((~arms.decoys & ~arms.played).sum()),
         n_plays=n,
-        n_skipped=history.n_skipped if history.asked.is_stream else 0,
-        n_chains=history.n_chains,
-        seconds=history.seconds,
-        stop_reason=history.stop_reason,
+        n_skipped=result.n_skipped if result.asked.is_stream else 0,
+        n_chains=result.n_chains,
+        seconds=result.seconds,
+        stop_reason=result.stop_reason,
         asked=replace(
-            history.asked,
-            reward=_without_addresses(history.asked.reward),
-            groups=history.asked.groups and readable(history.asked.groups, LONGEST_NAME),
-            order=history.asked.order and readable(history.asked.order, LONGEST_NAME),
+            result.asked,
+            reward=_without_addresses(result.asked.reward),
+            groups=result.asked.groups and readable(result.asked.groups, LONGEST_NAME),
+            order=result.asked.order and readable(result.asked.order, LONGEST_NAME),
         ),
         agreement=agreement if np.isfinite(agreement) else None,
         control=control_of(selector),
         claims=joint_claims(selector),
         best=best_unselected(selector),
         variables=tuple(_variables(selector, arms, steps)),
-        always=_shown(history, np.flatnonzero(history.arm_of_feature < 0)[:MOST_DRAWN]),
+        always=_shown(result, np.flatnonzero(result.arm_of_feature < 0)[:MOST_DRAWN]),
         steps=tuple(steps.tolist()),
         played=tuple(played.tolist()),
         rewarded=tuple(rewarded.tolist()),
@@ -189,78 +189,78 @@ def gather(
 
 def control_of(fit: Selector) -> Control:
     """What a fit knows about its false selections."""
-    history = fit.history_
-    layout = history.layout
-    leading = history.leading_decoys(1)
+    result = fit.result_
+    layout = result.layout
+    leading = result.leading_decoys(1)
     expected = float(fit.expected_false_)
     return Control(
-        max_fdr=history.max_fdr,
+        max_fdr=result.max_fdr,
         expected_false=None if np.isnan(expected) else expected,
-        kind=history.asked.decoys,
+        kind=result.asked.decoys,
         n_decoys=layout.n_decoys,
         n_copies=layout.n_copies,
-        n_above=int(np.count_nonzero(history.passing()[layout.n_candidates :])),
-        highest=float(history.means(arms=leading[:1])[0]) if leading.size else None,
-        unproven=history.asked.unproven,
+        n_above=int(np.count_nonzero(result.passing()[layout.n_candidates :])),
+        highest=float(result.means(arms=leading[:1])[0]) if leading.size else None,
+        unproven=result.asked.unproven,
     )
 
 
 def joint_claims(fit: Selector) -> tuple[JointClaim, ...]:
     """The claims that a fit makes about more than one variable, the surest first."""
-    history = fit.history_
+    result = fit.result_
     found = []
     for claim in getattr(fit, "claims_", ()):
         first_of_arm: dict[int, int] = {}
         for column in claim.columns:
-            first_of_arm.setdefault(int(history.arm_of_feature[column]), column)
-        names = [variable_name(history, *pair) for pair in first_of_arm.items()]
+            first_of_arm.setdefault(int(result.arm_of_feature[column]), column)
+        names = [variable_name(result, *pair) for pair in first_of_arm.items()]
         if claim.shares:
             pairs = zip(claim.names, claim.shares, strict=True)
             names = [f"{name} ({share:.0%})" for name, share in pairs]
-        is_made = history.max_fdr is None or claim.q_value <= history.max_fdr
+        is_made = result.max_fdr is None or claim.q_value <= result.max_fdr
         if is_made and len(names) > 1:
             shown, q = tuple(names[:MOST_NAMES]), _known(claim.q_value)
             found.append(JointClaim(shown, len(names), claim.selection_rate, q))
     return tuple(found)
 
 
-def variable_name(history: History, arm: int, column: int) -> str:
+def variable_name(result: SearchResult, arm: int, column: int) -> str:
     """What an arm is called on a page: by its label, or by its first column."""
-    if arm in history.layout.labels:
-        return readable(history.layout.labels[arm], LONGEST_NAME) or f"(group {arm})"
-    return column_name(history.names[column], column)
+    if arm in result.layout.labels:
+        return readable(result.layout.labels[arm], LONGEST_NAME) or f"(group {arm})"
+    return column_name(result.names[column], column)
 
 
 def best_unselected(fit: Selector) -> Best | None:
     """The arm that came nearest to being selected; None without q-values, or if none is left."""
-    history = fit.history_
-    features = history.layout.first_features
+    result = fit.result_
+    features = result.layout.first_features
     q = fit.q_values_[features]
     n = features.size
-    played = (history.times_played[:n] > 0) & ~history.selected()[:n] & ~np.isnan(q)
+    played = (result.times_played[:n] > 0) & ~result.selected()[:n] & ~np.isnan(q)
     if not played.any():
         return None
-    rates = history.means(arms=history.candidates)
+    rates = result.means(arms=result.candidates)
     arm = int(np.lexsort([-rates, q, ~played])[0])
-    name = variable_name(history, arm, int(features[arm]))
-    return Best(name, float(rates[arm]), float(q[arm]), float(history.thresholds()[arm]))
+    name = variable_name(result, arm, int(features[arm]))
+    return Best(name, float(rates[arm]), float(q[arm]), float(result.thresholds()[arm]))
 
 
 def _read_rows(
     selector: Selector, X: Any, y: Any, groups: Any, rng: np.random.Generator
 ) -> tuple[Table | None, Outcome | None, NDArray[np.int32] | None, str]:
     """Some rows of the table at hand, outcome and groups, and why one of these is not there."""
-    history, table, codes = selector.history_, None, None
+    result, table, codes = selector.result_, None, None
     if X is not None:
         is_named = hasattr(selector, "feature_names_in_")
-        groups = groups_told(history, X, groups)
+        groups = groups_told(result, X, groups)
         table, y, codes = sample_rows(
-            X, y, history.names, named=is_named, most=MOST_ROWS, rng=rng, groups=groups
+            X, y, result.names, named=is_named, most=MOST_ROWS, rng=rng, groups=groups
         )
     if y is None:
         return table, None, codes, NO_TABLE
     try:
-        return table, read_outcome(y, len(y), family=history.asked.family), codes, NO_TABLE
+        return table, read_outcome(y, len(y), family=result.asked.family), codes, NO_TABLE
     except (TypeError, ValueError) as error:
         return table, None, codes, f"The outcome of these rows cannot be read: {readable(error)}."
 
@@ -275,19 +275,19 @@ def _variables(
     selected = falling[arms.selected[falling]][:room]
     others = falling[(arms.played & ~arms.selected & ~arms.decoys)[falling]]
     drawn = arms.take(np.concatenate([selected, others[: room - selected.size], decoys]))
-    history = selector.history_
-    paths = history.paths(drawn.arms, steps).T.round(4).tolist()
+    result = selector.result_
+    paths = result.paths(drawn.arms, steps).T.round(4).tolist()
     e_values, since = (getattr(selector, name, None) for name in ("e_values_", "selected_since_"))
     for place, path in enumerate(paths):
         arm, column = int(drawn.arms[place]), int(drawn.features[place])
         is_decoy, is_selected = bool(drawn.decoys[place]), bool(drawn.selected[place])
-        members = np.flatnonzero(history.arm_of_feature == arm)[: MOST_MEMBERS + 1]
+        members = np.flatnonzero(result.arm_of_feature == arm)[: MOST_MEMBERS + 1]
         if is_decoy:
-            (original,), (copy,) = history.layout.origins(drawn.arms[place : place + 1])
-            name = variable_name(history, int(original), column)
-            name = decoy_name(name, int(copy), history.layout.n_copies)
+            (original,), (copy,) = result.layout.origins(drawn.arms[place : place + 1])
+            name = variable_name(result, int(original), column)
+            name = decoy_name(name, int(copy), result.layout.n_copies)
         else:
-            name = variable_name(history, arm, column)
+            name = variable_name(result, arm, column)
         low, high = drawn.intervals[place].tolist()
         yield ReportedVariable(
             name=name,
@@ -297,11 +297,11 @@ def _variables(
             high=high,
             threshold=float(drawn.threshold[place]),
             n_played=int(drawn.times_played[place]),
-            n_chains=0 if is_decoy else int(history.chain_supports[:, column].sum()),
+            n_chains=0 if is_decoy else int(result.chain_supports[:, column].sum()),
             q_value=_known(drawn.q_values[place]),
             e_value=None if is_decoy or e_values is None else _known(e_values[column]),
             selected_since=int(since[column]) if is_selected and since is not None else None,
-            members=_shown(history, members) if members.size > 1 else (),
+            members=_shown(result, members) if members.size > 1 else (),
             path=tuple(path),
         )
 
@@ -310,11 +310,11 @@ def _known(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _chosen_columns(history: History, arms: FittedArms) -> NDArray[np.int64]:
+def _chosen_columns(result: SearchResult, arms: FittedArms) -> NDArray[np.int64]:
     """Columns of the selected arms by falling selection rate, then those always included."""
     falling = np.argsort(-arms.rates, kind="stable")
     selected = falling[arms.selected[falling]][:MOST_CHOSEN]
-    places = [np.flatnonzero(history.arm_of_feature == arm) for arm in (*selected, -1)]
+    places = [np.flatnonzero(result.arm_of_feature == arm) for arm in (*selected, -1)]
     return np.concatenate(places)[:MOST_CHOSEN]
 
 
@@ -358,25 +358,25 @@ def _interactions(
 
 
 def _resemblances(
-    history: History, arms: FittedArms, table: Table | None, chosen: NDArray[np.int64]
+    result: SearchResult, arms: FittedArms, table: Table | None, chosen: NDArray[np.int64]
 ) -> tuple[tuple[Resemblance, ...], str]:
     """Look-alikes of the chosen columns, and how they were found, or why not."""
     if table is None:
         return (), NO_TABLE
-    columns = chosen[history.arm_of_feature[chosen] >= 0][:MOST_COMPARED]
+    columns = chosen[result.arm_of_feature[chosen] >= 0][:MOST_COMPARED]
     if columns.size == 0:
         return (), "There is no selected variable to compare with."
 
     def lookalike(column: int, correlation: float) -> LookAlike:
-        arm = history.arm_of_feature[column]
+        arm = result.arm_of_feature[column]
         rate = float(arms.rates[arm]) if arms.times_played[arm] else None
-        return LookAlike(column_name(history.names[column], column), correlation, rate)
+        return LookAlike(column_name(result.names[column], column), correlation, rate)
 
-    candidates = np.flatnonzero(~history.support)
+    candidates = np.flatnonzero(~result.support)
     matches = find_lookalikes(table, columns, candidates)
     found = tuple(
         Resemblance(name, tuple(lookalike(*match) for match in alike))
-        for name, alike in zip(_shown(history, columns), matches, strict=True)
+        for name, alike in zip(_shown(result, columns), matches, strict=True)
         if alike
     )
     chance = chance_level(table.n_rows, candidates.size)
@@ -388,8 +388,8 @@ def _resemblances(
     )
 
 
-def _shown(history: History, columns: NDArray[np.int64]) -> tuple[str, ...]:
-    return tuple(column_name(history.names[j], j) for j in columns.tolist())
+def _shown(result: SearchResult, columns: NDArray[np.int64]) -> tuple[str, ...]:
+    return tuple(column_name(result.names[j], j) for j in columns.tolist())
 
 
 def _without_addresses(text: str) -> str:

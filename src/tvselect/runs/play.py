@@ -265,8 +265,8 @@ def plays_done(folder: RunFolder) -> int:
 
 def read_off(fit: BanditSelector) -> list[VariableResult]:
     """All variables of a run, best first; ties in the order of the table."""
-    (order, found), history = feature_findings(fit), fit.history_
-    arms, nothing = history.arm_of_feature, np.full(order.size, np.nan)
+    (order, found), searched = feature_findings(fit), fit.result_
+    arms, nothing = searched.arm_of_feature, np.full(order.size, np.nan)
     rounded = (found[name].round(6).tolist() for name in ("selection_rate", "low", "high"))
     values = zip(
         found["name"],
@@ -275,7 +275,7 @@ def read_off(fit: BanditSelector) -> list[VariableResult]:
         *rounded,
         found["times_played"].tolist(),
         [number or None for number in found["claim"].tolist()],
-        [history.layout.labels.get(arm, "") for arm in arms.tolist()],
+        [searched.layout.labels.get(arm, "") for arm in arms.tolist()],
         _numbers(found.get("e_value", nothing)),
         [batch or None for batch in found.get("selected_since", np.zeros(order.size)).tolist()],
         (arms < 0).tolist(),
@@ -306,13 +306,13 @@ def _play(run: RunRecord, folder: RunFolder, files: TableFiles, table: Any, plac
         except JournalError:  # somebody else's, or damaged: what is known is not the last word
             raise
         except BaseException:
-            if hasattr(selector, "history_"):
+            if hasattr(selector, "result_"):
                 write_results(run, folder, selector, said, started)
             raise
-    history = selector.history_
+    searched = selector.result_
     if any(doubt.is_of_rows for doubt in plan.facts.doubts):
-        selector.history_ = replace(history, asked=replace(history.asked, unproven=True))
-    if history.stop_reason is StopReason.INTERRUPTED and history.n_plays == 0:
+        selector.result_ = replace(searched, asked=replace(searched.asked, unproven=True))
+    if searched.stop_reason is StopReason.INTERRUPTED and searched.n_plays == 0:
         raise KeyboardInterrupt
     result = write_results(run, folder, selector, said, started)
     with collected_warnings() as about_report:
@@ -369,14 +369,14 @@ def write_results(
     run: RunRecord, folder: RunFolder, selector: Any, said: list[str], started: float
 ) -> Result:
     """Write variables.csv, selected.csv and, last, run.json, which says that they are there."""
-    history = selector.history_
+    searched = selector.result_
     run = replace(
         run,
-        state=STATES.get(history.stop_reason, "done"),
-        stop_reason=history.stop_reason,
-        n_plays=history.n_plays,
+        state=STATES.get(searched.stop_reason, "done"),
+        stop_reason=searched.stop_reason,
+        n_plays=searched.n_plays,
         seconds=round(time.perf_counter() - started, 3),
-        fingerprint=history.asked.fingerprint,
+        fingerprint=searched.asked.fingerprint,
         warnings=tuple(dict.fromkeys(said)),
     )
     result = Result(run, folder, selector, read_off(selector))
@@ -405,7 +405,7 @@ def write_report(result: Result, X: Any, y: Any, *, with_page: bool) -> Path | N
         random_state=run.settings.seed,
     )
     write_text(folder.findings, findings.to_json())
-    names = selector.history_.names
+    names = selector.result_.names
     _write_selected(result, {names[effect.column]: effect for effect in findings.effects})
     if not with_page:
         return None

@@ -1,7 +1,7 @@
 from .claims import Claim
-from .results import History
+from .results import SearchResult
 from .search import Search
 from .streaming import StreamingThompsonSelector
 from .thompson import ThompsonSelector
 
-__all__ = ["Claim", "History", "Search", "StreamingThompsonSelector", "ThompsonSelector"]
+__all__ = ["Claim", "Search", "SearchResult", "StreamingThompsonSelector", "ThompsonSelector"]

@@ -110,7 +110,7 @@ class BanditSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _repr_html_(self) -> str:
         """What was found, and the parameters."""
-        found = to_html(self) if hasattr(self, "history_") else ""
+        found = to_html(self) if hasattr(self, "result_") else ""
         return found + estimator_html_repr(self)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
@@ -120,24 +120,24 @@ class BanditSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Read off what was found."""
         assert reason is not None
         asked["groups"], asked["order"] = self._rows_told
-        self.history_ = history = search.history(
+        self.result_ = result = search.result(
             reason, patience=self._search.patience, time_limit=self.time_limit, **asked
         )
-        layout = history.layout
+        layout = result.layout
         self.stop_reason_ = reason
-        self.n_plays_ = history.n_plays
-        self.threshold_ = layout.by_feature(history.thresholds(), 0.0)
-        self.support_ = history.support
-        self.q_values_ = layout.by_feature(history.q_values(), 0.0)
-        self.expected_false_ = history.expected_false
-        self.ranking_ = history.ranking
-        self.selection_rates_ = layout.by_feature(history.means(arms=history.candidates), 1.0)
+        self.n_plays_ = result.n_plays
+        self.threshold_ = layout.by_feature(result.thresholds(), 0.0)
+        self.support_ = result.support
+        self.q_values_ = layout.by_feature(result.q_values(), 0.0)
+        self.expected_false_ = result.expected_false
+        self.ranking_ = result.ranking
+        self.selection_rates_ = layout.by_feature(result.means(arms=result.candidates), 1.0)
         self.selection_rate_intervals_ = np.column_stack(
-            [layout.by_feature(bound, 1.0) for bound in history.intervals(history.candidates).T]
+            [layout.by_feature(bound, 1.0) for bound in result.intervals(result.candidates).T]
         )
-        self.chain_supports_ = history.chain_supports
-        self.chain_agreement_ = history.chain_agreement
-        self.selection_rate_spread_ = layout.by_feature(history.spread, 0.0)
+        self.chain_supports_ = result.chain_supports
+        self.chain_agreement_ = result.chain_agreement
+        self.selection_rate_spread_ = layout.by_feature(result.spread, 0.0)
 
     def to_frame(self) -> Any:
         """What was found about every column, as a pandas data frame, the best on top.

@@ -14,7 +14,7 @@ from tvselect.control import q_values_by_decoys
 from tvselect.inputs.columns import Matrix, centred_ranks, in_blocks, ranks_of
 from tvselect.inputs.rows import even_rows
 from tvselect.selectors.layout import ArmColumns, IntArray
-from tvselect.selectors.results import History
+from tvselect.selectors.results import SearchResult
 
 ALIKE = 0.6
 LEADING, MOST_LEADING = 0.4, 500
@@ -68,7 +68,7 @@ def by_shares(claim: Claim, shares: FloatArray) -> Claim:
 
 
 def find_claims(
-    history: History, X: Matrix, arm_columns: ArmColumns, factors: FloatArray | None = None
+    result: SearchResult, X: Matrix, arm_columns: ArmColumns, factors: FloatArray | None = None
 ) -> tuple[Claim, ...]:
     """What a fit can claim, the surest first.
 
@@ -78,9 +78,9 @@ def find_claims(
     decoys of its arms make the decoys of the claim, and its q-value is that of a column with these
     rewards. Claims that pass the threshold are returned.
     """
-    layout = history.layout
-    n, played = layout.n_candidates, history.played()
-    rates_played = history.means(arms=played)
+    layout = result.layout
+    n, played = layout.n_candidates, result.played()
+    rates_played = result.means(arms=played)
     means, best = np.zeros((2, n))
     means[played[played < n]] = rates_played[played < n]
     np.maximum.at(best, played % n, rates_played)
@@ -91,15 +91,15 @@ def find_claims(
     factors = np.empty((len(X), 0)) if factors is None else factors
     ranks_of = partial(_specific_ranks, X, factors)
     heads, claim_of = _gather(leaders, ranks_of, arm_columns, n)
-    won, lost = _count_together(history, claim_of, heads.size)
-    a, b = (np.broadcast_to(prior, layout.n_arms)[heads] for prior in history.prior)
+    won, lost = _count_together(result, claim_of, heads.size)
+    a, b = (np.broadcast_to(prior, layout.n_arms)[heads] for prior in result.prior)
     rates = (a + won) / (a + b + won + lost)
-    passing = (rates > history.thresholds()[heads]) & (won + lost > 0)
+    passing = (rates > result.thresholds()[heads]) & (won + lost > 0)
     scores = np.where(passing, rates, 0.0)
     q = np.full(heads.size, np.nan)
     if layout.n_copies:
         q = q_values_by_decoys(scores[0], scores[1:].ravel(), layout.n_copies, passing[0])
-    if history.shows_nothing:
+    if result.shows_nothing:
         q = np.ones(heads.size)
     by_feature = layout.by_feature(claim_of, -1)
     falling = np.argsort(-layout.by_feature(means, 1.0), kind="stable")
@@ -154,13 +154,13 @@ def _specific_ranks(X: Matrix, factors: FloatArray, columns: IntArray) -> FloatA
 
 
 def _count_together(
-    history: History, claim_of: IntArray, n_claims: int
+    result: SearchResult, claim_of: IntArray, n_claims: int
 ) -> tuple[IntArray, IntArray]:
     """Rewards of 1 and of 0 since burn-in of claims and of their decoys (1 + copies, claims)."""
-    start = history.asked.burn_in if history.asked.burn_in < history.n_plays else 0
-    won, lost = np.zeros((2, n_claims * (1 + history.layout.n_copies)), dtype=np.int64)
-    for chain in range(history.n_chains):
-        for play in history.plays_of(chain, start):
+    start = result.asked.burn_in if result.asked.burn_in < result.n_plays else 0
+    won, lost = np.zeros((2, n_claims * (1 + result.layout.n_copies)), dtype=np.int64)
+    for chain in range(result.n_chains):
+        for play in result.plays_of(chain, start):
             copies, originals = np.divmod(play.arms, claim_of.size)
             is_in = claim_of[originals] >= 0
             places = (n_claims * copies + claim_of[originals])[is_in]

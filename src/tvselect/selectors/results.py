@@ -144,10 +144,10 @@ class Ledger:
 
 
 @dataclass(frozen=True, eq=False)
-class History:
+class SearchResult:
     """What a fit did and found, up to the play with which it ended.
 
-    A journal may grow when the fit goes on; a history does not. Arms are the variables that
+    A journal may grow when the fit goes on; a result does not. Arms are the variables that
     can be selected, then the decoys.
     """
 
@@ -453,19 +453,19 @@ def feature_findings(fit: BanditSelector) -> tuple[NDArray[np.int64], dict[str, 
 
     ``claim`` is 0 for features without one, ``selected_since`` for those not selected.
     """
-    history, rates, q = fitted_history(fit), fit.selection_rates_, fit.q_values_
+    result, rates, q = fitted_result(fit), fit.selection_rates_, fit.q_values_
     low, high = fit.selection_rate_intervals_.T
     claim = np.zeros(rates.size, dtype=np.int64)
     for number, one in enumerate(getattr(fit, "claims_", ()), start=1):
         claim[list(one.columns)] = number
     found = {
-        "name": [str(name) for name in history.names],
+        "name": [str(name) for name in result.names],
         "selected": fit.support_,
         "q_value": q,
         "selection_rate": rates,
         "low": low,
         "high": high,
-        "times_played": history.layout.by_feature(history.times_played, history.n_plays),
+        "times_played": result.layout.by_feature(result.times_played, result.n_plays),
         "ranking": fit.ranking_,
         "claim": claim,
     }
@@ -477,13 +477,13 @@ def feature_findings(fit: BanditSelector) -> tuple[NDArray[np.int64], dict[str, 
 
 def to_html(fit: BanditSelector) -> str:
     """What was found as a table of HTML: the leading variables, the selected ones first."""
-    (order, found), history = feature_findings(fit), fit.history_
+    (order, found), result = feature_findings(fit), fit.result_
     n_selected = int(fit.support_.sum())
     said = f"{n_selected:,} of {counted(order.size, 'variable')} selected"
-    if history.max_fdr is not None:
-        said += f" at a false discovery rate of {history.max_fdr:g}"
+    if result.max_fdr is not None:
+        said += f" at a false discovery rate of {result.max_fdr:g}"
         said += f"; expected number of false ones: {fit.expected_false_:.1f}"
-    if history.asked.unproven:
+    if result.asked.unproven:
         said += "; unproven, as rows seem to depend on each other"
     rows = "".join(
         f"<tr><td>{escape(found['name'][j])}</td><td>{'yes' if fit.support_[j] else ''}</td>"
@@ -494,10 +494,10 @@ def to_html(fit: BanditSelector) -> str:
     return f"<p>{said}.</p><table><tr>{titles}</tr>{rows}</table>"
 
 
-def fitted_history(fit: BanditSelector) -> History:
+def fitted_result(fit: BanditSelector) -> SearchResult:
     """The read-out of a fit; a NotFittedError where there is none."""
-    check_is_fitted(fit, "history_")
-    return fit.history_
+    check_is_fitted(fit, "result_")
+    return fit.result_
 
 
 def as_told(fit: Any, groups: Any, order: Any) -> tuple[Any, Any]:
@@ -505,8 +505,8 @@ def as_told(fit: Any, groups: Any, order: Any) -> tuple[Any, Any]:
 
     A ValueError where a fit was given values beside the table, which it does not keep.
     """
-    if groups is None and order is None and hasattr(fit, "history_"):
-        groups, order = fit.history_.asked.groups, fit.history_.asked.order
+    if groups is None and order is None and hasattr(fit, "result_"):
+        groups, order = fit.result_.asked.groups, fit.result_.asked.order
         for name, value in (("groups", groups), ("order", order)):
             if value == "":
                 raise ValueError(

@@ -25,7 +25,7 @@ from tvselect.rewards import Reward
 from tvselect.seeds import entropy_of
 from tvselect.selectors.fingerprint import fingerprint
 from tvselect.selectors.layout import ArmLayout, PerArm
-from tvselect.selectors.results import Asked, Evidence, History
+from tvselect.selectors.results import Asked, Evidence, SearchResult
 
 if TYPE_CHECKING:
     from tvselect.selectors.base import BanditSelector
@@ -97,9 +97,9 @@ class SearchRun:
     header: Header  #: What the journal is written for
     max_fdr: float | None = None
 
-    def history(
+    def result(
         self, reason: StopReason, evidence: Evidence | None = None, **asked: Any
-    ) -> History:
+    ) -> SearchResult:
         """What was done and found so far."""
         chain, n_plays = self.chains[0], self.chains.n_plays
         arms, n_burned_in = chain.arms, chain.burn_in.n_plays if chain.burn_in else 0
@@ -111,7 +111,7 @@ class SearchRun:
                 for play in self.journal.plays(k):
                     count(won, lost, play.arms, play.rewards)
         is_fresh = 0 < n_burned_in < n_plays
-        return History(
+        return SearchResult(
             journal=self.journal,
             n_plays=n_plays,
             layout=self.layout,

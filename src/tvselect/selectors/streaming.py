@@ -102,11 +102,11 @@ class StreamingThompsonSelector(BanditSelector):
 
     Attributes
     ----------
-    support_, selection_rates_, selection_rate_intervals_, n_plays_, stop_reason_, history_, \
+    support_, selection_rates_, selection_rate_intervals_, n_plays_, stop_reason_, result_, \
 chain_supports_, chain_agreement_, selection_rate_spread_, threshold_, n_features_in_, \
 feature_names_in_
         As in :class:`ThompsonSelector`. ``n_plays_`` counts batches, also skipped ones: a
-        batch with a single class is passed over and counted in ``history_.n_skipped``.
+        batch with a single class is passed over and counted in ``result_.n_skipped``.
     e_values_ : float64 array
         By feature the evidence for it: 1 before anything is known, and under no stopping rule
         expected to be above 1 for a variable that plays no role. Averaged over chains; NaN
@@ -119,7 +119,7 @@ feature_names_in_
         The largest expected number of false ones among the selected: their number times
         their largest q-value; NaN without decoys.
     decoy_rates_ : float64 array
-        Selection rates of the decoys, in the order of ``history_.decoy_of``.
+        Selection rates of the decoys, in the order of ``result_.decoy_of``.
 
     Notes
     -----
@@ -380,8 +380,8 @@ feature_names_in_
                     raise
         self._read_off(reason, cursor.n_batches)
         self._warn_of_end(stacklevel=3)
-        if self.history_.shows_nothing:
-            n_units, series = self.history_.asked.n_units or 0, RowBlocks.of(2, order="rows")
+        if self.result_.shows_nothing:
+            n_units, series = self.result_.asked.n_units or 0, RowBlocks.of(2, order="rows")
             told = series.too_few(n_units, units_needed(1), "batches")
             warnings.warn(told, UserWarning, stacklevel=3)
         elif doubt := self._doubt(cursor, ask_why=reason is StopReason.ROUNDS and not hopeless):
@@ -480,8 +480,8 @@ feature_names_in_
             n_rounds=None if self._by_parts else self.n_rounds,
             batch_size=None if self._by_parts else int(self.batch_size),
         )
-        layout = self.history_.layout
-        self.decoy_rates_ = self.history_.means(arms=slice(layout.n_candidates, None))
+        layout = self.result_.layout
+        self.decoy_rates_ = self.result_.means(arms=slice(layout.n_candidates, None))
         self.e_values_ = np.full(len(layout.names), np.nan)
         self.selected_since_ = np.full(len(layout.names), -1)
         if evidence is not None:
@@ -508,13 +508,13 @@ feature_names_in_
 
         The last two only where the caller does ``ask_why`` and nothing is selected.
         """
-        history, n_batches = self.history_, self.n_plays_
-        if 0 < n_batches == history.n_skipped:
+        result, n_batches = self.result_, self.n_plays_
+        if 0 < n_batches == result.n_skipped:
             return "every batch was skipped: too few rows, or y is constant, in each of them"
         n_short = self.n_rounds or 1  # the last batch of a round may be
-        if history.n_skipped > n_short + SHARE_SKIPPED * n_batches:
+        if result.n_skipped > n_short + SHARE_SKIPPED * n_batches:
             return (
-                f"{history.n_skipped} of {n_batches} batches hold a single class or value of y, or "
+                f"{result.n_skipped} of {n_batches} batches hold a single class or value of y, or "
                 "too few rows, and were skipped: what is selected rests on the others. Take larger "
                 "batches (batch_size), shuffle rows that are sorted; a table that fits into memory "
                 "is better played as a whole, where every play sees all rows"
@@ -527,8 +527,8 @@ feature_names_in_
                 "end: rows sorted by y, or by something that follows it, hide what it depends on. "
                 "Shuffle the rows; a table that fits into memory can be played as a whole"
             )
-        n_passing = int(np.count_nonzero(history.passing()[history.candidates]))
-        n_fresh = history.evidence.n_batches if history.evidence else None
+        n_passing = int(np.count_nonzero(result.passing()[result.candidates]))
+        n_fresh = result.evidence.n_batches if result.evidence else None
         return self._too_few(n_fresh, n_passing)
 
     def _are_sorted(self, cursor: BatchCursor) -> bool:

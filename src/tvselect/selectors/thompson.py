@@ -136,7 +136,7 @@ class ThompsonSelector(BanditSelector):
     n_plays_ : int
         Plays of every chain.
     stop_reason_ : StopReason
-    history_ : History
+    result_ : SearchResult
     chain_supports_ : bool array (n_chains, n_features)
         What each chain alone selects.
     chain_agreement_ : float
@@ -311,7 +311,7 @@ class ThompsonSelector(BanditSelector):
             unproven=unproven,
         )
         factors = None if decoys is None else decoys.factors
-        self.claims_ = find_claims(self.history_, data.X, columns, factors)
+        self.claims_ = find_claims(self.result_, data.X, columns, factors)
         if is_linked:
             shares = fine_map(
                 [claim.columns for claim in self.claims_],
@@ -325,7 +325,7 @@ class ThompsonSelector(BanditSelector):
         self._selected_data = SelectedData.of(features, self.support_, outcome, observations)
         self._interactions: tuple[Interaction, ...] | None = None
         level = 1.0 if self.max_fdr is None else self.max_fdr
-        is_found = self.history_.selected().any() or any(
+        is_found = self.result_.selected().any() or any(
             claim.q_value <= level for claim in self.claims_
         )
         if decoys is not None and not is_found:
@@ -345,13 +345,13 @@ class ThompsonSelector(BanditSelector):
         if not hasattr(self, "_selected_data"):
             raise AttributeError("interactions_ is there after fit")
         if self._interactions is None:
-            rng = RandomStream.INTERACTIONS.generator(self.history_.asked.seed)
+            rng = RandomStream.INTERACTIONS.generator(self.result_.asked.seed)
             found = (
                 ()
-                if self.history_.shows_nothing
-                else find_interactions(self._selected_data, self.history_.names, rng)
+                if self.result_.shows_nothing
+                else find_interactions(self._selected_data, self.result_.names, rng)
             )
-            level = DEFAULT_LEVEL if self.history_.max_fdr is None else self.history_.max_fdr
+            level = DEFAULT_LEVEL if self.result_.max_fdr is None else self.result_.max_fdr
             self._interactions = tuple(pair for pair in found if pair.q_value <= level)
         return self._interactions
 
