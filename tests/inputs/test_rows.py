@@ -38,13 +38,14 @@ def test_weights_that_are_none_are_refused(weights, said):
         check_weights(weights, 3)
 
 
-def test_of_a_row_and_its_copies_the_first_is_used_with_their_mean_weight():
+def test_of_a_row_and_its_copies_the_first_is_used_with_the_weight_of_all():
     copies, rng = np.array([0, 1, 0, 2, 1, 0]), np.random.default_rng(0)
     weights = np.array([1.0, 2.0, 3.0, 4.0, 2.0, 2.0])
     rows, kept, n = rows_to_use(copies, weights, False, rng)
-    assert (rows.tolist(), kept.tolist(), n) == ([0, 1, 3], [2.0, 2.0, 4.0], None)
-    rows, kept, n = rows_to_use(copies, weights, True, rng)
-    assert (rows.tolist(), kept, n) == ([0, 1, 3, 3], None, 3)  # (2 + 2 + 4)^2 / (4 + 4 + 16)
+    assert (rows.tolist(), kept.tolist(), n) == ([0, 1, 3], [6.0, 4.0, 4.0], None)
+    many = np.repeat(np.arange(30), 1 + np.arange(30) % 3)
+    rows, kept, n = rows_to_use(many, None, True, rng)
+    assert (many[rows].tolist(), kept, n) == (many.tolist(), None, 26)  # 60^2 / (10 + 40 + 90)
     assert rows_to_use(None, np.full(6, 7.0), True, rng)[2] is None
     with pytest.raises(ValueError, match="all together tell as much as one"):
         rows_to_use(None, np.array([1000.0, 1.0, 1.0]), True, rng)

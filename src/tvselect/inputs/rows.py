@@ -17,6 +17,7 @@ MOST_COLUMNS, MOST_VALUES = 64, 2**26
 TELLING = 3  # how many columns a chance match is judged by: those with the most values
 FEWEST_COPIES, SMALLEST_SHARE = 5, 0.01  # fewer copies, or a smaller share, do not matter
 BEYOND_CHANCE, TINIEST = 10.0, 1e-290
+FEWEST_ROWS = 10  # for two leaves of five rows
 
 
 def check_weights(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
@@ -78,14 +79,14 @@ def rows_to_use(
 ) -> tuple[NDArray[np.intp] | None, NDArray[np.float64] | None, int | None]:
     """Which rows of a table are used, the weights of these, and their effective number.
 
-    Of an observation (see :func:`copied_rows`) the first row is used, with the mean weight. To
-    ``repeat`` rows by their weights leaves no weights, and says how many rows these are worth.
-    None is all rows, no weights, and all of the rows that are used.
+    Of an observation (see :func:`copied_rows`) the first row is used, with the weight of all. To
+    ``repeat`` rows by their weights leaves no weights, and says how many rows these are worth, ten
+    at least. None is all rows, no weights, and all of the rows that are used.
     """
     rows = None
     if copies is not None:
-        rows, n_rows = np.unique(copies, return_index=True, return_counts=True)[1:]
-        weights = None if weights is None else np.bincount(copies, weights) / n_rows
+        rows = np.unique(copies, return_index=True)[1]
+        weights = np.bincount(copies, weights).astype(np.float64)
     if weights is None or not repeat:
         return rows, weights, None
     repeated = repeated_rows(weights, rng)
@@ -95,7 +96,7 @@ def rows_to_use(
             "that all together tell as much as one"
         )
     rows = repeated if rows is None else rows[repeated]
-    return rows, None, n if n < rows.size else None
+    return rows, None, n if (n := max(n, FEWEST_ROWS)) < rows.size else None
 
 
 def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:

@@ -397,8 +397,7 @@ class ThompsonSelector(BanditSelector):
             n_copies = n_rows - int(copies.max()) - 1
             warnings.warn(
                 f"{n_copies} of {n_rows} rows are copies of others, in the outcome, too: a row "
-                "and its copies count once. Where a row is to count more, say so with "
-                "sample_weight",
+                "and its copies are one observation, of as much weight",
                 UserWarning,
                 stacklevel=3,
             )
