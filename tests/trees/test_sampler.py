@@ -277,7 +277,7 @@ def test_a_split_and_its_removal_leave_every_leaf_as_it_was(case):
     check_trees(sampler, rows_of_leaves(sampler))
 
 
-def test_rows_of_a_group_stand_together_and_those_of_a_class_apart():
+def test_rows_of_groups_stand_together_and_those_of_classes_apart():
     sampler = chain_on(n_rows=100, n_groups=30, n_iterations=2)
     assert sorted(sampler.chain.groups.sizes) == [0, 0] + 20 * [3] + 10 * [4]
     sampler = chain_on(n_rows=100, n_groups=1, family="classes", n_iterations=2)
