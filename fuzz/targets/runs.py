@@ -215,7 +215,7 @@ TARGETS = (
     Target("findings", "findings.json, as `tvs report` reads it", _finding_seeds, read_shown,
            make_folder, changes=JSON, share=500, per_process=100_000),
     Target("report", "findings.json, with the page made of it", _finding_seeds, write_page,
-           make_folder, changes=JSON, share=2, quick=10),
+           make_folder, changes=JSON, share=2, quick=10, seconds=5.0),  # which draws six pictures
     Target("groups", "groups of columns, JSON and CSV",
            lambda: [b'\0{"words": ["text", "n*"], "x": ["x"]}', b"\1column,group\nx,a\nn,b\n"],
            read_grouping, changes=(*JSON, *TABLE), tokens=(b"column,group\n", b"[", b"*", b"?"),

@@ -88,7 +88,7 @@ def read_csv(data: bytes, folder: Path) -> None:
     path, mode = put_csv(data, folder)
     marks: dict[str, Any] = dict(delimiter=";", decimal=",") if mode == 5 else {}
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*no UTF-8 text.*", UserWarning)
+        warnings.filterwarnings("ignore", ".*is not UTF-8; it is read.*", UserWarning)
         source = open_source(path, "y", **marks)
     read_all(source)
 
