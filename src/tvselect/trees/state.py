@@ -323,9 +323,9 @@ def with_more_room(chain: Chain) -> Chain:
     n_columns = len(chain.tally.columns)
     n_groups = chain.groups.sizes.size
     larger = new_chain(n_trees, 64 * words, n_columns, n_groups, 2 * n_nodes, 2 * n_leaves)
-    for old, new in zip(chain, larger, strict=True):
-        arrays: Iterator[tuple[NDArray[Any], NDArray[Any]]] = zip(old, new, strict=True)
-        for values, room in arrays:
+    structs: Iterator[tuple[Any, Any]] = zip(chain, larger, strict=True)
+    for old, new in structs:
+        for values, room in zip(old, new, strict=True):
             room[tuple(map(slice, values.shape))] = values
     return larger
 
