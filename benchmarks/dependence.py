@@ -206,6 +206,16 @@ def measure(make: Maker, n: int, how: How, two_classes: bool) -> dict[bool, Foun
     return found
 
 
+def by_kind(
+    kinds: dict[str, Maker], n: int, how: How
+) -> Iterator[tuple[str, Maker, bool, dict[bool, Found]]]:
+    """What was selected for each kind of rows, as a number and as two classes, with a label."""
+    for name, make in kinds.items():
+        for two_classes in (False, True):
+            label = f"{name} | {'two classes' if two_classes else 'number'}"
+            yield label, make, two_classes, measure(make, n, how, two_classes)
+
+
 def nothing_there(
     title: str, kinds: dict[str, Maker], n: int, n_doubts: int, how: How
 ) -> Iterator[str]:
@@ -220,13 +230,10 @@ def nothing_there(
     yield ""
     yield "| rows | outcome | told | nothing said | doubt |"
     yield "|---|---|---|---|---|"
-    for name, make in kinds.items():
-        for two_classes in (False, True):
-            found = measure(make, n, how, two_classes)
-            doubts = [is_doubted(rows) for _, rows in tables_of(make, n_doubts, two_classes)]
-            cells = [with_error(found[told].any) for told in (True, False)]
-            outcome = "two classes" if two_classes else "number"
-            yield f"| {name} | {outcome} | {' | '.join(cells)} | {with_error(doubts)} |"
+    for label, make, two_classes, found in by_kind(kinds, n, how):
+        doubts = [is_doubted(rows) for _, rows in tables_of(make, n_doubts, two_classes)]
+        cells = [with_error(found[told].any) for told in (True, False)]
+        yield f"| {label} | {' | '.join(cells)} | {with_error(doubts)} |"
     yield ""
 
 
@@ -241,15 +248,12 @@ def something_there(n: int, how: How) -> Iterator[str]:
     yield ""
     yield "| rows | outcome | | found | false | seconds |"
     yield "|---|---|---|---|---|---|"
-    for name, make in SOMETHING_THERE.items():
-        for two_classes in (False, True):
-            found = measure(make, n, how, two_classes)
-            for told in (True, False):
-                cells = [with_error(found[told].power), with_error(found[told].false_share)]
-                outcome = "two classes" if two_classes else "number"
-                what = "groups given" if told else "nothing said"
-                seconds = np.median(found[told].seconds)
-                yield f"| {name} | {outcome} | {what} | {' | '.join(cells)} | {seconds:.1f} |"
+    for label, _, _, found in by_kind(SOMETHING_THERE, n, how):
+        for told in (True, False):
+            cells = [with_error(found[told].power), with_error(found[told].false_share)]
+            what = "groups given" if told else "nothing said"
+            seconds = np.median(found[told].seconds)
+            yield f"| {label} | {what} | {' | '.join(cells)} | {seconds:.1f} |"
     yield ""
 
 

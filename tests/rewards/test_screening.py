@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from tvselect.inputs import read_outcome
-from tvselect.inputs.rows import even_rows
+from tvselect.inputs.columns import evenly
 from tvselect.rewards import screening
 from tvselect.rewards.screening import (
     FALSE_ALARM,
@@ -251,7 +251,7 @@ def test_how_many_columns_are_looked_at_at_once_and_in_all(monkeypatch):
     np.testing.assert_array_equal(found.columns, whole.columns)
     np.testing.assert_allclose(found.z, whole.z, rtol=1e-5)
     assert len(whole.columns) == 3
-    rows = even_rows(300, 150)
+    rows = evenly(300, 150)
     wanted = screen(X[rows], y[rows])
     monkeypatch.setattr(screening, "MOST_VALUES", 150 * X.shape[1])
     assert screen(X, y).z.tolist() == wanted.z.tolist()

@@ -14,7 +14,8 @@ from scipy.special import log_ndtr, ndtr, ndtri
 from tvselect.control import q_values_by_decoys
 from tvselect.inputs import Outcome
 from tvselect.inputs.blocks import RowBlocks
-from tvselect.inputs.rows import even_rows, numbered, orders_of
+from tvselect.inputs.columns import evenly
+from tvselect.inputs.rows import numbered, orders_of
 from tvselect.inputs.table import Features
 from tvselect.trees import Cuts, Forest, Prior, bin_table, run_to_end
 from tvselect.trees.forest import join_forests
@@ -82,7 +83,7 @@ class SelectedData(NamedTuple):
         selected = np.flatnonzero(support[features.feature_of])
         if np.count_nonzero(support) > MOST_FEATURES:
             selected = selected[:0]
-        rows = even_rows(outcome.values.size, MOST_ROWS)
+        rows = evenly(outcome.values.size, MOST_ROWS)
         return cls(
             np.array(features.X[np.ix_(rows, selected)], dtype=np.float64),
             features.feature_of[selected],
@@ -122,7 +123,7 @@ def find_interactions(
         X,
         np.searchsorted(features, feature_of),
         rng,
-        groups=blocks.codes if blocks is not None and blocks.has_groups else None,
+        groups=None if blocks is None else blocks.groups,
     )
     terms = _terms(outcome)
     found = np.max([forests.strengths(term) for term in terms], axis=0)

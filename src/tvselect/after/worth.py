@@ -155,8 +155,8 @@ def held_out_worth(
         again.search = replace(selector.search or Search(), journal=None)
         again.verbose, again.random_state = 0, int(rng.integers(2**32))
         told: dict[str, Any] = {}
-        if blocks is not None and blocks.has_groups:
-            told["groups"] = blocks.codes[rest]
+        if blocks is not None and blocks.groups is not None:
+            told["groups"] = blocks.groups[rest]
         if blocks is not None and blocks.is_ordered:
             told["order"] = blocks.ranks[rest]
         again.fit(take_rows(X, rest), outcome.rows(rest), **told)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples
 
-from tvselect.inputs.columns import Matrix, centred_ranks
+from tvselect.inputs.columns import Matrix, centred_ranks, evenly
 from tvselect.inputs.table import Table, as_array, is_frame, is_null
 from tvselect.words import counted
 
@@ -52,8 +52,13 @@ class RowBlocks:
 
     def at(self, rows: NDArray[np.intp]) -> RowBlocks:
         """Those of some rows, each any number of times."""
-        groups = self.codes[rows] if self.has_groups else None
+        groups = None if self.groups is None else self.groups[rows]
         return RowBlocks.of(rows.size, groups, self.ranks[rows] if self.is_ordered else None)
+
+    @property
+    def groups(self) -> NDArray[np.int32] | None:
+        """The group of every row, where groups are given."""
+        return self.codes if self.has_groups else None
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
@@ -102,8 +107,7 @@ class RowBlocks:
         """
         if self.moves_groups:
             return self.n_groups
-        columns = np.linspace(0, X.shape[1] - 1, min(X.shape[1], MOST_COLUMNS)).astype(np.int64)
-        block = np.ascontiguousarray(X[:, np.unique(columns)].T, dtype=np.float64)
+        block = np.ascontiguousarray(X[:, evenly(X.shape[1], MOST_COLUMNS)].T, dtype=np.float64)
         series = centred_ranks(np.concatenate([y[np.newaxis], block]))[:, self.by_group]
         starts = np.cumsum(self.sizes) - self.sizes
         means = np.add.reduceat(series, starts, axis=1) / self.sizes
@@ -203,7 +207,7 @@ class RowBlocks:
 def named_columns(groups: Any, order: Any) -> tuple[str, ...]:
     """Names of columns among what is given."""
     by = () if isinstance(order, str) and order == IN_ROW_ORDER else (order,)
-    return tuple(one for one in (groups, *by) if isinstance(one, str))
+    return tuple(one for one in (groups, *by) if isinstance(one, str) and one)
 
 
 def name_of(given: Any) -> str | None:

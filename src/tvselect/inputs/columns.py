@@ -349,6 +349,11 @@ def normal_scores(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return scores[place]
 
 
+def evenly(n: int, most: int) -> NDArray[np.intp]:
+    """``most`` of ``n`` places, evenly spread; all where there are no more."""
+    return np.unique(np.linspace(0, n - 1, min(n, most), dtype=np.intp))
+
+
 def centred_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Ranks (columns, rows) of mean 0 and norm 1, or 0 in a constant column; ties share the mean.
 

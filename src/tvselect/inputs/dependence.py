@@ -9,7 +9,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs.columns import centred_ranks
+from tvselect.inputs.columns import centred_ranks, evenly
 from tvselect.inputs.facts import ID_NAME, Doubt
 from tvselect.inputs.outcome import Outcome
 
@@ -46,7 +46,7 @@ def find_dependence(
     n_rows, n_columns = X.shape
     if n_rows < FEWEST_ROWS or n_columns < FEWEST_ALIKE:
         return None
-    columns = np.unique(np.linspace(0, n_columns - 1, min(n_columns, MOST_COLUMNS)).astype(int))
+    columns = evenly(n_columns, MOST_COLUMNS)
     terms = np.array([term.values for term in outcome.in_simple_terms()[:MOST_TERMS]])
 
     def are_alike(labels: Ints | None) -> str:
@@ -67,19 +67,16 @@ def find_dependence(
         near, around = (_of_neighbours(are_near, reach) for reach in (1, NEIGHBOURS))
         return _alike(*ranks, near, N_WAVES) or _alike(*ranks, around, N_WAVES)
 
-    def of_labels(wanted: bool) -> Doubt | None:
-        """By labels that are, or are not, called like an identifier."""
-        for name, labels in labelled:
-            if bool(OWNER.fullmatch(name)) == wanted and are_alike(labels):
+    # Labels that are called like those of owners, then neighbours, then other labels.
+    labelled: list[tuple[str, Ints | None]] = [*(keys or {}).items(), *_labels(names, X)]
+    owners = [pair for pair in labelled if OWNER.fullmatch(pair[0])]
+    others = [pair for pair in labelled if not OWNER.fullmatch(pair[0])]
+    for name, labels in (*owners, ("", None), *others):
+        if how := are_alike(labels):
+            if labels is not None:
                 return Doubt("repeats", (name,))
-        return None
-
-    labelled = [*(keys or {}).items(), *_labels(names, X)]
-    if found := of_labels(wanted=True):
-        return found
-    if how := are_alike(None):
-        return Doubt("walks" if how == "walks" else "neighbours", ())
-    return of_labels(wanted=False)
+            return Doubt("walks" if how == "walks" else "neighbours", ())
+    return None
 
 
 def _of_neighbours(are_near: NDArray[np.bool_], reach: int) -> ZValues:
@@ -150,9 +147,8 @@ def _measures(values: NDArray[np.floating], X: NDArray[np.floating]) -> bool:
     By the means of the columns at each number, those at neighbours next to each other.
     """
     rows = slice(None, None, max(1, len(X) // MOST_ROWS))
-    columns = np.unique(np.linspace(0, X.shape[1] - 1, min(X.shape[1], MOST_COLUMNS)).astype(int))
     _, codes, counts = np.unique(values[rows], return_inverse=True, return_counts=True)
-    ranks = centred_ranks(X[rows, columns].T.astype(np.float64))
+    ranks = centred_ranks(X[rows, evenly(X.shape[1], MOST_COLUMNS)].T.astype(np.float64))
     means = np.array([np.bincount(codes, some) for some in ranks]) / counts
     n_pairs = np.sqrt(counts[1:] * counts[:-1])
     steady = (means[:, 1:] * means[:, :-1]) @ n_pairs / n_pairs.sum()

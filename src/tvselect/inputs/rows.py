@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tvselect.inputs.blocks import RowBlocks, take_blocks
-from tvselect.inputs.columns import Matrix, is_sparse, refuse_outside
+from tvselect.inputs.columns import Matrix, evenly, is_sparse, refuse_outside
 from tvselect.inputs.table import Table, as_given, open_table, read_table
 
 MOST_REPEATS = 20  # the largest whole weight that is taken as a number of repeats
@@ -130,8 +130,7 @@ def copied_rows(X: Matrix, y: NDArray[np.float64]) -> NDArray[np.int64] | None:
     of a few classes has no copies.
     """
     n_rows, n_columns = X.shape
-    n_seen = min(n_columns, MOST_COLUMNS, max(1, MOST_VALUES // n_rows))
-    places = np.linspace(0, n_columns - 1, n_seen).astype(np.int64)
+    places = evenly(n_columns, min(MOST_COLUMNS, max(1, MOST_VALUES // n_rows)))
     return copies_among(y, (np.asarray(X[:, [j]], dtype=np.float64)[:, 0] for j in places))
 
 
@@ -188,11 +187,6 @@ def orders_of(
         for order in orders:
             order[rows] = rng.permutation(rows)
     return orders
-
-
-def even_rows(n_rows: int, most: int) -> NDArray[np.intp]:
-    """``most`` rows, evenly spread; all where there are no more."""
-    return np.unique(np.linspace(0, n_rows - 1, min(n_rows, most), dtype=np.intp))
 
 
 def sample_rows(

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs import Outcome
-from tvselect.inputs.columns import Matrix, centred_ranks
-from tvselect.inputs.rows import even_rows
+from tvselect.inputs.columns import Matrix, centred_ranks, evenly
 from tvselect.rewards.bart import outcome_for
 from tvselect.trees import Prior, bin_table, run_to_end
 
@@ -53,7 +52,7 @@ def find_clumps(X: Matrix, columns: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _links(X: Matrix, columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """All pairs of linked columns, the earlier one first."""
-    rows = even_rows(len(X), MOST_ROWS)
+    rows = evenly(len(X), MOST_ROWS)
     firsts, seconds = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for start in range(0, columns.size, COLUMNS_AT_ONCE):
         near = columns[start : start + COLUMNS_AT_ONCE + WINDOW]
@@ -93,7 +92,7 @@ def fine_map(
     features = np.unique([j for claim in claims for j in claim]).astype(np.int64)
     if not 1 < features.size <= MOST_COLUMNS:
         return []
-    rows = even_rows(len(X), MOST_ROWS)
+    rows = evenly(len(X), MOST_ROWS)
     values = X[rows[:, None], column_of[features]]
     shown = outcome_for("auto", outcome.rows(rows))
     is_there = ~np.isnan(values).all(axis=0)

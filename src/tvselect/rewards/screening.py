@@ -14,9 +14,8 @@ from scipy.special import log_ndtr
 
 from tvselect.core import function
 from tvselect.inputs import Outcome
-from tvselect.inputs.columns import Matrix, normal_scores
+from tvselect.inputs.columns import Matrix, evenly, normal_scores
 from tvselect.inputs.outcome import MAD_TO_SD
-from tvselect.inputs.rows import even_rows
 from tvselect.trees.bins import BinnedTable
 from tvselect.trees.prior import NO_PAIRS, RATIOS
 from tvselect.trees.state import MISSING, NO_GROUPS, Bytes, Floats, Ints, Small
@@ -156,7 +155,7 @@ def screen_pairs(
         rows = np.unique(observations, return_index=True)[1]
     if rows.size < FEWEST_ROWS or not 2 <= n_columns <= MOST_COLUMNS:
         return none
-    rows = rows[even_rows(rows.size, MOST_VALUES // n_columns)]
+    rows = rows[evenly(rows.size, MOST_VALUES // n_columns)]
     halves, kept = _halves(X, rows)
     if kept.size < 2:
         return none

@@ -13,16 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_scalar, estimator_html_repr
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from tvselect.bandit.engine import StopReason
 from tvselect.inputs import Outcome
-from tvselect.inputs.blocks import without_columns
+from tvselect.inputs.blocks import named_columns, without_columns
 from tvselect.inputs.errors import InterruptWarning
-from tvselect.inputs.rows import check_weights, repeated_rows, take_rows, thinned_rows
 from tvselect.inputs.table import as_given
 from tvselect.rewards import BartReward, FunctionReward, Reward
-from tvselect.seeds import RandomStream
 from tvselect.selectors.results import feature_findings, import_pandas, to_html
 from tvselect.selectors.search import Search, SearchRun
 
@@ -61,10 +59,15 @@ class BanditSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         mask = self._get_support_mask()
         return np.flatnonzero(mask) if indices else mask
 
+    @property
+    def row_columns_(self) -> tuple[str, ...]:
+        """Columns that ``groups`` and ``order`` of the fit were, which are no features."""
+        return named_columns(*self._rows_told)
+
     def transform(self, X: Any) -> Any:
         """The selected columns of a table."""
         # Undecorated: set_output works on this method already.
-        X = without_columns(as_given(X), set(getattr(self, "row_columns_", ())))
+        X = without_columns(as_given(X), set(self.row_columns_))
         return _mixin().transform.__wrapped__(self, X)
 
     def inverse_transform(self, X: Any) -> Any:
@@ -233,23 +236,6 @@ def as_reward(
         found: Reward = getattr(rewards, REWARDS[reward])()
         return found
     return reward if isinstance(reward, Reward) else FunctionReward(reward)
-
-
-def weighted(
-    X: Any, y: Any, weights: ArrayLike | None, reward: Reward, seed: int, *, only_once: bool = False
-) -> tuple[Any, Any, ArrayLike | None, NDArray[np.intp] | None]:
-    """X, y, the weights where the reward uses them, and else which rows these are.
-
-    Rows are then repeated by their weights, or, where a row may count ``only_once``, left out.
-    """
-    if weights is None or reward.takes_weights:
-        return X, y, weights, None
-    rng = RandomStream.WEIGHTS.generator(seed)
-    choose = thinned_rows if only_once else repeated_rows
-    rows = choose(check_weights(weights, _num_samples(y)), rng)
-    if rows.size < 2:
-        raise ValueError("sample_weight leaves fewer than two rows")
-    return take_rows(X, rows), take_rows(y, rows), None, rows
 
 
 def warn_of_guess(outcome: Outcome, stacklevel: int) -> None:

@@ -21,9 +21,9 @@ from tvselect.bandit.engine import NoMoreData, Scorer, StopReason
 from tvselect.bandit.journal import Journal
 from tvselect.inputs import Outcome, OutcomeReader
 from tvselect.inputs.blocks import RowBlocks
-from tvselect.inputs.columns import refuse_nonfinite
+from tvselect.inputs.columns import evenly, refuse_nonfinite
 from tvselect.inputs.errors import located
-from tvselect.inputs.rows import MOST_COLUMNS, copies_among, even_rows
+from tvselect.inputs.rows import MOST_COLUMNS, copies_among
 from tvselect.rewards import Data, Reward
 from tvselect.rewards.base import start_reward
 from tvselect.seeds import RandomStream
@@ -111,7 +111,7 @@ def without_copies(batch: Batch, source: Source, number: int) -> Batch:
     target = batch.target()
     target = target if target.ndim == 1 else target[:, 0]
     target = target.astype(str) if target.dtype.kind == "O" else target
-    some = even_rows(len(source.names), MOST_COLUMNS).tolist()
+    some = evenly(len(source.names), MOST_COLUMNS).tolist()
     copies = copies_among(target, map(column, some))
     if copies is None:
         return batch
@@ -301,7 +301,7 @@ class BatchReader:
         refuse_nonfinite(X, names, reward.takes_missing, takes_empty=True)
         cuts = encoder.cuts_of(played, X, reward.max_cuts)
         n_candidates = encoder.n_columns * (1 + has_decoys)
-        groups = blocks.codes if blocks is not None and blocks.has_groups else None
+        groups = None if blocks is None else blocks.groups
         data = Data(X, outcome, names, cuts=cuts, n_candidates=n_candidates, groups=groups)
         payoffs = np.empty(columns.size)
         payoffs[order] = start_reward(reward, data)(np.arange(columns.size), rng)

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from tvselect.bandit.arms import count
 from tvselect.control import q_values_by_decoys
-from tvselect.inputs.columns import Matrix, centred_ranks, in_blocks, ranks_of
-from tvselect.inputs.rows import even_rows
+from tvselect.inputs.columns import Matrix, centred_ranks, evenly, in_blocks, ranks_of
 from tvselect.selectors.layout import ArmColumns, IntArray
 from tvselect.selectors.results import SearchResult
 
@@ -146,7 +145,7 @@ def _specific_ranks(X: Matrix, factors: FloatArray, columns: IntArray) -> FloatA
     if len(X) <= MOST_ROWS:
         ranks = ranks_of(X, columns)
     else:
-        rows = even_rows(len(X), MOST_ROWS)
+        rows = evenly(len(X), MOST_ROWS)
         ranks = centred_ranks(np.ascontiguousarray(X[rows[:, None], columns].T, dtype=np.float64))
         factors = np.linalg.qr(factors[rows])[0]
     ranks -= (ranks @ factors) @ factors.T

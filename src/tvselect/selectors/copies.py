@@ -23,13 +23,13 @@ from tvselect.inputs.columns import (
     Matrix,
     SparseColumns,
     centred_ranks,
+    evenly,
     in_blocks,
     normal_scores,
     ranks_beside_zeros,
 )
 from tvselect.inputs.errors import check_share
 from tvselect.inputs.outcome import Outcome
-from tvselect.inputs.rows import even_rows
 from tvselect.rewards import Data
 from tvselect.rewards.screening import bulk_of, z_values
 from tvselect.seeds import RandomStream
@@ -439,7 +439,7 @@ def residual_targets(
     leaders = np.empty((len(y), len(chosen)))
     for k, (copy, column) in enumerate(chosen):
         (leaders[:, k],) = next(islice(decoys.ranks(X, np.array([column])), copy, None))
-    y, rows = normal_scores(y), even_rows(len(y), MOST_ROWS)
+    y, rows = normal_scores(y), evenly(len(y), MOST_ROWS)
     run = run_to_end(
         bin_table(leaders[rows]),
         y[rows],

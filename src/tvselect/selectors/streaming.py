@@ -10,20 +10,20 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_scalar
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _num_samples, validate_data
 
 from tvselect.bandit import engine
 from tvselect.bandit.engine import StoppingRule, StopReason
 from tvselect.control import fewest_wins
 from tvselect.inputs import InputError, OutcomeReader
-from tvselect.inputs.blocks import RowBlocks, name_of, named_columns, take_blocks, units_needed
+from tvselect.inputs.blocks import RowBlocks, name_of, take_blocks, units_needed
 from tvselect.inputs.errors import check_share
 from tvselect.inputs.outcome import AskedFamily, grades_as_numbers
-from tvselect.inputs.rows import take_rows
+from tvselect.inputs.rows import check_weights, repeated_rows, take_rows, thinned_rows
 from tvselect.inputs.table import as_given, is_frame
 from tvselect.rewards import Reward
 from tvselect.seeds import RandomStream
-from tvselect.selectors.base import BanditSelector, as_reward, check_count, warn_of_guess, weighted
+from tvselect.selectors.base import BanditSelector, as_reward, check_count, warn_of_guess
 from tvselect.selectors.batches import (
     BatchCursor,
     BatchReader,
@@ -273,7 +273,7 @@ feature_names_in_
             rows = BatchRows(False, True)
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
-        self.row_columns_, self._rows_told = named_columns(groups, order), (groups, order)
+        self._rows_told = groups, order
         return self._play_source(opened, OutcomeReader(self.family), rows)
 
     def partial_fit(
@@ -575,13 +575,11 @@ feature_names_in_
 
         They are repeated by their weights or, with error control, left out by these.
         """
-        self.row_columns_ = named_columns(groups, order)
         self._rows_told = name_of(groups), name_of(order)
-        if groups is None and order is None:
-            return *self._weighted(X, y, weights)[:2], None
         X, blocks = take_blocks(as_given(X), groups, order)
         X, y, rows = self._weighted(X, y, weights)
-        assert blocks is not None
+        if blocks is None:
+            return X, y, None
         blocks = blocks if rows is None else blocks.at(rows)
         rows = blocks.by_group
         return take_rows(X, rows), take_rows(y, rows), blocks.at(rows)
@@ -590,16 +588,17 @@ feature_names_in_
         """Rows by their weights, and which these are; None for all."""
         if weights is None:
             return X, y, None
-        seed = getattr(self, "n_plays_", 0)
-        X, y, left, rows = weighted(
-            X, y, weights, as_reward(self.reward), seed, only_once=self.max_fdr is not None
-        )
-        if left is not None:
+        reward = as_reward(self.reward)
+        if reward.takes_weights:
             raise ValueError(
-                f"{type(as_reward(self.reward)).__name__} takes no sample_weight on a stream; "
-                "take BartReward"
+                f"{type(reward).__name__} takes no sample_weight on a stream; take BartReward"
             )
-        return X, y, rows
+        rng = RandomStream.WEIGHTS.generator(getattr(self, "n_plays_", 0))
+        choose = repeated_rows if self.max_fdr is None else thinned_rows
+        rows = choose(check_weights(weights, _num_samples(y)), rng)
+        if rows.size < 2:
+            raise ValueError("sample_weight leaves fewer than two rows")
+        return take_rows(X, rows), take_rows(y, rows), rows
 
     def _array_source(
         self, X: Any, y: Any, blocks: RowBlocks | None, *, reset: bool

@@ -19,7 +19,7 @@ from tvselect.bandit import engine
 from tvselect.bandit.engine import StoppingRule
 from tvselect.bandit.oracle import NO_PAIRS, BurnIn
 from tvselect.inputs import Numbered, Table, read_outcome
-from tvselect.inputs.blocks import RowBlocks, name_of, named_columns, take_blocks, units_needed
+from tvselect.inputs.blocks import RowBlocks, name_of, take_blocks, units_needed
 from tvselect.inputs.columns import (
     VALUES_IN_CACHE,
     SparseColumns,
@@ -367,7 +367,6 @@ class ThompsonSelector(BanditSelector):
     ) -> tuple[Features, Data, NDArray[np.int64] | RowBlocks | None]:
         """What a fit is given, as numbers; which rows are copies or belong together."""
         X, blocks = take_blocks(as_given(X), groups, order)
-        self.row_columns_ = named_columns(groups, order)
         self._rows_told = name_of(groups), name_of(order)
         weights = None
         if sample_weight is not None:
@@ -403,8 +402,7 @@ class ThompsonSelector(BanditSelector):
             )
         if blocks is not None:
             blocks = blocks if rows is None else blocks.at(rows)
-            groups = blocks.codes if blocks.has_groups else None
-            return features, replace(data, groups=groups), blocks
+            return features, replace(data, groups=blocks.groups), blocks
         if rows is None or not np.any(np.diff(rows) == 0):
             return features, data, None
         return features, data, numbered(rows)
