@@ -251,6 +251,7 @@ REFUSED = [
     ("", cells, ("-t", "gene3"), "'gene3' is a column of cells.h5ad; the target is known of its "
                                  "rows: 'type', 'age'"),
     ("", cells, ("-t", "type", "--layer", "raw"), "its layers are: none"),
+    ("", cells, ("-t", "type", "--names", "symbol"), "var has no column 'symbol'"),
     ("", cells_of_10x, ("-t", "type"), "name a table: --phenotype"),
     ("", people, (*HEIGHT, "--covariates", "PC1-PC9"), "--covariates names 'PC3'"),
     ("", people, (*HEIGHT, "--covariates", "PC2-PC1"), "'PC2-PC1' ends before it begins"),

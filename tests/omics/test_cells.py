@@ -80,6 +80,18 @@ def test_missing_and_infinite_values_are_found_and_genes_of_one_name_are_numbere
         assert files.in_file[:3] == ["A", "A-2", "A-1"]
 
 
+def test_genes_by_a_column_of_var(tmp_path):
+    adata = annotated(counts())
+    adata.var["symbol"] = ["CD3E", "CD3E", None, *(f"S{j}" for j in range(3, P))]
+    adata.write_h5ad(path := tmp_path / "cells.h5ad")
+    assert open_files(path, names="symbol").in_file[:4] == ["CD3E", "CD3E-1", "gene2", "S3"]
+    assert select_anndata(adata, "type", names="symbol", n_plays=5).feature_names_in_[3] == "S3"
+    with pytest.raises(SourceError, match=r"var has no column 'gene'; its columns are: 'symbol'"):
+        open_files(path, names="gene")
+    with pytest.raises(KeyError, match="var has no column 'gene'; it has symbol"):
+        select_anndata(adata, "type", names="gene")
+
+
 def test_a_layer_that_is_not_there_and_damaged_files(tmp_path):
     path = tmp_path / "cells.h5ad"
     annotated(counts(), doubled=counts()).write_h5ad(path)
@@ -195,10 +207,29 @@ class TestSelect:
         assert found.result_.asked.n_groups == 20
         assert adata.uns["tvselect"]["groups"] == "donor"
 
+    def test_covariates_are_part_of_every_play_and_no_genes(self):
+        X = counts()
+        for form in FORMS.values():
+            adata = annotated(form(X))
+            adata.obs["batch"] = pd.Categorical(["b1", "b2", "b3", "b2"] * (N // 4))
+            adata.obs.loc[adata.obs.index[:10], "type"] = np.nan
+            found = self.fit(adata, covariates=["batch", "age"], always_include=["gene1"])
+            assert adata.var["tvselect"].tolist() == found.support_[:P].tolist()
+            assert found.support_[3]
+            assert not found.support_[4:P].any()
+            behind = ["age", "batch_b1", "batch_b2", "batch_b3"]
+            assert found.feature_names_in_[P:].tolist() == behind
+            assert found.result_.layout.arm_of_feature[[1, *range(P, P + 4)]].max() == -1
+            assert adata.uns["tvselect"]["covariates"] == ["batch", "age"]
+
     def test_slips(self):
         adata = annotated(counts())
         with pytest.raises(KeyError, match="obs has no column 'donor'; it has type, age"):
             select_anndata(adata, "type", groups="donor")
+        with pytest.raises(KeyError, match="obs has no column 'batch'; it has type, age"):
+            select_anndata(adata, "type", covariates=["age", "batch"])
+        with pytest.raises(ValueError, match="covariates has 'type', which is what is to be"):
+            select_anndata(adata, "type", covariates="type")
         with pytest.raises(KeyError, match="obs has no column 'cell_type'; it has type, age"):
             select_anndata(adata, "cell_type")
         with pytest.raises(KeyError, match="no layer 'raw'; there are none"):

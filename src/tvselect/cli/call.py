@@ -49,6 +49,7 @@ OPTIONS = {
     "sheet": "--sheet",
     "phenotypes": "--phenotype",
     "layer": "--layer",
+    "names": "--names",
     "format": "save it as .csv, .tsv, .xlsx, .parquet, .feather or .arrow",
     "stream": "say --stream",
 }

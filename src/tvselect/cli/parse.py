@@ -148,6 +148,8 @@ COMMANDS: dict[str, tuple[str, Groups]] = {
                    "table with a column IID (people) or barcode (cells), the target and "
                    "covariates; without one the target is 'phenotype' of the .fam file"),
             Option("--layer", NAME, "of an AnnData file; X"),
+            Option("--names", NAME, "column of an AnnData file's var with the names of the genes, "
+                                    "such as their symbols; its index"),
             Option("--covariates", NAMES, "columns of that table, or of obs, that are part of "
                                           "every play, such as age,sex,PC1-PC10"),
         ),

@@ -17,6 +17,7 @@ IN_PYTHON = {
     "sheet": "sheet=",
     "phenotypes": "phenotypes=",
     "layer": "layer=",
+    "names": "names=",
     "format": "save it as .parquet, .csv or .feather; if only its name is wrong, say format=",
     "stream": "read it as a stream",
 }

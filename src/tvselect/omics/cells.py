@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +19,7 @@ from tvselect.inputs.arrow import arrow_errors, load, unpack
 from tvselect.inputs.columns import ColumnFile, Matrix, SparseColumns, in_blocks, is_sparse, within
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.outcome import missing_mask
+from tvselect.inputs.table import read_features
 from tvselect.omics import StoredColumns
 from tvselect.omics.isolated import DENSE, ROWS, SPARSE, ask
 
@@ -27,8 +28,10 @@ def select_anndata(
     adata: Any,
     target: str,
     *,
+    covariates: Sequence[str] = (),
     groups: str | None = None,
     layer: str | None = None,
+    names: str | None = None,
     key_added: str = "tvselect",
     **settings: Any,
 ) -> tvselect.ThompsonSelector:
@@ -40,11 +43,17 @@ def select_anndata(
         Cells by genes, dense or sparse, in memory or backed.
     target : str
         A column of ``adata.obs``: labels, numbers, grades; cells without a value are left out.
+    covariates : sequence of str, optional
+        Columns of ``adata.obs`` that are part of every play, such as a batch or an age, with a 0/1
+        column for each category. What was found holds them behind the genes.
     groups : str, optional
         A column of ``adata.obs`` that says which cells belong together, such as the donor's: see
         :meth:`tvselect.ThompsonSelector.fit`.
     layer : str, optional
         Where the numbers are; ``adata.X`` by default.
+    names : str, optional
+        The column of ``adata.var`` with the names of the genes, such as their symbols;
+        ``adata.var_names`` by default. Repeated ones are numbered.
     key_added : str, default="tvselect"
         ``adata.var`` gets the columns ``key_added`` (whether a gene is selected),
         ``key_added + "_q_value"`` and ``key_added + "_selection_rate"``; ``adata.uns[key_added]``
@@ -60,7 +69,7 @@ def select_anndata(
     Raises
     ------
     KeyError
-        When ``obs`` has no such column, or there is no such layer.
+        When ``obs`` or ``var`` has no such column, or there is no such layer.
 
     Examples
     --------
@@ -68,14 +77,19 @@ def select_anndata(
     >>> select_anndata(adata, "type", random_state=0)  # doctest: +SKIP
     >>> adata.var[adata.var["tvselect"]]  # doctest: +SKIP
     """
-    for name in (target, groups):
-        if name is not None and name not in adata.obs:
-            has = ", ".join(adata.obs.columns[:10])
-            raise KeyError(f"obs has no column {name!r}; it has {has}")
+    covariates = [covariates] if isinstance(covariates, str) else list(covariates)
+    for where, wanted in (("obs", (target, groups, *covariates)), ("var", (names,))):
+        table = getattr(adata, where)
+        for name in wanted:
+            if name is not None and name not in table:
+                has = ", ".join(map(str, table.columns[:10])) or "none"
+                raise KeyError(f"{where} has no column {name!r}; it has {has}")
+    if target in covariates:
+        raise ValueError(f"covariates has {target!r}, which is what is to be explained")
     if layer is not None and layer not in adata.layers:
         layers = ", ".join(adata.layers) or "none"
         raise KeyError(f"there is no layer {layer!r}; there are {layers}")
-    y, names = adata.obs[target], unique([str(name) for name in adata.var_names])
+    y, genes = adata.obs[target], adata.var_names if names is None else adata.var[names]
     matrix = _matrix_of(adata, layer)
     labels = np.asarray(y.astype(object) if y.dtype == "category" else y)
     known = np.flatnonzero(~missing_mask(labels))
@@ -85,15 +99,25 @@ def select_anndata(
             matrix = SparseColumns(matrix.matrix[known])
         else:
             matrix = matrix[known]
+    features, n_genes = gene_names(genes.tolist(), adata.var_names), adata.n_vars
+    if covariates:
+        from pandas import get_dummies
+
+        behind = get_dummies(adata.obs[covariates].iloc[known])
+        matrix = _beside(matrix, np.asarray(read_features(behind).X, dtype=np.float64))
+        features = unique([*features, *map(str, behind.columns)])
+        always = settings.pop("always_include", None) or ()
+        settings["always_include"] = [*always, *features[n_genes:]]
     selector = tvselect.ThompsonSelector(**settings)
     of_donors = None if groups is None else adata.obs[groups].iloc[known]
-    selector.fit(Table.of_matrix(matrix, names), y, groups=of_donors)
-    adata.var[key_added] = selector.support_
-    adata.var[f"{key_added}_q_value"] = selector.q_values_
-    adata.var[f"{key_added}_selection_rate"] = selector.selection_rates_
+    selector.fit(Table.of_matrix(matrix, features), y, groups=of_donors)
+    adata.var[key_added] = selector.support_[:n_genes]
+    adata.var[f"{key_added}_q_value"] = selector.q_values_[:n_genes]
+    adata.var[f"{key_added}_selection_rate"] = selector.selection_rates_[:n_genes]
     max_fdr = selector.max_fdr
     adata.uns[key_added] = {
         "target": target,
+        "covariates": covariates,
         "groups": groups or "none",
         "layer": layer or "X",
         "max_fdr": "none" if max_fdr is None else max_fdr,
@@ -102,6 +126,14 @@ def select_anndata(
         "expected_false": selector.expected_false_,
     }
     return selector
+
+
+def _beside(matrix: NDArray[Any] | SparseColumns, more: NDArray[np.float64]) -> Any:
+    if not isinstance(matrix, SparseColumns):
+        return np.column_stack([matrix, more])
+    from scipy.sparse import csc_array, hstack
+
+    return SparseColumns(hstack([matrix.matrix, csc_array(more)]), is_checked=True)
 
 
 def _matrix_of(adata: Any, layer: str | None) -> NDArray[Any] | SparseColumns:
@@ -115,8 +147,11 @@ def _matrix_of(adata: Any, layer: str | None) -> NDArray[Any] | SparseColumns:
     return SparseColumns(matrix) if is_sparse(matrix) else np.asarray(matrix)
 
 
-def open_h5ad(path: str, layer: str | None) -> StoredColumns:
-    """An AnnData file: genes are the columns, ``obs`` is what is known of the cells."""
+def open_h5ad(path: str, layer: str | None, names: str | None = None) -> StoredColumns:
+    """An AnnData file: genes are the columns, ``obs`` is what is known of the cells.
+
+    Genes are called by their index, or by the column ``names`` of ``var``.
+    """
     if find_spec("anndata") is None:
         raise ModuleNotFoundError(
             "reading .h5ad files needs anndata: pip install 'tvselect[cells]'"
@@ -128,15 +163,21 @@ def open_h5ad(path: str, layer: str | None) -> StoredColumns:
             layers = ", ".join(map(repr, seen["layers"])) or "none"
             raise SourceError(f"{path} has no {key}", f"its layers are: {layers}")
         rows = load("pyarrow.feather").read_table(Path(folder) / ROWS, memory_map=False)
-    names = unique(seen["names"])
-    shape = (rows.num_rows, len(names))
+    named = None
+    if names is not None:
+        named = ask("label", path, names, "")
+        if isinstance(named, dict):
+            has = ", ".join(map(repr, named["columns"])) or "none"
+            raise SourceError(f"{path}: var has no column {names!r}", f"its columns are: {has}")
+    genes = gene_names(seen["names"] if named is None else named, seen["names"])
+    shape = (rows.num_rows, len(genes))
     if tuple(seen["shape"]) != shape:
         raise SourceError(
             f"{path} has {shape[0]:,} cells and {shape[1]:,} genes, but {key} is "
             f"{' x '.join(map(str, seen['shape']))}"
         )
     file = MatrixFile(path, partial(_read, "load", path, key), shape, key)
-    return StoredColumns(file, names, (), rows)
+    return StoredColumns(file, genes, (), rows)
 
 
 def _read(what: str, path: str, key: str = "") -> NDArray[Any] | SparseColumns:
@@ -241,6 +282,22 @@ class MatrixFile(ColumnFile):
             found[1, here] = np.fmax.reduce(block, initial=-np.inf)
             found[2, here] = np.isnan(block).sum(axis=0)
         return found
+
+
+def gene_names(names: Sequence[Any], index: Iterable[Any]) -> list[str]:
+    """Names of genes, each its own; those without one are called by their index.
+
+    Examples
+    --------
+    >>> gene_names(["CD3E", None, "CD3E"], ["ENSG1", "ENSG2", "ENSG3"])
+    ['CD3E', 'ENSG2', 'CD3E-1']
+    """
+    return unique(
+        [
+            str(other if name in (None, "") or name != name else name)
+            for name, other in zip(names, index, strict=True)
+        ]
+    )
 
 
 def unique(names: Sequence[str]) -> list[str]:

@@ -106,6 +106,16 @@ def look(path: str, key: str, folder: Path) -> dict[str, Any]:
         }
 
 
+def label(path: str, key: str, folder: Path) -> Any:
+    """A column of ``var`` as text; the names of all its columns where it has no such one."""
+    read_elem = import_module("anndata.io").read_elem
+    with import_module("h5py").File(path, "r") as file:
+        var = read_elem(file["var"])
+    if key not in var:
+        return {"columns": [str(name) for name in var]}
+    return [None if name is None or name != name else str(name) for name in var[key]]
+
+
 def load(path: str, key: str, folder: Path) -> tuple[tuple[int, ...], bool]:
     """The numbers of an AnnData file, by column; their shape, and whether they are sparse."""
     with import_module("h5py").File(path, "r") as file:
@@ -148,7 +158,7 @@ def _finite(values: Any) -> Any:
     return values
 
 
-READ = {"look": look, "load": load, "market": market}
+READ = {"look": look, "label": label, "load": load, "market": market}
 
 if __name__ == "__main__":
     main()

@@ -67,6 +67,7 @@ class FileOptions:
     transpose: bool = False  #: Whether rows of the file are columns of the table
     phenotypes: str | None = None  #: Table of the people or cells
     layer: str | None = None  #: Of an AnnData file
+    names: str | None = None  #: Column of its ``var`` with the names of the genes
 
     def open(self) -> TableFiles:
         """The files, looked at but not read."""

@@ -55,6 +55,7 @@ def transform(
         sheet=before.sheet if is_of["Excel"] else None,
         phenotypes=phenotypes or (before.phenotypes if has_people else None),
         layer=before.layer if is_of["AnnData"] else None,
+        names=before.names if is_of["AnnData"] else None,
     )
     files = file.open()
     for name in sorted(wanted.difference(files.names)):

@@ -198,13 +198,15 @@ def open_files(
     transpose: bool = False,
     phenotypes: Paths | None = None,
     layer: str | None = None,
+    names: str | None = None,
 ) -> TableFiles:
     """Open the table in some files, of a format or by their extensions, without reading it.
 
     ``paths`` may be "-" for standard input. ``sheet`` names a sheet of a spreadsheet, by default
     the first that is not empty; with ``transpose`` rows become columns, named by the first column.
     ``phenotypes`` is a table of the people (column IID) or cells (barcode) of genotypes or of an
-    .mtx file; ``layer`` names a layer of an AnnData file.
+    .mtx file; ``layer`` names a layer of an AnnData file, and
+    ``names`` the column of its ``var`` with the names of the genes.
     """
     if format is not None and format not in SUFFIXES:
         raise SourceError(f"format must be one of {', '.join(SUFFIXES)}, got {format!r}")
@@ -216,6 +218,7 @@ def open_files(
         (delimiter, ("CSV",), "{delimiter} is for CSV alone"),
         (phenotypes, ("PLINK", "Matrix Market"), "{phenotypes} is for PLINK and .mtx alone"),
         (layer, ("AnnData",), "{layer} is for AnnData alone"),
+        (names, ("AnnData",), "{names} is for AnnData alone"),
     ):
         if value is not None and format not in owners:
             raise SourceError(f"{where} is {format}", remedy)
@@ -226,7 +229,7 @@ def open_files(
     if format in BY_COLUMN:
         if transpose or decimal is not None:
             raise SourceError(f"{where} is {format}", "it can be read in one way only")
-        return _open_by_column(where, found[0], format, phenotypes, layer)
+        return _open_by_column(where, found[0], format, phenotypes, layer, names)
     if format == "Excel":
         files = open_sheet(where, found[0], sheet, decimal)
     elif format == "CSV":
@@ -253,7 +256,12 @@ def _format_of(files: Sequence[DataFile], where: str) -> Format:
 
 
 def _open_by_column(
-    where: str, file: DataFile, format: Format, phenotypes: Paths | None, layer: str | None
+    where: str,
+    file: DataFile,
+    format: Format,
+    phenotypes: Paths | None,
+    layer: str | None,
+    names: str | None,
 ) -> ColumnTable:
     if not file.is_local:
         raise SourceError(f"{where}: {format} is read from this machine", "copy it first")
@@ -269,7 +277,7 @@ def _open_by_column(
         from tvselect.omics.cells import beside_market, open_h5ad, open_market
 
         if format == "AnnData":
-            read = partial(open_h5ad, path, layer)
+            read = partial(open_h5ad, path, layer, names)
         else:
             read, beside = partial(open_market, path), [*beside_market(path)]
     files = (file, *(found for each in beside for found in find_files(each, ())))
