@@ -81,6 +81,7 @@ def test_rows_that_belong_together(told, words):
         (StopReason.ROUNDS, "the stream has ended after 3 rounds"),
         (StopReason.BATCHES, "every batch handed in is played"),
         (StopReason.ALL_SKIPPED, "every batch is skipped"),
+        (StopReason.CALLBACK, "a callback has stopped it"),
         (StopReason.INTERRUPTED, "it was interrupted"),
         (StopReason.ERROR, "of an error"),
     ],

@@ -152,7 +152,7 @@ def held_out_worth(
     for fold in tqdm(range(n_folds), desc="folds", disable=not verbose):
         rest, held_out = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
         again = copy.copy(selector)
-        again.search = replace(selector.search or Search(), journal=None)
+        again.search = replace(selector.search or Search(), journal=None, callbacks=None)
         again.verbose, again.random_state = 0, int(rng.integers(2**32))
         told: dict[str, Any] = {}
         if blocks is not None and blocks.groups is not None:

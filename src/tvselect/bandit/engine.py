@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tvselect.bandit.chain import Chains, PendingPlay, Play, Score
     from tvselect.bandit.journal import Journal
 
-Watcher = Callable[[Sequence["Play"]], None]
-"""``watcher(plays)``: is shown the plays that were just made."""
+Watcher = Callable[[Sequence["Play"]], bool | None]
+"""``watcher(plays)``: is shown the plays that were just made; says whether to stop."""
 
 
 class Scorer(ABC):
@@ -62,7 +62,8 @@ def play(
                     pending = chains.ask(at_most)
                     plays = chains.tell(pending, score(pending))
                 journal.append(plays, score.state())
-                watch(plays)
+                if watch(plays):
+                    return StopReason.CALLBACK
     finally:
         chains.follow(journal)
         score.follow(journal)
@@ -84,6 +85,7 @@ class StopReason(StrEnum):
     BATCHES = "batches"  #: Every batch that was handed to ``partial_fit`` is played
     ALL_SKIPPED = "all skipped"
     """No batch of a stream could be played: too few rows, or a constant outcome."""
+    CALLBACK = "callback"  #: One of the callbacks has asked for it
     INTERRUPTED = "interrupted"
     ERROR = "error"
     """A stream could not be read to its end; the result covers the plays before."""

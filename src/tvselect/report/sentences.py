@@ -27,6 +27,7 @@ def why_stopped(reason: StopReason, asked: Asked) -> str:
         StopReason.ROUNDS: f"the stream has ended after {counted(asked.n_rounds or 0, 'round')}",
         StopReason.BATCHES: "every batch handed in is played",
         StopReason.ALL_SKIPPED: "every batch is skipped",
+        StopReason.CALLBACK: "a callback has stopped it",
         StopReason.INTERRUPTED: "it was interrupted",
         StopReason.ERROR: "of an error",
     }[reason]

@@ -1,7 +1,14 @@
 from .claims import Claim
 from .results import SearchResult
-from .search import Search
+from .search import Progress, Search
 from .streaming import StreamingThompsonSelector
 from .thompson import ThompsonSelector
 
-__all__ = ["Claim", "Search", "SearchResult", "StreamingThompsonSelector", "ThompsonSelector"]
+__all__ = [
+    "Claim",
+    "Progress",
+    "Search",
+    "SearchResult",
+    "StreamingThompsonSelector",
+    "ThompsonSelector",
+]

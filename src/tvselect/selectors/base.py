@@ -41,6 +41,7 @@ class BanditSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_features_to_select: int | None
     time_limit: float | None
     max_fdr: float | None
+    verbose: int
     _rows_told: tuple[str | None, str | None] = None, None  #: Names of groups and order
 
     def __new__(cls, *_: Any, **params: Any) -> Self:
@@ -190,6 +191,9 @@ class BanditSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         check_scalar(self._search.n_chains, "n_chains", Integral, min_val=1)
         check_count(self._search.patience, "patience")
+        callbacks = self._search.callbacks
+        if not (callbacks is None or callable(callbacks) or all(map(callable, callbacks))):
+            raise TypeError(f"callbacks must be a function or several, got {callbacks!r}")
         check_count(self.n_features_to_select, "n_features_to_select")
         if self.time_limit is not None:
             check_scalar(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.metadata import version
 from numbers import Integral
 from pathlib import Path
@@ -68,12 +70,16 @@ class Search(BaseEstimator):  # type: ignore[misc]
     journal : path, optional
         File that keeps every play (SQLite). If it holds plays of the same data and settings, the
         run goes on where it stopped; on a stream with the next unread batch.
+    callbacks : function or sequence of functions, optional
+        Called with a :class:`Progress` about ten times a second, or after every window of plays
+        that takes longer. The run stops in good order when one returns True.
 
     Examples
     --------
     >>> from tvselect import Search, ThompsonSelector
     >>> ThompsonSelector(search=Search(patience=100))
     ThompsonSelector(search=Search(patience=100))
+    >>> search = Search(callbacks=lambda progress: progress.seconds > 600)
     """
 
     patience: int | None = None
@@ -84,6 +90,53 @@ class Search(BaseEstimator):  # type: ignore[misc]
     window: int | Literal["auto"] = "auto"
     runner: Any = None
     journal: str | Path | None = None
+    callbacks: Callable[[Progress], Any] | Sequence[Callable[[Progress], Any]] | None = None
+
+
+@dataclass(eq=False)
+class Progress:
+    """How far a search has come, for the ``callbacks`` of :class:`Search`.
+
+    Attributes
+    ----------
+    n_plays : int
+        Plays of every chain so far, of an earlier run that goes on included; of a stream batches.
+    n_total : int or None
+        Those asked for; None where that is not known.
+    seconds : float
+        Since the first play of this call.
+    """
+
+    n_plays: int
+    n_total: int | None
+    seconds: float
+    _search: SearchRun = field(init=False, repr=False)
+
+    @cached_property
+    def _found(self) -> SearchResult:
+        return self._search.result(
+            StopReason.CALLBACK, is_stream=False, family="auto", fingerprint=None
+        )
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Of the variables."""
+        return self._search.layout.names
+
+    @property
+    def selection_rates(self) -> NDArray[np.float64]:
+        """By variable, as ``selection_rates_`` after a fit."""
+        return self._search.layout.by_feature(self._found.means(), 1.0)
+
+    @property
+    def leading(self) -> list[str]:
+        """Variables with a selection rate above the threshold, the best first.
+
+        Which of them are selected is decided at the end, by a comparison with their decoys.
+        """
+        is_leading = self._search.layout.by_feature(self._found.passing(), False)
+        rates, places = self.selection_rates, np.flatnonzero(is_leading)
+        return [self.names[j] for j in places[np.argsort(-rates[places], kind="stable")]]
 
 
 @dataclass(frozen=True)
@@ -271,20 +324,30 @@ def seed_of_run(selector: BanditSelector) -> int:
 
 @contextmanager
 def progress_bar(
-    search: SearchRun, total: int | None, unit: str, verbose: int
+    search: SearchRun, total: int | None, unit: str, selector: BanditSelector
 ) -> Iterator[Watcher]:
-    """A bar of the plays (of one chain), with the arms played and selected at the last of them."""
+    """A bar of the plays (of one chain), and the calls of the callbacks that may stop the run."""
     from tqdm.auto import tqdm
 
-    chain = search.chains[0]
+    chain, started = search.chains[0], time.perf_counter()
+    callbacks = selector._search.callbacks or ()
+    callbacks = [callbacks] if callable(callbacks) else list(callbacks)
+    hidden = selector.verbose < 1
     with tqdm(
-        total=total, initial=chain.n_plays, desc="TVS", unit=f" {unit}", disable=verbose < 1
+        total=total, initial=chain.n_plays, desc="TVS", unit=f" {unit}", disable=hidden
     ) as bar:
 
-        def watch(plays: Sequence[Play]) -> None:
+        def watch(plays: Sequence[Play]) -> bool:
             bar.update(chain.n_plays - bar.n)
             if not bar.disable:
                 model = chain.oracle.model(chain.arms)
                 bar.set_postfix(played=plays[-1].arms.size, selected=model.size, refresh=False)
+            if not callbacks:
+                return False
+            seconds = time.perf_counter() - started
+            progress = Progress(chain.n_plays, total, seconds)
+            progress._search = search
+            said = [callback(progress) for callback in callbacks]
+            return any(isinstance(answer, bool | np.bool_) and bool(answer) for answer in said)
 
         yield watch

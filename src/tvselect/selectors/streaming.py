@@ -454,7 +454,7 @@ feature_names_in_
         run, total = self._run, (batches.n_batches or 0) * (self.n_rounds or 0) or None
         with (
             StreamScorer(self._reader, batches, run, runner, self.n_rounds) as scorer,
-            progress_bar(run, total, "batches", self.verbose) as watch,
+            progress_bar(run, total, "batches", self) as watch,
         ):
             try:
                 return engine.play(run.chains, scorer, run.journal, rule, watch)

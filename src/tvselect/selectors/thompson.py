@@ -290,7 +290,7 @@ class ThompsonSelector(BanditSelector):
             with (
                 search.journal,
                 runner.bind(work) as run,
-                progress_bar(search, self.n_plays, "plays", self.verbose) as watch,
+                progress_bar(search, self.n_plays, "plays", self) as watch,
             ):
                 scorer = TableScorer(run, work, n_threads if runner.shares_memory else 0)
                 reason = engine.play(search.chains, scorer, search.journal, rule, watch)
