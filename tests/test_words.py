@@ -1,5 +1,7 @@
 """Names and numbers as people read them."""
 
+import time
+
 import pytest
 
 from tvselect import words
@@ -42,3 +44,14 @@ LONG = "ENSG00000141510.18_TP53_tumor_protein"
 )
 def test_words(function, arguments, expected):
     assert getattr(words, function)(*arguments) == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "verbose", "said"), [(0, 1, ""), (0.3, 0, ""), (0.3, 1, "A ...\n")]
+)
+def test_a_word_is_said_where_something_takes_long(seconds, verbose, said, capsys, monkeypatch):
+    monkeypatch.setattr(words, "SECONDS_OF_SILENCE", 0.1)
+    with words.waiting("A", verbose):
+        time.sleep(seconds)
+    time.sleep(0.15)
+    assert capsys.readouterr().err == said

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import PurePath
+from threading import Timer
 
 MOST_NAMES = 5
+SECONDS_OF_SILENCE = 2.0
 LONGEST_NAME, LONGEST_TEXT = 120, 2000
 JOINER = "\u200d"  # makes one emoji of several
 FORMULA = "=+-@\t\r\uff1d\uff0b\uff0d\uff20"
@@ -88,3 +92,20 @@ def as_cell(text: str) -> str:
 def from_cell(cell: str) -> str:
     """The text that :func:`as_cell` was given."""
     return cell.removeprefix("'")
+
+
+@contextmanager
+def waiting(text: str, verbose: int) -> Iterator[None]:
+    """Say what is being done, on standard error, where that takes more than two seconds."""
+
+    def say() -> None:
+        print(printable(text), "...", file=sys.stderr, flush=True)
+
+    timer = Timer(SECONDS_OF_SILENCE, say)
+    timer.daemon = True
+    if verbose >= 1:
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -123,6 +123,10 @@ class TestSelect:
         expected = {"selected": ["a", "b"]} | expected
         assert {name: found[name] for name in expected} == expected
 
+    def test_what_knockoffs_will_take_is_said_before_they_are_made(self, tvs, table):
+        _, _, err = tvs(*SELECT, *QUICK, "--plays", "5", "--decoys", "knockoffs")
+        assert "Knockoffs of 5 columns take about 7 s and 0.1 GB before the first play." in err
+
     def test_no_time_for_a_play(self, told, tvs, table):
         found = told(*SELECT, *QUICK, "--time-limit", "1e-9")
         assert (found["stop_reason"], found["selected"]) == (StopReason.TIME_LIMIT, [])

@@ -199,6 +199,11 @@ def refuse_folds(n_rows: int, n_folds: int) -> None:
         )
 
 
+def expected_seconds(seconds_of_fit: float, n_rows: int, n_folds: int) -> float:
+    """How long the worth takes: fits of the selector, and two forests of each fold."""
+    return n_folds * (1.2 * seconds_of_fit + 2 * (0.4 + n_rows / 2700))
+
+
 def _folds(
     outcome: Outcome, n_folds: int, blocks: RowBlocks | None, rng: np.random.Generator
 ) -> NDArray[np.int64]:

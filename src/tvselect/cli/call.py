@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from importlib import import_module
+from math import ceil
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -28,10 +29,12 @@ from tvselect.cli.print import (
     show_comparison,
     show_result,
 )
-from tvselect.words import counted
+from tvselect.words import counted, waiting
 
 if TYPE_CHECKING:
+    from tvselect.runs.data import RawTable
     from tvselect.runs.plan import Plan, Settings
+    from tvselect.sources.tables import TableFiles
 
 FAILED = 1
 SEED_BITS, DEMO_SEED = 32, 2021
@@ -156,31 +159,18 @@ def _n_imports(frame: FrameType | None) -> int:
 def select(options: Options, terminal: Terminal) -> int:
     """Look at the table, say what was decided, search, show what was found."""
     import secrets
-    from concurrent.futures import ThreadPoolExecutor
 
+    with waiting("  Reading the table", terminal.is_live):
+        plan, files, table = _inspect(options)
     from tvselect.report.decisions import describe_doubts
-    from tvselect.runs.inspect import TableOptions, inspect_table, require_what_the_reward_needs
-    from tvselect.runs.plan import FileOptions, Settings, describe_plan
+    from tvselect.runs import play
+    from tvselect.runs.folder import new_folder
+    from tvselect.runs.inspect import require_what_the_reward_needs
+    from tvselect.runs.plan import Settings, describe_plan
     from tvselect.sources.addresses import argument_without_secrets
 
-    _refuse_contradictions(options)
     settings = _given(options, Settings, seed=secrets.randbits(SEED_BITS))
     settings = replace(settings, max_fdr=options.max_fdr)  # which may be None
-    if options.cluster is not None:
-        from tvselect.workers import open_runner
-
-        open_runner(options.cluster).close()  # a wrong address shows before a table is read
-    wanted = _given(options, TableOptions)
-    if options.time:
-        wanted = replace(wanted, target=options.time, family="survival")
-    if options.batch_size or options.rounds:
-        wanted = replace(wanted, stream=True)
-    with ThreadPoolExecutor(1) as aside:  # libraries are loaded while the table is read
-        loading = aside.submit(import_module, "tvselect.runs.play")
-        plan, files, table = inspect_table(_given(options, FileOptions), wanted)
-    from tvselect.runs.folder import new_folder
-
-    play = loading.result()
     require_what_the_reward_needs(plan, settings)
     if plan.stream and options.plays is not None:
         per_round = -(-plan.facts.outcome.n_rows // settings.batch_size)
@@ -193,6 +183,11 @@ def select(options: Options, terminal: Terminal) -> int:
     for doubt in describe_doubts(plan.facts):
         terminal.warn(doubt)
     terminal.say(f"  {_describe_search(plan, settings, options.cluster)}")
+    if settings.decoys == "knockoffs" and not (plan.stream or terminal.is_live):  # the fit says it
+        from tvselect.decoys.knockoffs import describe_cost
+
+        n_copies = max(10, ceil(1.0 / (settings.max_fdr or 1.0)))
+        terminal.say(f"  {describe_cost(plan.facts.outcome.n_rows, len(plan.columns), n_copies)}")
     result = play.start(
         plan,
         settings,
@@ -203,6 +198,28 @@ def select(options: Options, terminal: Terminal) -> int:
         command=shlex.join(["tvs", *map(argument_without_secrets, options.arguments)]),
     )
     return show_result(result, terminal)
+
+
+def _inspect(options: Options) -> tuple[Plan, TableFiles, RawTable | None]:
+    """How the table is read, its files, and all of it, unless it is to be streamed."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from tvselect.runs.inspect import TableOptions, inspect_table
+    from tvselect.runs.plan import FileOptions
+
+    _refuse_contradictions(options)
+    if options.cluster is not None:
+        from tvselect.workers import open_runner
+
+        open_runner(options.cluster).close()  # a wrong address shows before a table is read
+    wanted = _given(options, TableOptions)
+    if options.time:
+        wanted = replace(wanted, target=options.time, family="survival")
+    if options.batch_size or options.rounds:
+        wanted = replace(wanted, stream=True)
+    with ThreadPoolExecutor(1) as aside:  # libraries are loaded while the table is read
+        aside.submit(import_module, "tvselect.runs.play")
+        return inspect_table(_given(options, FileOptions), wanted)
 
 
 def _given(options: Options, record: Any, **more: Any) -> Any:

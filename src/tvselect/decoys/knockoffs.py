@@ -154,6 +154,16 @@ def hermite(low: Floats, high: Floats, n_terms: int = 12) -> Floats:
     return found
 
 
+def describe_cost(n_rows: int, n_columns: int, n_copies: int) -> str:
+    """What knockoffs of a table will take, as measured on two cores, within a factor of two."""
+    seconds = 7 + 5e-7 * n_rows * n_columns * n_copies
+    bytes = 5 * 8 * n_rows * n_columns * n_copies
+    return (
+        f"Knockoffs of {n_columns:,} columns take about {seconds:.0f} s and "
+        f"{max(bytes / 2**30, 0.1):.1f} GB before the first play."
+    )
+
+
 class Block(NamedTuple):
     """Columns that are correlated apart from the factors, and whose copies are made together."""
 

@@ -39,7 +39,7 @@ from tvselect.selectors.results import feature_findings
 from tvselect.sources.addresses import may_come_from_a_file, without_secrets
 from tvselect.sources.files import hash_files, hash_stamps
 from tvselect.sources.tables import TableFiles
-from tvselect.words import command
+from tvselect.words import command, waiting
 
 if TYPE_CHECKING:
     from tvselect.after.dependence import Effect
@@ -196,7 +196,7 @@ def measure_worth(
 
     ``announce`` is called with the seconds that it may take, once the table has been read.
     """
-    from tvselect.after.worth import held_out_worth, refuse_folds
+    from tvselect.after.worth import expected_seconds, held_out_worth, refuse_folds
 
     run = folder.read_run()
     if run.plan.stream:
@@ -209,14 +209,15 @@ def measure_worth(
         raise RunError(f"{folder.path} is not complete; finish it: {finish}")
     with folder.held():
         findings = folder.read_findings()
-        plan, files = open_again(run, folder, table)
-        X, y = prepare(plan, files)
+        with waiting("  Reading the table", place.verbose):
+            plan, files = open_again(run, folder, table)
+            X, y = prepare(plan, files)
         if jobs is not None:
             run = replace(run, settings=replace(run.settings, jobs=jobs))
         selector = make_selector(run, None, place)
         try:
             refuse_folds(len(y), folds)
-            announce(max(1.0, folds * findings.seconds))
+            announce(expected_seconds(max(findings.seconds, run.seconds), len(y), folds))
             worth = held_out_worth(
                 selector, X, y, n_folds=folds, random_state=run.settings.seed,
                 verbose=place.verbose, **plan.told,
@@ -301,7 +302,8 @@ def _play(run: RunRecord, folder: RunFolder, files: TableFiles, table: Any, plac
             if plan.stream:
                 selector.fit_source(open_stream(plan, files), **plan.told)
             else:
-                X, y = prepare(plan, files, table)
+                with waiting("  Reading the table", place.verbose):
+                    X, y = prepare(plan, files, table)
                 selector.fit(X, y, **plan.told)
         except JournalError:  # somebody else's, or damaged: what is known is not the last word
             raise
@@ -315,7 +317,7 @@ def _play(run: RunRecord, folder: RunFolder, files: TableFiles, table: Any, plac
     if searched.stop_reason is StopReason.INTERRUPTED and searched.n_plays == 0:
         raise KeyboardInterrupt
     result = write_results(run, folder, selector, said, started)
-    with collected_warnings() as about_report:
+    with collected_warnings() as about_report, waiting("  Making the report", place.verbose):
         try:
             interactions = getattr(selector, "interactions_", ())
             result = replace(result, interactions=interactions)

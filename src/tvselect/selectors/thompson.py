@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ from tvselect.after.interactions import Interaction, SelectedData, find_interact
 from tvselect.bandit import engine
 from tvselect.bandit.engine import StoppingRule
 from tvselect.bandit.oracle import NO_PAIRS, BurnIn
+from tvselect.decoys.knockoffs import describe_cost
 from tvselect.inputs import Numbered, Table, read_outcome
 from tvselect.inputs.blocks import RowBlocks, name_of, take_blocks, units_needed
 from tvselect.inputs.columns import (
@@ -51,6 +53,7 @@ from tvselect.selectors.fingerprint import identity_of
 from tvselect.selectors.layout import ArmColumns, ArmLayout, DecoyKind, Groups, lay_out_arms
 from tvselect.selectors.scoring import TableScorer, TableWork, start_for
 from tvselect.selectors.search import Search, progress_bar, seed_of_run, set_up_search
+from tvselect.words import waiting
 from tvselect.workers import opened
 
 BURN_IN, LEADERS = 150, 1000
@@ -260,18 +263,31 @@ class ThompsonSelector(BanditSelector):
         columns = layout.columns(features.feature_of)
         with opened(self._search.runner, self.n_jobs) as runner:
             n_threads = 1 if runner.is_remote else runner.n_workers
-            data, arm_pairs = with_pairs(
-                data, columns, reward, observations, n_threads, spread=spread
-            )
+            with waiting("TVS: looking for pairs of columns", self.verbose):
+                data, arm_pairs = with_pairs(
+                    data, columns, reward, observations, n_threads, spread=spread
+                )
             self.decoy_test_, decoys = None, None
             if kind is not None:
-                decoys = draw_decoys(
-                    kind, data.X, layout.n_copies, seed, observations, n_units or data.n_effective
-                )
+                if kind == "knockoffs" and self.verbose >= 1:
+                    print(
+                        describe_cost(data.n_rows, data.X.shape[1], layout.n_copies),
+                        file=sys.stderr,
+                    )
+                with waiting("TVS: drawing decoys", self.verbose):
+                    decoys = draw_decoys(
+                        kind,
+                        data.X,
+                        layout.n_copies,
+                        seed,
+                        observations,
+                        n_units or data.n_effective,
+                    )
                 data, columns = preselect_arms(
                     data, columns, decoys, entropy=seed, n_threads=n_threads, verbose=self.verbose
                 )
-                self.decoy_test_ = check_decoys(decoys, features.X, seed)
+                with waiting("TVS: comparing knockoffs with the columns", self.verbose):
+                    self.decoy_test_ = check_decoys(decoys, features.X, seed)
             # The plays.
             reward = reward.settled(data)
             search = set_up_search(
