@@ -23,6 +23,7 @@ from tvselect.report.findings import (
     HeatMap,
     JointClaim,
     LookAlike,
+    OutcomeSummary,
     ReportedInteraction,
     ReportedVariable,
     Resemblance,
@@ -95,10 +96,11 @@ def sound_findings() -> Findings:
     heat_map = HeatMap(numbers, levels, ((0.1, 0.2), (0.1, 0.4), (0.2, 0.9)))
     return Findings(
         title="What explains y?", target="y", outcome="two classes", classes=("no", "yes"),
+        summary=OutcomeSummary(300, None, (), (200, 100)), left_out={"constant": 1},
         n_columns=3, n_variables=3, n_selected=2, n_unplayed=0,
         n_plays=500, n_skipped=0, n_chains=1, seconds=1.5,
         stop_reason=StopReason.PLAYS, asked=ASKED,
-        agreement=None, control=Control(0.1, 0.1, "shuffled", 30, 10, 0, 0.1),
+        agreement=None, control=Control(0.1, 0.1, "shuffled", 30, 25, 10, 0, 0.1),
         claims=(JointClaim(("x", "n"), 2, 0.98, 0.05),), best=Best("n", 0.1, 1.0, 0.5),
         variables=(*shown, decoy), always=("n",),
         steps=(0, 500), played=(2.0, 2.0), rewarded=(1.0, 2.0),

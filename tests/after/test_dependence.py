@@ -7,10 +7,12 @@ import pandas as pd
 import pytest
 from scipy.special import ndtr
 
+from tests.decoyed import fit_signals
 from tvselect import PValueReward, ThompsonSelector
 from tvselect.after.dependence import (
     MOST_POINTS,
     DependenceForest,
+    columns_to_show,
     curves,
     joint_effect,
     partial_dependence,
@@ -155,3 +157,26 @@ def test_numbers_have_a_direction_and_text_has_none():
     forest = DependenceForest(read_table(frame), read_outcome(y, 400), [0, 1], rng)
     found = [(effect.name, effect.direction) for effect in partial_dependence(forest)[1]]
     assert found == [("copies", "down"), ("colour", "by category")]
+
+
+def test_columns_that_cannot_be_told_apart_have_one_curve_and_each_the_effect_of_its_own():
+    """Two copies of a signal would share its effect in a model, or have opposite ones."""
+    selector, X, y = fit_signals([0.7, 0.5, 0, 0, 0], twins=[(0, 2)])
+    first, second = columns_to_show(selector), selector.claims_
+    assert {0, 2} == set(second[0].columns)
+    assert first.leading == [second[0].columns[0], 1]
+    (twin,) = {0, 2} - set(first.leading)
+    assert first.runners_up[twin] == first.leading[0]
+    assert {column: rival for column, rival in first.runners_up.items() if column != twin} == {
+        3: None, 4: None,
+    }  # fmt: skip
+    frame = selector.to_frame(X, y).sort_index()
+    assert frame["direction"].tolist()[:3] == ["up", "up", "up"]
+    assert frame["effect"][2] == pytest.approx(frame["effect"][0], rel=0.3)
+    assert (frame["effect"][[3, 4]] < 0.75 * frame["effect"][1]).all()
+    assert "effect" not in selector.to_frame()
+
+
+def test_a_group_that_a_user_made_has_the_curves_of_all_its_columns():
+    selector, _, _ = fit_signals([0.7, 0.5, 0, 0], feature_groups={"pair": [0, 1]})
+    assert columns_to_show(selector).leading == [0, 1]

@@ -49,7 +49,7 @@ class QuickFindings:
         return cls(content["title"])
 
 
-def quick_gather(fit, X, y, *, title, target, about, notes, random_state):
+def quick_gather(fit, X, y, *, title, target, about, notes, left_out, random_state):
     assert X.n_rows == len(y)
     assert set(X.names) - set(fit.result_.names) == set(fit.row_columns_)
     json.dumps(asdict(about))

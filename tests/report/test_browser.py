@@ -321,3 +321,12 @@ def test_readable_without_scripts(browser, pages):
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     assert "end of burn-in" in text or "threshold 0.5" in text  # the legends of the pictures
     assert "3 of 63 variables were selected." in text
+
+
+def test_the_opening_is_one_printed_page(visit):
+    """What a reader without statistics needs, on a sheet of A4 with margins of a centimetre."""
+    browser = visit("everyday", width=718)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    height = "return document.querySelector('.opening').offsetHeight"
+    assert 200 < browser.execute_script(height) < 1047
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

@@ -41,7 +41,7 @@ def test_json_round_trip(findings, hostile):
         ("[" * 100_000, "no file of findings"),
         ('{"format": "tvselect findings"}', "version None"),
         ('{"format": "tvselect findings", "version": 99}', "version 99, this program reads"),
-        ('{"format": "tvselect findings", "version": 4}', "findings is None, not an object"),
+        ('{"format": "tvselect findings", "version": 5}', "findings is None, not an object"),
         ('{"format": "tvselect findings", "version": NaN}', "NaN"),
     ],
 )

@@ -30,7 +30,7 @@ def test_contents():
     assert (found.stop_reason, found.asked.n_plays, found.asked.seed) == (StopReason.PLAYS, 60, 0)
     assert found.asked.fingerprint == selector.result_.journal.header.fingerprint
     assert found.agreement == selector.chain_agreement_
-    assert found.control == Control(None, None, None, 0, 0, 0, None)
+    assert found.control == Control(None, None, None, 0, 0, 0, 0, None)
     assert (found.claims, found.best, found.is_nothing) == ((), None, False)
     assert [v.name for v in found.of_role("selected")] == ["c0", "c1"]
     first = found.variables[0]
@@ -88,8 +88,9 @@ def test_stream_with_decoys_and_skipped_batches():
 def test_decoys_and_q_values():
     selector, _, _ = fit_signals(SIGNALS)
     found, means = gather(selector), selector.result_.means()
+    n_played = int(np.count_nonzero(selector.result_.times_played[6:]))
     assert found.control == control_of(selector) == Control(
-        0.1, selector.expected_false_, "shuffled", 60, 10, 0,
+        0.1, selector.expected_false_, "shuffled", 60, n_played, 10, 0,
         means[6:][selector.result_.times_played[6:] > 0].max(),
     )  # fmt: skip
     assert found.control.expected_false == 0.1  # (1 + 0) / 10

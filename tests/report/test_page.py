@@ -81,11 +81,15 @@ def full():
 
 SENTENCES = (
     "What matters for price",
-    "2 of 5 variables were selected. Expected number of false ones among these 2: 0.1.",
+    "2 of 5 variables were selected.",
+    "What is sure Expected number of false ones among these 2: 0.1.",
     "Variable q-value Selection rate 95 % range c0 q-value 0.050",
     "up to 0.10 is selected",
-    "Table houses.csv Outcome price Its values a number Rows 400 Columns 5 Plays 60",
+    "Asked was which of 5 columns of houses.csv help to explain price, in 400 rows. The mean of "
+    "price is ",
+    "c0 Where it is -",
     "on average at most 10 % of the selected are false",
+    "What is selected goes with price; whether it is a cause, no table alone can say.",
     "50 decoys, artificial columns that hold no signal of their own, took part, 10 for each",
     "None of them passed the line; the best had a selection rate of 0.",
     "may only stand in for the cause",
@@ -106,7 +110,8 @@ def test_sentences(full):
 
 
 def test_answer_comes_first(full):
-    order = ["were selected", "What was asked", "How sure", "What each variable does",
+    order = ["were selected", "Asked was", "What is sure", "What is not", "q-value", "How sure",
+             "What each variable does",
              "What else", "How the answer came about", "About the table",
              "For the statistician"]  # fmt: skip
     places = [full.text.index(part) for part in order]
@@ -199,7 +204,11 @@ def test_wide_runs_and_long_names_stay_small():
         ([0.05], {}, ["It was not selected."]),
         ([0.95, 0.1], {"n_plays": 1}, ["1 play is few", "ran for 1 play and stopped"]),
         ([0.95, 0.5, 0.1], {}, ["The table was not at hand", "Near the line"]),
-        (np.full(30, 0.9), {}, ["30 of 30 variables were selected. Error control is off"]),
+        (
+            np.full(30, 0.9),
+            {},
+            ["30 of 30 variables were selected.", "Error control is off", "And 20 more"],
+        ),
         ([0.9, 0.1], {"always_include": ["c1"]}, ["Always part of the model, as asked: c1"]),
         ([0.9, 0.9, 0.1], {"feature_groups": {"pair": [0, 1]}}, ["pair group of c0, c1"]),
         ([0.9, 0.9, 0.1], {"cost": [0.5, 0.6, 0.7]}, ["Beyond the vertical line it is selected"]),
@@ -239,7 +248,8 @@ def evident():
          [r"among these 2: [\d.]+\. No limit was set", "no limit was set for it",
           "20 decoys passed the line: some of the selected variables may be"], []),
         (lambda: fit_signals(np.zeros(20))[0],
-         [r"Nothing here can be told from noise\. The best variable, c",
+         [r"Nothing here can be told from noise\. Asked was which of 20 columns help to explain y, "
+          r"in 400 rows\. The best variable, c",
           r"With 400 rows, only stronger effects can be seen than there are here\."],
          ["were selected.", "was selected.", "Expected number", "It was not selected"]),
         (lambda: fit_signals([0.6, 0.6, 0, 0, 0], twins=[(0, 2)])[0],

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from tvselect.after.dependence import Dependence, Scale
 from tvselect.bandit.engine import StopReason
-from tvselect.report.findings import Best, Control, HeatMap, ReportedInteraction
+from tvselect.report.findings import (
+    About,
+    Best,
+    Control,
+    HeatMap,
+    OutcomeSummary,
+    ReportedInteraction,
+)
 from tvselect.report.sentences import (
     OFF,
+    below_the_best_decoy,
+    describe_effect,
     describe_false,
     describe_nothing,
     describe_pair,
+    describe_question,
     describe_rows,
+    describe_untried,
     in_words,
     why_stopped,
 )
@@ -94,7 +107,7 @@ def test_why_a_run_ended(reason, words):
 
 
 def control(max_fdr=0.1, expected_false=0.5, **changes):
-    known = dict(kind="shuffled", n_decoys=60, n_copies=10, n_above=2, highest=0.6)
+    known = dict(kind="shuffled", n_decoys=60, n_played=60, n_copies=10, n_above=2, highest=0.6)
     return Control(max_fdr, expected_false, **{**known, **changes})
 
 
@@ -119,3 +132,88 @@ def test_what_would_have_been_needed():
         assert part in said
     for found in (control(n_copies=1), control(highest=None)):  # where that is not enough
         assert not any("decoy" in text for text in describe_nothing(found, best, None))
+
+
+def findings_of(outcome, classes, summary, n_rows, variables=(), highest=0.6):
+    """What sentences about the outcome read, and nothing else."""
+    asked = Asked(False, "", "auto", 0, 1, None, n_rows=n_rows)
+    return SimpleNamespace(
+        outcome=outcome, classes=classes, summary=summary, asked=asked, target="y", n_columns=3,
+        n_variables=3, about=About("t.csv"), control=control(highest=highest),
+        of_role=lambda role: variables,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("outcome", "classes", "summary", "words"),
+    [
+        ("two classes", ("0", "1"), (400, None, (), (380, 20)), "y is “1” in 5.0\xa0%."),
+        ("two classes", ("no", "yes"), (400, None, (), (100, 300)), "y is “yes” in 75\xa0%."),
+        ("classes", ("a", "b", "c"), (400, None, (), (100, 200, 100)),
+         "y is “b” in 50\xa0%, “a” in 25\xa0%, “c” in 25\xa0%."),
+        ("survival times", (), (400, None, (), (300, 100)),
+         "The event took place in 100 of them (25\xa0%)."),
+        ("continuous", (), (400, 21.25, (17.0, 25.5), ()),
+         "The mean of y is 21.25; half of them lie between 17 and 25.5."),
+        ("counts", (), (200, 1.5, (0.0, 2.0), ()),
+         "The mean of y is 1.5, in 200 rows looked at for this report; half of them lie between 0 "
+         "and 2."),
+    ],
+)  # fmt: skip
+def test_the_outcome_by_itself(outcome, classes, summary, words):
+    found = findings_of(outcome, classes, OutcomeSummary(*summary), 400)
+    begin = "Asked was which of 3 columns of t.csv help to explain y, in 400 rows."
+    assert describe_question(found) == f"{begin} {words}"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "of_class", "labels", "mean", "words"),
+    [
+        ("two classes", "1", ("0", "3", "7"), (0.01, 0.2, 0.38),
+         "Where it is 0, y is “1” in 1.0\xa0%; where it is 7, in 38\xa0%."),
+        ("two classes", "1", ("Shop", "Web", "Mail"), (0.05, 0.25, 0.06),
+         "Where it is Web, y is “1” in 25\xa0%; where it is Shop, in 5.0\xa0%."),
+        ("continuous", "", (), (3.0, 1.0, 2.9),
+         "Where it is 0, y is 3; where it is 1, 1; where it is 2, 2.9."),
+        ("survival times", "", (), (3.0, 5.0, 9.0),
+         "Where it is 0, the median of y is 3; where it is 2, 9."),
+        ("counts", "", (), (3.0, 3.001, 3.002),
+         "Where it is 0, the mean of y is 3; where it is 2, 3: no clear trend on its own. It may "
+         "matter together with others."),
+    ],
+)  # fmt: skip
+def test_an_effect_in_units(outcome, of_class, labels, mean, words):
+    band = [tuple(value + step for value in mean) for step in (-0.005, 0.005)]
+    shape = Dependence("x", labels, (0.0, 1.0, 2.0), of_class, mean, *band)
+    said, between = describe_effect(shape, findings_of(outcome, (), None, 400))
+    assert said == words
+    assert between.count(" to ") == words.count("here it is")
+
+
+def test_selected_below_the_best_decoy_are_said():
+    variables = [
+        SimpleNamespace(name=name, selection_rate=r) for name, r in (("a", 0.9), ("b", 0.55))
+    ]
+    assert below_the_best_decoy(findings_of("counts", (), None, 9, variables)) == ["b"]
+    assert below_the_best_decoy(findings_of("counts", (), None, 9, variables, None)) == []
+
+
+@pytest.mark.parametrize(
+    ("n_variables", "n_unplayed", "n_decoys", "n_played", "words"),
+    [
+        (3, 0, 30, 30, ""),
+        (1000, 642, 0, 0, "358 of 1,000 variables were tried: the search was too short for all"),
+        (1000, 642, 10_000, 3100, "358 of 1,000 variables and 3,100 of 10,000 decoys were tried. "
+         "Of so many only those took part"),
+    ],
+)  # fmt: skip
+def test_variables_and_decoys_that_were_never_tried(
+    n_variables, n_unplayed, n_decoys, n_played, words
+):
+    found = SimpleNamespace(
+        n_variables=n_variables, n_unplayed=n_unplayed, n_plays=500, target="y",
+        control=control(n_decoys=n_decoys, n_played=n_played),
+    )  # fmt: skip
+    said = describe_untried(found)
+    assert said.startswith(words)
+    assert bool(said) == bool(words)

@@ -139,7 +139,8 @@ def test_run_json_and_the_report_say_the_same(stream, tmp_path):
     page = folder.report.read_text(encoding="utf-8")
     labels = re.findall('<dt class="name">(.*?)</dt>', page)
     assert len(set(map(str.lower, labels))) == len(labels)
-    assert f'<dt>Table</dt><dd class="name">{table}</dd>' in page
+    assert "of prices.csv help to explain y, in 120 rows." in page
+    assert str(tmp_path) not in page  # it is mailed to others
     assert '<dt class="name">Seed</dt><dd>1</dd>' in page
     assert page.count(run.fingerprint) == 1
 

@@ -28,11 +28,14 @@ from tvselect.words import column_name, readable
 
 if TYPE_CHECKING:
     from tvselect.selectors import StreamingThompsonSelector, ThompsonSelector
+    from tvselect.selectors.base import BanditSelector
     from tvselect.selectors.results import SearchResult
 
 MOST_ROWS, JOINT_ROWS, MOST_COLUMNS, MOST_SHOWN = 1000, 200, 60, 12
+MOST_RUNNERS_UP = 5
 MOST_POINTS, MOST_LEVELS, GRID, MOST_CELLS = 12, 50, 25, 15
 N_TREES, N_ITERATIONS, N_BURN, N_FORESTS = 50, 5000, 1000, 100
+SHORT = 0.4  # iterations of the model of runners-up
 FEWEST_TREES, FEWER_FORESTS = 5, 25  # of each of several classes
 BAND = (0.05, 0.95)
 MODEL = (
@@ -132,8 +135,8 @@ class Encoded(NamedTuple):
 class DependenceForest:
     """A forest on the first 60 of some columns, to be asked how the outcome depends on them.
 
-    Outliers of the outcome are pulled in; ``groups`` of rows have random intercepts. A ValueError
-    says why no forest can be fitted.
+    Outliers of the outcome are pulled in; ``groups`` of rows have random intercepts; ``length`` is
+    the share of the usual iterations. A ValueError says why no forest can be fitted.
     """
 
     def __init__(
@@ -143,6 +146,7 @@ class DependenceForest:
         columns: Sequence[int],
         rng: np.random.Generator,
         groups: NDArray[np.int32] | None = None,
+        length: float = 1.0,
     ) -> None:
         self.columns = list(columns[:MOST_COLUMNS])
         self.names = [column_name(str(table.names[column]), column) for column in self.columns]
@@ -161,8 +165,8 @@ class DependenceForest:
             self.design,
             outcome,
             n_trees=max(FEWEST_TREES, N_TREES // n_forests),
-            n_iterations=N_ITERATIONS,
-            n_burn=N_BURN,
+            n_iterations=round(length * N_ITERATIONS),
+            n_burn=round(length * N_BURN),
             n_keep=N_FORESTS if n_forests == 1 else FEWER_FORESTS,
             groups=groups,
             random_state=rng,
@@ -210,17 +214,109 @@ class DependenceForest:
 
 
 def partial_dependence(
-    forest: DependenceForest,
+    forest: DependenceForest, columns: Sequence[int] | None = None
 ) -> tuple[tuple[Dependence, ...], tuple[Effect, ...]]:
-    """Dependence on the first 12 columns of a forest, and effects of all, the strongest first."""
+    """Dependence on the first 12 columns of a forest, and effects of all, the strongest first.
+
+    Or of some ``columns`` of the forest only.
+    """
     shapes, effects = [], []
     for column, encoded in zip(forest.columns, forest.encoded, strict=True):
-        shape = forest.dependence(column)
-        direction = shape.direction if encoded.grid.shape[1] == 1 else "by category"
-        shapes.append(shape)
-        effects.append(Effect(column, shape.variable, shape.size, direction, shape.of_class))
+        if columns is None or column in columns:
+            shape = forest.dependence(column)
+            direction = shape.direction if encoded.grid.shape[1] == 1 else "by category"
+            shapes.append(shape)
+            effects.append(Effect(column, shape.variable, shape.size, direction, shape.of_class))
     strongest = sorted(shapes[:MOST_SHOWN], key=lambda shape: -shape.size)
     return tuple(strongest), tuple(sorted(effects, key=lambda effect: -effect.size))
+
+
+class Shown(NamedTuple):
+    """The columns whose effects are shown, the best first."""
+
+    #: Selected or always included; of columns that cannot be told apart the first.
+    leading: list[int]
+    #: The second of those, and the best of the unselected; with the leading column that it
+    #: resembles, if there is one.
+    runners_up: dict[int, int | None]
+
+
+def columns_to_show(selector: BanditSelector) -> Shown:
+    """The columns of a fit whose effects are shown.
+
+    Columns that resemble each other would share one effect in a model, or have opposite ones. So
+    a model has one column of every claim about several.
+    """
+    result = selector.result_
+    n, arm_of = result.layout.n_candidates, result.arm_of_feature
+    claims = [list(claim.columns) for claim in getattr(selector, "claims_", ())]
+    place = {column: k for columns in claims for k, column in enumerate(columns)}
+    # The columns of a group that a user has made are different things.
+    is_shared = [
+        bool(claim.shares) or len(set(arm_of[columns])) > 1
+        for claim, columns in zip(getattr(selector, "claims_", ()), claims, strict=True)
+    ]
+    claim_of = {
+        column: number
+        for number, columns in enumerate(claims)
+        for column in columns
+        if is_shared[number]
+    }
+    rates, q = result.means(arms=result.candidates), selector.q_values_
+    q, selected = q[result.layout.first_features], result.selected()[:n]
+    others = np.flatnonzero(~selected & (result.times_played[:n] > 0))
+    others = others[np.lexsort([-rates[others], q[others]])][:MOST_COLUMNS]
+    falling = np.flatnonzero(selected)[np.argsort(-rates[selected], kind="stable")]
+    leading: dict[int, int] = {}  # by claim
+    runners_up: dict[int, int | None] = {}
+    seconds: set[int] = set()
+    n_unselected = 0
+    for arm in [*falling.tolist(), *others.tolist()]:
+        members = np.flatnonzero(arm_of == arm).tolist()
+        for column in sorted(members, key=lambda column: place.get(column, 0)):
+            claim = claim_of.get(column, -1 - column)
+            if selected[arm] and claim not in leading:
+                leading[claim] = column
+            elif claim not in seconds and (selected[arm] or n_unselected < MOST_RUNNERS_UP):
+                seconds.add(claim)
+                runners_up[column] = leading.get(claim)
+                n_unselected += not selected[arm]
+    return Shown([*leading.values(), *np.flatnonzero(arm_of < 0).tolist()], runners_up)
+
+
+def runner_up_effects(
+    shown: Shown,
+    table: Table,
+    outcome: Outcome,
+    rng: np.random.Generator,
+    groups: NDArray[np.int32] | None = None,
+) -> tuple[Effect, ...]:
+    """Effects of runners-up, by a shorter model in which they stand for what they resemble."""
+    runners_up = list(shown.runners_up)[: MOST_COLUMNS // 2]
+    if not runners_up:
+        return ()
+    replaced = {shown.runners_up[column] for column in runners_up}
+    columns = [*runners_up, *(column for column in shown.leading if column not in replaced)]
+    forest = DependenceForest(table, outcome, columns, rng, groups, SHORT)
+    return partial_dependence(forest, runners_up)[1]
+
+
+def find_effects(
+    selector: BanditSelector, X: Any, y: Any, groups: ArrayLike | str | None = None
+) -> tuple[Effect, ...]:
+    """Effects of selected columns, and of runners-up, on at most 1,000 rows of a table."""
+    result = fitted_result(selector)
+    rng = RandomStream.JOINT_EFFECT.generator(result.asked.seed)
+    table, target, codes = sample_rows(
+        X, y, result.names, named=hasattr(selector, "feature_names_in_"), most=MOST_ROWS, rng=rng,
+        groups=groups_told(result, X, groups),
+    )  # fmt: skip
+    outcome = read_outcome(target, table.n_rows, family=result.asked.family)
+    shown = columns_to_show(selector)
+    found: tuple[Effect, ...] = ()
+    if shown.leading:
+        found = partial_dependence(DependenceForest(table, outcome, shown.leading, rng, codes))[1]
+    return found + runner_up_effects(shown, table, outcome, rng, codes)
 
 
 def joint_effect(

@@ -115,10 +115,12 @@ def show_result(result: Result, terminal: Terminal) -> int:
     if terminal.is_json:
         terminal.show(_as_json(result, selected), ())
     elif not terminal.is_pretty:
-        rows = [["variable", "q_value", "selection_rate", "low", "high"]]
+        has_groups = any(v.group for v in result.variables)
+        rows = [["variable", "q_value", "selection_rate", "low", "high", *["group"] * has_groups]]
         for v in selected:
             q = "" if v.q_value is None else f"{v.q_value:.6g}"
-            rows.append([v.name, q, *(f"{x:.6f}" for x in (v.selection_rate, v.low, v.high))])
+            rates = (f"{x:.6f}" for x in (v.selection_rate, v.low, v.high))
+            rows.append([v.name, q, *rates, *[v.group] * has_groups])
         terminal.show_rows(rows)
     for warning in result.about_report:
         terminal.warn(warning)

@@ -12,7 +12,7 @@ from tvselect.bandit.engine import StopReason
 from tvselect.records import RecordError, parse_json, read_record, to_json
 from tvselect.selectors.results import Asked
 
-FORMAT, VERSION = "tvselect findings", 4
+FORMAT, VERSION = "tvselect findings", 5
 OutcomeKind = Literal[
     "continuous", "two classes", "classes", "grades", "counts", "survival times", "unknown"
 ]
@@ -26,6 +26,19 @@ class About:
     command: str = ""  #: Command that started the run
     folder: str = ""  #: Folder of the run
     more: dict[str, str] = field(default_factory=dict)  #: Anything else worth showing, by label
+
+
+@dataclass(frozen=True)
+class OutcomeSummary:
+    """The outcome in the rows at hand."""
+
+    n_rows: int
+    #: Of a number or count, else None.
+    mean: float | None
+    quartiles: tuple[float, ...]  #: The lower and the upper one; empty where there is no mean
+    #: Rows of each class or grade; of survival times those that are censored, and those with the
+    #: event; else empty.
+    counts: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -61,6 +74,7 @@ class Control:
     expected_false: float | None  #: Expected number of false ones among the selected
     kind: str | None  #: Of the decoys
     n_decoys: int
+    n_played: int  #: Decoys that were played
     n_copies: int  #: Decoys of a variable
     n_above: int  #: Decoys above their threshold
     highest: float | None  #: The highest selection rate of a decoy that was played
@@ -137,6 +151,8 @@ class Findings:
     target: str  #: Name of the outcome
     outcome: OutcomeKind  #: Kind of the outcome
     classes: tuple[str, ...]  #: The labels of classes and grades; empty for other outcomes
+    summary: OutcomeSummary | None  #: None without the table
+    left_out: dict[str, int]  #: How many columns were left out beforehand, by the reason
     n_columns: int  #: Of the table, without the target
     n_variables: int  #: A group of columns is one, those always included are none
     n_selected: int  #: Variables that were selected
@@ -160,7 +176,9 @@ class Findings:
     rewarded: tuple[float, ...]  #: How many of them were rewarded
     dependence: tuple[Dependence, ...]  #: Of the outcome on selected variables
     dependence_note: str  #: How they were made, or why they are not there
-    effects: tuple[Effect, ...]  #: Of all selected columns, up to 60 of them, the largest first
+    #: Of selected columns, up to 60 of them, the largest first, then of the runners-up: what could
+    #: stand in their places, and the best of the unselected.
+    effects: tuple[Effect, ...]
     worth: Worth | None  #: Scores on held-out rows; None if these were not asked for
     interactions: tuple[ReportedInteraction, ...]  #: The surest first; none of a stream
     resemblances: tuple[Resemblance, ...]  #: Pairs of correlated columns
@@ -184,6 +202,8 @@ class Findings:
         for group in self.resemblances:
             if not group.alike:
                 raise ValueError(f"{group.variable!r} has no look-alike")
+        if self.classes and self.summary and len(self.summary.counts) != len(self.classes):
+            raise ValueError("each class must have its number of rows")
         has_labels = self.outcome in ("two classes", "classes", "grades")
         if has_labels != bool(self.classes) or (self.outcome == "two classes") != (
             len(self.classes) == 2 and self.outcome != "grades"

@@ -15,8 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from tvselect.after.dependence import (
     MOST_SHOWN,
     DependenceForest,
+    Effect,
+    Shown,
+    columns_to_show,
     groups_told,
     partial_dependence,
+    runner_up_effects,
 )
 from tvselect.after.lookalikes import ALIKE, chance_level, find_lookalikes
 from tvselect.after.worth import Worth
@@ -33,6 +37,7 @@ from tvselect.report.findings import (
     JointClaim,
     LookAlike,
     OutcomeKind,
+    OutcomeSummary,
     ReportedInteraction,
     ReportedVariable,
     Resemblance,
@@ -46,7 +51,7 @@ if TYPE_CHECKING:
     from tvselect.plotting.rates import Selector
 
 MOST_DRAWN, MOST_MEMBERS, MOST_NAMES = 100, 20, 20
-MOST_ROWS, MOST_STEPS, MOST_CHOSEN, MOST_COMPARED, MOST_MAPS = 1000, 200, 100, 30, 3
+MOST_ROWS, MOST_STEPS, MOST_COMPARED, MOST_MAPS = 1000, 200, 30, 3
 KINDS: Mapping[Family, OutcomeKind] = {
     "gaussian": "continuous",
     "probit": "two classes",
@@ -70,6 +75,7 @@ def gather(
     notes: Sequence[str] = (),
     worth: Worth | None = None,
     groups: ArrayLike | str | None = None,
+    left_out: Mapping[str, int] | None = None,
     random_state: RandomState = None,
 ) -> Findings:
     """Gather what the report of a run shows.
@@ -94,6 +100,8 @@ def gather(
     groups : array-like (rows,) or str, optional
         Which rows of ``X`` belong together, for the bands of partial dependence; by default the
         column that the fit was told of, if ``X`` has it.
+    left_out : mapping of str to int, optional
+        How many columns were left out before the fit, by the reason.
     random_state : None, int, SeedSequence or Generator
         For the sample of rows and the forest behind partial dependence.
 
@@ -121,17 +129,18 @@ def gather(
     target = readable(target) or "the outcome"
     about = about or About()
     rng = as_generator(random_state)
-    table, outcome, codes, why_not = _read_rows(selector, X, y, groups, rng)
-    classes = () if outcome is None or outcome.classes is None else outcome.classes
-    chosen = _chosen_columns(result, arms)
-    forest, dependence_note = _fit_forest(table, outcome, codes, why_not, chosen, rng)
+    table, whole, outcome, codes, why_not = _read_rows(selector, X, y, groups, rng)
+    classes = () if whole is None or whole.classes is None else whole.classes
+    shown = columns_to_show(selector)
+    forest, dependence_note = _fit_forest(table, outcome, codes, why_not, shown, rng)
     is_told = (result.asked.groups, result.asked.order) != (None, None)
     if forest is not None and codes is None and is_told:
         dependence_note += (
             " Its bands take rows as independent, and are too narrow if they are not."
         )
     dependence, effects = ((), ()) if forest is None else partial_dependence(forest)
-    resemblances, resemblance_note = _resemblances(result, arms, table, chosen)
+    effects += _runner_up_effects(shown, table, outcome, codes, rng)
+    resemblances, resemblance_note = _resemblances(result, arms, table)
     n = result.n_plays
     steps = np.unique(np.linspace(0, n, min(MOST_STEPS, n + 1)).astype(np.int64))
     played, rewarded = result.sizes(steps)
@@ -139,8 +148,10 @@ def gather(
     return Findings(
         title=readable(title or f"What matters for {target}"),
         target=target,
-        outcome="unknown" if outcome is None else KINDS[outcome.family],
+        outcome="unknown" if whole is None else KINDS[whole.family],
         classes=tuple(readable(label, 40) for label in classes),
+        summary=None if whole is None else _summarize(whole),
+        left_out=dict(left_out or {}),
         n_columns=len(result.names),
         n_variables=result.layout.n_candidates,
         n_selected=int(arms.selected.sum()),
@@ -198,6 +209,7 @@ def control_of(fit: Selector) -> Control:
         expected_false=None if np.isnan(expected) else expected,
         kind=result.asked.decoys,
         n_decoys=layout.n_decoys,
+        n_played=int(np.count_nonzero(result.times_played[layout.n_candidates :])),
         n_copies=layout.n_copies,
         n_above=int(np.count_nonzero(result.passing()[layout.n_candidates :])),
         highest=float(result.means(arms=leading[:1])[0]) if leading.size else None,
@@ -248,21 +260,41 @@ def best_unselected(fit: Selector) -> Best | None:
 
 def _read_rows(
     selector: Selector, X: Any, y: Any, groups: Any, rng: np.random.Generator
-) -> tuple[Table | None, Outcome | None, NDArray[np.int32] | None, str]:
-    """Some rows of the table at hand, outcome and groups, and why one of these is not there."""
-    result, table, codes = selector.result_, None, None
+) -> tuple[Table | None, Outcome | None, Outcome | None, NDArray[np.int32] | None, str]:
+    """Some rows of the table at hand, the outcome of all rows and of these, their groups.
+
+    And why one of these is not there.
+    """
+    result, table, codes, y_of_rows = selector.result_, None, None, y
     if X is not None:
         is_named = hasattr(selector, "feature_names_in_")
         groups = groups_told(result, X, groups)
-        table, y, codes = sample_rows(
+        table, y_of_rows, codes = sample_rows(
             X, y, result.names, named=is_named, most=MOST_ROWS, rng=rng, groups=groups
         )
     if y is None:
-        return table, None, codes, NO_TABLE
+        return table, None, None, codes, NO_TABLE
+    whole = None
     try:
-        return table, read_outcome(y, len(y), family=result.asked.family), codes, NO_TABLE
+        whole = read_outcome(y, len(y), family=result.asked.family)
+        outcome = read_outcome(y_of_rows, len(y_of_rows), family=whole.family)
     except (TypeError, ValueError) as error:
-        return table, None, codes, f"The outcome of these rows cannot be read: {readable(error)}."
+        problem = f"The outcome of these rows cannot be read: {readable(error)}."
+        return table, whole, None, codes, problem
+    return table, whole, outcome, codes, NO_TABLE
+
+
+def _summarize(outcome: Outcome) -> OutcomeSummary:
+    """What the outcome holds."""
+    values, n = outcome.values, outcome.values.size
+    if outcome.classes is not None:
+        counts = np.bincount(values.astype(np.int64), minlength=len(outcome.classes))
+        return OutcomeSummary(n, None, (), tuple(counts.tolist()))
+    if outcome.family == "survival":
+        n_events = int(np.isfinite(outcome.times.upper).sum())
+        return OutcomeSummary(n, None, (), (n - n_events, n_events))
+    quartiles = np.quantile(values, (0.25, 0.75)).tolist()
+    return OutcomeSummary(n, float(values.mean()), tuple(quartiles), ())
 
 
 def _variables(
@@ -310,38 +342,45 @@ def _known(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _chosen_columns(result: SearchResult, arms: FittedArms) -> NDArray[np.int64]:
-    """Columns of the selected arms by falling selection rate, then those always included."""
-    falling = np.argsort(-arms.rates, kind="stable")
-    selected = falling[arms.selected[falling]][:MOST_CHOSEN]
-    places = [np.flatnonzero(result.arm_of_feature == arm) for arm in (*selected, -1)]
-    return np.concatenate(places)[:MOST_CHOSEN]
-
-
 def _fit_forest(
     table: Table | None,
     outcome: Outcome | None,
     groups: NDArray[np.int32] | None,
     why_not: str,
-    chosen: NDArray[np.int64],
+    shown: Shown,
     rng: np.random.Generator,
 ) -> tuple[DependenceForest | None, str]:
-    """A forest on the chosen columns and what it was fitted to, or why there is none."""
-    if chosen.size == 0:
+    """A forest on the leading columns and what it was fitted to, or why there is none."""
+    if not shown.leading:
         return None, "There is no selected variable to look at."
     if table is None or outcome is None:
         return None, why_not
     try:
-        forest = DependenceForest(table, outcome, chosen.tolist(), rng, groups)
+        forest = DependenceForest(table, outcome, shown.leading, rng, groups)
     except ValueError as error:
         return None, f"No model could be fitted to the rows at hand: {readable(error)}."
-    more = f"; the first {MOST_SHOWN} are shown" if chosen.size > MOST_SHOWN else ""
+    more = f"; the first {MOST_SHOWN} are shown" if len(shown.leading) > MOST_SHOWN else ""
     within = "" if groups is None else f" of {counted(np.unique(groups).size, 'group')}"
     note = f"By a model of the selected variables, on {table.n_rows:,} rows{within}{more}."
     if n := forest.n_pulled_in:
         held = f"{counted(n, 'outlier')} {'counts' if n == 1 else 'count'}"
         note += f" {held} as five robust standard deviations from the median."
     return forest, note
+
+
+def _runner_up_effects(
+    shown: Shown,
+    table: Table | None,
+    outcome: Outcome | None,
+    groups: NDArray[np.int32] | None,
+    rng: np.random.Generator,
+) -> tuple[Effect, ...]:
+    if table is None or outcome is None:
+        return ()
+    try:
+        return runner_up_effects(shown, table, outcome, rng, groups)
+    except ValueError:  # too few rows
+        return ()
 
 
 def _interactions(
@@ -358,12 +397,14 @@ def _interactions(
 
 
 def _resemblances(
-    result: SearchResult, arms: FittedArms, table: Table | None, chosen: NDArray[np.int64]
+    result: SearchResult, arms: FittedArms, table: Table | None
 ) -> tuple[tuple[Resemblance, ...], str]:
-    """Look-alikes of the chosen columns, and how they were found, or why not."""
+    """Look-alikes of selected columns, and how they were found, or why not."""
     if table is None:
         return (), NO_TABLE
-    columns = chosen[result.arm_of_feature[chosen] >= 0][:MOST_COMPARED]
+    columns = np.flatnonzero(result.support & (result.arm_of_feature >= 0))
+    rates = arms.rates[result.arm_of_feature[columns]]
+    columns = columns[np.argsort(-rates, kind="stable")][:MOST_COMPARED]
     if columns.size == 0:
         return (), "There is no selected variable to compare with."
 

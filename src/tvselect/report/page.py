@@ -89,6 +89,7 @@ def render(findings: Findings) -> str:
         charts=charts,
         say=sentences,
         command=command,
+        effects={effect.name: effect for effect in findings.effects},
         twins=[
             f"{group.variable} and {group.alike[0].name}"
             for group in findings.resemblances

@@ -10,7 +10,7 @@ import errno
 import io
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
@@ -27,7 +27,6 @@ from tvselect.sources.addresses import without_secrets
 from tvselect.words import as_cell, command, from_cell
 
 if TYPE_CHECKING:
-    from tvselect.after.dependence import Effect
     from tvselect.after.interactions import Interaction
 
 SCHEMA = 5
@@ -39,7 +38,7 @@ HEADER = (
     "group",
 )  # fmt: skip
 OF_STREAMS = ("e_value", "selected_since")
-OF_SELECTED = ("effect", "direction", "of_class")
+OF_EFFECTS = ("effect", "direction", "of_class")
 
 
 @dataclass(frozen=True)
@@ -242,20 +241,19 @@ class VariableResult(NamedTuple):
     e_value: float | None = None  #: Of a stream with error control, as the next
     selected_since: int | None = None  #: Batch
     always: bool = False  #: Included without being tested
+    #: How far the outcome moves, or the chance of a class; None where nothing is known.
+    effect: float | None = None
+    direction: str = ""
+    of_class: str = ""
 
 
-def to_csv(
-    variables: Sequence[VariableResult],
-    *,
-    of_stream: bool = False,
-    effects: Mapping[str, Effect] | None = None,
-) -> str:
-    """Variables as CSV, with more columns for a stream with error control, and for effects.
+def to_csv(variables: Sequence[VariableResult], *, of_stream: bool = False) -> str:
+    """Variables as CSV, with more columns for a stream with error control.
 
     "selected" is yes, no, or always: included without a test. Names that a spreadsheet would
     compute have an apostrophe in front, see :func:`tvselect.words.as_cell`.
     """
-    header = HEADER + OF_STREAMS * of_stream + OF_SELECTED * (effects is not None)
+    header = HEADER + OF_STREAMS * of_stream + OF_EFFECTS
     rows: list[Sequence[object]] = [header]
     for v in variables:
         answer = "always" if v.always else "yes" if v.selected else "no"
@@ -263,9 +261,7 @@ def to_csv(
         cells = [as_cell(v.name), answer, v.q_value, *rates, v.times_played, v.claim,
                  as_cell(v.group)]  # fmt: skip
         cells += [v.e_value, v.selected_since] * of_stream
-        if effect := (effects or {}).get(v.name):
-            cells += [effect.size, effect.direction, as_cell(effect.of_class)]
-        rows.append(cells + [""] * (len(header) - len(cells)))
+        rows.append([*cells, v.effect, v.direction, as_cell(v.of_class)])
     return _csv(rows)
 
 
@@ -291,7 +287,7 @@ def from_csv(path: Path) -> list[VariableResult]:
         with path.open(encoding="utf-8", newline="") as file:
             header, *rows = csv.reader(file)
         more = tuple(header[len(HEADER) :])
-        is_known = more in ((), OF_STREAMS, OF_SELECTED, OF_STREAMS + OF_SELECTED)
+        is_known = more in ((), OF_STREAMS, OF_EFFECTS, OF_STREAMS + OF_EFFECTS)
         if tuple(header[: len(HEADER)]) != HEADER or not is_known:
             raise ValueError
         return [_variable(dict(zip(header, row, strict=True))) for row in rows]
@@ -318,4 +314,7 @@ def _variable(cells: dict[str, str]) -> VariableResult:
         e_value=known("e_value", float),
         selected_since=known("selected_since", int),
         always=cells["selected"] == "always",
+        effect=known("effect", float),
+        direction=cells.get("direction", ""),
+        of_class=from_cell(cells.get("of_class", "")),
     )

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import os
 import platform
+import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -42,7 +44,6 @@ from tvselect.sources.tables import TableFiles
 from tvselect.words import command, waiting
 
 if TYPE_CHECKING:
-    from tvselect.after.dependence import Effect
     from tvselect.after.interactions import Interaction
     from tvselect.after.worth import Worth
     from tvselect.selectors.base import BanditSelector
@@ -282,7 +283,7 @@ def read_off(fit: BanditSelector) -> list[VariableResult]:
         (arms < 0).tolist(),
         strict=True,
     )
-    variables = list(map(VariableResult._make, values))
+    variables = [VariableResult(*value) for value in values]
     return [variables[j] for j in order.tolist()]
 
 
@@ -326,8 +327,7 @@ def _play(run: RunRecord, folder: RunFolder, files: TableFiles, table: Any, plac
                 write_text(folder.interactions, pairs_to_csv(interactions))
             if plan.stream:
                 X, y = sample(plan, files)
-            page = write_report(result, X, y, with_page=place.with_page)
-            result = replace(result, page=page)
+            result = write_report(result, X, y, with_page=place.with_page)
         except RunError as error:
             about_report.append(str(error))
         except Exception as error:  # what was found is worth more than its page
@@ -382,40 +382,72 @@ def write_results(
         warnings=tuple(dict.fromkeys(said)),
     )
     result = Result(run, folder, selector, read_off(selector))
-    of_stream = hasattr(selector, "e_values_")
-    write_text(folder.variables, to_csv(result.variables, of_stream=of_stream))
-    _write_selected(result, {})
+    _write_variables(result)
     folder.write_run(run)
     return result
 
 
-def write_report(result: Result, X: Any, y: Any, *, with_page: bool) -> Path | None:
-    """Write findings.json, report.html and the effects of selected.csv."""
+def write_report(result: Result, X: Any, y: Any, *, with_page: bool) -> Result:
+    """Write findings.json, report.html and the effects in variables.csv."""
     run, folder, selector = result.run, result.folder, result.fit
     for outdated in (folder.findings, folder.report):
         outdated.unlink(missing_ok=True)
     plan = run.plan
     settings = ", ".join(f"{name}={value!r}" for name, value in asdict(run.settings).items())
+    notes = [*describe_plan(plan), *describe_doubts(plan.facts), *run.warnings]
     findings = report.gather(
         selector,
         X,
         y,
         title=f"What explains {plan.target}?",
         target=plan.target,
-        about=report.About(plan.file.table, run.command, str(folder.path), {"Settings": settings}),
-        notes=[*describe_plan(plan), *describe_doubts(plan.facts), *run.warnings],
+        about=report.About(
+            _name_of(plan.file.table),
+            _by_names(run.command, plan.file.table, plan.file.phenotypes, folder.path),
+            folder.path.name if folder.path.is_absolute() else str(folder.path),
+            {"Settings": settings},
+        ),
+        notes=[note.replace(plan.facts.where, _name_of(plan.facts.where)) for note in notes],
+        left_out=Counter(why.reason for why in plan.facts.left_out.values()),
         random_state=run.settings.seed,
     )
     write_text(folder.findings, findings.to_json())
-    names = selector.result_.names
-    _write_selected(result, {names[effect.column]: effect for effect in findings.effects})
+    names, of_name = selector.result_.names, {v.name: v for v in result.variables}
+    for effect in findings.effects:
+        name = str(names[effect.column])
+        of_name[name] = of_name[name]._replace(
+            effect=effect.size, direction=effect.direction, of_class=effect.of_class
+        )
+    result = replace(result, variables=list(of_name.values()))
+    _write_variables(result)
     if not with_page:
-        return None
+        return result
     folder.render(findings)
-    return folder.report
+    return replace(result, page=folder.report)
 
 
-def _write_selected(result: Result, effects: Mapping[str, Effect]) -> None:
-    selected = [variable for variable in result.variables if variable.selected]
+def _name_of(table: str) -> str:
+    """What is said of a table on a page that others read: its name, not its path."""
+    return table if "://" in table else Path(table).name
+
+
+def _by_names(said: str, *paths: str | Path | None) -> str:
+    """A command in which these files and folders have their names instead of paths."""
+    known = {os.path.abspath(path) for path in paths if path and "://" not in str(path)}
+
+    def named(word: str) -> str:
+        option, equals, value = word.rpartition("=") if word.startswith("--") else ("", "", word)
+        is_path = os.path.abspath(os.path.expanduser(value)) in known
+        return f"{option}{equals}{Path(value).name}" if is_path else word
+
+    with suppress(ValueError):  # no command line
+        return shlex.join(map(named, shlex.split(said)))
+    return said
+
+
+def _write_variables(result: Result) -> None:
+    """Write variables.csv, and the selected ones of it."""
     of_stream = hasattr(result.fit, "e_values_")
-    write_text(result.folder.selected, to_csv(selected, of_stream=of_stream, effects=effects))
+    selected = [variable for variable in result.variables if variable.selected]
+    write_text(result.folder.variables, to_csv(result.variables, of_stream=of_stream))
+    write_text(result.folder.selected, to_csv(selected, of_stream=of_stream))

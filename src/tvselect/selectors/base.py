@@ -143,11 +143,22 @@ class BanditSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.chain_agreement_ = result.chain_agreement
         self.selection_rate_spread_ = layout.by_feature(result.spread, 0.0)
 
-    def to_frame(self) -> Any:
+    def to_frame(
+        self, X: Any = None, y: Any = None, *, groups: ArrayLike | str | None = None
+    ) -> Any:
         """What was found about every column, as a pandas data frame, the best on top.
 
         Its index is the number of the column, so that ``sort_index()`` brings back the order
         of the table.
+
+        Parameters
+        ----------
+        X, y : table and outcome, optional
+            With the columns that the selector was fitted on; effects are then measured, by a model
+            of at most 1,000 rows, in some seconds.
+        groups : array-like (rows,) or str, optional
+            Which rows of ``X`` belong together, as in :meth:`ThompsonSelector.fit`; by default the
+            column that the fit was told of, if ``X`` has it.
 
         Returns
         -------
@@ -156,7 +167,11 @@ class BanditSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             with its 95 % interval from ``low`` to ``high``; ``times_played``; ``ranking``;
             ``claim``, the number of the claim that the column belongs to (1 is
             ``claims_[0]``), or ``<NA>``. Of a stream with error control also ``e_value`` and
-            ``selected_since``, the batch since which the column is selected.
+            ``selected_since``, the batch since which the column is selected. With a table also
+            ``effect``, how far the outcome moves with the column, or the chance of the class that
+            ``of_class`` names, and ``direction``: up, down, valley, peak, unclear, or by
+            category; of the selected and of the best of the others. Of columns that cannot be told
+            apart, two have effects, each without the other.
 
         Raises
         ------
@@ -177,6 +192,13 @@ class BanditSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         frame = import_pandas().DataFrame(found).rename_axis("column")
         for name in {"claim", "selected_since"} & found.keys():
             frame[name] = frame[name].astype("Int64").mask(frame[name] == 0)
+        if X is not None:
+            from tvselect.after.dependence import find_effects
+
+            effects = {effect.column: effect for effect in find_effects(self, X, y, groups)}
+            for name, field in (("effect", "size"), ("direction",) * 2, ("of_class",) * 2):
+                values = {column: getattr(effect, field) for column, effect in effects.items()}
+                frame[name] = frame.index.map(values)
         return frame.take(order)
 
     @property
