@@ -1,11 +1,14 @@
 """The commands, called as the shell calls them."""
 
+import codecs
 import json
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
 
 import numpy as np
+import openpyxl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
@@ -28,7 +31,9 @@ from tvselect.cli.call import explain
 from tvselect.inputs.errors import InputError
 from tvselect.runs import RunError
 from tvselect.runs.folder import SCHEMA
+from tvselect.runs.transform import MOST_OF_SHEET
 from tvselect.selectors.thompson import ThompsonSelector
+from tvselect.sources import open_files
 
 HEAVY = ("numpy", "scipy", "sklearn", "pyarrow", "pandas", "tqdm", "narwhals", "shtab")
 SELECT = ("select", "t.csv", "-t", "y")
@@ -328,7 +333,7 @@ class TestTransform:
     @pytest.mark.parametrize(
         ("given", "suffix"),
         [(".csv", ".tsv"), (".parquet", ".csv.gz"), (".csv", ".parquet"), (".arrow", ".feather"),
-         (".parquet", ".csv"), (".csv", ".csv")],
+         (".parquet", ".csv"), (".csv", ".csv"), (".parquet", ".xlsx")],
     )  # fmt: skip
     def test_formats(self, given, suffix, answer, run, here):
         path = write(here / f"new{given}", make_table(40, seed=9))
@@ -339,6 +344,8 @@ class TestTransform:
             written = pq.read_table(out)
         elif suffix == ".feather":
             written = pa.feather.read_table(out)
+        elif suffix == ".xlsx":
+            written = open_files(out).read()
         else:
             mark = "\t" if suffix == ".tsv" else ","
             written = pa.csv.read_csv(out, parse_options=pa.csv.ParseOptions(delimiter=mark))
@@ -349,6 +356,25 @@ class TestTransform:
         (here / "odd.csv").write_text(text)
         assert tvs("transform", run, "odd.csv", "-o", "out.csv")[0] == 0
         assert (here / "out.csv").read_text() == text
+
+    def test_what_excel_would_get_wrong(self, tvs, run, here):
+        y = ["=1+1", "Größe", None]
+        when = [datetime(2024, 5, 1, tzinfo=UTC), None, datetime(2024, 5, 2, tzinfo=UTC)]
+        pq.write_table(pa.table({"a": [1.5, np.nan, 3.0], "b": when, "y": y}), here / "new.parquet")
+        for out in ("out.xlsx", "out.csv"):
+            assert tvs("transform", run, "new.parquet", "-o", out)[0] == 0
+        (_, *rows) = openpyxl.load_workbook(here / "out.xlsx").active.values
+        assert [row[2] for row in rows] == y
+        assert [row[0] for row in rows] == [1.5, None, 3]
+        assert rows[0][1] == "2024-05-01 00:00:00+00:00"
+        text = (here / "out.csv").read_bytes()
+        assert text.startswith(codecs.BOM_UTF8 + b"a,b,y")
+        assert open_files("out.csv").read().column("y").to_pylist() == y
+
+    def test_too_many_rows_for_a_sheet(self, failure, run, monkeypatch):
+        monkeypatch.setitem(MOST_OF_SHEET, "rows", 100)
+        line = failure("transform", run, "t.csv", "-o", "out.xlsx")
+        assert "a sheet holds 100 rows, not 120; write .parquet" in line
 
     def test_no_target_no_matter(self, answer, run, here):
         path = write(here / "new.csv", make_table().drop_columns(["y"]))

@@ -6,6 +6,7 @@ resumed, and the table is transformed.
 """
 
 import bz2
+import codecs
 import datetime as dt
 import gzip
 import io
@@ -323,3 +324,40 @@ class TestStandardInput:
     def test_refusals(self, name, options, said, failure, here, piped):
         piped(b"" if name is None else write(here / name).read_bytes())
         assert said in failure("select", "-", *SELECT, *options)
+
+
+def with_dates(separator, n=120):
+    """A table as German offices write it, with a title above; days tell of the outcome."""
+    rng = np.random.default_rng(0)
+    days = rng.integers(0, 700, n)
+    when = np.datetime64("2022-01-01") + days
+    rows = [("Tag", "us", "offen", "Größe", "y")]
+    for day, value in zip(when.astype(object), rng.normal(size=n), strict=True):
+        y = 0.01 * (day - dt.date(2022, 1, 1)).days + 0.1 * value
+        texts = f"{day:%d.%m.%Y}", f"{day:%m/%d/%Y}", f"{day.month}/12/{day.year}"
+        rows.append((*texts, f"{value:.3f}".replace(".", ","), f"{y:.3f}".replace(".", ",")))
+    return "".join(separator.join(row) + "\r\n" for row in rows)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "cp1252", "utf-16"])
+def test_a_title_above_and_dates_that_all_cells_agree_on(encoding, answer, here):
+    text = "Absatz 2023;;;;\r\n\r\n" + with_dates(";")
+    path = put(here / "t.csv", text.encode(encoding))
+    found = answer("select", path, *SELECT)
+    said = found["decisions"]
+    assert "Above the names of the columns stands 'Absatz 2023', which is skipped." in said
+    dates = next(line for line in said if line.startswith("Read as dates") and "'Tag'" in line)
+    assert dates.startswith("Read as dates, as all cells agree: 'Tag' ('31.")
+    assert any("'us' ('12/" in line for line in said)
+    assert not any("'offen'" in line for line in said if line.startswith(("Read", "Dates become")))
+    assert {"Tag", "us"} & {v["name"] for v in found["selected"]}
+    resumed = answer("resume", found["run"], "--plays", "61")
+    assert resumed["n_plays"] == 61
+    table = (here / found["run"] / "variables.csv").read_bytes()
+    assert table.startswith(codecs.BOM_UTF8 + b"variable,")
+
+
+def test_a_title_of_a_sheet(answer, here):
+    table = [["Report of May"], [], *rows_of()]
+    found = answer("select", in_sheets(Data=table)(here), *SELECT)
+    assert "'Report of May', which is skipped." in " ".join(found["decisions"])

@@ -199,7 +199,7 @@ COMMANDS: dict[str, tuple[str, Groups]] = {
         RUN,
         Option("table", {"metavar": "TABLE"}, "the table, or a new one like it"),
         Option("-o --out", {"metavar": "OUT", "required": True},
-               "file to write: .csv, .tsv (also .gz), .parquet, .feather, .arrow"),
+               "file to write: .csv, .tsv (also .gz), .xlsx, .parquet, .feather, .arrow"),
         Option("--sep", MARK, "what is between the cells of a CSV"),
         Option("--phenotype", PEOPLE, "table of the people of a .bed file; that of the run"),
         Option("--force", FLAG, "overwrite OUT"),

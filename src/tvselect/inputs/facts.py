@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -76,6 +76,7 @@ class FileFacts:
     sheets: tuple[str, ...]  #: Of a spreadsheet: the one that is read, and others
     is_transposed: bool  #: Whether rows of the file are columns of the table
     numeric_names: bool  #: Whether the first line may be no names but numbers
+    title: str = ""  #: What stands above the names of a CSV or a sheet, and is skipped
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,8 @@ class ColumnFacts:
     infinite: dict[str, int]  #: How many infinite values there are, which count as missing
     missing: tuple[str, ...]  #: Columns with missing values
     copies: tuple[tuple[str, ...], ...]  #: Columns that hold the same values
+    #: Dates that are written as text in one way: a cell, and the day that it is read as
+    written_days: dict[str, tuple[str, str]] = field(default_factory=dict, kw_only=True)
 
     def among(self, chosen: Collection[str]) -> ColumnFacts:
         """The same of the columns that are chosen, and why others are left out."""
@@ -118,7 +121,7 @@ class ColumnFacts:
                 return {name: fact for name, fact in facts.items() if name in chosen}
             return tuple(name for name in facts if name in chosen)
 
-        names = ("dates", "numbers", "written", "mixed", "infinite", "missing")
+        names = ("dates", "numbers", "written", "mixed", "infinite", "missing", "written_days")
         copies = tuple(alike for alike in map(kept, self.copies) if len(alike) > 1)
         return replace(self, copies=copies, **{n: kept(getattr(self, n)) for n in names})
 

@@ -110,6 +110,8 @@ def _files(files: FileFacts) -> list[str]:
     if len(files.sheets) > 1:
         first, *others = files.sheets
         said.append(f"Sheet {first!r} is read; --sheet reads another: {listed(others)}.")
+    if files.title:
+        said.append(f"Above the names of the columns stands {files.title!r}, which is skipped.")
     if files.is_transposed:
         said.append("Transposed, as you asked: rows of the file are columns here.")
     return said
@@ -173,6 +175,8 @@ def _columns(facts: TableFacts) -> list[str]:
     said += [f"Left out: {listed(names)}, {reason}." for reason, names in by_reason.items()]
     if facts.dates:
         said.append(f"Dates become numbers (days since 1970-01-01): {listed(facts.dates)}.")
+    for name, (cell, day) in list(facts.written_days.items())[:MOST_NAMES]:
+        said.append(f"Read as dates, as all cells agree: {name!r} ({cell!r} as {day}).")
     said += _numbers(facts)
     said += [
         f"In {name!r} {counted(n, 'infinite value')} {'counts' if n == 1 else 'count'} as missing."

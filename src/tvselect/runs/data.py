@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -23,6 +26,11 @@ from tvselect.sources.tables import ColumnTable, TableFiles
 from tvselect.words import listed
 
 ROWS_OF_SAMPLE = 2000
+#: A day, a month and a year, of two digits only where the others have two.
+DATE = re.compile(
+    r"(?=\d\d\D\d\d\D|.*\d{4})\d{1,2}(?P<mark>[./-])\d{1,2}(?P=mark)(?P<year>\d{4}|\d\d)"
+    r"(?P<clock> \d{1,2}:\d\d(?P<seconds>:\d\d)?)?"
+)
 TRUTH = {"true": 1.0, "yes": 1.0, "1": 1.0, "1.0": 1.0, "nan": np.nan}
 TRUTH |= {"false": 0.0, "no": 0.0, "0": 0.0, "0.0": 0.0}
 
@@ -39,6 +47,8 @@ class RawTable:
     event: Any = None  #: Whether a survival time ended in the event
     file: ColumnFile | None = None  #: Columns that are not read yet
     in_file: tuple[str, ...] = ()  #: Their names
+    #: Columns of text whose cells are all dates: one of these, and the day that it is read as.
+    written_days: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def numeric(self) -> list[Field]:
@@ -84,9 +94,10 @@ def read_raw(
         table = files.read(None if is_all else columns)
     else:
         table = files.head(n_rows)
-    raw = split(
-        table.select([name for name in table.column_names if name in wanted]), target, event
-    )
+    table = table.select([name for name in table.column_names if name in wanted])
+    raw = split(table, target, event)
+    if n_rows is None:
+        raw = with_written_days(raw)
     if not isinstance(files, ColumnTable):
         return raw
     file = files.file if n_rows is None else files.file.at(np.arange(table.num_rows))
@@ -107,6 +118,61 @@ def split(table: Any, target: str, event: str | None = None) -> RawTable:
         target=y,
         event=events,
     )
+
+
+def with_written_days(raw: RawTable) -> RawTable:
+    """The table with columns of dates that are written as text among those of dates."""
+    found = {
+        name: days for name, text in raw.texts.items() if (days := read_days(text)) is not None
+    }
+    if not found:
+        return raw
+    shown = {}
+    for name, days in found.items():
+        row = int(np.flatnonzero(raw.texts[name].codes == len(raw.texts[name].levels) - 1)[0])
+        day = np.datetime64(int(days[row]), "D")
+        shown[name] = raw.texts[name].levels[-1].strip(), str(day)
+    return replace(
+        raw,
+        fields=tuple(Field(f.name, "date", f.type) if f.name in found else f for f in raw.fields),
+        texts={name: text for name, text in raw.texts.items() if name not in found},
+        days=raw.days | found,
+        written_days=shown,
+    )
+
+
+def read_days(text: TextColumn) -> NDArray[np.float64] | None:
+    """Dates written as 31.12.2024, 31/12/2024, 12/31/2024 and so on, as days since 1970-01-01.
+
+    None unless all cells agree on one way, and no other way would do for all of them.
+
+    Examples
+    --------
+    >>> from tvselect.inputs.text import encode_text
+    >>> read_days(encode_text(["02.01.1970", "31.01.1970"]))
+    array([ 1., 30.])
+    >>> read_days(encode_text(["1/2/1970", "13/1/1970"]))
+    array([31., 12.])
+    >>> read_days(encode_text(["1/2/1970", "2/1/1970"]))  # January or February?
+    """
+    text = text.filled()
+    cells = [level.strip() for level in text.levels]
+    looks = DATE.fullmatch(cells[0]) if cells else None
+    if looks is None:
+        return None
+    mark = looks["mark"]
+    clock = "" if looks["clock"] is None else " %H:%M:%S" if looks["seconds"] else " %H:%M"
+    year = "%Y" if len(looks["year"]) == 4 else "%y"
+    orders = [f"%d{mark}%m"] + [f"%m{mark}%d"] * (mark != ".")
+    read = []
+    for order in orders:
+        with suppress(ValueError):
+            how = f"{order}{mark}{year}{clock}"
+            read.append([datetime.strptime(cell, how).replace(tzinfo=UTC) for cell in cells])
+    if len(read) != 1:
+        return None
+    days = [moment.timestamp() / 86400 for moment in read[0]]
+    return np.array([*days, np.nan])[text.codes]
 
 
 def prepare(

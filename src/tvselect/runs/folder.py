@@ -272,19 +272,23 @@ def pairs_to_csv(interactions: Sequence[Interaction]) -> str:
 
 
 def _csv(rows: Iterable[Sequence[object]]) -> str:
-    """Rows as text; numbers in six digits, None as an empty cell."""
+    """Rows as text; numbers in six digits, None as an empty cell.
+
+    Letters beyond ASCII come with the mark that tells Excel that they are UTF-8.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for row in rows:
         writer.writerow([f"{cell:.6g}" if isinstance(cell, float) else cell for cell in row])
-    return out.getvalue()
+    text = out.getvalue()
+    return text if text.isascii() else f"\ufeff{text}"
 
 
 def from_csv(path: Path) -> list[VariableResult]:
     """Variables from a file that :func:`to_csv` wrote."""
     remedy = f"write it again: {command('resume', path.parent)}"
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file:
             header, *rows = csv.reader(file)
         more = tuple(header[len(HEADER) :])
         is_known = more in ((), OF_STREAMS, OF_EFFECTS, OF_STREAMS + OF_EFFECTS)

@@ -161,6 +161,7 @@ def inspect_table(
             sheets=files.sheets,
             is_transposed=files.is_transposed,
             numeric_names=has_numeric_names,
+            title=files.title if isinstance(files, CsvFiles) else "",
         ),
         outcome=outcome,
         doubts=_look_for_doubts(raw, found, chosen, unwanted, options, written.get(target)),
@@ -454,6 +455,7 @@ def profile_columns(
         infinite=infinite,
         missing=tuple(name for name in order if name in missing),
         copies=tuple(copies),
+        written_days=raw.written_days,
     )
 
 

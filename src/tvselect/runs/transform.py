@@ -5,20 +5,31 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+from collections.abc import Iterator
 from dataclasses import replace
+from datetime import date, datetime
+from decimal import Decimal
+from importlib import import_module
+from itertools import chain
+from math import isfinite
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 
 from tvselect.files import replacing
+from tvselect.inputs.arrow import as_text, kind_of
 from tvselect.runs import RunError, hint
 from tvselect.runs.folder import RunFolder, from_csv
 from tvselect.sources.csv import BLANKS, CsvFiles
 from tvselect.sources.opening import SUFFIXES as FORMATS
 
-SUFFIXES = (".csv.gz", ".tsv.gz", ".csv", ".tsv", ".parquet", ".pq", ".feather", ".arrow")
+SUFFIXES = (
+    ".csv.gz", ".tsv.gz", ".csv", ".tsv", ".xlsx", ".parquet", ".pq", ".feather", ".arrow",
+)  # fmt: skip
+MOST_OF_SHEET = {"rows": 2**20 - 1, "columns": 2**14}
 ROWS_AT_ONCE = 10_000
 
 
@@ -75,6 +86,10 @@ def transform(
             mark = files.dialect.delimiter.strip(BLANKS) or mark
     else:
         kept = files.read(columns)
+    if suffix == ".xlsx":
+        for n, (what, most) in zip(kept.shape, MOST_OF_SHEET.items(), strict=True):
+            if n > most:
+                raise RunError(f"{out}: a sheet holds {most:,} {what}, not {n:,}; write .parquet")
     _write(kept, path, suffix, mark)
     return kept.num_rows, columns
 
@@ -85,11 +100,50 @@ def _write(table: pa.Table, path: Path, suffix: str, mark: str) -> None:
             pa.parquet.write_table(table, part)
         elif suffix in (".feather", ".arrow"):
             pa.feather.write_feather(table, str(part))
+        elif suffix == ".xlsx":
+            _write_sheet(table, part)
         else:
             opener = gzip.open if suffix.endswith(".gz") else open
-            with opener(part, "wt", encoding="utf-8", newline="") as file:
+            encoding = "utf-8" if _is_ascii(table) else "utf-8-sig"  # which Excel recognises
+            with opener(part, "wt", encoding=encoding, newline="") as file:
                 writer = csv.writer(file, delimiter=mark, lineterminator="\n")
                 writer.writerow(table.column_names)
-                for block in table.to_batches(ROWS_AT_ONCE):
-                    cells = (column.to_pylist() for column in block.columns)
-                    writer.writerows(zip(*cells, strict=True))
+                writer.writerows(_rows(table))
+
+
+def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    for block in table.to_batches(ROWS_AT_ONCE):
+        yield from zip(*(column.to_pylist() for column in block.columns), strict=True)
+
+
+def _is_ascii(table: pa.Table) -> bool:
+    texts = (column for column in table.columns if kind_of(column.type) == "text")
+    levels = (level for column in texts for level in as_text(column).levels)
+    return all(map(str.isascii, chain(table.column_names, levels)))
+
+
+def _write_sheet(table: pa.Table, path: Path) -> None:
+    try:
+        openpyxl = import_module("openpyxl")
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "writing spreadsheets needs openpyxl: pip install 'tvselect[excel]'"
+        ) from None
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("Selected")
+    for row in chain([table.column_names], _rows(table)):
+        sheet.append([_cell(openpyxl, sheet, value) for value in row])
+    book.save(path)
+
+
+def _cell(openpyxl: Any, sheet: Any, value: Any) -> Any:
+    """A value of a sheet; text is never a formula."""
+    if value is None or isinstance(value, bool | int | float | Decimal | date):
+        is_zoned = isinstance(value, datetime) and value.tzinfo is not None
+        is_number = not isinstance(value, float) or isfinite(value)
+        return str(value) if is_zoned else value if is_number else None
+    cell = openpyxl.cell.WriteOnlyCell(
+        sheet, openpyxl.cell.cell.ILLEGAL_CHARACTERS_RE.sub("", str(value))
+    )
+    cell.data_type = "s"
+    return cell

@@ -23,13 +23,14 @@ import numpy as np
 from tvselect.inputs.arrow import Field, fields_of, load, most_unpacked, unpack
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.table import refuse_repeated
-from tvselect.inputs.text import MARKS, NUMBER, Mark
+from tvselect.inputs.text import MARKS, NUMBER, Mark, number_of
 from tvselect.sources.files import ZIP_FAULTS, DataFile
 from tvselect.sources.source import Chunk, LazyColumns
 from tvselect.sources.tables import UTF_8, TableFiles, pooled
 
 HEAD, BLOCK, LARGEST_BLOCK = 2**20, 2**20, 2**31 - 1
-LINES_OF_BLOCK, LINES_TO_LOOK_AT, LINES_TO_COUNT = 100, 100, 20
+LINES_OF_BLOCK, LINES_TO_LOOK_AT, LINES_TO_COUNT, LINES_OF_TITLE = 100, 100, 20, 10
+LONGEST_TITLE = 2000
 BATCHES_TO_RESAMPLE = 10
 TYPICAL_COMPRESSION = 4
 DELIMITERS, BLANKS = ",;\t|", " "
@@ -56,6 +57,7 @@ class Text:
     file: DataFile
     encoding: str  #: By its first megabyte
     is_aligned: bool = False  #: Cells are separated by any number of blanks, read as one
+    title: bytes = b""  #: Lines above the names of the columns, as UTF-8
 
     @cached_property
     def head(self) -> bytes:
@@ -69,6 +71,7 @@ class Text:
         stream = self.file.open_stream()
         if self.encoding != UTF_8:
             stream = pa.transcoding_input_stream(stream, CODECS[self.encoding], "utf-8")
+        stream.read(len(self.title))
         return pa.PythonFile(_OneBlank(stream), mode="r") if self.is_aligned else stream
 
     def whole(self) -> tuple[Any, str]:
@@ -154,6 +157,44 @@ def _with_one_blank(lines: Iterable[bytes]) -> Iterator[bytes]:
     if len(first) == len(header) + 1:
         header = [b'""', *header]
     return (b" ".join(cells) + b"\n" for cells in chain([header, first], rows))
+
+
+def find_title(head: bytes) -> bytes:
+    r"""The lines above the names of the columns: a title, where one stands there, and empty ones.
+
+    A title is a line with its first cell alone. Below it there are names, at least three different
+    ones and none of them a number, and rows of as many cells.
+
+    Examples
+    --------
+    >>> find_title(b"Sales 2023;;\n\nSegment;Age;Sales\nA;31;7\nB;45;9\n")
+    b'Sales 2023;;\n\n'
+    """
+    if len(head.split(b"\n", 1)[0]) > LONGEST_TITLE:
+        return b""
+    text = head[:HEAD].decode("utf-8-sig", "replace")
+    for mark in DELIMITERS:
+        reader, start, n_titles = csv.reader(io.StringIO(text, newline=""), delimiter=mark), 0, 0
+        with suppress(csv.Error):
+            for row in islice(reader, LINES_OF_TITLE):
+                filled = [cell for cell in map(str.strip, row) if cell]
+                if len(filled) > 1:
+                    break
+                start, n_titles = reader.line_num, n_titles + len(filled)
+                if filled and not row[0].strip():
+                    break
+            else:
+                continue
+            rows = list(filter(None, islice(reader, 2)))
+            if (
+                n_titles
+                and 2 < len(row) == len(set(filled)) == len(filled)
+                and rows
+                and {len(other) for other in rows} == {len(row)}
+                and np.isnan([number_of(cell) for cell in filled]).all()
+            ):
+                return b"".join(head.splitlines(keepends=True)[:start])
+    return b""
 
 
 class Dialect(NamedTuple):
@@ -281,7 +322,7 @@ class CsvFiles(TableFiles):
         if made is None:
             self._texts = tuple(map(self._open, self.files))
         else:
-            self._texts = (Text(replace(self.files[0], data=made), UTF_8),)
+            self._texts = (Text(replace(self.files[0], data=made), UTF_8, title=find_title(made)),)
         first = self._texts[0]
         self.encoding = next((t.encoding for t in self._texts if t.encoding != UTF_8), UTF_8)
         with self._errors(first.file.path):
@@ -292,13 +333,15 @@ class CsvFiles(TableFiles):
         if mark == BLANKS:
             self._texts = tuple(replace(text, is_aligned=True) for text in self._texts)
         self.names = self._first_lines(self._texts[0])[0]
+        self.title = " ".join(re.findall(r"[^\s,;|]+", first.title.decode("utf-8-sig", "replace")))
         if self.files[0].data is not None:
             self.only_whole = "what came is gone"
 
     def _open(self, file: DataFile) -> Text:
         with self._errors(file.path), file.open_stream() as stream:
             head = bytes(stream.read_buffer(HEAD))  # read() loses memory where it fails
-            return Text(file, find_encoding(head, file.path))
+            text = Text(file, find_encoding(head, file.path))
+            return replace(text, title=find_title(head if text.encoding == UTF_8 else text.head))
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
@@ -486,6 +529,7 @@ def transposed(files: TableFiles, decimal: Mark | None) -> CsvFiles:
     turned = CsvFiles(files.where, files.files, delimiter, decimal, made=made, format=files.format)
     turned.is_transposed, turned.only_whole = True, "it is transposed"
     turned.encoding, turned.sheets = files.encoding, files.sheets
+    turned.title = files.title if isinstance(files, CsvFiles) else ""
     return turned
 
 

@@ -136,7 +136,7 @@ def open_source(
     Warns
     -----
     UserWarning
-        When text is not UTF-8: how it is read.
+        When text is not UTF-8: how it is read. When lines stand above the names of the columns.
 
     Examples
     --------
@@ -155,6 +155,9 @@ def open_source(
         files = open_files(data, format=format, delimiter=delimiter, decimal=decimal)
         if files.encoding != UTF_8:
             told = f"{files.where} is not UTF-8; it is read as {files.encoding}"
+            warnings.warn(told, UserWarning, stacklevel=2)
+        if isinstance(files, CsvFiles) and files.title:
+            told = f"above the names of {files.where} stands {files.title!r}, which is skipped"
             warnings.warn(told, UserWarning, stacklevel=2)
         return FileSource(files, target, columns)
     if (format, delimiter, decimal) != (None, None, None):
