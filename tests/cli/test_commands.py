@@ -310,6 +310,11 @@ class TestReport:
         assert "What explains y?" in page
         assert main(["report", "run"]) == 0
         assert (here / "run" / "report.html").read_text() == page
+        capsys.readouterr()
+        assert main(["report", "run", "--methods"]) == 0
+        assert "with seed" in capsys.readouterr().out
+        assert main(["report", "run", "--methods", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["methods"].startswith("Methods\n\nVariables")
 
 
 class TestWorth:

@@ -288,13 +288,21 @@ def resume(options: Options, terminal: Terminal) -> int:
 
 
 def report(options: Options, terminal: Terminal) -> int:
-    """Render report.html from findings.json, and show it where that is asked for."""
+    """Render report.html from findings.json, and show it where that is asked for.
+
+    Or print how to report the run.
+    """
+    from tvselect.report import describe_methods
     from tvselect.runs import collected_warnings
     from tvselect.runs.folder import RunFolder
 
     folder = RunFolder(Path(options.run))
     folder.read_run()
     findings = folder.read_findings()
+    if options.methods:
+        text = describe_methods(findings)
+        terminal.show({"methods": text}, text.splitlines())
+        return DONE
     with folder.held(), collected_warnings() as said:
         folder.render(findings)
     for warning in said:

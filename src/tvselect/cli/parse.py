@@ -188,6 +188,8 @@ COMMANDS: dict[str, tuple[str, Groups]] = {
     "report": ("write report.html of a run again", {"": (
         RUN,
         Option("--open", FLAG, "show it in the browser"),
+        Option("--methods", FLAG, "print how to report the run instead: paragraphs for Methods and "
+                                  "Results, what to cite, a checklist with its answers"),
     )}),
     "worth": ("how well the selected columns predict held-out rows", {"": (
         RUN,

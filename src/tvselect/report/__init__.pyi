@@ -1,5 +1,6 @@
 from .findings import About, Findings
 from .gathering import gather
+from .methods import describe_methods
 from .page import render, write_report
 
-__all__ = ["About", "Findings", "gather", "render", "write_report"]
+__all__ = ["About", "Findings", "describe_methods", "gather", "render", "write_report"]

@@ -17,7 +17,7 @@ import numpy as np
 from tvselect.after.dependence import MODEL
 from tvselect.after.worth import standard_error
 from tvselect.files import write_text
-from tvselect.report import sentences
+from tvselect.report import methods, sentences
 from tvselect.report.findings import Findings
 from tvselect.report.gathering import gather
 from tvselect.words import as_cell, command, level, listed, percent, plural
@@ -88,6 +88,7 @@ def render(findings: Findings) -> str:
         f=findings,
         charts=charts,
         say=sentences,
+        methods=methods,
         command=command,
         effects={effect.name: effect for effect in findings.effects},
         twins=[
