@@ -58,6 +58,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == JOINER else "\ufffd" for c in text)
 
 
+def is_utf8(text: str) -> bool:
+    """Whether text can be written as UTF-8; names of files may hold other bytes."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
 def readable(text: object, longest: int = LONGEST_TEXT) -> str:
     """One line of printable characters, cut in the middle when it is too long."""
     return printable(shorten(str(text), longest))

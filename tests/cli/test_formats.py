@@ -193,7 +193,7 @@ READ = {
     f"{codec}.csv": (text_of(UMLAUTS, ";").replace('"', "").encode(codec), (), {
         "names": ["größe", "b"], "said": [f"Not UTF-8: its letters are read as {read_as}."]})
     for codec, read_as in (("latin-1", "Windows-1252"), ("cp1252", "Windows-1252"),
-                           ("utf-16", "UTF-16"), ("utf-16-be", "UTF-16BE"))
+                           ("utf-16", "UTF-16"), ("utf-32", "UTF-32"), ("utf-16-be", "UTF-16BE"))
 }  # fmt: skip
 
 

@@ -184,6 +184,11 @@ REFUSED = [
     ("t.csv", TABLE, ("--include", "nn2"), "--include names 'nn2'"),
     ("t.csv", TABLE, ("--always", "nn2"), "--always names 'nn2'"),
     ("t.csv", TABLE, ("--exclude", "a", "--include", "a"), "'a' is excluded and included"),
+    ("t.csv", TABLE, ("--row-groups", "a", "--exclude", "n1,a"),
+     "--exclude names 'a', which says how rows depend on each other (--row-groups, --order)"),
+    ("t.csv", "Study 7,,\n" + "a,b,y\n" * 30, (), "2 columns without a name; if a title stands"),
+    ("t.csv", "Study 7\n" + "a,b,y\n" * 30, (),
+     "has one cell, others have more; if a title stands"),
     ("t.csv", TABLE, ("--exclude", "*"), "'a': excluded"),
     ("t.csv", TABLE, ("--always", "*"), "are always included (--always, --covariates)"),
     ("t.csv", pa.table({"a": ["same"] * 30, "y": np.arange(30) % 7}), (),
@@ -228,7 +233,11 @@ def test_survival_times(answer, failure, here):
     assert said in found["decisions"]
     assert "died" not in names(found)
     assert answer("resume", found["run"], "--plays", "80")["n_plays"] == 80
-    for event, said in (("a", "true or false"), ("dead", "no column named 'dead'")):
+    for event, said in (
+        ("a", "true or false"),
+        ("time", "name the same column"),
+        ("dead", "no column named 'dead'"),
+    ):
         assert said in failure("select", path, "--time", "time", "--event", event)
 
 

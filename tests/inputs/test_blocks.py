@@ -34,6 +34,11 @@ def test_columns_of_any_table_say_which_rows_belong_together(kind, day):
     assert set(names) == set(FRAME) - left_out
 
 
+def test_a_group_for_every_row_is_doubted():
+    with pytest.warns(UserWarning, match="another value in every row.* name what several rows"):
+        take_blocks(FRAME, "a", None)
+
+
 @pytest.mark.parametrize(
     "labels", [FRAME.who.astype("category"), pl.Series(FRAME.who), [("ann", 1), 2, ("ann", 1), 2]]
 )

@@ -28,7 +28,7 @@ from tvselect.inputs.rows import (
         ([1.0, -1.0, 1.0], "not negative"),
         ([1.0, np.nan, 1.0], "finite"),
         ([0.0, 0.0, 0.0], "not all zero"),
-        (["a", "b", "c"], "must hold numbers, one for each row"),
+        (["1", "2", "3"], "must hold numbers, one for each row"),
         ([5e-324, 0.0, 5e-324], "too close to zero, or too large; scale it"),
         ([1e308, 1e308, 1e308], "too close to zero, or too large; scale it"),
     ],

@@ -241,6 +241,9 @@ def _refuse_contradictions(options: Options) -> None:
          "--max-fdr none"),
         (options.event is not None and options.time is None,
          "--event needs --time, the column of the times"),
+        (options.event is not None and options.event == options.time,
+         "--time and --event name the same column; one is the time, the other says whether the "
+         "event took place (1) or not (0)"),
         (options.time is not None and options.family is not None,
          "--time is a family of its own; leave --family out"),
     ):  # fmt: skip

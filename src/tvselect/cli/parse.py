@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import tvselect
+from tvselect.words import is_utf8
 
 EXAMPLES = """examples:
   tvs select prices.csv --target price
@@ -50,6 +51,15 @@ def _checked(
 
     check.__name__ = {"N": "whole number"}.get(metavar, metavar.lower())  # for argparse
     return {"type": check, "metavar": metavar}
+
+
+def _filled(text: str) -> str:
+    """A name or path, which no shell variable has left empty."""
+    if not text:
+        raise argparse.ArgumentTypeError("must not be empty")
+    if not is_utf8(text):
+        raise argparse.ArgumentTypeError(f"{text!a} is not UTF-8; rename it")
+    return text
 
 
 def _share(text: str) -> float | None:
@@ -267,5 +277,7 @@ def _add(parser: Any, options: Sequence[Option | Either]) -> None:
             group = parser.add_mutually_exclusive_group(required=option.is_required)
             _add(group, option.options)
         else:
-            names = option.names.split()
-            parser.add_argument(*names, help=option.help, **option.settings)
+            names, settings = option.names.split(), option.settings
+            if not settings.keys() & {"type", "action", "choices"}:
+                settings = {"type": _filled, **settings}
+            parser.add_argument(*names, help=option.help, **settings)

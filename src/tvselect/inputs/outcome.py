@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -311,8 +312,11 @@ def one_column(y: Any, what: str = "y") -> NDArray[Any]:
         )
     if values.ndim != 1:
         raise ValueError(f"{what} must be a single column, got shape {values.shape}")
-    if values.dtype.kind in "cmM":
-        raise TypeError(f"{what} holds {values.dtype}; it must hold numbers or labels")
+    odd = (type(value) for value in values if not isinstance(value, Hashable))
+    kind = next(odd, None) if values.dtype.kind == "O" else None
+    if kind is not None or values.dtype.kind in "cmM":
+        held = values.dtype if kind is None else f"values such as a {kind.__name__}"
+        raise TypeError(f"{what} holds {held}; it must hold numbers or labels")
     return values
 
 

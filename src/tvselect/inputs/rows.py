@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tvselect.inputs.blocks import RowBlocks, take_blocks
 from tvselect.inputs.columns import Matrix, evenly, is_sparse, refuse_outside
-from tvselect.inputs.table import Table, as_given, open_table, read_table
+from tvselect.inputs.table import Table, as_array, as_given, holds_text, open_table, read_table
 
 MOST_REPEATS = 20  # the largest whole weight that is taken as a number of repeats
 MOST_COLUMNS, MOST_VALUES = 64, 2**26
@@ -23,7 +23,10 @@ FEWEST_ROWS = 10  # for two leaves of five rows
 def check_weights(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     """Weights as floats, one for each row; refuses negative, missing and infinite ones."""
     try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        given = as_array(sample_weight, "sample_weight")
+        if holds_text(given):
+            raise TypeError
+        weights = given.astype(np.float64)
     except (TypeError, ValueError):
         raise ValueError("sample_weight must hold numbers, one for each row") from None
     if weights.shape != (n_rows,):

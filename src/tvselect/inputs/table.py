@@ -204,6 +204,9 @@ def refuse_other_kinds(fields: Iterable[Field], where: str, remedy: str) -> None
 def refuse_repeated(names: Iterable[str], where: str, remedy: str) -> None:
     """Raise a SourceError for the most frequent name if it is repeated."""
     for name, times in Counter(names).most_common(1):
+        if times > 1 and not name:
+            title = "if a title stands above the line of names, remove it"
+            raise SourceError(f"{where} has {times} columns without a name", title)
         if times > 1:
             raise SourceError(f"{where} has {times} columns named {name!r}", remedy)
 
@@ -361,7 +364,7 @@ def _floats(values: NDArray[Any], what: str, name: str) -> NDArray[np.float64]:
             if present and all(isinstance(v, date) for v in present):
                 times = [v if isinstance(v, date) and not is_null(v) else None for v in values]
                 return _days(np.array(times, dtype="datetime64[us]"))
-            values = np.array([_number(v) for v in values], dtype=np.float64)
+            values = np.fromiter(map(_number, values), np.float64, len(values))
         return values.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise _no_numbers(what, name, "mixed or text") from None

@@ -382,8 +382,14 @@ def _asked_for(
     found: dict[str, list[str]] = {}
     for option in ("always", "covariates", "include", "exclude"):
         items = getattr(options, option)
-        for name in {options.target, options.event}.intersection(items):
-            raise RunError(f"--{option} names {name!r}, which is what is to be explained")
+        for name in (*items, *",".join(items).split(",")):
+            if name in (options.target, options.event):
+                raise RunError(f"--{option} names {name!r}, which is what is to be explained")
+            if name in (options.row_groups, options.order) and name not in others:
+                raise RunError(
+                    f"--{option} names {name!r}, which says how rows depend on each other "
+                    f"(--row-groups, --order) and is no variable; leave it out of --{option}"
+                )
         where = (option == "covariates" and phenotypes) or files.where
         found[option] = expand(items, others, f"--{option}", where)
     always = found["always"] + found["covariates"]

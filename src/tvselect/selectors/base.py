@@ -211,6 +211,7 @@ class BanditSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise TypeError(
                 f"search must be a Search, such as Search(patience=100), got {self.search!r}"
             )
+        check_scalar(self.verbose, "verbose", (Real, np.bool_))
         check_scalar(self._search.n_chains, "n_chains", Integral, min_val=1)
         check_count(self._search.patience, "patience")
         callbacks = self._search.callbacks

@@ -20,7 +20,7 @@ from tvselect.bandit.chain import Chains, Payoffs, PendingPlay, Play, Score, Tho
 from tvselect.bandit.engine import NoMoreData, Scorer, StopReason
 from tvselect.bandit.journal import Journal
 from tvselect.inputs import Outcome, OutcomeReader
-from tvselect.inputs.blocks import RowBlocks
+from tvselect.inputs.blocks import RowBlocks, doubt_groups
 from tvselect.inputs.columns import evenly, refuse_nonfinite
 from tvselect.inputs.errors import located
 from tvselect.inputs.rows import MOST_COLUMNS, copies_among
@@ -159,7 +159,9 @@ class BatchRows:
     ) -> BatchRows:
         """The same after the first batch."""
         if self.has_groups:
-            return replace(self, before=frozenset(self._labels(batch).tolist()), first=number)
+            before = frozenset(self._labels(batch).tolist())
+            doubt_groups(len(before), batch.n_rows)
+            return replace(self, before=before, first=number)
         outcome = copy(outcomes).read(batch.target(), batch.n_rows)
         if outcome is None or not numbers.size:
             return self

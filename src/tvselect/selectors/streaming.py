@@ -493,7 +493,8 @@ feature_names_in_
         if self._ledger is None or n_batches is None:
             return None
         n_arms, level = self._run.layout.n_candidates, self._ledger.max_fdr
-        needed = fewest_wins(n_arms, level, max(1, n_likely))
+        n_likely = max(1, n_likely)
+        needed = fewest_wins(n_arms, level, n_likely)
         if n_batches >= needed:
             return None
         return (

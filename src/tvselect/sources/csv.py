@@ -27,6 +27,7 @@ from tvselect.inputs.text import MARKS, NUMBER, Mark, number_of
 from tvselect.sources.files import ZIP_FAULTS, DataFile
 from tvselect.sources.source import Chunk, LazyColumns
 from tvselect.sources.tables import UTF_8, TableFiles, pooled
+from tvselect.words import is_utf8
 
 HEAD, BLOCK, LARGEST_BLOCK = 2**20, 2**20, 2**31 - 1
 LINES_OF_BLOCK, LINES_TO_LOOK_AT, LINES_TO_COUNT, LINES_OF_TITLE = 100, 100, 20, 10
@@ -36,6 +37,7 @@ TYPICAL_COMPRESSION = 4
 DELIMITERS, BLANKS = ",;\t|", " "
 CODECS = {
     UTF_8: "utf-8",
+    "UTF-32": "utf-32",
     "UTF-16": "utf-16",
     "UTF-16LE": "utf-16-le",
     "UTF-16BE": "utf-16-be",
@@ -45,6 +47,7 @@ CODECS = {
 CONTROLS = bytes({*range(32)} - {*b"\t\n\v\f\r\x1a\x1b"})
 WORDS = re.compile(rb'"[^"]*"|\S+')
 BAD_VALUE = re.compile(r"In CSV column #(\d+): (.*)", re.DOTALL)
+TITLE = "Expected 1 columns, got"
 FRACTION = re.compile(r"[+-]?\d+[.,]\d+(e[+-]?\d+)?", re.IGNORECASE)
 LARGEST_WHOLE = 2.0**53
 NEEDED = "it needs a line of column names and rows below it"
@@ -98,6 +101,8 @@ def find_encoding(data: bytes, path: str) -> str:
     >>> [find_encoding("Größe".encode(codec), "") for codec in ("utf-8", "cp1252", "utf-16")]
     ['UTF-8', 'Windows-1252', 'UTF-16']
     """
+    if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "UTF-32"
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "UTF-16"
     for encoding, high in (("UTF-16LE", data[1::2]), ("UTF-16BE", data[::2])):
@@ -457,7 +462,7 @@ class CsvFiles(TableFiles):
                 raise SourceError(f"{path} cannot be read as CSV: {error}", "mend it") from None
         if not found:
             raise SourceError(f"{path} is empty", NEEDED)
-        if any("\ud800" <= letter <= "\udfff" for letter in "".join(found[0])):
+        if not is_utf8("".join(found[0])):
             raise SourceError(
                 f"{path} is damaged: its first line is not UTF-8", "save it as CSV in UTF-8"
             )
@@ -496,6 +501,11 @@ class CsvFiles(TableFiles):
             try:
                 yield
             except load("pyarrow").ArrowInvalid as error:
+                if TITLE in str(error):
+                    raise SourceError(
+                        f"the first line of {text.file.path} has one cell, others have more",
+                        "if a title stands above the line of names, remove it",
+                    ) from error
                 found = BAD_VALUE.match(str(error))
                 if found is None:
                     raise

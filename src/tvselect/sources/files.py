@@ -17,6 +17,7 @@ from zipfile import BadZipFile, ZipFile
 from tvselect.inputs.arrow import arrow_errors, load
 from tvselect.inputs.errors import SourceError
 from tvselect.sources.addresses import errors_at, open_remote, without_secrets
+from tvselect.words import is_utf8
 
 ENDS, SAMPLES = 64 * 1024, 16
 FOOTERS = (b"PAR1", b"ARROW1")  # how Parquet and Arrow files end, behind the size of the footer
@@ -125,6 +126,8 @@ def _find_local(item: str, suffixes: tuple[str, ...]) -> list[DataFile]:
         above = next(part for part in (path, *path.parents) if not has_magic(str(part)))
         root = str(above.absolute())
     for file in found:
+        if not is_utf8(str(file)):
+            raise SourceError(f"the name {str(file)!a} is not UTF-8", "rename the file")
         if not file.exists():
             raise FileNotFoundError(f"{file} does not exist; look at the path")
         if file.is_dir():
