@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 FAILED = 1
 SEED_BITS, DEMO_SEED = 32, 2021
 SECONDS_TO_WAIT = 0.05
+FIGURES, MM_OF_AN_INCH = (".pdf", ".svg", ".png"), 25.4
 IMPORTING = "<frozen importlib._bootstrap>"
 FILES, FOLDERS = ("TABLE", "FILE", "OUT"), ("RUN", "FOLDER")
 #: How parameters of Python are spelt here.
@@ -319,6 +320,24 @@ def report(options: Options, terminal: Terminal) -> int:
     return DONE
 
 
+def plot(options: Options, terminal: Terminal) -> int:
+    """Draw a figure of a run."""
+    from tvselect.report import plot_run
+    from tvselect.runs import RunError
+    from tvselect.runs.folder import RunFolder
+
+    out = Path(options.out).expanduser()
+    if out.suffix.lower() not in FIGURES:
+        raise RunError(f"{out} must end in {', '.join(FIGURES)}")
+    if out.exists() and not options.force:
+        raise RunError(f"{out} exists already; say --force to overwrite it")
+    folder = RunFolder(Path(options.run))
+    folder.read_run()
+    plot_run(folder.read_findings(), options.kind, out, width=options.width / MM_OF_AN_INCH)
+    terminal.show({"figure": str(out)}, [str(out)])
+    return DONE
+
+
 def worth(options: Options, terminal: Terminal) -> int:
     """Score predictions of rows that were held back."""
     from tvselect.runs import collected_warnings, play
@@ -427,5 +446,5 @@ def completion(options: Options, terminal: Terminal) -> int:
 
 COMMANDS: dict[str, Callable[[Options, Terminal], int]] = {
     command.__name__: command
-    for command in (select, resume, report, worth, transform, compare, demo, completion)
+    for command in (select, resume, report, plot, worth, transform, compare, demo, completion)
 }

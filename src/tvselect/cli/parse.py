@@ -82,6 +82,7 @@ FLAG: dict[str, Any] = {"action": "store_true"}
 PEOPLE = FILE | {"dest": "phenotypes"}
 REWARDS = ("bart", "lasso", "importance", "pvalue")
 DECOYS = ("auto", "shuffled", "plain", "knockoffs", "none")
+KINDS = ("rates", "effects", "evidence", "interactions")
 FAMILIES = ("gaussian", "probit", "classes", "ordinal", "counts")
 
 
@@ -200,6 +201,16 @@ COMMANDS: dict[str, tuple[str, Groups]] = {
         Option("--open", FLAG, "show it in the browser"),
         Option("--methods", FLAG, "print how to report the run instead: paragraphs for Methods and "
                                   "Results, what to cite, a checklist with its answers"),
+    )}),
+    "plot": ("draw a figure of a run for a paper", {"": (
+        RUN,
+        Option("--kind", {"choices": KINDS, "default": "rates"},
+               "the highest selection rates; what each variable does; the evidence of a stream; "
+               "pairs that act together; rates"),
+        Option("-o --out", {"metavar": "OUT", "required": True},
+               "file to write: .pdf, .svg, .png"),
+        Option("--width", {"type": float, "metavar": "MM", "default": 170.0}, "of the figure; 170"),
+        Option("--force", FLAG, "overwrite OUT"),
     )}),
     "worth": ("how well the selected columns predict held-out rows", {"": (
         RUN,

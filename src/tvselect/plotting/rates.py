@@ -5,7 +5,7 @@ Only what ``fit`` left behind is read, never a parameter: these can change after
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -121,6 +121,33 @@ def top_arms(selector: Selector, top: int = 20) -> FittedArms:
     ('x3', array([ True, False, False, False, False]))
     """
     return fitted_arms(selector).best(top)
+
+
+def plot_evidence(
+    names: Sequence[str],
+    e_values: Sequence[float],
+    selected: Sequence[bool],
+    needed: float,
+    ax: Axes,
+) -> None:
+    """Draw e-values, the largest on top, with the one that was ``needed`` to be selected."""
+    heights, e = np.arange(len(names)), np.maximum(e_values, 1e-3)
+    chosen = np.array(selected, dtype=np.bool_)
+    for kind, rows in (("selected", chosen), ("not selected", ~chosen)):
+        if rows.any():
+            colour, fill, marker = LOOKS[kind]
+            gid = kind.replace(" ", "-")
+            ax.hlines(heights[rows], 1.0, e[rows], color=colour, lw=1.4, gid=f"{gid}-ranges")
+            ax.plot(
+                e[rows], heights[rows], marker, color=colour, mfc=fill, ms=5.5, mew=1.2, label=kind,
+                clip_on=False, gid=f"{gid}-points",
+            )  # fmt: skip
+    ax.axvline(needed, color=DARK, ls=(0, (4, 3)), lw=1, label=f"needed {needed:.3g}", zorder=1)
+    ax.set(xscale="log", ylim=(len(names) - 0.4, -0.6), xlabel="evidence against noise (e-value)")
+    clean(ax)
+    ax.set_yticks(heights, [readable(name, 40) for name in names], parse_math=False)
+    ax.tick_params(axis="y", length=0, labelsize=FONT_SIZE)
+    legend_above(ax, "right")
 
 
 class SelectionRateDisplay:

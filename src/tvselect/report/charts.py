@@ -1,14 +1,16 @@
-"""The pictures of the page: figures as SVG whose colours are those of the page's style sheet."""
+"""The pictures of a run: on the page, as SVG in the colours of its style sheet, and for papers."""
 
 from __future__ import annotations
 
 import io
 import logging
+import os
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree
 
 import numpy as np
@@ -18,13 +20,14 @@ from tvselect.after.dependence import Dependence, JointEffect
 from tvselect.plotting.canvas import DARK, DEEP, GREY, LIGHT, RED
 from tvselect.plotting.effects import InteractionDisplay, plot_dependence
 from tvselect.plotting.paths import SelectionPathDisplay, SelectionPaths, plot_sizes
-from tvselect.plotting.rates import FittedArms, SelectionRateDisplay
+from tvselect.plotting.rates import FittedArms, SelectionRateDisplay, plot_evidence
 from tvselect.report import sentences
 from tvselect.report.findings import Findings, HeatMap, ReportedInteraction, ReportedVariable
 from tvselect.words import counted, level, readable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 WIDTH, SMALL_WIDTH = 9.5, 3.4  # inches
 MOST_LEADING = 20
@@ -57,6 +60,133 @@ Tips = dict[str, list[tuple[str, ...]]]
 """Lines to show at the shapes of a group of the SVG, in their order, by the id of the group."""
 Sketch = tuple[str, tuple[float, float], str, Callable[["Axes"], Tips]]
 """A picture to be drawn: its id, its size in inches, what it shows in words, what draws it."""
+
+
+PAPER: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+    "svg.fonttype": "none",
+    "savefig.dpi": 300,
+    "axes.linewidth": 0.6,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "axes.titlesize": 9,
+    "axes.labelsize": 9,
+}
+KINDS = ("rates", "effects", "evidence", "interactions")
+PAPER_WIDTH, ACROSS, ROW_HEIGHT = 6.7, 3, 2.1  # inches; two columns of a journal
+
+
+def plot_run(
+    run: Findings | str | os.PathLike[str],
+    kind: Literal["rates", "effects", "evidence", "interactions"] = "rates",
+    path: str | os.PathLike[str] | None = None,
+    *,
+    width: float = PAPER_WIDTH,
+) -> Figure:
+    """A figure of a run, sized for a paper.
+
+    Parameters
+    ----------
+    run : path-like or Findings
+        Folder of a run, or what :func:`gather` found.
+    kind : {"rates", "effects", "evidence", "interactions"}
+        The highest selection rates; what each selected variable does to the outcome; the e-values
+        of a stream; pairs of variables whose effects do not add up.
+    path : path-like, optional
+        File to write: .pdf, .svg, .png or whatever else matplotlib writes.
+    width : float, default=6.7
+        Inches.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        When the run has nothing of that kind; says why.
+
+    Examples
+    --------
+    >>> plot_run("tvs-prices-1", "effects", "effects.pdf")  # doctest: +SKIP
+    """
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "figures need matplotlib: pip install 'tvselect[plot]'", name=error.name
+        ) from error
+    findings = run if isinstance(run, Findings) else Findings.read(run)
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {kind!r}")
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(PAPER)
+        panels = _panels(findings, kind)
+        n = len(panels)
+        across = n if n < ACROSS else 2 if n == 4 or kind == "interactions" else ACROSS
+        down = -(-n // across)
+        height = panels[0][0] * down
+        figure = Figure((width, height), layout="constrained")
+        axes = figure.subplots(down, across, squeeze=False).ravel()
+        for ax, (_, title, draw) in zip(axes, panels, strict=False):
+            draw(ax)
+            if title:
+                ax.set_title(title, fontsize=9, parse_math=False)
+        for ax in axes[n:]:
+            ax.set_visible(False)
+        if kind == "effects":
+            figure.supylabel(readable(sentences.what_is_shown(findings), 60), fontsize=9)
+        if path is not None:
+            # Without the date, the same run gives the same file.
+            dated = Path(path).suffix.lower() in (".pdf", ".svg")
+            date = {"CreationDate" if str(path).lower().endswith(".pdf") else "Date": None}
+            figure.savefig(path, metadata=date if dated else None)
+    return figure
+
+
+def _panels(findings: Findings, kind: str) -> list[tuple[float, str, Callable[[Axes], Any]]]:
+    """Height in inches, title and picture of each panel of a figure."""
+    panels: list[tuple[float, str, Callable[[Axes], Any]]]
+    if kind == "rates":
+        n = min(len(findings.variables), MOST_LEADING)
+        panels = [(1.1 + 0.21 * n, "", partial(_leading, findings))] * (n > 0)
+        why_not = "nothing was tried"
+    elif kind == "effects":
+        panels = [
+            (ROW_HEIGHT, readable(shape.variable, 30), partial(_shape, shape, findings))
+            for shape in findings.dependence
+        ]
+        why_not = findings.dependence_note
+    elif kind == "evidence":
+        known = [v for v in findings.variables if v.e_value is not None]
+        best = sorted(known, key=lambda v: -(v.e_value or 0.0))[:MOST_LEADING]
+        needed = findings.n_variables / (
+            (findings.control.max_fdr or 1.0) * max(findings.n_selected, 1)
+        )
+        draw = partial(
+            plot_evidence,
+            [v.name for v in best],
+            [v.e_value or 0.0 for v in best],
+            [v.role == "selected" for v in best],
+            needed,
+        )
+        panels = [(1.1 + 0.21 * len(best), "", draw)] * bool(best)
+        why_not = "e-values are of streams with error control; of a table, say rates"
+    else:
+        panels = [
+            (2.9, "", partial(_joint, pair, pair.heat_map, findings))
+            for pair in findings.interactions
+            if pair.heat_map is not None
+        ]
+        why_not = "no pair of variables was found whose effects do not add up"
+    if not panels:
+        raise ValueError(f"there is no figure of {kind}: {why_not}")
+    return panels
 
 
 def draw_charts(findings: Findings) -> dict[str, tuple[str, Tips]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from tvselect.after.dependence import Dependence, Effect, Scale
@@ -229,6 +231,19 @@ class Findings:
     def of_role(self, role: str) -> tuple[ReportedVariable, ...]:
         """The variables of this ``role``."""
         return tuple(variable for variable in self.variables if variable.role == role)
+
+    @classmethod
+    def read(cls, folder: str | os.PathLike[str]) -> Findings:
+        """The findings of a run, from its folder.
+
+        Parameters
+        ----------
+        folder : path-like
+            Of a run of ``tvs``, or a file ``findings.json``.
+        """
+        path = Path(folder)
+        path = path / "findings.json" if path.is_dir() else path
+        return cls.from_json(path.read_text(encoding="utf-8"))
 
     def to_json(self) -> str:
         """The findings as text, for :meth:`from_json`.
