@@ -20,7 +20,7 @@ BOM = "\ufeff"
 HEADERLESS = text_of().split("\n", 1)[1]
 TIMES = changed(time=1.0 + np.abs(Y), died=[k % 3 > 0 for k in COUNT])
 LOOK_ALIKES = "day,weight,score,x,y\n" + "".join(
-    f"{1 + i % 28:02d}/{1 + i % 12:02d}/2019,{i}.5 kg,{'-' if i % 5 == 0 else f'{i % 23}.{i}'},"
+    f"{1 + i % 11:02d}/{1 + i % 12:02d}/2019,{i}.5 kg,{'-' if i % 5 == 0 else f'{i % 23}.{i}'},"
     f"{i * 7 % 11},{i}\n"
     for i in range(60)
 )
@@ -186,7 +186,7 @@ REFUSED = [
     ("t.csv", TABLE, ("--exclude", "a", "--include", "a"), "'a' is excluded and included"),
     ("t.csv", TABLE, ("--row-groups", "a", "--exclude", "n1,a"),
      "--exclude names 'a', which says how rows depend on each other (--row-groups, --order)"),
-    ("t.csv", "Study 7,,\n" + "a,b,y\n" * 30, (), "2 columns without a name; if a title stands"),
+    ("t.csv", "Study 7,,\n" + "1,b,y\n" * 30, (), "2 columns without a name; if a title stands"),
     ("t.csv", "Study 7\n" + "a,b,y\n" * 30, (),
      "has one cell, others have more; if a title stands"),
     ("t.csv", TABLE, ("--exclude", "*"), "'a': excluded"),

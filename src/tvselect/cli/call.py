@@ -13,6 +13,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import asdict, fields, replace
 from importlib import import_module
 from math import ceil
@@ -27,6 +28,7 @@ from tvselect.cli.print import (
     Terminal,
     open_streams,
     show_comparison,
+    show_parts,
     show_result,
 )
 from tvselect.words import counted, waiting
@@ -34,6 +36,7 @@ from tvselect.words import counted, waiting
 if TYPE_CHECKING:
     from tvselect.runs.data import RawTable
     from tvselect.runs.plan import Plan, Settings
+    from tvselect.runs.play import Result
     from tvselect.sources.tables import TableFiles
 
 FAILED = 1
@@ -158,7 +161,36 @@ def _n_imports(frame: FrameType | None) -> int:
 
 
 def select(options: Options, terminal: Terminal) -> int:
-    """Look at the table, say what was decided, search, show what was found."""
+    """Look at the table, say what was decided, search, show what was found; or so by parts."""
+    if options.by is None:
+        return show_result(_select(options, terminal), terminal)
+    from tvselect.runs import RunError
+    from tvselect.runs.plan import FileOptions
+    from tvselect.runs.where import parts_by
+
+    parts = parts_by(_given(options, FileOptions), options.by, options.where)
+    found = []
+    for part in parts:
+        terminal.say(f"{options.by} = {part.label} ({counted(part.n_rows, 'row')}):")
+        out = options.out and f"{options.out}-{re.sub(r'[^A-Za-z0-9_.-]+', '_', part.label)[:60]}"
+        mine = copy(options)
+        mine.by, mine.where, mine.out = None, part.where, out
+        mine.exclude = [*options.exclude, options.by]
+        try:
+            found.append((part.label, _select(mine, terminal)))
+        except RunError as error:  # too few rows of this part, or of one class
+            terminal.warn(f"{options.by} = {part.label}: {error}")
+            continue
+        if code := show_result(found[-1][1], terminal, is_part=True):
+            return code
+    if not found:
+        raise RunError(f"no part by {options.by!r} can be searched; see the warnings")
+    show_parts(options.by, found, terminal)
+    return DONE
+
+
+def _select(options: Options, terminal: Terminal) -> Result:
+    """One run."""
     import secrets
 
     with waiting("  Reading the table", terminal.is_live):
@@ -189,7 +221,7 @@ def select(options: Options, terminal: Terminal) -> int:
 
         n_copies = max(10, ceil(1.0 / (settings.max_fdr or 1.0)))
         terminal.say(f"  {describe_cost(plan.facts.outcome.n_rows, len(plan.columns), n_copies)}")
-    result = play.start(
+    return play.start(
         plan,
         settings,
         new_folder(options.out, options.table),
@@ -198,7 +230,6 @@ def select(options: Options, terminal: Terminal) -> int:
         table=table,
         command=shlex.join(["tvs", *map(argument_without_secrets, options.arguments)]),
     )
-    return show_result(result, terminal)
 
 
 def _inspect(options: Options) -> tuple[Plan, TableFiles, RawTable | None]:

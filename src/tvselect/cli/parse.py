@@ -26,6 +26,8 @@ SELECT_EXAMPLES = """examples:
   tvs select genes.parquet --target survived --max-fdr 0.2 --decoys knockoffs
   tvs select genes.parquet --target survived --cluster tcp://head-node:8786
   tvs select genes.tsv --target survived --transpose
+  tvs select sales.csv --target bought --where "Segment = 'A' and Age >= 30"
+  tvs select sales.csv --target bought --by Segment
   tvs select visits.csv --target pain --row-groups patient --order date
   tvs select study.bed --phenotype pheno.tsv --target height --covariates age,sex,PC1-PC10
   zcat prices.csv.gz | tvs select - --target price --json --quiet > result.json
@@ -126,6 +128,12 @@ COMMANDS: dict[str, tuple[str, Groups]] = {
                                     "(1) or the row was censored (0)"),
             Option("--out", FOLDER, "folder of the run; tvs-<table>-<number> if not given"),
             NO_REPORT,
+        ),
+        "some of the rows": (
+            Option("--where", {"metavar": "CONDITION"},
+                   "only rows that meet it, as in SQL: \"Segment = 'A' and Age >= 30\""),
+            Option("--by", NAME | {"metavar": "COLUMN"},
+                   "a run for each value of this column, and a comparison of them"),
         ),
         "columns (names, patterns such as 'gene_*' and ranges such as PC1-PC10)": (
             Option("--exclude", NAMES, "leave these out"),

@@ -13,6 +13,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from tvselect.words import command, counted, escaped, level, listed, printable, shorten
@@ -97,14 +98,14 @@ class Terminal:
             print("\t".join(map(escaped, row)))
 
 
-def show_result(result: Result, terminal: Terminal) -> int:
-    """Show what a run found; returns the exit code."""
+def show_result(result: Result, terminal: Terminal, *, is_part: bool = False) -> int:
+    """Show what a run found, of a part of the rows in sentences alone; returns the exit code."""
     run = result.run
     for warning in run.warnings:
         terminal.warn(warning)
     selected = [v for v in result.variables if v.selected and not v.always]
     before, after = _what_it_means(result)
-    if terminal.is_pretty:
+    if terminal.is_pretty and not is_part:
         others = [v for v in result.variables if not v.selected]
         q = "q (unproven)" if result.fit.result_.asked.unproven else "q-value"
         lines = variable_lines(selected, others, q)
@@ -112,9 +113,9 @@ def show_result(result: Result, terminal: Terminal) -> int:
     else:
         for line in filter(None, (*before, *after)):
             terminal.say(line)
-    if terminal.is_json:
+    if terminal.is_json and not is_part:
         terminal.show(_as_json(result, selected), ())
-    elif not terminal.is_pretty:
+    elif not (terminal.is_pretty or is_part):
         has_groups = any(v.group for v in result.variables)
         rows = [["variable", "q_value", "selection_rate", "low", "high", *["group"] * has_groups]]
         for v in selected:
@@ -133,6 +134,44 @@ def show_result(result: Result, terminal: Terminal) -> int:
         return DONE
     terminal.note(f"interrupted {what}: {command('resume', result.folder.path)}")
     return INTERRUPTED
+
+
+def show_parts(by: str, found: Sequence[tuple[str, Result]], terminal: Terminal) -> None:
+    """Show the runs of parts of the rows side by side: what is selected where, and how often."""
+    tables = [{v.name: v for v in result.variables if not v.always} for _, result in found]
+    best: dict[str, float] = {}
+    for v in chain.from_iterable(table.values() for table in tables):
+        if v.selected:
+            best[v.name] = max(best.get(v.name, 0.0), v.selection_rate)
+    names = sorted(best, key=best.__getitem__, reverse=True)
+    if terminal.is_json:
+        as_json = [
+            {"value": label, **_as_json(r, [v for v in r.variables if v.selected and not v.always])}
+            for label, r in found
+        ]
+        terminal.show({"by": by, "parts": as_json}, ())
+        return
+    if not terminal.is_pretty:
+        heads = chain.from_iterable((f"{label}: selected", f"{label}: rate") for label, _ in found)
+        rows = [["variable", *heads]]
+        for name in names:
+            cells = (table.get(name) for table in tables)
+            pairs = ((("yes", "no")[not v.selected], f"{v.selection_rate:.6f}") if v else ("", "")
+                     for v in cells)  # fmt: skip
+            rows.append([name, *chain.from_iterable(pairs)])
+        terminal.show_rows(rows)
+        return
+    rows = [["variable", *(shorten(f"{by} = {label}", 24) for label, _ in found)]]
+    for name in names[:MOST_ROWS]:
+        cells = (table.get(name) for table in tables)
+        shown = (f"{v.selection_rate:.2f}{' *' * v.selected}" if v else "-" for v in cells)
+        rows.append([shorten(name), *shown])
+    lines = ["", *aligned(rows), "", "Selection rates; * is selected there."]
+    if len(names) > MOST_ROWS:
+        lines.insert(-2, f"  ... and {len(names) - MOST_ROWS:,} more")
+    lines.append("What is selected in one part only need not differ between parts: compare the")
+    lines.append("effects in their reports, and mind that a part has fewer rows than the table.")
+    terminal.show(None, lines)
 
 
 def _what_it_means(result: Result) -> tuple[list[str], list[str]]:

@@ -78,9 +78,17 @@ def read_raw(
     target: str,
     event: str | None = None,
     n_rows: int | None = None,
+    where: str | None = None,
 ) -> RawTable:
-    """Some columns of a table, the target among them: all rows, or the first ``n_rows``."""
-    wanted = set(columns)
+    """Some columns of a table, the target among them: all rows, or the first ``n_rows``.
+
+    ``where`` is a condition that all rows that are read have to meet.
+    """
+    wanted, also = set(columns), list[str]()
+    if where is not None:
+        from tvselect.runs.where import columns_named, rows_that_meet
+
+        also = [n for n in columns_named(where, files.names, files.where) if n not in wanted]
     if isinstance(files, ColumnTable):
         table = files.rows if n_rows is None else files.head(n_rows)
         for name in (target, event):
@@ -91,16 +99,20 @@ def read_raw(
                 )
     elif n_rows is None:
         is_all = wanted.issuperset(files.names) and not files.in_some
-        table = files.read(None if is_all else columns)
+        table = files.read(None if is_all else [*columns, *also])
     else:
         table = files.head(n_rows)
+    rows = np.arange(table.num_rows)
+    if where is not None:
+        rows = rows_that_meet(where, table, files.where)
+        table = table.take(rows)
     table = table.select([name for name in table.column_names if name in wanted])
     raw = split(table, target, event)
     if n_rows is None:
         raw = with_written_days(raw)
     if not isinstance(files, ColumnTable):
         return raw
-    file = files.file if n_rows is None else files.file.at(np.arange(table.num_rows))
+    file = files.file if n_rows is None and where is None else files.file.at(rows)
     return replace(raw, file=file, in_file=tuple(files.in_file))
 
 
@@ -179,7 +191,7 @@ def prepare(
     plan: Plan, files: TableFiles, raw: RawTable | None = None
 ) -> tuple[Table, NDArray[Any]]:
     """The table in memory without rows that have no target; ``raw`` is what was read before."""
-    raw = raw or read_raw(files, plan.needed, plan.target, plan.event)
+    raw = raw or read_raw(files, plan.needed, plan.target, plan.event, where=plan.where)
     files.require_unchanged()
     return _convert(plan, raw)
 

@@ -78,6 +78,7 @@ class TableOptions:
     feature_groups: str | Path | None = None  #: A file, or "ld" for linked neighbours
     row_groups: str | None = None  #: Column that says which rows belong together
     order: str | None = None  #: Column by which rows follow each other, or "rows": as they stand
+    where: str | None = None  #: Condition of SQL that rows have to meet
 
 
 def inspect_table(
@@ -103,6 +104,10 @@ def inspect_table(
             _require_column(files, name, what, has_numeric_names)
     names = [name for name in files.names if name not in files.in_some]
     others = [name for name in names if name not in (target, event, *of_rows)]
+    if options.where is not None:
+        if options.stream:
+            raise RunError("--where reads the whole table; say --no-stream, or filter the stream")
+        files.only_whole = "--where picks its rows"
     mode = decide_mode(files, options.stream)
     is_linked = options.feature_groups == LINKAGE
     if mode.stream and event is not None:
@@ -112,7 +117,10 @@ def inspect_table(
     if mode.stream and options.order not in (None, IN_ROW_ORDER):
         raise RunError("a stream is read row by row; say --order rows, or --no-stream")
     with arrow_errors(f"{where} cannot be read", "mend it, or leave columns out with {columns}"):
-        raw = read_raw(files, names, target, event, ROWS_TO_LOOK_AT if mode.stream else None)
+        n_rows = ROWS_TO_LOOK_AT if mode.stream else None
+        raw = read_raw(files, names, target, event, n_rows, options.where)
+    if options.where is not None:
+        where = f"{where} where {options.where}"
     written, mixed = _find_writing(raw, target, files)
     if mode.stream and target in written:
         raise RunError(
@@ -152,7 +160,7 @@ def inspect_table(
                 groups[label] = inside
     facts = TableFacts(
         **vars(replace(found, left_out=unwanted | left_out).among({*chosen, target, *of_rows})),
-        where=where,
+        where=files.where,
         n_columns=len(others) + len(files.in_some),
         mode=mode,
         files=FileFacts(
@@ -176,6 +184,7 @@ def inspect_table(
         facts=facts,
         row_groups=options.row_groups,
         order=options.order,
+        where=options.where,
     )
     return plan, files, None if mode.stream else raw
 

@@ -98,6 +98,7 @@ class Plan:
     facts: TableFacts  #: What is known of the table
     row_groups: str | None = None  #: Column that says which rows belong together
     order: str | None = None  #: Column by which rows follow each other, or "rows": as they stand
+    where: str | None = None  #: Condition of SQL that rows have to meet
 
     @property
     def row_columns(self) -> list[str]:
@@ -140,6 +141,8 @@ def describe_plan(plan: Plan) -> list[str]:
         said.append(
             "Neighbouring columns that are much alike are one variable (--feature-groups ld)."
         )
+    if plan.where is not None:
+        said.insert(1, f"Only rows that meet {plan.where} (--where).")
     if plan.row_groups is not None:
         said.append(f"Rows of the same {plan.row_groups!r} belong together (--row-groups).")
     if plan.order is not None:
