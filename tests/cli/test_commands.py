@@ -75,6 +75,14 @@ class TestSelect:
         assert [v["q_value"] for v in found["selected"]] == [0.05, 0.05]
         assert {("a",), ("b",)} <= {tuple(claim["columns"]) for claim in found["claims"]}
 
+    def test_workers_that_change_the_numbers_are_said(self, tvs, told, table):
+        for options in ("--jobs 1", "--jobs 2", "--jobs 1 --window 4", "--jobs 2 --window 4"):
+            _, _, err = tvs(*SELECT, *QUICK, *options.split(), "--no-report")
+            assert ("How many workers there are changes" in err) == (options == "--jobs 2")
+        (said,) = told("compare", "tvs-t-1", "tvs-t-2")["differences"]
+        assert said.startswith("The runs differ in window: 1 and 32 plays chosen together")
+        assert told("compare", "tvs-t-3", "tvs-t-4")["differences"] == []
+
     def test_a_seed_is_drawn_and_kept(self, answer, table, here):
         options = ("--reward", "pvalue", "--plays", "20")
         first = answer(*SELECT, *options)

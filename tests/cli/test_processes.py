@@ -71,6 +71,22 @@ def test_a_killed_run_goes_on_to_the_same_bytes(tvs, table, here):
     assert results(here / "killed") == undisturbed(tvs, table, here / "other", 150)
 
 
+@pytest.mark.parametrize("times", [2, pytest.param(200, marks=pytest.mark.long)])
+def test_no_thread_of_a_reader_outlives_an_error(times, here):
+    table = write(here / "t.csv", changed(y=np.ones(120)))
+    core = min(os.sched_getaffinity(0))  # where threads wait for each other most
+    command = [sys.executable, "-m", "tvselect.cli", "select", str(table), "-t", "y"]
+    for _ in range(times):
+        done = subprocess.run(
+            command,
+            preexec_fn=lambda: os.sched_setaffinity(0, {core}),
+            capture_output=True,
+            text=True,
+            cwd=here,
+        )
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+
+
 def test_an_interrupted_run_keeps_what_is_known(tvs, table, here):
     process = begin(
         "select", table, "-t", "y", *OPTIONS, "--plays", 100_000, "--out", here / "stopped"

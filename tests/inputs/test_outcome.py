@@ -53,6 +53,24 @@ def test_more_than_two_numbers_are_a_continuous_outcome(y):
     np.testing.assert_array_equal(outcome.values, [1, 2, 4])
 
 
+MANY = np.arange(40)
+
+
+@pytest.mark.parametrize(
+    "y", [2**53 + MANY, np.uint64(2**63) + MANY.astype(np.uint64), [2**70 + int(k) for k in MANY]]
+)
+def test_whole_numbers_that_doubles_round_are_refused(y):
+    with pytest.raises(InputError, match=f"differences are lost .*; subtract {y[0]} from all"):
+        read_outcome(y, 40)
+    assert read_outcome(y[0] + (np.array(y) - y[0]) * 2**30, 40).family == "gaussian"
+    assert read_outcome(np.array(y)[MANY % 2], 40).family == "probit"
+
+
+def test_a_whole_number_beyond_all_doubles_is_named_with_its_row():
+    with pytest.raises(InputError, match=r"y holds a whole number beyond 1.8e\+308 in row 3; resc"):
+        read_outcome([1, 2, 3, 10**400], 4)
+
+
 @pytest.mark.parametrize(
     ("y", "classes"),
     [

@@ -91,6 +91,9 @@ def test_blocks_are_the_columns_asked_for(wrap):
     np.testing.assert_array_equal(table.block(3, 4), X[:, 3:].T)
 
 
+LONG = [2**53, 2**53 + 1]
+
+
 @pytest.mark.parametrize(
     ("X", "error", "message"),
     [
@@ -114,6 +117,19 @@ def test_blocks_are_the_columns_asked_for(wrap):
         (pd.DataFrame([[1, 2]], columns=[1, "1"]), ValueError, "2 columns named '1'"),
         (pa.table([[1], [2]], names=["a", "a"]), ValueError, "2 columns named 'a'"),
         (pl.Series([1, 2]), ValueError, "single column"),
+        (pd.DataFrame({"l": [[1, 2], [3, 4]]}), TypeError, "'l' of X holds no numbers"),
+        *(
+            (X, ValueError, "'b' of X holds whole numbers from .*; subtract 9007199254740992 from")
+            for X in (
+                pd.DataFrame({"a": [1.5, 2.5], "b": LONG}),
+                pl.DataFrame({"a": [1], "b": [LONG]}).explode("b"),
+                pa.table({"a": [True, False], "b": LONG}),
+                pd.DataFrame({"b": pd.array([*LONG, None], dtype="Int64")}),
+                pd.DataFrame({"b": pd.Series([*LONG, None], dtype=object)}),
+            )
+        ),
+        (np.array([[1, value] for value in LONG]), ValueError, "'x1' of X holds whole numbers"),
+        ([[1, 10**400]], ValueError, r"'x1' of X holds a whole number beyond 1.8e\+308 in row 0"),
         (pa.chunked_array([[1, 2]]), ValueError, "single column"),
     ],
 )

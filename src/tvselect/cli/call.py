@@ -293,6 +293,11 @@ def _describe_search(plan: Plan, settings: Settings, cluster: str | None) -> str
     place = f" on {cluster}" if cluster else ""
     by = {"bart": "BART", "lasso": "LASSO", "pvalue": "p-values"}.get(settings.reward, "importance")
     search = f"Search: {chains}{plays}{place}, scored by {by}; seed {settings.seed}."
+    if settings.window is None and (cluster or settings.jobs > settings.chains):
+        search += (
+            " How many workers there are changes the numbers; runs with the same --window do not "
+            "depend on it."
+        )
     if settings.max_fdr is None:
         return f"{search} Error control is off (--max-fdr none)."
     return f"{search} On average at most {100 * settings.max_fdr:g} % of the selected false."

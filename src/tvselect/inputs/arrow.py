@@ -15,6 +15,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.columns import LARGEST_WHOLE
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.text import TextColumn
 
@@ -173,7 +174,11 @@ def as_target(column: Any) -> NDArray[Any]:
         return np.array(column.to_pylist(), dtype=object if column.null_count else np.bool_)
     if types.is_integer(column.type) and not column.null_count:
         return np.from_dlpack(_one_array(column)).copy()
-    return as_text(column).labels() if kind_of(column.type) == "text" else as_numbers(column)
+    if kind_of(column.type) == "text":
+        return as_text(column).labels()
+    numbers = as_numbers(column)
+    is_rounded = types.is_integer(column.type) and (np.abs(numbers) >= LARGEST_WHOLE).any()
+    return np.array(column.to_pylist(), dtype=object) if is_rounded else numbers
 
 
 def as_days(column: Any) -> NDArray[np.float64]:

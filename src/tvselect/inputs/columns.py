@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -19,11 +20,14 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from tvselect.core import function
+from tvselect.inputs.errors import InputError, RowError
 
 Places = slice | NDArray[np.int64]  #: Some rows or columns
 VALUES_AT_ONCE, VALUES_IN_CACHE = 2**22, 2**18
 """Numbers of a block of columns that is read once, and of one that is gone over several times."""
 PIECE, N_PIECES = 4096, 1000
+LARGEST, LARGEST_WHOLE, FEWEST_STEPS = sys.float_info.max, 2.0**53, 2**10
+"""Of doubles: the largest, up to where they hold all whole numbers, and steps to be spanned."""
 TINY = 1e-12
 
 rank_codes = function("rank_codes", "codes: u1[columns, rows]\nranks: f8[columns, rows]!")
@@ -194,6 +198,37 @@ def _first_outside(indices: NDArray[Any], n: int) -> int | None:
     if indices.size == 0 or (indices.min() >= 0 and indices.max() < n):
         return None
     return int(np.flatnonzero((indices < 0) | (indices >= n))[0])
+
+
+def is_rounded(low: Any, high: Any) -> Any:
+    """Whether whole numbers, or columns of them, lie so close together that doubles round them."""
+    largest = np.maximum(np.abs(np.float64(low)), np.abs(np.float64(high)))
+    spread = np.asarray(high - low, dtype=np.float64)
+    return (largest >= LARGEST_WHOLE) & (spread < FEWEST_STEPS * np.spacing(largest))
+
+
+def refuse_rounded(low: Any, high: Any, held: str) -> None:
+    """Raise for whole numbers from ``low`` to ``high`` whose differences are lost in doubles."""
+    low, high = int(low), int(high)
+    if low < high and is_rounded(low, high):
+        raise InputError(
+            f"{held} whole numbers from {low} to {high}, whose differences are lost as floating-"
+            "point numbers",
+            f"subtract {low} from all of them",
+        )
+
+
+def as_doubles(values: NDArray[Any], held: str) -> NDArray[np.float64]:
+    """Numbers of any type as doubles; raises for whole ones that doubles do not hold apart."""
+    try:
+        numbers = values.astype(np.float64)
+    except OverflowError:
+        row = [isinstance(v, int) and abs(v) > LARGEST for v in values].index(True)
+        raise RowError(f"{held} a whole number beyond {LARGEST:.3g}", "rescale it", row) from None
+    if values.dtype.kind in "iuO" and (np.abs(numbers) >= LARGEST_WHOLE).any():
+        whole = [value for value in values.tolist() if isinstance(value, int)] or [0]
+        refuse_rounded(min(whole), max(whole), held)
+    return numbers
 
 
 class ColumnFile(Columns):

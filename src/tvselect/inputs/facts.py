@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tvselect.inputs.columns import is_rounded
 from tvselect.inputs.outcome import Family
 from tvselect.inputs.text import SHARE_OF_NUMBERS, TextColumn, Writing, read_numbers
 from tvselect.words import counted, listed
@@ -23,7 +24,7 @@ ID_NAME = re.compile(
 )
 Reason = Literal[
     "excluded", "no covariate", "no value", "constant", "row numbers", "identifier", "free text",
-    "all different", "many texts", "other type", "some files", "date on a stream",
+    "all different", "many texts", "rounded", "other type", "some files", "date on a stream",
     "mixed on a stream", "infinite on a stream",
 ]  # fmt: skip
 DoubtKind = Literal[
@@ -244,6 +245,9 @@ def profile_numbers(
     """Why scanned columns (columns, rows) are useless; ``is_whole`` marks whole numbers."""
     n_rows = block.shape[1]
     left_out = constant_columns(names, found.low, found.high)
+    with np.errstate(invalid="ignore"):  # columns without a value
+        rounded = is_whole & (found.low <= found.high) & is_rounded(found.low, found.high)
+    left_out |= {names[j]: LeftOut("rounded") for j in np.flatnonzero(rounded).tolist()}
     if n_rows < FEW_ROWS:
         return left_out
     counts_rows = np.isin(found.low, (0.0, 1.0)) & (found.high == found.low + (n_rows - 1))

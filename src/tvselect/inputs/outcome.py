@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from tvselect.inputs.arrow import kind_of
-from tvselect.inputs.columns import normal_scores
+from tvselect.inputs.columns import as_doubles, normal_scores
 from tvselect.inputs.errors import InputError, RowError
 from tvselect.inputs.table import as_array, holds_text, is_null, labels_of
 from tvselect.words import listed
@@ -185,7 +185,9 @@ class _Values(NamedTuple):
         if self.is_ordered:
             return self.ordinal()
         try:
-            numbers = _as_numbers(levels)
+            numbers = self._as_numbers(levels)
+        except InputError:
+            return self.gaussian()
         except (TypeError, ValueError):
             return self.classes()
         if np.abs(numbers).max() > LARGEST_CODE or not np.array_equal(numbers, np.floor(numbers)):
@@ -193,7 +195,7 @@ class _Values(NamedTuple):
         if len(levels) <= FEW_VALUES and values.size >= ROWS_A_VALUE * len(levels):
             return replace(self.classes(), is_guess=True)
         repeats = numbers.min() >= 0 and 2 * len(levels) <= values.size
-        if repeats and np.median(_as_numbers(values)) <= TYPICAL_COUNT:
+        if repeats and np.median(self._as_numbers(values)) <= TYPICAL_COUNT:
             return replace(self.counts(), is_guess=True)
         return self.gaussian()
 
@@ -219,7 +221,9 @@ class _Values(NamedTuple):
 
     def gaussian(self) -> Outcome:
         try:
-            numbers = _as_numbers(self.values)
+            numbers = self._as_numbers(self.values)
+        except InputError:
+            raise
         except (TypeError, ValueError):
             raise self._text_error("a continuous outcome needs numbers") from None
         if not np.isfinite(numbers.max() - numbers.min()):
@@ -237,6 +241,11 @@ class _Values(NamedTuple):
                 row,
             )
         return Outcome(numbers, "counts")
+
+    def _as_numbers(self, values: NDArray[Any]) -> FloatArray:
+        if holds_text(values):
+            raise TypeError
+        return as_doubles(values, f"{self.what} holds")
 
     def _labelled(self, family: Family) -> Outcome:
         values, levels = self.values, self.levels
@@ -325,12 +334,6 @@ def missing_mask(values: NDArray[Any]) -> NDArray[np.bool_]:
     if values.dtype.kind == "O":
         return np.array([is_null(value) or value != value for value in values], dtype=np.bool_)
     return np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.size, dtype=np.bool_)
-
-
-def _as_numbers(values: NDArray[Any]) -> FloatArray:
-    if holds_text(values):
-        raise TypeError
-    return values.astype(np.float64)
 
 
 class OutcomeReader:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tvselect.inputs.arrow import DAY, Field, as_days, as_matrix, as_text, fields_of
 from tvselect.inputs.columns import (
+    LARGEST_WHOLE,
     ChosenColumns,
     ColumnFile,
     Columns,
@@ -22,16 +23,19 @@ from tvselect.inputs.columns import (
     Matrix,
     Places,
     SparseColumns,
+    as_doubles,
     is_sparse,
     places,
     read,
     refuse_outside,
+    refuse_rounded,
 )
-from tvselect.inputs.errors import ColumnTypeError, SourceError
+from tvselect.inputs.errors import ColumnTypeError, InputError, SourceError
 from tvselect.inputs.text import TextColumn, encode_text, one_hot
 
 ALL = slice(None)
 OBJECTS = ("Object", "Unknown")
+LONG = ("Int64", "UInt64", "int64", "uint64")
 NUMBERED = re.compile(r"x(0|[1-9][0-9]*)")
 
 
@@ -205,8 +209,7 @@ def refuse_repeated(names: Iterable[str], where: str, remedy: str) -> None:
     """Raise a SourceError for the most frequent name if it is repeated."""
     for name, times in Counter(names).most_common(1):
         if times > 1 and not name:
-            title = "if a title stands above the line of names, remove it"
-            raise SourceError(f"{where} has {times} columns without a name", title)
+            raise SourceError(f"{where} has {times} columns without a name", "name them")
         if times > 1:
             raise SourceError(f"{where} has {times} columns named {name!r}", remedy)
 
@@ -240,6 +243,10 @@ def _from_array(X: Any, what: str) -> Table:
     if array.dtype.kind not in "biuf":
         floats = [_floats(values, what, names[j]) for j, values in enumerate(array.T)]
         array = np.array(floats).reshape(array.shape[::-1]).T
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
+        low, high = array.min(axis=0), array.max(axis=0)
+        for j in np.flatnonzero(np.maximum(np.abs(low * 1.0), np.abs(high * 1.0)) >= LARGEST_WHOLE):
+            refuse_rounded(low[j], high[j], f"column {names[j]!r} of {what} holds")
     return Table(array, names, what=what)
 
 
@@ -255,6 +262,7 @@ class FrameColumns(Columns):
         types = self._native.schema.types if self._is_arrow else list(frame.schema.values())
         self.fields = fields_of(map(str, frame.columns), types)
         self._is_single = np.array([field.type == "Float32" for field in self.fields], np.bool_)
+        self._is_long = np.array([field.type in LONG for field in self.fields], np.bool_)
         self._one_by_one = np.array(
             [field.kind == "date" or field.type in OBJECTS for field in self.fields], np.bool_
         )
@@ -265,7 +273,9 @@ class FrameColumns(Columns):
         singly = self._one_by_one[columns]
         if not singly.any():
             with np.errstate(invalid="ignore"):  # a signalling NaN is a missing value
-                return self._plain(rows, columns)
+                part = self._plain(rows, columns)
+            self._refuse_rounded(part, columns)
+            return part
         columns = places(columns, self.shape[1])
         out = np.empty((places(rows, len(self)).size, columns.size), order="F")
         if not singly.all():
@@ -286,6 +296,16 @@ class FrameColumns(Columns):
             return as_days(self._native.column(column))
         values = self._frame[:, column].to_numpy()
         return _floats(values, self._what, self.fields[column].name)
+
+    def _refuse_rounded(self, part: NDArray[np.floating[Any]], columns: Places) -> None:
+        """Raise for whole numbers whose differences are lost in this part."""
+        is_long = self._is_long[columns]
+        if is_long.any() and len(part):
+            largest = np.fmax.reduce(np.abs(part[:, is_long]), axis=0)
+            for j in places(columns, self.shape[1])[is_long][largest >= LARGEST_WHOLE].tolist():
+                values = self._frame[:, j]
+                held = f"column {self.fields[j].name!r} of {self._what} holds"
+                refuse_rounded(values.min(), values.max(), held)
 
     def _plain(self, rows: Places, columns: Places) -> NDArray[np.floating[Any]]:
         if self._is_arrow:
@@ -364,8 +384,12 @@ def _floats(values: NDArray[Any], what: str, name: str) -> NDArray[np.float64]:
             if present and all(isinstance(v, date) for v in present):
                 times = [v if isinstance(v, date) and not is_null(v) else None for v in values]
                 return _days(np.array(times, dtype="datetime64[us]"))
-            values = np.fromiter(map(_number, values), np.float64, len(values))
+            numbers = np.empty(len(values), dtype=object)
+            numbers[:] = [_number(v) for v in values]
+            return as_doubles(numbers, f"column {name!r} of {what} holds")
         return values.astype(np.float64, copy=False)
+    except InputError:
+        raise
     except (TypeError, ValueError):
         raise _no_numbers(what, name, "mixed or text") from None
 

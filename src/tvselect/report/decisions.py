@@ -22,6 +22,8 @@ REASONS = {
     "free text": "free text",
     "all different": "a different text in {every_row}, as identifiers have",
     "many texts": "free text or names: {n_distinct:,} different texts in {n_rows:,} rows",
+    "rounded": "whole numbers so large and alike that their differences are lost in floating-point "
+    "numbers: subtract the smallest from all",
     "some files": "in {n_files:,} of {n_all_files:,} files only",
     "other type": "neither numbers nor text but {value}",
     "date on a stream": "dates, which a stream cannot read as numbers (--no-stream can)",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
+from tvselect.bandit.journal import Journal, JournalError
 from tvselect.runs.folder import RunFolder, RunRecord, from_csv
 from tvselect.words import listed
 
-NOT_THE_SEARCH = ("seed", "time_limit", "jobs")
+NOT_THE_SEARCH = ("seed", "time_limit", "jobs", "window")
 STREAM_ONLY, MEMORY_ONLY = ("batch_size", "rounds"), ("plays",)
 
 
@@ -67,11 +69,22 @@ def compare(first: RunFolder, second: RunFolder) -> Comparison:
         pairs=pairs,
         jaccard=both / len(pairs) if pairs else 1.0,
         largest_difference=max(shared, key=lambda p: abs(p.difference or 0.0), default=None),
-        differences=_differences(*runs),
+        differences=_differences(*runs, (_window(first), _window(second))),
     )
 
 
-def _differences(first: RunRecord, second: RunRecord) -> list[str]:
+def _window(folder: RunFolder) -> int | None:
+    """The window of a run, which depends on its workers where it was not given."""
+    if not folder.journal.exists():  # to open it would make it
+        return None
+    with suppress(JournalError), Journal(folder.journal) as journal:
+        return None if journal.header is None else journal.header.window
+    return None
+
+
+def _differences(
+    first: RunRecord, second: RunRecord, windows: tuple[int | None, int | None]
+) -> list[str]:
     said: list[str] = []
     a, b = first.plan, second.plan
     if first.table_hash != second.table_hash:
@@ -87,6 +100,11 @@ def _differences(first: RunRecord, second: RunRecord) -> list[str]:
     ):
         if was != now:
             said.append(f"The runs differ in {what}: {was} and {now}.")
+    if None not in windows and windows[0] != windows[1]:
+        said.append(
+            f"The runs differ in window: {windows[0]} and {windows[1]} plays chosen together, as "
+            "--window says, or else the number of workers (--jobs)."
+        )
     for plan, other, which in ((a, b, "first"), (b, a, "second")):
         if only := [name for name in plan.columns if name not in set(other.columns)]:
             said.append(f"Only the {which} run chose from {listed(only)}.")

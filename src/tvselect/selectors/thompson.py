@@ -34,7 +34,7 @@ from tvselect.inputs.dependence import find_dependence
 from tvselect.inputs.doubts import DoubtWarning, find_doubts
 from tvselect.inputs.outcome import AskedFamily
 from tvselect.inputs.rows import check_weights, copied_rows, numbered, rows_to_use, take_rows
-from tvselect.inputs.table import Features, as_given, is_frame, read_features
+from tvselect.inputs.table import Features, as_given, is_frame, read_features, read_table
 from tvselect.omics.linkage import clump_labels, fine_map
 from tvselect.rewards import Data, Reward
 from tvselect.rewards.screening import screen_pairs
@@ -439,7 +439,14 @@ class ThompsonSelector(BanditSelector):
             if isinstance(features.X, np.ndarray):
                 check_array(features.X, input_name="X", **checks)
             return features
-        X = validate_data(self, X, accept_sparse="csc", **checks)
+        given = X
+        try:
+            X = validate_data(self, X, accept_sparse="csc", **checks)
+        except OverflowError:
+            read_table(given)  # which says where
+            raise
+        if X is not given and not is_sparse(X):
+            read_table(given)  # whole numbers that were rounded
         names = getattr(self, "feature_names_in_", None)
         return Features(
             SparseColumns(X) if is_sparse(X) else X,

@@ -47,7 +47,6 @@ CODECS = {
 CONTROLS = bytes({*range(32)} - {*b"\t\n\v\f\r\x1a\x1b"})
 WORDS = re.compile(rb'"[^"]*"|\S+')
 BAD_VALUE = re.compile(r"In CSV column #(\d+): (.*)", re.DOTALL)
-TITLE = "Expected 1 columns, got"
 FRACTION = re.compile(r"[+-]?\d+[.,]\d+(e[+-]?\d+)?", re.IGNORECASE)
 LARGEST_WHOLE = 2.0**53
 NEEDED = "it needs a line of column names and rows below it"
@@ -501,11 +500,6 @@ class CsvFiles(TableFiles):
             try:
                 yield
             except load("pyarrow").ArrowInvalid as error:
-                if TITLE in str(error):
-                    raise SourceError(
-                        f"the first line of {text.file.path} has one cell, others have more",
-                        "if a title stands above the line of names, remove it",
-                    ) from error
                 found = BAD_VALUE.match(str(error))
                 if found is None:
                     raise
