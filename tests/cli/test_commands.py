@@ -420,8 +420,8 @@ class TestCompare:
         _, out, err = tvs("compare", run, other)
         assert "Jaccard index" in err
         lines = out.splitlines()
-        assert lines[0].endswith("\tselection_rate_1\tselection_rate_2\tq_value_1\tq_value_2")
-        assert lines[1].split("\t")[-2:] == ["0.050000", "0.100000"]
+        assert "\tselection_rate_1\tselection_rate_2\tq_value_1\tq_value_2\teffect_1" in lines[0]
+        assert lines[1].split("\t")[5:7] == ["0.050000", "0.100000"]
         assert lines[2].startswith("b\tyes\tno\t")
 
     def test_another_level(self, answer, run):
@@ -429,6 +429,37 @@ class TestCompare:
         found = answer("compare", run, other)
         assert found["differences"] == ["The runs differ in max fdr: 0.1 and None."]
         assert {tuple(v["q_value"]) for v in found["variables"]} == {(0.05, None)}
+
+    def test_any_number_on_a_page(self, answer, tvs, failure, run, here):
+        for name in ("other", "third"):
+            shutil.copytree(run, name)
+        for name, rows in (
+            ("other", [("a,yes", "a,no"), (",up,", ",down,")]),
+            ("third", [("b,yes", "b,no"), ("5.5,up", "55,up")]),
+        ):
+            path = here / name / "variables.csv"
+            text = path.read_text().replace(*rows[0]).replace(*rows[1])
+            path.write_text(text.replace(",5.5,down", ",5.5,up") if name == "other" else text)
+        runs = (run, "other", "third")
+        found = answer("compare", *runs)
+        assert found["runs"] == list(runs)
+        assert {v["name"]: v["selected"] for v in found["variables"]} == {
+            "a": [True, False, True], "b": [True, True, False],
+        }  # fmt: skip
+        assert found["jaccard"] == pytest.approx((0.5 + 0.5 + 0) / 3)
+        assert found["effects"] == [
+            "The effect of a differs: 5.5 in the first run, 55 in the third."
+        ]
+        path = here / "third" / "variables.csv"
+        path.write_text(path.read_text().replace("55,up", "5.5,down"))
+        against = "The effect of a has another direction: up in the first run, down in the third."
+        assert answer("compare", *runs, "-o", "page.html")["effects"] == [against]
+        page = (here / "page.html").read_text()
+        for words in ("3 runs compared", "0 of 2 variables are selected by all", against):
+            assert words in page
+        assert "page.html exists already" in failure("compare", *runs, "-o", "page.html")
+        assert "must end in .html" in failure("compare", *runs, "-o", "page.pdf")
+        assert "name two or more" in failure("compare", run)
 
 
 def test_demo(tvs, failure, here):

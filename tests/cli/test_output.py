@@ -112,7 +112,7 @@ class TestNames:
         assert {row[0] for row in rows[1:]} == {escaped(name) for name in NAMES}
         assert {len(row) for row in rows} == {5}
         compared = tvs("compare", "run", "run")[1]
-        assert {line.count("\t") for line in compared.splitlines()} == {6}
+        assert {line.count("\t") for line in compared.splitlines()} == {10}
         assert len(compared.splitlines()) == 3
         assert "\x1b" not in out + err + compared
 

@@ -359,14 +359,9 @@ def report(options: Options, terminal: Terminal) -> int:
 def plot(options: Options, terminal: Terminal) -> int:
     """Draw a figure of a run."""
     from tvselect.report import plot_run
-    from tvselect.runs import RunError
     from tvselect.runs.folder import RunFolder
 
-    out = Path(options.out).expanduser()
-    if out.suffix.lower() not in FIGURES:
-        raise RunError(f"{out} must end in {', '.join(FIGURES)}")
-    if out.exists() and not options.force:
-        raise RunError(f"{out} exists already; say --force to overwrite it")
+    out = _new_file(options.out, FIGURES, options.force)
     folder = RunFolder(Path(options.run))
     folder.read_run()
     plot_run(folder.read_findings(), options.kind, out, width=options.width / MM_OF_AN_INCH)
@@ -417,12 +412,30 @@ def transform(options: Options, terminal: Terminal) -> int:
 
 
 def compare(options: Options, terminal: Terminal) -> int:
-    """Show two runs side by side."""
-    from tvselect.runs.compare import compare
+    """Show runs side by side."""
+    from tvselect.runs.compare import compare, write_comparison
     from tvselect.runs.folder import RunFolder
 
-    show_comparison(compare(*(RunFolder(Path(path)) for path in options.runs)), terminal)
+    out = options.out and _new_file(options.out, (".html",), options.force)
+    found = compare(*(RunFolder(Path(path)) for path in options.runs))
+    if out:
+        write_comparison(found, out)
+    show_comparison(found, terminal)
+    if out:
+        terminal.say(f"Page: {out}")
     return DONE
+
+
+def _new_file(out: str, suffixes: Sequence[str], force: bool) -> Path:
+    """A file to write, which is not there yet unless it may be overwritten."""
+    from tvselect.runs import RunError
+
+    path = Path(out).expanduser()
+    if path.suffix.lower() not in suffixes:
+        raise RunError(f"{path} must end in {', '.join(suffixes)}")
+    if path.exists() and not force:
+        raise RunError(f"{path} exists already; say --force to overwrite it")
+    return path
 
 
 def demo(options: Options, terminal: Terminal) -> int:

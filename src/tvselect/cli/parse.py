@@ -235,8 +235,10 @@ COMMANDS: dict[str, tuple[str, Groups]] = {
         Option("--phenotype", PEOPLE, "table of the people of a .bed file; that of the run"),
         Option("--force", FLAG, "overwrite OUT"),
     )}),
-    "compare": ("compare two runs: what each selects", {"": (
-        Option("runs", {"metavar": "RUN", "nargs": 2}, "folders of two runs"),
+    "compare": ("compare runs: what each selects, and how effects differ", {"": (
+        Option("runs", {"metavar": "RUN", "nargs": "+"}, "folders of two runs or more"),
+        Option("-o --out", {"metavar": "OUT"}, "page to write: .html"),
+        Option("--force", FLAG, "overwrite OUT"),
     )}),
     "demo": ("select 5 of 10,000 columns of a made-up table", {"": (
         Option("--out", FOLDER, "where to write; a temporary folder"),

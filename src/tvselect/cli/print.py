@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tvselect.words import command, counted, escaped, level, listed, printable, shorten
 
 if TYPE_CHECKING:
-    from tvselect.runs.compare import Comparison, Pair
+    from tvselect.runs.compare import Compared, Comparison
     from tvselect.runs.folder import VariableResult
     from tvselect.runs.play import Result
 
@@ -313,10 +313,13 @@ def bar(share: float) -> str:
 
 
 def show_comparison(found: Comparison, terminal: Terminal) -> None:
-    """Show who selects what, how alike two runs are, and in what they differ."""
-    both = sum(all(pair.selected) for pair in found.pairs)
+    """Show who selects what, how alike runs are, and in what they differ."""
+    runs = range(1, len(found.folders) + 1)
+    every = "both" if len(runs) == 2 else "all"
+    n_all = sum(one.in_all for one in found.variables)
+    index = "Jaccard index" if len(runs) == 2 else "mean Jaccard index"
     agreement = (
-        f"{both} of {len(found.pairs)} variables by both (Jaccard index {found.jaccard:.2f})."
+        f"{n_all} of {len(found.variables)} variables by {every} ({index} {found.jaccard:.2f})."
     )
     largest = found.largest_difference
     if terminal.is_json:
@@ -325,38 +328,42 @@ def show_comparison(found: Comparison, terminal: Terminal) -> None:
             "jaccard": found.jaccard,
             "same": not found.differences,
             "differences": found.differences,
-            "variables": [_pair_as_json(pair) for pair in found.pairs],
-            "largest_difference": largest and _pair_as_json(largest),
+            "effects": found.effects,
+            "variables": [_as_entry(one) for one in found.variables],
+            "largest_difference": largest and _as_entry(largest),
         }
         terminal.show(as_json, ())
         return
     if not terminal.is_pretty:
-        names = ("selected", "selection_rate", "q_value")
-        cells = [["variable", *(f"{name}_{number}" for name in names for number in (1, 2))]]
-        for pair in found.pairs:
-            answers = ("yes" if is_selected else "no" for is_selected in pair.selected)
-            numbers = (*pair.selection_rate, *pair.q_value)
-            cells.append([pair.name, *answers, *("" if x is None else f"{x:.6f}" for x in numbers)])
+        names = ("selected", "selection_rate", "q_value", "effect", "direction")
+        cells = [["variable", *(f"{name}_{number}" for name in names for number in runs)]]
+        for one in found.variables:
+            answers = ("yes" if is_selected else "no" for is_selected in one.selected)
+            numbers = (*one.selection_rate, *one.q_value, *one.effect)
+            shown = ("" if x is None else f"{x:.6f}" for x in numbers)
+            cells.append([one.name, *answers, *shown, *one.direction])
         terminal.show_rows(cells)
-        for sentence in (*found.differences, agreement):
+        for sentence in (*found.differences, *found.effects, agreement):
             terminal.say(sentence)
         return
-    rows = [["variable", "selected", "rate 1", "rate 2", "change", "q 1", "q 2"]]
-    for pair in found.pairs:
-        who = {(True, True): "by both", (True, False): "by 1", (False, True): "by 2"}[pair.selected]
-        rates = ("-" if x is None else f"{x:.2f}" for x in pair.selection_rate)
-        change = "" if pair.difference is None else f"{pair.difference:+.2f}"
-        q_values = ("-" if x is None else level(x) for x in pair.q_value)
-        rows.append([pair.name, who, *rates, change, *q_values])
-    lines = [f"1: {found.folders[0]}", f"2: {found.folders[1]}"]
+    rates, levels = [f"rate {k}" for k in runs], [f"q {k}" for k in runs]
+    rows = [["variable", "selected", *rates, "change", *levels]]
+    for one in found.variables:
+        by = " and ".join(str(k) for k, chosen in zip(runs, one.selected, strict=True) if chosen)
+        rates = ["-" if x is None else f"{x:.2f}" for x in one.selection_rate]
+        change = "" if one.difference is None else f"{one.difference:+.2f}"
+        q_values = ("-" if x is None else level(x) for x in one.q_value)
+        rows.append([one.name, f"by {every if one.in_all else by}", *rates, change, *q_values])
+    lines = [f"{number}: {folder}" for number, folder in zip(runs, found.folders, strict=True)]
     lines += [f"  {sentence}" for sentence in found.differences or ["Same data, same settings."]]
     lines += ["", *aligned(rows), "", agreement]
     if largest is not None and largest.difference:
-        first, second = largest.selection_rate
-        change = f"{largest.name}, from {first:.2f} to {second:.2f}."
+        known = [rate for rate in largest.selection_rate if rate is not None]
+        ends = known if len(known) == 2 else [min(known), max(known)]
+        change = f"{largest.name}, from {ends[0]:.2f} to {ends[1]:.2f}."
         lines.append(f"Largest change of the selection rate: {change}")
-    terminal.show(None, lines)
+    terminal.show(None, [*lines, *found.effects])
 
 
-def _pair_as_json(pair: Pair) -> dict[str, Any]:
-    return {**pair._asdict(), "difference": pair.difference}
+def _as_entry(one: Compared) -> dict[str, Any]:
+    return {**one._asdict(), "difference": one.difference}

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.plotting.canvas import BLUE, DARK, FONT_SIZE, GREY, RED, axes_on, clean, legend_above
+from tvselect.plotting.canvas import (
+    BLUE,
+    DARK,
+    DEEP,
+    FONT_SIZE,
+    GREY,
+    RED,
+    axes_on,
+    clean,
+    legend_above,
+    look,
+)
 from tvselect.selectors.results import fitted_result
 from tvselect.words import level, readable
 
@@ -121,6 +132,35 @@ def top_arms(selector: Selector, top: int = 20) -> FittedArms:
     ('x3', array([ True, False, False, False, False]))
     """
     return fitted_arms(selector).best(top)
+
+
+def plot_runs(
+    names: Sequence[str], rates: Sequence[Sequence[float | None]], selected: Any, ax: Axes
+) -> None:
+    """Draw the selection rates of variables (the highest on top) in several runs, side by side."""
+    heights, runs = np.arange(len(names)), len(rates[0])
+    shift = np.linspace(-0.25, 0.25, runs) if runs > 1 else np.zeros(1)
+    for k in range(runs):
+        colour, _ = look(k, DEEP)
+        known = [i for i, row in enumerate(rates) if row[k] is not None]
+        at = [(rates[i][k], heights[i] + shift[k], selected[i][k]) for i in known]
+        for is_filled in (True, False):
+            points = [(x, y) for x, y, chosen in at if chosen == is_filled]
+            ax.plot(
+                *zip(*points, strict=True) if points else ([], []),
+                "o",
+                color=colour,
+                mfc=colour if is_filled else "white",
+                ms=5,
+                clip_on=False,
+                label=f"run {k + 1}" if is_filled else "_",
+                gid=f"run-{k}-{'selected' if is_filled else 'others'}",
+            )
+    ax.set(xlim=(0, 1), ylim=(len(names) - 0.4, -0.6), xlabel="selection rate; filled: selected")
+    clean(ax)
+    ax.set_yticks(heights, [readable(name, 40) for name in names], parse_math=False)
+    ax.tick_params(axis="y", length=0, labelsize=FONT_SIZE)
+    legend_above(ax, "right")
 
 
 def plot_evidence(

@@ -7,7 +7,7 @@ import logging
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,7 +20,7 @@ from tvselect.after.dependence import Dependence, JointEffect
 from tvselect.plotting.canvas import DARK, DEEP, GREY, LIGHT, RED
 from tvselect.plotting.effects import InteractionDisplay, plot_dependence
 from tvselect.plotting.paths import SelectionPathDisplay, SelectionPaths, plot_sizes
-from tvselect.plotting.rates import FittedArms, SelectionRateDisplay, plot_evidence
+from tvselect.plotting.rates import FittedArms, SelectionRateDisplay, plot_evidence, plot_runs
 from tvselect.report import sentences
 from tvselect.report.findings import Findings, HeatMap, ReportedInteraction, ReportedVariable
 from tvselect.words import counted, level, readable
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH, SMALL_WIDTH = 9.5, 3.4  # inches
-MOST_LEADING = 20
+MOST_LEADING, MOST_COMPARED = 20, 30
 ROLES = {"selected": "selected", "unselected": "not selected", "decoy": "decoy"}
 GRID = "#DDDDDD"
 VARIABLES = (
@@ -191,6 +191,26 @@ def _panels(findings: Findings, kind: str) -> list[tuple[float, str, Callable[[A
 
 def draw_charts(findings: Findings) -> dict[str, tuple[str, Tips]]:
     """All pictures of the page by their ids, as SVG; the same bytes for the same findings."""
+    return _drawn(_sketches(findings))
+
+
+def draw_comparison(found: Any) -> dict[str, tuple[str, Tips]]:
+    """The picture of a comparison of runs."""
+    shown = found.variables[:MOST_COMPARED]
+    if not shown:
+        return {}
+    names, rates = [one.name for one in shown], [one.selection_rate for one in shown]
+    words = f"Selection rates of {len(shown)} variables in {len(found.folders)} runs."
+
+    def draw(ax: Axes) -> Tips:
+        plot_runs(names, rates, [one.selected for one in shown], ax)
+        ax.grid(visible=True, axis="x")
+        return {}
+
+    return _drawn([("runs", (WIDTH, 1.1 + 0.3 * len(shown)), words, draw)])
+
+
+def _drawn(sketches: Iterable[Sketch]) -> dict[str, tuple[str, Tips]]:
     import matplotlib
 
     # Its warnings, as about a home directory without write access, are of no use to a reader.
@@ -199,7 +219,7 @@ def draw_charts(findings: Findings) -> dict[str, tuple[str, Tips]]:
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(STYLE)
-        return {sketch[0]: _draw(*sketch) for sketch in _sketches(findings)}
+        return {sketch[0]: _draw(*sketch) for sketch in sketches}
 
 
 def _sketches(findings: Findings) -> Iterator[Sketch]:

@@ -49,7 +49,7 @@ def methods_paragraph(f: Findings) -> str:
     asked = f.asked
     said = [
         "Variables were selected by Thompson Variable Selection (Liu and Ročková 2023) with "
-        f"tvselect {f.versions['tvselect']}.",
+        f"tvselect {f.versions.get('tvselect', '(version not known)')}.",
         f"The outcome was {f.target} ({values_of(f)}).",
     ]
     n_rows = asked.n_rows or (f.summary and not asked.is_stream and f.summary.n_rows)
@@ -181,7 +181,7 @@ def _selected(f: Findings) -> str:
 
 def citations(f: Findings) -> list[str]:
     """What to cite: the method, the package, and what the error control rests on."""
-    version = f.versions["tvselect"]
+    version = f.versions.get("tvselect", "(not known)")
     package = "Thompson Variable Selection for Python [software]"
     cited = [METHOD, f"The tvselect developers. tvselect: {package}. Version {version}."]
     if f.asked.is_stream and f.control.max_fdr is not None:

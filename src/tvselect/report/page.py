@@ -7,6 +7,7 @@ import csv
 import hashlib
 import io
 import os
+from collections.abc import Callable
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -20,13 +21,14 @@ from tvselect.files import write_text
 from tvselect.report import methods, sentences
 from tvselect.report.findings import Findings
 from tvselect.report.gathering import gather
-from tvselect.words import as_cell, command, level, listed, percent, plural
+from tvselect.words import as_cell, command, level, listed, percent, plural, readable
 
 if TYPE_CHECKING:
     from tvselect.plotting.rates import Selector
 
 STRONG = 0.9
 MOST_STEPS = 11
+MOST_COMPARED = 100
 
 
 def render(findings: Findings) -> str:
@@ -51,16 +53,61 @@ def render(findings: Findings) -> str:
     >>> "<title>A first look</title>" in page, "1 of 5 variables" in page
     (True, True)
     """
+    charts = _draw(lambda: _charts().draw_charts(findings))
+    n_steps = len(findings.steps)
+    return _fill(
+        "report.html.jinja",
+        f=findings,
+        charts=charts,
+        say=sentences,
+        methods=methods,
+        command=command,
+        effects={effect.name: effect for effect in findings.effects},
+        twins=[
+            f"{group.variable} and {group.alike[0].name}"
+            for group in findings.resemblances
+            if abs(group.alike[0].correlation) >= STRONG
+        ],
+        places=np.linspace(0, n_steps - 1, min(n_steps, MOST_STEPS)).round().astype(int).tolist(),
+        standard_error=standard_error,
+        selected_list=selected_list(findings),
+        model=MODEL,
+    )
+
+
+def render_comparison(found: Any) -> str:
+    """The page of a comparison of runs, as text.
+
+    Parameters
+    ----------
+    found : Comparison
+        What :func:`tvselect.runs.compare.compare` found.
+    """
+    charts = _draw(lambda: _charts().draw_comparison(found))
+    return _fill("compare.html.jinja", found=found, charts=charts, shown=MOST_COMPARED)
+
+
+def _charts() -> Any:
+    from tvselect.report import charts
+
+    return charts
+
+
+def _draw(draw: Callable[[], Any]) -> Any:
     try:
-        import jinja2
+        import jinja2  # noqa: F401
 
-        from tvselect.report.charts import draw_charts
-
-        charts = draw_charts(findings)
+        return draw()
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"the report needs {error.name}: pip install 'tvselect[report]'", name=error.name
         ) from error
+
+
+def _fill(template: str, **values: Any) -> str:
+    """A page from its template, with the style sheet and script of all pages."""
+    import jinja2
+
     templates = files("tvselect.report").joinpath("templates")
 
     def read(name: str) -> str:
@@ -83,25 +130,8 @@ def render(findings: Findings) -> str:
         listed=partial(listed, quoted=False),
         sha256=lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
     )
-    n_steps = len(findings.steps)
-    page: str = environment.get_template("report.html.jinja").render(
-        f=findings,
-        charts=charts,
-        say=sentences,
-        methods=methods,
-        command=command,
-        effects={effect.name: effect for effect in findings.effects},
-        twins=[
-            f"{group.variable} and {group.alike[0].name}"
-            for group in findings.resemblances
-            if abs(group.alike[0].correlation) >= STRONG
-        ],
-        places=np.linspace(0, n_steps - 1, min(n_steps, MOST_STEPS)).round().astype(int).tolist(),
-        standard_error=standard_error,
-        selected_list=selected_list(findings),
-        model=MODEL,
-        script=read("report.js"),
-        style=read("report.css"),
+    page: str = environment.get_template(template).render(
+        script=read("report.js"), style=read("report.css"), readable=readable, **values
     )
     # Half a surrogate pair is text in JSON, but cannot be written.
     return page.encode("utf-8", "replace").decode()

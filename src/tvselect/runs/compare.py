@@ -1,76 +1,118 @@
-"""Two runs side by side: who selects what, and how far apart they are."""
+"""Runs side by side: who selects what, and how far apart they are."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from tvselect import report
 from tvselect.bandit.journal import Journal, JournalError
+from tvselect.files import write_text
+from tvselect.runs import RunError
 from tvselect.runs.folder import RunFolder, RunRecord, from_csv
+from tvselect.selectors.results import mean_jaccard
 from tvselect.words import listed
 
 NOT_THE_SEARCH = ("seed", "time_limit", "jobs", "window")
 STREAM_ONLY, MEMORY_ONLY = ("batch_size", "rounds"), ("plays",)
+ORDINALS = ("first", "second", "third", "fourth", "fifth")
+OPPOSITES = {"up": "down", "down": "up", "valley": "peak", "peak": "valley"}
+FAR_APART, MOST_SENTENCES = 2.0, 10
 
 
-class Pair(NamedTuple):
-    """A variable in two runs; None where a run did not have it."""
+class Compared(NamedTuple):
+    """A variable in several runs; None where a run did not have it."""
 
     name: str
-    selected: tuple[bool, bool]
-    selection_rate: tuple[float | None, float | None]
-    q_value: tuple[float | None, float | None]  #: None also without decoys
+    selected: tuple[bool, ...]
+    selection_rate: tuple[float | None, ...]
+    q_value: tuple[float | None, ...]  #: None also without decoys
+    effect: tuple[float | None, ...]  #: None also where it was not measured
+    direction: tuple[str, ...]
+
+    @property
+    def in_all(self) -> bool:
+        """Whether all runs select it."""
+        return all(self.selected)
 
     @property
     def difference(self) -> float | None:
-        """How much higher the selection rate is in the second run."""
-        first, second = self.selection_rate
-        return None if first is None or second is None else round(second - first, 6)
+        """How much higher the selection rate is in the second run; of more, the widest gap."""
+        rates = [rate for rate in self.selection_rate if rate is not None]
+        if len(rates) < len(self.selection_rate):
+            return None
+        return round(rates[1] - rates[0] if len(rates) == 2 else max(rates) - min(rates), 6)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs."""
+    """Several runs."""
 
-    folders: tuple[str, str]
-    pairs: list[Pair]  #: Variables that one of them selects, those of both first
-    #: Variables that both select, over those that one of them does; 1 for two empty sets.
+    folders: tuple[str, ...]
+    variables: list[Compared]  #: That one of the runs selects, those of all first
+    #: Variables that two runs both select, over those that one of them does, 1 for two empty sets;
+    #: the mean over pairs of runs.
     jaccard: float
-    largest_difference: Pair | None  #: The variable that they see most differently, selected or not
+    largest_difference: Compared | None  #: The variable that they see most differently
     differences: list[str]  #: How data and settings differ, in sentences
+    effects: list[str]  #: How effects differ, in sentences
 
 
-def compare(first: RunFolder, second: RunFolder) -> Comparison:
-    """Compare two runs; a folder that holds no finished run is a RunError."""
-    runs = first.read_run(), second.read_run()
-    tables = [
-        {v.name: v for v in from_csv(folder.variables) if not v.always}
-        for folder in (first, second)
-    ]
+def compare(*folders: RunFolder) -> Comparison:
+    """Compare two runs or more; a folder that holds no finished run is a RunError."""
+    if len(folders) < 2:
+        raise RunError("one run alone cannot be compared; name two or more")
+    runs = [folder.read_run() for folder in folders]
+    tables = [{v.name: v for v in from_csv(folder.variables) if not v.always} for folder in folders]
     every = []
-    for name in dict.fromkeys([*tables[0], *tables[1]]):
-        one, two = (table.get(name) for table in tables)
+    for name in dict.fromkeys(name for table in tables for name in table):
+        found = [table.get(name) for table in tables]
         every.append(
-            Pair(
+            Compared(
                 name,
-                (one is not None and one.selected, two is not None and two.selected),
-                (one and one.selection_rate, two and two.selection_rate),
-                (one and one.q_value, two and two.q_value),
+                tuple(v is not None and v.selected for v in found),
+                tuple(v and v.selection_rate for v in found),
+                tuple(v and v.q_value for v in found),
+                tuple(v and v.effect for v in found),
+                tuple(v.direction if v else "" for v in found),
             )
         )
-    rank = {(True, True): 0, (False, True): 1, (True, False): 2}  # those of both first
-    pairs = [pair for pair in every if any(pair.selected)]
-    pairs.sort(key=lambda pair: (rank[pair.selected], -max(r or 0.0 for r in pair.selection_rate)))
-    both = sum(all(pair.selected) for pair in pairs)
-    shared = [pair for pair in every if pair.difference is not None]
-    return Comparison(
-        folders=(str(first.path), str(second.path)),
-        pairs=pairs,
-        jaccard=both / len(pairs) if pairs else 1.0,
-        largest_difference=max(shared, key=lambda p: abs(p.difference or 0.0), default=None),
-        differences=_differences(*runs, (_window(first), _window(second))),
+    chosen = [one for one in every if any(one.selected)]
+    # Those of most runs first, of as many those that the later runs select.
+    chosen.sort(
+        key=lambda one: (
+            -sum(one.selected),
+            one.selected,
+            -max(rate or 0.0 for rate in one.selection_rate),
+        )
     )
+    shared = [one for one in every if one.difference is not None]
+    sets = np.array([one.selected for one in chosen], dtype=np.bool_).reshape(-1, len(runs)).T
+    return Comparison(
+        folders=tuple(str(folder.path) for folder in folders),
+        variables=chosen,
+        jaccard=mean_jaccard(sets),
+        largest_difference=max(shared, key=lambda one: abs(one.difference or 0.0), default=None),
+        differences=_differences(runs, [_window(folder) for folder in folders]),
+        effects=_effects(runs, chosen),
+    )
+
+
+def _ordinal(place: int) -> str:
+    return ORDINALS[place] if place < len(ORDINALS) else f"{place + 1}th"
+
+
+def _differ(values: Sequence[Any], what: str) -> list[str]:
+    """What the runs differ in, if they do."""
+    if all(value == values[0] for value in values):
+        return []
+    shown = f"{', '.join(map(str, values[:-1]))} and {values[-1]}"
+    return [f"The runs differ in {what}: {shown}."]
 
 
 def _window(folder: RunFolder) -> int | None:
@@ -82,42 +124,87 @@ def _window(folder: RunFolder) -> int | None:
     return None
 
 
-def _differences(
-    first: RunRecord, second: RunRecord, windows: tuple[int | None, int | None]
-) -> list[str]:
+def _differences(runs: Sequence[RunRecord], windows: Sequence[int | None]) -> list[str]:
     said: list[str] = []
-    a, b = first.plan, second.plan
-    if first.table_hash != second.table_hash:
-        one, two = a.file.table, b.file.table
-        what = f"{one} has changed" if one == two else f"{one} and {two}"
+    plans = [run.plan for run in runs]
+    if len({run.table_hash for run in runs}) > 1:
+        tables = list(dict.fromkeys(plan.file.table for plan in plans))
+        if len({Path(table).name for table in tables}) == len(tables):
+            tables = [Path(table).name for table in tables]
+        what = f"{tables[0]} has changed" if len(tables) == 1 else " and ".join(tables)
         said.append(f"The data differ ({what}).")
-    for was, now, what in (
-        (a.target, b.target, "target"),
-        (a.facts.outcome.family, b.facts.outcome.family, "family"),
-        (a.stream, b.stream, "streamed"),
-        (a.row_groups, b.row_groups, "row groups"),
-        (a.order, b.order, "order"),
+    for what, values in (
+        ("target", [plan.target for plan in plans]),
+        ("family", [plan.facts.outcome.family for plan in plans]),
+        ("streamed", [plan.stream for plan in plans]),
+        ("row groups", [plan.row_groups for plan in plans]),
+        ("order", [plan.order for plan in plans]),
     ):
-        if was != now:
-            said.append(f"The runs differ in {what}: {was} and {now}.")
-    if None not in windows and windows[0] != windows[1]:
+        said += _differ(values, what)
+    if None not in windows and len(set(windows)) > 1:
+        shown = f"{', '.join(map(str, windows[:-1]))} and {windows[-1]}"
         said.append(
-            f"The runs differ in window: {windows[0]} and {windows[1]} plays chosen together, as "
-            "--window says, or else the number of workers (--jobs)."
+            f"The runs differ in window: {shown} plays chosen together, as --window says, or else "
+            "the number of workers (--jobs)."
         )
-    for plan, other, which in ((a, b, "first"), (b, a, "second")):
-        if only := [name for name in plan.columns if name not in set(other.columns)]:
-            said.append(f"Only the {which} run chose from {listed(only)}.")
-    if (a.feature_groups, a.always) != (b.feature_groups, b.always):
+    common = set(plans[0].columns).intersection(*(plan.columns for plan in plans))
+    for place, plan in enumerate(plans):
+        if only := [name for name in plan.columns if name not in common]:
+            which = (
+                f"Only the {_ordinal(place)} run"
+                if len(runs) == 2
+                else (f"The {_ordinal(place)} run, but not every other one,")
+            )
+            said.append(f"{which} chose from {listed(only)}.")
+    if len({repr((plan.feature_groups, plan.always)) for plan in plans}) > 1:
         said.append("The runs differ in feature groups or in columns that are always included.")
-    skip = {*NOT_THE_SEARCH, *(MEMORY_ONLY if a.stream else STREAM_ONLY)}
-    for field in fields(first.settings):
-        was, now = getattr(first.settings, field.name), getattr(second.settings, field.name)
-        if field.name not in skip and was != now:
-            said.append(f"The runs differ in {field.name.replace('_', ' ')}: {was} and {now}.")
-    for run, which in ((first, "first"), (second, "second")):
+    skip = {*NOT_THE_SEARCH, *(MEMORY_ONLY if plans[0].stream else STREAM_ONLY)}
+    for field in fields(runs[0].settings):
+        if field.name not in skip:
+            values = [getattr(run.settings, field.name) for run in runs]
+            said += _differ(values, field.name.replace("_", " "))
+    for place, run in enumerate(runs):
         if run.state != "done":
+            which = _ordinal(place)
             said.append(f"The {which} run is not complete ({run.state}, {run.n_plays} plays).")
-    if first.version != second.version:
-        said.append(f"They were run by tvselect {first.version} and {second.version}.")
+    versions = [run.version for run in runs]
+    if len(set(versions)) > 1:
+        said.append(f"They were run by tvselect {', '.join(versions[:-1])} and {versions[-1]}.")
     return said
+
+
+def _effects(runs: Sequence[RunRecord], variables: Sequence[Compared]) -> list[str]:
+    """Where effects point in opposite directions, or are far apart."""
+    if len({(run.plan.target, run.plan.facts.outcome.family) for run in runs}) > 1:
+        return []
+    said = []
+    for one in variables:
+        known = [
+            (place, effect, direction)
+            for place, (effect, direction) in enumerate(zip(one.effect, one.direction, strict=True))
+            if effect is not None and one.selected[place]
+        ]
+        ways = [(place, direction) for place, _, direction in known if direction in OPPOSITES]
+        against = next(
+            ((a, b) for a in ways for b in ways if OPPOSITES[a[1]] == b[1] and a[0] < b[0]), None
+        )
+        if against is not None:
+            (first, way), (second, other) = against
+            said.append(
+                f"The effect of {one.name} has another direction: {way} in the {_ordinal(first)} "
+                f"run, {other} in the {_ordinal(second)}."
+            )
+        elif known:
+            least, most = min(known, key=lambda k: k[1]), max(known, key=lambda k: k[1])
+            if most[1] > FAR_APART * least[1]:
+                said.append(
+                    f"The effect of {one.name} differs: {least[1]:.3g} in the {_ordinal(least[0])} "
+                    f"run, {most[1]:.3g} in the {_ordinal(most[0])}."
+                )
+    more = len(said) - MOST_SENTENCES
+    return said[:MOST_SENTENCES] + [f"So do {more} more effects."] * (more > 0)
+
+
+def write_comparison(found: Comparison, path: Path) -> None:
+    """Write a comparison to an HTML file."""
+    write_text(path, report.render_comparison(found))
