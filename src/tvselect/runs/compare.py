@@ -136,6 +136,7 @@ def _differences(runs: Sequence[RunRecord], windows: Sequence[int | None]) -> li
     for what, values in (
         ("target", [plan.target for plan in plans]),
         ("family", [plan.facts.outcome.family for plan in plans]),
+        ("rows", [plan.where or "all" for plan in plans]),
         ("streamed", [plan.stream for plan in plans]),
         ("row groups", [plan.row_groups for plan in plans]),
         ("order", [plan.order for plan in plans]),

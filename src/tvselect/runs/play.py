@@ -402,7 +402,7 @@ def write_report(result: Result, X: Any, y: Any, *, with_page: bool) -> Result:
         title=f"What explains {plan.target}?",
         target=plan.target,
         about=report.About(
-            _name_of(plan.file.table),
+            _name_of(plan.file.table) + (f" (rows with {plan.where})" if plan.where else ""),
             _by_names(run.command, plan.file.table, plan.file.phenotypes, folder.path),
             folder.path.name if folder.path.is_absolute() else str(folder.path),
             {"Settings": settings},
