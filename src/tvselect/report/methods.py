@@ -232,6 +232,15 @@ def checklist(f: Findings) -> dict[str, str]:
 def describe_methods(findings: Findings) -> str:
     """How to report a run, as text: paragraphs for Methods and Results, citations, a checklist.
 
+    Parameters
+    ----------
+    findings : Findings
+        What :func:`gather` found.
+
+    Returns
+    -------
+    str
+
     Examples
     --------
     >>> import numpy as np
