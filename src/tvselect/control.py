@@ -1,19 +1,20 @@
 """Error control: which selections may be believed, by decoys or by e-values.
 
 By decoys: as many columns without a signal are expected to pass as decoys do. By e-values, which
-may be looked at after every play: a null column and its decoy are exchangeable, so that on rows
-that were never used before each wins against the other with the same probability, whatever was
-played earlier. The stake of a bettor on the column is then an e-process: at no stopping time is it
-expected to be above 1.
+may be looked at after every play: a null column and its decoys are exchangeable, so that on rows
+that were never used before each has the same share in their rewards, whatever was played earlier.
+The stake of a bettor on the column is then an e-process: at no stopping time is it expected to be
+above 1.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, betaln
+from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+STAKES = np.array([0.2, 0.5, 0.95])
+"""Shares of what they have that bettors stake on a column; their mean is its e-value."""
 
 
 def false_ones(score: Floats, decoys: Floats, n_copies: int) -> Floats:
@@ -47,17 +48,16 @@ def q_values_by_decoys(
     return q
 
 
-def log_e_values(wins: ArrayLike, losses: ArrayLike) -> Floats:
-    """Log e-values of columns from their wins and losses against their decoys.
+def log_stakes(rewards: NDArray[np.bool_]) -> Floats:
+    """What a play does to the log stakes (stakes, arms) of bettors on its arms.
 
-    ``E = 2^(m+1) B(w+1, l+1) P[Beta(w+1, l+1) > 1/2]``, with ``m = w + l``: the stake of a bettor
-    whose prior of a column's chance to win is uniform above 1/2. Ties are no bets. It is -inf where
-    the probability is too small for a double: E is below ``1 / m`` there.
+    ``rewards`` (1 + copies, arms) are those of the arms, then of each copy of them. A bettor puts
+    the share ``s`` on the arm: ``1 - s + s (1 + copies) R / sum(R)``, where R is 1 or 0. If arm and
+    copies are exchangeable, this is expected to be 1; where none was rewarded, there is no bet.
     """
-    w, b = np.asarray(wins, dtype=np.float64), np.asarray(losses, dtype=np.float64)
-    with np.errstate(divide="ignore"):
-        tail = np.log(betainc(b + 1, w + 1, 0.5))
-    found: Floats = (w + b + 1) * np.log(2.0) + betaln(w + 1, b + 1) + tail
+    n_rewarded = np.count_nonzero(rewards, axis=0)
+    ratio = rewards[0] * len(rewards) / np.maximum(n_rewarded, 1)
+    found: Floats = np.log1p(STAKES[:, None] * (ratio - 1.0)) * (n_rewarded > 0)
     return found
 
 
@@ -84,10 +84,11 @@ def q_values_by_evidence(log_e: Floats) -> Floats:
     return found
 
 
-def fewest_wins(n_columns: int, level: float, n_selected: int = 1) -> int:
+def fewest_wins(n_columns: int, level: float, n_selected: int = 1, n_copies: int = 1) -> int:
     """Wins without a loss after which e-BH selects so many columns of equal e-values."""
     wanted = np.log(n_columns) - np.log(level * n_selected)
+    won = log_stakes(np.arange(1 + n_copies)[:, None] < 1)
     wins = 1
-    while log_e_values(wins, 0) < wanted:
+    while average_log_e(wins * won)[0] < wanted:
         wins += 1
     return wins

@@ -92,7 +92,7 @@ class Arms:
     Prior and threshold are one for all or one per arm. With a ``discount`` below 1 an arm that is
     played forgets a part of its earlier rewards. ``idle`` arms are never drawn, ``resting`` ones
     (these, and after burn-in all but the leaders) not now. ``passing`` are arms that were played
-    and have a mean above their threshold.
+    and have a mean above their threshold. ``lead`` says what is known of arms beside their plays.
     """
 
     def __init__(
@@ -109,6 +109,7 @@ class Arms:
         kind = np.int32 if discount == 1.0 else np.float64
         self.successes: NDArray[Any] = np.zeros(n_arms, dtype=kind)
         self.failures: NDArray[Any] = np.zeros(n_arms, dtype=kind)
+        self.lead: FloatArray | None = None
         self.passing = np.zeros(n_arms, dtype=np.bool_)
         self._chance_below = np.zeros(n_arms, dtype=np.float32)
         beta: Any = prior_a, prior_b, threshold

@@ -18,6 +18,7 @@ join_partners = function(
 )
 """Let the missing partners of pairs join arms in rising order; how many there are then."""
 MOST_REDRAWS = 100
+SHARE_BY_LOT, SHARE_FILLED = 0.25, 0.5
 MEDIAN_MODEL_COST = (math.sqrt(5.0) - 1.0) / 2.0
 
 
@@ -53,9 +54,11 @@ class Oracle:
 
     n_wanted: int | None = None  #: Known model size ``q*``: at most so many are played and selected
     n_candidates: int | None = None  #: Arms from this number on are decoys, never part of the model
-    with_decoys: bool = False
-    """Whether every arm is played with its decoy, as far behind the last candidate as the arm is
-    behind the first; ``q*`` then counts it once."""
+    n_joining: int = 0
+    """Decoys that every arm is played with, each of which is ``n_candidates`` behind the one
+    before; ``q*`` then counts them once."""
+    crowd: int | None = None
+    """Most arms that play at once beside those of the model; see :meth:`Oracle.choose`."""
     pairs: NDArray[np.int32] = field(default_factory=lambda: NO_PAIRS)
     """Arms (pairs, 2) that are played together: where one of a pair is drawn, the other joins.
     Without effect where the size of the model is known."""
@@ -64,9 +67,10 @@ class Oracle:
         """Those of ``arms`` whose draw reaches the threshold; of these the ``q*`` largest draws.
 
         An empty choice is drawn again; after 100 of them the largest draws are played. The draws of
-        decoys that come along decide nothing.
+        decoys that come along decide nothing. With a ``crowd`` the model plays, and of the
+        arms that were drawn or never played those that lead by what else is known, and some by lot.
         """
-        n_free = self.n_candidates if self.with_decoys else None
+        n_free = self.n_candidates if self.n_joining else None
         for _ in range(MOST_REDRAWS):
             quantiles = arms.draw(rng)
             chosen = arms.reaching(quantiles)
@@ -77,12 +81,43 @@ class Oracle:
         else:
             chosen = arms.drawable()[:n_free]
             n_wanted = self.n_wanted or 1
+        if self.crowd is not None and self.n_wanted is None:
+            chosen = self._seated(arms, chosen, rng)
         if chosen.size > n_wanted:
             chosen = _largest(chosen, arms.thetas(chosen, quantiles), n_wanted)
         if self.n_wanted is None and self.pairs.size:
             joined = np.concatenate([chosen, np.empty(len(self.pairs), dtype=np.int32)])
             chosen = joined[: join_partners(self.pairs, joined, chosen.size)]
-        return chosen if n_free is None else np.concatenate([chosen, chosen + np.int32(n_free)])
+        if n_free is None:
+            return chosen
+        return np.concatenate([chosen + np.int32(k * n_free) for k in range(1 + self.n_joining)])
+
+    def _seated(
+        self, arms: Arms, drawn: NDArray[np.int32], rng: np.random.Generator
+    ) -> NDArray[np.int32]:
+        """The model, and a crowd of the ``drawn`` arms and of those that were never played.
+
+        Seats that are left go to arms that had a reward, by another draw.
+        """
+        assert self.crowd is not None
+        n_free = self.n_candidates
+        passing, waiting = arms.passing[:n_free].copy(), ~arms.played()[:n_free]
+        if arms.resting is not None:
+            waiting &= ~arms.resting[:n_free]
+        waiting[drawn] = True
+        waiting &= ~passing
+        model, rest = np.flatnonzero(passing), rng.permutation(np.flatnonzero(waiting))
+        by_lot = math.ceil(SHARE_BY_LOT * self.crowd)
+        n_rest = max(self.crowd - model.size, by_lot)
+        if arms.lead is not None and rest.size > n_rest:
+            rest = rest[np.argsort(-arms.lead[rest], kind="stable")]
+            rest[n_rest - by_lot :] = rng.permutation(rest[n_rest - by_lot :])
+        n_left = math.ceil(SHARE_FILLED * self.crowd) - model.size - rest.size
+        again = np.flatnonzero((arms.successes[:n_free] > 0) & ~passing & ~waiting).astype(np.int32)
+        if 0 < n_left < again.size:
+            again = again[np.argsort(-rng.beta(*arms.posterior(again)), kind="stable")]
+        seated = np.concatenate([model, rest[:n_rest], again[: max(n_left, 0)]])
+        return np.sort(seated).astype(np.int32)
 
     def model(self, arms: Arms) -> NDArray[np.int32]:
         """The estimated model: played ``arms`` above the threshold, the ``q*`` best."""

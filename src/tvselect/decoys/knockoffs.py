@@ -10,7 +10,9 @@ before it that matter: a sparse Cholesky factor of the inverse, positive definit
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +21,7 @@ from scipy.linalg import solve, solve_triangular
 from scipy.special import ndtr, ndtri
 
 from tvselect.core import function
+from tvselect.inputs.columns import evenly
 from tvselect.inputs.npz import check_types, read_arrays
 
 Floats = NDArray[np.float64]
@@ -27,6 +30,7 @@ Indices = NDArray[np.int64]
 CLOSEST = 1e-12
 LARGEST_BLOCK = 400
 FLOOR = 1e-3
+TELLING_FACTORS = 100
 ROUNDING = 1e-9
 STORED = {
     "n_copies": "<i8", "values": "<f8", "starts": "<i8", "rest": "<f8", "loadings": "<f8",
@@ -172,6 +176,14 @@ class Block(NamedTuple):
     precision: Floats  #: Inverse of the correlations, factors apart; most of it is 0
     root: Floats  #: ``root @ root.T``: covariance of what a row's copies share, given the row
 
+    def among(self, kept: NDArray[np.bool_]) -> Block:
+        """The block of some members, right for those whose neighbours are all kept."""
+        if kept.all():
+            return self
+        root = np.asarray(np.linalg.qr(self.root[kept].T, mode="r")).T
+        precision = self.precision[np.ix_(kept, kept)]
+        return Block(self.members[kept], self.s[kept], precision, root)
+
 
 @dataclass(frozen=True, eq=False)
 class Knockoffs:
@@ -254,12 +266,10 @@ class Knockoffs:
         scale = np.sqrt((centred**2).mean(axis=0))
         unit = centred / np.where(scale > ROUNDING, scale, np.inf)
         loadings = _factors(unit)
-        first, second = _links(unit, loadings)
-        if loadings.size:
-            without = _links(unit, loadings[:, :0])
-            if 5 * first.size > without[0].size:
-                # What factors do not explain away are links of neighbours.
-                loadings, (first, second) = loadings[:, :0], without
+        (first, second), *without = _links(unit, loadings)
+        if without and 5 * first.size > without[0][0].size:
+            # What factors do not explain away are links of neighbours.
+            loadings, (first, second) = loadings[:, :0], without[0]
         # The scores of a column tell only a share of its normal number: 0.64 for halves of 0 and 1.
         normal = loadings / np.maximum(scale, ROUNDING)[:, None]
         shared = (normal**2).sum(axis=1)
@@ -286,7 +296,8 @@ class Knockoffs:
         Returns
         -------
         needed : int64 array
-            These columns, and those that are not independent of them; all, where there are factors.
+            These columns, and those that are not independent of them given all others; and 100
+            that tell the factors, where there are some.
         knockoffs : Knockoffs
             Of the needed columns alone.
 
@@ -296,14 +307,26 @@ class Knockoffs:
         >>> X = rng.normal(size=(500, 4))
         >>> X[:, 3] += X[:, 0]
         >>> needed, knockoffs = Knockoffs.estimate(X).among(np.array([0, 1]))
-        >>> needed, knockoffs.draw(X[:, needed], rng).shape
-        (array([0, 1, 3]), (1, 500, 3))
+        >>> needed, knockoffs.draw(X[:, needed], rng, among=np.array([0, 1])).shape
+        (array([0, 1, 3]), (1, 500, 2))
         """
-        is_needed = np.full(self.rest.size, self.loadings.shape[1] > 0)
+        has_factors = self.loadings.shape[1] > 0
+        is_needed = np.zeros(self.rest.size, dtype=np.bool_)
+        if has_factors:
+            is_needed[evenly(self.rest.size, TELLING_FACTORS)] = True
         is_needed[columns] = True
-        blocks = [block for block in self.blocks if is_needed[block.members].any()]
-        for block in blocks:
-            is_needed[block.members] = True
+        blocks = []
+        for block in self.blocks:
+            kept = is_needed[block.members]
+            if not kept.any():
+                continue
+            # An interval is drawn given all that goes with it, and so are factors.
+            if has_factors or self._has_intervals[block.members].any():
+                kept[:] = True
+            else:
+                kept = (block.precision[kept] != 0.0).any(axis=0)
+            is_needed[block.members[kept]] = True
+            blocks.append(block.among(kept))
         needed = np.flatnonzero(is_needed)
         if needed.size == self.rest.size:
             return needed, self
@@ -311,7 +334,24 @@ class Knockoffs:
         scores, loadings = self.scores.take(needed), self.loadings[needed]
         return needed, Knockoffs(self.n_copies, scores, loadings, self.rest[needed], tuple(moved))
 
-    def draw(self, X: ArrayLike, rng: np.random.Generator, n_copies: int | None = None) -> Floats:
+    @cached_property
+    def _has_intervals(self) -> NDArray[np.bool_]:
+        """Columns of which the table may tell an interval: ties, or missing values."""
+        starts, counts = self.scores.starts, np.diff(self.scores.starts)
+        found = counts < counts.max(initial=0)
+        for j in np.flatnonzero(~found).tolist():
+            values = self.scores.values[starts[j] : starts[j + 1]]
+            n_tied = max(1, values.size // 50)
+            found[j] = (values[n_tied:] == values[:-n_tied]).any()
+        return found
+
+    def draw(
+        self,
+        X: ArrayLike,
+        rng: np.random.Generator,
+        n_copies: int | None = None,
+        among: Indices | None = None,
+    ) -> Floats:
         """Draw copies of the rows of a table.
 
         Parameters
@@ -321,11 +361,13 @@ class Knockoffs:
         rng : numpy.random.Generator
         n_copies : int, optional
             All that ``S`` was chosen for by default; no more.
+        among : int64 array, optional
+            Columns whose copies are asked for, in rising order; all by default.
 
         Returns
         -------
         array (n_copies, rows, p)
-            NaN where ``X`` is.
+            Of the columns that were asked for; NaN where ``X`` is.
         """
         n_copies = self.n_copies if n_copies is None else n_copies
         if not 1 <= n_copies <= self.n_copies:
@@ -334,13 +376,22 @@ class Knockoffs:
             )
         X = _read_matrix(X)
         common, own = self._latent(*self.scores.cells(X), rng)
-        copies = rng.standard_normal((self.n_copies, *own.shape))
-        for members, s, precision, root in self.blocks:
-            seen = own[:, members]
-            mean = seen - (seen @ precision) * s + rng.standard_normal(seen.shape) @ root.T
-            noise = copies[:, :, members]
-            copies[:, :, members] = mean + np.sqrt(s) * (noise - noise.mean(axis=0))
-        copies = self.scores.back(common + self.rest * copies[:n_copies])
+        asked = np.arange(X.shape[1]) if among is None else among
+        copies = rng.standard_normal((self.n_copies, len(X), asked.size))
+        for block in self.blocks:
+            members, s, precision, root = block
+            is_asked = np.isin(members, asked)
+            if not is_asked.any():
+                continue
+            here: Any = slice(None) if is_asked.all() else is_asked
+            seen, s = own[:, members], s[here]
+            shared = rng.standard_normal((len(X), root.shape[1])) @ root[here].T
+            mean = seen[:, here] - (seen @ precision[:, here]) * s + shared
+            places = np.searchsorted(asked, members[here])
+            noise = copies[:, :, places]
+            copies[:, :, places] = mean + np.sqrt(s) * (noise - noise.mean(axis=0))
+        scores, X = (self.scores, X) if among is None else (self.scores.take(asked), X[:, asked])
+        copies = scores.back(common[:, asked] + self.rest[asked] * copies[:n_copies])
         copies[:, np.isnan(X)] = np.nan
         return copies
 
@@ -409,14 +460,19 @@ def _read_matrix(X: ArrayLike) -> Floats:
 def _factors(unit: Floats) -> Floats:
     """Loadings of what many columns share, by the probabilistic principal components."""
     n, p = unit.shape
-    if n <= p:
-        values, vectors = np.linalg.eigh(unit @ unit.T / n)
-        vectors = unit.T @ vectors / np.sqrt(np.maximum(n * values, 1e-12))
+    from scipy.sparse.linalg import eigsh
+
+    # A factor explains 15 % of the columns' variance at least: there are six at most.
+    n_found, size = 6, min(n, p)
+    gram = (unit @ unit.T if n <= p else unit.T @ unit) / n
+    if size <= 10 * n_found:
+        values, vectors = np.linalg.eigh(gram)
     else:
-        values, vectors = np.linalg.eigh(unit.T @ unit / n)
-    values, vectors = values[::-1][:20], vectors[:, ::-1][:, :20]
-    # The largest eigenvalue that noise has (Marchenko and Pastur), and some luck; a factor
-    # explains 15 % of the columns' variance at least.
+        values, vectors = eigsh(gram, n_found, which="LA", v0=np.ones(size))
+    values, vectors = values[::-1][:n_found], vectors[:, ::-1][:, :n_found]
+    if n <= p:
+        vectors = unit.T @ vectors / np.sqrt(np.maximum(n * values, 1e-12))
+    # The largest eigenvalue that noise has (Marchenko and Pastur), and some luck.
     edge = 1.1 * (1 + np.sqrt(p / n)) ** 2
     n_factors = int(np.count_nonzero(values > max(edge, 0.15 * p)))
     values, vectors = values[:n_factors], vectors[:, :n_factors]
@@ -426,11 +482,20 @@ def _factors(unit: Floats) -> Floats:
 
 def _apart(unit: Floats, others: Floats, loadings: Floats, of_others: Floats) -> Floats:
     """Correlations of columns with others, given the factors."""
+    found = unit.T @ others / len(unit)
+    squares = [(part**2).mean(axis=0) for part in (unit, others)]
+    return _without_factors(found, squares, loadings, of_others)
+
+
+def _without_factors(
+    found: Floats, squares: Sequence[Floats], loadings: Floats, of_others: Floats
+) -> Floats:
+    """Correlations from those with the factors; ``squares`` are the variances of both sides."""
     own, of_other = (
-        np.sqrt(np.maximum((part**2).mean(axis=0) - (shared**2).sum(axis=1), FLOOR))
-        for part, shared in ((unit, loadings), (others, of_others))
+        np.sqrt(np.maximum(square - (shared**2).sum(axis=1), FLOOR))
+        for square, shared in zip(squares, (loadings, of_others), strict=True)
     )
-    found: Floats = unit.T @ others / len(unit) - loadings @ of_others.T
+    found = found - loadings @ of_others.T
     found /= own[:, None]
     found /= of_other
     return found
@@ -441,19 +506,30 @@ def _least(n_rows: int, n_columns: int) -> float:
     return float(np.sqrt(1 - np.exp(-(2 * np.log(max(n_columns, 2)) + 2) / n_rows)))
 
 
-def _links(unit: Floats, loadings: Floats) -> tuple[Indices, Indices]:
-    """Pairs of columns whose correlation, given the factors, stands out; strongest first."""
+def _links(unit: Floats, loadings: Floats) -> list[tuple[Indices, Indices]]:
+    """Pairs of columns whose correlation, given the factors, stands out; strongest first.
+
+    And, where there are factors, those whose correlation stands out by itself.
+    """
     n, p = unit.shape
     least, at_once = _least(n, p), 1000
-    found = []
+    given = [loadings, loadings[:, :0]] if loadings.size else [loadings]
+    squares = (unit**2).mean(axis=0)
+    found: list[list[tuple[Indices, Indices, Floats]]] = [[] for _ in given]
     for first in range(0, p, at_once):
         some, later = slice(first, first + at_once), slice(first, None)
-        seen = _apart(unit[:, some], unit[:, later], loadings[some], loadings[later])
-        j, k = np.nonzero(np.triu(np.abs(seen) > least, k=1))
-        found.append((j + first, k + first, np.abs(seen[j, k])))
-    j, k, strength = (np.concatenate(part) for part in zip(*found, strict=True))
-    order = np.argsort(-strength, kind="stable")
-    return j[order], k[order]
+        together = unit[:, some].T @ unit[:, later] / n
+        for pairs, shared in zip(found, given, strict=True):
+            parts = squares[some], squares[later]
+            seen = _without_factors(together, parts, shared[some], shared[later])
+            j, k = np.nonzero(np.triu(np.abs(seen) > least, k=1))
+            pairs.append((j + first, k + first, np.abs(seen[j, k])))
+    links = []
+    for pairs in found:
+        j, k, strength = (np.concatenate(part) for part in zip(*pairs, strict=True))
+        order = np.argsort(-strength, kind="stable")
+        links.append((j[order], k[order]))
+    return links
 
 
 def _clusters(first: Indices, second: Indices, n_columns: int) -> list[Indices]:

@@ -19,14 +19,16 @@ from numpy.typing import NDArray
 from tvselect.bandit.chain import Chains, Payoffs, PendingPlay, Play, Score, ThompsonChain
 from tvselect.bandit.engine import NoMoreData, Scorer, StopReason
 from tvselect.bandit.journal import Journal
+from tvselect.decoys.shuffled import ShuffledColumns
 from tvselect.inputs import Outcome, OutcomeReader
 from tvselect.inputs.blocks import RowBlocks, doubt_groups
-from tvselect.inputs.columns import evenly, refuse_nonfinite
+from tvselect.inputs.columns import centred_ranks, evenly, ranks_of, refuse_nonfinite
 from tvselect.inputs.errors import located
 from tvselect.inputs.rows import MOST_COLUMNS, copies_among
 from tvselect.rewards import Data, Reward
 from tvselect.rewards.base import start_reward
 from tvselect.seeds import RandomStream
+from tvselect.selectors.copies import explained_shares, of_ranks, residual_targets
 from tvselect.selectors.encoding import StreamEncoder
 from tvselect.selectors.layout import ArmColumns, ArmLayout, IntArray
 from tvselect.selectors.scoring import Pace, payoffs_of_arms
@@ -34,7 +36,10 @@ from tvselect.selectors.search import SearchRun
 from tvselect.sources import Batch, Source, SourceError
 from tvselect.workers import Runner, TaskMap, in_threads
 
+FloatArray = NDArray[np.float64]
 MOST_DIGITS = 18
+HEAD_BATCHES = 10
+"""Most batches whose rows say which arms lead; a window has one play for as long."""
 
 
 class BatchCursor:
@@ -206,6 +211,7 @@ class BatchReader:
     outcomes: OutcomeReader
     decoy_key: int
     rows: BatchRows | None = None
+    lead: FloatArray | None = None  #: By arm what the first rows show of it
 
     @property
     def is_settled(self) -> bool:
@@ -220,7 +226,7 @@ class BatchReader:
         if not self.layout.n_copies:
             return columns
         every = np.arange(self.encoder.n_columns)
-        return columns.with_copies(every.size, every, [every])
+        return columns.with_copies(every.size, every, [every] * self.layout.n_copies)
 
     def restored(self, journal: Journal) -> BatchReader:
         """The reader as a journal keeps it; a JournalError for one damaged or of another stream."""
@@ -234,10 +240,19 @@ class BatchReader:
                     found[name] = from_bytes(blob)
                 except ValueError as error:
                     raise journal.damaged_at(name) from error
-        before, now = ((e.names, e.decoys, e.max_cuts) for e in (self.encoder, found["encoder"]))
+        before, now = (
+            (e.names, e.decoys, e.n_copies, e.max_cuts) for e in (self.encoder, found["encoder"])
+        )
         if before != now:
             raise journal.damaged_at("encoder")
-        return replace(self, encoder=found["encoder"], outcomes=found["outcome"])
+        lead = None
+        if (blob := journal.kept("lead")) is not None:
+            lead = (
+                np.frombuffer(blob) if len(blob) == 8 * self.layout.n_arms else np.full(1, np.nan)
+            )
+            if not np.isfinite(lead).all():
+                raise journal.damaged_at("lead")
+        return replace(self, encoder=found["encoder"], outcomes=found["outcome"], lead=lead)
 
     def refuse_other_kinds(self, source: Source) -> None:
         """Refuse columns that change between numbers and text."""
@@ -258,6 +273,34 @@ class BatchReader:
             numbers = np.flatnonzero(~encoder.categorical)
             rows = rows.having_seen(batch, number, numbers, self.outcomes)
         return replace(self, encoder=encoder, outcomes=copy(self.outcomes), rows=rows)
+
+    def with_lead(self, batch: Batch, number: int) -> BatchReader:
+        """The reader that knows as well which arms lead in this batch.
+
+        Looked at as :func:`preselect_arms` looks at tables: ranks of columns with those of the
+        outcome, then with what a forest of the leading columns leaves of it.
+        """
+        encoder, rng = self.encoder, np.random.default_rng([self.decoy_key, number, 1])
+        outcome = copy(self.outcomes).read(batch.target(), batch.n_rows)
+        assert outcome is not None
+        columns, every = self.layout.columns(encoder.feature_of), np.arange(encoder.n_columns)
+        X = encoder.values(batch, every, rng)
+        ranks, none = ranks_of(X, every), np.empty((batch.n_rows, 0))
+        alone = ShuffledColumns(np.empty((0, batch.n_rows), dtype=np.int64), [], none)
+
+        def shares(targets: FloatArray) -> FloatArray:
+            found = explained_shares(of_ranks(ranks, centred_ranks(targets))[:, :, np.newaxis])
+            found[:, :, columns.always] = -1.0
+            return found.max(axis=0)
+
+        scores = np.zeros((1, encoder.n_columns))
+        for term in outcome.in_simple_terms():
+            first = shares(term.values[np.newaxis])
+            left = residual_targets(alone, X, term.values, first, columns.always, rng)
+            scores = np.maximum.reduce([scores, first, shares(left) if left.size else first])
+        lead = np.zeros(self.layout.n_arms)
+        np.maximum.at(lead, columns.arms, batch.n_rows * scores[0, columns.columns])
+        return replace(self, lead=lead if self.lead is None else self.lead + lead)
 
     def payoffs(self, batch: Batch, number: int) -> Payoffs | None:
         """Payoffs of arms on a batch; None for one of a single class or value, or too few rows."""
@@ -327,6 +370,8 @@ class StreamScorer(ExitStack, Scorer):
     ) -> None:
         super().__init__()
         self.reader, self.batches, self.journal = reader, batches, run.journal
+        self.chains = run.chains
+        self._tell_lead()
         self.runner, self.n_rounds = runner, n_rounds
         threads = in_threads(min(runner.n_workers, len(run.chains)), methodcaller("__call__"))
         self._here: TaskMap = self.enter_context(threads)
@@ -378,6 +423,8 @@ class StreamScorer(ExitStack, Scorer):
             changed["encoder"] = now.encoder.to_bytes()
         if self.journal.is_durable and now.outcomes.is_settled != before.outcomes.is_settled:
             changed["outcome"] = now.outcomes.to_bytes()
+        if self.journal.is_durable and now.lead is not None and now.lead is not before.lead:
+            changed["lead"] = now.lead.tobytes()
         return changed
 
     def follow(self, journal: Journal) -> None:
@@ -385,6 +432,11 @@ class StreamScorer(ExitStack, Scorer):
         number, reader = self._before
         if journal.n_plays() <= number:
             self.reader = reader
+        self._tell_lead()
+
+    def _tell_lead(self) -> None:
+        for chain in self.chains:
+            chain.arms.lead = self.reader.lead
 
     def _score_here(self, pending: Sequence[PendingPlay]) -> Sequence[Score | None]:
         number, cursor = pending[0].number, self.batches
@@ -398,7 +450,11 @@ class StreamScorer(ExitStack, Scorer):
         is_new = cursor.n_batches is None or number < cursor.n_batches
         reader = self.reader.having_seen(batch, number, is_new=is_new)
         payoffs = reader.payoffs(batch, number)
+        is_head = not self.reader.encoder.is_full and number < HEAD_BATCHES and is_new
+        if payoffs is not None and is_head and self.chains[0].oracle.crowd is not None:
+            reader = reader.with_lead(batch, number)
         self.reader = reader
+        self._tell_lead()
         if payoffs is None:
             return [None] * len(pending)
         return self._here([partial(play.score, payoffs) for play in pending])

@@ -289,7 +289,7 @@ def marginal_scores(
                 scores[t, :, :, here] = one(small).transpose(2, 0, 1)
         else:
             for k, ranks in enumerate(decoys.ranks(X, here)):
-                scores[:, :, k, here] = _of_ranks(ranks, targets)
+                scores[:, :, k, here] = of_ranks(ranks, targets)
         return here.size
 
     with (
@@ -304,7 +304,7 @@ def marginal_scores(
     return scores
 
 
-def _of_ranks(ranks: FloatArray, targets: FloatArray) -> FloatArray:
+def of_ranks(ranks: FloatArray, targets: FloatArray) -> FloatArray:
     """Slopes and bends (targets, 2, columns) of columns by their ranks (columns, rows)."""
     length = np.maximum(np.einsum("ij,ij->i", ranks, ranks), TINY)
     bends = ranks**2

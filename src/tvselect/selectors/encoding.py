@@ -40,13 +40,14 @@ NO_CUTS = Cuts(**{name: np.empty(0, kind) for name, kind in CUTS.items()}, names
 class StreamEncoder:
     """How features become columns: numbers as they are, one 0/1 column per category.
 
-    Column ``n_columns + c`` is the decoy of column ``c``. A column that was constant when the
-    rules were settled is cut by every batch in which it varies; its decoy is made of its rows.
+    Column ``k n_columns + c`` is the ``k``-th decoy of column ``c``. A column that was constant when
+    the rules were settled is cut by every batch in which it varies; its decoy is made of its rows.
     """
 
     names: tuple[str, ...]  #: Of the features
     categorical: NDArray[np.bool_]  #: By feature whether it is text
     decoys: DecoyKind | None = None
+    n_copies: int = 1  #: Decoys of every column
     max_cuts: int = 100
     n_rows: int = 0  #: Rows that the rules come from
     numbers: NDArray[Any] | None = None  #: Of these rows, until there are enough
@@ -91,7 +92,7 @@ class StreamEncoder:
         cuts = bin_table(Table(X, features.column_names), max_cuts=self.max_cuts).cuts
         n_rows, knockoffs = self.n_rows + batch.n_rows, self.knockoffs
         if (is_new or knockoffs is None) and self.decoys == "knockoffs" and n_rows > 1:
-            knockoffs = Knockoffs.estimate(numbers) if numbers.shape[1] else None
+            knockoffs = Knockoffs.estimate(numbers, self.n_copies) if numbers.shape[1] else None
         seen = replace(
             self,
             n_rows=n_rows,
@@ -142,8 +143,9 @@ class StreamEncoder:
 
         Only their features are read, for knockoffs also all numeric ones that they depend on.
         Columns of a category hold ``unknown`` where a label is new, or 0 where the feature had a
-        single label: a second one is what makes it vary. Other decoys are the columns with pairs of
-        rows exchanged, the same pairs for all columns, or in the order that ``swapped`` says.
+        single label: a second one is what makes it vary. Other decoys are the columns with rows
+        moved around circles of ``1 + n_copies`` rows, the same for all columns, so that a column
+        and its decoys cannot be told apart; or in the order that ``swapped`` says.
         """
         wanted, place = np.unique(columns % self.n_columns, return_inverse=True)
         features = self.feature_of[wanted]
@@ -160,17 +162,21 @@ class StreamEncoder:
         if not is_decoy.any():
             return np.asfortranarray(seen[:, place])
         if swapped is None:
-            # A permutation that is its own inverse: the copy cannot be told from the column.
-            order, half = rng.permutation(batch.n_rows), batch.n_rows // 2
-            swapped = np.arange(batch.n_rows)
-            swapped[order[:half]] = order[half : 2 * half]
-            swapped[order[half : 2 * half]] = order[:half]
-        copies = seen[swapped]
+            swapped = _around(batch.n_rows, 1 + self.n_copies, rng)
+        blocks, order = [seen], swapped
+        for _ in range(self.n_copies):
+            blocks.append(seen[order])
+            order = order[swapped]
         drawn = ~is_text & (self.cuts.n_cuts[wanted] > 0)
         if self.knockoffs is not None and drawn.any():
-            copies[:, drawn] = self._knockoffs(self.knockoffs, batch, features[drawn], rng)
-        both = np.concatenate([seen, copies], axis=1)
-        return np.asfortranarray(both[:, place + wanted.size * is_decoy])
+            copies = self._knockoffs(self.knockoffs, batch, features[drawn], rng)
+            for block, copy in zip(blocks[1:], copies, strict=True):
+                block[:, drawn] = copy
+        copy_of = columns // self.n_columns
+        found = np.empty((batch.n_rows, columns.size), order="F")
+        for k, block in enumerate(blocks):
+            found[:, copy_of == k] = block[:, place[copy_of == k]]
+        return found
 
     def _knockoffs(
         self, knockoffs: Knockoffs, batch: Batch, features: IntArray, rng: np.random.Generator
@@ -182,14 +188,14 @@ class StreamEncoder:
         originals = np.asarray(batch.numbers(numeric[needed]), dtype=np.float64)
         names = [self.names[j] for j in numeric[needed]]
         refuse_nonfinite(originals, names, takes_missing=True, takes_empty=True)
-        return some.draw(originals, rng)[0][:, np.searchsorted(needed, asked)]
+        return some.draw(originals, rng, among=np.searchsorted(needed, asked))
 
     def to_bytes(self) -> bytes:
         """All that a resumed run needs to go on, as arrays without pickle."""
         known = {
             "names": self.names,
             "decoys": self.decoys,
-            "counts": [self.max_cuts, self.n_rows],
+            "counts": [self.max_cuts, self.n_copies, self.n_rows],
             "levels": self.levels,
             "labels": [text.levels for text in self.texts],
         }
@@ -228,14 +234,15 @@ class StreamEncoder:
     def _from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> StreamEncoder:
         known = json.loads(arrays["known"].tobytes())
         names, levels, labels = known["names"], known["levels"], known["labels"]
-        max_cuts, *_, n_rows = known["counts"]
+        max_cuts, n_copies, n_rows = known["counts"]
         categorical, feature_of = arrays["categorical"], arrays["feature_of"]
         cuts = Cuts(**{name: arrays[name] for name in CUTS}, names=Numbered(feature_of.size))
         n_numbers, sizes = np.count_nonzero(~categorical), np.diff(cuts.starts)
         fits = {
             "texts": all(isinstance(text, str) for text in chain(names, levels, *labels)),
             "decoys": known["decoys"] in (None, "knockoffs", "shuffled"),
-            "counts": all(type(count) is int and count >= 1 for count in known["counts"]),
+            "counts": all(type(count) is int and count >= 0 for count in known["counts"])
+            and min(max_cuts, n_rows) >= 1,
             "categorical": categorical.size == len(names) > 0,
             "levels": feature_of.size == len(levels) > 0,
             # Every feature has its columns, one if it is a number.
@@ -252,7 +259,7 @@ class StreamEncoder:
         knockoffs, numbers, texts = None, None, []
         if known["decoys"] == "knockoffs" and n_rows > 1 and n_numbers:
             knockoffs = restore_knockoffs(arrays["knockoffs"].tobytes())
-            fits["knockoffs"] = knockoffs.rest.size == n_numbers
+            fits["knockoffs"] = knockoffs.rest.size == n_numbers and knockoffs.n_copies == n_copies
         if n_rows < HEAD_ROWS:
             check_types(arrays, {"codes": "<i8"})
             numbers, codes = arrays["numbers"], arrays["codes"].reshape(len(labels), n_rows)
@@ -265,6 +272,14 @@ class StreamEncoder:
             if not holds:
                 raise ValueError(f"at {name!r}")
         return cls(
-            tuple(names), categorical, known["decoys"], max_cuts, n_rows, numbers, tuple(texts),
-            feature_of, tuple(levels), cuts, knockoffs,
+            tuple(names), categorical, known["decoys"], n_copies, max_cuts, n_rows, numbers,
+            tuple(texts), feature_of, tuple(levels), cuts, knockoffs,
         )  # fmt: skip
+
+
+def _around(n_rows: int, size: int, rng: np.random.Generator) -> IntArray:
+    """An order of rows that moves each to the next one in its circle of ``size`` drawn rows."""
+    circles = rng.permutation(n_rows)[: n_rows // size * size].reshape(-1, size)
+    order = np.arange(n_rows)
+    order[circles] = np.roll(circles, 1, axis=1)
+    return order

@@ -19,9 +19,10 @@ from tvselect.bandit.chain import Play
 from tvselect.bandit.engine import StopReason
 from tvselect.bandit.journal import Journal
 from tvselect.control import (
+    STAKES,
     average_log_e,
     false_ones,
-    log_e_values,
+    log_stakes,
     q_values_by_decoys,
     q_values_by_evidence,
 )
@@ -107,11 +108,11 @@ class Evidence:
 
 
 class Ledger:
-    """Counts wins and losses of arms against their decoys, play after play."""
+    """Bets on arms against their decoys, play after play."""
 
-    def __init__(self, n_candidates: int, n_chains: int, max_fdr: float) -> None:
-        self.max_fdr = max_fdr
-        self.wins, self.losses = np.zeros((2, n_chains, n_candidates), dtype=np.int32)
+    def __init__(self, n_candidates: int, n_copies: int, n_chains: int, max_fdr: float) -> None:
+        self.n_copies, self.max_fdr = n_copies, max_fdr
+        self.stakes = np.zeros((n_chains, STAKES.size, n_candidates))
         self.log_e = np.zeros((n_chains, n_candidates))
         self.since = np.full(n_candidates, -1, dtype=np.int64)
         self.n_plays = 0
@@ -124,16 +125,12 @@ class Ledger:
             self.n_plays += 1
             if (n_fresh is None or made[0].number < n_fresh) and made[0].arms.size:
                 self.n_batches += 1
-                for play, wins, losses, log_e in zip(
-                    made, self.wins, self.losses, self.log_e, strict=True
-                ):
-                    # The decoys come after their arms, in the same order.
-                    won, decoy_won = np.split(play.rewards, 2)
-                    arms = play.arms[: won.size]
-                    wins[arms] += won & ~decoy_won
-                    losses[arms] += decoy_won & ~won
-                    moved = arms[won != decoy_won]
-                    log_e[moved] = log_e_values(wins[moved], losses[moved])
+                for play, stakes, log_e in zip(made, self.stakes, self.log_e, strict=True):
+                    # The decoys come after their arms, in the same order, copy after copy.
+                    rewards = play.rewards.reshape(1 + self.n_copies, -1)
+                    arms = play.arms[: rewards.shape[1]]
+                    stakes[:, arms] += log_stakes(rewards)
+                    log_e[arms] = average_log_e(stakes[:, arms])
                 chosen = q_values_by_evidence(average_log_e(self.log_e)) <= self.max_fdr
                 self.since[~chosen] = -1
                 self.since[chosen & (self.since < 0)] = self.n_plays

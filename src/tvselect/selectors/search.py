@@ -197,17 +197,19 @@ def set_up_search(
     entropy: int,
     n_workers: int = 1,
     discount: float = 1.0,
-    with_decoys: bool = False,
+    n_joining: int = 0,
+    crowd: int | None = None,
     idle: NDArray[np.bool_] | None = None,
     burn_in: BurnIn | None = None,
     pairs: NDArray[np.int32] = NO_PAIRS,
 ) -> SearchRun:
     """Set up a new search, or one that goes on with the plays of a journal.
 
-    ``identity`` is what else the plays depend on, the data above all; ``with_decoys`` says that
-    every arm is played together with its decoy; ``idle`` arms do not take part; ``pairs`` of arms
-    (pairs, 2) are played together. Raises a ValueError for settings that do not fit the arms, and
-    a JournalError for a journal of other data or settings, or one that cannot be read.
+    ``identity`` is what else the plays depend on, the data above all; every arm is played together
+    with ``n_joining`` decoys of its own, and at most a ``crowd`` of arms at once; ``idle`` arms do
+    not take part; ``pairs`` of arms (pairs, 2) are played together. Raises a ValueError for
+    settings that do not fit the arms, and a JournalError for a journal of other data or settings,
+    or one that cannot be read.
     """
     settings = selector._search
     c, prior = thresholds(settings.cost, layout), priors(settings.prior, layout)
@@ -237,7 +239,7 @@ def set_up_search(
     )
     journal = Journal()
     stored = _begin(journal, header, selector)
-    oracle = Oracle(n_wanted, layout.n_candidates, with_decoys, pairs)
+    oracle = Oracle(n_wanted, layout.n_candidates, n_joining, crowd, pairs)
     chains = Chains(
         ThompsonChain(
             Arms(layout.n_arms, *prior, c, discount, idle),

@@ -49,6 +49,10 @@ from tvselect.workers import Runner, open_runner, opened
 
 MOST_KNOCKOFFS = 2000
 """Numeric columns up to which decoys are knockoffs by default."""
+CROWD = 32
+"""Most variables that share a forest, with their decoys, unless more are in the model."""
+N_COPIES = 3
+"""Decoys of every variable, unless rows belong together."""
 SHARE_SKIPPED = 0.25
 """Of all batches; with more, there is a warning."""
 
@@ -57,8 +61,8 @@ class StreamingThompsonSelector(BanditSelector):
     """Select variables by Thompson sampling, one play per batch of rows (Liu and Rockova 2021).
 
     For tables with many rows, files larger than memory and data that arrives. Every variable
-    is played together with a decoy, a copy that knows nothing of the outcome; how often it
-    beats that copy is evidence which may be looked at after every batch: at any moment, and
+    is played together with decoys, copies that know nothing of the outcome; how often it
+    beats these copies is evidence which may be looked at after every batch: at any moment, and
     at whatever moment one stops, the expected share of false ones among the selected
     variables is at most ``max_fdr``. Every row is evidence once; later rounds over the same
     rows are played, but prove nothing more.
@@ -123,12 +127,14 @@ feature_names_in_
 
     Notes
     -----
-    A variable wins where it has a reward of 1 and its decoy has 0. With ``w`` wins and ``l``
-    losses on batches of new rows its e-value is
-    ``2^(w+l+1) B(w+1, l+1) P[Beta(w+1, l+1) > 1/2]``; the selected variables are those of
-    e-BH [1]_. The guarantee needs decoys that are
-    exchangeable with the columns of no role: see ``decoys``. Some ten to twenty wins are
-    needed for a variable to be selected, so the stream must have more batches than that.
+    A variable has three decoys, one where rows belong together. A play on new rows multiplies
+    its e-value by about 4 where it is rewarded and no decoy is, and makes it smaller where only
+    decoys are; the selected variables are those of e-BH [1]_. The guarantee needs decoys that
+    are exchangeable with the columns of no role: see ``decoys``. Some seven wins are needed for a
+    variable to be selected, so the stream must have more batches than that.
+
+    With decoys, 32 variables play at a time, unless more are above their threshold. Who plays first
+    is decided by the first 1,000 rows: by ranks, and by what a forest of the leaders leaves.
 
     References
     ----------
@@ -410,7 +416,7 @@ feature_names_in_
             kind = "shuffled"
         if self.max_fdr is None:
             kind = None
-        n_copies = int(kind is not None)
+        n_copies = 0 if kind is None else N_COPIES if rows is None else 1
         layout = lay_out_arms(names, self.feature_groups, self.always_include, n_copies=n_copies)
         identity = {
             "data": source.identity() if batch_size and journal is not None else None,
@@ -418,6 +424,7 @@ feature_names_in_
             "names": names,
             "family": self.family,
             "decoy_kind": kind,
+            "crowd": CROWD,
         }
         if rows is not None:
             identity["rows"] = repr(rows)
@@ -429,9 +436,10 @@ feature_names_in_
             n_workers=n_workers,
             entropy=seed_of_run(self),
             discount=1.0 if self.discount is None else float(self.discount),
-            with_decoys=kind is not None,
+            n_joining=n_copies,
+            crowd=CROWD if n_copies else None,
         )
-        encoder = StreamEncoder(names, categorical, decoys=kind, max_cuts=reward.max_cuts)
+        encoder = StreamEncoder(names, categorical, kind, n_copies, reward.max_cuts)
         seeds = RandomStream.STREAM_DECOYS.seeds(search.header.entropy)
         decoy_key = int(seeds.generate_state(1, np.uint64)[0])
         reader = BatchReader(reward, layout, encoder, outcomes, decoy_key, rows)
@@ -444,7 +452,9 @@ feature_names_in_
         self._ledger: Ledger | None = None
         if kind is not None:
             assert self.max_fdr is not None
-            self._ledger = Ledger(layout.n_candidates, len(search.chains), float(self.max_fdr))
+            self._ledger = Ledger(
+                layout.n_candidates, n_copies, len(search.chains), float(self.max_fdr)
+            )
 
     def _play(
         self, source: Source, batches: BatchCursor | GivenBatch, runner: Runner, rule: StoppingRule
@@ -493,8 +503,8 @@ feature_names_in_
         if self._ledger is None or n_batches is None:
             return None
         n_arms, level = self._run.layout.n_candidates, self._ledger.max_fdr
-        n_likely = max(1, n_likely)
-        needed = fewest_wins(n_arms, level, n_likely)
+        n_likely, n_copies = max(1, n_likely), self._run.layout.n_copies
+        needed = fewest_wins(n_arms, level, n_likely, n_copies)
         if n_batches >= needed:
             return None
         return (
