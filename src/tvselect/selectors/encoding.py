@@ -40,8 +40,9 @@ NO_CUTS = Cuts(**{name: np.empty(0, kind) for name, kind in CUTS.items()}, names
 class StreamEncoder:
     """How features become columns: numbers as they are, one 0/1 column per category.
 
-    Column ``k n_columns + c`` is the ``k``-th decoy of column ``c``. A column that was constant when
-    the rules were settled is cut by every batch in which it varies; its decoy is made of its rows.
+    Column ``k n_columns + c`` is the ``k``-th decoy of column ``c``. A column that was constant
+    when the rules were settled is cut by every batch in which it varies; its decoy is made of its
+    rows.
     """
 
     names: tuple[str, ...]  #: Of the features
