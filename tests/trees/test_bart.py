@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import sys
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -449,3 +451,89 @@ def test_two_classes_grades_and_classes_have_no_noise_to_fix(family):
     if family == "probit":
         with pytest.raises(ValueError, match="noise_scale must be"):
             run(X, y, noise_scale="mad")
+
+
+class TestChains:
+    """Several chains, and what is made of their draws."""
+
+    def test_chains_are_those_of_spawned_generators_whatever_the_threads(self):
+        X, y = data()
+        rngs = np.random.default_rng(3).spawn(3)
+        alone = [run(X, y, random_state=rng) for rng in rngs]
+        for n_jobs in (None, 3):
+            rng = np.random.default_rng(3)
+            found = run(X, y, n_chains=3, n_jobs=n_jobs, random_state=rng)
+            for name in ("sigma", "n_splits", "theta"):
+                assert_array_equal(getattr(found, name), [getattr(one, name) for one in alone])
+            assert_allclose(found.mean_splits, np.mean([one.mean_splits for one in alone], axis=0))
+            each = [one.predict(X) for one in alone]
+            assert_allclose(found.predict(X), np.mean(each, axis=0))
+            assert "3 chains of 200 iterations" in repr(found)
+        assert found.summary()["parameter"].tolist() == ["sigma", "n_splits"]
+
+    @pytest.mark.parametrize(
+        "family", ["gaussian", "probit", "classes", "ordinal", "counts", "survival"]
+    )
+    def test_intervals_hold_new_outcomes_and_draws_average_to_the_mean(self, family):
+        rng = np.random.default_rng(0)
+        X, latent = rng.random((500, 3)), rng.normal(size=500)
+        latent += 4 * X[:, 0]
+        y = {
+            "gaussian": latent,
+            "probit": np.where(latent > 2, "yes", "no"),
+            "classes": np.digitize(latent, [1, 3]).astype(str),
+            "ordinal": np.digitize(latent, [1, 2, 3, 4]),
+            "counts": rng.poisson(np.exp(latent / 3)),
+            "survival": np.exp(latent),
+        }[family]
+        times = survival_array(np.exp(latent), np.ones(500))
+        given = times[:250] if family == "survival" else y[:250]
+        found = run_bart(
+            X[:250], given, n_trees=20, family=family, n_iterations=400, n_chains=2, random_state=1
+        )
+        mean, low, high = found.predict(X[250:], interval=0.8)
+        draws = found.predict(X[250:], draws=True)
+        assert draws.shape == (200, *mean.shape)
+        assert_allclose(draws.mean(axis=0), mean)
+        assert_allclose(mean, found.predict(X[250:]))
+        if family in ("probit", "classes"):  # of the probability
+            assert_allclose(np.quantile(draws, [0.1, 0.9], axis=0), [low, high])
+            return
+        new = y[250:]
+        inside = np.mean((low <= new) & (new <= high))
+        assert 0.72 < inside < (0.95 if family in ("ordinal", "counts") else 0.88)
+
+    def test_a_prior_by_the_names_that_people_know(self):
+        X, y = data()
+        prior = Prior(
+            n_trees=4, base=0.5, power=1.0, k=3.0, noise_df=5.0, noise_quantile=0.8
+        )  # fmt: skip
+        assert_same(run(X, y, alpha=0.5, beta=1.0, k=3.0, nu=5.0, q=0.8), run(X, y, prior=prior))
+        with pytest.raises(ValueError, match=r"the prior is given: say base, k in prior=Prior"):
+            run(X, y, prior=prior, alpha=0.5, k=1.0)
+
+    def test_what_cannot_be(self):
+        X, y = data()
+        found = run(X, y)
+        with pytest.raises(ValueError, match="draws and interval exclude each other"):
+            found.predict(X, interval=0.9, draws=True)
+        with pytest.raises(ValueError, match="interval == 1"):
+            found.predict(X, interval=1)
+        with pytest.raises(ValueError, match="n_chains == 0"):
+            run(X, y, n_chains=0)
+
+    @pytest.mark.parametrize("is_old", [False, True])
+    def test_for_arviz(self, is_old, monkeypatch):
+        X, y = data()
+        found = run(X, y, n_chains=2, n_keep=10)
+        with pytest.raises(ModuleNotFoundError, match=r"pip install 'tvselect\[arviz\]'"):
+            found.to_arviz()
+        arviz = ModuleType("arviz")
+        arviz.from_dict = (lambda **groups: groups) if is_old else (lambda groups: groups)
+        if is_old:
+            arviz.InferenceData = object
+        monkeypatch.setitem(sys.modules, "arviz", arviz)
+        groups = found.to_arviz(X)
+        shapes = {name: trace.shape for name, trace in groups["posterior"].items()}
+        assert shapes == {"sigma": (2, N // 2), "n_splits": (2, N // 2)}
+        assert groups["predictions"]["mu"].shape == (2, 10, 80)

@@ -82,6 +82,8 @@ class BartReward(Reward):
         above 5,000 rows: too few trees fit many rows too coarsely, and columns of noise are
         rewarded for the remainder.
     min_leaf, max_cuts : int, default=5, 100
+    alpha, beta, k, nu, q : float, default=0.95, 2.0, 2.0, 3.0, 0.9
+        Of the prior of trees, leaf means and noise, see :func:`tvselect.run_bart`.
 
     Examples
     --------
@@ -120,6 +122,11 @@ class BartReward(Reward):
     max_samples: Literal["auto"] | int | float | None = "auto"
     min_leaf: int = 5
     max_cuts: int = 100
+    alpha: float = 0.95
+    beta: float = 2.0
+    k: float = 2.0
+    nu: float = 3.0
+    q: float = 0.9
 
     @classmethod
     def paper(
@@ -233,6 +240,11 @@ class BartReward(Reward):
             n_trees=self.n_trees,
             sparse=bool(self.sparse),
             min_leaf=self.min_leaf,
+            base=self.alpha,
+            power=self.beta,
+            k=self.k,
+            noise_df=self.nu,
+            noise_quantile=self.q,
             theta_floor=self.theta_floor,
             pair_share=self.pair_share,
             latent_sweeps=self.latent_sweeps,

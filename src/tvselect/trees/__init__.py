@@ -4,8 +4,9 @@ Knows nothing of bandits. :func:`run_bart` is the face; :class:`Sampler` and
 :func:`start_chain` are what a loop over many short runs uses.
 """
 
-from tvselect.trees.bart import BartRun, run_bart, run_to_end
+from tvselect.trees.bart import BartRun, Prediction, run_bart, run_to_end
 from tvselect.trees.bins import BinnedTable, Cuts, bin_table
+from tvselect.trees.diagnostics import effective_size, r_hat
 from tvselect.trees.forest import Forest
 from tvselect.trees.prior import Prior
 from tvselect.trees.response import Response, working_response
@@ -16,10 +17,13 @@ __all__ = [
     "BinnedTable",
     "Cuts",
     "Forest",
+    "Prediction",
     "Prior",
     "Response",
     "Sampler",
     "bin_table",
+    "effective_size",
+    "r_hat",
     "run_bart",
     "run_to_end",
     "start_chain",

@@ -6,9 +6,12 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from importlib import import_module
+from itertools import repeat
 from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +25,7 @@ from tvselect.inputs.outcome import AskedFamily, Family
 from tvselect.inputs.table import find_feature
 from tvselect.seeds import RandomState, as_generator
 from tvselect.trees.bins import BinnedTable, Cuts, bin_table
+from tvselect.trees.diagnostics import effective_size, r_hat
 from tvselect.trees.forest import Forest
 from tvselect.trees.prior import Prior
 from tvselect.trees.response import (
@@ -34,6 +38,8 @@ from tvselect.trees.sampler import Sampler, start_chain
 from tvselect.trees.state import PRECISION, Floats, Ints
 
 GLANCE_SECONDS = 0.2
+N_NOISE = 25
+"""Quantiles of the noise for which each draw stands in a predictive interval."""
 
 
 def run_bart(
@@ -52,6 +58,13 @@ def run_bart(
     noise_scale: float | Literal["sd", "linear"] = "sd",
     sigma: float | None = None,
     n_keep: int = 100,
+    alpha: float | None = None,
+    beta: float | None = None,
+    k: float | None = None,
+    nu: float | None = None,
+    q: float | None = None,
+    n_chains: int = 1,
+    n_jobs: int | None = None,
     random_state: RandomState = None,
     verbose: int = 0,
 ) -> BartRun:
@@ -91,7 +104,17 @@ def run_bart(
         Fix the noise standard deviation instead of drawing it. ``inf`` switches the
         likelihood off: the run then draws from the prior.
     n_keep : int, default=100
-        Forests to keep for :meth:`BartRun.predict`.
+        Forests of each chain to keep for :meth:`BartRun.predict`.
+    alpha, beta, k, nu, q : float, optional
+        Of the prior, by the names of Chipman, George and McCulloch (2010): a node at depth ``d``
+        splits with probability ``alpha * (1 + d) ** -beta`` (0.95, 2); ``k`` (2) shrinks the leaf
+        means; ``nu`` (3) and ``q`` (0.9) are degrees of freedom and quantile of the noise. They are
+        ``base``, ``power``, ``k``, ``noise_df`` and ``noise_quantile`` of :class:`Prior`.
+    n_chains : int, default=1
+        Independent chains, each of ``n_iterations``, whose draws are pooled;
+        :meth:`BartRun.summary` says whether they agree.
+    n_jobs : int, optional
+        Threads for the chains; one by default. The numbers do not depend on it.
     random_state : None, int, SeedSequence or Generator
     verbose : int, default=0
         1 shows a progress bar.
@@ -120,11 +143,16 @@ def run_bart(
     if n_burn is None:
         n_burn = n_iterations // 2
     n_burn = int(check_scalar(n_burn, "n_burn", Integral, min_val=0, max_val=n_iterations - 1))
-    check_scalar(n_keep, "n_keep", Integral, min_val=1)
+    for name, count in (("n_keep", n_keep), ("n_chains", n_chains), ("n_jobs", n_jobs or 1)):
+        check_scalar(count, name, Integral, min_val=1)
     if sigma is not None and not (isinstance(sigma, Real) and sigma > 1e-50):
         raise ValueError(f"sigma must be a positive number or None, got {sigma!r}")
+    named = dict(base=alpha, power=beta, k=k, noise_df=nu, noise_quantile=q)
+    named = {name: value for name, value in named.items() if value is not None}
     if prior is None:
-        prior = Prior(n_trees=n_trees, sparse=bool(sparse))
+        prior = Prior(n_trees=n_trees, sparse=bool(sparse), **named)  # type: ignore[arg-type]
+    elif named:
+        raise ValueError(f"the prior is given: say {', '.join(named)} in prior=Prior(...)")
     elif not isinstance(prior, Prior):
         raise TypeError(f"prior must be a Prior or None, got {prior!r}")
     rng = as_generator(random_state)
@@ -143,43 +171,55 @@ def run_bart(
     code_of = {label: code for code, label in enumerate(dict.fromkeys(labels))}
     chosen = _column_indices(columns, table.names)
     response = working_response(outcome, _noise_guess(noise_scale, X, outcome, chosen))
-    chain = start_chain(
-        table,
-        response,
-        replace(prior, n_trees=prior.n_trees * response.n_forests),
-        columns=chosen,
-        n_iterations=n_iterations,
-        n_burn=n_burn,
-        sigma=sigma,
-        groups=np.array([code_of[label] for label in labels], dtype=np.int32),
-        rng=rng,
-    )
+    chains = [
+        start_chain(
+            table,
+            response,
+            replace(prior, n_trees=prior.n_trees * response.n_forests),
+            columns=chosen,
+            n_iterations=n_iterations,
+            n_burn=n_burn,
+            sigma=sigma,
+            groups=np.array([code_of[label] for label in labels], dtype=np.int32),
+            rng=one,
+        )
+        for one in ([rng] if n_chains == 1 else rng.spawn(n_chains))
+    ]
     started = time.perf_counter()
-    draws = _advance(chain, response, len(code_of), n_burn, n_keep, verbose)
+    with ThreadPoolExecutor(min(n_jobs or 1, n_chains)) as pool:
+        draws = _advance(chains, response, len(code_of), n_burn, n_keep, verbose, pool)
     seconds = time.perf_counter() - started
-    mean_splits, inclusion = chain.averages()
-    done = slice(chain.n_done)
+    n_done = min(chain.n_done for chain in chains)
+
+    def traced(name: str) -> NDArray[Any]:
+        """A trace of all chains, or of the only one."""
+        traces = np.stack([getattr(chain.trace, name)[:n_done] for chain in chains])
+        return traces if n_chains > 1 else traces[0]
+
     with np.errstate(divide="ignore"):
-        noise = response.scale / np.sqrt(chain.trace.precision[done])
+        noise = response.scale / np.sqrt(traced("precision"))
+    mean_splits, inclusion = np.mean([chain.averages() for chain in chains], axis=0)
+    last = chains[-1]
     return BartRun(
         family=response.family,
-        names=tuple(table.names[j] for j in chain.columns),
+        names=tuple(table.names[j] for j in last.columns),
         mean_splits=mean_splits,
         inclusion=inclusion,
-        last_splits=chain.counts,
+        last_splits=last.counts,
         sigma=noise,
-        theta=chain.trace.theta[done],
-        n_splits=chain.trace.n_splits[done],
-        forest=chain.forest(response.scale),
-        draws=tuple(draws),
+        theta=traced("theta"),
+        n_splits=traced("n_splits"),
+        forest=last.forest(response.scale),
+        draws=tuple(draw for of_chain in draws for draw in of_chain),
         n_burn=n_burn,
-        acceptance_rate=chain.acceptance_rate,
+        acceptance_rate=float(np.mean([chain.acceptance_rate for chain in chains])),
         seconds=seconds,
         outcome=outcome,
         cuts=table.cuts,
         center=response.center,
         groups=tuple(code_of),
-        group_sd=noise * np.sqrt(chain.trace.ratio[done]) if labels else np.empty(0),
+        group_sd=noise * np.sqrt(traced("ratio")) if labels else np.empty(0),
+        n_chains=n_chains,
     )
 
 
@@ -191,6 +231,14 @@ def run_to_end(*arguments: Any, **settings: Any) -> BartRun:
             return run_bart(*arguments, **settings)
         except InterruptWarning:
             raise KeyboardInterrupt from None
+
+
+class Prediction(NamedTuple):
+    """Means of predictions, and intervals around them, by row."""
+
+    mean: Floats
+    low: Floats
+    high: Floats
 
 
 class Draw(NamedTuple):
@@ -223,11 +271,13 @@ class BartRun:
         Splits on each column in the last forest.
     sigma, theta, n_splits : arrays
         One value per iteration, burn-in included: noise standard deviation, DART's
-        concentration (constant under the plain prior) and splits of the forest.
+        concentration (constant under the plain prior) and splits of the forest. Of several
+        chains (chains, iterations).
     forest : Forest
-        The last forest.
+        The last forest, of the last chain.
     draws : tuple of Draw
-        Forests and what goes with them, kept after burn-in, evenly spaced, for prediction.
+        Forests and what goes with them, kept after burn-in, evenly spaced, for prediction; chain
+        after chain, as many of each.
     n_burn : int
         Iterations that averages leave out.
     acceptance_rate : float
@@ -244,6 +294,8 @@ class BartRun:
         Labels of the groups of rows, if there are any.
     group_sd : float64 array
         Standard deviation of their random intercepts, one value per iteration.
+    n_chains : int
+        Chains that are pooled.
     """
 
     family: Family
@@ -264,6 +316,7 @@ class BartRun:
     center: float
     groups: tuple[Any, ...] = ()
     group_sd: Floats = field(default_factory=lambda: np.empty(0))
+    n_chains: int = 1
 
     @property
     def classes(self) -> NDArray[Any] | None:
@@ -275,8 +328,17 @@ class BartRun:
         """The forests of the draws that were kept."""
         return tuple(draw.forest for draw in self.draws)
 
-    def predict(self, X: Any, groups: Any = None) -> Floats:
-        """Posterior mean of the outcome at new rows, over the kept forests.
+    @overload
+    def predict(self, X: Any, groups: Any = None, *, interval: None = None) -> Floats: ...
+    @overload
+    def predict(self, X: Any, groups: Any = None, *, interval: float) -> Prediction: ...
+    @overload
+    def predict(self, X: Any, groups: Any = None, *, draws: Literal[True]) -> Floats: ...
+
+    def predict(
+        self, X: Any, groups: Any = None, *, interval: float | None = None, draws: bool = False
+    ) -> Floats | Prediction:
+        """Posterior mean of the outcome at new rows, over the kept forests, or more.
 
         Parameters
         ----------
@@ -286,14 +348,42 @@ class BartRun:
         groups : array-like, optional
             Label of the group of each row. A group of the run brings its random intercept; new
             ones, and all rows without this argument, have an intercept of 0.
+        interval : float, optional
+            Probability of an interval, such as 0.9: with it, the mean and the ends of the interval.
+            It holds a new outcome, its noise included; of classes, "probit" and "classes", it holds
+            the probability.
+        draws : bool, default=False
+            Every kept draw of the posterior instead of their mean.
 
         Returns
         -------
-        float64 array
+        float64 array, or Prediction with ``interval``
             Means ("gaussian"), probabilities of the second class ("probit") or of every class
             (rows, classes), mean counts, mean grades counted from 0 ("ordinal"), median times
-            ("survival").
+            ("survival"). With ``draws`` (draws, rows) or (draws, rows, classes), chain after chain.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tvselect import run_bart
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.random((300, 2))
+        >>> y = 3 * X[:, 0] + rng.normal(size=300)
+        >>> run = run_bart(X[:200], y[:200], n_chains=2, random_state=0)
+        >>> mean, low, high = run.predict(X[200:], interval=0.9)
+        >>> bool(0.8 < np.mean((low < y[200:]) & (y[200:] < high)) < 1)
+        True
+        >>> run.predict(X[200:], draws=True).shape
+        (200, 100)
         """
+        if interval is not None:
+            check_scalar(
+                interval, "interval", Real, min_val=0, max_val=1, include_boundaries="neither"
+            )
+            if draws:
+                raise ValueError(
+                    "draws and interval exclude each other; take quantiles of the draws"
+                )
         if not isinstance(X, BinnedTable):
             codes, n_rows = self.cuts.encode(X), np.shape(X)[0]
         elif X.cuts is self.cuts:
@@ -306,20 +396,36 @@ class BartRun:
         code_of = {label: code for code, label in enumerate(self.groups)}
         places = np.array([code_of.get(label, -1) for label in labels], dtype=np.int64)
 
-        def of_draw(draw: Draw) -> Floats:
+        def of_draw(draw: Draw, noise: Floats | None = None) -> Floats:
             known = np.append(draw.intercepts, np.zeros((*draw.intercepts.shape[:-1], 1)), axis=-1)
             intercepts = known[..., places].T if labels else np.float64(0.0)
-            return self.expected(draw, lambda f: f.evaluate(codes, n_rows), intercepts)
+            return self.expected(draw, lambda f: f.evaluate(codes, n_rows), intercepts, noise)
 
-        values = map(of_draw, self.draws)
-        return np.asarray(sum(values, np.float64(0.0)) / len(self.draws))
+        if draws:
+            return np.stack([of_draw(draw) for draw in self.draws])
+        mean = np.asarray(sum(map(of_draw, self.draws), np.float64(0.0)) / len(self.draws))
+        if interval is None:
+            return mean
+        noise = None
+        if self.family not in ("probit", "classes"):
+            noise = ndtri((np.arange(N_NOISE) + 0.5) / N_NOISE)
+        ends = (1 - interval) / 2, (1 + interval) / 2
+        values = [np.atleast_2d(of_draw(draw, noise)) for draw in self.draws]
+        if noise is None:
+            values = [value.reshape(1, *mean.shape) for value in values]
+        return Prediction(mean, *np.quantile(np.concatenate(values), ends, axis=0))
 
     def expected(
-        self, draw: Draw, evaluate: Callable[[Forest], Floats], intercepts: Any = 0.0
+        self,
+        draw: Draw,
+        evaluate: Callable[[Forest], Floats],
+        intercepts: Any = 0.0,
+        noise: Floats | None = None,
     ) -> Floats:
         """Expected outcome under one ``draw``.
 
         ``evaluate`` gives the values of a forest; ``intercepts`` of the rows are added to them.
+        With standard normal ``noise`` (values,), the outcomes that it makes (values, rows).
         """
         if self.family == "classes":
             n_classes = draw.cuts.size
@@ -329,6 +435,8 @@ class BartRun:
         value = self.center + evaluate(draw.forest) + intercepts
         if self.family == "probit":
             return np.asarray(ndtr(value))
+        if noise is not None:
+            value = value + draw.sigma * noise[:, None]
         if self.family == "survival":
             return np.exp(value)
         if self.family == "gaussian":
@@ -337,6 +445,8 @@ class BartRun:
         if self.family == "counts":
             shares = np.searchsorted(np.sort(self.outcome.values), levels[1:])
             cuts = ndtri(shares / self.outcome.values.size)
+        if noise is not None:
+            return levels[np.searchsorted(cuts, value)]
         expected = np.full(value.shape, levels[0])
         for step, cut in zip(np.diff(levels), cuts, strict=True):
             expected += step * ndtr((value - cut) / draw.sigma)
@@ -358,17 +468,99 @@ class BartRun:
             "last_splits": self.last_splits[order],
         }
 
+    def traces(self) -> dict[str, NDArray[Any]]:
+        """What was traced and varies, (chains, iterations) each, burn-in included."""
+        found: dict[str, NDArray[Any]] = {"n_splits": self.n_splits}
+        if self.family not in ON_LATENT_SCALE:
+            found = {"sigma": self.sigma, **found}
+        if np.ptp(self.theta) > 0:
+            found["theta"] = self.theta
+        if self.groups:
+            found["group_sd"] = self.group_sd
+        return {name: np.atleast_2d(trace) for name, trace in found.items()}
+
+    def summary(self) -> dict[str, NDArray[Any]]:
+        """Mean, spread, R-hat and effective size of what was traced, ready for a data frame.
+
+        Returns
+        -------
+        dict
+            Columns ``parameter``, ``mean``, ``sd``, ``low`` and ``high`` (a 90 % interval),
+            ``r_hat`` and ``ess``, see :func:`r_hat` and :func:`effective_size`; NaN for fewer than
+            four draws after burn-in. Whether predictions have mixed,
+            ``r_hat(run.predict(X, draws=True).reshape(run.n_chains, -1, n_rows))`` says.
+        """
+        traces = {name: trace[:, self.n_burn :] for name, trace in self.traces().items()}
+        is_long = next(iter(traces.values())).shape[1] >= 4
+        rows = [
+            (
+                name,
+                trace.mean(),
+                trace.std(ddof=1),
+                *np.quantile(trace, (0.05, 0.95)),
+                float(r_hat(trace)) if is_long else np.nan,
+                float(effective_size(trace)) if is_long else np.nan,
+            )
+            for name, trace in traces.items()
+        ]
+        names = ("parameter", "mean", "sd", "low", "high", "r_hat", "ess")
+        return {
+            name: np.array(column)
+            for name, column in zip(names, zip(*rows, strict=True), strict=True)
+        }
+
+    def to_arviz(self, X: Any = None, groups: Any = None) -> Any:
+        """The draws after burn-in for ArviZ: what was traced, and expected outcomes at some rows.
+
+        Parameters
+        ----------
+        X : array-like, data frame or BinnedTable, optional
+            Rows of which the expected outcome is added, as ``mu`` of ``predictions``.
+        groups : array-like, optional
+            As in :meth:`predict`.
+
+        Returns
+        -------
+        xarray.DataTree, or arviz.InferenceData before ArviZ 1.0
+
+        Raises
+        ------
+        ModuleNotFoundError
+            Without ArviZ: ``pip install 'tvselect[arviz]'``.
+        """
+        try:
+            arviz: Any = import_module("arviz")
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError(
+                "this needs ArviZ: pip install 'tvselect[arviz]'", name="arviz"
+            ) from None
+        found = {"posterior": {n: trace[:, self.n_burn :] for n, trace in self.traces().items()}}
+        if X is not None:
+            drawn = self.predict(X, groups, draws=True)
+            found["predictions"] = {"mu": drawn.reshape(self.n_chains, -1, *drawn.shape[1:])}
+        if hasattr(arviz, "InferenceData"):
+            return arviz.from_dict(**found)
+        return arviz.from_dict(found)
+
     def __repr__(self) -> str:
         """A few lines: the run, the noise, the columns that are used most."""
-        drawn = slice(self.n_burn, None)
+        drawn = (..., slice(self.n_burn, None))
         noise = f", sigma {self.sigma[drawn].mean():.4g}"
+        n_iterations = f"{self.n_splits.shape[-1]} iterations"
+        if self.n_chains > 1:
+            n_iterations = f"{self.n_chains} chains of {n_iterations}"
         lines = [
-            f"BartRun: {self.forest.n_trees} trees, {self.n_splits.size} iterations "
+            f"BartRun: {self.forest.n_trees} trees, {n_iterations} "
             f"({self.n_burn} burn-in), {len(self.names)} columns, {self.family}, "
             f"{self.seconds:.3g} s",
             f"splits per forest {self.n_splits[drawn].mean():.1f}, acceptance rate "
             f"{self.acceptance_rate:.2f}{'' if self.family in ON_LATENT_SCALE else noise}",
         ]
+        if self.n_chains > 1:
+            found = self.summary()
+            each = zip(found["parameter"], found["r_hat"], found["ess"], strict=True)
+            said = (f"{name} {r:.2f} ({ess:.0f})" for name, r, ess in each)
+            lines.append(f"R-hat (effective size): {', '.join(said)}")
         rows = [row for row in zip(*self.table(10).values(), strict=True) if row[1] > 0]
         if rows:
             width = max(8, *(len(name) for name, *_ in rows))
@@ -380,33 +572,50 @@ class BartRun:
 
 
 def _advance(
-    chain: Sampler, response: Response, n_groups: int, n_burn: int, n_keep: int, verbose: int
-) -> list[Draw]:
-    """Advance a chain to its end, keeping draws at even distances after burn-in."""
+    chains: Sequence[Sampler],
+    response: Response,
+    n_groups: int,
+    n_burn: int,
+    n_keep: int,
+    verbose: int,
+    pool: ThreadPoolExecutor,
+) -> list[list[Draw]]:
+    """Advance chains side by side to their end, keeping draws at even distances after burn-in."""
     from tqdm.auto import tqdm
 
-    n_draws = chain.n_iterations - n_burn
+    first, *others = chains
+    n_draws = first.n_iterations - n_burn
     kept_at = np.unique(n_burn + np.ceil(np.arange(1, n_keep + 1) * n_draws / n_keep).astype(int))
-    draws: list[Draw] = []
-    stride, total = 10, chain.n_iterations
+    draws: list[list[Draw]] = [[] for _ in chains]
+    stride, total = 10, first.n_iterations
     with tqdm(total=total, desc="BART", unit=" iterations", disable=verbose < 1) as bar:
         try:
-            while chain.n_done < total:
-                goal = int(kept_at[len(draws)])
-                began, before = time.perf_counter(), chain.n_done
-                chain.advance(min(stride, goal - chain.n_done))
+            while first.n_done < total:
+                goal = int(kept_at[len(draws[0])])
+                began, before = time.perf_counter(), first.n_done
+                n_next = min(stride, goal - before)
+                if others:
+                    list(pool.map(Sampler.advance, chains, repeat(n_next)))
+                else:
+                    first.advance(n_next)
                 if time.perf_counter() - began < GLANCE_SECONDS / 2:
                     stride *= 2
-                bar.update(chain.n_done - before)
-                if chain.n_done == goal:
-                    draws.append(_draw(chain, response, n_groups))
+                bar.update(first.n_done - before)
+                if first.n_done == goal:
+                    for kept, chain in zip(draws, chains, strict=True):
+                        kept.append(_draw(chain, response, n_groups))
         except KeyboardInterrupt:
-            if chain.n_done <= n_burn:
+            pool.shutdown()  # chains that are under way end their stride
+            n_done = min(chain.n_done for chain in chains)
+            if n_done <= n_burn:
                 raise
-            if not draws:
-                draws.append(_draw(chain, response, n_groups))
+            n_kept = min(map(len, draws))
+            for kept, chain in zip(draws, chains, strict=True):
+                del kept[n_kept:]
+                if not kept:
+                    kept.append(_draw(chain, response, n_groups))
             warnings.warn(
-                f"interrupted after {chain.n_done} of {total} iterations; the result covers these",
+                f"interrupted after {n_done} of {total} iterations; the result covers these",
                 InterruptWarning,
                 stacklevel=3,
             )
