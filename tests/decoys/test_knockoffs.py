@@ -221,9 +221,9 @@ def test_no_swap_of_a_column_with_its_copy_changes_a_moment_where_few_are_drawn(
     rng = np.random.default_rng(17)
     X = np.hstack([autoregressive(0.7, ROWS, 4, rng), rng.standard_normal((ROWS, 6))])
     needed, knockoffs = Knockoffs.estimate(X).among(np.array([2, 7]))
-    assert needed.tolist() == [0, 1, 2, 3, 7]
+    assert needed.tolist() == [1, 2, 3, 7]
     copies = X.copy()
-    copies[:, needed] = knockoffs.draw(X[:, needed], rng)[0]
+    copies[:, [2, 7]] = knockoffs.draw(X[:, needed], rng, among=np.array([1, 3]))[0]
     before = np.corrcoef(X.T)
     for j in (2, 7):
         after = X.copy()
@@ -235,6 +235,13 @@ def test_no_swap_of_a_column_with_its_copy_changes_a_moment_where_few_are_drawn(
     assert knockoffs.loadings.shape[1]
     assert needed.size == 40
     assert same is knockoffs
+    X = common_factor(ROWS, 300, rng)
+    needed, knockoffs = Knockoffs.estimate(X).among(np.array([3]))  # 100 columns tell the factor
+    assert needed.size < 150
+    copy = knockoffs.draw(X[:, needed], rng, among=np.searchsorted(needed, [3]))[0]
+    rest = np.delete(np.arange(300), 3)
+    seen, wanted = correlations(copy, X[:, rest]), correlations(X[:, [3]], X[:, rest])
+    assert np.abs(seen - wanted).max() < Z * 3 / np.sqrt(ROWS)
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_variables_that_were_never_played_are_not_selected():
     fitted = selector(n_features_to_select=2, n_plays=3, prior=(5.0, 1.0)).fit(X, y)
     times = counts_of(fitted).sum(axis=0)
     assert (times == 0).sum() > 40
-    assert fitted.support_.sum() <= 2
+    assert fitted.support_.sum() == 2
     assert times[fitted.support_].all()
 
 
@@ -178,12 +178,16 @@ def test_infinite_values_are_refused_by_the_name_of_their_column(reward):
     assert selector(reward, n_plays=2).fit(X, y).n_plays_ == 2
 
 
-def test_a_known_size_bounds_what_is_played_and_selected():
+def test_of_a_known_size_so_many_are_selected_and_at_most_so_many_played():
     X, y = make_data()
     for q in (1, 2, 5):
         fitted = selector(PValueReward(alpha=0.5), n_features_to_select=q).fit(X, y)
         assert max(play.arms.size for play in fitted.result_.plays) <= q
-        assert fitted.support_.sum() <= q
+        assert fitted.support_.sum() == q
+    for q in (1, 5):
+        fitted = selector(n_features_to_select=q, n_plays=20, max_fdr=0.1).fit(X, y)
+        assert fitted.support_.sum() == q
+    assert_array_equal(np.flatnonzero(fitted.support_[SIGNALS]), [0, 1])
     fitted = selector(n_features_to_select=2, n_plays=60).fit(X, y)
     assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
 

@@ -52,16 +52,18 @@ class BurnIn(NamedTuple):
 class Oracle:
     """Chooses the arms of a play and reads the model off the arms."""
 
-    n_wanted: int | None = None  #: Known model size ``q*``: at most so many are played and selected
+    n_wanted: int | None = None
+    """Known model size ``q*``: so many are selected and, unless there is a ``crowd``, at most so
+    many played, and of decoys of a table those that draw as high."""
     n_candidates: int | None = None  #: Arms from this number on are decoys, never part of the model
     n_joining: int = 0
     """Decoys that every arm is played with, each of which is ``n_candidates`` behind the one
     before; ``q*`` then counts them once."""
-    crowd: int | None = None
-    """Most arms that play at once beside those of the model; see :meth:`Oracle.choose`."""
     pairs: NDArray[np.int32] = field(default_factory=lambda: NO_PAIRS)
     """Arms (pairs, 2) that are played together: where one of a pair is drawn, the other joins.
     Without effect where the size of the model is known."""
+    crowd: int | None = None
+    """Most arms that play at once beside those of the model; see :meth:`Oracle.choose`."""
 
     def choose(self, arms: Arms, rng: np.random.Generator) -> NDArray[np.int32]:
         """Those of ``arms`` whose draw reaches the threshold; of these the ``q*`` largest draws.
@@ -81,10 +83,15 @@ class Oracle:
         else:
             chosen = arms.drawable()[:n_free]
             n_wanted = self.n_wanted or 1
-        if self.crowd is not None and self.n_wanted is None:
+        if self.crowd is not None:
             chosen = self._seated(arms, chosen, rng)
-        if chosen.size > n_wanted:
-            chosen = _largest(chosen, arms.thetas(chosen, quantiles), n_wanted)
+        elif chosen.size > n_wanted:
+            thetas, n_own = arms.thetas(chosen, quantiles), self.n_candidates or len(arms)
+            if n_free is None and chosen[-1] >= n_own:  # decoys that draw as high play, too
+                own = np.sort(thetas[: np.searchsorted(chosen, n_own)])
+                chosen = chosen[thetas >= own[-n_wanted]] if own.size > n_wanted else chosen
+            else:
+                chosen = _largest(chosen, thetas, n_wanted)
         if self.n_wanted is None and self.pairs.size:
             joined = np.concatenate([chosen, np.empty(len(self.pairs), dtype=np.int32)])
             chosen = joined[: join_partners(self.pairs, joined, chosen.size)]

@@ -205,7 +205,8 @@ def _select(options: Options, terminal: Terminal) -> Result:
     settings = _given(options, Settings, seed=secrets.randbits(SEED_BITS))
     settings = replace(settings, max_fdr=options.max_fdr)  # which may be None
     require_what_the_reward_needs(plan, settings)
-    if plan.stream and options.plays is not None:
+    is_one_round = bool(options.row_groups or options.order)  # each row is evidence once
+    if plan.stream and options.plays is not None and not is_one_round:
         per_round = -(-plan.facts.outcome.n_rows // settings.batch_size)
         rounds = max(settings.rounds, -(-options.plays // per_round))
         settings = replace(settings, rounds=rounds)

@@ -108,10 +108,16 @@ class Evidence:
 
 
 class Ledger:
-    """Bets on arms against their decoys, play after play."""
+    """Bets on arms against their decoys, play after play.
 
-    def __init__(self, n_candidates: int, n_copies: int, n_chains: int, max_fdr: float) -> None:
-        self.n_copies, self.max_fdr = n_copies, max_fdr
+    With a ``discount`` what a bettor has won fades when his arm is played: from a stake W above 1
+    he goes on with ``W**discount``, which is less, and puts the rest away.
+    """
+
+    def __init__(
+        self, n_candidates: int, n_copies: int, n_chains: int, max_fdr: float, discount: float
+    ) -> None:
+        self.n_copies, self.max_fdr, self.discount = n_copies, max_fdr, discount
         self.stakes = np.zeros((n_chains, STAKES.size, n_candidates))
         self.log_e = np.zeros((n_chains, n_candidates))
         self.since = np.full(n_candidates, -1, dtype=np.int64)
@@ -129,7 +135,9 @@ class Ledger:
                     # The decoys come after their arms, in the same order, copy after copy.
                     rewards = play.rewards.reshape(1 + self.n_copies, -1)
                     arms = play.arms[: rewards.shape[1]]
-                    stakes[:, arms] += log_stakes(rewards)
+                    held = stakes[:, arms]
+                    held[held > 0.0] *= self.discount
+                    stakes[:, arms] = held + log_stakes(rewards)
                     log_e[arms] = average_log_e(stakes[:, arms])
                 chosen = q_values_by_evidence(average_log_e(self.log_e)) <= self.max_fdr
                 self.since[~chosen] = -1
@@ -319,9 +327,11 @@ class SearchResult:
     def selected(self, chain: int | None = None) -> NDArray[np.bool_]:
         """Arms that make the model, of one ``chain`` or of all; never a decoy.
 
-        If there are too many, the highest. With evidence, the arms that it proves; of these,
-        with a discount, the ones that still pass.
+        With evidence, the arms that it proves; of these, with a discount, the ones that still pass.
+        Of a known number the best: by evidence, then selection rate.
         """
+        if self.n_wanted is not None and self.n_plays:
+            return self._best(self.n_wanted, chain)
         passing = self.passing(chain)
         passing[self.layout.n_candidates :] = False
         if self.evidence is not None:
@@ -329,11 +339,21 @@ class SearchResult:
             passing[: proven.size] = proven & (passing[: proven.size] | (self.discount == 1.0))
         elif self.max_fdr is not None:
             passing[: self.layout.n_candidates] &= self.q_values(chain) <= self.max_fdr
-        if self.n_wanted is not None and np.count_nonzero(passing) > self.n_wanted:
-            arms = np.flatnonzero(passing)
-            falling = np.argsort(-self.means(chain, arms), kind="stable")
-            passing[arms[falling[self.n_wanted :]]] = False
         return passing
+
+    def _best(self, n: int, chain: int | None) -> NDArray[np.bool_]:
+        """The ``n`` best arms; those that were never played come last."""
+        is_played = np.zeros(self.layout.n_arms, dtype=np.bool_)
+        is_played[self.played(chain)] = True
+        evidence = np.zeros(self.layout.n_candidates)
+        if self.evidence is not None:
+            found = self.evidence
+            evidence = found.log_e_values if chain is None else found.log_e[chain]
+        rates = self.means(chain, self.candidates)
+        order = np.lexsort([-rates, ~is_played[self.candidates], -evidence])
+        best = np.zeros(self.layout.n_arms, dtype=np.bool_)
+        best[order[:n]] = True
+        return best
 
     def thresholds(self) -> FloatArray:
         """The threshold of every arm."""

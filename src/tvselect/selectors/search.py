@@ -239,7 +239,7 @@ def set_up_search(
     )
     journal = Journal()
     stored = _begin(journal, header, selector)
-    oracle = Oracle(n_wanted, layout.n_candidates, n_joining, crowd, pairs)
+    oracle = Oracle(n_wanted, layout.n_candidates, n_joining, pairs, crowd)
     chains = Chains(
         ThompsonChain(
             Arms(layout.n_arms, *prior, c, discount, idle),

@@ -90,10 +90,13 @@ class StreamingThompsonSelector(BanditSelector):
     discount : float, optional
         In (0, 1]: what is left of an arm's earlier rewards when it is played again. Below 1
         a variable whose role ends is dropped, and one that gains a role is found; the
-        memory is about ``1 / (1 - discount)`` plays. None forgets nothing. Evidence does not
-        fade: selected is what was proven to have had a role, and is above its threshold now.
+        memory is about ``1 / (1 - discount)`` plays. None forgets nothing. Evidence fades, too:
+        an e-value E above 1 becomes ``E**discount`` before the variable is played again, so that
+        about ``log(4) / (1 - discount)`` is the most that its logarithm reaches; selected is
+        what is proven after this, and above its threshold now.
     n_features_to_select : int, optional
-        As in :class:`ThompsonSelector`, like all that follow.
+        Exactly so many are selected: those of the largest e-values, then selection rates. As in
+        :class:`ThompsonSelector`, like all that follow.
     feature_groups : mapping or sequence, optional
     always_include : sequence, optional
     family : {"auto", "gaussian", "probit", "classes", "ordinal", "counts", "survival"}
@@ -453,7 +456,11 @@ feature_names_in_
         if kind is not None:
             assert self.max_fdr is not None
             self._ledger = Ledger(
-                layout.n_candidates, n_copies, len(search.chains), float(self.max_fdr)
+                layout.n_candidates,
+                n_copies,
+                len(search.chains),
+                float(self.max_fdr),
+                1.0 if self.discount is None else float(self.discount),
             )
 
     def _play(

@@ -90,7 +90,8 @@ class ThompsonSelector(BanditSelector):
         most 10,000 columns. None, and "auto" without ``max_fdr``,
         plays without. See :doc:`/errors` for what each guarantees.
     n_features_to_select : int, optional
-        Known size of the model, in arms: at most that many are played and selected.
+        Known size of the model, in arms: exactly that many are selected, those of the largest
+        selection rates, whatever their q-values; no more are played at once, beside decoys.
     feature_groups : mapping, sequence or "ld", optional
         Columns that make one arm: ``{"label": [columns]}``, or one label per column.
         Text and categorical columns of a data frame are one arm each. "ld" (linkage
