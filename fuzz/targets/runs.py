@@ -10,6 +10,7 @@ from fuzz.targets.base import Target
 from fuzz.targets.journals import sound_journal
 from fuzz.targets.tables import CSV_TOKENS, csv_seeds
 from tvselect.after.dependence import Dependence, Effect, Scale
+from tvselect.after.stability import Stability
 from tvselect.after.worth import Worth
 from tvselect.bandit.engine import StopReason
 from tvselect.inputs.facts import FileFacts, LeftOut, OutcomeProfile, ReadingMode, TableFacts
@@ -108,6 +109,7 @@ def sound_findings() -> Findings:
             Dependence("x", (), at, "yes", *band), Dependence("text", ("a", "b"), at, "yes", *band),
         ),
         dependence_note="by trees", effects=(Effect(0, "x", 0.1, "up", "yes"),),
+        stability=Stability((1, 2), ("x",), (1.0,), (0.9,), 1.0, (1, 1), 2.5),
         worth=Worth("AUC", (0.7, 0.8), (0.6, 0.7), (0.5, 0.5), (2, 3), 300, 1.5),
         interactions=(ReportedInteraction(("x", "text"), 0.2, 0.05, heat_map),),
         resemblances=(Resemblance("x", (LookAlike("n", 0.9, 0.1),)),), resemblance_note="Spearman",

@@ -1,4 +1,4 @@
-from .after import held_out_worth
+from .after import held_out_worth, stability_over_seeds
 from .omics.cells import select_anndata
 from .omics.plink import read_plink
 from .rewards import BartReward, ImportanceReward, LassoReward, PValueReward
@@ -21,4 +21,5 @@ __all__ = [
     "read_plink",
     "run_bart",
     "select_anndata",
+    "stability_over_seeds",
 ]

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import tvselect.after.interactions
 import tvselect.report
 from tvselect.after.dependence import Effect
+from tvselect.after.stability import Stability
 from tvselect.after.worth import Worth
 from tvselect.cli import main
 from tvselect.selectors.thompson import ThompsonSelector
@@ -35,11 +36,13 @@ class QuickFindings:
     title: str
     effects: tuple[Effect, ...] = ()
     worth: Worth | None = None
+    stability: Stability | None = None
     seconds: float = 1.0
 
     def to_json(self) -> str:
         worth = None if self.worth is None else asdict(self.worth)
-        return json.dumps({"title": self.title, "worth": worth})
+        stability = None if self.stability is None else asdict(self.stability)
+        return json.dumps({"title": self.title, "worth": worth, "stability": stability})
 
     @classmethod
     def from_json(cls, text: str) -> QuickFindings:

@@ -342,6 +342,24 @@ class TestWorth:
         assert "Selecting again" not in tvs("worth", run, "--folds", "60")[2]
 
 
+class TestStability:
+    def test_seeds_are_counted_and_kept(self, answer, run, here):
+        found = answer("stability", run, "--seeds", "3")
+        assert len(found["seeds"]) == len(found["n_selected"]) == 3
+        assert (set(found["names"][:2]), found["shares"][:2]) == ({"a", "b"}, [1.0, 1.0])
+        kept = json.loads((here / run / "findings.json").read_text())["stability"]
+        assert kept == found
+        assert answer("stability", run, "--seeds", "3")["shares"] == found["shares"]
+
+    def test_of_a_stream(self, tvs, table):
+        options = (*QUICK, "--stream", "--batch-size", "20", "--out", "run")
+        assert tvs(*SELECT, *options)[0] == 0
+        code, out, err = tvs("stability", "run", "--seeds", "2")
+        assert code == 0
+        assert out.endswith("Mean Jaccard index of 2 seeds: 1.00\n")
+        assert "Searching again with 2 other seeds" in err
+
+
 class TestTransform:
     @pytest.mark.parametrize(
         ("given", "suffix"),

@@ -396,6 +396,29 @@ def worth(options: Options, terminal: Terminal) -> int:
     return DONE
 
 
+def stability(options: Options, terminal: Terminal) -> int:
+    """Search again with other seeds."""
+    from tvselect.runs import collected_warnings, play
+    from tvselect.runs.folder import RunFolder
+
+    def announce(seconds: float) -> None:
+        terminal.say(f"  Searching again with {options.seeds} other seeds: about {seconds:.0f} s.")
+
+    with collected_warnings() as said:
+        found = play.measure_stability(
+            RunFolder(Path(options.run)),
+            play.Place(verbose=int(terminal.is_live)),
+            n_seeds=options.seeds,
+            table=options.table,
+            jobs=options.jobs,
+            announce=announce,
+        )
+    for warning in dict.fromkeys(said):
+        terminal.warn(warning)
+    terminal.show(asdict(found), str(found).splitlines())
+    return DONE
+
+
 def transform(options: Options, terminal: Terminal) -> int:
     """Write a table with the selected columns, and the target if it is there."""
     from tvselect.runs.folder import RunFolder
@@ -496,5 +519,16 @@ def completion(options: Options, terminal: Terminal) -> int:
 
 COMMANDS: dict[str, Callable[[Options, Terminal], int]] = {
     command.__name__: command
-    for command in (select, resume, report, plot, worth, transform, compare, demo, completion)
+    for command in (
+        select,
+        resume,
+        report,
+        plot,
+        worth,
+        stability,
+        transform,
+        compare,
+        demo,
+        completion,
+    )
 }

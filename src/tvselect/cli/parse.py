@@ -84,7 +84,7 @@ FLAG: dict[str, Any] = {"action": "store_true"}
 PEOPLE = FILE | {"dest": "phenotypes"}
 REWARDS = ("bart", "lasso", "importance", "pvalue")
 DECOYS = ("auto", "shuffled", "plain", "knockoffs", "none")
-KINDS = ("rates", "effects", "evidence", "interactions")
+KINDS = ("rates", "effects", "evidence", "interactions", "stability")
 FAMILIES = ("gaussian", "probit", "classes", "ordinal", "counts")
 
 
@@ -214,7 +214,7 @@ COMMANDS: dict[str, tuple[str, Groups]] = {
         RUN,
         Option("--kind", {"choices": KINDS, "default": "rates"},
                "the highest selection rates; what each variable does; the evidence of a stream; "
-               "pairs that act together; rates"),
+               "pairs that act together; what other seeds select; rates"),
         Option("-o --out", {"metavar": "OUT", "required": True},
                "file to write: .pdf, .svg, .png"),
         Option("--width", {"type": float, "metavar": "MM", "default": 170.0}, "of the figure; 170"),
@@ -223,6 +223,12 @@ COMMANDS: dict[str, tuple[str, Groups]] = {
     "worth": ("how well the selected columns predict held-out rows", {"": (
         RUN,
         Option("--folds", FOLDS | {"default": 5}, "parts of the rows to hold back; 5"),
+        Option("--jobs", COUNT, "plays at a time"),
+        MOVED,
+    )}),
+    "stability": ("with how many other seeds each column is selected", {"": (
+        RUN,
+        Option("--seeds", FOLDS | {"default": 10}, "how many; 10"),
         Option("--jobs", COUNT, "plays at a time"),
         MOVED,
     )}),

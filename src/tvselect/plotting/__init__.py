@@ -3,7 +3,7 @@
 from tvselect.after.dependence import JointEffect, joint_effect
 from tvselect.plotting.effects import InteractionDisplay
 from tvselect.plotting.paths import SelectionPathDisplay, SelectionPaths, selection_paths
-from tvselect.plotting.rates import SelectionRateDisplay, top_arms
+from tvselect.plotting.rates import SelectionRateDisplay, plot_stability, top_arms
 from tvselect.plotting.traces import plot_traces
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "SelectionPaths",
     "SelectionRateDisplay",
     "joint_effect",
+    "plot_stability",
     "plot_traces",
     "selection_paths",
     "top_arms",

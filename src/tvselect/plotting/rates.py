@@ -29,11 +29,12 @@ from tvselect.words import level, readable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from tvselect.after.stability import Stability
     from tvselect.selectors import StreamingThompsonSelector, ThompsonSelector
 
     Selector: TypeAlias = ThompsonSelector | StreamingThompsonSelector
 
-MOST_DECOYS = 5
+MOST_DECOYS, MOST_SHARES = 5, 30
 LOOKS = {
     "selected": (BLUE, BLUE, "o"),
     "not selected": (GREY, "white", "o"),
@@ -132,6 +133,36 @@ def top_arms(selector: Selector, top: int = 20) -> FittedArms:
     ('x3', array([ True, False, False, False, False]))
     """
     return fitted_arms(selector).best(top)
+
+
+def plot_stability(stability: Stability, ax: Axes | None = None) -> Axes:
+    """Draw with how many seeds each column is selected.
+
+    Parameters
+    ----------
+    stability : Stability
+        What :func:`tvselect.stability_over_seeds` found.
+    ax : matplotlib axes, optional
+        To draw on; new ones by default.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    names, n = stability.names[:MOST_SHARES], len(stability.seeds)
+    _, ax = axes_on(ax, 6.5, 1.1 + 0.21 * len(names))
+    heights, shares = np.arange(len(names)), stability.shares[: len(names)]
+    ax.hlines(heights, 0, shares, color=BLUE, lw=1.4, gid="share-lines")
+    ax.plot(shares, heights, "o", color=BLUE, ms=5.5, clip_on=False, gid="share-points")
+    ax.set(
+        xlim=(0, 1),
+        ylim=(max(len(names), 1) - 0.4, -0.6),
+        xlabel=f"share of {n} seeds that select it",
+    )
+    clean(ax)
+    ax.set_yticks(heights, [readable(name, 40) for name in names], parse_math=False)
+    ax.tick_params(axis="y", length=0, labelsize=FONT_SIZE)
+    return ax
 
 
 def plot_runs(

@@ -20,7 +20,14 @@ from tvselect.after.dependence import Dependence, JointEffect
 from tvselect.plotting.canvas import DARK, DEEP, GREY, LIGHT, RED
 from tvselect.plotting.effects import InteractionDisplay, plot_dependence
 from tvselect.plotting.paths import SelectionPathDisplay, SelectionPaths, plot_sizes
-from tvselect.plotting.rates import FittedArms, SelectionRateDisplay, plot_evidence, plot_runs
+from tvselect.plotting.rates import (
+    MOST_SHARES,
+    FittedArms,
+    SelectionRateDisplay,
+    plot_evidence,
+    plot_runs,
+    plot_stability,
+)
 from tvselect.report import sentences
 from tvselect.report.findings import Findings, HeatMap, ReportedInteraction, ReportedVariable
 from tvselect.words import counted, level, readable
@@ -74,13 +81,13 @@ PAPER: dict[Any, Any] = {
     "axes.titlesize": 9,
     "axes.labelsize": 9,
 }
-KINDS = ("rates", "effects", "evidence", "interactions")
+KINDS = ("rates", "effects", "evidence", "interactions", "stability")
 PAPER_WIDTH, ACROSS, ROW_HEIGHT = 6.7, 3, 2.1  # inches; two columns of a journal
 
 
 def plot_run(
     run: Findings | str | os.PathLike[str],
-    kind: Literal["rates", "effects", "evidence", "interactions"] = "rates",
+    kind: Literal["rates", "effects", "evidence", "interactions", "stability"] = "rates",
     path: str | os.PathLike[str] | None = None,
     *,
     width: float = PAPER_WIDTH,
@@ -91,9 +98,9 @@ def plot_run(
     ----------
     run : path-like or Findings
         Folder of a run, or what :func:`gather` found.
-    kind : {"rates", "effects", "evidence", "interactions"}
+    kind : {"rates", "effects", "evidence", "interactions", "stability"}
         The highest selection rates; what each selected variable does to the outcome; the e-values
-        of a stream; pairs of variables whose effects do not add up.
+        of a stream; pairs of variables whose effects do not add up; what other seeds select.
     path : path-like, optional
         File to write: .pdf, .svg, .png or whatever else matplotlib writes.
     width : float, default=6.7
@@ -177,6 +184,13 @@ def _panels(findings: Findings, kind: str) -> list[tuple[float, str, Callable[[A
         )
         panels = [(1.1 + 0.21 * len(best), "", draw)] * bool(best)
         why_not = "e-values are of streams with error control; of a table, say rates"
+    elif kind == "stability":
+        found = findings.stability
+        panels = []
+        if found is not None and found.names:
+            height = 1.1 + 0.21 * min(len(found.names), MOST_SHARES)
+            panels = [(height, "", partial(plot_stability, found))]
+        why_not = "it was not measured, or no seed selects anything; tvs stability measures it"
     else:
         panels = [
             (2.9, "", partial(_joint, pair, pair.heat_map, findings))
@@ -232,6 +246,10 @@ def _sketches(findings: Findings) -> Iterator[Sketch]:
             words = f"{names}: {sentences.describe_pair(pair, heat_map)}"
             draw = partial(_joint, pair, heat_map, findings)
             yield f"joint-{number}", (SMALL_WIDTH, 2.9), words, draw
+    if (found := findings.stability) is not None and found.names:
+        n = min(len(found.names), MOST_SHARES)
+        words = f"With how many seeds each of {counted(n, 'column')} is selected."
+        yield "stability", (WIDTH, 1.1 + 0.21 * n), words, partial(_shares, findings)
     if findings.variables and findings.n_plays:
         words = sentences.describe_trajectories(findings)
         yield "trajectories", (WIDTH, 4.2), words, partial(_trajectories, findings)
@@ -340,6 +358,13 @@ def _sizes(findings: Findings, ax: Axes) -> Tips:
         f"line-{number}": [(kind, f"{counts[0]:,.4g} at first, {counts[-1]:,.4g} in the end")]
         for number, (kind, counts) in enumerate(sizes.items())
     }
+
+
+def _shares(findings: Findings, ax: Axes) -> Tips:
+    assert findings.stability is not None
+    plot_stability(findings.stability, ax)
+    ax.grid(visible=True, axis="x")
+    return {}
 
 
 def _shape(dependence: Dependence, findings: Findings, ax: Axes) -> Tips:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from tvselect.after.dependence import Dependence, Effect, Scale
+from tvselect.after.stability import Stability
 from tvselect.after.worth import Worth
 from tvselect.bandit.engine import StopReason
 from tvselect.records import RecordError, parse_json, read_record, to_json
@@ -182,6 +183,7 @@ class Findings:
     #: stand in their places, and the best of the unselected.
     effects: tuple[Effect, ...]
     worth: Worth | None  #: Scores on held-out rows; None if these were not asked for
+    stability: Stability | None  #: With other seeds; None if this was not asked for
     interactions: tuple[ReportedInteraction, ...]  #: The surest first; none of a stream
     resemblances: tuple[Resemblance, ...]  #: Pairs of correlated columns
     resemblance_note: str  #: How these were found, or why there are none

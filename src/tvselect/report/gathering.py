@@ -23,6 +23,7 @@ from tvselect.after.dependence import (
     runner_up_effects,
 )
 from tvselect.after.lookalikes import ALIKE, chance_level, find_lookalikes
+from tvselect.after.stability import Stability
 from tvselect.after.worth import Worth
 from tvselect.inputs import Table, read_outcome
 from tvselect.inputs.outcome import Family, Outcome
@@ -74,6 +75,7 @@ def gather(
     about: About | None = None,
     notes: Sequence[str] = (),
     worth: Worth | None = None,
+    stability: Stability | None = None,
     groups: ArrayLike | str | None = None,
     left_out: Mapping[str, int] | None = None,
     random_state: RandomState = None,
@@ -97,6 +99,8 @@ def gather(
         Decisions about the table, one sentence each.
     worth : Worth, optional
         How well the selected columns predict, see :func:`tvselect.held_out_worth`.
+    stability : Stability, optional
+        What other seeds select, see :func:`tvselect.stability_over_seeds`.
     groups : array-like (rows,) or str, optional
         Which rows of ``X`` belong together, for the bands of partial dependence; by default the
         column that the fit was told of, if ``X`` has it.
@@ -180,6 +184,7 @@ def gather(
         dependence_note=dependence_note,
         effects=effects,
         worth=worth,
+        stability=stability,
         interactions=tuple(_interactions(selector, forest)),
         resemblances=resemblances,
         resemblance_note=resemblance_note,

@@ -219,6 +219,9 @@ def checklist(f: Findings) -> dict[str, str]:
         "Selected": _selected(f) if f.n_selected else NOTHING if f.is_nothing else "none",
         "Cannot be told apart": "; ".join(map(str, f.claims)) or "none",
         "Agreement of chains": "one chain" if f.agreement is None else percent(f.agreement),
+        "Checked with other seeds": "no (tvs stability)"
+        if f.stability is None
+        else f"{len(f.stability.seeds)}, mean Jaccard index {f.stability.jaccard:.2f}",
         "Checked on held-out rows": "no (tvs worth)" if f.worth is None else f.worth.score,
         "Fingerprint of data and settings": asked.fingerprint or "none of a stream",
         "Effects": "fitted to the rows of the selection" if f.effects else "not measured",

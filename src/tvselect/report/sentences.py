@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from tvselect.bandit.engine import StopReason
@@ -9,6 +10,7 @@ from tvselect.words import counted, level, listed, percent, plural
 
 if TYPE_CHECKING:
     from tvselect.after.dependence import Dependence
+    from tvselect.after.stability import Stability
     from tvselect.after.worth import Worth
     from tvselect.report.findings import (
         Best,
@@ -165,6 +167,34 @@ def describe_worth(worth: Worth) -> str:
     )
 
 
+def describe_stability(stability: Stability) -> str:
+    """What was done again with other seeds, and how alike the answers are."""
+    few, many = min(stability.n_selected), max(stability.n_selected)
+    n_selected = f"{few:,}" if few == many else f"{few:,} to {many:,}"
+    return (
+        f"The search was made again on the same rows with {len(stability.seeds)} other seeds, in "
+        f"{stability.seconds:,.0f} s. Each selected {n_selected} columns; two of them share "
+        f"{percent(stability.jaccard)} of what either selects, on average. This is "
+        "what the chance of the search does; other rows may change more."
+    )
+
+
+def seeds_disagree_on(findings: Findings) -> list[str]:
+    """Selected variables that other seeds do not always select, with how many do."""
+    if findings.stability is None:
+        return []
+    n, shares = len(findings.stability.seeds), dict(_shares(findings.stability))
+    return [
+        f"{v.name} ({round(n * share_of):,} of {n:,})"
+        for v in findings.of_role("selected")
+        if not v.members and (share_of := shares.get(v.name, 0.0)) < 1.0
+    ]
+
+
+def _shares(stability: Stability) -> Iterator[tuple[str, float]]:
+    return zip(stability.names, stability.shares, strict=True)
+
+
 def what_is_shown(findings: Findings) -> str:
     """What the pictures of the outcome show, as a noun."""
     target = findings.target
@@ -315,6 +345,8 @@ def what_is_sure(findings: Findings) -> list[str]:
             "Over many tables such as this one, on average at most "
             f"{percent(control.max_fdr)} of the selected are false."
         )
+    if f.stability is not None and f.n_selected and not seeds_disagree_on(f):
+        said.append(f"Each of {len(f.stability.seeds)} other seeds selects them, too.")
     if control.max_fdr is not None:
         for claim in f.claims[:MOST_CLAIMS]:
             said.append(f"At least one of these matters: {claim}.")
@@ -357,6 +389,8 @@ def what_is_not_sure(findings: Findings) -> list[str]:
             f"No better than the best decoy: {listed(weak, quoted=False)}. Among several that are "
             "selected together a few decoys may stand, too; these are the less sure ones."
         )
+    if disagreed := seeds_disagree_on(f):
+        said.append(f"Not every other seed selects: {listed(disagreed, quoted=False)}.")
     if f.claims:
         said.append(
             "Which of the variables that cannot be told apart it is, these rows do not say."

@@ -45,6 +45,7 @@ from tvselect.words import command, waiting
 
 if TYPE_CHECKING:
     from tvselect.after.interactions import Interaction
+    from tvselect.after.stability import Stability
     from tvselect.after.worth import Worth
     from tvselect.selectors.base import BanditSelector
 
@@ -205,6 +206,59 @@ def measure_worth(
             f"{folder.path} is a run on a stream, which is read in order, not in folds; measure "
             "a sample of its rows with 'tvs select --no-stream'"
         )
+    with _measuring(folder, run, table, jobs, place) as (run, findings, plan, files):
+        with waiting("  Reading the table", place.verbose):
+            X, y = prepare(plan, files)
+        refuse_folds(len(y), folds)
+        announce(expected_seconds(max(findings.seconds, run.seconds), len(y), folds))
+        worth = held_out_worth(
+            make_selector(run, None, place), X, y, n_folds=folds, random_state=run.settings.seed,
+            verbose=place.verbose, **plan.told,
+        )  # fmt: skip
+        _add_to_findings(folder, replace(findings, worth=worth))
+    return worth
+
+
+def measure_stability(
+    folder: RunFolder,
+    place: Place,
+    *,
+    n_seeds: int,
+    table: str | None = None,
+    jobs: int | None = None,
+    announce: Callable[[float], None] = lambda seconds: None,
+) -> Stability:
+    """Search again with other seeds, and add what they select to the findings and the report.
+
+    ``announce`` is called with the seconds that it may take.
+    """
+    from tvselect.after.stability import draw_seeds, refit
+
+    run = folder.read_run()
+    with _measuring(folder, run, table, jobs, place) as (run, findings, plan, files):
+        announce(n_seeds * max(findings.seconds, run.seconds))
+        if plan.stream:
+
+            def fit(selector: Any) -> None:
+                selector.fit_source(open_stream(plan, files), **plan.told)
+        else:
+            with waiting("  Reading the table", place.verbose):
+                X, y = prepare(plan, files)
+
+            def fit(selector: Any) -> None:
+                selector.fit(X, y, **plan.told)
+
+        seeds = draw_seeds(n_seeds, run.settings.seed)
+        found = refit(make_selector(run, None, place), fit, seeds, place.verbose)
+        _add_to_findings(folder, replace(findings, stability=found))
+    return found
+
+
+@contextmanager
+def _measuring(
+    folder: RunFolder, run: RunRecord, table: str | None, jobs: int | None, place: Place
+) -> Iterator[tuple[RunRecord, report.Findings, Plan, TableFiles]]:
+    """A complete run whose folder is held, its findings and its table; what is wrong is said."""
     if run.state != "done":
         finish = command("resume", folder.path)
         raise RunError(f"{folder.path} is not complete; finish it: {finish}")
@@ -212,24 +266,20 @@ def measure_worth(
         findings = folder.read_findings()
         with waiting("  Reading the table", place.verbose):
             plan, files = open_again(run, folder, table)
-            X, y = prepare(plan, files)
         if jobs is not None:
             run = replace(run, settings=replace(run.settings, jobs=jobs))
-        selector = make_selector(run, None, place)
         try:
-            refuse_folds(len(y), folds)
-            announce(expected_seconds(max(findings.seconds, run.seconds), len(y), folds))
-            worth = held_out_worth(
-                selector, X, y, n_folds=folds, random_state=run.settings.seed,
-                verbose=place.verbose, **plan.told,
-            )  # fmt: skip
+            yield run, findings, plan, files
+        except RunError:
+            raise
         except ValueError as error:
             raise RunError(str(error)) from None
-        findings = replace(findings, worth=worth)
-        write_text(folder.findings, findings.to_json())
-        if folder.report.exists():
-            folder.render(findings)
-    return worth
+
+
+def _add_to_findings(folder: RunFolder, findings: report.Findings) -> None:
+    write_text(folder.findings, findings.to_json())
+    if folder.report.exists():
+        folder.render(findings)
 
 
 def open_again(run: RunRecord, folder: RunFolder, table: str | None) -> tuple[Plan, TableFiles]:
