@@ -83,6 +83,18 @@ class TestSelect:
         assert said.startswith("The runs differ in window: 1 and 32 plays chosen together")
         assert told("compare", "tvs-t-3", "tvs-t-4")["differences"] == []
 
+    def test_a_stream_of_the_same_table_has_the_same_data(self, tvs, told, table):
+        for mode in ("--no-stream", "--stream"):
+            tvs(*SELECT, "--reward", "pvalue", "--seed", "1", mode, "--no-report")
+        differences = ["The runs differ in streamed: False and True."]
+        assert told("compare", "tvs-t-1", "tvs-t-2")["differences"] == differences
+        table.write_bytes(table.read_bytes().replace(b"\n", b"\r\n"))
+        tvs(*SELECT, "--reward", "pvalue", "--seed", "1", "--stream", "--no-report")
+        first, second = told("compare", "tvs-t-1", "tvs-t-3")["differences"]
+        assert first.startswith("The data may differ (")
+        assert first.endswith("t.csv was written again).")
+        assert second == differences[0]
+
     def test_a_seed_is_drawn_and_kept(self, answer, table, here):
         options = ("--reward", "pvalue", "--plays", "20")
         first = answer(*SELECT, *options)

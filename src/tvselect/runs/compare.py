@@ -127,12 +127,14 @@ def _window(folder: RunFolder) -> int | None:
 def _differences(runs: Sequence[RunRecord], windows: Sequence[int | None]) -> list[str]:
     said: list[str] = []
     plans = [run.plan for run in runs]
-    if len({run.table_hash for run in runs}) > 1:
+    is_mixed = len({plan.stream for plan in plans}) > 1  # of which different parts are hashed
+    if len({run.table_stamp if is_mixed else run.table_hash for run in runs}) > 1:
         tables = list(dict.fromkeys(plan.file.table for plan in plans))
         if len({Path(table).name for table in tables}) == len(tables):
             tables = [Path(table).name for table in tables]
-        what = f"{tables[0]} has changed" if len(tables) == 1 else " and ".join(tables)
-        said.append(f"The data differ ({what}).")
+        changed = "was written again" if is_mixed else "has changed"
+        what = f"{tables[0]} {changed}" if len(tables) == 1 else " and ".join(tables)
+        said.append(f"The data {'may differ' if is_mixed else 'differ'} ({what}).")
     for what, values in (
         ("target", [plan.target for plan in plans]),
         ("family", [plan.facts.outcome.family for plan in plans]),
@@ -159,7 +161,9 @@ def _differences(runs: Sequence[RunRecord], windows: Sequence[int | None]) -> li
             said.append(f"{which} chose from {listed(only)}.")
     if len({repr((plan.feature_groups, plan.always)) for plan in plans}) > 1:
         said.append("The runs differ in feature groups or in columns that are always included.")
-    skip = {*NOT_THE_SEARCH, *(MEMORY_ONLY if plans[0].stream else STREAM_ONLY)}
+    skip = {*NOT_THE_SEARCH}
+    for plan in plans:
+        skip.update(MEMORY_ONLY if plan.stream else STREAM_ONLY)
     for field in fields(runs[0].settings):
         if field.name not in skip:
             values = [getattr(run.settings, field.name) for run in runs]
