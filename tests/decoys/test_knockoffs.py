@@ -265,6 +265,16 @@ def test_what_does_not_fit_is_refused(awkward, use, message):
         use(awkward)
 
 
+def test_a_block_that_factors_make_almost_singular():
+    """Half of the columns 0/1, all driven by three strong factors: solving it failed."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 1000)) + rng.normal(size=(1000, 3)) @ rng.normal(size=(3, 1000))
+    X[:, :500] = X[:, :500] > 0
+    for block in Knockoffs.estimate(X, 2).blocks:
+        assert block.s.min() > 0
+        assert np.linalg.cond(block.precision) < 1e8
+
+
 # How far copies can be
 
 

@@ -30,6 +30,7 @@ Indices = NDArray[np.int64]
 CLOSEST = 1e-12
 LARGEST_BLOCK = 400
 FLOOR = 1e-3
+SINGULAR = 1e-5
 TELLING_FACTORS = 100
 ROUNDING = 1e-9
 STORED = {
@@ -591,7 +592,12 @@ def _block(members: Indices, seen: Floats, wanted: Floats, n_rows: int, n_copies
     correlation = spread @ spread.T
     scale = np.sqrt(np.diag(correlation))
     precision = (factor / variances[:, None]).T @ factor * np.outer(scale, scale)
-    s = most_entropy(correlation / np.outer(scale, scale), n_copies)
+    correlation /= np.outer(scale, scale)
+    lowest = np.linalg.eigvalsh(correlation)[0]
+    if lowest < SINGULAR:  # factors that were missed: a regression on all of them at once
+        correlation += (FLOOR - lowest) / (1 - lowest) * (np.eye(q) - correlation)
+        precision = np.linalg.inv(correlation)
+    s = most_entropy(correlation, n_copies)
     # The root of (1 + 1/B) S - S P S; rounding must not leave a negative variance.
     ratio, half = 1 + 1 / n_copies, np.sqrt(s)
     values, vectors = np.linalg.eigh(half[:, None] * precision * half)
