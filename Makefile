@@ -11,7 +11,7 @@ INSTALL := $(PIP) --editable
 CORE := $(wildcard core/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-multiclass bench-survival bench-counts bench-tails bench-very-wide bench-sparse bench-genotypes bench-cells bench-genomes bench-rows bench-default bench-stream bench-online \
+.PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-multiclass bench-survival bench-counts bench-tails bench-very-wide bench-sparse bench-genotypes bench-cells bench-genomes bench-rows bench-default bench-stream bench-online bench-streams \
 	bench-stability bench-cluster bench-cluster-files bench-imports bench-core bench-dependence bench-windows paper study-rivals study-streams study-mail study-hiv study-madelon study-tables battery battery-page choose-errors docs check-plays check-core check-faults check-contamination check-long check-mutations soak fuzz fuzz-million release clean
 
 help:  ## List the targets
@@ -128,6 +128,9 @@ bench-default: $(VENV)/.study  ## The experiment behind the default reward, half
 
 bench-stream: $(VENV)/.stream  ## 2,000,000 x 500 Parquet: memory, bytes, rows per second, recorded
 	$(RUN) -m benchmarks.stream
+
+bench-streams: $(VENV)/.study  ## The paper's set-ups as streams, recorded
+	$(RUN) -m benchmarks.streams
 
 bench-online: $(VENV)/.study  ## Speed on a stream, recorded
 	$(RUN) -m benchmarks.online_speed

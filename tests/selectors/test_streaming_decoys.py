@@ -13,6 +13,7 @@ from tests.selectors.streams import SIGNALS, P, make_data, make_frame, parts, pl
 from tvselect import BartReward, PValueReward, StreamingThompsonSelector
 from tvselect.bandit.oracle import threshold
 from tvselect.control import STAKES, q_values_by_evidence
+from tvselect.selectors.results import Ledger
 
 each_kind = pytest.mark.parametrize("decoys", ["knockoffs", "shuffled"])
 
@@ -241,3 +242,14 @@ def test_the_first_rows_say_who_plays_and_a_play_has_few_variables():
     plays = fitted.result_.plays
     assert max(play.arms.size for play in plays[:20]) <= 4 * 40
     assert all(np.isin(SIGNALS, play.arms).all() for play in plays[2:6])
+
+
+def test_the_bar_says_what_is_proven_and_how_far_the_next_one_is(capsys):
+    X, y = make_data(n=1500)
+    fitted = selector(PValueReward(alpha=0.1), decoys="shuffled", verbose=1).fit(X, y)
+    assert f"proven={fitted.support_.sum()}" in capsys.readouterr().err
+    ledger = Ledger(100, 3, 1, 0.1, 1.0)
+    assert ledger.outlook() == {"proven": 0}
+    ledger.n_batches, ledger.log_e[0, :2] = 4, (np.log(1001.0), np.log(100.0))
+    # The second of two needs 100 / (2 * 0.1) = 500: 4 * log(500) / log(100) batches in all.
+    assert ledger.outlook() == {"proven": 1, "next_in": 2}

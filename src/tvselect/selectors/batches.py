@@ -39,7 +39,8 @@ from tvselect.workers import Runner, TaskMap, in_threads
 FloatArray = NDArray[np.float64]
 MOST_DIGITS = 18
 HEAD_BATCHES = 10
-"""Most batches whose rows say which arms lead; a window has one play for as long."""
+"""Most batches whose rows say which arms lead, three at least until the encoder has its rows;
+a window has one play for as long."""
 
 
 class BatchCursor:
@@ -450,7 +451,7 @@ class StreamScorer(ExitStack, Scorer):
         is_new = cursor.n_batches is None or number < cursor.n_batches
         reader = self.reader.having_seen(batch, number, is_new=is_new)
         payoffs = reader.payoffs(batch, number)
-        is_head = not self.reader.encoder.is_full and number < HEAD_BATCHES and is_new
+        is_head = number < (3 if self.reader.encoder.is_full else HEAD_BATCHES) and is_new
         if payoffs is not None and is_head and self.chains[0].oracle.crowd is not None:
             reader = reader.with_lead(batch, number)
         self.reader = reader

@@ -143,6 +143,22 @@ class Ledger:
                 self.since[~chosen] = -1
                 self.since[chosen & (self.since < 0)] = self.n_plays
 
+    def outlook(self) -> dict[str, int]:
+        """How many variables are proven, and in how many batches the next one is likely to be.
+
+        It needs as much evidence a batch as it had so far.
+        """
+        found, p = average_log_e(self.log_e), self.log_e.shape[1]
+        n_proven = int(np.count_nonzero(q_values_by_evidence(found) <= self.max_fdr))
+        rest = np.sort(found)[: p - n_proven]
+        if not rest.size or rest[-1] <= 1.0:
+            return {"proven": n_proven}
+        missing = np.log(p) - np.log(self.max_fdr * (n_proven + 1)) - rest[-1]
+        return {
+            "proven": n_proven,
+            "next_in": max(1, int(np.ceil(missing / rest[-1] * self.n_batches))),
+        }
+
     def evidence(self) -> Evidence:
         """All that was counted so far."""
         return Evidence(self.max_fdr, self.log_e.copy(), self.since.copy(), self.n_batches)

@@ -326,9 +326,16 @@ def seed_of_run(selector: BanditSelector) -> int:
 
 @contextmanager
 def progress_bar(
-    search: SearchRun, total: int | None, unit: str, selector: BanditSelector
+    search: SearchRun,
+    total: int | None,
+    unit: str,
+    selector: BanditSelector,
+    outlook: Callable[[], Mapping[str, int]] | None = None,
 ) -> Iterator[Watcher]:
-    """A bar of the plays (of one chain), and the calls of the callbacks that may stop the run."""
+    """A bar of the plays (of one chain), and the calls of the callbacks that may stop the run.
+
+    ``outlook`` says what stands beside the bar after the arms that were played and selected.
+    """
     from tqdm.auto import tqdm
 
     chain, started = search.chains[0], time.perf_counter()
@@ -343,7 +350,8 @@ def progress_bar(
             bar.update(chain.n_plays - bar.n)
             if not bar.disable:
                 model = chain.oracle.model(chain.arms)
-                bar.set_postfix(played=plays[-1].arms.size, selected=model.size, refresh=False)
+                found = {"selected": model.size} if outlook is None else outlook()
+                bar.set_postfix(played=plays[-1].arms.size, **found, refresh=False)
             if not callbacks:
                 return False
             seconds = time.perf_counter() - started

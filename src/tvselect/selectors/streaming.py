@@ -105,6 +105,8 @@ class StreamingThompsonSelector(BanditSelector):
     n_jobs : int, optional
     random_state : int, SeedSequence, RandomState, Generator or None
     verbose : int, default=0
+        With 1, a progress bar; with error control it says how many variables are proven, and in
+        how many batches (``next_in``) the next one is likely to be.
     search : Search, optional
 
     Attributes
@@ -137,7 +139,8 @@ feature_names_in_
     variable to be selected, so the stream must have more batches than that.
 
     With decoys, 32 variables play at a time, unless more are above their threshold. Who plays first
-    is decided by the first 1,000 rows: by ranks, and by what a forest of the leaders leaves.
+    is decided by the first three batches (up to ten, until there are 1,000 rows): by ranks, and
+    by what a forest of the leaders leaves.
 
     References
     ----------
@@ -469,9 +472,16 @@ feature_names_in_
         """Play on batches until the rule says stop."""
         self._reader.refuse_other_kinds(source)
         run, total = self._run, (batches.n_batches or 0) * (self.n_rounds or 0) or None
+        ledger, outlook = self._ledger, None
+        if ledger is not None:
+
+            def outlook() -> dict[str, int]:
+                ledger.follow(run.journal, batches.n_batches)
+                return ledger.outlook()
+
         with (
             StreamScorer(self._reader, batches, run, runner, self.n_rounds) as scorer,
-            progress_bar(run, total, "batches", self) as watch,
+            progress_bar(run, total, "batches", self, outlook) as watch,
         ):
             try:
                 return engine.play(run.chains, scorer, run.journal, rule, watch)
