@@ -183,8 +183,8 @@ def select(options: Options, terminal: Terminal) -> int:
             continue
         if code := show_result(found[-1][1], terminal, is_part=True):
             return code
-    if not found:
-        raise RunError(f"no part by {options.by!r} can be searched; see the warnings")
+    if len(found) < 2:
+        raise RunError(f"there is nothing to compare by {options.by!r}; see the warnings")
     show_parts(options.by, found, terminal)
     return DONE
 

@@ -13,7 +13,6 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from tvselect.words import command, counted, escaped, level, listed, printable, shorten
@@ -137,41 +136,17 @@ def show_result(result: Result, terminal: Terminal, *, is_part: bool = False) ->
 
 
 def show_parts(by: str, found: Sequence[tuple[str, Result]], terminal: Terminal) -> None:
-    """Show the runs of parts of the rows side by side: what is selected where, and how often."""
-    tables = [{v.name: v for v in result.variables if not v.always} for _, result in found]
-    best: dict[str, float] = {}
-    for v in chain.from_iterable(table.values() for table in tables):
-        if v.selected:
-            best[v.name] = max(best.get(v.name, 0.0), v.selection_rate)
-    names = sorted(best, key=best.__getitem__, reverse=True)
-    if terminal.is_json:
-        as_json = [
-            {"value": label, **_as_json(r, [v for v in r.variables if v.selected and not v.always])}
-            for label, r in found
-        ]
-        terminal.show({"by": by, "parts": as_json}, ())
+    """Show the runs of parts of the rows side by side; as JSON each by itself."""
+    from tvselect.runs.compare import compare
+
+    if not terminal.is_json:
+        show_comparison(compare(*(result.folder for _, result in found)), terminal)
         return
-    if not terminal.is_pretty:
-        heads = chain.from_iterable((f"{label}: selected", f"{label}: rate") for label, _ in found)
-        rows = [["variable", *heads]]
-        for name in names:
-            cells = (table.get(name) for table in tables)
-            pairs = ((("yes", "no")[not v.selected], f"{v.selection_rate:.6f}") if v else ("", "")
-                     for v in cells)  # fmt: skip
-            rows.append([name, *chain.from_iterable(pairs)])
-        terminal.show_rows(rows)
-        return
-    rows = [["variable", *(shorten(f"{by} = {label}", 24) for label, _ in found)]]
-    for name in names[:MOST_ROWS]:
-        cells = (table.get(name) for table in tables)
-        shown = (f"{v.selection_rate:.2f}{' *' * v.selected}" if v else "-" for v in cells)
-        rows.append([shorten(name), *shown])
-    lines = ["", *aligned(rows), "", "Selection rates; * is selected there."]
-    if len(names) > MOST_ROWS:
-        lines.insert(-2, f"  ... and {len(names) - MOST_ROWS:,} more")
-    lines.append("What is selected in one part only need not differ between parts: compare the")
-    lines.append("effects in their reports, and mind that a part has fewer rows than the table.")
-    terminal.show(None, lines)
+    parts = [
+        {"value": label, **_as_json(r, [v for v in r.variables if v.selected and not v.always])}
+        for label, r in found
+    ]
+    terminal.show({"by": by, "parts": parts}, ())
 
 
 def _what_it_means(result: Result) -> tuple[list[str], list[str]]:

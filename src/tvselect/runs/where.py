@@ -112,7 +112,7 @@ def parts_by(file: FileOptions, name: str, where: str | None) -> list[Part]:
         if isinstance(value, str):
             literal = "'" + value.replace("'", "''") + "'"
         condition = '"' + name.replace('"', '""') + f'" = {literal}'
-        condition = condition if where is None else f"({where}\n) and {condition}"
+        condition = condition if where is None else f"{condition} and ({where})"
         parts.append(
             Part(f"{value:g}" if isinstance(value, float) else str(value), condition, n_rows)
         )
