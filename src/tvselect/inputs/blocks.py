@@ -239,21 +239,15 @@ def take_blocks(X: Any, groups: Any, order: Any) -> tuple[Any, RowBlocks | None]
             given[key] = column_named(X, name, key)
     n_rows = _num_samples(X) if not isinstance(X, Table) else X.n_rows
     blocks = RowBlocks.of(n_rows, given["groups"], given["order"])
-    if blocks.has_groups:
-        doubt_groups(blocks.n_groups, n_rows)
-    return without_columns(X, set(names)), blocks
-
-
-def doubt_groups(n_groups: int, n_rows: int) -> None:
-    """Warn where every row is a group of its own."""
-    if n_groups == n_rows:
+    if blocks.has_groups and blocks.n_groups == n_rows:
         warnings.warn(
             "groups= (--row-groups) has another value in every row, which says of no rows that "
             "they belong together; name what several rows share (patient, donor, household), or "
             "leave it out",
             UserWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
+    return without_columns(X, set(names)), blocks
 
 
 def column_named(X: Any, name: str, parameter: str) -> Any:

@@ -21,7 +21,7 @@ from tvselect.bandit.engine import NoMoreData, Scorer, StopReason
 from tvselect.bandit.journal import Journal
 from tvselect.decoys.shuffled import ShuffledColumns
 from tvselect.inputs import Outcome, OutcomeReader
-from tvselect.inputs.blocks import RowBlocks, doubt_groups
+from tvselect.inputs.blocks import RowBlocks
 from tvselect.inputs.columns import centred_ranks, evenly, ranks_of, refuse_nonfinite
 from tvselect.inputs.errors import located
 from tvselect.inputs.rows import MOST_COLUMNS, copies_among
@@ -165,9 +165,7 @@ class BatchRows:
     ) -> BatchRows:
         """The same after the first batch."""
         if self.has_groups:
-            before = frozenset(self._labels(batch).tolist())
-            doubt_groups(len(before), batch.n_rows)
-            return replace(self, before=before, first=number)
+            return replace(self, before=frozenset(self._labels(batch).tolist()), first=number)
         outcome = copy(outcomes).read(batch.target(), batch.n_rows)
         if outcome is None or not numbers.size:
             return self
