@@ -225,7 +225,7 @@ class TestStream:
         path = self.stream(here, ".csv")
         options = [*QUICK, "--batch-size", "100"]
         found = answer("select", path, "-t", "y", *options, "--decoys", "knockoffs")
-        assert found["n_decoys"] == 5
+        assert found["n_decoys"] == 15
         assert answer("select", path, "-t", "y", *options, "--max-fdr", "none")["n_decoys"] == 0
 
     def test_more_rounds(self, answer, failure, here):

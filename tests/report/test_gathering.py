@@ -80,9 +80,10 @@ def test_stream_with_decoys_and_skipped_batches():
     found = gather(selector)
     assert (found.unit, found.n_plays, found.n_skipped) == ("batch", 40, 2)
     assert (found.asked.n_rows, found.asked.fingerprint) == (None, None)
-    assert found.control.n_decoys == 3
-    names = [variable.name for variable in found.of_role("decoy")]
-    assert sorted(names) == ["decoy of c0", "decoy of c1", "decoy of c2"]
+    copies = found.control.n_copies
+    assert found.control.n_decoys == found.control.n_played == 3 * copies
+    names = {variable.name for variable in found.of_role("decoy")}
+    assert names <= {f"decoy {k} of c{j}" for k in range(1, copies + 1) for j in range(3)}
 
 
 def test_decoys_and_q_values():

@@ -39,7 +39,7 @@ CASES = {
     "median model": (
         lambda: gather(fit_chances([0.9, 0.1, 0.5], always_include=["c1"])[0]),
         ["c1 was part of every play.", "the median model, which makes no statement",
-         "- Decoys: none", "- Expected number of false selections: not known"],
+         "- Decoys: none", "- False selections to expect: not known"],
         ["false discovery rate of", "Bates", "Wang", "copies of every"],
     ),
     "nothing": (
@@ -56,7 +56,7 @@ CASES = {
     "stream": (
         lambda: gather(stream_heights([0.9, 0.2, 0.1], max_fdr=0.1)),
         ["one batch", "e-BH rule (Wang and Ramdas 2022)", "Wang, R. and Ramdas, A.",
-         "every batch handed in is played", "A copy of every column (a decoy)"],
+         "every batch handed in is played", "(decoys), second-order knockoffs"],
         ["Bates", "fingerprint of data"],
     ),
     "worth": (

@@ -142,7 +142,7 @@ def test_run_json_and_the_report_say_the_same(stream, tmp_path):
     assert "of prices.csv help to explain y, in 120 rows." in page
     assert str(tmp_path) not in page  # it is mailed to others
     assert '<dt class="name">Seed</dt><dd>1</dd>' in page
-    assert page.count(run.fingerprint) == 1
+    assert page.count(run.fingerprint) == 2  # to reproduce, and in the checklist
 
 
 def test_an_interrupted_run_says_how_to_go_on(tmp_path):

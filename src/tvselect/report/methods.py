@@ -110,7 +110,7 @@ def _error_control(f: Findings) -> list[str]:
     if f.asked.is_stream:
         said.append(
             f"Columns were selected at {limit} by the e-BH rule (Wang and Ramdas 2022) on e-values "
-            "of the wins of each column against its decoy, every row counted once."
+            "of the wins of each column against its decoys, every row counted once."
         )
     else:
         cite = "Candès et al. 2018" if control.kind == "knockoffs" else "Bates et al. 2023"
@@ -186,10 +186,10 @@ def citations(f: Findings) -> list[str]:
     cited = [METHOD, f"The tvselect developers. tvselect: {package}. Version {version}."]
     if f.asked.is_stream and f.control.max_fdr is not None:
         cited.append(E_VALUES)
-    elif f.control.kind == "knockoffs":
-        cited.append(KNOCKOFFS)
-    elif f.control.max_fdr is not None:
+    elif f.control.kind != "knockoffs" and f.control.max_fdr is not None:
         cited.append(SHUFFLED)
+    if f.control.kind == "knockoffs":
+        cited.append(KNOCKOFFS)
     return cited
 
 
@@ -213,7 +213,7 @@ def checklist(f: Findings) -> dict[str, str]:
         "Reward": asked.reward,
         "Largest share of false selections": limit,
         "Decoys": describe_decoys(f) if control.n_decoys else "none",
-        "Expected number of false selections": "not known"
+        "False selections to expect": "not known"
         if control.expected_false is None
         else f"{control.expected_false:.2g}",
         "Selected": _selected(f) if f.n_selected else NOTHING if f.is_nothing else "none",
