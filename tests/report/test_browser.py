@@ -48,6 +48,7 @@ def pages(tmp_path_factory, hostile):
         "everyday": gather(selector, X, X["c0"] + X["c1"], random_state=0),
         "hostile": gather(hostile_selector, hostile_X, hostile_X.iloc[:, 0], about=about, **texts),
         "decoys": gather(*fit_signals([0.65, 0.6, 0, 0, 0], twins=[(0, 2)])),
+        "many": gather(*fit_signals([0.45] * 10 + [0] * 2, max_fdr=None), random_state=0),
     }
     for name, found in found_of.items():
         (folder / f"{name}.html").write_text(render(found), encoding="utf-8")
@@ -323,9 +324,10 @@ def test_readable_without_scripts(browser, pages):
     assert "3 of 63 variables were selected." in text
 
 
-def test_the_opening_is_one_printed_page(visit):
+@pytest.mark.parametrize("name", ["decoys", "many"])
+def test_the_opening_is_one_printed_page(visit, name):
     """What a reader without statistics needs, on a sheet of A4 with margins of a centimetre."""
-    browser = visit("everyday", width=718)
+    browser = visit(name, width=718)
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     height = "return document.querySelector('.opening').offsetHeight"
     assert 200 < browser.execute_script(height) < 1047

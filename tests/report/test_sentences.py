@@ -154,10 +154,10 @@ def findings_of(outcome, classes, summary, n_rows, variables=(), highest=0.6):
         ("survival times", (), (400, None, (), (300, 100)),
          "The event took place in 100 of them (25\xa0%)."),
         ("continuous", (), (400, 21.25, (17.0, 25.5), ()),
-         "The mean of y is 21.25; half of them lie between 17 and 25.5."),
+         "The mean of y is 21.25; half of the rows lie between 17 and 25.5."),
         ("counts", (), (200, 1.5, (0.0, 2.0), ()),
-         "The mean of y is 1.5, in 200 rows looked at for this report; half of them lie between 0 "
-         "and 2."),
+         "The mean of y is 1.5, in 200 rows looked at for this report; half of the rows lie "
+         "between 0 and 2."),
     ],
 )  # fmt: skip
 def test_the_outcome_by_itself(outcome, classes, summary, words):

@@ -267,7 +267,7 @@ def describe_base(findings: Findings) -> str:
         return f"{f.target} is {', '.join(shown[:MOST_CLASSES])}{more}{where}."
     low, high = summary.quartiles
     return (
-        f"The mean of {f.target} is {summary.mean:.4g}{where}; half of them lie between "
+        f"The mean of {f.target} is {summary.mean:.4g}{where}; half of the rows lie between "
         f"{low:.4g} and {high:.4g}."
     )
 
