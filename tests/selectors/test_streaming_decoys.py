@@ -100,7 +100,7 @@ def test_signals_are_proven_and_the_default_has_decoys():
     fitted = StreamingThompsonSelector(PValueReward(), **settings).fit(*make_data(n=3000))
     assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
     assert fitted.result_.evidence.max_fdr == 0.1
-    assert fitted.result_.asked.decoys == "knockoffs"
+    assert fitted.result_.asked.decoys == "shuffled"
 
 
 def test_decoys_have_the_cost_and_the_prior_of_their_columns():

@@ -27,6 +27,7 @@ from tvselect.inputs.npz import check_types, read_arrays
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
+NO_LINKS = np.empty((2, 0), dtype=np.int64)
 CLOSEST = 1e-12
 LARGEST_BLOCK = 400
 FLOOR = 1e-3
@@ -246,7 +247,7 @@ class Knockoffs:
     blocks: tuple[Block, ...]
 
     @classmethod
-    def estimate(cls, X: ArrayLike, n_copies: int = 1) -> Knockoffs:
+    def estimate(cls, X: ArrayLike, n_copies: int = 1, *, factors_alone: bool = False) -> Knockoffs:
         """Estimate from the rows of a table.
 
         Parameters
@@ -254,6 +255,8 @@ class Knockoffs:
         X : array (rows, p)
             At least 2 rows, NaN where missing. A column without values counts as constant 0.
         n_copies : int, default=1
+        factors_alone : bool, default=False
+            Whether only what columns owe to common factors is kept.
         """
         X = _read_matrix(X)
         if len(X) < 2:
@@ -267,7 +270,9 @@ class Knockoffs:
         scale = np.sqrt((centred**2).mean(axis=0))
         unit = centred / np.where(scale > ROUNDING, scale, np.inf)
         loadings = _factors(unit)
-        (first, second), *without = _links(unit, loadings)
+        (first, second), *without = [NO_LINKS]
+        if loadings.size or not factors_alone:
+            (first, second), *without = _links(unit, loadings)
         if without and 5 * first.size > without[0][0].size:
             # What factors do not explain away are links of neighbours.
             loadings, (first, second) = loadings[:, :0], without[0]
@@ -277,6 +282,8 @@ class Knockoffs:
         normal *= np.sqrt(np.minimum(1.0, 0.98 / np.maximum(shared, ROUNDING)))[:, None]
         rest = np.sqrt(1 - (normal**2).sum(axis=1))
         blocks = []
+        if factors_alone:
+            first, second = NO_LINKS
         for members in _clusters(first, second, len(rest)):
             covariance = centred[:, members].T @ centred[:, members] / len(X)
             wanted = _correlations(covariance, coefficients[members])

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.decoys import Knockoffs, restore_knockoffs, store_knockoffs
+from tvselect.decoys.shuffled import FEWEST_COLUMNS, MOST_COLUMNS
 from tvselect.inputs import Numbered, Table
 from tvselect.inputs.columns import refuse_nonfinite
 from tvselect.inputs.npz import check_types, read_arrays
@@ -57,7 +58,8 @@ class StreamEncoder:
     feature_of: IntArray = field(default_factory=lambda: NO_CUTS.starts)
     levels: tuple[str, ...] = ()  #: The category that a column stands for; "" for a number
     cuts: Cuts = NO_CUTS  #: Of the columns; a decoy has those of its column
-    knockoffs: Knockoffs | None = None  #: Of all numeric features; None: rows are shuffled
+    #: The law of the decoys of all numeric features; None: rows are shuffled
+    knockoffs: Knockoffs | None = None
 
     @property
     def is_full(self) -> bool:
@@ -92,8 +94,8 @@ class StreamEncoder:
         levels = [(next(text).levels if t else ()) or ("",) for t in self.categorical]
         cuts = bin_table(Table(X, features.column_names), max_cuts=self.max_cuts).cuts
         n_rows, knockoffs = self.n_rows + batch.n_rows, self.knockoffs
-        if (is_new or knockoffs is None) and self.decoys == "knockoffs" and n_rows > 1:
-            knockoffs = Knockoffs.estimate(numbers, self.n_copies) if numbers.shape[1] else None
+        if (is_new or knockoffs is None) and n_rows > 1:
+            knockoffs = self._estimated(numbers)
         seen = replace(
             self,
             n_rows=n_rows,
@@ -116,6 +118,21 @@ class StreamEncoder:
                 stacklevel=2,
             )
         return replace(seen, numbers=None, texts=())
+
+    def _estimated(self, numbers: NDArray[np.float64]) -> Knockoffs | None:
+        """The law of the decoys of numbers; None where they are the rows in another order.
+
+        Shuffled decoys keep what columns owe to common factors. Rows that belong together, whose
+        columns have a single decoy, are moved as they are.
+        """
+        n_columns = numbers.shape[1]
+        if self.decoys == "knockoffs" and n_columns:
+            return Knockoffs.estimate(numbers, self.n_copies)
+        may_keep = self.decoys == "shuffled" and self.n_copies > 1
+        if may_keep and FEWEST_COLUMNS <= n_columns <= MOST_COLUMNS:
+            found = Knockoffs.estimate(numbers, self.n_copies, factors_alone=True)
+            return found if found.loadings.size else None
+        return None
 
     def column_names(self, columns: IntArray) -> tuple[str, ...]:
         """Names of columns: that of the feature, or of its decoy."""
@@ -241,7 +258,7 @@ class StreamEncoder:
         n_numbers, sizes = np.count_nonzero(~categorical), np.diff(cuts.starts)
         fits = {
             "texts": all(isinstance(text, str) for text in chain(names, levels, *labels)),
-            "decoys": known["decoys"] in (None, "knockoffs", "shuffled"),
+            "decoys": known["decoys"] in (None, "knockoffs", "shuffled", "plain"),
             "counts": all(type(count) is int and count >= 0 for count in known["counts"])
             and min(max_cuts, n_rows) >= 1,
             "categorical": categorical.size == len(names) > 0,
@@ -258,7 +275,8 @@ class StreamEncoder:
             "finite": all(np.isfinite(x).all() for x in (cuts.low, cuts.step, cuts.halfway)),
         }
         knockoffs, numbers, texts = None, None, []
-        if known["decoys"] == "knockoffs" and n_rows > 1 and n_numbers:
+        is_law = known["decoys"] == "knockoffs" and n_rows > 1 and n_numbers
+        if is_law or (known["decoys"] == "shuffled" and arrays["knockoffs"].size):
             knockoffs = restore_knockoffs(arrays["knockoffs"].tobytes())
             fits["knockoffs"] = knockoffs.rest.size == n_numbers and knockoffs.n_copies == n_copies
         if n_rows < HEAD_ROWS:

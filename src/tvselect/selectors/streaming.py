@@ -47,8 +47,6 @@ from tvselect.selectors.search import (
 from tvselect.sources import ArraySource, Source, open_source
 from tvselect.workers import Runner, open_runner, opened
 
-MOST_KNOCKOFFS = 2000
-"""Numeric columns up to which decoys are knockoffs by default."""
 CROWD = 32
 """Most variables that share a forest, with their decoys, unless more are in the model."""
 N_COPIES = 3
@@ -81,12 +79,13 @@ class StreamingThompsonSelector(BanditSelector):
         The largest expected share of false discoveries among the selected variables. None is
         the paper's median rule: all variables above their threshold, without decoys.
     decoys : {"auto", "knockoffs", "shuffled", "plain"} or None, default="auto"
-        What variables have to beat. "knockoffs" keep the correlations with the other columns,
-        so that a column that merely stands in for a signal does not win; every batch then
-        reads all numeric columns. "shuffled" are the columns with the rows of the batch
-        shuffled ("plain" is the same): they are fair to columns that are independent of the
-        signals, and see nothing of stand-ins. Text columns have shuffled decoys either way.
-        "auto" is knockoffs up to 2,000 numeric columns. None goes with ``max_fdr=None``.
+        What variables have to beat. "shuffled" ("auto", too) are the columns with the rows of the
+        batch in another order; where common factors drive many of 20 to 2,000 numeric columns,
+        a decoy keeps its column's share of these, and batches read some 100 columns more. A
+        column that goes with a signal beside factors can then win in its place. "knockoffs"
+        keep the correlations with all other columns, so that it does not; they cost power and
+        time, and batches read the columns that go with those played. "plain" is shuffled
+        without regard to factors. Text has shuffled decoys. None goes with ``max_fdr=None``.
     discount : float, optional
         In (0, 1]: what is left of an arm's earlier rewards when it is played again. Below 1
         a variable whose role ends is dropped, and one that gains a role is found; the
@@ -414,12 +413,9 @@ feature_names_in_
         categorical = source.categorical
         if rows is not None and rows.column is not None:
             names, categorical = names[: rows.column], categorical[: rows.column]
-        may_draw = rows is None and np.count_nonzero(~categorical) <= MOST_KNOCKOFFS
-        kind = kind_of_decoys(self.decoys, self.max_fdr, "knockoffs" if may_draw else "shuffled")
+        kind = kind_of_decoys(self.decoys, self.max_fdr, "shuffled")
         if kind == "knockoffs" and rows is not None:
             raise ValueError(NO_KNOCKOFFS)
-        if kind == "plain":
-            kind = "shuffled"
         if self.max_fdr is None:
             kind = None
         n_copies = 0 if kind is None else N_COPIES if rows is None else 1
