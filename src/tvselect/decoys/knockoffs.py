@@ -272,7 +272,8 @@ class Knockoffs:
         loadings = _factors(unit)
         (first, second), *without = [NO_LINKS]
         if loadings.size or not factors_alone:
-            (first, second), *without = _links(unit, loadings)
+            some = slice(300 if factors_alone else None)  # enough to tell factors from neighbours
+            (first, second), *without = _links(unit[:, some], loadings[some])
         if without and 5 * first.size > without[0][0].size:
             # What factors do not explain away are links of neighbours.
             loadings, (first, second) = loadings[:, :0], without[0]

@@ -277,7 +277,7 @@ class BatchReader:
         """The reader that knows as well which arms lead in this batch.
 
         Looked at as :func:`preselect_arms` looks at tables: ranks of columns with those of the
-        outcome, then with what a forest of the leading columns leaves of it.
+        outcome and, in the first batch, with what a forest of the leading columns leaves of it.
         """
         encoder, rng = self.encoder, np.random.default_rng([self.decoy_key, number, 1])
         outcome = copy(self.outcomes).read(batch.target(), batch.n_rows)
@@ -295,8 +295,11 @@ class BatchReader:
         scores = np.zeros((1, encoder.n_columns))
         for term in outcome.in_simple_terms():
             first = shares(term.values[np.newaxis])
-            left = residual_targets(alone, X, term.values, first, columns.always, rng)
-            scores = np.maximum.reduce([scores, first, shares(left) if left.size else first])
+            np.maximum(scores, first, out=scores)
+            if self.lead is None:
+                left = residual_targets(alone, X, term.values, first, columns.always, rng)
+                if left.size:
+                    np.maximum(scores, shares(left), out=scores)
         lead = np.zeros(self.layout.n_arms)
         np.maximum.at(lead, columns.arms, batch.n_rows * scores[0, columns.columns])
         return replace(self, lead=lead if self.lead is None else self.lead + lead)
