@@ -87,24 +87,10 @@ class Evidence:
         """By arm, averaged over chains."""
         return average_log_e(self.log_e)
 
-    @cached_property
-    def q_values(self) -> NDArray[np.float64]:
-        """By arm the smallest level at which e-BH selects it."""
-        return q_values_by_evidence(self.log_e_values)
-
     @property
     def e_values(self) -> NDArray[np.float64]:
         """By arm, averaged over chains."""
         return np.exp(np.minimum(self.log_e_values, LARGEST_LOG))
-
-    def selected(self, chain: int | None = None) -> NDArray[np.bool_]:
-        """Arms that e-BH selects, by all chains or by one of them."""
-        q = self.q_values if chain is None else q_values_by_evidence(self.log_e[chain])
-        return q <= self.max_fdr
-
-    def expected_false(self, chosen: NDArray[np.bool_]) -> float:
-        """The largest expected number of false ones among some arms."""
-        return float(chosen.sum() * self.q_values[chosen].max(initial=0.0))
 
 
 class Ledger:
@@ -306,7 +292,7 @@ class SearchResult:
         if self.shows_nothing:
             return np.ones(n)
         if self.evidence is not None:
-            return self.evidence.q_values
+            return q_values_by_evidence(self._proof(chain))
         if n_copies == 0:
             return np.full(n, np.nan)
         scores, decoys = self._scores(chain)
@@ -323,7 +309,8 @@ class SearchResult:
         """Expected number of false ones among the selected arms; NaN without decoys."""
         n, n_copies = self.layout.n_candidates, self.layout.n_copies
         if self.evidence is not None:
-            return self.evidence.expected_false(self.selected()[:n])
+            chosen = self.selected()[:n]
+            return float(chosen.sum() * self.q_values()[chosen].max(initial=0.0))
         if n_copies == 0:
             return float("nan")
         scores, decoys = self._scores()
@@ -331,6 +318,19 @@ class SearchResult:
         if chosen.size == 0:
             return 0.0
         return float(min(chosen.size, false_ones(chosen.min(keepdims=True), decoys, n_copies)[0]))
+
+    def _proof(self, chain: int | None) -> FloatArray:
+        """Log e-values by candidate arm, of one ``chain`` or of all.
+
+        None of arms that are not rewarded in a quarter of their plays (half their threshold), but
+        for knockoffs: beside a signal those may be rewarded now and then that go with it.
+        """
+        assert self.evidence is not None
+        log_e = self.evidence.log_e_values if chain is None else self.evidence.log_e[chain]
+        if self.asked.decoys == "knockoffs":
+            return log_e
+        needed = self.thresholds()[self.candidates] / 2
+        return np.where(self.means(chain, self.candidates) > needed, log_e, -np.inf)
 
     def _scores(self, chain: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Selection rates of the candidates, 0 where they do not pass; of decoys that do."""
@@ -351,7 +351,7 @@ class SearchResult:
         passing = self.passing(chain)
         passing[self.layout.n_candidates :] = False
         if self.evidence is not None:
-            proven = self.evidence.selected(chain) & ~self.shows_nothing
+            proven = self.q_values(chain) <= self.evidence.max_fdr
             passing[: proven.size] = proven & (passing[: proven.size] | (self.discount == 1.0))
         elif self.max_fdr is not None:
             passing[: self.layout.n_candidates] &= self.q_values(chain) <= self.max_fdr

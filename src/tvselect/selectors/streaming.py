@@ -82,7 +82,8 @@ class StreamingThompsonSelector(BanditSelector):
         What variables have to beat. "shuffled" ("auto", too) are the columns with the rows of the
         batch in another order; where common factors drive many of 20 to 2,000 numeric columns,
         a decoy keeps its column's share of these, and batches read some 100 columns more. A
-        column that goes with a signal beside factors can then win in its place. "knockoffs"
+        column that goes with a signal beside factors can then win in its place; it is selected
+        only if it is rewarded in a quarter of its plays. "knockoffs"
         keep the correlations with all other columns, so that it does not; they cost power and
         time, and batches read the columns that go with those played. "plain" is shuffled
         without regard to factors. Text has shuffled decoys. None goes with ``max_fdr=None``.
@@ -509,7 +510,8 @@ feature_names_in_
         self.selected_since_ = np.full(len(layout.names), -1)
         if evidence is not None:
             self.e_values_ = layout.by_feature(evidence.e_values, np.nan)
-            self.selected_since_ = layout.by_feature(evidence.since, -1)
+            since = np.where(self.result_.selected()[self.result_.candidates], evidence.since, -1)
+            self.selected_since_ = layout.by_feature(since, -1)
 
     def _too_few(self, n_batches: int | None, n_likely: int) -> str | None:
         """Why nothing can be selected where ``n_batches`` cannot prove ``n_likely`` arms, if so."""
