@@ -309,8 +309,8 @@ class SearchResult:
         """Expected number of false ones among the selected arms; NaN without decoys."""
         n, n_copies = self.layout.n_candidates, self.layout.n_copies
         if self.evidence is not None:
-            chosen = self.selected()[:n]
-            return float(chosen.sum() * self.q_values()[chosen].max(initial=0.0))
+            proven = self.selected()[:n]
+            return float(proven.sum() * self.q_values()[proven].max(initial=0.0))
         if n_copies == 0:
             return float("nan")
         scores, decoys = self._scores()
