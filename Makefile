@@ -11,7 +11,7 @@ INSTALL := $(PIP) --editable
 CORE := $(wildcard core/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-multiclass bench-survival bench-counts bench-tails bench-very-wide bench-sparse bench-genotypes bench-cells bench-genomes bench-rows bench-default bench-stream bench-online bench-streams \
+.PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-multiclass bench-survival bench-counts bench-tails bench-second bench-very-wide bench-sparse bench-genotypes bench-cells bench-genomes bench-rows bench-default bench-stream bench-online bench-streams \
 	bench-stability bench-cluster bench-cluster-files bench-imports bench-core bench-dependence bench-windows paper study-rivals study-streams study-mail study-hiv study-madelon study-tables battery battery-page choose-errors docs check-plays check-core check-faults check-contamination check-long check-mutations soak fuzz fuzz-million release clean
 
 help:  ## List the targets
@@ -101,6 +101,9 @@ bench-survival: $(VENV)/.survival  ## Survival times next to Cox-LASSO and a for
 
 bench-counts: $(VENV)/.study  ## Counts and grades next to numbers, 15 minutes, recorded; N=3
 	$(RUN) -m benchmarks.counts -n $(or $(N),3)
+
+bench-second: $(VENV)/.dev  ## The second opinion beside the trees; N=40 tables a row
+	$(RUN) -m benchmarks.second_opinion -n $(or $(N),40)
 
 bench-tails: $(VENV)/.study  ## Heavy tails and an outlier, 10 minutes, recorded
 	$(RUN) -m benchmarks.heavy_tails

@@ -22,6 +22,7 @@ typedef double Reals __attribute__((vector_size(64)));
 typedef uint64_t Words __attribute__((vector_size(64)));
 typedef int32_t Counts __attribute__((vector_size(32)));
 typedef double FourReals __attribute__((vector_size(32)));
+typedef float Floats __attribute__((vector_size(32)));
 
 template <class Vector, class T> inline Vector load(const T *from) {
     Vector values;
@@ -143,6 +144,10 @@ inline int64_t rows_at_most(const uint64_t *codes, int64_t width, Matrix<uint64_
     return n_left;
 }
 
+inline double total(Floats sums) {
+    return (((double)sums[0] + sums[4]) + ((double)sums[1] + sums[5])) +
+           (((double)sums[2] + sums[6]) + ((double)sums[3] + sums[7]));
+}
 inline double total(FourReals sums) { return (sums[0] + sums[1]) + (sums[2] + sums[3]); }
 
 // How many of `rows` lie in each of the first n_sets sets, and the sum of these counts times

@@ -1,6 +1,7 @@
 // The library: functions of tvselect.h are in the rooms they are about; what it says of itself,
 // here.
 #include "plays.h"
+#include "regression.h"
 #include "screen.h"
 #include "tables.h"
 #if defined(__x86_64__)
@@ -37,7 +38,9 @@ int64_t tvs_size_of(const char *name) {
     constexpr struct {
         const char *name;
         int64_t size;
-    } SIZES[] = {SIZE(reward), SIZE(room), SIZE(arms), SIZE(log), SIZE(forest)};
+    } SIZES[] = {
+        SIZE(reward),          SIZE(room), SIZE(arms), SIZE(log), SIZE(forest), SIZE(regression),
+        SIZE(regression_state)};
     for (auto &known : SIZES)
         if (strcmp(known.name, name) == 0) return known.size;
     return 0;

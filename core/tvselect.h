@@ -16,7 +16,7 @@
 #else
 #define TVS_API __attribute__((visibility("default")))
 #endif
-#define TVS_VERSION 3 /* changes with whatever a caller has to know of */
+#define TVS_VERSION 4 /* changes with whatever a caller has to know of */
 #ifndef TVS_SOURCE
 #define TVS_SOURCE 0
 #endif
@@ -336,6 +336,46 @@ TVS_API void tvs_descend(MATRIX(const double) x, ARRAY(const double) y, ARRAY(co
                          int64_t is_binary, double alpha, int64_t max_iter,
                          ARRAY(const int64_t) places, ARRAY(double) coef, ARRAY(double) eta,
                          ARRAY(double) curvature, ARRAY(double) pull);
+
+/* Which slab a function has: those always in, of one column, of several; intercepts have the last. */
+enum { TVS_ALWAYS, TVS_ALONE, TVS_TOGETHER, TVS_OF_GROUPS };
+/* Sparse regression on functions of columns, see regression.h. Rows are padded to a multiple of
+ * eight: functions are 0 there. */
+typedef struct {
+    MATRIX(const float) functions;      /* (functions, padded rows) */
+    ARRAY(const double) log_odds;       /* that a function is in, a priori; infinite: always */
+    ARRAY(const uint8_t) kinds;         /* TVS_ALWAYS and so on */
+    MATRIX(const int32_t) owners;       /* columns that a function is of, or -1 */
+    ARRAY(const double) slab_df, slab_sum; /* inverse gamma of tau^2 by kind; df infinite: fixed */
+    double noise_df, noise_sum;         /* inverse gamma of sigma^2 */
+    int64_t n_first, rest;              /* functions that may come and go in every sweep; others in one of so many */
+    ARRAY(const int64_t) near_starts, near; /* neighbours of a function, each of which has it, too */
+    ARRAY(const double) tails, tail_constants; /* degrees of freedom; logs of their densities at 0 */
+    ARRAY(const double) rates, rate_constants; /* log of the factor s; log density without any in */
+    ARRAY(const int32_t) groups;        /* of each row, or empty; the noise is normal then */
+    MATRIX(const float) group_sums;     /* (functions, groups): sums of functions */
+    ARRAY(const double) group_sizes;    /* rows of each group */
+} tvs_regression;
+
+typedef struct { double precision, tail, rate; } tvs_regression_noise;
+typedef struct {
+    tvs_regression_noise *real;         /* 1 / sigma^2, places of the degrees of freedom and of s */
+    ARRAY(double) coefficients;         /* 0 where a function is out */
+    ARRAY(double) slabs;                /* tau^2 by kind */
+    ARRAY(float) residual, weights;     /* by padded row; weights are 0 at the padding */
+    ARRAY(double) intercepts;           /* by group */
+    ARRAY(double) group_sums, shares;   /* by group: residuals, how much of them an intercept takes */
+    ARRAY(double) sizes;                /* by function: sum of squares over the rows */
+    ARRAY(double) room;                 /* by function */
+    ARRAY(int64_t) members;             /* by function: room */
+    ARRAY(int64_t) times_in;            /* by function, sweeps after burn-in */
+    ARRAY(int64_t) owner_times_in, seen; /* by column: with any function in; room, 0 at first */
+    ARRAY(double) scores;               /* by row, sum of weight times residual */
+} tvs_regression_state;
+
+/* Makes sweeps of the sampler; those after n_burn are counted. */
+TVS_API void tvs_regress(const tvs_generator *rng, const tvs_regression *model,
+                         const tvs_regression_state *state, int64_t n_sweeps, int64_t n_burn);
 
 /* The highest instruction set that this processor can run: 2, 3 or 4 of x86-64, or 0. */
 TVS_API int64_t tvs_level(void);

@@ -48,6 +48,42 @@ def q_values_by_decoys(
     return q
 
 
+def q_values_by_probabilities(own: Floats, decoys: Floats, n_copies: int) -> Floats:
+    """The smallest false discovery rate at which each column is selected by its probability.
+
+    Of the columns that reach a probability the sum of ``1 - probability`` is expected to be false,
+    and at least as many as decoys, ``n_copies`` of each column, that reach it.
+    """
+    order = np.argsort(-own, kind="stable")
+    falling = own[order]
+    n_reaching = np.searchsorted(-falling, -falling, side="right")
+    reaching = decoys.size - np.searchsorted(np.sort(decoys), falling, side="left")
+    n_false = np.maximum(np.cumsum(1.0 - falling)[n_reaching - 1], reaching / n_copies)
+    q = np.empty(own.size)
+    q[order] = np.minimum(np.minimum.accumulate((n_false / n_reaching)[::-1])[::-1], 1.0)
+    return q
+
+
+def q_values_together(*some: Floats) -> Floats:
+    """q-values of columns that one of several methods selects, from the q-values of each.
+
+    All methods select at the same level. As many as each expects to be false are added up (its
+    level times the number of columns that it selects), and divided by the number of columns that
+    any of them selects.
+    """
+    own = np.min(some, axis=0)
+    levels, place = np.unique(own, return_inverse=True)
+    n_false = np.zeros(levels.size)
+    for q in some:
+        rising = np.sort(q)
+        n_selected = np.searchsorted(rising, levels, side="right")
+        largest = np.where(n_selected > 0, rising[n_selected - 1], 0.0)
+        n_false += largest * n_selected
+    share = n_false / np.searchsorted(np.sort(own), levels, side="right")
+    share = np.minimum(np.minimum.accumulate(share[::-1])[::-1], 1.0).round(12)
+    return np.asarray(np.where(own < 1.0, share[place], 1.0))
+
+
 def log_stakes(rewards: NDArray[np.bool_]) -> Floats:
     """What a play does to the log stakes (stakes, arms) of bettors on its arms.
 

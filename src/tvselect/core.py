@@ -30,7 +30,7 @@ from typing import Any, NamedTuple, TypeVar, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 3
+VERSION = 4
 ITEMS = {kind: np.dtype(kind) for kind in ("f8", "f4", "i8", "i4", "u8", "u1", "b1")}
 INT = ctypes.c_int64
 ALIGNMENT = 64

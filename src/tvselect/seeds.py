@@ -29,6 +29,7 @@ class RandomStream(IntEnum):
     LINKAGE = 2**32 - 7  #: Forests that share the evidence among linked columns
     SECOND_LOOK = 2**32 - 8  #: Forests of the leading columns, before a wide search
     JOINT_EFFECT = 2**32 - 9  #: Forests that show what two columns do together
+    SECOND_OPINION = 2**32 - 10  #: The regression beside the trees
 
     def seeds(self, entropy: int, *more: int) -> np.random.SeedSequence:
         """The seeds of this stream in the run with the seed ``entropy``."""

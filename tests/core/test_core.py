@@ -43,6 +43,7 @@ SOURCES = [path.read_text() for path in sorted((ROOT / "src" / "tvselect").rglob
 # Parts of arrays, and what NumPy declares.
 ITEMS = {
     "generator",
+    "regression_noise",
     "pair",
     "node",
     "owner",
@@ -252,7 +253,7 @@ def test_every_struct_is_declared_on_both_sides():
         assert [field.name for field in declared.fields] == structs[name]
         assert core.library.tvs_size_of(name.encode()) in (0, ctypes.sizeof(declared.memory))
         assert all(hasattr(record, "__doc__") for record in core._struct_of)
-    outer = ("reward", "room", "arms", "log", "forest")
+    outer = ("reward", "room", "arms", "log", "forest", "regression", "regression_state")
     assert all(core.library.tvs_size_of(name.encode()) > 0 for name in outer)
     assert core.library.tvs_size_of(b"nothing") == 0
 

@@ -285,7 +285,9 @@ def _refuse_contradictions(options: Options) -> None:
 
 
 def _describe_search(plan: Plan, settings: Settings, cluster: str | None) -> str:
-    plays = counted(settings.plays, "play")
+    plays = "plays until it settles"
+    if settings.plays is not None:
+        plays = counted(settings.plays, "play")
     if plan.stream:
         n_batches = -(-plan.facts.outcome.n_rows // settings.batch_size) * settings.rounds
         each, rounds = counted(settings.batch_size, "row"), counted(settings.rounds, "round")

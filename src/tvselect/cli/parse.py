@@ -173,7 +173,8 @@ COMMANDS: dict[str, tuple[str, Groups]] = {
                                           "every play, such as age,sex,PC1-PC10"),
         ),
         "the search": (
-            Option("--plays", COUNT, "how many random subsets to try; 500"),
+            Option("--plays", COUNT,
+                   "how many random subsets to try; as many as it takes to settle"),
             Option("--reward", {"choices": REWARDS, "default": "bart"},
                    "how the columns of a subset are scored; bart"),
             Option("--iterations", COUNT, "of the sampler in a play; 500, or 1000 without decoys"),
@@ -183,6 +184,8 @@ COMMANDS: dict[str, tuple[str, Groups]] = {
             Option("--decoys", {"choices": DECOYS, "default": "auto"},
                    "columns without a signal to compare the others with; chosen "
                    "automatically; 'plain' lets columns be selected for a factor that many share"),
+            Option("--trees-only", FLAG,
+                   "ask no sparse regression on all columns beside the trees, as in the paper"),
             Option("--chains", COUNT | {"default": 1}, "independent searches; 1"),
             PLACES,
             Option("--window", COUNT,

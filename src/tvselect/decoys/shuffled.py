@@ -70,6 +70,11 @@ class ShuffledColumns:
         factors = common_factors(X, rng, n_units) if keep_factors else np.empty((n_rows, 0))
         return cls(orders, [np.arange(n_columns)] * n_copies, factors)
 
+    def at(self, rows: NDArray[np.int64]) -> ShuffledColumns:
+        """Those of some rows, shuffled among themselves."""
+        orders = self.orders[:, rows].argsort(axis=1).argsort(axis=1)
+        return ShuffledColumns(orders, self.held, np.linalg.qr(self.factors[rows])[0])
+
     def values(self, X: Matrix, decoys: NDArray[np.int64]) -> NDArray[np.float64]:
         """Some decoys as floats (rows, decoys), counted from the first one."""
         values = np.empty((len(X), decoys.size))
@@ -128,6 +133,10 @@ class DrawnColumns:
     copies: NDArray[np.float64]  #: (copies, rows, columns)
     held: Sequence[NDArray[np.int64]]  #: Columns that take part of each copy, in rising order
     factors: NDArray[np.float64]  #: What many columns of the table share (rows, factors)
+
+    def at(self, rows: NDArray[np.int64]) -> DrawnColumns:
+        """Those of some rows."""
+        return DrawnColumns(self.copies[:, rows], self.held, self.factors[rows])
 
     def values(self, X: Matrix, decoys: NDArray[np.int64]) -> NDArray[np.float64]:
         """Some decoys as floats (rows, decoys), counted from the first one."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from tvselect.inputs import Outcome
-from tvselect.inputs.columns import Matrix
+from tvselect.inputs.columns import Matrix, at_rows
 from tvselect.inputs.outcome import Family
 from tvselect.rewards.screening import Bulk
 from tvselect.trees import BinnedTable, Cuts, bin_table
@@ -29,6 +29,9 @@ class DecoyColumns(Protocol):
     @property
     def held(self) -> Sequence[NDArray[np.int64]]:
         """Columns that each copy holds, in rising order."""
+
+    def at(self, rows: NDArray[np.int64]) -> DecoyColumns:
+        """Those of some rows."""
 
     def values(self, X: Matrix, decoys: NDArray[np.int64]) -> Floats:
         """Some of them as floats (rows, decoys), counted from the first decoy."""
@@ -99,6 +102,23 @@ class Data:
         if n == self.n_rows:
             return np.arange(n)
         return np.sort(rng.choice(self.n_rows, n, replace=False))
+
+    def at(self, rows: NDArray[np.int64]) -> Data:
+        """The data of some rows.
+
+        Parameters
+        ----------
+        rows : int64 array
+            None of them twice.
+        """
+        return replace(
+            self,
+            X=at_rows(self.X, rows),
+            outcome=self.outcome.rows(rows),
+            groups=None if self.groups is None else self.groups[rows],
+            decoys=None if self.decoys is None else self.decoys.at(rows),
+            n_effective=None,
+        )
 
     @property
     def is_batch(self) -> bool:

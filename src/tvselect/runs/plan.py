@@ -34,7 +34,7 @@ class Settings:
     seed: int
     reward: RewardName = "bart"
     iterations: int | None = None  #: Of the trees, for "bart"
-    plays: int = 500  #: Of a table in memory
+    plays: int | None = None  #: Of a table in memory; None goes on until the search has settled
     chains: int = 1
     time_limit: float | None = None  #: Seconds
     patience: int | None = None
@@ -43,6 +43,7 @@ class Settings:
     rounds: int = 1  #: Of a stream
     max_fdr: float | None = 0.1  #: Largest share of false selections; None: the median model
     decoys: DecoyName = "auto"
+    trees_only: bool = False  #: Without a second opinion
     window: int | None = None  #: Most plays that are chosen together; by the workers if not given
 
     def make_reward(self, stream: bool) -> Any:

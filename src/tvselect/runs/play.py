@@ -411,7 +411,8 @@ def make_selector(run: RunRecord, journal: Path | None, place: Place) -> Any:
         ),
     )
     if not plan.stream:
-        return ThompsonSelector(reward, n_plays=settings.plays, **shared)
+        asks_twice = not settings.trees_only
+        return ThompsonSelector(reward, n_plays=settings.plays, second_opinion=asks_twice, **shared)
     return StreamingThompsonSelector(
         reward, batch_size=settings.batch_size, n_rounds=settings.rounds, **shared
     )

@@ -21,7 +21,12 @@ from tvselect.inputs.blocks import named_columns, without_columns
 from tvselect.inputs.errors import InterruptWarning
 from tvselect.inputs.table import as_given
 from tvselect.rewards import BartReward, FunctionReward, Reward
-from tvselect.selectors.results import feature_findings, import_pandas, to_html
+from tvselect.selectors.results import (
+    SearchResult,
+    feature_findings,
+    import_pandas,
+    to_html,
+)
 from tvselect.selectors.search import Search, SearchRun
 
 REWARDS = {"lasso": "LassoReward", "importance": "ImportanceReward", "pvalue": "PValueReward"}
@@ -120,13 +125,19 @@ class BanditSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
-    def _conclude(self, search: SearchRun, reason: StopReason | None, **asked: Any) -> None:
-        """Read off what was found."""
+    def _conclude(
+        self,
+        search: SearchRun,
+        reason: StopReason | None,
+        judge: Callable[[SearchResult], SearchResult] = lambda result: result,
+        **asked: Any,
+    ) -> None:
+        """Read off what was found, once it was judged."""
         assert reason is not None
         asked["groups"], asked["order"] = self._rows_told
-        self.result_ = result = search.result(
-            reason, patience=self._search.patience, time_limit=self.time_limit, **asked
-        )
+        asked = {"patience": self._search.patience, "time_limit": self.time_limit, **asked}
+        result = search.result(reason, **asked)
+        self.result_ = result = judge(result)
         layout = result.layout
         self.stop_reason_ = reason
         self.n_plays_ = result.n_plays

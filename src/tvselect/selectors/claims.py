@@ -10,12 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.bandit.arms import count
-from tvselect.control import q_values_by_decoys
+from tvselect.control import (
+    q_values_by_decoys,
+    q_values_by_probabilities,
+    q_values_together,
+)
 from tvselect.inputs.columns import Matrix, centred_ranks, evenly, in_blocks, ranks_of
 from tvselect.selectors.layout import ArmColumns, IntArray
 from tvselect.selectors.results import SearchResult
 
-ALIKE = 0.6
+ALIKE, RIVALS = 0.6, 0.5
+SURE, LEAST_SURE, LEAST_BELIEVED, NEARLY_ALWAYS = 0.5, 0.02, 0.25, 0.8
 LEADING, MOST_LEADING = 0.4, 500
 MOST_ROWS = 20_000
 TINY = 1e-9
@@ -83,6 +88,9 @@ def find_claims(
     means, best = np.zeros((2, n))
     means[played[played < n]] = rates_played[played < n]
     np.maximum.at(best, played % n, rates_played)
+    sure = np.zeros((1, n)) if result.opinion is None else result.opinion.probabilities
+    sure = sure.reshape(-1, n)
+    np.maximum(best, sure.max(axis=0), out=best)
     leaders = np.argsort(-best, kind="stable")[:MOST_LEADING]
     leaders = leaders[best[leaders] >= LEADING]
     if leaders.size == 0:
@@ -98,6 +106,16 @@ def find_claims(
     q = np.full(heads.size, np.nan)
     if layout.n_copies:
         q = q_values_by_decoys(scores[0], scores[1:].ravel(), layout.n_copies, passing[0])
+    if result.opinion is not None:
+        # Functions of columns that are alike stand for each other: their chances add up.
+        members = np.flatnonzero(claim_of >= 0)
+        together = np.zeros((len(sure), heads.size))
+        np.add.at(together.T, claim_of[members], sure[:, members].T)
+        own, *others = np.minimum(together, 1.0)
+        q = q_values_together(
+            q, q_values_by_probabilities(own, np.concatenate(others), len(others))
+        )
+        passing[0] |= own > 0.5
     if result.shows_nothing:
         q = np.ones(heads.size)
     by_feature = layout.by_feature(claim_of, -1)
@@ -109,6 +127,43 @@ def find_claims(
             names = tuple(str(layout.names[j]) for j in columns)
             found.append(Claim(tuple(columns), names, float(rates[0, k]), float(q[k])))
     return tuple(found)
+
+
+def find_stand_ins(
+    result: SearchResult, X: Matrix, arm_columns: ArmColumns, factors: FloatArray | None = None
+) -> IntArray:
+    """Arms that trees select, but only in place of others that are like them.
+
+    The regression is surer that one of those with a rank correlation of at least 0.5 is in than
+    that they are, and in the plays of both trees do not reward them nearly always.
+    """
+    assert result.opinion is not None
+    n = result.layout.n_candidates
+    sure = result.opinion.probabilities[:n]
+    single = np.flatnonzero(np.diff(arm_columns.starts[: n + 1]) == 1)
+    doubted = np.intersect1d(single, np.flatnonzero(result.passing()[:n] & (sure < SURE)))
+    rivals = np.intersect1d(single, np.flatnonzero(sure >= LEAST_SURE))
+    if doubted.size == 0 or rivals.size == 0:
+        return doubted[:0]
+    factors = np.empty((len(X), 0)) if factors is None else factors
+    column_of = arm_columns.columns[arm_columns.starts[np.concatenate([doubted, rivals])]]
+    ranks = _specific_ranks(X, factors, column_of)
+    alike = np.abs(ranks[: doubted.size] @ ranks[doubted.size :].T) >= RIVALS
+    alike &= doubted[:, None] != rivals
+    of_rivals = alike @ sure[rivals]
+    is_doubted = (of_rivals > sure[doubted]) & (of_rivals >= LEAST_BELIEVED)
+    doubted, against = doubted[is_doubted], [set(rivals[row].tolist()) for row in alike[is_doubted]]
+    won, lost = np.zeros((2, doubted.size))
+    start = result.asked.burn_in if result.asked.burn_in < result.n_plays else 0
+    for chain in range(result.n_chains):
+        for play in result.plays_of(chain, start):
+            rewards = dict(zip(play.arms.tolist(), play.rewards.tolist(), strict=True))
+            for k, arm in enumerate(doubted.tolist()):
+                if arm in rewards and not against[k].isdisjoint(rewards):
+                    won[k] += rewards[arm]
+                    lost[k] += not rewards[arm]
+    a, b = (np.broadcast_to(prior, result.layout.n_arms)[doubted] for prior in result.prior)
+    return doubted[(a + won) / (a + b + won + lost) < NEARLY_ALWAYS]
 
 
 def _gather(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from itertools import combinations, islice
@@ -21,14 +21,16 @@ from tvselect.bandit.journal import Journal
 from tvselect.control import (
     STAKES,
     average_log_e,
-    false_ones,
     log_stakes,
     q_values_by_decoys,
     q_values_by_evidence,
+    q_values_by_probabilities,
+    q_values_together,
 )
 from tvselect.inputs.blocks import units_needed
 from tvselect.inputs.outcome import AskedFamily
 from tvselect.inputs.table import find_feature
+from tvselect.regression import Opinion
 from tvselect.selectors.layout import ArmLayout, PerArm
 from tvselect.words import counted
 
@@ -172,6 +174,9 @@ class SearchResult:
     n_wanted: int | None = None  #: Known size of the model, in arms
     max_fdr: float | None = None  #: Largest share of false selections; None: the median model
     evidence: Evidence | None = None  #: Of a stream with decoys
+    opinion: Opinion | None = None  #: Of a regression beside the trees
+    #: Arms that trees select and the regression takes for stand-ins of others.
+    stand_ins: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def n_chains(self) -> int:
@@ -296,7 +301,12 @@ class SearchResult:
         if n_copies == 0:
             return np.full(n, np.nan)
         scores, decoys = self._scores(chain)
-        return q_values_by_decoys(scores, decoys, n_copies, scores > 0.0)
+        q = q_values_by_decoys(scores, decoys, n_copies, scores > 0.0)
+        if self.opinion is None:
+            return q
+        own, *others = self.opinion.probabilities.reshape(-1, n)
+        sure = q_values_by_probabilities(own, np.concatenate(others), len(others))
+        return q_values_together(q, sure)
 
     @property
     def shows_nothing(self) -> bool:
@@ -307,17 +317,10 @@ class SearchResult:
     @property
     def expected_false(self) -> float:
         """Expected number of false ones among the selected arms; NaN without decoys."""
-        n, n_copies = self.layout.n_candidates, self.layout.n_copies
-        if self.evidence is not None:
-            proven = self.selected()[:n]
-            return float(proven.sum() * self.q_values()[proven].max(initial=0.0))
-        if n_copies == 0:
+        if self.evidence is None and self.layout.n_copies == 0:
             return float("nan")
-        scores, decoys = self._scores()
-        chosen = scores[self.selected()[:n]]
-        if chosen.size == 0:
-            return 0.0
-        return float(min(chosen.size, false_ones(chosen.min(keepdims=True), decoys, n_copies)[0]))
+        chosen = self.q_values()[self.selected()[: self.layout.n_candidates]]
+        return float(chosen.size * chosen.max(initial=0.0))
 
     def _proof(self, chain: int | None) -> FloatArray:
         """Log e-values by candidate arm, of one ``chain`` or of all.
@@ -338,6 +341,7 @@ class SearchResult:
         own, decoys = np.split(arms, [np.searchsorted(arms, self.layout.n_candidates)])
         scores = np.zeros(self.layout.n_candidates)
         scores[own] = self.means(chain, own)
+        scores[self.stand_ins] = 0.0
         return scores, self.means(chain, decoys)
 
     def selected(self, chain: int | None = None) -> NDArray[np.bool_]:
@@ -354,7 +358,7 @@ class SearchResult:
             proven = self.q_values(chain) <= self.evidence.max_fdr
             passing[: proven.size] = proven & (passing[: proven.size] | (self.discount == 1.0))
         elif self.max_fdr is not None:
-            passing[: self.layout.n_candidates] &= self.q_values(chain) <= self.max_fdr
+            passing[: self.layout.n_candidates] = self.q_values(chain) <= self.max_fdr
         return passing
 
     def _best(self, n: int, chain: int | None) -> NDArray[np.bool_]:
@@ -366,6 +370,8 @@ class SearchResult:
             found = self.evidence
             evidence = found.log_e_values if chain is None else found.log_e[chain]
         rates = self.means(chain, self.candidates)
+        if self.opinion is not None:
+            rates = np.maximum(rates, self.opinion.probabilities[: rates.size])
         order = np.lexsort([-rates, ~is_played[self.candidates], -evidence])
         best = np.zeros(self.layout.n_arms, dtype=np.bool_)
         best[order[:n]] = True
@@ -502,6 +508,14 @@ def feature_findings(fit: BanditSelector) -> tuple[NDArray[np.int64], dict[str, 
         "ranking": fit.ranking_,
         "claim": claim,
     }
+    if result.opinion is not None:
+        chances, forms = result.opinion.of_arms(result.layout.n_candidates)
+        labels = {k: str(result.names[j]) for k, j in enumerate(result.layout.first_features)}
+        said = [form.format(labels.get(other, "")) for form, other in forms]
+        found["probability"] = result.layout.by_feature(chances, 1.0)
+        by_trees = result.layout.by_feature(result.passing(), False) & fit.support_
+        seen = result.layout.by_feature(np.array(said, dtype=object), "")
+        found["seen"] = np.where((seen == "") & by_trees, "by trees only", seen)
     if hasattr(fit, "e_values_"):  # of a stream
         since = np.where(fit.support_, fit.selected_since_, 0).clip(0)
         found |= {"e_value": fit.e_values_, "selected_since": since}

@@ -202,6 +202,7 @@ def set_up_search(
     idle: NDArray[np.bool_] | None = None,
     burn_in: BurnIn | None = None,
     pairs: NDArray[np.int32] = NO_PAIRS,
+    has_patience: bool = False,
 ) -> SearchRun:
     """Set up a new search, or one that goes on with the plays of a journal.
 
@@ -247,7 +248,7 @@ def set_up_search(
             entropy=stored.entropy,
             chain=k,
             window=stored.window,
-            has_patience=settings.patience is not None,
+            has_patience=has_patience or settings.patience is not None,
             burn_in=burn_in,
         )
         for k in range(settings.n_chains)

@@ -36,11 +36,12 @@ from tvselect.inputs.outcome import AskedFamily
 from tvselect.inputs.rows import check_weights, copied_rows, numbered, rows_to_use, take_rows
 from tvselect.inputs.table import Features, as_given, is_frame, read_features, read_table
 from tvselect.omics.linkage import clump_labels, fine_map
-from tvselect.rewards import Data, Reward
+from tvselect.regression import Opinion, second_opinion
+from tvselect.rewards import BartReward, Data, Reward
 from tvselect.rewards.screening import screen_pairs
 from tvselect.seeds import RandomStream
-from tvselect.selectors.base import BanditSelector, as_reward, warn_of_guess
-from tvselect.selectors.claims import by_shares, find_claims
+from tvselect.selectors.base import BanditSelector, as_reward, check_count, warn_of_guess
+from tvselect.selectors.claims import by_shares, find_claims, find_stand_ins
 from tvselect.selectors.copies import (
     FEWEST_COPIES,
     check_decoys,
@@ -51,6 +52,7 @@ from tvselect.selectors.copies import (
 )
 from tvselect.selectors.fingerprint import identity_of
 from tvselect.selectors.layout import ArmColumns, ArmLayout, DecoyKind, Groups, lay_out_arms
+from tvselect.selectors.results import SearchResult
 from tvselect.selectors.scoring import TableScorer, TableWork, start_for
 from tvselect.selectors.search import Search, progress_bar, seed_of_run, set_up_search
 from tvselect.words import waiting
@@ -58,6 +60,7 @@ from tvselect.workers import opened
 
 BURN_IN, LEADERS = 150, 1000
 DEFAULT_LEVEL = 0.1
+MOST_PLAYS, SETTLED = 1000, 80
 MOST_DOUBTED = 2**28
 """Values of a table that is looked at for what may spoil the selection."""
 
@@ -78,7 +81,10 @@ class ThompsonSelector(BanditSelector):
         How the variables of a play are scored; None is "bart", ``BartReward.with_decoys()``, and
         ``BartReward()`` in a search without decoys. A callable
         ``(X, y, rng) -> values in [0, 1]`` sees the played columns.
-    n_plays : int, default=500
+    n_plays : int, optional
+        Plays of every chain. None goes on until for 80 plays no arm has come to, or fallen from,
+        a selection rate above its threshold (``patience`` in :class:`Search` sets another number);
+        1,000 plays at most.
     max_fdr : float or None, default=0.1
         False discovery rate: the largest expected share of false ones among the selected
         variables, at least 0.001. None selects the median model of the paper, which promises
@@ -109,6 +115,11 @@ class ThompsonSelector(BanditSelector):
     n_jobs : int, optional
         Threads or processes that play at the same time.
     random_state : int, RandomState, Generator or None
+    second_opinion : bool, default=True
+        Whether a sparse regression on lines, bends and products of two of all columns is asked
+        beside the trees. Selected is what either finds, at the level ``max_fdr`` for both
+        together. Of trees with decoys, where rows have no order. False is the selector of the
+        paper.
     verbose : int, default=0
         1 shows a progress bar.
     search : Search, optional
@@ -168,7 +179,7 @@ class ThompsonSelector(BanditSelector):
         self,
         reward: Reward | Callable[..., ArrayLike] | str | None = None,
         *,
-        n_plays: int = 500,
+        n_plays: int | None = None,
         max_fdr: float | None = 0.1,
         decoys: Literal["auto"] | DecoyKind | None = "auto",
         n_features_to_select: int | None = None,
@@ -178,6 +189,7 @@ class ThompsonSelector(BanditSelector):
         time_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        second_opinion: bool = True,
         verbose: int = 0,
         search: Search | None = None,
     ) -> None:
@@ -192,6 +204,7 @@ class ThompsonSelector(BanditSelector):
         self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.second_opinion = second_opinion
         self.verbose = verbose
         self.search = search
 
@@ -230,9 +243,12 @@ class ThompsonSelector(BanditSelector):
         ThompsonSelector
             Itself, fitted.
         """
-        check_scalar(self.n_plays, "n_plays", Integral, min_val=1)
+        check_count(self.n_plays, "n_plays")
         self._check_shared()
         self._refuse_no_target(y)
+        n_plays, patience = self.n_plays or MOST_PLAYS, self._search.patience
+        if self.n_plays is None and patience is None:
+            patience = SETTLED
         kind = kind_of_decoys(self.decoys, self.max_fdr)
         reward = as_reward(self.reward, kind is not None)
         seed = seed_of_run(self)
@@ -289,6 +305,9 @@ class ThompsonSelector(BanditSelector):
                 )
                 with waiting("TVS: comparing knockoffs with the columns", self.verbose):
                     self.decoy_test_ = check_decoys(decoys, features.X, seed)
+            opinion = None
+            if decoys is not None and self._asks_twice(reward, observations):
+                opinion = ask_regression(data, columns, layout, seed)
             # The plays.
             reward = reward.settled(data)
             search = set_up_search(
@@ -301,24 +320,36 @@ class ThompsonSelector(BanditSelector):
                 idle=columns.idle,
                 burn_in=self._burn_in(layout, columns, arm_pairs),
                 pairs=arm_pairs,
+                has_patience=patience is not None,
             )
             work = TableWork(start_for(runner, reward, data), columns)
-            rule = StoppingRule(self.n_plays, self._search.patience, self.time_limit)
+            rule = StoppingRule(n_plays, patience, self.time_limit)
             with (
                 search.journal,
                 runner.bind(work) as run,
-                progress_bar(search, self.n_plays, "plays", self) as watch,
+                progress_bar(search, n_plays, "plays", self) as watch,
             ):
                 scorer = TableScorer(run, work, n_threads if runner.shares_memory else 0)
                 reason = engine.play(search.chains, scorer, search.journal, rule, watch)
         # What was found.
+        factors = None if decoys is None else decoys.factors
+
+        def judge(result: SearchResult) -> SearchResult:
+            if opinion is None:
+                return result
+            result = replace(result, opinion=opinion)
+            stand_ins = find_stand_ins(result, data.X, columns, factors)
+            return replace(result, stand_ins=stand_ins)
+
         self._conclude(
             search,
             reason,
+            judge,
             is_stream=False,
             family=outcome.family,
             fingerprint=search.header.fingerprint,
-            n_plays=self.n_plays,
+            n_plays=n_plays,
+            patience=patience,
             n_rows=data.n_rows,
             decoys=kind,
             n_units=n_units,
@@ -327,7 +358,6 @@ class ThompsonSelector(BanditSelector):
             else None,
             unproven=unproven,
         )
-        factors = None if decoys is None else decoys.factors
         self.claims_ = find_claims(self.result_, data.X, columns, factors)
         if is_linked:
             shares = fine_map(
@@ -455,6 +485,13 @@ class ThompsonSelector(BanditSelector):
             np.arange(X.shape[1]),
         )
 
+    def _asks_twice(
+        self, reward: Reward, observations: NDArray[np.int64] | RowBlocks | None
+    ) -> bool:
+        """Whether a regression is asked beside the trees: not where rows follow each other."""
+        is_ordered = isinstance(observations, RowBlocks) and observations.is_ordered
+        return self.second_opinion and isinstance(reward, BartReward) and not is_ordered
+
     def _burn_in(
         self, layout: ArmLayout, columns: ArmColumns, arm_pairs: NDArray[np.int32]
     ) -> BurnIn | None:
@@ -468,6 +505,21 @@ class ThompsonSelector(BanditSelector):
             n_plays = BURN_IN if is_wide else 0
         n_plays = int(check_scalar(n_plays, "burn_in", Integral, min_val=0))
         return BurnIn(n_plays, LEADERS, tuple(arm_pairs.ravel().tolist())) if n_plays else None
+
+
+def ask_regression(data: Data, columns: ArmColumns, layout: ArmLayout, seed: int) -> Opinion:
+    """What a regression says of all arms that take part, and of their first decoys."""
+    n_arms = 2 * layout.n_candidates
+    n_places = columns.starts[n_arms]
+    return second_opinion(
+        data,
+        columns.columns[:n_places],
+        columns.arms[:n_places].astype(np.int32),
+        n_arms,
+        layout.n_candidates,
+        columns.always,
+        RandomStream.SECOND_OPINION.generator(seed),
+    )
 
 
 def warn_of_few(blocks: RowBlocks, n_units: int, n_copies: int) -> None:

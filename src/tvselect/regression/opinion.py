@@ -1,0 +1,199 @@
+"""The second opinion: how sure a sparse regression of second order is of every arm.
+
+Trees see a subset of the columns in a play; the regression looks at all of them at once, with
+functions of one column, and products of two. Its steps: a chain with functions of one column; what
+it does not explain says which products of two columns are worth looking at; a chain with both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tvselect.inputs import Outcome
+from tvselect.inputs.columns import evenly, in_blocks
+from tvselect.regression import functions as made
+from tvselect.regression.gibbs import (
+    ALWAYS,
+    TAILS,
+    Floats,
+    Ints,
+    Posterior,
+    Singles,
+    Small,
+    Terms,
+    run,
+    start,
+)
+from tvselect.rewards import Data
+from tvselect.trees.state import NO_GROUPS
+
+MOST_ROWS, MOST_COLUMNS, MOST_VALUES = 5_000, 1_000, 2**21
+FIRST_SWEEPS, SWEEPS = (150, 300), (250, 500)
+SURE_ENOUGH = 0.05
+LEADING = 400
+FORMS = ("with {}", "a line", *["a bend"] * (made.DEGREES - 1), "where it is missing")
+
+
+@dataclass(frozen=True, eq=False)
+class Opinion:
+    """What the regression finds, by arm; decoys take part like columns."""
+
+    probabilities: Floats  #: That any function of an arm is in; of the arms, then of decoys
+    terms: Terms  #: Those of a probability of 0.05 or more
+    of_terms: Floats  #: Their probabilities
+
+    def of_arms(self, n_arms: int) -> tuple[Floats, list[tuple[str, int]]]:
+        """The probability of each arm, and its likeliest form where that is above 1/2.
+
+        A form is a text, which may have a place for the name of another arm, and that arm or -1.
+        """
+        chances = self.probabilities[:n_arms]
+        forms = [("", -1)] * n_arms
+        for place in np.argsort(self.of_terms, kind="stable"):
+            owners = [int(k) for k in self.terms.owners[place] if k >= 0]
+            degree = self.terms.degrees[place]
+            for owner in owners:
+                if owner < n_arms and chances[owner] > 0.5:
+                    other = next((k for k in owners if k != owner), -1)
+                    forms[owner] = (FORMS[degree], other)
+        return chances, forms
+
+
+def second_opinion(
+    data: Data,
+    candidates: Ints,
+    arm_of: Small,
+    n_arms: int,
+    n_columns: int,
+    always: Ints,
+    rng: np.random.Generator,
+) -> Opinion:
+    """Ask a regression about ``candidates``, columns of the data and of decoys.
+
+    ``arm_of`` says which of ``n_arms`` each is part of; ``n_columns`` are in the selection, of
+    which candidates may be a choice; functions of those ``always`` included are always in.
+    """
+    rows = data.rows_of_play(rng)
+    rows = rows[evenly(rows.size, MOST_ROWS)]
+    data = data if rows.size == data.n_rows else data.at(rows)
+    groups = NO_GROUPS
+    if data.groups is not None:
+        groups = np.unique(data.groups, return_inverse=True)[1].astype(np.int32)
+    outcomes = [one for one in data.outcome.in_simple_terms() if np.ptp(one.values) > 0.0]
+    opinions = [
+        _Search(data, one, groups, candidates, arm_of, n_arms, n_columns, len(outcomes)).opinion(
+            always, rng
+        )
+        for one in outcomes
+    ]
+    best = np.max([opinion.probabilities for opinion in opinions], axis=0)
+    terms = Terms.join([opinion.terms for opinion in opinions])
+    return Opinion(best, terms, np.concatenate([opinion.of_terms for opinion in opinions]))
+
+
+class _Search:
+    """The steps for one outcome."""
+
+    def __init__(
+        self,
+        data: Data,
+        outcome: Outcome,
+        groups: Small,
+        candidates: Ints,
+        arm_of: Small,
+        n_arms: int,
+        n_columns: int,
+        n_tests: int,
+    ) -> None:
+        self.data, self.groups, self.n_arms = data, groups, n_arms
+        self.n_columns, self.n_tests = n_columns, n_tests
+        y = outcome.values - outcome.values.mean()
+        y /= np.abs(y).max()
+        self.y = y / y.std()
+        self.tails = TAILS if outcome.family == "gaussian" else TAILS[:1]
+        blocks = [candidates[here] for here in in_blocks(candidates.size, data.n_rows)]
+        z = np.concatenate([np.abs(self.functions(block) @ self.y).max(axis=0) for block in blocks])
+        most = min(MOST_COLUMNS, max(50, MOST_VALUES // data.n_rows))
+        chosen = np.sort(np.argsort(-z, kind="stable")[:most])
+        self.candidates, self.arm_of = candidates[chosen], arm_of[chosen]
+        self.of_columns = self.functions(self.candidates)
+        self.near = made.near_columns(self.of_columns[0])
+
+    def functions(self, columns: Ints) -> Singles:
+        """Functions of some columns."""
+        return made.columns_as_functions(np.ascontiguousarray(self.data.values(columns).T))
+
+    def chain(
+        self,
+        terms: Terms,
+        columns: Ints,
+        target: Floats,
+        rng: np.random.Generator,
+        sweeps: tuple[int, int],
+    ) -> tuple[Terms, Posterior]:
+        """Run a chain on terms, those in front first that the target speaks for by itself."""
+        z = terms.functions @ target.astype(np.float32)
+        hope = np.where(
+            terms.kinds == ALWAYS, np.inf, z**2 / (2 * target.size * target.var()) + terms.log_odds
+        )
+        order = np.argsort(-hope, kind="stable")
+        terms, columns = terms.at(order), columns[order]
+        near = made.near_functions(terms, columns, self.near)
+        model, state = start(terms, self.y, self.n_arms, near, self.groups, self.tails)
+        return terms, run(rng, model, state, *sweeps)
+
+    def opinion(self, always: Ints, rng: np.random.Generator) -> Opinion:
+        """What the regression finds."""
+        n = self.y.size
+        constant = np.ones((1, 1, n), dtype=np.float32)
+        fixed = made.of_one_column(constant, np.array([-1], dtype=np.int32), 1, 1)
+        if always.size:
+            more = made.of_one_column(
+                self.functions(always), np.full(always.size, -1, np.int32), 1, 1
+            )
+            fixed = Terms.join([fixed, more])
+        fixed = fixed._replace(
+            log_odds=np.full(fixed.kinds.size, np.inf),
+            kinds=np.full(fixed.kinds.size, ALWAYS, dtype=np.uint8),
+        )
+        places = np.arange(self.candidates.size)
+        alone, columns = self.alone(places)
+        nowhere = np.full(fixed.kinds.size, -1)
+        terms = Terms.join([fixed, alone])
+        terms, first = self.chain(
+            terms, np.concatenate([nowhere, columns]), self.y, rng, FIRST_SWEEPS
+        )
+        falling = np.argsort(-first.of_owners[self.arm_of], kind="stable")
+        trust = first.of_owners[self.arm_of] ** 4
+        alone, columns = self.alone(np.sort(falling[:LEADING]), trust)
+        together = self.together(first.scores, falling, trust)
+        terms = Terms.join([fixed, alone, together])
+        places = np.concatenate([nowhere, columns, np.full(together.kinds.size, -1)])
+        terms, last = self.chain(terms, places, first.scores, rng, SWEEPS)
+        some = np.flatnonzero((last.of_functions >= SURE_ENOUGH) & (terms.kinds != ALWAYS))
+        kept = terms.at(some)._replace(functions=np.empty((some.size, 0), dtype=np.float32))
+        return Opinion(last.of_owners, kept, last.of_functions[some])
+
+    def alone(self, places: Ints, trust: Floats | None = None) -> tuple[Terms, Ints]:
+        """Functions of one column each, and which column each is of."""
+        some = self.of_columns[:, places]
+        if trust is not None:
+            trust = trust[places]
+        terms = made.of_one_column(some, self.arm_of[places], self.n_columns, self.n_tests, trust)
+        return terms, places[np.nonzero(some.any(axis=2))[1]]
+
+    def together(self, scores: Floats, falling: Ints, trust: Floats) -> Terms:
+        """Products of two columns that go with what is not explained, known pairs among them."""
+        found = made.leading_pairs(self.of_columns, scores, falling)
+        place_of = {column: k for k, column in enumerate(self.candidates.tolist())}
+        known = [
+            [place_of.get(i, -1), place_of.get(j, -1), 0, 0] for i, j in self.data.pairs.tolist()
+        ]
+        known = [[*sorted(one[:2]), 0, 0] for one in known if min(one[:2]) >= 0]
+        found = np.unique(np.array([*found.tolist(), *known], dtype=np.int64), axis=0)
+        i, j, a, b = found[self.arm_of[found[:, 0]] != self.arm_of[found[:, 1]]].T
+        factors = [self.of_columns[a, i], self.of_columns[b, j]]
+        owners = [self.arm_of[i], self.arm_of[j]]
+        return made.of_several_columns(factors, owners, self.n_columns, a + b, trust[i] * trust[j])
