@@ -25,7 +25,7 @@ RULES: dict[str, dict[str, object]] = {
     "shuffled": {"decoys": "shuffled"},
     "median rule": {"max_fdr": None},
 }
-LEVEL, SHARE, FIRST_SEED = 0.1, 0.9, 500_000
+LEVEL, SHARE, FIRST_SEED = 0.1, 0.9, 800_000
 PIECE = 10
 
 
@@ -113,7 +113,8 @@ def streams(rule: str, setup: str, options: argparse.Namespace) -> list[Stream]:
 
 
 def page(options: argparse.Namespace) -> Iterator[str]:
-    yield from heading("Errors of streams", "make study-streams")
+    asked = f"--streams {options.streams} --rule {' '.join(map(repr, options.rule))}"
+    yield from heading("Errors of streams", f"python -m benchmarks.streams_errors {asked}")
     yield (
         f"{options.columns} columns, {options.batches} batches of {options.rows} rows, the "
         f"default reward, level {LEVEL}. The selected set is looked at after every batch. FDR: the "
