@@ -26,8 +26,8 @@ def ask(X, y, **more):
 
 
 def named(opinion, n_columns=N_COLUMNS, least=0.5):
-    chances, forms = opinion.of_arms(n_columns)
-    return {int(k): forms[k] for k in np.flatnonzero(chances > least)}
+    forms = opinion.forms(n_columns)
+    return {int(k): forms[k] for k in np.flatnonzero(opinion.probabilities[:n_columns] > least)}
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_lines_bends_and_products_are_told_apart(table):
     y = X[:, 3] + X[:, 8] ** 2 + X[:, 11] * X[:, 20] + noise
     found = named(ask(X, y))
     assert found == {
-        3: ("a line", -1), 8: ("a bend", -1), 11: ("with {}", 20), 20: ("with {}", 11),
+        3: ("a line", 0), 8: ("a bend", 0), 11: ("with {}", 20), 20: ("with {}", 11),
     }  # fmt: skip
 
 
@@ -52,8 +52,8 @@ def test_what_is_missing_may_be_what_matters(table):
     X[gaps, 5] = np.nan
     X[:3, 6] = np.nan
     assert named(ask(X, 2.0 * gaps + X[:, 9] + noise)) == {
-        5: ("where it is missing", -1),
-        9: ("a line", -1),
+        5: ("where it is missing", 0),
+        9: ("a line", 0),
     }
 
 

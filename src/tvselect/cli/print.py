@@ -116,11 +116,13 @@ def show_result(result: Result, terminal: Terminal, *, is_part: bool = False) ->
         terminal.show(_as_json(result, selected), ())
     elif not (terminal.is_pretty or is_part):
         has_groups = any(v.group for v in result.variables)
-        rows = [["variable", "q_value", "selection_rate", "low", "high", *["group"] * has_groups]]
+        is_seen = any(v.seen for v in selected)
+        more = ["group"] * has_groups + ["seen"] * is_seen
+        rows = [["variable", "q_value", "selection_rate", "low", "high", *more]]
         for v in selected:
             q = "" if v.q_value is None else f"{v.q_value:.6g}"
             rates = (f"{x:.6f}" for x in (v.selection_rate, v.low, v.high))
-            rows.append([v.name, q, *rates, *[v.group] * has_groups])
+            rows.append([v.name, q, *rates, *[v.group] * has_groups, *[v.seen] * is_seen])
         terminal.show_rows(rows)
     for warning in result.about_report:
         terminal.warn(warning)
@@ -247,11 +249,13 @@ def variable_lines(
     """The selected variables with numbers and bars, then the best others; a line for a group."""
     selected, others = _one_a_group(selected), _one_a_group(others)[:RUNNERS_UP]
     shown = [*selected[:MOST_ROWS], *others]
-    rows = [["variable", q_value, "selection rate", "95 % interval"]]
+    is_seen = any(v.seen for v in shown)
+    rows = [["variable", q_value, "selection rate", "95 % interval", *["seen"] * is_seen]]
     for v in shown:
         q = "" if v.q_value is None else level(v.q_value)
         rate = f"{v.selection_rate:4.2f}  {bar(v.selection_rate)}"
-        rows.append([shorten(v.group or v.name), q, rate, f"{v.low:.2f} to {v.high:.2f}"])
+        seen = [shorten(v.seen)] * is_seen
+        rows.append([shorten(v.group or v.name), q, rate, f"{v.low:.2f} to {v.high:.2f}", *seen])
     if all(v.q_value is None for v in shown):
         rows = [[name, *rest] for name, _, *rest in rows]
     lines = aligned(rows)

@@ -31,7 +31,7 @@ from tvselect.trees.state import NO_GROUPS
 
 MOST_ROWS, MOST_COLUMNS, MOST_VALUES = 5_000, 1_000, 2**21
 FIRST_SWEEPS, SWEEPS = (150, 300), (250, 500)
-SURE_ENOUGH = 0.05
+SURE, LEAST_SHOWN = 0.5, 0.05
 LEADING = 400
 FORMS = ("with {}", "a line", *["a bend"] * (made.DEGREES - 1), "where it is missing")
 
@@ -44,21 +44,22 @@ class Opinion:
     terms: Terms  #: Those of a probability of 0.05 or more
     of_terms: Floats  #: Their probabilities
 
-    def of_arms(self, n_arms: int) -> tuple[Floats, list[tuple[str, int]]]:
-        """The probability of each arm, and its likeliest form where that is above 1/2.
+    def forms(self, n_arms: int) -> list[tuple[str, int]]:
+        """The likeliest form of each arm that has a probability above 1/2; else an empty one.
 
-        A form is a text, which may have a place for the name of another arm, and that arm or -1.
+        A form is a text, which may have a place for the name of another arm, and that arm, else 0.
         """
-        chances = self.probabilities[:n_arms]
-        forms = [("", -1)] * n_arms
+        forms = [("", 0)] * n_arms
         for place in np.argsort(self.of_terms, kind="stable"):
-            owners = [int(k) for k in self.terms.owners[place] if k >= 0]
-            degree = self.terms.degrees[place]
-            for owner in owners:
-                if owner < n_arms and chances[owner] > 0.5:
-                    other = next((k for k in owners if k != owner), -1)
-                    forms[owner] = (FORMS[degree], other)
-        return chances, forms
+            owners = self.terms.owners[place]
+            for owner in owners[owners >= 0].tolist():
+                others = owners[(owners >= 0) & (owners < n_arms) & (owners != owner)]
+                if owner < n_arms and self.probabilities[owner] > SURE and others.size >= (
+                    self.terms.degrees[place] == 0
+                ):
+                    other = int(others[0]) if others.size else 0
+                    forms[owner] = (FORMS[self.terms.degrees[place]], other)
+        return forms
 
 
 def second_opinion(
@@ -172,7 +173,7 @@ class _Search:
         terms = Terms.join([fixed, alone, together])
         places = np.concatenate([nowhere, columns, np.full(together.kinds.size, -1)])
         terms, last = self.chain(terms, places, first.scores, rng, SWEEPS)
-        some = np.flatnonzero((last.of_functions >= SURE_ENOUGH) & (terms.kinds != ALWAYS))
+        some = np.flatnonzero((last.of_functions >= LEAST_SHOWN) & (terms.kinds != ALWAYS))
         kept = terms.at(some)._replace(functions=np.empty((some.size, 0), dtype=np.float32))
         return Opinion(last.of_owners, kept, last.of_functions[some])
 

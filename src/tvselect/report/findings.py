@@ -61,6 +61,8 @@ class ReportedVariable:
     e_value: float | None  #: Evidence against noise, of a stream
     selected_since: int | None  #: Batch of a stream
     members: tuple[str, ...]  #: The columns of a group; empty for a single column
+    #: As what the regression beside the trees sees it, "by trees only" where it does not, or empty.
+    seen: str
     path: tuple[float, ...]  #: ``selection_rate`` at :attr:`Findings.steps`
 
     @property
@@ -82,6 +84,7 @@ class Control:
     n_above: int  #: Decoys above their threshold
     highest: float | None  #: The highest selection rate of a decoy that was played
     unproven: bool = False  #: Whether rows seem to depend on each other though nothing was said
+    second_opinion: bool = False  #: Whether a regression was asked beside the trees
 
 
 @dataclass(frozen=True)

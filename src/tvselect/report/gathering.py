@@ -219,6 +219,7 @@ def control_of(fit: Selector) -> Control:
         n_above=int(np.count_nonzero(result.passing()[layout.n_candidates :])),
         highest=float(result.means(arms=leading[:1])[0]) if leading.size else None,
         unproven=result.asked.unproven,
+        second_opinion=result.opinion is not None,
     )
 
 
@@ -339,6 +340,7 @@ def _variables(
             e_value=None if is_decoy or e_values is None else _known(e_values[column]),
             selected_since=int(since[column]) if is_selected and since is not None else None,
             members=_shown(result, members) if members.size > 1 else (),
+            seen="" if is_decoy else readable(result.seen[arm], LONGEST_NAME),
             path=tuple(path),
         )
 

@@ -119,6 +119,13 @@ def _error_control(f: Findings) -> list[str]:
             f"and a q-value of at most {control.max_fdr:g}, where the q-value compares the numbers "
             f"of decoys and of columns that do as well ({cite})."
         )
+        if control.second_opinion:
+            said.append(
+                "Beside the trees, a Bayesian regression with spike and slab was asked about all "
+                "columns at once (lines, bends and products of two columns). A column counts as "
+                "selected if either selects it; the false ones that both expect are added up in "
+                "its q-value. Between columns alike, the regression decided."
+            )
     said.append(
         "This bounds the share of columns without any relation to the outcome; a column that is "
         "correlated with a signal may be selected in its place."

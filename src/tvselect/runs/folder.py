@@ -38,7 +38,7 @@ HEADER = (
     "group",
 )  # fmt: skip
 OF_STREAMS = ("e_value", "selected_since")
-OF_EFFECTS = ("effect", "direction", "of_class")
+OF_EFFECTS = ("effect", "direction", "of_class", "seen")
 
 
 @dataclass(frozen=True)
@@ -245,6 +245,7 @@ class VariableResult(NamedTuple):
     effect: float | None = None
     direction: str = ""
     of_class: str = ""
+    seen: str = ""  #: As what the regression beside the trees sees it, or that it does not
 
 
 def to_csv(variables: Sequence[VariableResult], *, of_stream: bool = False) -> str:
@@ -261,7 +262,7 @@ def to_csv(variables: Sequence[VariableResult], *, of_stream: bool = False) -> s
         cells = [as_cell(v.name), answer, v.q_value, *rates, v.times_played, v.claim,
                  as_cell(v.group)]  # fmt: skip
         cells += [v.e_value, v.selected_since] * of_stream
-        rows.append([*cells, v.effect, v.direction, as_cell(v.of_class)])
+        rows.append([*cells, v.effect, v.direction, as_cell(v.of_class), as_cell(v.seen)])
     return _csv(rows)
 
 
@@ -321,4 +322,5 @@ def _variable(cells: dict[str, str]) -> VariableResult:
         effect=known("effect", float),
         direction=cells.get("direction", ""),
         of_class=from_cell(cells.get("of_class", "")),
+        seen=from_cell(cells.get("seen", "")),
     )

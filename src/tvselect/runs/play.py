@@ -333,7 +333,11 @@ def read_off(fit: BanditSelector) -> list[VariableResult]:
         (arms < 0).tolist(),
         strict=True,
     )
-    variables = [VariableResult(*value) for value in values]
+    seen = found.get("seen", np.full(order.size, "")).tolist()
+    variables = [
+        VariableResult(*value)._replace(seen=text)
+        for value, text in zip(values, seen, strict=True)
+    ]
     return [variables[j] for j in order.tolist()]
 
 

@@ -309,6 +309,23 @@ class SearchResult:
         return q_values_together(q, sure)
 
     @property
+    def probabilities(self) -> FloatArray:
+        """By candidate arm how sure the regression is that it is in; NaN where it was not asked."""
+        n = self.layout.n_candidates
+        return np.full(n, np.nan) if self.opinion is None else self.opinion.probabilities[:n]
+
+    @cached_property
+    def seen(self) -> list[str]:
+        """By candidate arm as what the regression sees it, or that trees alone see it; or ""."""
+        selected = self.selected()[self.candidates].tolist()
+        if self.opinion is None:
+            return [""] * len(selected)
+        features = self.layout.first_features.tolist()
+        forms = self.opinion.forms(len(selected))
+        said = [form.format(self.names[features[other]]) for form, other in forms]
+        return [text or "by trees only" * chosen for text, chosen in zip(said, selected, strict=True)]
+
+    @property
     def shows_nothing(self) -> bool:
         """Whether there are too few groups of rows, or stretches of time, to show anything."""
         n_units, n_copies = self.asked.n_units, self.layout.n_copies
@@ -509,13 +526,8 @@ def feature_findings(fit: BanditSelector) -> tuple[NDArray[np.int64], dict[str, 
         "claim": claim,
     }
     if result.opinion is not None:
-        chances, forms = result.opinion.of_arms(result.layout.n_candidates)
-        labels = {k: str(result.names[j]) for k, j in enumerate(result.layout.first_features)}
-        said = [form.format(labels.get(other, "")) for form, other in forms]
-        found["probability"] = result.layout.by_feature(chances, 1.0)
-        by_trees = result.layout.by_feature(result.passing(), False) & fit.support_
-        seen = result.layout.by_feature(np.array(said, dtype=object), "")
-        found["seen"] = np.where((seen == "") & by_trees, "by trees only", seen)
+        found["probability"] = result.layout.by_feature(result.probabilities, 1.0)
+        found["seen"] = result.layout.by_feature(np.array(result.seen, dtype=object), "")
     if hasattr(fit, "e_values_"):  # of a stream
         since = np.where(fit.support_, fit.selected_since_, 0).clip(0)
         found |= {"e_value": fit.e_values_, "selected_since": since}
