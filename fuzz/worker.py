@@ -31,7 +31,7 @@ from typing import Any
 from fuzz.targets import TARGETS, Target
 from fuzz.verdict import HOMES, fault_in, own_name
 
-SECONDS = 1.0
+SECONDS = 3.0
 MEGABYTES = 200
 ROOM = 2 << 30
 """Address space on top of what the libraries take: pyarrow reserves more than it uses."""

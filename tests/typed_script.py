@@ -18,7 +18,7 @@ from tvselect import (
 X = np.zeros((30, 4))
 y = np.zeros(30)
 selector = ThompsonSelector(BartReward.paper(100), n_plays=10, random_state=0)
-assert_type(selector.n_plays, int)
+assert_type(selector.n_plays, int | None)
 assert_type(Search(patience=5).n_chains, int)
 assert_type(selector.fit(X, y, sample_weight=y + 1), ThompsonSelector)
 assert_type(selector.support_, NDArray[np.bool_])

@@ -56,7 +56,7 @@ CASES = {
     "stream": (
         lambda: gather(stream_heights([0.9, 0.2, 0.1], max_fdr=0.1)),
         ["one batch", "e-BH rule (Wang and Ramdas 2022)", "Wang, R. and Ramdas, A.",
-         "every batch handed in is played", "(decoys), second-order knockoffs"],
+         "every batch handed in is played", "(decoys), shuffled"],
         ["Bates", "fingerprint of data"],
     ),
     "worth": (

@@ -203,7 +203,8 @@ def _first_outside(indices: NDArray[Any], n: int) -> int | None:
 def is_rounded(low: Any, high: Any) -> Any:
     """Whether whole numbers, or columns of them, lie so close together that doubles round them."""
     largest = np.maximum(np.abs(np.float64(low)), np.abs(np.float64(high)))
-    spread = np.asarray(high - low, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        spread = np.asarray(high - low, dtype=np.float64)
     return (largest >= LARGEST_WHOLE) & (spread < FEWEST_STEPS * np.spacing(largest))
 
 

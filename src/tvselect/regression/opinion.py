@@ -54,8 +54,10 @@ class Opinion:
             owners = self.terms.owners[place]
             for owner in owners[owners >= 0].tolist():
                 others = owners[(owners >= 0) & (owners < n_arms) & (owners != owner)]
-                if owner < n_arms and self.probabilities[owner] > SURE and others.size >= (
-                    self.terms.degrees[place] == 0
+                if (
+                    owner < n_arms
+                    and self.probabilities[owner] > SURE
+                    and others.size >= (self.terms.degrees[place] == 0)
                 ):
                     other = int(others[0]) if others.size else 0
                     forms[owner] = (FORMS[self.terms.degrees[place]], other)
@@ -70,13 +72,17 @@ def second_opinion(
     n_columns: int,
     always: Ints,
     rng: np.random.Generator,
+    observations: Ints | None = None,
 ) -> Opinion:
     """Ask a regression about ``candidates``, columns of the data and of decoys.
 
     ``arm_of`` says which of ``n_arms`` each is part of; ``n_columns`` are in the selection, of
-    which candidates may be a choice; functions of those ``always`` included are always in.
+    which candidates may be a choice; functions of those ``always`` included are always in. Rows of
+    the same one of ``observations`` are copies, of which one is seen.
     """
     rows = data.rows_of_play(rng)
+    if observations is not None:
+        rows = rows[np.unique(observations[rows], return_index=True)[1]]
     rows = rows[evenly(rows.size, MOST_ROWS)]
     data = data if rows.size == data.n_rows else data.at(rows)
     groups = NO_GROUPS

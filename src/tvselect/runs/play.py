@@ -335,8 +335,7 @@ def read_off(fit: BanditSelector) -> list[VariableResult]:
     )
     seen = found.get("seen", np.full(order.size, "")).tolist()
     variables = [
-        VariableResult(*value)._replace(seen=text)
-        for value, text in zip(values, seen, strict=True)
+        VariableResult(*value)._replace(seen=text) for value, text in zip(values, seen, strict=True)
     ]
     return [variables[j] for j in order.tolist()]
 

@@ -323,7 +323,9 @@ class SearchResult:
         features = self.layout.first_features.tolist()
         forms = self.opinion.forms(len(selected))
         said = [form.format(self.names[features[other]]) for form, other in forms]
-        return [text or "by trees only" * chosen for text, chosen in zip(said, selected, strict=True)]
+        return [
+            text or "by trees only" * chosen for text, chosen in zip(said, selected, strict=True)
+        ]
 
     @property
     def shows_nothing(self) -> bool:

@@ -307,7 +307,8 @@ class ThompsonSelector(BanditSelector):
                     self.decoy_test_ = check_decoys(decoys, features.X, seed)
             opinion = None
             if decoys is not None and self._asks_twice(reward, observations):
-                opinion = ask_regression(data, columns, layout, seed)
+                copies = None if isinstance(observations, RowBlocks) else observations
+                opinion = ask_regression(data, columns, layout, seed, copies)
             # The plays.
             reward = reward.settled(data)
             search = set_up_search(
@@ -507,7 +508,13 @@ class ThompsonSelector(BanditSelector):
         return BurnIn(n_plays, LEADERS, tuple(arm_pairs.ravel().tolist())) if n_plays else None
 
 
-def ask_regression(data: Data, columns: ArmColumns, layout: ArmLayout, seed: int) -> Opinion:
+def ask_regression(
+    data: Data,
+    columns: ArmColumns,
+    layout: ArmLayout,
+    seed: int,
+    copies: NDArray[np.int64] | None,
+) -> Opinion:
     """What a regression says of all arms that take part, and of their first decoys."""
     n_arms = 2 * layout.n_candidates
     n_places = columns.starts[n_arms]
@@ -519,6 +526,7 @@ def ask_regression(data: Data, columns: ArmColumns, layout: ArmLayout, seed: int
         layout.n_candidates,
         columns.always,
         RandomStream.SECOND_OPINION.generator(seed),
+        copies,
     )
 
 
