@@ -102,8 +102,8 @@ bench-survival: $(VENV)/.survival  ## Survival times next to Cox-LASSO and a for
 bench-counts: $(VENV)/.study  ## Counts and grades next to numbers, 15 minutes, recorded; N=3
 	$(RUN) -m benchmarks.counts -n $(or $(N),3)
 
-bench-second: $(VENV)/.dev  ## The second opinion beside the trees; N=40 tables a row
-	$(RUN) -m benchmarks.second_opinion -n $(or $(N),40)
+bench-second: $(VENV)/.dev  ## The second opinion beside the trees; N=40 tables a row, KINDS of tables
+	$(RUN) -m benchmarks.second_opinion -n $(or $(N),40) $(if $(KINDS),--kinds $(KINDS))
 
 bench-tails: $(VENV)/.study  ## Heavy tails and an outlier, 10 minutes, recorded
 	$(RUN) -m benchmarks.heavy_tails
