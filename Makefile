@@ -11,7 +11,7 @@ INSTALL := $(PIP) --editable
 CORE := $(wildcard core/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-multiclass bench-survival bench-counts bench-tails bench-second bench-very-wide bench-sparse bench-genotypes bench-cells bench-genomes bench-rows bench-default bench-stream bench-online bench-streams \
+.PHONY: help demo test test-study lint types bench bench-front bench-lead bench-wide bench-errors bench-pairs bench-classes bench-multiclass bench-survival bench-counts bench-tails bench-second bench-others bench-very-wide bench-sparse bench-genotypes bench-cells bench-genomes bench-rows bench-default bench-stream bench-online bench-streams \
 	bench-stability bench-cluster bench-cluster-files bench-imports bench-core bench-dependence bench-windows paper study-rivals study-streams study-mail study-hiv study-madelon study-tables battery battery-page choose-errors docs check-plays check-core check-faults check-contamination check-long check-mutations soak fuzz fuzz-million release clean
 
 help:  ## List the targets
@@ -104,6 +104,9 @@ bench-counts: $(VENV)/.study  ## Counts and grades next to numbers, 15 minutes, 
 
 bench-second: $(VENV)/.dev  ## The second opinion beside the trees; N=40 tables a row, KINDS of tables
 	$(RUN) -m benchmarks.second_opinion -n $(or $(N),40) $(if $(KINDS),--kinds $(KINDS))
+
+bench-others: $(VENV)/.study  ## Other people's benchmarks, their figures beside ours, 10 minutes each, recorded; N=6 PART=rings, bumps or half
+	$(RUN) -m benchmarks.others -n $(or $(N),6) $(if $(PART),--part $(PART))
 
 bench-tails: $(VENV)/.study  ## Heavy tails and an outlier, 10 minutes, recorded
 	$(RUN) -m benchmarks.heavy_tails

@@ -25,6 +25,12 @@ def test_bumps_are_standardised_have_five_to_fifteen_signals_and_the_stated_nois
     assert 0.4 < min(ratios) < 0.9 < 1.5 < max(ratios) < 2.4
 
 
+def test_bumps_without_groups_are_one_a_signal():
+    data = simulate_bumps(400, 40, grouped=False, ratios=(4.0, 4.0), random_state=0)
+    np.testing.assert_allclose(data.f, np.exp(-(data.X[:, data.support] ** 2)).sum(axis=1))
+    assert noise_ratio(data) ** -2 == pytest.approx(4.0, rel=4 / np.sqrt(200))
+
+
 def test_the_classes_of_bumps_follow_the_signal():
     data = simulate_bumps(N, 40, classes=True, random_state=0)
     assert set(data.y) == {0.0, 1.0}

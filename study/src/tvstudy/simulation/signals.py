@@ -17,19 +17,29 @@ FEWEST_OTHER = 20
 
 
 def simulate_bumps(
-    n_rows: int, n_columns: int, *, classes: bool = False, random_state: Any = None
+    n_rows: int,
+    n_columns: int,
+    *,
+    classes: bool = False,
+    grouped: bool = True,
+    ratios: tuple[float, float] = (0.5, 2.0),
+    random_state: Any = None,
 ) -> Simulated:
-    """Draw bumps in groups, the data of integrated path stability selection.
+    """Draw bumps, the data of integrated path stability selection.
 
     Normal columns with correlation ``0.5^|j-k|``, standardised; 5 to 15 signals thrown into as
     many groups; a group adds ``exp(-s^2)`` of its standardised sum ``s``. With a
-    signal-to-noise ratio uniform in 0.5 to 2: normal noise of that ratio of variances, or two
-    classes whose logit is the ratio times the centred signal.
+    signal-to-noise ratio: normal noise of that ratio of variances, or two classes whose logit
+    is the ratio times the centred signal.
 
     Parameters
     ----------
     n_rows, n_columns : int
     classes : bool, default=False
+    grouped : bool, default=True
+        False: every signal is a group of its own.
+    ratios : (float, float), default=(0.5, 2.0)
+        Between which the signal-to-noise ratio is uniform.
     random_state : None, int, SeedSequence or Generator
 
     Returns
@@ -52,11 +62,11 @@ def simulate_bumps(
     X = _standardised(X)
     n_signals = int(rng.integers(5, 15, endpoint=True))
     places = rng.choice(n_columns, n_signals, replace=False)
-    group_of = rng.integers(n_signals, size=n_signals)
+    group_of = rng.integers(n_signals, size=n_signals) if grouped else np.arange(n_signals)
     f = np.zeros(n_rows)
     for group in np.unique(group_of):
         f += np.exp(-(_standardised(X[:, places[group_of == group]].sum(axis=1)) ** 2))
-    ratio = rng.uniform(0.5, 2.0)
+    ratio = rng.uniform(*ratios)
     if classes:
         logit = ratio * (f - f.mean())
         y = (rng.random(n_rows) < 1.0 / (1.0 + np.exp(-logit))).astype(np.float64)
