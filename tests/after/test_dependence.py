@@ -11,6 +11,7 @@ from tests.decoyed import fit_signals
 from tvselect import PValueReward, ThompsonSelector
 from tvselect.after.dependence import (
     MOST_POINTS,
+    Dependence,
     DependenceForest,
     columns_to_show,
     curves,
@@ -180,3 +181,28 @@ def test_columns_that_cannot_be_told_apart_have_one_curve_and_each_the_effect_of
 def test_a_group_that_a_user_made_has_the_curves_of_all_its_columns():
     selector, _, _ = fit_signals([0.7, 0.5, 0, 0], feature_groups={"pair": [0, 1]})
     assert columns_to_show(selector).leading == [0, 1]
+
+
+SHAPES = {
+    "up": [0.0, 0.4, 1.0],
+    "down": [1.0, 0.4, 0.0],
+    "peak": [0.0, 1.0, 0.0],
+    "valley": [1.0, 0.0, 1.0],
+}
+
+
+@pytest.mark.parametrize("way", SHAPES)
+def test_a_direction_is_said_where_a_curve_moves_by_more_than_its_band(way):
+    def said(half_band, n_tried=1, mean=SHAPES[way]):
+        mean = np.array(mean)
+        ends = (tuple(mean - half_band), tuple(mean + half_band))
+        shape = Dependence("x", (), (0.0, 0.5, 1.0), "", tuple(mean), *ends)
+        return shape.direction_of(n_tried)
+
+    assert (said(0.45), said(0.55)) == (way, "unclear")
+    # The largest of 1,000 normal numbers is beyond 2.4 times what one of them is beyond.
+    assert (said(0.2, 1000), said(0.25, 1000)) == (way, "unclear")
+    bent = [0.0, 1.2, 0.8] if way == "up" else [0.8, 1.2, 0.0]
+    if way in ("up", "down"):  # what it bends back by is less than the band
+        assert said(0.35, mean=bent) == way
+        assert said(0.1, mean=bent) == "peak"

@@ -34,29 +34,33 @@ class QuickFindings:
     """Findings that cost nothing."""
 
     title: str
+    n_plays: int
     effects: tuple[Effect, ...] = ()
     worth: Worth | None = None
     stability: Stability | None = None
     seconds: float = 1.0
 
     def to_json(self) -> str:
-        worth = None if self.worth is None else asdict(self.worth)
-        stability = None if self.stability is None else asdict(self.stability)
-        return json.dumps({"title": self.title, "worth": worth, "stability": stability})
+        return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> QuickFindings:
         content = json.loads(text)
         if "title" not in content:
             raise ValueError("no findings")
-        return cls(content["title"])
+        for name, record in (("worth", Worth), ("stability", Stability)):
+            content[name] = content[name] and record(**content[name])
+        return cls(**content)
 
 
-def quick_gather(fit, X, y, *, title, target, about, notes, left_out, random_state):
+def quick_gather(
+    fit, X, y, *, title, target, about, notes, left_out, worth, stability, random_state
+):
     assert X.n_rows == len(y)
     assert set(X.names) - set(fit.result_.names) == set(fit.row_columns_)
     json.dumps(asdict(about))
-    return QuickFindings(title, (Effect(0, "a", 5.5, "up", ""),))
+    effects = (Effect(0, "a", 5.5, "up", ""),)
+    return QuickFindings(title, fit.n_plays_, effects, worth, stability)
 
 
 def quick_render(findings: QuickFindings) -> str:

@@ -217,9 +217,14 @@ class TestStream:
         options = ["--reward", "pvalue", "--stream", "--max-fdr", "none"]
         found = answer("select", path, "-t", "gaps", *options)
         assert found["n_rows"] == 2700
-        assert set(found["left_out"]) == {"day", "row"}
-        line = failure("select", path, "-t", "y", "--stream", "--include", "day")
-        assert "column 'day' cannot be included: dates" in line
+        assert set(found["left_out"]) == {"row"}
+        days_said = "Dates become numbers (days since 1970-01-01): 'day'."
+        assert days_said in found["decisions"]
+        found = answer("select", path, "-t", "y", *options, "--always", "day")
+        assert found["always"] == ["day"]
+        path = self.stream(here, ".parquet", gaps=[np.inf, *a[1:]])
+        line = failure("select", path, "-t", "y", "--stream", "--include", "gaps")
+        assert "column 'gaps' cannot be included: infinite" in line
 
     def test_decoys(self, answer, here):
         path = self.stream(here, ".csv")
@@ -362,6 +367,22 @@ class TestStability:
         kept = json.loads((here / run / "findings.json").read_text())["stability"]
         assert kept == found
         assert answer("stability", run, "--seeds", "3")["shares"] == found["shares"]
+
+    def test_they_stay_with_the_run_until_it_makes_more_plays(self, answer, tvs, run, here):
+        assert tvs("worth", run, "--folds", "2")[0] == 0
+        assert tvs("stability", run, "--seeds", "2")[0] == 0
+
+        def kept():
+            found = json.loads((here / run / "findings.json").read_text())
+            return [found["worth"] is not None, found["stability"] is not None]
+
+        assert "left out" not in tvs("resume", run)[2]
+        assert kept() == [True, True]
+        _, _, err = tvs("resume", run, "--plays", "61")
+        for name in ("worth", "stability"):
+            assert f"the {name} in the report was measured before these plays" in err
+            assert f"measure it again: tvs {name} {run}" in err
+        assert kept() == [False, False]
 
     def test_of_a_stream(self, tvs, table):
         options = (*QUICK, "--stream", "--batch-size", "20", "--out", "run")

@@ -135,6 +135,7 @@ CELLS = {
     "whole": st.integers(-5, 40),
     "texts": st.sampled_from(["a", "b", "Ä", "c d", "1a"]),
     "truths": st.booleans(),
+    "days": st.dates(date(1930, 1, 1), date(2030, 1, 1)),
     "digits": st.sampled_from(["1", "2.5", "x", "07"]),
 }
 

@@ -6,13 +6,15 @@ forest's predictions are averaged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 
 from tvselect.inputs import Table, read_outcome
 from tvselect.inputs.blocks import column_named
@@ -68,13 +70,23 @@ class Dependence:
     @property
     def direction(self) -> Direction:
         """Where a curve, or points of rising numbers, go."""
+        return self.direction_of(1)
+
+    def direction_of(self, n_tried: int) -> Direction:
+        """Where the curve of the best of so many columns goes, as far as that is sure.
+
+        What it rises or falls has to be as wide as its 90 % band; of the best of several columns
+        as much wider as the largest of so many normal numbers is than one of them.
+        """
         first, last = self.mean[0], self.mean[-1]
-        if self.size < (sum(self.high) - sum(self.low)) / len(self.mean):
-            return "unclear"
-        if abs(last - first) > 0.7 * self.size:
-            return "up" if last > first else "down"
+        wider = ndtri(BAND[0] / n_tried) / ndtri(BAND[0])
+        needed = wider * (sum(self.high) - sum(self.low)) / len(self.mean)
         below, above = min(first, last) - min(self.mean), max(self.mean) - max(first, last)
-        return "valley" if below > above else "peak"
+        if max(below, above) >= max(needed, 0.3 * self.size):
+            return "valley" if below > above else "peak"
+        if abs(last - first) >= needed:
+            return "up" if last > first else "down"
+        return "unclear"
 
 
 @dataclass(frozen=True)
@@ -214,17 +226,19 @@ class DependenceForest:
 
 
 def partial_dependence(
-    forest: DependenceForest, columns: Sequence[int] | None = None
+    forest: DependenceForest, best_of: Mapping[int, int] | None = None
 ) -> tuple[tuple[Dependence, ...], tuple[Effect, ...]]:
     """Dependence on the first 12 columns of a forest, and effects of all, the strongest first.
 
-    Or of some ``columns`` of the forest only.
+    Or of some columns of the forest only, each the ``best_of`` so many that were tried.
     """
     shapes, effects = [], []
     for column, encoded in zip(forest.columns, forest.encoded, strict=True):
-        if columns is None or column in columns:
+        if best_of is None or column in best_of:
             shape = forest.dependence(column)
-            direction = shape.direction if encoded.grid.shape[1] == 1 else "by category"
+            n_tried = 1 if best_of is None else best_of[column]
+            is_number = encoded.grid.shape[1] == 1
+            direction = shape.direction_of(n_tried) if is_number else "by category"
             shapes.append(shape)
             effects.append(Effect(column, shape.variable, shape.size, direction, shape.of_class))
     strongest = sorted(shapes[:MOST_SHOWN], key=lambda shape: -shape.size)
@@ -239,6 +253,7 @@ class Shown(NamedTuple):
     #: The second of those, and the best of the unselected; with the leading column that it
     #: resembles, if there is one.
     runners_up: dict[int, int | None]
+    n_unselected: int  #: Of how many these are the best
 
 
 def columns_to_show(selector: BanditSelector) -> Shown:
@@ -265,6 +280,7 @@ def columns_to_show(selector: BanditSelector) -> Shown:
     rates, q = result.means(arms=result.candidates), selector.q_values_
     q, selected = q[result.layout.first_features], result.selected()[:n]
     others = np.flatnonzero(~selected & (result.times_played[:n] > 0))
+    n_others = others.size
     others = others[np.lexsort([-rates[others], q[others]])][:MOST_COLUMNS]
     falling = np.flatnonzero(selected)[np.argsort(-rates[selected], kind="stable")]
     leading: dict[int, int] = {}  # by claim
@@ -281,7 +297,8 @@ def columns_to_show(selector: BanditSelector) -> Shown:
                 seconds.add(claim)
                 runners_up[column] = leading.get(claim)
                 n_unselected += not selected[arm]
-    return Shown([*leading.values(), *np.flatnonzero(arm_of < 0).tolist()], runners_up)
+    always = np.flatnonzero(arm_of < 0).tolist()
+    return Shown([*leading.values(), *always], runners_up, n_others)
 
 
 def runner_up_effects(
@@ -292,13 +309,14 @@ def runner_up_effects(
     groups: NDArray[np.int32] | None = None,
 ) -> tuple[Effect, ...]:
     """Effects of runners-up, by a shorter model in which they stand for what they resemble."""
-    runners_up = list(shown.runners_up)[: MOST_COLUMNS // 2]
+    runners_up = dict(islice(shown.runners_up.items(), MOST_COLUMNS // 2))
     if not runners_up:
         return ()
-    replaced = {shown.runners_up[column] for column in runners_up}
+    replaced = set(runners_up.values())
     columns = [*runners_up, *(column for column in shown.leading if column not in replaced)]
     forest = DependenceForest(table, outcome, columns, rng, groups, SHORT)
-    return partial_dependence(forest, runners_up)[1]
+    best_of = {j: shown.n_unselected if rival is None else 1 for j, rival in runners_up.items()}
+    return partial_dependence(forest, best_of)[1]
 
 
 def find_effects(

@@ -24,8 +24,8 @@ ID_NAME = re.compile(
 )
 Reason = Literal[
     "excluded", "no covariate", "no value", "constant", "row numbers", "identifier", "free text",
-    "all different", "many texts", "rounded", "other type", "some files", "date on a stream",
-    "mixed on a stream", "infinite on a stream",
+    "all different", "many texts", "rounded", "other type", "some files", "mixed on a stream",
+    "infinite on a stream",
 ]  # fmt: skip
 DoubtKind = Literal[
     "leak", "one class", "absent", "code", "wild cell", "identifier", "copies", "few rows",

@@ -26,7 +26,6 @@ REASONS = {
     "numbers: subtract the smallest from all",
     "some files": "in {n_files:,} of {n_all_files:,} files only",
     "other type": "neither numbers nor text but {value}",
-    "date on a stream": "dates, which a stream cannot read as numbers (--no-stream can)",
     "mixed on a stream": "numbers with text or signs, which a stream cannot read (--no-stream can)",
     "infinite on a stream": "infinite values, which a stream cannot read (--no-stream can)",
 }

@@ -482,7 +482,6 @@ def _on_a_stream(found: ColumnFacts, n_seen: int) -> ColumnFacts:
         if why.reason != "constant" or n_seen < ROWS_TO_LOOK_AT
     }
     for names, why in (
-        (found.dates, LeftOut("date on a stream")),
         (found.numbers, LeftOut("mixed on a stream")),
         (found.infinite, LeftOut("infinite on a stream")),
     ):

@@ -7,6 +7,7 @@ import os
 import platform
 import shlex
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -444,6 +445,7 @@ def write_results(
 def write_report(result: Result, X: Any, y: Any, *, with_page: bool) -> Result:
     """Write findings.json, report.html and the effects in variables.csv."""
     run, folder, selector = result.run, result.folder, result.fit
+    worth, stability = _measured_before(folder, run)
     for outdated in (folder.findings, folder.report):
         outdated.unlink(missing_ok=True)
     plan = run.plan
@@ -463,6 +465,8 @@ def write_report(result: Result, X: Any, y: Any, *, with_page: bool) -> Result:
         ),
         notes=[note.replace(plan.facts.where, _name_of(plan.facts.where)) for note in notes],
         left_out=Counter(why.reason for why in plan.facts.left_out.values()),
+        worth=worth,
+        stability=stability,
         random_state=run.settings.seed,
     )
     write_text(folder.findings, findings.to_json())
@@ -478,6 +482,25 @@ def write_report(result: Result, X: Any, y: Any, *, with_page: bool) -> Result:
         return result
     folder.render(findings)
     return replace(result, page=folder.report)
+
+
+def _measured_before(folder: RunFolder, run: RunRecord) -> tuple[Worth | None, Stability | None]:
+    """What was measured of a run, unless it has made plays since then, which is said."""
+    try:
+        before = folder.read_findings()
+    except RunError:  # there are none, or none that can be read
+        return None, None
+    if before.n_plays == run.n_plays:
+        return before.worth, before.stability
+    measured = {"worth": before.worth, "stability": before.stability}
+    for name in (name for name, found in measured.items() if found is not None):
+        warnings.warn(
+            f"the {name} in the report was measured before these plays and is left out; measure it "
+            f"again: {command(name, folder.path)}",
+            UserWarning,
+            stacklevel=2,
+        )
+    return None, None
 
 
 def _name_of(table: str) -> str:

@@ -476,9 +476,10 @@ class CsvFiles(TableFiles):
             known = {"string": pa.string(), "bool": pa.bool_()}
             options.include_columns = [field.name for field in fields]
             options.column_types = {
-                field.name: known.get(field.type, pa.float64())
+                field.name: _type_of_date(field.type)
+                if field.kind == "date"
+                else known.get(field.type, pa.float64())
                 for field in fields
-                if field.kind in ("number", "text")
             }
         how = arrow.ReadOptions(use_threads=False, block_size=self.dialect.block)
         with self._reading(text), text.open_stream() as stream:
@@ -508,6 +509,12 @@ class CsvFiles(TableFiles):
                     f"column {name!r} of {text.file.path}: {found[2]}",
                     "mend the value, or leave the column out with {columns}",
                 ) from error
+
+
+def _type_of_date(name: str) -> Any:
+    """The Arrow type of dates of that name, as they are inferred from CSV."""
+    pa = load("pyarrow")
+    return pa.timestamp("ns", "UTC") if "tz=" in name else pa.type_for_alias(name)
 
 
 def transposed(files: TableFiles, decimal: Mark | None) -> CsvFiles:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import partial
 from hashlib import sha256
 from itertools import chain, count
 from operator import index
@@ -18,11 +19,28 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs.arrow import Field, arrow_errors, as_numbers, as_target, as_text, decoded, load
-from tvselect.inputs.columns import Columns, Places, in_blocks, places
+from tvselect.inputs.arrow import (
+    Field,
+    arrow_errors,
+    as_days,
+    as_numbers,
+    as_target,
+    as_text,
+    decoded,
+    load,
+)
+from tvselect.inputs.columns import (
+    LARGEST_WHOLE,
+    Columns,
+    Places,
+    in_blocks,
+    places,
+    refuse_rounded,
+)
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.outcome import one_column
 from tvselect.inputs.table import (
+    LONG,
     OBJECTS,
     Table,
     is_text,
@@ -457,9 +475,23 @@ class LazyColumns(Columns):
 
     def __getitem__(self, key: tuple[Any, ...]) -> NDArray[np.floating[Any]]:
         rows, columns = key
-        parts = [self._column(j, as_numbers)[rows] for j in places(columns, self.shape[1])]
+        parts = [
+            self._column(j, partial(self._numbers, self._fields[j]))[rows]
+            for j in places(columns, self.shape[1])
+        ]
         with np.errstate(invalid="ignore"):  # a signalling NaN is a missing value like others
             return np.array(parts).T
+
+    def _numbers(self, field: Field, column: Any) -> NDArray[np.floating[Any]]:
+        if field.kind == "date":
+            return as_days(column)
+        numbers = as_numbers(column)
+        if field.type in LONG and np.fmax.reduce(np.abs(numbers), initial=0.0) >= LARGEST_WHOLE:
+            low, high = load("pyarrow.compute").min_max(decoded(column)).as_py().values()
+            if isinstance(low, float):  # of CSV, where rounding may have made all of them equal
+                high = np.nextafter(high, np.inf)
+            refuse_rounded(low, high, f"column {field.name!r} of {self._path} holds")
+        return numbers
 
     def _column(self, place: int, convert: Callable[[Any], Any]) -> Any:
         name = self._fields[place].name
@@ -479,7 +511,8 @@ def choose_columns(
 ) -> tuple[Field, ...]:
     """The columns to use, in the order of ``columns`` or of the data, without the target.
 
-    Raises a SourceError for names that are missing or repeated, and columns of other types.
+    Raises a SourceError for names that are missing or repeated, columns of other types, and a
+    target of dates.
     """
     if isinstance(columns, str):
         raise SourceError(f"columns must be a list of names, got {columns!r}")
@@ -495,7 +528,7 @@ def choose_columns(
     chosen = tuple(_find(known, name, where, "columns") for name in wanted)
     if not chosen:
         raise SourceError(f"{where} has no column besides the target")
-    refuse_other_kinds(chosen, where, remedy)
+    refuse_other_kinds((field for field in chosen if field.kind != "date"), where, remedy)
     return chosen
 
 
