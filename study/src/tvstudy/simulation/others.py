@@ -42,10 +42,10 @@ def simulate_rings(kind: str, n_rows: int, n_columns: int, rng: np.random.Genera
 
 
 def simulate_half(law: str, n_rows: int, n_columns: int, rng: np.random.Generator) -> Simulated:
-    """The first half of the columns moves the outcome, by a square of its sum (Sawaya 2026).
+    """Half of the columns move the outcome, by a square of their sum (Sawaya 2026).
 
     Columns have variances of about 1 over their number; spiked ones share two directions in each
-    half of the rows. Some of the first eight also act in products; the noise has variance 1.
+    half of the rows. Eight of them also act in products; the noise has variance 1.
     """
     shape = (n_rows, n_columns)
     X = rng.standard_t(3.0, shape) if law == "t(3)" else rng.standard_normal(shape)
@@ -54,7 +54,8 @@ def simulate_half(law: str, n_rows: int, n_columns: int, rng: np.random.Generato
         right = np.linalg.qr(rng.standard_normal((n_columns, 2)))[0]
         for rows in np.array_split(np.arange(n_rows), 2):
             X[rows] += np.linalg.qr(rng.standard_normal((rows.size, 2)))[0] @ right.T
-    support = np.arange(n_columns) < n_columns // 2
-    z = np.column_stack([2.0 * X[:, support].sum(axis=1), X[:, 1:8]])
+    places = rng.permutation(n_columns)[: n_columns // 2]
+    z = np.column_stack([2.0 * X[:, places].sum(axis=1), X[:, places[1:8]]])
     f = (z[:, 0] - 2.0) ** 2 + (np.maximum(z[:, 1:], 0.0) * z[:, :-1]).sum(axis=1)
-    return Simulated(X, f + rng.standard_normal(n_rows), f, support)
+    y = f + rng.standard_normal(n_rows)
+    return Simulated(X, y, f, np.isin(np.arange(n_columns), places))
