@@ -86,11 +86,11 @@ def sound_findings() -> Findings:
     shown = [
         ReportedVariable(v.name, "selected" if v.selected else "unselected", v.selection_rate,
                          v.low, v.high, 0.5, v.times_played, int(v.selected), v.q_value, v.e_value,
-                         v.selected_since, (), (0.5, v.selection_rate))
+                         v.selected_since, (), v.seen, (0.5, v.selection_rate))
         for v in VARIABLES
     ]  # fmt: skip
     decoy = ReportedVariable(
-        "decoy 1 of x", "decoy", 0.1, 0.0, 0.2, 0.5, 9, 0, None, None, None, (), (0.5, 0.1)
+        "decoy 1 of x", "decoy", 0.1, 0.0, 0.2, 0.5, 9, 0, None, None, None, (), "", (0.5, 0.1)
     )
     at, *band = (0.0, 1.0), (0.1, 0.2), (0.0, 0.1), (0.2, 0.3)
     numbers, levels = Scale((), (0.0, 1.0, 3.0)), Scale(("a", "b"), (0.0, 1.0))

@@ -18,10 +18,7 @@ STAKES = np.array([0.2, 0.5, 0.95])
 
 
 def false_ones(score: Floats, decoys: Floats, n_copies: int) -> Floats:
-    """Expected number of columns without a signal that reach a score, from above.
-
-    ``(1 + decoys that reach it) / copies``; the 1 keeps estimates from few decoys conservative.
-    """
+    """``(1 + decoys that reach it) / copies``: expected columns of noise that reach a score."""
     reaching = decoys.size - np.searchsorted(np.sort(decoys), score, side="left")
     return (1.0 + reaching) / n_copies
 

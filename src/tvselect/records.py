@@ -59,11 +59,7 @@ def parse_json(text: str) -> Any:
 
 
 def read_record(kind: type[Record], value: Any, where: str = "") -> Record:
-    """A record from what JSON holds: data classes, tuples, dicts, unions with None, enums.
-
-    A RecordError says where something is missing, is not known or has another type; ``where`` is
-    the start of the place.
-    """
+    """A record from JSON; a RecordError with its place in ``where`` for what does not fit."""
     read: Record = _read(kind, value, where)
     return read
 

@@ -41,10 +41,7 @@ class RandomStream(IntEnum):
 
 
 def as_generator(random_state: RandomState) -> np.random.Generator:
-    """A generator from a seed, a seed sequence or a generator (used as it is).
-
-    New generators use SFC64, the fastest of NumPy's inside compiled code.
-    """
+    """A generator from a seed (SFC64, the fastest of NumPy's), or the generator itself."""
     if isinstance(random_state, np.random.RandomState):
         raise TypeError(
             "random_state is a numpy RandomState; pass an int or numpy.random.default_rng(seed)"

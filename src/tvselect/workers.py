@@ -35,6 +35,7 @@ import numpy as np
 
 import tvselect
 from tvselect.core import library
+from tvselect.inputs.errors import needed
 
 Work = Callable[[Any], Any]
 """A pure function of one task."""
@@ -384,10 +385,7 @@ def _ask(
     *,
     is_work: bool = False,
 ) -> Any:
-    """The answer of Dask, or a TimeoutError after some seconds; work may take as long as it runs.
-
-    Once one of these workers is lost, there is a minute left, or twice the time that has passed.
-    """
+    """The answer of Dask, or a TimeoutError: work may take long, unless a worker is lost."""
     answer = asyncio.run_coroutine_threadsafe(question, client.loop.asyncio_loop)
     started = time.monotonic()
     end, is_whole = started + seconds, True
@@ -437,15 +435,9 @@ def _places(client: Any) -> list[str]:
 
 
 def _client_of(address: str) -> Any:
+    dask = needed("distributed", "a Dask cluster needs dask: pip install 'tvselect[dask]'")
     try:
-        import distributed
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "a Dask cluster needs dask: pip install 'tvselect[dask]'"
-        ) from None
-    connect: Any = distributed.Client
-    try:
-        return connect(address, timeout=SECONDS_TO_CONNECT, set_as_default=False)
+        return dask.Client(address, timeout=SECONDS_TO_CONNECT, set_as_default=False)
     except (OSError, ValueError) as error:
         raise WorkerError(
             f"no Dask scheduler answers at {address}: {error}; start one with "

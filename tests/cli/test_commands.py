@@ -57,11 +57,11 @@ class TestSelect:
         lines = (folder / "selected.csv").read_text().splitlines()
         assert lines[0] == (
             "variable,selected,q_value,selection_rate,low,high,times_played,claim,group,"
-            "effect,direction,of_class"
+            "effect,direction,of_class,seen"
         )
         assert [line.split(",")[0] for line in lines[1:]] == names(found)
         assert set(names(found)) == {"a", "b"}
-        effects = {line.split(",")[0]: line.split(",")[-3:] for line in lines[1:]}
+        effects = {line.split(",")[0]: line.split(",")[-4:-1] for line in lines[1:]}
         assert effects == {"a": ["5.5", "up", ""], "b": ["", "", ""]}
         assert {line.split(",")[2] for line in lines[1:]} == {"0.05"}  # (1 + 0) / (10 * 2)
         assert len((folder / "variables.csv").read_text().splitlines()) == 6

@@ -37,7 +37,8 @@ def test_streams_have_two_columns_more(selector, tmp_path):
     selector.selected_since_ = np.full(5, 4)
     found = read_off(selector)
     text = to_csv(found, of_stream=True)
-    assert text.splitlines()[0].endswith(",group,e_value,selected_since,effect,direction,of_class")
+    more = ",group,e_value,selected_since,effect,direction,of_class,seen"
+    assert text.splitlines()[0].endswith(more)
     (tmp_path / "variables.csv").write_text(text)
     assert from_csv(tmp_path / "variables.csv") == found
     assert {v.name: v.selected_since for v in found if not v.selected} == {"c3": None, "c4": None}

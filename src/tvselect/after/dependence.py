@@ -145,11 +145,7 @@ class Encoded(NamedTuple):
 
 
 class DependenceForest:
-    """A forest on the first 60 of some columns, to be asked how the outcome depends on them.
-
-    Outliers of the outcome are pulled in; ``groups`` of rows have random intercepts; ``length`` is
-    the share of the usual iterations. A ValueError says why no forest can be fitted.
-    """
+    """A model of the first 60 of some columns; outliers are pulled in. May be a ValueError."""
 
     def __init__(
         self,
@@ -439,10 +435,7 @@ def _encode(table: Table, column: int) -> Encoded:
 def curves(
     run: BartRun, design: NDArray[np.float64], first: int, last: int, grid: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Averaged predictions (forests, points) with the columns first to last set to the grid.
-
-    With three or more classes: (forests, points, classes).
-    """
+    """Averaged predictions (forests, points, and classes if three or more) on a grid of columns."""
     points = np.zeros((len(grid), design.shape[1]))
     points[:, first:last] = grid
     point_codes = run.cuts.encode(points)[first:last, None, : len(grid)]

@@ -30,6 +30,7 @@ FENCES = 5.0  # interquartile ranges beyond the quartiles, where outliers are he
 MOST_SHARPENING, TINY = 20.0, 1e-12
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,10 @@ class SelectedData(NamedTuple):
     """The rows and selected columns in which interactions are looked for."""
 
     X: FloatArray
-    feature_of: NDArray[np.int64]  #: The feature of each column
+    feature_of: IntArray  #: The feature of each column
     outcome: Outcome
     #: Of each row, where some are copies; or which rows belong together
-    observations: NDArray[np.int64] | RowBlocks | None = None
+    observations: IntArray | RowBlocks | None = None
 
     @classmethod
     def of(
@@ -77,7 +78,7 @@ class SelectedData(NamedTuple):
         features: Features,
         support: NDArray[np.bool_],
         outcome: Outcome,
-        observations: NDArray[np.int64] | RowBlocks | None = None,
+        observations: IntArray | RowBlocks | None = None,
     ) -> Self:
         """The selected features on at most 5,000 rows; without columns if there are too many."""
         selected = np.flatnonzero(support[features.feature_of])
@@ -88,11 +89,9 @@ class SelectedData(NamedTuple):
             np.array(features.X[np.ix_(rows, selected)], dtype=np.float64),
             features.feature_of[selected],
             outcome.rows(rows),
-            observations.at(rows)
-            if isinstance(observations, RowBlocks)
-            else None
-            if observations is None
-            else numbered(observations[rows]),
+            numbered(observations[rows])
+            if isinstance(observations, np.ndarray)
+            else observations and observations.at(rows),
         )
 
 
@@ -119,12 +118,8 @@ def find_interactions(
     if outcome.family == "survival" or np.ptp(outcome.values) == 0.0:
         return ()
     blocks = observations if isinstance(observations, RowBlocks) else None
-    forests = PairForests(
-        X,
-        np.searchsorted(features, feature_of),
-        rng,
-        groups=None if blocks is None else blocks.groups,
-    )
+    groups = None if blocks is None else blocks.groups
+    forests = PairForests(X, np.searchsorted(features, feature_of), rng, groups)
     terms = _terms(outcome)
     found = np.max([forests.strengths(term) for term in terms], axis=0)
     additive = [forests.additive_fit(term) for term in terms]
@@ -152,7 +147,7 @@ class PairForests:
     def __init__(
         self,
         X: FloatArray,
-        place: NDArray[np.int64],
+        place: IntArray,
         rng: np.random.Generator,
         groups: NDArray[np.int32] | None = None,
     ) -> None:
@@ -182,10 +177,7 @@ class PairForests:
         return strengths
 
     def additive_fit(self, outcome: Outcome) -> tuple[FloatArray, float]:
-        """BART with single splits: means, or probabilities of the second class; the noise.
-
-        Noise is all that columns do not explain, what differs between groups included.
-        """
+        """Predictions of BART with single splits; and the noise, differences of groups too."""
         how = dict(n_iterations=N_ITERATIONS, groups=self.groups, random_state=self.rng)
         run = run_to_end(self.table, outcome, prior=ADDITIVE, **how)
         expected = run.predict(self.table)
@@ -196,10 +188,7 @@ class PairForests:
         return expected, float(noise[run.n_burn :].mean())
 
     def _joint_effect(self, forest: Forest, cuts: Cuts, i: int, j: int) -> FloatArray:
-        """Partial dependence on two features at typical values, on the scale of the latents.
-
-        Trees that split on one of both alone add to its own effect only, and may be left out.
-        """
+        """Partial dependence on two features, by trees that split on both; of latents."""
         first, second = self.values[i], self.values[j]
         rows = np.tile(self.rows, (len(first), len(second), 1, 1))
         rows[..., self.columns[i]] = first[:, None, None, :]
@@ -253,14 +242,11 @@ def _without_interactions(
     outcome: Outcome,
     expected: FloatArray,
     sigma: float,
-    observations: NDArray[np.int64] | RowBlocks | None,
-    order: NDArray[np.int64] | None,
+    observations: IntArray | RowBlocks | None,
+    order: IntArray | None,
     rng: np.random.Generator,
 ) -> Outcome:
-    """An outcome that depends on the columns as an additive model says, and no further.
-
-    Rows of blocks have the residuals of others, by their ``order``.
-    """
+    """An outcome by an additive model, with residuals of other rows in their ``order``."""
     n_rows = expected.size
     if outcome.family == "probit":
         chance = rng.random(n_rows)

@@ -26,10 +26,7 @@ class Match(NamedTuple):
 def find_lookalikes(
     table: Table, columns: NDArray[np.int64], candidates: NDArray[np.int64]
 ) -> list[list[Match]]:
-    """For each column up to five candidates of a Spearman correlation of at least 0.5, best first.
-
-    A missing value counts as the middle rank; columns of text have no ranks and no look-alikes.
-    """
+    """For each column up to five candidates with a Spearman correlation of 0.5, best first."""
 
     def ranks(columns: NDArray[np.int64]) -> NDArray[np.float64]:
         return centred_ranks(np.ascontiguousarray(table.numbers(columns).T, dtype=np.float64))

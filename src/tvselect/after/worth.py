@@ -28,6 +28,9 @@ from tvselect.words import counted
 
 N_TREES, N_ITERATIONS, MOST_CELLS = 50, 2000, 20_000_000
 SMALLEST_CHANCE, BLOCK = 1e-6, 500
+HeldBack = Literal["Rows", "Whole groups of rows", "Stretches of time"]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
 SCORES = {"gaussian": "R2", "counts": "R2", "probit": "AUC", "classes": "log-loss"}
 
 
@@ -63,7 +66,7 @@ class Worth:
     n_rows: int
     seconds: float
     always: tuple[float, ...] = ()
-    held_back: Literal["Rows", "Whole groups of rows", "Stretches of time"] = "Rows"
+    held_back: HeldBack = "Rows"
 
     def __str__(self) -> str:
         """One line for each kind of columns."""
@@ -170,22 +173,20 @@ def held_out_worth(
         chosen["none"] = np.zeros_like(always)
         for kind, which in chosen.items():
             columns = np.flatnonzero(which[features.feature_of])
-            predicted = _predictions(
-                features.X, outcome, rest, held_out, columns, told.get("groups"), rng
-            )
+            about = features.X, outcome, rest, held_out, columns
+            predicted = _predictions(*about, told.get("groups"), rng)
             scores[kind].append(score(outcome.rows(held_out), predicted))
     if not always.any():
         scores["always"] = []
+    held_back: HeldBack = "Rows"
+    if blocks is not None:
+        held_back = "Whole groups of rows" if blocks.moves_groups else "Stretches of time"
     return Worth(
         SCORES.get(outcome.family, "concordance"),
         n_selected=tuple(n_selected),
         n_rows=n_rows,
         seconds=round(time.perf_counter() - started, 3),
-        held_back="Rows"
-        if blocks is None
-        else "Whole groups of rows"
-        if blocks.moves_groups
-        else "Stretches of time",
+        held_back=held_back,
         **{kind: tuple(values) for kind, values in scores.items()},
     )
 
@@ -207,10 +208,7 @@ def expected_seconds(seconds_of_fit: float, n_rows: int, n_folds: int) -> float:
 def _folds(
     outcome: Outcome, n_folds: int, blocks: RowBlocks | None, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """The fold of each row; classes and censored rows are spread evenly.
-
-    Groups are in one fold, and stretches of time where there are no groups to move.
-    """
+    """The fold of each row, classes spread evenly; whole groups, or stretches of time, in one."""
     n_rows = outcome.values.size
     refuse_folds(n_rows, n_folds)
     strata = np.zeros(n_rows) if outcome.upper is None else np.isinf(outcome.upper)
@@ -257,18 +255,9 @@ def _folds(
 
 
 def _predictions(
-    X: Matrix,
-    outcome: Outcome,
-    rest: NDArray[np.intp],
-    held_out: NDArray[np.intp],
-    columns: NDArray[np.intp],
-    groups: NDArray[np.int32] | None,
-    rng: np.random.Generator,
-) -> NDArray[np.float64]:
-    """Of held-out rows by BART on the rest; without columns, the mean or the shares of classes.
-
-    ``groups`` of the rest have random intercepts; held-out rows are predicted as of new groups.
-    """
+    X: Matrix, outcome: Outcome, rest: Ints, held_out: Ints, columns: Ints, groups: Any, rng: Any
+) -> Floats:
+    """Of held-out rows by BART on the rest (groups are new ones); by their mean without columns."""
     known, classes = outcome.rows(rest), outcome.classes
     n_classes = len(classes) if classes is not None and outcome.family == "classes" else 0
     if columns.size == 0:
@@ -284,7 +273,7 @@ def _predictions(
     return run_to_end(design, known, **settings, random_state=rng).predict(unseen)
 
 
-def score(truth: Outcome, predicted: NDArray[np.float64]) -> float:
+def score(truth: Outcome, predicted: Floats) -> float:
     """How good predictions are, by the score for the family of the outcome."""
     values = truth.values
     if truth.family == "classes":
@@ -296,9 +285,7 @@ def score(truth: Outcome, predicted: NDArray[np.float64]) -> float:
     return concordance(values, values if truth.upper is None else truth.upper, predicted)
 
 
-def concordance(
-    lower: NDArray[np.float64], upper: NDArray[np.float64], predicted: NDArray[np.float64]
-) -> float:
+def concordance(lower: Floats, upper: Floats, predicted: Floats) -> float:
     """Share of the pairs of rows, of known order, that predictions put in that order.
 
     Each row lies between ``lower`` and ``upper``. A tie counts half, as in Harrell's index for

@@ -34,10 +34,7 @@ class Posteriors(NamedTuple):
 
 
 class ChanceTable:
-    """Probability that a draw stays below the threshold, by successes and failures.
-
-    Computed block by block, where counts need it; NaN elsewhere. Safe to use in several threads.
-    """
+    """Probability by successes and failures that a draw stays below; filled in when needed."""
 
     def __init__(self, *beta: float) -> None:
         self.beta = beta

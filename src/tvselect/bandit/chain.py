@@ -115,10 +115,7 @@ class ThompsonChain:
         return max(1, min(widest, left or widest))
 
     def ask(self, at_most: int | None = None) -> list[PendingPlay]:
-        """What to play next: a window of plays, chosen from the arms as they are now.
-
-        Its first ``at_most`` plays, or all; the same ones again until they are told of.
-        """
+        """The next window of plays, or its first ``at_most``: the same until they are told of."""
         for number in range(self.n_plays, self.n_plays + self.width):
             rng = np.random.Generator(np.random.SFC64(self._seeds(number)))
             arms = self.oracle.choose(self.arms, rng)

@@ -24,10 +24,7 @@ class Scorer(ABC):
 
     @abstractmethod
     def __call__(self, pending: Sequence[PendingPlay]) -> Sequence[Score | None]:
-        """One score per play, in their order; None for a play that must be skipped.
-
-        Raises NoMoreData when there is nothing left to score with.
-        """
+        """One score per play, None for a skipped one; NoMoreData where there is nothing left."""
 
     def capacity(self, n_done: int) -> int | None:
         """How many plays of a chain can be scored together after ``n_done``; None: any number."""
@@ -101,10 +98,7 @@ class NoMoreData(Exception):  # noqa: N818
 
 @dataclass
 class StoppingRule:
-    """Ends a run by whichever limit comes first; None switches one off.
-
-    Limits are looked at between windows only, so that the number of workers changes nothing.
-    """
+    """Ends a run between windows, by whichever limit comes first; None switches one off."""
 
     n_plays: int | None = None  #: Plays of every chain, those of earlier runs included
     patience: int | None = None  #: Plays in a row after which the model of no chain has changed

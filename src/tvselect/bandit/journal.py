@@ -113,10 +113,7 @@ class Journal:
         return self._path is not None
 
     def begin(self, header: Header) -> Header:
-        """Dedicate a blank journal, or check that a used one was written for the same search.
-
-        The header that is returned is the stored one: a resumed run takes its seed from it.
-        """
+        """Write the header of a blank journal, or check it; returns the stored one and its seed."""
         if self.header is None:
             text = to_json(header)
             self._query("INSERT INTO header VALUES (0, ?, ?)", text, zlib.crc32(text.encode()))
@@ -180,10 +177,7 @@ class Journal:
                 number += 1
 
     def append(self, plays: Sequence[Play], keep: Mapping[str, bytes] | None = None) -> None:
-        """Add the next plays of some chains and the blobs to ``keep``, all or none, for good.
-
-        A play without arms is legal: it stands for a batch that was skipped.
-        """
+        """Add plays (one without arms is a skipped batch) and blobs to ``keep``, all or none."""
         rows: list[Row] = []
         held: dict[int, int] = {}
         for play in plays:

@@ -102,10 +102,7 @@ class Oracle:
     def _seated(
         self, arms: Arms, drawn: NDArray[np.int32], rng: np.random.Generator
     ) -> NDArray[np.int32]:
-        """The model, and a crowd of the ``drawn`` arms and of those that were never played.
-
-        Seats that are left go to arms that had a reward, by another draw.
-        """
+        """The model, a crowd of the ``drawn`` and the never played; then some that had a reward."""
         assert self.crowd is not None
         n_free = self.n_candidates
         passing, waiting = arms.passing[:n_free].copy(), ~arms.played()[:n_free]

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import asdict, fields, replace
+from functools import partial
 from importlib import import_module
 from math import ceil
 from pathlib import Path
@@ -35,6 +36,7 @@ from tvselect.words import counted, waiting
 
 if TYPE_CHECKING:
     from tvselect.runs.data import RawTable
+    from tvselect.runs.folder import RunFolder
     from tvselect.runs.plan import Plan, Settings
     from tvselect.runs.play import Result
     from tvselect.sources.tables import TableFiles
@@ -214,8 +216,7 @@ def _select(options: Options, terminal: Terminal) -> Result:
         terminal.say(f"  {sentence}")
     if plan.facts.left_out:
         terminal.say("  (--include NAME keeps a column, --exclude NAME leaves one out)")
-    for doubt in describe_doubts(plan.facts):
-        terminal.warn(doubt)
+    terminal.warn(*describe_doubts(plan.facts))
     terminal.say(f"  {_describe_search(plan, settings, options.cluster)}")
     if settings.decoys == "knockoffs" and not (plan.stream or terminal.is_live):  # the fit says it
         from tvselect.decoys.knockoffs import describe_cost
@@ -262,8 +263,6 @@ def _given(options: Options, record: Any, **more: Any) -> Any:
 
 
 def _refuse_contradictions(options: Options) -> None:
-    from tvselect.runs import RunError
-
     for is_so, problem in (
         (options.iterations is not None and options.reward != "bart",
          f"--iterations is for --reward bart, not {options.reward}; leave it out"),
@@ -281,7 +280,7 @@ def _refuse_contradictions(options: Options) -> None:
          "--time is a family of its own; leave --family out"),
     ):  # fmt: skip
         if is_so:
-            raise RunError(problem)
+            raise ValueError(problem)
 
 
 def _describe_search(plan: Plan, settings: Settings, cluster: str | None) -> str:
@@ -309,10 +308,9 @@ def _describe_search(plan: Plan, settings: Settings, cluster: str | None) -> str
 def resume(options: Options, terminal: Terminal) -> int:
     """Go on with a run to the planned number of plays, or to more."""
     from tvselect.runs import play
-    from tvselect.runs.folder import RunFolder
     from tvselect.sources.addresses import without_secrets
 
-    folder = RunFolder(Path(options.run))
+    folder = _folder(options)
     before = folder.read_run()
     terminal.say(f"  Going on with {folder.path} ({without_secrets(before.plan.file.table)}).")
     result = play.resume(
@@ -337,9 +335,8 @@ def report(options: Options, terminal: Terminal) -> int:
     """
     from tvselect.report import describe_methods
     from tvselect.runs import collected_warnings
-    from tvselect.runs.folder import RunFolder
 
-    folder = RunFolder(Path(options.run))
+    folder = _folder(options)
     folder.read_run()
     findings = folder.read_findings()
     if options.methods:
@@ -348,8 +345,7 @@ def report(options: Options, terminal: Terminal) -> int:
         return DONE
     with folder.held(), collected_warnings() as said:
         folder.render(findings)
-    for warning in said:
-        terminal.warn(warning)
+    terminal.warn(*said)
     terminal.show({"report": str(folder.report)}, [str(folder.report)])
     if options.open:
         import webbrowser
@@ -362,10 +358,8 @@ def report(options: Options, terminal: Terminal) -> int:
 def plot(options: Options, terminal: Terminal) -> int:
     """Draw a figure of a run."""
     from tvselect.report import plot_run
-    from tvselect.runs.folder import RunFolder
 
-    out = _new_file(options.out, FIGURES, options.force)
-    folder = RunFolder(Path(options.run))
+    out, folder = _new_file(options.out, FIGURES, options.force), _folder(options)
     folder.read_run()
     plot_run(folder.read_findings(), options.kind, out, width=options.width / MM_OF_AN_INCH)
     terminal.show({"figure": str(out)}, [str(out)])
@@ -374,61 +368,52 @@ def plot(options: Options, terminal: Terminal) -> int:
 
 def worth(options: Options, terminal: Terminal) -> int:
     """Score predictions of rows that were held back."""
-    from tvselect.runs import collected_warnings, play
-    from tvselect.runs.folder import RunFolder
+    from tvselect.runs.play import measure_worth
 
-    def announce(seconds: float) -> None:
-        terminal.say(
-            f"  Selecting again {options.folds} times, each time without a part of the rows: about "
-            f"{seconds:.0f} s."
-        )
-
-    with collected_warnings() as said:
-        found = play.measure_worth(
-            RunFolder(Path(options.run)),
-            play.Place(verbose=int(terminal.is_live)),
-            folds=options.folds,
-            table=options.table,
-            jobs=options.jobs,
-            announce=announce,
-        )
-    for warning in dict.fromkeys(said):
-        terminal.warn(warning)
-    terminal.show(asdict(found), str(found).splitlines())
-    return DONE
+    again = f"Selecting again {options.folds} times, each time without a part of the rows"
+    return _measure(partial(measure_worth, folds=options.folds), again, options, terminal)
 
 
 def stability(options: Options, terminal: Terminal) -> int:
     """Search again with other seeds."""
-    from tvselect.runs import collected_warnings, play
-    from tvselect.runs.folder import RunFolder
+    from tvselect.runs.play import measure_stability
 
-    def announce(seconds: float) -> None:
-        terminal.say(f"  Searching again with {options.seeds} other seeds: about {seconds:.0f} s.")
+    again = f"Searching again with {options.seeds} other seeds"
+    return _measure(partial(measure_stability, n_seeds=options.seeds), again, options, terminal)
+
+
+def _measure(measure: Callable[..., Any], again: str, options: Options, terminal: Terminal) -> int:
+    """Show what is found when the search of a run is made again, and how long that may take."""
+    from tvselect.runs import collected_warnings
+    from tvselect.runs.play import Place
 
     with collected_warnings() as said:
-        found = play.measure_stability(
-            RunFolder(Path(options.run)),
-            play.Place(verbose=int(terminal.is_live)),
-            n_seeds=options.seeds,
+        found = measure(
+            _folder(options),
+            Place(verbose=int(terminal.is_live)),
             table=options.table,
             jobs=options.jobs,
-            announce=announce,
+            announce=lambda seconds: terminal.say(f"  {again}: about {seconds:.0f} s."),
         )
-    for warning in dict.fromkeys(said):
-        terminal.warn(warning)
+    terminal.warn(*dict.fromkeys(said))
     terminal.show(asdict(found), str(found).splitlines())
     return DONE
 
 
+def _folder(options: Options) -> RunFolder:
+    """The folder that a command is about."""
+    from tvselect.runs.folder import RunFolder
+
+    return RunFolder(Path(options.run))
+
+
 def transform(options: Options, terminal: Terminal) -> int:
     """Write a table with the selected columns, and the target if it is there."""
-    from tvselect.runs.folder import RunFolder
     from tvselect.runs.transform import transform
 
     out = options.out
     how = dict(force=options.force, delimiter=options.delimiter, phenotypes=options.phenotypes)
-    n_rows, columns = transform(RunFolder(Path(options.run)), options.table, out, **how)
+    n_rows, columns = transform(_folder(options), options.table, out, **how)
     written = f"Written: {out}, {n_rows:,} rows, columns {', '.join(columns)}"
     if terminal.is_json or terminal.is_pretty:
         terminal.show({"out": out, "n_rows": n_rows, "columns": columns}, [written])
@@ -454,13 +439,11 @@ def compare(options: Options, terminal: Terminal) -> int:
 
 def _new_file(out: str, suffixes: Sequence[str], force: bool) -> Path:
     """A file to write, which is not there yet unless it may be overwritten."""
-    from tvselect.runs import RunError
-
     path = Path(out).expanduser()
     if path.suffix.lower() not in suffixes:
-        raise RunError(f"{path} must end in {', '.join(suffixes)}")
+        raise ValueError(f"{path} must end in {', '.join(suffixes)}")
     if path.exists() and not force:
-        raise RunError(f"{path} exists already; say --force to overwrite it")
+        raise ValueError(f"{path} exists already; say --force to overwrite it")
     return path
 
 
@@ -472,16 +455,15 @@ def demo(options: Options, terminal: Terminal) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from tvselect.runs import RunError
     from tvselect.seeds import as_generator
 
     n_rows, n_columns = options.rows, options.columns
     if n_columns < 5:
-        raise RunError(f"five columns matter; say --columns 5 or more, not {n_columns}")
+        raise ValueError(f"five columns matter; say --columns 5 or more, not {n_columns}")
     folder = Path(options.out or tempfile.mkdtemp(prefix="tvs-demo-"))
     table = folder / "friedman.parquet"
     if table.exists():
-        raise RunError(f"{table} exists already; choose another --out")
+        raise ValueError(f"{table} exists already; choose another --out")
     rng = as_generator(DEMO_SEED)
     x = rng.random((n_rows, n_columns))
     f = 10 * np.sin(np.pi * x[:, 0] * x[:, 1]) + 20 * (x[:, 2] - 0.5) ** 2
@@ -503,10 +485,9 @@ def demo(options: Options, terminal: Terminal) -> int:
 
 def completion(options: Options, terminal: Terminal) -> int:
     """Print a script that completes ``tvs`` in a shell."""
-    try:
-        import shtab
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError("completion needs shtab: pip install 'tvselect[cli]'") from None
+    from tvselect.inputs.errors import needed
+
+    shtab = needed("shtab", "completion needs shtab: pip install 'tvselect[cli]'")
     parser = make_parser()
     commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
     for command in commands.choices.values():
@@ -519,18 +500,6 @@ def completion(options: Options, terminal: Terminal) -> int:
     return DONE
 
 
-COMMANDS: dict[str, Callable[[Options, Terminal], int]] = {
-    command.__name__: command
-    for command in (
-        select,
-        resume,
-        report,
-        plot,
-        worth,
-        stability,
-        transform,
-        compare,
-        demo,
-        completion,
-    )
-}
+RUN: tuple[Callable[[Options, Terminal], int], ...]
+RUN = select, resume, report, plot, worth, stability, transform, compare, demo, completion
+COMMANDS = {command.__name__: command for command in RUN}

@@ -76,9 +76,10 @@ class Terminal:
         """Print an error, or how a run ended, even with ``--quiet``."""
         print(f"tvs: {printable(text)}", file=sys.stderr, flush=True)
 
-    def warn(self, text: str) -> None:
-        """Print a warning."""
-        self.note(f"warning: {' '.join(text.split())}")
+    def warn(self, *texts: str) -> None:
+        """Print warnings."""
+        for text in texts:
+            self.note(f"warning: {' '.join(text.split())}")
 
     def trace(self, text: str) -> None:
         """Print a traceback."""
@@ -99,10 +100,10 @@ class Terminal:
 
 def show_result(result: Result, terminal: Terminal, *, is_part: bool = False) -> int:
     """Show what a run found, of a part of the rows in sentences alone; returns the exit code."""
-    run = result.run
-    for warning in run.warnings:
-        terminal.warn(warning)
-    selected = [v for v in result.variables if v.selected and not v.always]
+    from tvselect.runs.folder import cells_of
+
+    run, selected = result.run, result.selected
+    terminal.warn(*run.warnings)
     before, after = _what_it_means(result)
     if terminal.is_pretty and not is_part:
         others = [v for v in result.variables if not v.selected]
@@ -113,19 +114,14 @@ def show_result(result: Result, terminal: Terminal, *, is_part: bool = False) ->
         for line in filter(None, (*before, *after)):
             terminal.say(line)
     if terminal.is_json and not is_part:
-        terminal.show(_as_json(result, selected), ())
+        terminal.show(_as_json(result), ())
     elif not (terminal.is_pretty or is_part):
-        has_groups = any(v.group for v in result.variables)
-        is_seen = any(v.seen for v in selected)
-        more = ["group"] * has_groups + ["seen"] * is_seen
-        rows = [["variable", "q_value", "selection_rate", "low", "high", *more]]
-        for v in selected:
-            q = "" if v.q_value is None else f"{v.q_value:.6g}"
-            rates = (f"{x:.6f}" for x in (v.selection_rate, v.low, v.high))
-            rows.append([v.name, q, *rates, *[v.group] * has_groups, *[v.seen] * is_seen])
-        terminal.show_rows(rows)
-    for warning in result.about_report:
-        terminal.warn(warning)
+        shown = ["variable", "q_value", "selection_rate", "low", "high"]
+        shown += ["group"] * any(v.group for v in result.variables)
+        shown += ["seen"] * any(v.seen for v in selected)
+        cells = (cells_of(v) for v in selected)
+        terminal.show_rows([shown, *([str(row[name]) for name in shown] for row in cells)])
+    terminal.warn(*result.about_report)
     if result.was_interrupted:
         what = "while the report was made; the run is kept, and the report is made by"
     elif run.state == "interrupted":
@@ -144,10 +140,7 @@ def show_parts(by: str, found: Sequence[tuple[str, Result]], terminal: Terminal)
     if not terminal.is_json:
         show_comparison(compare(*(result.folder for _, result in found)), terminal)
         return
-    parts = [
-        {"value": label, **_as_json(r, [v for v in r.variables if v.selected and not v.always])}
-        for label, r in found
-    ]
+    parts = [{"value": label, **_as_json(result)} for label, result in found]
     terminal.show({"by": by, "parts": parts}, ())
 
 
@@ -197,7 +190,7 @@ def _what_it_means(result: Result) -> tuple[list[str], list[str]]:
     return before, after
 
 
-def _as_json(result: Result, selected: Sequence[VariableResult]) -> dict[str, Any]:
+def _as_json(result: Result) -> dict[str, Any]:
     from tvselect.report.decisions import describe_doubts, why_left_out
     from tvselect.report.gathering import control_of
     from tvselect.runs.plan import describe_plan
@@ -216,7 +209,7 @@ def _as_json(result: Result, selected: Sequence[VariableResult]) -> dict[str, An
         "n_plays": run.n_plays,
         "seconds": run.seconds,
         "seed": run.settings.seed,
-        "selected": [{**v._asdict(), "group": v.group or None} for v in selected],
+        "selected": [{**v._asdict(), "group": v.group or None} for v in result.selected],
         "always": list(plan.always),
         "left_out": {name: why_left_out(why) for name, why in plan.facts.left_out.items()},
         "decisions": describe_plan(plan),

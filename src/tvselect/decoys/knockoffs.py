@@ -516,10 +516,7 @@ def _least(n_rows: int, n_columns: int) -> float:
 
 
 def _links(unit: Floats, loadings: Floats) -> list[tuple[Indices, Indices]]:
-    """Pairs of columns whose correlation, given the factors, stands out; strongest first.
-
-    And, where there are factors, those whose correlation stands out by itself.
-    """
+    """Pairs of columns that stand out given the factors, strongest first; then by themselves."""
     n, p = unit.shape
     least, at_once = _least(n, p), 1000
     given = [loadings, loadings[:, :0]] if loadings.size else [loadings]
@@ -575,10 +572,7 @@ def _correlations(covariance: Floats, coefficients: Floats) -> Floats:
 
 
 def _block(members: Indices, seen: Floats, wanted: Floats, n_rows: int, n_copies: int) -> Block:
-    """A block from the regressions of its columns, each on those before it that matter.
-
-    ``seen`` tells which these are, ``wanted`` the coefficients.
-    """
+    """A block by regressions on earlier columns that ``seen`` tells, with ``wanted`` slopes."""
     q = len(members)
     order = _along_the_links(seen)
     seen, wanted = seen[np.ix_(order, order)], wanted[np.ix_(order, order)]

@@ -92,10 +92,7 @@ class ShuffledColumns:
         return table.with_copies(list(zip(self.held, copies, strict=True)))
 
     def ranks(self, X: Matrix, columns: NDArray[np.int64]) -> Iterator[NDArray[np.float64]]:
-        """Ranks (columns, rows) of some columns, then of each copy of them.
-
-        Those of copies up to their exact spacing, where factors are mixed with shuffled rests.
-        """
+        """Ranks (columns, rows) of some columns, then of each copy, these up to their spacing."""
         ranks = ranks_of(X, columns)
         common, rest = self._parts(ranks)
         yield common + rest

@@ -5,7 +5,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs.columns import LARGEST_WHOLE
-from tvselect.inputs.errors import SourceError
+from tvselect.inputs.errors import SourceError, needed
 from tvselect.inputs.text import TextColumn
 
 Kind = Literal["number", "text", "date", "other"]
@@ -68,13 +67,8 @@ def kind_of(dtype: Any) -> Kind:
 
 
 def load(module: str) -> Any:
-    """A module of pyarrow, or an error that says how to install it."""
-    try:
-        return import_module(module)
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "reading files needs pyarrow: pip install 'tvselect[stream]'"
-        ) from None
+    """A module of pyarrow."""
+    return needed(module, "reading files needs pyarrow: pip install 'tvselect[stream]'")
 
 
 @contextmanager
@@ -103,10 +97,7 @@ def most_unpacked(n_packed: int) -> int:
 
 
 def as_matrix(table: Any) -> NDArray[np.floating[Any]]:
-    """Columns of numbers (rows, columns), NaN where null: float32 if all are, else float64.
-
-    The result is a copy in Fortran order.
-    """
+    """A copy by column: NaN where null, float32 if all columns are, else float64."""
     pa, types = load("pyarrow"), table.schema.types
     kinds = np.array([type.id for type in types])  # quicker to compare than the types
     if (kinds == pa.lib.Type_DICTIONARY).any():

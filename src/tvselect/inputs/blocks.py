@@ -27,14 +27,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class RowBlocks:
-    """The group of every row, and its place in time among the rows of its group.
-
-    Examples
-    --------
-    >>> blocks = RowBlocks.of(4, ["ann", "bob", "ann", "bob"], [2, 1, 1, 2])
-    >>> blocks.codes, blocks.ranks, blocks.n_groups
-    (array([0, 1, 0, 1], dtype=int32), array([1, 0, 0, 1]), 2)
-    """
+    """The group of every row, and its place in time among the rows of its group."""
 
     codes: NDArray[np.int32]  #: Of groups, in the order in which they come; 0 where none are given
     ranks: NDArray[np.int64]  #: From 0 in each group: by time, or as the rows come
@@ -167,10 +160,7 @@ class RowBlocks:
         return found
 
     def swap(self, rng: np.random.Generator) -> NDArray[np.int64]:
-        """An order in which groups of like size change places two by two, or halves of a series.
-
-        As far as sizes agree it is its own inverse: the rows cannot be told from those in order.
-        """
+        """An order that exchanges groups of like size, or halves of a series; its own inverse."""
         sizes = self.sizes
         giver, moved = np.arange(sizes.size), np.zeros(sizes.size, dtype=np.int64)
         if self.has_groups:
@@ -222,14 +212,7 @@ def units_needed(n_copies: int) -> int:
 
 
 def take_blocks(X: Any, groups: Any, order: Any) -> tuple[Any, RowBlocks | None]:
-    """A table without the columns that ``groups`` and ``order`` name, and the blocks of its rows.
-
-    Raises
-    ------
-    ValueError
-        For a name that the table does not have, a wrong length, missing values, and times that
-        are none.
-    """
+    """A table without the columns that are named, and the blocks of rows; or a ValueError."""
     if groups is None and order is None:
         return X, None
     given: dict[str, Any] = {"groups": groups, "order": order}

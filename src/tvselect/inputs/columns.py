@@ -391,10 +391,7 @@ def evenly(n: int, most: int) -> NDArray[np.intp]:
 
 
 def centred_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ranks (columns, rows) of mean 0 and norm 1, or 0 in a constant column; ties share the mean.
-
-    Products of two columns are Spearman's correlations; missing values have rank 0.
-    """
+    """Ranks (columns, rows) of mean 0 and norm 1, ties alike; 0 where missing, or in a constant."""
     order = np.argsort(values, axis=1)  # missing ones last
     ranks = np.empty(values.shape)
     rank_columns(np.ascontiguousarray(values, dtype=np.float64), order, ranks)

@@ -142,10 +142,7 @@ def _alike(y: Floats, columns: Floats, z_values: ZValues, n_waves: int) -> str:
 
 
 def _measures(values: NDArray[np.floating], X: NDArray[np.floating]) -> bool:
-    """Whether numbers measure something: other columns change little from one to the next.
-
-    By the means of the columns at each number, those at neighbours next to each other.
-    """
+    """Whether numbers measure something: the means of other columns change little along them."""
     rows = slice(None, None, max(1, len(X) // MOST_ROWS))
     _, codes, counts = np.unique(values[rows], return_inverse=True, return_counts=True)
     ranks = centred_ranks(X[rows, evenly(X.shape[1], MOST_COLUMNS)].T.astype(np.float64))
@@ -157,10 +154,7 @@ def _measures(values: NDArray[np.floating], X: NDArray[np.floating]) -> bool:
 
 
 def _labels(names: Sequence[str], X: NDArray[np.floating]) -> Iterator[tuple[str, Ints]]:
-    """Columns whose values repeat as labels do, as codes: texts, then numbers; identifiers first.
-
-    Categories of a text are columns of one name.
-    """
+    """Columns whose values repeat, as codes: texts (columns of one name), identifiers, others."""
     n_rows, n_found = len(X), 0
     head = X[:ROWS_TOGETHER]
     repeats = (head == np.floor(head)).all(axis=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from importlib import import_module
 from numbers import Real
 from typing import Any, Literal, TypeVar
 
@@ -26,6 +27,14 @@ Raised = TypeVar("Raised", bound=Exception)
 
 class InterruptWarning(RuntimeWarning):
     """Something was interrupted (Ctrl-C); its result covers what was done before."""
+
+
+def needed(module: str, how: str) -> Any:
+    """A module of a library that need not be there, or an error that says how to install it."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(how, name=error.name) from None
 
 
 class InputError(ValueError):

@@ -17,10 +17,7 @@ MOST_PACKED = 1100  # Deflate packs at most 1032 bytes into one
 
 
 def read_arrays(blob: bytes) -> dict[str, NDArray[Any]]:
-    """All arrays of an ``.npz`` file, or a ValueError.
-
-    It reads no pickle, and takes no more memory than the arrays do.
-    """
+    """All arrays of an ``.npz`` file, without pickles and archive bombs, or a ValueError."""
     try:
         with zipfile.ZipFile(io.BytesIO(blob)) as archive, warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -36,10 +33,7 @@ def read_arrays(blob: bytes) -> dict[str, NDArray[Any]]:
 
 
 def check_types(arrays: Mapping[str, NDArray[Any]], types: Mapping[str, str]) -> None:
-    """Raise a ValueError unless these arrays are there, of one dimension and these types.
-
-    ``types`` are such as "<f8", or "U" for text of any length.
-    """
+    """A ValueError unless arrays of one dimension and these types ("<f8", "U") are there."""
     for name, wanted in types.items():
         found = arrays.get(name)
         if found is None or found.ndim != 1 or wanted not in (found.dtype.str, found.dtype.kind):

@@ -43,10 +43,7 @@ class Times(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """A checked outcome.
-
-    ``values`` are numbers or counts, indices of classes or grades, or logs of (earliest) times.
-    """
+    """A checked outcome: numbers or counts, indices of classes, or logs of (earliest) times."""
 
     values: FloatArray
     family: Family
@@ -66,11 +63,7 @@ class Outcome:
         return replace(self, values=self.values[chosen], upper=upper)
 
     def in_simple_terms(self) -> list[Outcome]:
-        """Outcomes of numbers or two classes instead, for methods that take no others.
-
-        Normal scores of counts and grades, log-rank scores of survival times, each class against
-        the rest.
-        """
+        """Each class against the rest, or normal or log-rank scores: numbers or two classes."""
         if self.family in ("ordinal", "counts"):
             return [Outcome(normal_scores(self.values), "gaussian")]
         if self.family == "survival":
@@ -337,11 +330,7 @@ def missing_mask(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 class OutcomeReader:
-    """Reads the outcome of a stream batch by batch, all of one family.
-
-    "auto" decides by the first batch that is not constant. The two ``classes`` of probit may be
-    given.
-    """
+    """Reads the outcome of a stream; "auto" decides by the first batch that is not constant."""
 
     def __init__(self, family: AskedFamily = "auto", classes: NDArray[Any] | None = None) -> None:
         _check_family(family)

@@ -202,10 +202,7 @@ def sample_rows(
     rng: np.random.Generator,
     groups: Any = None,
 ) -> tuple[Table, Any, NDArray[np.int32] | None]:
-    """Up to ``most`` rows of a table, an outcome and groups, drawn at random, in their order.
-
-    ``names`` are the columns of the fit, found by name if ``named``, else by position.
-    """
+    """Up to ``most`` rows drawn at random, in order; columns found by name if ``named``."""
     blocks = None
     if groups is not None:
         X, blocks = take_blocks(as_given(X), groups, None)

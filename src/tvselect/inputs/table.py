@@ -417,16 +417,7 @@ def _no_numbers(what: str, name: str, kind: str) -> ColumnTypeError:
 
 @final
 class Numbered(Sequence[str]):
-    """The names ``x0``, ``x1``, ... of columns, equal to a tuple of them that takes no memory.
-
-    Examples
-    --------
-    >>> names = Numbered(10_000_000)
-    >>> names[9_999_999], names.index("x12"), "x012" in names
-    ('x9999999', 12, False)
-    >>> names[:2]
-    ('x0', 'x1')
-    """
+    """The names ``x0``, ``x1``, ... of columns, equal to a tuple of them that takes no memory."""
 
     def __init__(self, n: int) -> None:
         self._numbers = range(n)

@@ -89,10 +89,7 @@ def codes_of(labels: Iterable[str | None], levels: Iterable[str]) -> NDArray[np.
 def one_hot(
     codes: NDArray[np.int64], n_levels: int, unknown: float = np.nan
 ) -> NDArray[np.float64]:
-    """0/1 columns of the levels of a feature (rows, levels).
-
-    A row of NaN where the code is -1 (missing), of ``unknown`` where it is -2 (no level of these).
-    """
+    """0/1 columns of the levels (rows, levels): NaN where missing, ``unknown`` for new levels."""
     rows = np.concatenate([np.eye(n_levels), np.full((2, n_levels), np.nan)])
     rows[UNKNOWN] = unknown
     return rows[codes]
@@ -143,10 +140,7 @@ def _with_sign(text: str) -> str:
 
 
 def look_at(column: TextColumn) -> Look | None:
-    """Look at a column of text; None unless nearly all of it are numbers.
-
-    Where all numbers are in brackets, these are labels.
-    """
+    """Look at a column of text; None unless nearly all are numbers, not all in brackets."""
     column = column.filled()
     texts: list[str] = []
     sure: dict[Mark, int] = {".": 0, ",": 0}

@@ -148,10 +148,7 @@ def _matrix_of(adata: Any, layer: str | None) -> NDArray[Any] | SparseColumns:
 
 
 def open_h5ad(path: str, layer: str | None, names: str | None = None) -> StoredColumns:
-    """An AnnData file: genes are the columns, ``obs`` is what is known of the cells.
-
-    Genes are called by their index, or by the column ``names`` of ``var``.
-    """
+    """An AnnData file: genes, by index or the column ``names`` of ``var``; cells are ``obs``."""
     if find_spec("anndata") is None:
         raise ModuleNotFoundError(
             "reading .h5ad files needs anndata: pip install 'tvselect[cells]'"
@@ -239,10 +236,7 @@ def _lines(path: Path) -> list[str]:
 
 @final
 class MatrixFile(ColumnFile):
-    """A matrix that is read as a whole when it is first needed: sparse, or mapped by column.
-
-    ``inside`` says where it is in the file.
-    """
+    """A matrix ``inside`` a file, read as a whole when needed: sparse, or mapped by column."""
 
     def __init__(
         self, path: str, load: Callable[[], Matrix], shape: tuple[int, int], inside: str = ""

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any, final
 
@@ -17,7 +16,7 @@ from tvselect.core import function
 from tvselect.inputs import Table
 from tvselect.inputs.arrow import load
 from tvselect.inputs.columns import ColumnFile, within
-from tvselect.inputs.errors import SourceError
+from tvselect.inputs.errors import SourceError, needed
 from tvselect.inputs.table import read_table, refuse_repeated
 from tvselect.omics import StoredColumns
 
@@ -198,12 +197,8 @@ class BedFile(ColumnFile):
 
 
 def _bed_reader() -> Any:
-    try:
-        return import_module("bed_reader")
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "reading PLINK files needs bed-reader: pip install 'tvselect[genetics]'"
-        ) from None
+    how = "reading PLINK files needs bed-reader: pip install 'tvselect[genetics]'"
+    return needed("bed_reader", how)
 
 
 @contextmanager
@@ -219,10 +214,7 @@ def _errors(what: str, remedy: str, passing: type[Exception] = MemoryError) -> I
 
 
 def _names(bed: Any) -> list[str]:
-    """Identifiers of the variants; chromosome:position:alleles for those without or with a double.
-
-    What is still there twice is numbered.
-    """
+    """Unique identifiers of variants, by chromosome:position:alleles or a number where needed."""
     names = [str(name) for name in bed.sid]
     seen: dict[str, int] = {}
     columns = zip(names, bed.chromosome, bed.bp_position, bed.allele_1, bed.allele_2, strict=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tvselect.inputs.errors import needed
 from tvselect.words import readable
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ GREY, LIGHT, DARK = "#8C8C8C", "#B8B8B8", "#404040"
 FONT_SIZE = 9
 LINE_HEIGHT = 1.25
 WIDEST_LEGEND = 1.2
+HOW = "figures need matplotlib: pip install 'tvselect[plot]'"
 FARTHEST = 0.25
 """From a label to the end of its line, in heights of the axes."""
 
@@ -37,13 +39,9 @@ def axes_on(
 ) -> tuple[Figure | SubFigure, Axes]:
     """The axes handed in and their figure, or new ones of so many inches."""
     if ax is None:
-        try:
-            import matplotlib.pyplot as plt
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(
-                "figures need matplotlib: pip install 'tvselect[plot]'", name=error.name
-            ) from error
-        _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+        _, ax = needed("matplotlib.pyplot", HOW).subplots(
+            figsize=(width, height), layout="constrained"
+        )
     figure = ax.get_figure()
     assert figure is not None
     return figure, ax
@@ -57,11 +55,17 @@ def clean(ax: Axes) -> None:
     ax.yaxis.label.set_fontsize(FONT_SIZE + 1)
 
 
-def legend_above(ax: Axes, side: Literal["left", "right"] = "left") -> None:
-    """Frameless rows above the axes, where they hide no data, from one side on.
+def name_rows(ax: Axes, names: Sequence[str]) -> None:
+    """Names beside rows, the first on top."""
+    clean(ax)
+    shown = [readable(name, 40) for name in names]
+    ax.set_ylim(max(len(names), 1) - 0.4, -0.6)
+    ax.set_yticks(np.arange(len(names)), shown, parse_math=False)
+    ax.tick_params(axis="y", length=0, labelsize=FONT_SIZE)
 
-    One row, or as many as it takes not to be much wider than the axes.
-    """
+
+def legend_above(ax: Axes, side: Literal["left", "right"] = "left") -> None:
+    """A frameless legend above the axes, in as many rows as it takes not to be much wider."""
     _, labels = ax.get_legend_handles_labels()
     for n_columns in range(len(labels), 0, -1):
         legend = ax.legend(
@@ -107,10 +111,7 @@ def nudge_apart(heights: ArrayLike, gap: float, top: float = 1.0) -> NDArray[np.
 def label_ends(
     ax: Axes, names: Sequence[str], ends: NDArray[np.float64], colours: Sequence[str]
 ) -> list[Text]:
-    """Write names to the right of the axes, beside the ends of lines; the y axis is [0, 1].
-
-    When there is no room for all, the highest get theirs and the rest are counted.
-    """
+    """Write names beside the ends of lines, where y is in [0, 1]; without room, of the highest."""
     inches = ax.get_window_extent().height / ax.figure.get_dpi()
     gap = LINE_HEIGHT * FONT_SIZE / 72 / max(inches, 0.1)
     order = np.lexsort([-np.arange(ends.size), ends])  # of ties, the first name stands highest

@@ -19,12 +19,12 @@ from tvselect.plotting.canvas import (
     GREY,
     RED,
     axes_on,
-    clean,
     legend_above,
     look,
+    name_rows,
 )
 from tvselect.selectors.results import fitted_result
-from tvselect.words import level, readable
+from tvselect.words import level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     Selector: TypeAlias = ThompsonSelector | StreamingThompsonSelector
 
+Floats = NDArray[np.float64]
 MOST_DECOYS, MOST_SHARES = 5, 30
 LOOKS = {
     "selected": (BLUE, BLUE, "o"),
@@ -49,11 +50,11 @@ class FittedArms(NamedTuple):
     #: An arm of one column has its name, a group its label; a decoy is that of an arm.
     names: tuple[str, ...]
     arms: NDArray[np.int64]  #: Their numbers
-    rates: NDArray[np.float64]  #: Of an arm that was never played, its prior's mean
-    intervals: NDArray[np.float64]  #: 95 %
-    q_values: NDArray[np.float64]  #: NaN for decoys, and where none were played
+    rates: Floats  #: Of an arm that was never played, its prior's mean
+    intervals: Floats  #: 95 %
+    q_values: Floats  #: NaN for decoys, and where none were played
     selected: NDArray[np.bool_]
-    threshold: NDArray[np.float64]
+    threshold: Floats
     features: NDArray[np.int64]  #: The first column of each; of a decoy, the column it stands for
     times_played: NDArray[np.int32]
     decoys: NDArray[np.bool_]  #: They are the last, and never selected
@@ -154,14 +155,8 @@ def plot_stability(stability: Stability, ax: Axes | None = None) -> Axes:
     heights, shares = np.arange(len(names)), stability.shares[: len(names)]
     ax.hlines(heights, 0, shares, color=BLUE, lw=1.4, gid="share-lines")
     ax.plot(shares, heights, "o", color=BLUE, ms=5.5, clip_on=False, gid="share-points")
-    ax.set(
-        xlim=(0, 1),
-        ylim=(max(len(names), 1) - 0.4, -0.6),
-        xlabel=f"share of {n} seeds that select it",
-    )
-    clean(ax)
-    ax.set_yticks(heights, [readable(name, 40) for name in names], parse_math=False)
-    ax.tick_params(axis="y", length=0, labelsize=FONT_SIZE)
+    ax.set(xlim=(0, 1), xlabel=f"share of {n} seeds that select it")
+    name_rows(ax, names)
     return ax
 
 
@@ -187,10 +182,8 @@ def plot_runs(
                 label=f"run {k + 1}" if is_filled else "_",
                 gid=f"run-{k}-{'selected' if is_filled else 'others'}",
             )
-    ax.set(xlim=(0, 1), ylim=(len(names) - 0.4, -0.6), xlabel="selection rate; filled: selected")
-    clean(ax)
-    ax.set_yticks(heights, [readable(name, 40) for name in names], parse_math=False)
-    ax.tick_params(axis="y", length=0, labelsize=FONT_SIZE)
+    ax.set(xlim=(0, 1), xlabel="selection rate; filled: selected")
+    name_rows(ax, names)
     legend_above(ax, "right")
 
 
@@ -202,23 +195,27 @@ def plot_evidence(
     ax: Axes,
 ) -> None:
     """Draw e-values, the largest on top, with the one that was ``needed`` to be selected."""
-    heights, e = np.arange(len(names)), np.maximum(e_values, 1e-3)
-    chosen = np.array(selected, dtype=np.bool_)
+    e, chosen = np.maximum(e_values, 1e-3), np.array(selected, dtype=np.bool_)
     for kind, rows in (("selected", chosen), ("not selected", ~chosen)):
         if rows.any():
-            colour, fill, marker = LOOKS[kind]
-            gid = kind.replace(" ", "-")
-            ax.hlines(heights[rows], 1.0, e[rows], color=colour, lw=1.4, gid=f"{gid}-ranges")
-            ax.plot(
-                e[rows], heights[rows], marker, color=colour, mfc=fill, ms=5.5, mew=1.2, label=kind,
-                clip_on=False, gid=f"{gid}-points",
-            )  # fmt: skip
+            _draw_kind(ax, kind, rows, e, np.ones(e.size), e, kind)
     ax.axvline(needed, color=DARK, ls=(0, (4, 3)), lw=1, label=f"needed {needed:.3g}", zorder=1)
-    ax.set(xscale="log", ylim=(len(names) - 0.4, -0.6), xlabel="evidence against noise (e-value)")
-    clean(ax)
-    ax.set_yticks(heights, [readable(name, 40) for name in names], parse_math=False)
-    ax.tick_params(axis="y", length=0, labelsize=FONT_SIZE)
+    ax.set(xscale="log", xlabel="evidence against noise (e-value)")
+    name_rows(ax, names)
     legend_above(ax, "right")
+
+
+def _draw_kind(
+    ax: Axes, kind: str, rows: NDArray[np.bool_], at: Floats, low: Floats, high: Floats, label: str
+) -> None:
+    """A point and a range for each of the ``rows`` of a kind."""
+    colour, fill, marker = LOOKS[kind]
+    heights, gid = np.flatnonzero(rows), kind.replace(" ", "-")
+    ax.hlines(heights, low[rows], high[rows], color=colour, lw=1.4, gid=f"{gid}-ranges")
+    ax.plot(
+        at[rows], heights, marker, color=colour, mfc=fill, ms=5.5, mew=1.2, label=label,
+        clip_on=False, gid=f"{gid}-points",
+    )  # fmt: skip
 
 
 class SelectionRateDisplay:
@@ -286,18 +283,11 @@ class SelectionRateDisplay:
         heights = np.arange(n, dtype=np.float64)
         for kind, rows in arms.kinds.items():
             if rows.any():
-                colour, fill, marker = LOOKS[kind]
                 shown = int(rows.sum())
                 total = shown if self.counts is None else self.counts[kind]
                 counts = f"{total:,}" if shown == total else f"{shown:,} of {total:,}"
-                low, high = arms.intervals[rows].T
-                gid = kind.replace(" ", "-")
-                self.ax_.hlines(heights[rows], low, high, color=colour, lw=1.4, gid=f"{gid}-ranges")
-                self.ax_.plot(
-                    arms.rates[rows], heights[rows], marker, color=colour, mfc=fill,
-                    ms=5.5, mew=1.2, label=f"{kind} ({counts})", clip_on=False,
-                    gid=f"{gid}-points",
-                )  # fmt: skip
+                low, high = arms.intervals.T
+                _draw_kind(self.ax_, kind, rows, arms.rates, low, high, f"{kind} ({counts})")
         c = arms.threshold
         if (c == c[0]).all():
             label = f"threshold {c[0]:.3g}"
@@ -308,15 +298,13 @@ class SelectionRateDisplay:
             label = f"highest decoy {self.highest_decoy:.2f}"
             style: dict[str, Any] = dict(color=RED, ls=(0, (2, 2)), lw=1, zorder=1)
             self.ax_.axvline(self.highest_decoy, label=label, **style)
-        self.ax_.set(xlim=(0, 1), ylim=(n - 0.4, -0.6), xlabel="selection rate, with 95 % interval")
-        clean(self.ax_)
-        self.ax_.set_yticks(heights, [readable(name, 40) for name in arms.names], parse_math=False)
-        self.ax_.tick_params(axis="y", length=0, labelsize=FONT_SIZE)
+        self.ax_.set(xlim=(0, 1), xlabel="selection rate, with 95 % interval")
+        name_rows(self.ax_, arms.names)
         self._write_q_values(heights)
         legend_above(self.ax_, "right")
         return self
 
-    def _write_q_values(self, heights: NDArray[np.float64]) -> None:
+    def _write_q_values(self, heights: Floats) -> None:
         known = ~np.isnan(self.arms.q_values)
         beside = self.ax_.get_yaxis_transform()
         for height, q in zip(heights[known], self.arms.q_values[known], strict=True):

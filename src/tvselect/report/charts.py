@@ -8,16 +8,19 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.after.dependence import Dependence, JointEffect
-from tvselect.plotting.canvas import DARK, DEEP, GREY, LIGHT, RED
+from tvselect.inputs.errors import needed
+from tvselect.plotting.canvas import DARK, DEEP, GREY, HOW, LIGHT, RED
 from tvselect.plotting.effects import InteractionDisplay, plot_dependence
 from tvselect.plotting.paths import SelectionPathDisplay, SelectionPaths, plot_sizes
 from tvselect.plotting.rates import (
@@ -46,7 +49,7 @@ VARIABLES = (
 )
 COLOURS = dict(zip((*DEEP, RED, LIGHT, GREY, DARK, GRID, "#FFFFFF"), VARIABLES, strict=True))
 """Of the figures, with the variables of the style sheet, which follow it into dark mode."""
-STYLE: dict[Any, Any] = {
+STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
     "axes.edgecolor": GRID,
     "axes.labelcolor": DARK,
@@ -65,11 +68,8 @@ DECIMALS = re.compile(r"(\.\d\d)\d+")
 
 Tips = dict[str, list[tuple[str, ...]]]
 """Lines to show at the shapes of a group of the SVG, in their order, by the id of the group."""
-Sketch = tuple[str, tuple[float, float], str, Callable[["Axes"], Tips]]
-"""A picture to be drawn: its id, its size in inches, what it shows in words, what draws it."""
 
-
-PAPER: dict[Any, Any] = {
+PAPER: dict[str, Any] = {
     "font.family": "sans-serif",
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
@@ -81,8 +81,26 @@ PAPER: dict[Any, Any] = {
     "axes.titlesize": 9,
     "axes.labelsize": 9,
 }
-KINDS = ("rates", "effects", "evidence", "interactions", "stability")
-PAPER_WIDTH, ACROSS, ROW_HEIGHT = 6.7, 3, 2.1  # inches; two columns of a journal
+WITHOUT = {
+    "rates": "nothing was tried",
+    "effects": "",
+    "evidence": "e-values are of streams with error control; of a table, say rates",
+    "interactions": "no pair of variables was found whose effects do not add up",
+    "stability": "it was not measured, or no seed selects anything; tvs stability measures it",
+}
+"""Kinds of figures for papers, and why a run may have none."""
+PAPER_WIDTH, ACROSS = 6.7, 3  # inches, two columns of a journal; panels
+
+
+class Sketch(NamedTuple):
+    """A picture to be drawn."""
+
+    id: str
+    size: tuple[float, float]  #: Inches
+    words: str  #: What it shows
+    draw: Callable[[Axes], Tips]
+    kind: str = ""  #: Of :func:`plot_run`, if it is one for papers
+    title: str = ""  #: There
 
 
 def plot_run(
@@ -119,31 +137,23 @@ def plot_run(
     --------
     >>> plot_run("tvs-prices-1", "effects", "effects.pdf")  # doctest: +SKIP
     """
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "figures need matplotlib: pip install 'tvselect[plot]'", name=error.name
-        ) from error
     findings = run if isinstance(run, Findings) else Findings.read(run)
-    if kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {kind!r}")
-    with matplotlib.rc_context(), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from")
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(PAPER)
-        panels = _panels(findings, kind)
-        n = len(panels)
+    if kind not in WITHOUT:
+        raise ValueError(f"kind must be one of {', '.join(WITHOUT)}; got {kind!r}")
+    with _styled(PAPER, HOW) as matplotlib:
+        panels = [sketch for sketch in _sketches(findings) if sketch.kind == kind]
+        if not (n := len(panels)):
+            why_not = WITHOUT[kind] or findings.dependence_note
+            raise ValueError(f"there is no figure of {kind}: {why_not}")
         across = n if n < ACROSS else 2 if n == 4 or kind == "interactions" else ACROSS
         down = -(-n // across)
-        height = panels[0][0] * down
-        figure = Figure((width, height), layout="constrained")
+        size = width, panels[0].size[1] * down
+        figure = matplotlib.figure.Figure(size, layout="constrained")
         axes = figure.subplots(down, across, squeeze=False).ravel()
-        for ax, (_, title, draw) in zip(axes, panels, strict=False):
-            draw(ax)
-            if title:
-                ax.set_title(title, fontsize=9, parse_math=False)
+        for ax, panel in zip(axes, panels, strict=False):
+            panel.draw(ax)
+            if panel.title:
+                ax.set_title(panel.title, fontsize=9, parse_math=False)
         for ax in axes[n:]:
             ax.set_visible(False)
         if kind == "effects":
@@ -154,58 +164,12 @@ def plot_run(
             date = {"CreationDate" if str(path).lower().endswith(".pdf") else "Date": None}
             figure.savefig(path, metadata=date if dated else None)
     return figure
-
-
-def _panels(findings: Findings, kind: str) -> list[tuple[float, str, Callable[[Axes], Any]]]:
-    """Height in inches, title and picture of each panel of a figure."""
-    panels: list[tuple[float, str, Callable[[Axes], Any]]]
-    if kind == "rates":
-        n = min(len(findings.variables), MOST_LEADING)
-        panels = [(1.1 + 0.21 * n, "", partial(_leading, findings))] * (n > 0)
-        why_not = "nothing was tried"
-    elif kind == "effects":
-        panels = [
-            (ROW_HEIGHT, readable(shape.variable, 30), partial(_shape, shape, findings))
-            for shape in findings.dependence
-        ]
-        why_not = findings.dependence_note
-    elif kind == "evidence":
-        known = [v for v in findings.variables if v.e_value is not None]
-        best = sorted(known, key=lambda v: -(v.e_value or 0.0))[:MOST_LEADING]
-        needed = findings.n_variables / (
-            (findings.control.max_fdr or 1.0) * max(findings.n_selected, 1)
-        )
-        draw = partial(
-            plot_evidence,
-            [v.name for v in best],
-            [v.e_value or 0.0 for v in best],
-            [v.role == "selected" for v in best],
-            needed,
-        )
-        panels = [(1.1 + 0.21 * len(best), "", draw)] * bool(best)
-        why_not = "e-values are of streams with error control; of a table, say rates"
-    elif kind == "stability":
-        found = findings.stability
-        panels = []
-        if found is not None and found.names:
-            height = 1.1 + 0.21 * min(len(found.names), MOST_SHARES)
-            panels = [(height, "", partial(plot_stability, found))]
-        why_not = "it was not measured, or no seed selects anything; tvs stability measures it"
-    else:
-        panels = [
-            (2.9, "", partial(_joint, pair, pair.heat_map, findings))
-            for pair in findings.interactions
-            if pair.heat_map is not None
-        ]
-        why_not = "no pair of variables was found whose effects do not add up"
-    if not panels:
-        raise ValueError(f"there is no figure of {kind}: {why_not}")
     return panels
 
 
 def draw_charts(findings: Findings) -> dict[str, tuple[str, Tips]]:
     """All pictures of the page by their ids, as SVG; the same bytes for the same findings."""
-    return _drawn(_sketches(findings))
+    return _drawn(sketch for sketch in _sketches(findings) if sketch.kind != "evidence")
 
 
 def draw_comparison(found: Any) -> dict[str, tuple[str, Tips]]:
@@ -221,62 +185,83 @@ def draw_comparison(found: Any) -> dict[str, tuple[str, Tips]]:
         ax.grid(visible=True, axis="x")
         return {}
 
-    return _drawn([("runs", (WIDTH, 1.1 + 0.3 * len(shown)), words, draw)])
+    return _drawn([Sketch("runs", (WIDTH, 1.1 + 0.3 * len(shown)), words, draw)])
 
 
 def _drawn(sketches: Iterable[Sketch]) -> dict[str, tuple[str, Tips]]:
-    import matplotlib
+    with _styled(STYLE, "the report needs matplotlib: pip install 'tvselect[report]'") as plots:
+        return {sketch.id: _draw(sketch, plots) for sketch in sketches}
 
+
+@contextmanager
+def _styled(style: dict[str, Any], how: str) -> Iterator[Any]:
+    """Matplotlib with settings of ours instead of the user's; ``how`` says how to install it."""
+    matplotlib = needed("matplotlib", how)
+    for part in ("figure", "backends.backend_svg"):
+        import_module(f"matplotlib.{part}")
     # Its warnings, as about a home directory without write access, are of no use to a reader.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     with matplotlib.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(STYLE)
-        return {sketch[0]: _draw(*sketch) for sketch in sketches}
+        matplotlib.rcParams.update(style)
+        yield matplotlib
 
 
 def _sketches(findings: Findings) -> Iterator[Sketch]:
+    """The pictures of the page, and those for papers alone."""
     for number, shape in enumerate(findings.dependence, 1):
         words = f"{readable(shape.variable, 40)}: {sentences.in_words(shape)}"
-        yield f"shape-{number}", (SMALL_WIDTH, 2.3), words, partial(_shape, shape, findings)
+        draw, title = partial(_shape, shape, findings), readable(shape.variable, 30)
+        yield Sketch(f"shape-{number}", (SMALL_WIDTH, 2.3), words, draw, "effects", title)
     for number, pair in enumerate(findings.interactions, 1):
         if (heat_map := pair.heat_map) is not None:
             names = " x ".join(readable(name, 40) for name in pair.names)
             words = f"{names}: {sentences.describe_pair(pair, heat_map)}"
             draw = partial(_joint, pair, heat_map, findings)
-            yield f"joint-{number}", (SMALL_WIDTH, 2.9), words, draw
+            yield Sketch(f"joint-{number}", (SMALL_WIDTH, 2.9), words, draw, "interactions")
     if (found := findings.stability) is not None and found.names:
         n = min(len(found.names), MOST_SHARES)
         words = f"With how many seeds each of {counted(n, 'column')} is selected."
-        yield "stability", (WIDTH, 1.1 + 0.21 * n), words, partial(_shares, findings)
+        yield Sketch("stability", _of_rows(n), words, partial(_shares, findings), "stability")
     if findings.variables and findings.n_plays:
         words = sentences.describe_trajectories(findings)
-        yield "trajectories", (WIDTH, 4.2), words, partial(_trajectories, findings)
+        yield Sketch("trajectories", (WIDTH, 4.2), words, partial(_trajectories, findings))
         n = min(len(findings.variables), MOST_LEADING)
         words = (
             f"Selection rates with 95 % ranges of the {n} leading variables, highest on top; the "
             "table below has the numbers."
         )
-        yield "leading", (WIDTH, 1.1 + 0.21 * n), words, partial(_leading, findings)
-        yield "sizes", (WIDTH, 2.8), sentences.describe_sizes(findings), partial(_sizes, findings)
+        yield Sketch("leading", _of_rows(n), words, partial(_leading, findings), "rates")
+        sizes = partial(_sizes, findings)
+        yield Sketch("sizes", (WIDTH, 2.8), sentences.describe_sizes(findings), sizes)
+    if known := [v for v in findings.variables if v.e_value is not None]:
+        best = sorted(known, key=lambda v: -(v.e_value or 0.0))[:MOST_LEADING]
+        yield Sketch("", _of_rows(len(best)), "", partial(_evidence, best, findings), "evidence")
 
 
-def _draw(
-    name: str, size: tuple[float, float], words: str, draw: Callable[[Axes], Tips]
-) -> tuple[str, Tips]:
-    import matplotlib
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
+def _of_rows(n: int) -> tuple[float, float]:
+    """The size of a picture with a row for each of ``n`` variables."""
+    return WIDTH, 1.1 + 0.21 * n
 
-    matplotlib.rcParams["svg.hashsalt"] = name
-    figure, text = Figure(size, layout="constrained"), io.StringIO()
-    FigureCanvasSVG(figure)
-    tips = draw(figure.subplots())
+
+def _draw(sketch: Sketch, matplotlib: Any) -> tuple[str, Tips]:
+    matplotlib.rcParams["svg.hashsalt"] = sketch.id
+    figure, text = matplotlib.figure.Figure(sketch.size, layout="constrained"), io.StringIO()
+    matplotlib.backends.backend_svg.FigureCanvasSVG(figure)
+    tips = sketch.draw(figure.subplots())
     no_metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(text, format="svg", metadata=no_metadata, transparent=True)
-    svg = _for_page(text.getvalue(), name, readable(words))
-    return svg, {f"{name}-{group}": lines for group, lines in tips.items()}
+    svg = _for_page(text.getvalue(), sketch.id, readable(sketch.words))
+    return svg, {f"{sketch.id}-{group}": lines for group, lines in tips.items()}
+
+
+def _evidence(best: Sequence[ReportedVariable], findings: Findings, ax: Axes) -> Tips:
+    needed = (findings.control.max_fdr or 1.0) * max(findings.n_selected, 1)
+    names, selected = [v.name for v in best], [v.role == "selected" for v in best]
+    e_values = [v.e_value or 0.0 for v in best]
+    plot_evidence(names, e_values, selected, findings.n_variables / needed, ax)
+    return {}
 
 
 def _trajectories(findings: Findings, ax: Axes) -> Tips:

@@ -44,11 +44,7 @@ MODES = {
 def describe_table(
     facts: TableFacts, n_kept: int, groups: Mapping[str, Sequence[str]], always: Sequence[str]
 ) -> list[str]:
-    """All decisions about a table.
-
-    ``n_kept`` columns are left to choose from; ``groups`` are columns that are one variable, by
-    label, and ``always`` those that are part of every play.
-    """
+    """All decisions about a table; ``groups`` are one variable each, ``always`` are played."""
     n_rows = facts.outcome.n_rows + facts.outcome.n_missing
     said = [
         f"{facts.where}: {counted(n_rows, 'row')}, {counted(facts.n_columns, 'column')} besides "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from tvselect.after.dependence import (
     MOST_SHOWN,
     DependenceForest,
-    Effect,
     Shown,
     columns_to_show,
     groups_told,
@@ -143,7 +143,9 @@ def gather(
             " Its bands take rows as independent, and are too narrow if they are not."
         )
     dependence, effects = ((), ()) if forest is None else partial_dependence(forest)
-    effects += _runner_up_effects(shown, table, outcome, codes, rng)
+    if table is not None and outcome is not None:
+        with suppress(ValueError):  # too few rows
+            effects += runner_up_effects(shown, table, outcome, rng, codes)
     resemblances, resemblance_note = _resemblances(result, arms, table)
     n = result.n_plays
     steps = np.unique(np.linspace(0, n, min(MOST_STEPS, n + 1)).astype(np.int64))
@@ -267,10 +269,7 @@ def best_unselected(fit: Selector) -> Best | None:
 def _read_rows(
     selector: Selector, X: Any, y: Any, groups: Any, rng: np.random.Generator
 ) -> tuple[Table | None, Outcome | None, Outcome | None, NDArray[np.int32] | None, str]:
-    """Some rows of the table at hand, the outcome of all rows and of these, their groups.
-
-    And why one of these is not there.
-    """
+    """Some rows, the outcome of all and of these, their groups; and why something is missing."""
     result, table, codes, y_of_rows = selector.result_, None, None, y
     if X is not None:
         is_named = hasattr(selector, "feature_names_in_")
@@ -373,21 +372,6 @@ def _fit_forest(
         held = f"{counted(n, 'outlier')} {'counts' if n == 1 else 'count'}"
         note += f" {held} as five robust standard deviations from the median."
     return forest, note
-
-
-def _runner_up_effects(
-    shown: Shown,
-    table: Table | None,
-    outcome: Outcome | None,
-    groups: NDArray[np.int32] | None,
-    rng: np.random.Generator,
-) -> tuple[Effect, ...]:
-    if table is None or outcome is None:
-        return ()
-    try:
-        return runner_up_effects(shown, table, outcome, rng, groups)
-    except ValueError:  # too few rows
-        return ()
 
 
 def _interactions(

@@ -7,7 +7,6 @@ import csv
 import hashlib
 import io
 import os
-from collections.abc import Callable
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -18,7 +17,9 @@ import numpy as np
 from tvselect.after.dependence import MODEL
 from tvselect.after.worth import standard_error
 from tvselect.files import write_text
+from tvselect.inputs.errors import needed
 from tvselect.report import methods, sentences
+from tvselect.report.charts import draw_charts, draw_comparison
 from tvselect.report.findings import Findings
 from tvselect.report.gathering import gather
 from tvselect.words import as_cell, command, level, listed, percent, plural, readable
@@ -53,7 +54,7 @@ def render(findings: Findings) -> str:
     >>> "<title>A first look</title>" in page, "1 of 5 variables" in page
     (True, True)
     """
-    charts = _draw(lambda: _charts().draw_charts(findings))
+    charts = draw_charts(findings)
     n_steps = len(findings.steps)
     return _fill(
         "report.html.jinja",
@@ -76,38 +77,14 @@ def render(findings: Findings) -> str:
 
 
 def render_comparison(found: Any) -> str:
-    """The page of a comparison of runs, as text.
-
-    Parameters
-    ----------
-    found : Comparison
-        What :func:`tvselect.runs.compare.compare` found.
-    """
-    charts = _draw(lambda: _charts().draw_comparison(found))
+    """The page of a comparison of runs (see :mod:`tvselect.runs.compare`), as text."""
+    charts = draw_comparison(found)
     return _fill("compare.html.jinja", found=found, charts=charts, shown=MOST_COMPARED)
-
-
-def _charts() -> Any:
-    from tvselect.report import charts
-
-    return charts
-
-
-def _draw(draw: Callable[[], Any]) -> Any:
-    try:
-        import jinja2  # noqa: F401
-
-        return draw()
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"the report needs {error.name}: pip install 'tvselect[report]'", name=error.name
-        ) from error
 
 
 def _fill(template: str, **values: Any) -> str:
     """A page from its template, with the style sheet and script of all pages."""
-    import jinja2
-
+    jinja2 = needed("jinja2", "the report needs jinja2: pip install 'tvselect[report]'")
     templates = files("tvselect.report").joinpath("templates")
 
     def read(name: str) -> str:

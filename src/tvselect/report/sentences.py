@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tvselect.bandit.engine import StopReason
@@ -12,13 +12,7 @@ if TYPE_CHECKING:
     from tvselect.after.dependence import Dependence
     from tvselect.after.stability import Stability
     from tvselect.after.worth import Worth
-    from tvselect.report.findings import (
-        Best,
-        Control,
-        Findings,
-        HeatMap,
-        ReportedInteraction,
-    )
+    from tvselect.report.findings import Best, Control, Findings, HeatMap, ReportedInteraction
     from tvselect.selectors.results import Asked
 
 NOTHING = "Nothing here can be told from noise."
@@ -157,8 +151,7 @@ SCORES = {
 
 def describe_worth(worth: Worth) -> str:
     """How the scores of predictions were found, and what they are."""
-    few, many = min(worth.n_selected), max(worth.n_selected)
-    n_selected = f"{few:,}" if few == many else f"{few:,} to {many:,}"
+    n_selected = _between(worth.n_selected)
     return (
         f"{worth.held_back} were held back in {len(worth.none)} parts. For each part the selection "
         f"was made again without it ({n_selected} columns), a model was fitted to the other rows, "
@@ -169,8 +162,7 @@ def describe_worth(worth: Worth) -> str:
 
 def describe_stability(stability: Stability) -> str:
     """What was done again with other seeds, and how alike the answers are."""
-    few, many = min(stability.n_selected), max(stability.n_selected)
-    n_selected = f"{few:,}" if few == many else f"{few:,} to {many:,}"
+    n_selected = _between(stability.n_selected)
     return (
         f"The search was made again on the same rows with {len(stability.seeds)} other seeds, in "
         f"{stability.seconds:,.0f} s. Each selected {n_selected} columns; two of them share "
@@ -179,20 +171,22 @@ def describe_stability(stability: Stability) -> str:
     )
 
 
+def _between(counts: Sequence[int]) -> str:
+    few, many = min(counts), max(counts)
+    return f"{few:,}" if few == many else f"{few:,} to {many:,}"
+
+
 def seeds_disagree_on(findings: Findings) -> list[str]:
     """Selected variables that other seeds do not always select, with how many do."""
-    if findings.stability is None:
+    found = findings.stability
+    if found is None:
         return []
-    n, shares = len(findings.stability.seeds), dict(_shares(findings.stability))
+    n, shares = len(found.seeds), dict(zip(found.names, found.shares, strict=True))
     return [
         f"{v.name} ({round(n * share_of):,} of {n:,})"
         for v in findings.of_role("selected")
         if not v.members and (share_of := shares.get(v.name, 0.0)) < 1.0
     ]
-
-
-def _shares(stability: Stability) -> Iterator[tuple[str, float]]:
-    return zip(stability.names, stability.shares, strict=True)
 
 
 def what_is_shown(findings: Findings) -> str:
@@ -435,11 +429,8 @@ def describe_decoys(findings: Findings) -> str:
     control = findings.control
     each = f", {control.n_copies} for each variable" if control.n_copies > 1 else ""
     none = "None" if control.n_above == 0 else f"{control.n_above:,}"
-    best = (
-        ""
-        if control.highest is None
-        else f"; the best had a selection rate of {control.highest:.2f}"
-    )
+    best = f"; the best had a selection rate of {control.highest or 0:.2f}"
+    best = "" if control.highest is None else best
     return (
         f"{counted(control.n_decoys, 'decoy')}, artificial columns that hold no signal of their "
         f"own, took part{each}. {none} of them passed the line{best}."

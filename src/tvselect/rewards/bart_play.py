@@ -79,10 +79,7 @@ def _check_feedback(feedback: BartFeedback) -> None:
 @struct("reward", _check_feedback)
 @dataclass(frozen=True)
 class BartFeedback:
-    """The feedback on one table; several threads may call it at once.
-
-    A play sets columns, burn-in, column weights and pairs of ``table`` and ``prior``.
-    """
+    """The feedback on one table, for any number of threads; a play sets columns and weights."""
 
     table: Design
     observed: Annotated[Floats, "f8[sides=2, rows]"]
@@ -233,11 +230,7 @@ def can_play_ahead(chain: ThompsonChain) -> bool:
 
 
 class PlaysAhead:
-    """The next plays of a chain, chosen, scored and learned from by the core.
-
-    ``columns`` are starts, columns and the columns of every play: arm ``i`` plays
-    ``columns[starts[i]:starts[i + 1]]``.
-    """
+    """The next plays of a chain, in the core: arm i is ``columns[starts[i]:starts[i + 1]]``."""
 
     def __init__(
         self,
@@ -257,10 +250,7 @@ class PlaysAhead:
         self._arms = self._packed_arms()
 
     def one_by_one(self) -> list[Play]:
-        """Choose each play after learning from the one before it.
-
-        Fewer plays than asked for are returned when Python has to choose the next one.
-        """
+        """Make plays one after the other; fewer than asked for where Python has to choose one."""
         feedback, room = self._feedback, self._feedback.room(1)
         while True:
             status = _play(feedback.packed, self._arms, self._state, room.packed, self._n_plays)

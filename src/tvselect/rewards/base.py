@@ -188,10 +188,7 @@ class Reward(BaseEstimator, ABC):  # type: ignore[misc]
 
 
 def start_reward(reward: Reward, data: Data) -> Feedback:
-    """Bind a reward to data, with the outcome in simple terms if the reward needs that.
-
-    With several terms, a column gets the best of its payoffs.
-    """
+    """Bind a reward to data; of an outcome in several simple terms the best payoff counts."""
     if data.outcome.family in reward.families:
         return reward.start(data)
     terms = data.outcome.in_simple_terms()

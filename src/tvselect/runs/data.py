@@ -80,10 +80,7 @@ def read_raw(
     n_rows: int | None = None,
     where: str | None = None,
 ) -> RawTable:
-    """Some columns of a table, the target among them: all rows, or the first ``n_rows``.
-
-    ``where`` is a condition that all rows that are read have to meet.
-    """
+    """Some columns and the target of all rows, of the first, or of those that meet ``where``."""
     wanted, also = set(columns), list[str]()
     if where is not None:
         from tvselect.runs.where import columns_named, rows_that_meet

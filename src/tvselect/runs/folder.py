@@ -10,7 +10,7 @@ import errno
 import io
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
@@ -39,6 +39,8 @@ HEADER = (
 )  # fmt: skip
 OF_STREAMS = ("e_value", "selected_since")
 OF_EFFECTS = ("effect", "direction", "of_class", "seen")
+TEXTS = {"group", "direction", "of_class", "seen"}
+RATES, COUNTS = ("selection_rate", "low", "high"), ("times_played", "claim", "selected_since")
 
 
 @dataclass(frozen=True)
@@ -255,15 +257,20 @@ def to_csv(variables: Sequence[VariableResult], *, of_stream: bool = False) -> s
     compute have an apostrophe in front, see :func:`tvselect.words.as_cell`.
     """
     header = HEADER + OF_STREAMS * of_stream + OF_EFFECTS
-    rows: list[Sequence[object]] = [header]
-    for v in variables:
-        answer = "always" if v.always else "yes" if v.selected else "no"
-        rates = (f"{rate:.6f}" for rate in (v.selection_rate, v.low, v.high))
-        cells = [as_cell(v.name), answer, v.q_value, *rates, v.times_played, v.claim,
-                 as_cell(v.group)]  # fmt: skip
-        cells += [v.e_value, v.selected_since] * of_stream
-        rows.append([*cells, v.effect, v.direction, as_cell(v.of_class), as_cell(v.seen)])
-    return _csv(rows)
+    cells = (cells_of(variable, as_cell) for variable in variables)
+    return _csv([header, *([row[name] for name in header] for row in cells)])
+
+
+def cells_of(variable: VariableResult, text: Callable[[str], str] = str) -> dict[str, str]:
+    """What files and pipes say of a variable, by column; names as ``text`` makes them."""
+    v, cells = variable, {}
+    for name, value in v._asdict().items():
+        is_float = isinstance(value, float)
+        cells[name] = "" if value is None else f"{value:.6g}" if is_float else str(value)
+    cells |= {name: f"{getattr(v, name):.6f}" for name in RATES}
+    cells |= {name: text(cells[name]) for name in TEXTS}
+    cells["selected"] = "always" if v.always else "yes" if v.selected else "no"
+    return cells | {"variable": text(v.name)}
 
 
 def pairs_to_csv(interactions: Sequence[Interaction]) -> str:
@@ -273,10 +280,7 @@ def pairs_to_csv(interactions: Sequence[Interaction]) -> str:
 
 
 def _csv(rows: Iterable[Sequence[object]]) -> str:
-    """Rows as text; numbers in six digits, None as an empty cell.
-
-    Letters beyond ASCII come with the mark that tells Excel that they are UTF-8.
-    """
+    """Rows as CSV; beyond ASCII with the mark by which Excel knows UTF-8."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for row in rows:
@@ -303,24 +307,10 @@ def from_csv(path: Path) -> list[VariableResult]:
 
 
 def _variable(cells: dict[str, str]) -> VariableResult:
-    def known(name: str, kind: type) -> Any:
-        return kind(cells[name]) if cells.get(name) else None
-
-    return VariableResult(
-        name=from_cell(cells["variable"]),
-        selected=cells["selected"] != "no",
-        q_value=known("q_value", float),
-        selection_rate=float(cells["selection_rate"]),
-        low=float(cells["low"]),
-        high=float(cells["high"]),
-        times_played=int(cells["times_played"]),
-        claim=known("claim", int),
-        group=from_cell(cells["group"]),
-        e_value=known("e_value", float),
-        selected_since=known("selected_since", int),
-        always=cells["selected"] == "always",
-        effect=known("effect", float),
-        direction=cells.get("direction", ""),
-        of_class=from_cell(cells.get("of_class", "")),
-        seen=from_cell(cells.get("seen", "")),
-    )
+    answer, name = cells.pop("selected"), from_cell(cells.pop("variable"))
+    values: dict[str, Any] = {name: from_cell(cells.pop(name)) for name in TEXTS & cells.keys()}
+    for column, cell in cells.items():
+        is_needed = column in (*RATES, "times_played")
+        kind = int if column in COUNTS else float
+        values[column] = kind(cell) if cell or is_needed else None
+    return VariableResult(name, answer != "no", always=answer == "always", **values)

@@ -84,10 +84,7 @@ class TableOptions:
 def inspect_table(
     file: FileOptions, options: TableOptions
 ) -> tuple[Plan, TableFiles, RawTable | None]:
-    """Look at a table: how it is read, its files, and all of it, unless it is to be streamed.
-
-    What cannot be read or holds nothing to select from is an error that says what to do.
-    """
+    """How a table is read, its files, and all of it unless it is streamed; or what is wrong."""
     files = file.open()
     where, target, event = files.where, options.target, options.event
     has_numeric_names = _has_numeric_names(files)

@@ -153,10 +153,7 @@ def describe_plan(plan: Plan) -> list[str]:
 
 
 def expand(items: Iterable[str], names: Sequence[str], option: str, where: str) -> list[str]:
-    """The columns that names, patterns and ranges stand for, in the order of the table.
-
-    An item may hold several, separated by commas; one that no column matches is a RunError.
-    """
+    """The columns that names, patterns and ranges (with commas between) stand for, in order."""
     known = set(names)
     found: set[str] = set()
     for item in items:

@@ -68,6 +68,11 @@ class Result:
     about_report: tuple[str, ...] = ()  #: What is wrong with it, or why there is none
     was_interrupted: bool = False  #: While the report was made, after all else was written
 
+    @property
+    def selected(self) -> list[VariableResult]:
+        """The selected variables, without those that are always included."""
+        return [v for v in self.variables if v.selected and not v.always]
+
 
 @dataclass(frozen=True)
 class Place:
@@ -113,10 +118,7 @@ def start(
 
 @contextmanager
 def _at_work(folder: RunFolder, before: RunRecord | None = None) -> Iterator[None]:
-    """Undo what a run that fails has written of itself; an interrupt says what is kept.
-
-    A new run, which has no record from before, is locked as well.
-    """
+    """Lock a new run; undo what a failed one has written, and say what an interrupt keeps."""
     with nullcontext() if before else folder.held():
         try:
             yield
@@ -191,23 +193,22 @@ def measure_worth(
     place: Place,
     *,
     folds: int,
-    table: str | None = None,
-    jobs: int | None = None,
     announce: Callable[[float], None] = lambda seconds: None,
+    **again: Any,
 ) -> Worth:
     """Score predictions of held-out rows, and add the scores to the findings and the report.
 
-    ``announce`` is called with the seconds that it may take, once the table has been read.
+    ``announce`` is called with the seconds that it may take, once the table has been read; where
+    the ``table`` is now, and how many ``jobs`` there are, can be said ``again``.
     """
     from tvselect.after.worth import expected_seconds, held_out_worth, refuse_folds
 
-    run = folder.read_run()
-    if run.plan.stream:
+    if folder.read_run().plan.stream:
         raise RunError(
             f"{folder.path} is a run on a stream, which is read in order, not in folds; measure "
             "a sample of its rows with 'tvs select --no-stream'"
         )
-    with _measuring(folder, run, table, jobs, place) as (run, findings, plan, files):
+    with _measuring(folder, place, **again) as (run, findings, plan, files):
         with waiting("  Reading the table", place.verbose):
             X, y = prepare(plan, files)
         refuse_folds(len(y), folds)
@@ -225,18 +226,16 @@ def measure_stability(
     place: Place,
     *,
     n_seeds: int,
-    table: str | None = None,
-    jobs: int | None = None,
     announce: Callable[[float], None] = lambda seconds: None,
+    **again: Any,
 ) -> Stability:
     """Search again with other seeds, and add what they select to the findings and the report.
 
-    ``announce`` is called with the seconds that it may take.
+    The other parameters are those of :func:`measure_worth`.
     """
     from tvselect.after.stability import draw_seeds, refit
 
-    run = folder.read_run()
-    with _measuring(folder, run, table, jobs, place) as (run, findings, plan, files):
+    with _measuring(folder, place, **again) as (run, findings, plan, files):
         announce(n_seeds * max(findings.seconds, run.seconds))
         if plan.stream:
 
@@ -257,9 +256,10 @@ def measure_stability(
 
 @contextmanager
 def _measuring(
-    folder: RunFolder, run: RunRecord, table: str | None, jobs: int | None, place: Place
+    folder: RunFolder, place: Place, table: str | None = None, jobs: int | None = None
 ) -> Iterator[tuple[RunRecord, report.Findings, Plan, TableFiles]]:
     """A complete run whose folder is held, its findings and its table; what is wrong is said."""
+    run = folder.read_run()
     if run.state != "done":
         finish = command("resume", folder.path)
         raise RunError(f"{folder.path} is not complete; finish it: {finish}")
@@ -319,26 +319,22 @@ def plays_done(folder: RunFolder) -> int:
 def read_off(fit: BanditSelector) -> list[VariableResult]:
     """All variables of a run, best first; ties in the order of the table."""
     (order, found), searched = feature_findings(fit), fit.result_
-    arms, nothing = searched.arm_of_feature, np.full(order.size, np.nan)
-    rounded = (found[name].round(6).tolist() for name in ("selection_rate", "low", "high"))
-    values = zip(
-        found["name"],
-        found["selected"].tolist(),
-        _numbers(np.where(arms < 0, np.nan, found["q_value"])),
-        *rounded,
-        found["times_played"].tolist(),
-        [number or None for number in found["claim"].tolist()],
-        [searched.layout.labels.get(arm, "") for arm in arms.tolist()],
-        _numbers(found.get("e_value", nothing)),
-        [batch or None for batch in found.get("selected_since", np.zeros(order.size)).tolist()],
-        (arms < 0).tolist(),
-        strict=True,
-    )
-    seen = found.get("seen", np.full(order.size, "")).tolist()
-    variables = [
-        VariableResult(*value)._replace(seen=text) for value, text in zip(values, seen, strict=True)
-    ]
-    return [variables[j] for j in order.tolist()]
+    arms = searched.arm_of_feature
+    labels = [searched.layout.labels.get(arm, "") for arm in arms.tolist()]
+    columns: dict[str, Any] = {
+        name: found[name].round(6) for name in ("selection_rate", "low", "high")
+    }
+    columns |= {name: found[name] for name in ("selected", "times_played")}
+    columns |= {"group": np.array(labels, dtype=object), "always": arms < 0}
+    if "seen" in found:
+        columns["seen"] = found["seen"]
+    columns = {"name": found["name"]} | {name: values.tolist() for name, values in columns.items()}
+    columns["q_value"] = _numbers(np.where(arms < 0, np.nan, found["q_value"]))
+    if "e_value" in found:
+        columns["e_value"] = _numbers(found["e_value"])
+    for name in found.keys() & {"claim", "selected_since"}:
+        columns[name] = [number or None for number in found[name].tolist()]
+    return [VariableResult(**{n: some[j] for n, some in columns.items()}) for j in order.tolist()]
 
 
 def _numbers(values: NDArray[np.float64]) -> list[float | None]:

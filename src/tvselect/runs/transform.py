@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
-from importlib import import_module
 from itertools import chain
 from math import isfinite
 from pathlib import Path
@@ -21,6 +20,7 @@ import pyarrow.parquet
 
 from tvselect.files import replacing
 from tvselect.inputs.arrow import as_text, kind_of
+from tvselect.inputs.errors import needed
 from tvselect.runs import RunError, hint
 from tvselect.runs.folder import RunFolder, from_csv
 from tvselect.sources.csv import BLANKS, CsvFiles
@@ -42,10 +42,7 @@ def transform(
     delimiter: str | None = None,
     phenotypes: str | None = None,
 ) -> tuple[int, list[str]]:
-    """Write a table with the selected columns, and the target if the table has it.
-
-    From CSV to CSV cells are copied unchanged. Returns the number of rows and the columns.
-    """
+    """Write the selected columns, and the target if it is there; returns n_rows and columns."""
     path = Path(out).expanduser()
     suffix = next((suffix for suffix in SUFFIXES if out.lower().endswith(suffix)), None)
     if suffix is None:
@@ -123,12 +120,8 @@ def _is_ascii(table: pa.Table) -> bool:
 
 
 def _write_sheet(table: pa.Table, path: Path) -> None:
-    try:
-        openpyxl = import_module("openpyxl")
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "writing spreadsheets needs openpyxl: pip install 'tvselect[excel]'"
-        ) from None
+    how = "writing spreadsheets needs openpyxl: pip install 'tvselect[excel]'"
+    openpyxl = needed("openpyxl", how)
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("Selected")
     for row in chain([table.column_names], _rows(table)):

@@ -21,23 +21,14 @@ from tvselect.inputs.blocks import named_columns, without_columns
 from tvselect.inputs.errors import InterruptWarning
 from tvselect.inputs.table import as_given
 from tvselect.rewards import BartReward, FunctionReward, Reward
-from tvselect.selectors.results import (
-    SearchResult,
-    feature_findings,
-    import_pandas,
-    to_html,
-)
+from tvselect.selectors.results import SearchResult, feature_findings, import_pandas, to_html
 from tvselect.selectors.search import Search, SearchRun
 
 REWARDS = {"lasso": "LassoReward", "importance": "ImportanceReward", "pvalue": "PValueReward"}
 
 
 class BanditSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A scikit-learn selector whose answer is read off chains of Thompson sampling.
-
-    The methods of ``SelectorMixin`` are called, not inherited: its package takes 0.2 s to import,
-    which a selector that transforms no table need not wait for.
-    """
+    """A scikit-learn selector; ``SelectorMixin``, slow to import, is called when needed."""
 
     is_stream = False
     reward: Any
@@ -229,11 +220,9 @@ class BanditSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not (callbacks is None or callable(callbacks) or all(map(callable, callbacks))):
             raise TypeError(f"callbacks must be a function or several, got {callbacks!r}")
         check_count(self.n_features_to_select, "n_features_to_select")
-        if self.time_limit is not None:
-            check_scalar(
-                self.time_limit, "time_limit", Real, min_val=0.0, include_boundaries="neither"
-            )
-            if math.isnan(self.time_limit):
+        if (limit := self.time_limit) is not None:
+            check_scalar(limit, "time_limit", Real, min_val=0.0, include_boundaries="neither")
+            if math.isnan(limit):
                 raise ValueError("time_limit must be a number of seconds, got nan")
 
     def _warn_of_end(self, stacklevel: int) -> None:
@@ -287,7 +276,6 @@ def warn_of_guess(outcome: Outcome, stacklevel: int) -> None:
         warnings.warn(
             f"y holds whole numbers, taken for {taken}: family={outcome.family!r}. Say so to "
             f"silence this warning, or family={other} for numbers of another kind",
-            UserWarning,
             stacklevel=stacklevel + 1,
         )
 

@@ -132,11 +132,7 @@ def find_claims(
 def find_stand_ins(
     result: SearchResult, X: Matrix, arm_columns: ArmColumns, factors: FloatArray | None = None
 ) -> IntArray:
-    """Arms that trees select, but only in place of others that are like them.
-
-    The regression is surer that one of those with a rank correlation of at least 0.5 is in than
-    that they are, and in the plays of both trees do not reward them nearly always.
-    """
+    """Arms that trees select, where the regression rather believes in others like them."""
     assert result.opinion is not None
     n = result.layout.n_candidates
     sure = result.opinion.probabilities[:n]

@@ -109,14 +109,8 @@ def draw_decoys(
     """
     rng = RandomStream.DECOYS.generator(entropy)
     if kind != "knockoffs":
-        return ShuffledColumns.draw(
-            X,
-            n_copies,
-            rng,
-            keep_factors=kind == "shuffled",
-            observations=observations,
-            n_units=n_units,
-        )
+        draw = partial(ShuffledColumns.draw, keep_factors=kind == "shuffled")
+        return draw(X, n_copies, rng, observations=observations, n_units=n_units)
     if isinstance(observations, RowBlocks):
         raise ValueError(NO_KNOCKOFFS)
     if X.shape[1] > MOST_KNOCKOFFS:
@@ -143,17 +137,13 @@ def check_decoys(decoys: Decoys, X: Matrix, entropy: int) -> SwapTest | None:
             f"the knockoffs can be told from the columns (a classifier is right for "
             f"{found.accuracy:.0%} of the rows, p = {found.p_value:.1g}): the false discovery "
             "rate may be higher than asked for; read the claims, or use shuffled decoys",
-            UserWarning,
             stacklevel=3,
         )
     return found
 
 
 def warn_of_factors(decoys: Decoys, outcome: Outcome, stacklevel: int) -> None:
-    """Warn where nothing is selected although common factors of the columns explain the outcome.
-
-    Decoys keep these factors, so that no column is selected for them alone.
-    """
+    """Warn where nothing is found but factors, which decoys keep, explain the outcome."""
     n_rows, n_factors = decoys.factors.shape
     if n_factors == 0 or n_rows <= n_factors + 1:
         return
@@ -170,7 +160,6 @@ def warn_of_factors(decoys: Decoys, outcome: Outcome, stacklevel: int) -> None:
             f"nothing was selected, but {what} {share:.0%} of the outcome: decoys keep what "
             "columns owe to common factors, so that a column has to add something to these. "
             "Decoys of the kind 'plain' ask whether columns go with it, for whatever reason",
-            UserWarning,
             stacklevel=stacklevel + 1,
         )
 
@@ -239,10 +228,7 @@ def preselect_arms(
 
 
 def explained_shares(found: FloatArray) -> FloatArray:
-    """Of each target's variance (targets, 1 + copies, columns), from its slopes and bends.
-
-    Slopes count by their distance from the median of their copy. ``found`` is overwritten.
-    """
+    """Shares of variance by slopes (from their median) and bends; overwrites ``found``."""
     slopes, bends = found[:, 0], found[:, 1]
     for target, copy in np.ndindex(slopes.shape[:2]):  # all at once take as much memory again
         slopes[target, copy] -= np.median(slopes[target, copy])
@@ -319,10 +305,7 @@ def of_ranks(ranks: FloatArray, targets: FloatArray) -> FloatArray:
 
 
 def _of_stored_values(X: SparseColumns, outcomes: FloatArray) -> FloatArray:
-    """Slopes and bends of a sparse matrix and its shuffled copies, from its stored values alone.
-
-    The ranks of the target sum to zero, so that the rank of the zeros drops out.
-    """
+    """Slopes and bends of sparse columns and copies; zeros drop out, as target ranks sum to 0."""
     n_rows, n_columns = X.shape
     scores = np.zeros((2, outcomes.shape[1], n_columns))
     for j in range(n_columns):
@@ -440,15 +423,8 @@ def residual_targets(
     for k, (copy, column) in enumerate(chosen):
         (leaders[:, k],) = next(islice(decoys.ranks(X, np.array([column])), copy, None))
     y, rows = normal_scores(y), evenly(len(y), MOST_ROWS)
-    run = run_to_end(
-        bin_table(leaders[rows]),
-        y[rows],
-        family="gaussian",
-        n_trees=20,
-        sparse=True,
-        n_burn=500,
-        n_iterations=1000,
-        random_state=rng,
-    )
+    size = dict(n_trees=20, sparse=True, n_burn=500, n_iterations=1000)
+    table = bin_table(leaders[rows])
+    run = run_to_end(table, y[rows], family="gaussian", **size, random_state=rng)
     left = y - run.predict(leaders)
     return np.stack([left, left * leaders[:, run.mean_splits.argmax()]])

@@ -72,10 +72,7 @@ class StreamEncoder:
         return self.feature_of.size
 
     def having_seen(self, batch: Batch, *, is_new: bool = True) -> StreamEncoder:
-        """The encoder with rules that come from this batch, too, until there are enough rows.
-
-        Rows that are not new change no knockoffs: they say nothing new of correlations.
-        """
+        """The encoder with rules that come from this batch, too, until rows are enough."""
         if self.is_full:
             return self
         head = np.asarray(batch.numbers(np.flatnonzero(~self.categorical)))
@@ -120,11 +117,7 @@ class StreamEncoder:
         return replace(seen, numbers=None, texts=())
 
     def _estimated(self, numbers: NDArray[np.float64]) -> Knockoffs | None:
-        """The law of the decoys of numbers; None where they are the rows in another order.
-
-        Shuffled decoys keep what columns owe to common factors. Rows that belong together, whose
-        columns have a single decoy, are moved as they are.
-        """
+        """The law of the decoys of numbers; None where rows are moved, as for single decoys."""
         n_columns = numbers.shape[1]
         if self.decoys == "knockoffs" and n_columns:
             return Knockoffs.estimate(numbers, self.n_copies)

@@ -25,10 +25,7 @@ class UnknowableError(TypeError):
 
 
 def fingerprint(known: Mapping[str, Any], *, strict: bool) -> str:
-    """Hash of all that the plays depend on; the same in every process.
-
-    A JournalError with ``strict``, where something cannot be told from another of its kind.
-    """
+    """Hash of all that plays depend on; with ``strict`` a JournalError for what has no hash."""
     try:
         text = describe(dict(known), strict=strict)
     except UnknowableError as error:

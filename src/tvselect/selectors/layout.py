@@ -116,10 +116,7 @@ class ArmLayout:
         return np.where(self.arm_of_feature >= 0, values[self.arm_of_feature], always)
 
     def by_arm(self, value: Any, what: str) -> PerArm:
-        """A setting for all, or one value per feature (alike within a group), by arm.
-
-        A decoy has the value of the feature it stands for.
-        """
+        """A setting for all, or one value per feature, by arm; decoys like their originals."""
         try:
             array = np.asarray(value, dtype=np.float64)
         except (TypeError, ValueError):

@@ -28,6 +28,7 @@ from tvselect.control import (
     q_values_together,
 )
 from tvselect.inputs.blocks import units_needed
+from tvselect.inputs.errors import needed
 from tvselect.inputs.outcome import AskedFamily
 from tvselect.inputs.table import find_feature
 from tvselect.regression import Opinion
@@ -132,10 +133,7 @@ class Ledger:
                 self.since[chosen & (self.since < 0)] = self.n_plays
 
     def outlook(self) -> dict[str, int]:
-        """How many variables are proven, and in how many batches the next one is likely to be.
-
-        It needs as much evidence a batch as it had so far.
-        """
+        """How many variables are proven, and in how many batches the next one is at this pace."""
         found, p = average_log_e(self.log_e), self.log_e.shape[1]
         n_proven = int(np.count_nonzero(q_values_by_evidence(found) <= self.max_fdr))
         rest = np.sort(found)[: p - n_proven]
@@ -562,10 +560,7 @@ def fitted_result(fit: BanditSelector) -> SearchResult:
 
 
 def as_told(fit: Any, groups: Any, order: Any) -> tuple[Any, Any]:
-    """Groups and order of rows as they are given, else the columns that a fit was told of.
-
-    A ValueError where a fit was given values beside the table, which it does not keep.
-    """
+    """Groups and order as given, else the columns of a fit; a ValueError if those were values."""
     if groups is None and order is None and hasattr(fit, "result_"):
         groups, order = fit.result_.asked.groups, fit.result_.asked.order
         for name, value in (("groups", groups), ("order", order)):
@@ -579,8 +574,4 @@ def as_told(fit: Any, groups: Any, order: Any) -> tuple[Any, Any]:
 
 def import_pandas() -> Any:
     """Pandas, or an error that says how to get it."""
-    try:
-        import pandas as pd
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError("to_frame needs pandas: pip install pandas") from None
-    return pd
+    return needed("pandas", "to_frame needs pandas: pip install pandas")

@@ -333,10 +333,7 @@ def progress_bar(
     selector: BanditSelector,
     outlook: Callable[[], Mapping[str, int]] | None = None,
 ) -> Iterator[Watcher]:
-    """A bar of the plays (of one chain), and the calls of the callbacks that may stop the run.
-
-    ``outlook`` says what stands beside the bar after the arms that were played and selected.
-    """
+    """A bar of the plays of one chain, with an ``outlook``; calls callbacks that may stop it."""
     from tqdm.auto import tqdm
 
     chain, started = search.chains[0], time.perf_counter()

@@ -254,60 +254,44 @@ class ThompsonSelector(BanditSelector):
         seed = seed_of_run(self)
         features, data, observations = self._read(X, y, sample_weight, groups, order, reward, seed)
         outcome, n_units, spread = data.outcome, None, 1.0
+        blocks = observations if isinstance(observations, RowBlocks) else None
+        copies = None if isinstance(observations, RowBlocks) else observations
         is_told = isinstance(X, Table)  # who makes one has looked at it
         unproven = observations is None and warn_of_dependence(data, is_told, stacklevel=2)
         # Which columns make an arm, each with its decoys, and which arms take part.
         is_linked = isinstance(self.feature_groups, str) and self.feature_groups == "ld"
-        layout = lay_out_arms(
-            features.names,
-            clump_labels(features.X, features.feature_of, features.names)
-            if is_linked
-            else self.feature_groups,
-            self.always_include,
-            # With so many a single column can be selected at the level.
-            n_copies=0 if kind is None else max(FEWEST_COPIES, ceil(1.0 / (self.max_fdr or 1.0))),
-        )
-        identity: dict[str, Any] = {
-            "data": identity_of(data),
-            "family": outcome.family,
-            "copies": kind,
-        }
-        if isinstance(observations, RowBlocks):
-            identity |= observations.identity
-            n_units = observations.n_units(data.X, outcome.values)
-            spread = observations.spread(n_units)
-            warn_of_few(observations, n_units, layout.n_copies)
+        by = self.feature_groups
+        if is_linked:
+            by = clump_labels(features.X, features.feature_of, features.names)
+        # With so many a single column can be selected at the level.
+        n_copies = 0 if kind is None else max(FEWEST_COPIES, ceil(1.0 / (self.max_fdr or 1.0)))
+        layout = lay_out_arms(features.names, by, self.always_include, n_copies=n_copies)
+        identity = {"data": identity_of(data), "family": outcome.family, "copies": kind}
+        if blocks is not None:
+            identity |= blocks.identity
+            n_units = blocks.n_units(data.X, outcome.values)
+            spread = blocks.spread(n_units)
+            if n_copies and n_units < (needed := units_needed(n_copies)):
+                warnings.warn(blocks.too_few(n_units, needed), stacklevel=2)
         columns = layout.columns(features.feature_of)
         with opened(self._search.runner, self.n_jobs) as runner:
             n_threads = 1 if runner.is_remote else runner.n_workers
             with waiting("TVS: looking for pairs of columns", self.verbose):
-                data, arm_pairs = with_pairs(
-                    data, columns, reward, observations, n_threads, spread=spread
-                )
+                data, arm_pairs = with_pairs(data, columns, reward, copies, n_threads, spread)
             self.decoy_test_, decoys = None, None
             if kind is not None:
                 if kind == "knockoffs" and self.verbose >= 1:
-                    print(
-                        describe_cost(data.n_rows, data.X.shape[1], layout.n_copies),
-                        file=sys.stderr,
-                    )
+                    print(describe_cost(data.n_rows, data.X.shape[1], n_copies), file=sys.stderr)
                 with waiting("TVS: drawing decoys", self.verbose):
-                    decoys = draw_decoys(
-                        kind,
-                        data.X,
-                        layout.n_copies,
-                        seed,
-                        observations,
-                        n_units or data.n_effective,
-                    )
+                    n_seen = n_units or data.n_effective
+                    decoys = draw_decoys(kind, data.X, n_copies, seed, observations, n_seen)
                 data, columns = preselect_arms(
                     data, columns, decoys, entropy=seed, n_threads=n_threads, verbose=self.verbose
                 )
                 with waiting("TVS: comparing knockoffs with the columns", self.verbose):
                     self.decoy_test_ = check_decoys(decoys, features.X, seed)
-            opinion = None
-            if decoys is not None and self._asks_twice(reward, observations):
-                copies = None if isinstance(observations, RowBlocks) else observations
+            opinion, is_ordered = None, blocks is not None and blocks.is_ordered
+            if decoys and self.second_opinion and isinstance(reward, BartReward) and not is_ordered:
                 opinion = ask_regression(data, columns, layout, seed, copies)
             # The plays.
             reward = reward.settled(data)
@@ -354,9 +338,7 @@ class ThompsonSelector(BanditSelector):
             n_rows=data.n_rows,
             decoys=kind,
             n_units=n_units,
-            n_groups=observations.n_groups
-            if isinstance(observations, RowBlocks) and observations.has_groups
-            else None,
+            n_groups=blocks.n_groups if blocks and blocks.has_groups else None,
             unproven=unproven,
         )
         self.claims_ = find_claims(self.result_, data.X, columns, factors)
@@ -373,9 +355,8 @@ class ThompsonSelector(BanditSelector):
         self._selected_data = SelectedData.of(features, self.support_, outcome, observations)
         self._interactions: tuple[Interaction, ...] | None = None
         level = 1.0 if self.max_fdr is None else self.max_fdr
-        is_found = self.result_.selected().any() or any(
-            claim.q_value <= level for claim in self.claims_
-        )
+        is_claimed = any(claim.q_value <= level for claim in self.claims_)
+        is_found = is_claimed or self.result_.selected().any()
         if decoys is not None and not is_found:
             warn_of_factors(decoys, outcome, stacklevel=2)
         self._warn_of_end(stacklevel=2)
@@ -394,11 +375,9 @@ class ThompsonSelector(BanditSelector):
             raise AttributeError("interactions_ is there after fit")
         if self._interactions is None:
             rng = RandomStream.INTERACTIONS.generator(self.result_.asked.seed)
-            found = (
-                ()
-                if self.result_.shows_nothing
-                else find_interactions(self._selected_data, self.result_.names, rng)
-            )
+            found: tuple[Interaction, ...] = ()
+            if not self.result_.shows_nothing:
+                found = find_interactions(self._selected_data, self.result_.names, rng)
             level = DEFAULT_LEVEL if self.result_.max_fdr is None else self.result_.max_fdr
             self._interactions = tuple(pair for pair in found if pair.q_value <= level)
         return self._interactions
@@ -445,7 +424,6 @@ class ThompsonSelector(BanditSelector):
             warnings.warn(
                 f"{n_copies} of {n_rows} rows are copies of others, in the outcome, too: a row "
                 "and its copies are one observation, of as much weight",
-                UserWarning,
                 stacklevel=3,
             )
         if blocks is not None:
@@ -486,13 +464,6 @@ class ThompsonSelector(BanditSelector):
             np.arange(X.shape[1]),
         )
 
-    def _asks_twice(
-        self, reward: Reward, observations: NDArray[np.int64] | RowBlocks | None
-    ) -> bool:
-        """Whether a regression is asked beside the trees: not where rows follow each other."""
-        is_ordered = isinstance(observations, RowBlocks) and observations.is_ordered
-        return self.second_opinion and isinstance(reward, BartReward) and not is_ordered
-
     def _burn_in(
         self, layout: ArmLayout, columns: ArmColumns, arm_pairs: NDArray[np.int32]
     ) -> BurnIn | None:
@@ -530,13 +501,6 @@ def ask_regression(
     )
 
 
-def warn_of_few(blocks: RowBlocks, n_units: int, n_copies: int) -> None:
-    """Warn where there are too few groups, or stretches of time, to show anything."""
-    needed = units_needed(n_copies)
-    if n_copies and n_units < needed:
-        warnings.warn(blocks.too_few(n_units, needed), UserWarning, stacklevel=3)
-
-
 def warn_of_doubts(data: Data, stacklevel: int) -> None:
     """Warn of what may spoil the selection."""
     X = data.X
@@ -565,9 +529,8 @@ def with_pairs(
     data: Data,
     columns: ArmColumns,
     reward: Reward,
-    observations: NDArray[np.int64] | RowBlocks | None = None,
+    copies: NDArray[np.int64] | None = None,
     n_threads: int = 1,
-    *,
     spread: float = 1.0,
 ) -> tuple[Data, NDArray[np.int32]]:
     """The data with pairs of columns that stand out, and the pairs of their arms.
@@ -577,7 +540,6 @@ def with_pairs(
     """
     if not getattr(reward, "pair_share", 0.0):
         return data, NO_PAIRS
-    copies = None if isinstance(observations, RowBlocks) else observations
     pairs = screen_pairs(data.X, data.outcome, copies, n_threads, spread=spread).columns
     arms = columns.arm_of(pairs)
     are_two = (arms >= 0).all(axis=1) & (arms[:, 0] != arms[:, 1])

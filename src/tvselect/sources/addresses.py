@@ -27,15 +27,7 @@ WORD = re.compile(r"\w{3,}")
 
 
 def without_secrets(text: str) -> str:
-    """A text whose addresses are without keys, passwords and options other than the region.
-
-    A text that begins with an address is an address up to its end.
-
-    Examples
-    --------
-    >>> without_secrets("tvs select 's3://KEY:SECRET@bucket/t.csv?region=eu&scheme=http'")
-    "tvs select 's3://***@bucket/t.csv?region=eu&scheme=***'"
-    """
+    """A text whose addresses are without keys, passwords and options but the region."""
     if ADDRESS.match(text):
         return _without_secrets(text)
     return IN_TEXT.sub(lambda found: _without_secrets(found[0]), text)
@@ -72,11 +64,7 @@ def _hide(option: re.Match[str]) -> str:
 
 @contextmanager
 def errors_at(address: str) -> Iterator[None]:
-    """Turn errors of libraries into a SourceError without any part of a secret.
-
-    Libraries quote addresses whole, in part, decoded or escaped. So a message that contains a word
-    which is hidden in the address is replaced by the type of the error.
-    """
+    """Turn errors into a SourceError; a message with a word that the address hides is left out."""
     try:
         yield
     except SourceError:
@@ -96,10 +84,7 @@ def errors_at(address: str) -> Iterator[None]:
 
 
 def may_come_from_a_file(table: str) -> bool:
-    """Whether an address from a file is safe to open: a local path, or a bucket by name.
-
-    With a host, endpoint or malformed region it could send the caller's keys to a third party.
-    """
+    """Whether an address is safe to open: a local path or bucket, to no host that gets keys."""
     if "://" not in table:
         return True
     try:
@@ -116,10 +101,7 @@ def may_come_from_a_file(table: str) -> bool:
 
 
 def open_remote(url: str) -> tuple[Any, str]:
-    """The Arrow file system of an address, and the path in it.
-
-    Addresses unknown to Arrow are opened by fsspec, without keys, as its errors show them.
-    """
+    """The Arrow file system of an address, by fsspec if Arrow has none, and the path in it."""
     fs = load("pyarrow.fs")
     with errors_at(url):
         parts = urlsplit(url)

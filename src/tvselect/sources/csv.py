@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from functools import cached_property
-from importlib import import_module
 from itertools import chain, islice
 from threading import Lock
 from typing import Any, NamedTuple, final
@@ -21,7 +20,7 @@ from zipfile import ZipFile
 import numpy as np
 
 from tvselect.inputs.arrow import Field, fields_of, load, most_unpacked, unpack
-from tvselect.inputs.errors import SourceError
+from tvselect.inputs.errors import SourceError, needed
 from tvselect.inputs.table import refuse_repeated
 from tvselect.inputs.text import MARKS, NUMBER, Mark, number_of
 from tvselect.sources.files import ZIP_FAULTS, DataFile
@@ -93,13 +92,7 @@ class Text:
 
 
 def find_encoding(data: bytes, path: str) -> str:
-    """The encoding of a text; raises a SourceError for anything else.
-
-    Examples
-    --------
-    >>> [find_encoding("Größe".encode(codec), "") for codec in ("utf-8", "cp1252", "utf-16")]
-    ['UTF-8', 'Windows-1252', 'UTF-16']
-    """
+    """The encoding of a text; raises a SourceError for anything else."""
     if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         return "UTF-32"
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -304,10 +297,7 @@ def _rows(head: bytes, mark: str, most: int) -> list[list[str]]:
 
 @final
 class CsvFiles(TableFiles):
-    """The table in CSV files, also compressed; or in ``made``, a text made from another file.
-
-    The first line has the names. Types are inferred; empty cells and "NA" are missing.
-    """
+    """The table in CSV files, or in a text ``made`` from one; empty cells and "NA" are missing."""
 
     dialect: Dialect
     n_rows = None
@@ -546,12 +536,8 @@ def transposed(files: TableFiles, decimal: Mark | None) -> CsvFiles:
 
 def open_sheet(where: str, file: DataFile, name: str | None, decimal: Mark | None) -> CsvFiles:
     """A sheet of a workbook by name, or the first that is not empty."""
-    try:
-        calamine = import_module("python_calamine")
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "reading spreadsheets needs python-calamine: pip install 'tvselect[excel]'"
-        ) from None
+    how = "reading spreadsheets needs python-calamine: pip install 'tvselect[excel]'"
+    calamine = needed("python_calamine", how)
     with file.open() as stream:
         data = stream.read()
     try:

@@ -250,10 +250,7 @@ def _cut(
 
 @final
 class ArraySource(Source):
-    """Rows of a table in memory; later rounds are a bootstrap of all rows.
-
-    ``y`` is the target, or the name of its column in a data frame.
-    """
+    """Rows in memory, ``y`` or a column the target; later rounds are a bootstrap of all rows."""
 
     def __init__(
         self,
@@ -451,10 +448,7 @@ def _decoded(values: Any) -> Any:
 
 @final
 class LazyColumns(Columns):
-    """Columns of a file's chunk, the target last, that are read when first asked for, and kept.
-
-    ``read(name)`` returns an Arrow array, under the lock that chunks of one reader share.
-    """
+    """Columns of a chunk, the target last, each read once by ``read(name)``, under a lock."""
 
     def __init__(
         self, read: Callable[[str], Any], fields: Sequence[Field], n: int, path: str, lock: Lock
@@ -509,11 +503,7 @@ class LazyColumns(Columns):
 def choose_columns(
     fields: Sequence[Field], columns: Iterable[str] | None, target: str | None, where: str
 ) -> tuple[Field, ...]:
-    """The columns to use, in the order of ``columns`` or of the data, without the target.
-
-    Raises a SourceError for names that are missing or repeated, columns of other types, and a
-    target of dates.
-    """
+    """The columns to use, in order, without the target; a SourceError for unusable ones."""
     if isinstance(columns, str):
         raise SourceError(f"columns must be a list of names, got {columns!r}")
     known = {field.name: field for field in fields}
@@ -553,10 +543,7 @@ def require_target(target: Any) -> str:
 def compare_columns(
     first: Sequence[Field], other: Sequence[Field], where: str, *, extra: bool
 ) -> None:
-    """Raise unless ``other`` has the columns of ``first``, in any order, of the same kinds.
-
-    ``extra`` says whether it may have more columns.
-    """
+    """Raise unless ``other`` has the columns of ``first``, of the same kinds; or ``extra`` ones."""
     found = {field.name: field for field in other}
     for field in first:
         if field.name not in found:

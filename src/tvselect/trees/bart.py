@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from itertools import repeat
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, overload
@@ -20,7 +19,7 @@ from sklearn.utils import check_scalar
 
 from tvselect.inputs import Outcome, read_outcome, read_table
 from tvselect.inputs.blocks import one_per_row
-from tvselect.inputs.errors import InterruptWarning
+from tvselect.inputs.errors import InterruptWarning, needed
 from tvselect.inputs.outcome import AskedFamily, Family
 from tvselect.inputs.table import find_feature
 from tvselect.seeds import RandomState, as_generator
@@ -242,10 +241,7 @@ class Prediction(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """One draw: a forest, the noise standard deviation and the cut points or class offsets.
-
-    ``intercepts`` (groups, or classes by groups) are means given all else.
-    """
+    """One draw: forest, noise, cut points or class offsets, and mean intercepts of groups."""
 
     forest: Forest
     sigma: float
@@ -528,12 +524,7 @@ class BartRun:
         ModuleNotFoundError
             Without ArviZ: ``pip install 'tvselect[arviz]'``.
         """
-        try:
-            arviz: Any = import_module("arviz")
-        except ModuleNotFoundError:
-            raise ModuleNotFoundError(
-                "this needs ArviZ: pip install 'tvselect[arviz]'", name="arviz"
-            ) from None
+        arviz = needed("arviz", "this needs ArviZ: pip install 'tvselect[arviz]'")
         found = {"posterior": {n: trace[:, self.n_burn :] for n, trace in self.traces().items()}}
         if X is not None:
             drawn = self.predict(X, groups, draws=True)

@@ -114,10 +114,7 @@ class Cuts:
         return BinnedTable(locked(packed(codes, widths)), widths, len(X), has_missing, self)
 
     def encode(self, X: Any) -> Bytes:
-        """Codes (columns, rows padded to a multiple of 64) of another table ``X``.
-
-        Values outside the range seen before fall into the end bins.
-        """
+        """Codes (columns, padded rows) of another table ``X``; ends beyond the known range."""
         table = read_table(X)
         if table.n_columns != len(self.names):
             raise ValueError(
@@ -274,10 +271,7 @@ def bin_table(X: Any, *, max_cuts: int = 100) -> BinnedTable:
 def _cut_crowded_by_rank(
     block: Floats, codes: Bytes, n_cuts: Bytes, step: Floats, sizes: Ints, halfway: Floats
 ) -> bool:
-    """Cut columns by rank that reach 20 times as far as the middle half of their values.
-
-    Only those on a crowded grid are looked at; whether there were any.
-    """
+    """Cut crowded columns by rank that reach 20 times as far as their middle half; if any."""
     max_cuts = halfway.shape[1]
     crowded = np.zeros(len(block), dtype=np.bool_)
     find_crowded(block, codes, step, int((max_cuts + 1) / FARTHEST) + 2, crowded)

@@ -163,11 +163,7 @@ def split_log_odds(base: float, power: float) -> Floats:
 
 @lru_cache(maxsize=32)
 def concentration_grid(a: float, b: float, rho_share: float, floor: float) -> tuple[Floats, Floats]:
-    """Grid of DART's ``theta / q``, and ``log(theta / q + m)`` for m = 0, 1, ...
-
-    ``theta / (theta + rho) ~ Beta(a, b)``, cut off below ``floor``, is replaced by its quantiles
-    at the midpoints of 1000 equal steps; ``rho_share`` is ``rho / q``.
-    """
+    """Quantiles of DART's ``theta / q``, cut off below ``floor``, and ``log(theta / q + m)``."""
     cut = betainc(a, b, floor)
     steps = (np.arange(GRID_SIZE) + 0.5) / GRID_SIZE
     u = np.clip(betaincinv(a, b, cut + (1.0 - cut) * steps), 1e-100, 1.0 - 1e-12)

@@ -104,10 +104,7 @@ class Sampler:
         return self.chain.tally.columns[:, COUNT].copy()
 
     def averages(self) -> tuple[Floats, Floats]:
-        """Mean number of splits by column, and share of forests that split on it.
-
-        Both over the draws after burn-in; zeros when there is none yet.
-        """
+        """Mean splits by column, and share of forests with it, after burn-in; zeros before."""
         tally = self.chain.tally.columns
         open_span = np.maximum(self.n_done - np.maximum(tally[:, SINCE], self.prior.burn), 0)
         open_span[tally[:, COUNT] == 0] = 0
