@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from tvselect.files import write_text
+from tvselect.records import write_text
 
 ROOT = Path(__file__).parents[1]
 

@@ -23,7 +23,7 @@ from benchmarks.paper import (
 from benchmarks.paper.edition import Edition
 from benchmarks.records import ROOT, heading
 from tvselect import StreamingThompsonSelector
-from tvselect.files import write_text
+from tvselect.records import write_text
 
 SECTIONS = {
     "importances": importances.section,

@@ -1,17 +1,29 @@
-"""Frozen records to JSON and back; what comes back is checked to the last field.
+"""What is stored: records as JSON, arrays as ``.npz``, files that appear all at once.
 
-Schema libraries read data classes, too, but ignore unknown fields.
+Whatever is read is checked to the last field; schema libraries would ignore unknown ones.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import os
+import secrets
+import sys
+import warnings
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
 
 Record = TypeVar("Record")
 NAMES = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
@@ -107,3 +119,69 @@ def _read(kind: Any, value: Any, where: str) -> Any:
         is_finite = False
     expect(is_finite, "finite")
     return kind(value)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A new file beside a path to write to; it takes the path's place unless something fails."""
+    part = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        try:
+            yield part
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        os.replace(part, path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file all at once."""
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8", newline="")
+
+
+MOST_PACKED = 1100  # Deflate packs at most 1032 bytes into one
+
+
+def read_arrays(blob: bytes) -> dict[str, NDArray[Any]]:
+    """All arrays of an ``.npz`` file, without pickles and archive bombs, or a ValueError."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(blob)) as archive, warnings.catch_warnings():
+            warnings.simplefilter("error")
+            files = archive.infolist()
+            if sum(file.file_size for file in files) > MOST_PACKED * len(blob):
+                raise ValueError("it unpacks to more than it can hold")
+            return {
+                file.filename.removesuffix(".npy"): _read_array(archive.read(file))
+                for file in files
+            }
+    except Exception as error:  # the archive, its codecs and NumPy's header have each their own
+        raise ValueError(f"these bytes are no stored arrays ({type(error).__name__})") from error
+
+
+def check_types(arrays: Mapping[str, NDArray[Any]], types: Mapping[str, str]) -> None:
+    """A ValueError unless arrays of one dimension and these types ("<f8", "U") are there."""
+    for name, wanted in types.items():
+        found = arrays.get(name)
+        if found is None or found.ndim != 1 or wanted not in (found.dtype.str, found.dtype.kind):
+            raise ValueError(f"there is no fitting array {name!r}")
+
+
+def _read_array(content: bytes) -> NDArray[Any]:
+    file = io.BytesIO(content)
+    version = np.lib.format.read_magic(file)[0]
+    read_header: Any = getattr(np.lib.format, f"read_array_header_{min(version, 2)}_0")
+    shape, _, dtype = read_header(file)
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > len(content):
+        raise ValueError("an array says that it is larger than it is")
+    file.seek(0)
+    array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+    if dtype.kind == "U" and array.size and dtype.itemsize:
+        codes = array.ravel().view(np.dtype(np.uint32).newbyteorder(dtype.byteorder))
+        if codes.max() > sys.maxunicode:
+            raise ValueError("a text holds what is no character")
+    return array

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
-from tvselect.after.lookalikes import chance_level, find_lookalikes
+from tvselect.after.dependence import chance_level, find_lookalikes
 from tvselect.inputs import read_table
 from tvselect.inputs.columns import centred_ranks
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tvselect.decoys import Knockoffs, restore_knockoffs, store_knockoffs, swap_test
 from tvselect.decoys.knockoffs import LARGEST_BLOCK, most_entropy
-from tvselect.inputs.npz import read_arrays
+from tvselect.records import read_arrays
 
 P = 8
 ROWS = 30_000

@@ -27,7 +27,7 @@ from fuzz.targets.tables import look_at, read_all
 from tvselect.bandit.journal import Journal, JournalError, checksum, unpack
 from tvselect.inputs import OutcomeReader
 from tvselect.inputs.arrow import as_days
-from tvselect.inputs.npz import read_arrays
+from tvselect.records import read_arrays
 from tvselect.report.findings import Findings
 from tvselect.runs import RunError
 from tvselect.runs.data import open_planned

@@ -12,10 +12,9 @@ from tests.cli.makers import QUICK, write
 from tvselect.bandit.engine import StopReason
 from tvselect.bandit.journal import Journal
 from tvselect.cli import main
-from tvselect.files import write_text
 from tvselect.inputs.facts import FileFacts, LeftOut, OutcomeProfile, ReadingMode, TableFacts
 from tvselect.inputs.text import Writing
-from tvselect.records import to_json
+from tvselect.records import to_json, write_text
 from tvselect.report import Findings, render
 from tvselect.runs import RunError
 from tvselect.runs.folder import SCHEMA, RunFolder, RunRecord, new_folder

@@ -1,4 +1,4 @@
-"""How the outcome depends on selected columns, by the posterior of a forest.
+"""How the outcome depends on selected columns, by a forest; and what could stand for these.
 
 Partial dependence: columns are set to values in every row, the others stay as they are, and the
 forest's predictions are averaged.
@@ -6,6 +6,7 @@ forest's predictions are averaged.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from scipy.special import ndtri
 
 from tvselect.inputs import Table, read_outcome
 from tvselect.inputs.blocks import column_named
+from tvselect.inputs.columns import centred_ranks, in_blocks
 from tvselect.inputs.outcome import Outcome, pull_in
 from tvselect.inputs.rows import sample_rows
 from tvselect.inputs.table import as_given
@@ -260,19 +262,12 @@ def columns_to_show(selector: BanditSelector) -> Shown:
     """
     result = selector.result_
     n, arm_of = result.layout.n_candidates, result.arm_of_feature
-    claims = [list(claim.columns) for claim in getattr(selector, "claims_", ())]
-    place = {column: k for columns in claims for k, column in enumerate(columns)}
-    # The columns of a group that a user has made are different things.
-    is_shared = [
-        bool(claim.shares) or len(set(arm_of[columns])) > 1
-        for claim, columns in zip(getattr(selector, "claims_", ()), claims, strict=True)
-    ]
-    claim_of = {
-        column: number
-        for number, columns in enumerate(claims)
-        for column in columns
-        if is_shared[number]
-    }
+    place, claim_of = dict[int, int](), dict[int, int]()
+    for number, claim in enumerate(getattr(selector, "claims_", ())):
+        place |= {column: k for k, column in enumerate(claim.columns)}
+        # The columns of a group that a user has made are different things.
+        if claim.shares or len(set(arm_of[list(claim.columns)])) > 1:
+            claim_of |= dict.fromkeys(claim.columns, number)
     rates, q = result.means(arms=result.candidates), selector.q_values_
     q, selected = q[result.layout.first_features], result.selected()[:n]
     others = np.flatnonzero(~selected & (result.times_played[:n] > 0))
@@ -286,12 +281,12 @@ def columns_to_show(selector: BanditSelector) -> Shown:
     for arm in [*falling.tolist(), *others.tolist()]:
         members = np.flatnonzero(arm_of == arm).tolist()
         for column in sorted(members, key=lambda column: place.get(column, 0)):
-            claim = claim_of.get(column, -1 - column)
-            if selected[arm] and claim not in leading:
-                leading[claim] = column
-            elif claim not in seconds and (selected[arm] or n_unselected < MOST_RUNNERS_UP):
-                seconds.add(claim)
-                runners_up[column] = leading.get(claim)
+            number = claim_of.get(column, -1 - column)
+            if selected[arm] and number not in leading:
+                leading[number] = column
+            elif number not in seconds and (selected[arm] or n_unselected < MOST_RUNNERS_UP):
+                seconds.add(number)
+                runners_up[column] = leading.get(number)
                 n_unselected += not selected[arm]
     always = np.flatnonzero(arm_of < 0).tolist()
     return Shown([*leading.values(), *always], runners_up, n_others)
@@ -319,13 +314,9 @@ def find_effects(
     selector: BanditSelector, X: Any, y: Any, groups: ArrayLike | str | None = None
 ) -> tuple[Effect, ...]:
     """Effects of selected columns, and of runners-up, on at most 1,000 rows of a table."""
-    result = fitted_result(selector)
-    rng = RandomStream.JOINT_EFFECT.generator(result.asked.seed)
-    table, target, codes = sample_rows(
-        X, y, result.names, named=hasattr(selector, "feature_names_in_"), most=MOST_ROWS, rng=rng,
-        groups=groups_told(result, X, groups),
-    )  # fmt: skip
-    outcome = read_outcome(target, table.n_rows, family=result.asked.family)
+    rng = RandomStream.JOINT_EFFECT.generator(fitted_result(selector).asked.seed)
+    table, target, codes = rows_of(selector, X, y, groups, rng)
+    outcome = read_outcome(target, table.n_rows, family=selector.result_.asked.family)
     shown = columns_to_show(selector)
     found: tuple[Effect, ...] = ()
     if shown.leading:
@@ -384,11 +375,7 @@ def joint_effect(
         raise ValueError("no interaction was found: name a pair")
     columns = next(iter(found)) if pair is None else _selected_pair(pair, result)
     rng = RandomStream.JOINT_EFFECT.generator(result.asked.seed)
-    is_named = hasattr(selector, "feature_names_in_")
-    groups = groups_told(result, X, groups)
-    table, target, codes = sample_rows(
-        X, y, result.names, named=is_named, most=MOST_ROWS, rng=rng, groups=groups
-    )
+    table, target, codes = rows_of(selector, X, y, groups, rng)
     outcome = read_outcome(target, table.n_rows, family=result.asked.family)
     others = np.setdiff1d(np.flatnonzero(result.support), columns).tolist()
     forest = DependenceForest(table, outcome, [*columns, *others], rng, codes)
@@ -397,12 +384,15 @@ def joint_effect(
     return effect._replace(outcome=name, q_value=found.get((min(columns), max(columns))))
 
 
-def groups_told(result: SearchResult, X: Any, groups: Any) -> Any:
-    """The groups of rows as given, or those of the column that the fit was told of; else None."""
+def rows_of(
+    selector: BanditSelector, X: Any, y: Any, groups: Any, rng: np.random.Generator
+) -> tuple[Table, Any, NDArray[np.int32] | None]:
+    """At most 1,000 rows of a table, their outcome, and groups: as told here, or in the fit."""
+    result, named = selector.result_, hasattr(selector, "feature_names_in_")
     if groups is None and result.asked.groups:
         with suppress(ValueError):  # not among these columns
-            return column_named(as_given(X), result.asked.groups, "groups")
-    return groups
+            groups = column_named(as_given(X), result.asked.groups, "groups")
+    return sample_rows(X, y, result.names, named=named, most=MOST_ROWS, rng=rng, groups=groups)
 
 
 def _selected_pair(pair: Any, result: SearchResult) -> tuple[int, int]:
@@ -448,3 +438,46 @@ def curves(
         return values
 
     return np.array([run.expected(draw, at_points).mean(axis=0) for draw in run.draws])
+
+
+MOST_ALIKE = 5
+ALIKE = 0.5
+
+
+class Match(NamedTuple):
+    """A column and its rank correlation with another."""
+
+    column: int
+    correlation: float
+
+
+def find_lookalikes(
+    table: Table, columns: NDArray[np.int64], candidates: NDArray[np.int64]
+) -> list[list[Match]]:
+    """For each column up to five candidates with a Spearman correlation of 0.5, best first."""
+
+    def ranks(columns: NDArray[np.int64]) -> NDArray[np.float64]:
+        return centred_ranks(np.ascontiguousarray(table.numbers(columns).T, dtype=np.float64))
+
+    candidates = candidates[~table.categorical[candidates]]
+    is_number = ~table.categorical[columns]
+    ranked = ranks(columns[is_number])
+    correlations = np.zeros((columns.size, candidates.size))
+    for block in in_blocks(candidates.size, table.n_rows):
+        correlations[is_number, block] = ranked @ ranks(candidates[block]).T
+
+    def matches(row: NDArray[np.float64]) -> list[Match]:
+        best = np.argsort(-np.abs(row), kind="stable")[:MOST_ALIKE]
+        return [
+            Match(int(candidates[place]), round(float(np.clip(row[place], -1, 1)), 12))
+            for place in best[np.abs(row[best]) >= ALIKE]
+        ]
+
+    return list(map(matches, correlations))
+
+
+def chance_level(n_rows: int, n_candidates: int) -> float:
+    """About the strongest rank correlation that unrelated columns reach by chance."""
+    if n_rows < 3 or n_candidates < 1:
+        return 1.0
+    return min(1.0, float(ndtri(1 - 0.5 / (n_candidates + 1))) / math.sqrt(n_rows - 1))

@@ -22,7 +22,7 @@ from scipy.special import ndtr, ndtri
 
 from tvselect.core import function
 from tvselect.inputs.columns import evenly
-from tvselect.inputs.npz import check_types, read_arrays
+from tvselect.records import check_types, read_arrays
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]

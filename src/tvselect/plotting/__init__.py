@@ -2,9 +2,13 @@
 
 from tvselect.after.dependence import JointEffect, joint_effect
 from tvselect.plotting.effects import InteractionDisplay
-from tvselect.plotting.paths import SelectionPathDisplay, SelectionPaths, selection_paths
+from tvselect.plotting.paths import (
+    SelectionPathDisplay,
+    SelectionPaths,
+    plot_traces,
+    selection_paths,
+)
 from tvselect.plotting.rates import SelectionRateDisplay, plot_stability, top_arms
-from tvselect.plotting.traces import plot_traces
 
 __all__ = [
     "InteractionDisplay",

@@ -14,20 +14,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tvselect.after.dependence import (
+    ALIKE,
     MOST_SHOWN,
     DependenceForest,
     Shown,
+    chance_level,
     columns_to_show,
-    groups_told,
+    find_lookalikes,
     partial_dependence,
+    rows_of,
     runner_up_effects,
 )
-from tvselect.after.lookalikes import ALIKE, chance_level, find_lookalikes
 from tvselect.after.stability import Stability
 from tvselect.after.worth import Worth
 from tvselect.inputs import Table, read_outcome
 from tvselect.inputs.outcome import Family, Outcome
-from tvselect.inputs.rows import sample_rows
 from tvselect.plotting.rates import FittedArms, decoy_name, fitted_arms
 from tvselect.report.findings import (
     About,
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from tvselect.plotting.rates import Selector
 
 MOST_DRAWN, MOST_MEMBERS, MOST_NAMES = 100, 20, 20
-MOST_ROWS, MOST_STEPS, MOST_COMPARED, MOST_MAPS = 1000, 200, 30, 3
+MOST_STEPS, MOST_COMPARED, MOST_MAPS = 200, 30, 3
 KINDS: Mapping[Family, OutcomeKind] = {
     "gaussian": "continuous",
     "probit": "two classes",
@@ -272,11 +273,7 @@ def _read_rows(
     """Some rows, the outcome of all and of these, their groups; and why something is missing."""
     result, table, codes, y_of_rows = selector.result_, None, None, y
     if X is not None:
-        is_named = hasattr(selector, "feature_names_in_")
-        groups = groups_told(result, X, groups)
-        table, y_of_rows, codes = sample_rows(
-            X, y, result.names, named=is_named, most=MOST_ROWS, rng=rng, groups=groups
-        )
+        table, y_of_rows, codes = rows_of(selector, X, y, groups, rng)
     if y is None:
         return table, None, None, codes, NO_TABLE
     whole = None

@@ -16,8 +16,8 @@ import numpy as np
 
 from tvselect.after.dependence import MODEL
 from tvselect.after.worth import standard_error
-from tvselect.files import write_text
 from tvselect.inputs.errors import needed
+from tvselect.records import write_text
 from tvselect.report import methods, sentences
 from tvselect.report.charts import draw_charts, draw_comparison
 from tvselect.report.findings import Findings

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from tvselect import report
 from tvselect.bandit.journal import Journal, JournalError
-from tvselect.files import write_text
+from tvselect.records import write_text
 from tvselect.runs import RunError
 from tvselect.runs.folder import RunFolder, RunRecord, from_csv
 from tvselect.selectors.results import mean_jaccard
@@ -111,8 +112,11 @@ def _differ(values: Sequence[Any], what: str) -> list[str]:
     """What the runs differ in, if they do."""
     if all(value == values[0] for value in values):
         return []
-    shown = f"{', '.join(map(str, values[:-1]))} and {values[-1]}"
-    return [f"The runs differ in {what}: {shown}."]
+    return [f"The runs differ in {what}: {_and(values)}."]
+
+
+def _and(values: Sequence[Any]) -> str:
+    return f"{', '.join(map(str, values[:-1]))} and {values[-1]}"
 
 
 def _window(folder: RunFolder) -> int | None:
@@ -135,29 +139,21 @@ def _differences(runs: Sequence[RunRecord], windows: Sequence[int | None]) -> li
         changed = "was written again" if is_mixed else "has changed"
         what = f"{tables[0]} {changed}" if len(tables) == 1 else " and ".join(tables)
         said.append(f"The data {'may differ' if is_mixed else 'differ'} ({what}).")
-    for what, values in (
-        ("target", [plan.target for plan in plans]),
-        ("family", [plan.facts.outcome.family for plan in plans]),
-        ("rows", [plan.where or "all" for plan in plans]),
-        ("streamed", [plan.stream for plan in plans]),
-        ("row groups", [plan.row_groups for plan in plans]),
-        ("order", [plan.order for plan in plans]),
-    ):
-        said += _differ(values, what)
+    said += _differ([plan.target for plan in plans], "target")
+    said += _differ([plan.facts.outcome.family for plan in plans], "family")
+    said += _differ([plan.where or "all" for plan in plans], "rows")
+    said += _differ([plan.stream for plan in plans], "streamed")
+    said += _differ([plan.row_groups for plan in plans], "row groups")
+    said += _differ([plan.order for plan in plans], "order")
     if None not in windows and len(set(windows)) > 1:
-        shown = f"{', '.join(map(str, windows[:-1]))} and {windows[-1]}"
-        said.append(
-            f"The runs differ in window: {shown} plays chosen together, as --window says, or else "
-            "the number of workers (--jobs)."
-        )
+        what = "plays chosen together, as --window says, or else the number of workers (--jobs)"
+        said.append(f"The runs differ in window: {_and(windows)} {what}.")
     common = set(plans[0].columns).intersection(*(plan.columns for plan in plans))
     for place, plan in enumerate(plans):
         if only := [name for name in plan.columns if name not in common]:
-            which = (
-                f"Only the {_ordinal(place)} run"
-                if len(runs) == 2
-                else (f"The {_ordinal(place)} run, but not every other one,")
-            )
+            which = f"The {_ordinal(place)} run, but not every other one,"
+            if len(runs) == 2:
+                which = f"Only the {_ordinal(place)} run"
             said.append(f"{which} chose from {listed(only)}.")
     if len({repr((plan.feature_groups, plan.always)) for plan in plans}) > 1:
         said.append("The runs differ in feature groups or in columns that are always included.")
@@ -172,9 +168,8 @@ def _differences(runs: Sequence[RunRecord], windows: Sequence[int | None]) -> li
         if run.state != "done":
             which = _ordinal(place)
             said.append(f"The {which} run is not complete ({run.state}, {run.n_plays} plays).")
-    versions = [run.version for run in runs]
-    if len(set(versions)) > 1:
-        said.append(f"They were run by tvselect {', '.join(versions[:-1])} and {versions[-1]}.")
+    if len(set(versions := [run.version for run in runs])) > 1:
+        said.append(f"They were run by tvselect {_and(versions)}.")
     return said
 
 
@@ -184,28 +179,24 @@ def _effects(runs: Sequence[RunRecord], variables: Sequence[Compared]) -> list[s
         return []
     said = []
     for one in variables:
-        known = [
-            (place, effect, direction)
-            for place, (effect, direction) in enumerate(zip(one.effect, one.direction, strict=True))
-            if effect is not None and one.selected[place]
-        ]
-        ways = [(place, direction) for place, _, direction in known if direction in OPPOSITES]
-        against = next(
-            ((a, b) for a in ways for b in ways if OPPOSITES[a[1]] == b[1] and a[0] < b[0]), None
+        places = enumerate(zip(one.selected, one.effect, strict=True))
+        effects = {k: effect for k, (chosen, effect) in places if chosen and effect is not None}
+        ways = {k: one.direction[k] for k in effects if one.direction[k] in OPPOSITES}
+        pairs = [(a, b) for a, b in combinations(ways, 2) if OPPOSITES[ways[a]] == ways[b]]
+        if pairs:
+            (a, b), *_ = pairs
+            what, shown = "has another direction", ways
+        elif effects:
+            a, b = min(effects, key=effects.__getitem__), max(effects, key=effects.__getitem__)
+            if effects[b] <= FAR_APART * effects[a]:
+                continue
+            what, shown = "differs", {k: f"{effect:.3g}" for k, effect in effects.items()}
+        else:
+            continue
+        said.append(
+            f"The effect of {one.name} {what}: {shown[a]} in the {_ordinal(a)} run, {shown[b]} in "
+            f"the {_ordinal(b)}."
         )
-        if against is not None:
-            (first, way), (second, other) = against
-            said.append(
-                f"The effect of {one.name} has another direction: {way} in the {_ordinal(first)} "
-                f"run, {other} in the {_ordinal(second)}."
-            )
-        elif known:
-            least, most = min(known, key=lambda k: k[1]), max(known, key=lambda k: k[1])
-            if most[1] > FAR_APART * least[1]:
-                said.append(
-                    f"The effect of {one.name} differs: {least[1]:.3g} in the {_ordinal(least[0])} "
-                    f"run, {most[1]:.3g} in the {_ordinal(most[0])}."
-                )
     more = len(said) - MOST_SENTENCES
     return said[:MOST_SENTENCES] + [f"So do {more} more effects."] * (more > 0)
 

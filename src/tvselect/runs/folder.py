@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tvselect import report
 from tvselect.bandit.engine import StopReason
-from tvselect.files import write_text
-from tvselect.records import RecordError, parse_json, read_record, to_json
+from tvselect.records import RecordError, parse_json, read_record, to_json, write_text
 from tvselect.runs import RunError
 from tvselect.runs.plan import Plan, Settings
 from tvselect.sources.addresses import without_secrets

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from tvselect import report
 from tvselect.bandit.engine import StopReason
 from tvselect.bandit.journal import Journal, JournalError
-from tvselect.files import write_text
+from tvselect.records import write_text
 from tvselect.report.decisions import describe_doubts
 from tvselect.runs import RunError, collected_warnings
 from tvselect.runs.data import open_planned, open_stream, prepare, sample

@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 
-from tvselect.files import replacing
 from tvselect.inputs.arrow import as_text, kind_of
 from tvselect.inputs.errors import needed
+from tvselect.records import replacing
 from tvselect.runs import RunError, hint
 from tvselect.runs.folder import RunFolder, from_csv
 from tvselect.sources.csv import BLANKS, CsvFiles

@@ -22,9 +22,9 @@ from tvselect.decoys import Knockoffs, restore_knockoffs, store_knockoffs
 from tvselect.decoys.shuffled import FEWEST_COLUMNS, MOST_COLUMNS
 from tvselect.inputs import Numbered, Table
 from tvselect.inputs.columns import refuse_nonfinite
-from tvselect.inputs.npz import check_types, read_arrays
 from tvselect.inputs.table import read_features
 from tvselect.inputs.text import TextColumn, codes_of, encode_text, one_hot
+from tvselect.records import check_types, read_arrays
 from tvselect.selectors.layout import DecoyKind, IntArray
 from tvselect.sources import Batch
 from tvselect.trees import Cuts, bin_table

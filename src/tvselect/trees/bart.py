@@ -13,18 +13,17 @@ from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 from sklearn.utils import check_scalar
 
 from tvselect.inputs import Outcome, read_outcome, read_table
 from tvselect.inputs.blocks import one_per_row
-from tvselect.inputs.errors import InterruptWarning, needed
+from tvselect.inputs.errors import InterruptWarning, check_share, needed
 from tvselect.inputs.outcome import AskedFamily, Family
 from tvselect.inputs.table import find_feature
 from tvselect.seeds import RandomState, as_generator
 from tvselect.trees.bins import BinnedTable, Cuts, bin_table
-from tvselect.trees.diagnostics import effective_size, r_hat
 from tvselect.trees.forest import Forest
 from tvselect.trees.prior import Prior
 from tvselect.trees.response import (
@@ -164,9 +163,7 @@ def run_bart(
         )
     if sigma is not None and outcome.family in ON_LATENT_SCALE:
         raise ValueError(f"sigma cannot be fixed: {outcome.family!r} has no noise to draw")
-    labels = (
-        [] if groups is None else one_per_row(groups, table.n_rows, "groups", "one label").tolist()
-    )
+    labels = _labels(groups, table.n_rows)
     code_of = {label: code for code, label in enumerate(dict.fromkeys(labels))}
     chosen = _column_indices(columns, table.names)
     response = working_response(outcome, _noise_guess(noise_scale, X, outcome, chosen))
@@ -373,22 +370,16 @@ class BartRun:
         (200, 100)
         """
         if interval is not None:
-            check_scalar(
-                interval, "interval", Real, min_val=0, max_val=1, include_boundaries="neither"
-            )
+            check_share(interval, "interval")
             if draws:
-                raise ValueError(
-                    "draws and interval exclude each other; take quantiles of the draws"
-                )
+                raise ValueError("draws and interval exclude each other; take quantiles of draws")
         if not isinstance(X, BinnedTable):
             codes, n_rows = self.cuts.encode(X), np.shape(X)[0]
         elif X.cuts is self.cuts:
             codes, n_rows = X.codes, X.n_rows
         else:
             raise ValueError("X was binned with other cut points; pass the table itself")
-        labels = (
-            [] if groups is None else one_per_row(groups, n_rows, "groups", "one label").tolist()
-        )
+        labels = _labels(groups, n_rows)
         code_of = {label: code for code, label in enumerate(self.groups)}
         places = np.array([code_of.get(label, -1) for label in labels], dtype=np.int64)
 
@@ -488,22 +479,15 @@ class BartRun:
         """
         traces = {name: trace[:, self.n_burn :] for name, trace in self.traces().items()}
         is_long = next(iter(traces.values())).shape[1] >= 4
-        rows = [
-            (
-                name,
-                trace.mean(),
-                trace.std(ddof=1),
-                *np.quantile(trace, (0.05, 0.95)),
-                float(r_hat(trace)) if is_long else np.nan,
-                float(effective_size(trace)) if is_long else np.nan,
+        rows = []
+        for name, trace in traces.items():
+            mixing = (
+                (float(r_hat(trace)), float(effective_size(trace))) if is_long else (np.nan,) * 2
             )
-            for name, trace in traces.items()
-        ]
+            moments = trace.mean(), trace.std(ddof=1), *np.quantile(trace, (0.05, 0.95))
+            rows.append((name, *moments, *mixing))
         names = ("parameter", "mean", "sd", "low", "high", "r_hat", "ess")
-        return {
-            name: np.array(column)
-            for name, column in zip(names, zip(*rows, strict=True), strict=True)
-        }
+        return dict(zip(names, map(np.array, zip(*rows, strict=True)), strict=True))
 
     def to_arviz(self, X: Any = None, groups: Any = None) -> Any:
         """The draws after burn-in for ArviZ: what was traced, and expected outcomes at some rows.
@@ -627,6 +611,10 @@ def _draw(chain: Sampler, response: Response, n_groups: int) -> Draw:
     return Draw(chain.forest(response.scale), sigma, cuts, response.scale * intercepts)
 
 
+def _labels(groups: Any, n_rows: int) -> list[Any]:
+    return [] if groups is None else one_per_row(groups, n_rows, "groups", "one label").tolist()
+
+
 def _column_indices(columns: Sequence[int] | Sequence[str] | None, names: Sequence[str]) -> Ints:
     if columns is None:
         return np.arange(len(names), dtype=np.int64)
@@ -675,3 +663,98 @@ def _noise_guess(
     if not guess > 1e-8 * outcome.values.std():
         raise ValueError("noise_scale='linear': the linear model fits y exactly; use 'sd'")
     return guess
+
+
+def r_hat(draws: ArrayLike) -> Floats:
+    """Rank-normalised split R-hat (Vehtari et al. 2021); 1 where chains have mixed.
+
+    Parameters
+    ----------
+    draws : array (chains, draws, ...)
+        After burn-in, at least four of each chain. The halves of a chain count as chains.
+
+    Returns
+    -------
+    float64 array (...)
+        The larger of that of the draws and that of their distances from the median; more than 1.01
+        or so says that the chains are too short. NaN where all draws are the same.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> float(r_hat(rng.normal(size=(4, 1000))).round(2))
+    1.0
+    >>> float(r_hat(rng.normal(size=(4, 1000)) + [[0], [0], [0], [1]]).round(1))
+    1.1
+    """
+    split = _halves(draws)
+    folded = np.abs(split - np.median(split, axis=(0, 1)))
+    return np.fmax(*(_plain_r_hat(_normal_scores(values)) for values in (split, folded)))
+
+
+def effective_size(draws: ArrayLike) -> Floats:
+    """Bulk effective sample size (Vehtari et al. 2021): how many independent draws tell as much.
+
+    Parameters
+    ----------
+    draws : array (chains, draws, ...)
+        After burn-in, at least four of each chain.
+
+    Returns
+    -------
+    float64 array (...)
+        NaN where all draws are the same.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.normal(size=(4, 1000))
+    >>> bool(3000 < effective_size(noise) < 5000)
+    True
+    >>> sticky = np.repeat(noise[:, ::10], 10, axis=1)
+    >>> bool(250 < effective_size(sticky) < 650)
+    True
+    """
+    z = _normal_scores(_halves(draws))
+    n_chains, n = z.shape[:2]
+    centred = z - z.mean(axis=1, keepdims=True)
+    power = np.abs(np.fft.rfft(centred, 2 * n, axis=1)) ** 2
+    covariance = np.fft.irfft(power, axis=1)[:, :n].mean(axis=0) / n
+    within = covariance[0] * n / (n - 1)
+    total = within * (n - 1) / n + z.mean(axis=1).var(axis=0, ddof=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        correlation = 1.0 - (within - covariance) / total
+    # Geyer's initial monotone sequence: sums of two neighbours fall, and stay above 0.
+    pairs = correlation[: n // 2 * 2].reshape(n // 2, 2, *z.shape[2:]).sum(axis=1)
+    pairs = np.minimum.accumulate(pairs, axis=0)
+    length = 2.0 * np.where(pairs > 0.0, pairs, 0.0).sum(axis=0) - 1.0
+    size = n_chains * n
+    found = size / np.maximum(length, 1.0 / np.log10(size))
+    return np.where(within > 0.0, found, np.nan)
+
+
+def _halves(draws: ArrayLike) -> Floats:
+    """The halves of chains as chains."""
+    values = np.asarray(draws, dtype=np.float64)
+    if values.ndim < 2 or values.shape[1] < 4:
+        raise ValueError(
+            f"draws must be (chains, draws, ...) with at least 4 draws, got shape {values.shape}"
+        )
+    half = values.shape[1] // 2
+    return np.concatenate([values[:, :half], values[:, -half:]])
+
+
+def _normal_scores(values: Floats) -> Floats:
+    """The normal quantiles of ranks among all chains; ties have their mean rank."""
+    from scipy.stats import rankdata
+
+    flat = values.reshape(-1, *values.shape[2:])
+    return ndtri((rankdata(flat, axis=0) - 0.375) / (len(flat) + 0.25)).reshape(values.shape)
+
+
+def _plain_r_hat(values: Floats) -> Floats:
+    n = values.shape[1]
+    within = values.var(axis=1, ddof=1).mean(axis=0)
+    between = values.mean(axis=1).var(axis=0, ddof=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.sqrt((n - 1) / n + between / within)
