@@ -1,4 +1,4 @@
-"""Paths of the selection rates: which are drawn, where they end, and how the figure looks."""
+"""Paths of the selection rates, and traces of trees: what is drawn, and how it looks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from matplotlib.text import Text
 
 from tests.decoyed import fit_heights, fit_signals, stream_heights
 from tests.plotting.conftest import fit
-from tvselect.plotting import SelectionPathDisplay, selection_paths
+from tvselect import run_bart
+from tvselect.plotting import SelectionPathDisplay, plot_traces, selection_paths
 from tvselect.plotting.canvas import COLOURS, DEEP, RED
 
 CHANCES = [0.95, 0.9, 0.1, 0.05, 0.05, 0.1]
@@ -226,3 +227,18 @@ def lightness(colour):
 
 def legend(display):
     return " ".join(text.get_text() for text in display.ax_.get_legend().get_texts())
+
+
+def test_a_panel_for_each_trace_and_a_line_for_each_chain():
+    rng = np.random.default_rng(0)
+    X, groups = rng.random((80, 3)), np.arange(80) // 4
+    run = run_bart(
+        X, X[:, 0], n_chains=3, n_iterations=100, sparse=True, groups=groups, random_state=0
+    )
+    panels = plot_traces(run).axes
+    assert [ax.get_ylabel() for ax in panels] == ["sigma", "splits", "theta", "sd of groups"]
+    for ax, trace in zip(panels, run.traces().values(), strict=True):
+        np.testing.assert_array_equal([line.get_ydata() for line in ax.lines], trace)
+        assert "R-hat" in ax.get_title(loc="right")
+        low, high = ax.get_ylim()
+        assert low < trace[:, 50:].min() < trace[:, 50:].max() < high

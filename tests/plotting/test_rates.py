@@ -1,17 +1,22 @@
-"""The highest selection rates: which they are, and how the figure shows them."""
+"""The highest selection rates in a figure; what all figures need."""
 
 from __future__ import annotations
+
+import sys
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import beta
+from sklearn.exceptions import NotFittedError
 
 from tests.decoyed import fit_heights, fit_signals, stream_heights
 from tests.plotting.conftest import fit
-from tvselect import Search
+from tvselect import Search, StreamingThompsonSelector, ThompsonSelector, plotting
 from tvselect.plotting import SelectionRateDisplay, selection_paths, top_arms
-from tvselect.plotting.canvas import RED
+from tvselect.plotting.canvas import RED, nudge_apart
 from tvselect.words import level
 
 CHANCES = [0.1, 0.95, 0.05, 0.9, 0.05, 0.1]
@@ -161,3 +166,27 @@ def test_a_decoy_has_the_threshold_of_its_column():
     arms = top_arms(selector)
     np.testing.assert_array_equal(arms.threshold, selector.threshold_[arms.features])
     SelectionRateDisplay(arms).plot().figure_.canvas.draw()
+
+
+@given(st.lists(st.floats(0, 1), max_size=30), st.floats(0.001, 0.2))
+def test_nudged_heights_keep_their_order_their_gap_and_their_room(heights, gap):
+    placed = nudge_apart(heights, gap)
+    order = np.argsort(heights, kind="stable")
+    gap = min(gap, 1 / max(len(heights) - 1, 1))
+    assert (np.diff(placed[order]) >= gap - 1e-9).all()
+    assert ((placed >= -1e-9) & (placed <= 1 + 1e-9)).all()
+
+
+def test_heights_far_enough_apart_stay():
+    np.testing.assert_allclose(nudge_apart([0.9, 0.1, 0.5], 0.05), [0.9, 0.1, 0.5])
+
+
+@pytest.mark.parametrize("name", ["SelectionPathDisplay", "SelectionRateDisplay"])
+def test_what_a_figure_needs(name, monkeypatch):
+    display = getattr(plotting, name)
+    for selector in (ThompsonSelector(), StreamingThompsonSelector()):
+        with pytest.raises(NotFittedError):
+            display.from_estimator(selector)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ModuleNotFoundError, match=r"tvselect\[plot\]"):
+        display.from_estimator(fit([0.9, 0.1]))

@@ -1,4 +1,4 @@
-"""What columns are taken for."""
+"""What columns are taken for, and which ones names and patterns mean."""
 
 import numpy as np
 import pyarrow as pa
@@ -8,8 +8,10 @@ from tvselect.inputs.arrow import as_days, as_text
 from tvselect.inputs.facts import scan_block
 from tvselect.inputs.text import text_to_numbers
 from tvselect.report.decisions import why_left_out
+from tvselect.runs import RunError
 from tvselect.runs.data import split
 from tvselect.runs.inspect import profile_columns
+from tvselect.runs.plan import expand, read_groups
 
 
 def look(values, name="x", type=None):
@@ -125,3 +127,45 @@ def test_dates_in_days(type, expected):
 def test_categories_are_text():
     assert not look(["u", "v"] * 25, type=pa.string()).left_out
     assert not look_at({"x": pa.array(["u", "v"]).dictionary_encode()}).left_out
+
+
+NAMES = ["id", "gene_1", "gene_2", "a,b", "x[1]", " padded"]
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [
+        ([], []),
+        (["gene_2", "id"], ["id", "gene_2"]),
+        (["gene_*"], ["gene_1", "gene_2"]),
+        (["gene_?, id"], ["id", "gene_1", "gene_2"]),
+        (["a,b"], ["a,b"]),
+        (["x[1]"], ["x[1]"]),
+        ([" padded"], [" padded"]),
+        (["id,"], ["id"]),
+        (["*"], NAMES),
+    ],
+)
+def test_expand(items, expected):
+    assert expand(items, NAMES, "--exclude", "t.csv") == expected
+
+
+@pytest.mark.parametrize("item", ["gen_1", "GENE_1"])
+def test_a_misspelt_name(item):
+    with pytest.raises(RunError, match=r"--exclude names .* did you mean 'gene_1'"):
+        expand([item], NAMES, "--exclude", "t.csv")
+
+
+def test_groups_take_patterns(tmp_path):
+    path = tmp_path / "groups.csv"
+    path.write_text("\ufeffcolumn,group\ngene_*,genes\n", encoding="utf-8")
+    assert read_groups(path, NAMES) == {"genes": ["gene_1", "gene_2"]}
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(RunError, match="no UTF-8 text"):
+        read_groups(path, NAMES)
+
+
+def test_an_empty_cell_is_no_group(tmp_path):
+    path = tmp_path / "groups.csv"
+    path.write_text("column,group\ngene_1,genes\nid,\ngene_2, \n")
+    assert read_groups(path, NAMES) == {"genes": ["gene_1"]}
