@@ -28,12 +28,11 @@ def q_values_by_decoys(
 ) -> Floats:
     """The smallest false discovery rate at which each column is selected.
 
-    Of the candidates that reach a score, the share ``false_ones / candidates`` is expected to
-    be false; the q-value of a column is the smallest such share over the scores up to its
-    own. Selecting the columns of a q-value of at most ``q`` is the rule of Benjamini and
-    Hochberg at level ``q``, with p-values by the rank among decoys (Bates et al. 2023, Annals of
-    Statistics 51(1), 149-178). ``decoys`` are the scores of ``n_copies`` decoys of every column, in
-    any order; columns that are no candidates have the q-value 1.
+    Of the candidates that reach a score, the share ``false_ones / candidates`` is expected to be
+    false; a column has the smallest such share over the scores up to its own, or 1 if it is no
+    candidate. To select by it is the rule of Benjamini and Hochberg, with p-values by the rank
+    among decoys (Bates et al. 2023, Annals of Statistics 51(1), 149-178). ``decoys`` are the scores
+    of ``n_copies`` decoys of every column, in any order.
     """
     q = np.ones(scores.size)
     order = np.flatnonzero(is_candidate)

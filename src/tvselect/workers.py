@@ -57,15 +57,9 @@ class WorkerError(RuntimeError):
 class Runner:
     """Workers, wherever they are.
 
-    ``bind(work)`` sends the work, and the data it holds, to every worker once. It is a context
-    manager of a function that runs a list of tasks: a task whose worker is lost is repeated by
-    another one, and an error of the work is raised unchanged.
-
-    Examples
-    --------
-    >>> with open_runner("threads", n_jobs=2).bind(abs) as run:
-    ...     run([-1, 2, -3])
-    [1, 2, 3]
+    ``bind(work)`` sends the work and its data to every worker once. It is a context manager of a
+    function that runs a list of tasks: one whose worker is lost is repeated by another, and an
+    error of the work is raised unchanged.
     """
 
     n_workers: int  #: Tasks that run at the same time
@@ -78,12 +72,11 @@ class Runner:
 def open_runner(runner: Any = None, n_jobs: int | None = None) -> Runner:
     """Choose where plays run.
 
-    "threads", the default, share one copy of the data, and the trees run without Python's lock.
-    "processes" on this machine are for rewards in plain Python; they map the data into memory from
-    files. ``n_jobs`` is their number, as in scikit-learn. An address such as
-    ``tcp://head-node:8786``, or a ``distributed.Client``, is a Dask cluster: its scheduler and
-    workers run code of this process, which unpickles their answers, so both must be trusted. Every
-    worker opens a file of columns (PLINK, cells) under the same path; other data is sent once.
+    "threads", the default, share one copy of the data. "processes" of this machine, for rewards in
+    plain Python, map the data into memory from files. ``n_jobs`` is their number. An address such
+    as ``tcp://head-node:8786``, or a ``distributed.Client``, is a Dask cluster, whose scheduler and
+    workers must be trusted, as they run code of this process and it unpickles their answers. There,
+    files of columns (PLINK, cells) are opened under the same path; other data is sent once.
     """
     if isinstance(runner, Runner):
         return runner
@@ -296,10 +289,10 @@ class _WorkError(Exception):
 def on_cluster(client: Any, work: Work) -> Iterator[TaskMap]:
     """Workers of a Dask cluster, which repeats the tasks of lost ones elsewhere.
 
-    Every worker keeps a copy of the work under a name of its own, as Dask drops all copies under
-    one name but one when it tidies up. They fetch it from the first one: when a worker is killed
-    during a broadcast, this and all later ones never end. Every wait for Dask has a limit, or
-    ends when no worker runs anything any more; all is then sent anew.
+    Every worker keeps a copy of the work under a name of its own, as Dask drops all copies of one
+    name but one, and fetches it from the first one: a broadcast during which a worker is killed
+    never ends. Every wait for Dask has a limit, or ends when no worker runs anything; all is then
+    sent anew.
     """
     from distributed import CancelledError, KilledWorker
 

@@ -100,16 +100,13 @@ def find_interactions(
 ) -> tuple[Interaction, ...]:
     """Pairs of features with their q-values, the surest first; ``names`` are of all features.
 
-    Forests are fitted to the outcome. Of the 20 pairs of features that they use most often in one
-    branch, the partial dependence on both, less those on each, is the strength of the pair: what
-    does not add up. How much it is by chance is learned from 20 outcomes without interactions:
-    the fit of an additive model (BART with single splits) and its residuals in another order,
-    as large as the noise, or classes drawn from its probabilities. Their pairs are the decoys of
-    :func:`tvselect.control.q_values_by_decoys`. Where rows belong together, groups have random
-    intercepts, and residuals are moved as decoys are: in whole groups, or in time.
-
-    Nothing is found among more than 40 features, on fewer than 20 rows, and for survival times,
-    as censoring bends the scale on which effects add up or do not.
+    Of the 20 pairs that forests use most often in one branch, the strength is the partial
+    dependence on both less those on each. How much it is by chance is learned from 20 outcomes
+    without interactions: fits of an additive model (BART with single splits) and its residuals in
+    another order (whole groups, or in time, where rows belong together), or classes drawn from its
+    probabilities. Their pairs are the decoys of :func:`tvselect.control.q_values_by_decoys`.
+    Nothing is found among more than 40 features, on fewer than 20 rows, and for survival times, as
+    censoring bends the scale on which effects add up.
     """
     X, feature_of, outcome, observations = data
     features = np.unique(feature_of)

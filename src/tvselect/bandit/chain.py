@@ -76,13 +76,11 @@ def bernoulli(payoffs: NDArray[np.float64], rng: np.random.Generator) -> NDArray
 class ThompsonChain:
     """One sequence of plays, each chosen by what was learned from those before.
 
-    Every play has its own random numbers, from the seed of the run (``entropy``), the number of
-    the ``chain`` and that of the play: a chain that is resumed goes on exactly as it would have.
-    At most ``window`` plays are chosen from one state of the arms, so that they can be scored at
-    the same time; never more than a tenth of the plays that the arms have learned from, as many
-    plays from a state that knows little lead nowhere. Only a chain that ``has_patience`` counts in
-    ``n_unchanged`` for how many plays in a row the estimated model has not changed, without
-    skipped ones and those of burn-in.
+    The random numbers of a play come from the seed of the run (``entropy``), its ``chain`` and its
+    number, so that a resumed chain goes on exactly as it would have. At most ``window`` plays, and
+    no more than a tenth of those learned from, are chosen from one state of the arms, to be scored
+    at the same time. ``n_unchanged`` says for how many plays since burn-in the model has not
+    changed, skipped ones left out, if the chain ``has_patience``.
     """
 
     def __init__(

@@ -77,13 +77,9 @@ class Header:
 class Journal:
     """A log of the plays of one or more chains, with a header and a few named blobs.
 
-    Everything has a checksum. The write-ahead log of a file is not synced at every play: after a
-    power failure the last few plays may be missing, and a resumed run plays them again. Damage
-    inside the log is refused, as SQLite would drop what comes after it. One run may write, others
-    read.
-
-    A path is that of a new or empty file, or of a journal to go on with; anything else is refused
-    and left untouched. Without a path the journal is in memory.
+    Everything has a checksum, and damage is refused. The write-ahead log of a file is not synced at
+    every play: after a power failure the last plays may be missing, and are played again. One run
+    may write, others read. A path must be new, empty or a journal; without one it is in memory.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
@@ -131,7 +127,7 @@ class Journal:
         return self.header
 
     def attach(self, path: str | os.PathLike[str], header: Header) -> Header:
-        """Go on in a file until :meth:`close`, and return its header; then in memory again.
+        """Go on in a file until :meth:`close`, then in memory; returns the header of the file.
 
         An empty journal takes over the plays of the file; one with plays must hold as many.
         """
@@ -434,9 +430,8 @@ def _log_of(path: Path) -> bytes:
 def hides_plays(log: bytes, page_size: int) -> bool:
     """Whether an intact commit lies behind damage in a write-ahead log of SQLite.
 
-    SQLite reads a log up to the first frame with a wrong checksum. A killed writer leaves at most
-    its last frames unfinished; an intact commit further on means that the log was damaged later,
-    and that plays would be lost. Each frame is checked from the checksum of the one before it.
+    SQLite reads up to the first frame with a wrong checksum. A killed writer leaves only its last
+    frames unfinished; an intact commit further on was damaged later, and its plays would be lost.
     """
     size = 24 + page_size  # a frame: its head and a page
     n_frames = (len(log) - 32) // size

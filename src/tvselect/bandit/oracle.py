@@ -32,9 +32,8 @@ def threshold(cost: float | NDArray[np.float64]) -> float | NDArray[np.float64]:
 class BurnIn(NamedTuple):
     """After ``n_plays`` plays the ``n_leaders`` leading arms start anew.
 
-    In the first plays hundreds of arms share a forest, and a signal may lose as often as noise
-    does: a few early losses could keep its selection rate below the threshold for good. Leaders go
-    back to their prior; the others keep their counts and are not drawn again.
+    In the first plays hundreds of arms share a forest, and a few early losses could keep a signal
+    down for good. Leaders go back to their prior; the others are not drawn again.
     """
 
     n_plays: int

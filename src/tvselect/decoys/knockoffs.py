@@ -66,17 +66,8 @@ look_up = function(
 class NormalScores(NamedTuple):
     """The empirical quantiles of the columns of a table.
 
-    On the normal scale a value is a point, one that makes up more than a fiftieth of its column
-    (a 0 or a 1, say) an interval, and a missing one the whole line.
-
-    Examples
-    --------
-    >>> scores = NormalScores.of(np.array([[0.0], [1.0], [1.0], [0.0]]))
-    >>> low, high = scores.cells(np.array([[1.0], [np.nan]]))
-    >>> low.ravel(), high.ravel()
-    (array([  0., -inf]), array([inf, inf]))
-    >>> scores.back(np.array([[-0.3], [1.2]])).ravel()
-    array([0., 1.])
+    On the normal scale a value is a point, one that makes up more than a fiftieth of its column (a
+    0 or a 1, say) an interval, and a missing one the whole line.
     """
 
     values: Floats  #: The sorted values of one column after the other

@@ -28,20 +28,10 @@ MOST_VALUES = 2**26
 class ShuffledColumns:
     """Copies of columns with their rows shuffled, by one order for all columns of a copy.
 
-    A copy keeps the values of every column and how the columns go with each other, and goes
-    with nothing else: neither with the outcome nor with the table itself. Where a few factors
-    drive many columns (a common trend, ancestry, a batch), each column of a copy keeps its
-    share of them, and the rest is shuffled: a column that goes with the outcome because of a
+    A copy keeps the values of every column and how the columns go with each other, but goes with
+    neither the outcome nor the table. Where a few factors drive many columns (a trend, ancestry, a
+    batch), each column of a copy keeps its share of them: a column that goes with the outcome for a
     factor alone has decoys that do so, too.
-
-    Examples
-    --------
-    >>> X = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
-    >>> copies = ShuffledColumns.draw(X, n_copies=2, rng=np.random.default_rng(2))
-    >>> copies.values(X, np.array([0, 1]))
-    array([[ 3., 30.],
-           [ 1., 10.],
-           [ 2., 20.]])
     """
 
     orders: NDArray[np.int64]  #: (copies, rows)
@@ -61,9 +51,8 @@ class ShuffledColumns:
     ) -> Self:
         """Copies of all columns of a table, with what they owe to common factors or without.
 
-        Rows of one observation are shuffled together, and rows that depend on each other are moved
-        as :meth:`RowBlocks.orders` says; None where each row is one. ``n_units`` says how many
-        independent rows these stand for.
+        Rows of one observation (None: each is one) are shuffled together, and blocks of rows are
+        moved as :meth:`RowBlocks.orders` says; they are worth ``n_units`` independent rows.
         """
         n_rows, n_columns = X.shape
         orders = orders_of(observations, n_rows, n_copies, rng)
@@ -158,18 +147,10 @@ def common_factors(
 ) -> NDArray[np.float64]:
     """Factors (rows, factors) that drive many columns: principal components of their ranks.
 
-    Those that explain 5 % of the columns' variance or more, and twice as much as any would by
-    chance in as many rows (or in the ``n_units`` that they stand for), ten at most. Columns that
-    are nearly copies of each other (correlated above 0.95) count as one together: what only they
-    share is no factor. Of a wide table 2,000 columns are looked at,
-    fewer of one with more than 33,000 rows, and none of fewer than 20, whose factors are columns.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> trend, noise = rng.normal(size=(200, 1)), rng.normal(size=(200, 500))
-    >>> common_factors(noise, rng).shape, common_factors(trend + noise, rng).shape
-    ((200, 0), (200, 1))
+    Those that explain 5 % of the columns' variance or more, and twice as much as by chance in so
+    many rows (or ``n_units``), ten at most. Columns that are nearly copies (correlated above 0.95)
+    count as one. Of a wide table 2,000 columns are looked at, fewer of one with more than 33,000
+    rows, and none of fewer than 20, whose factors are columns.
     """
     n_rows, n_columns = X.shape
     if n_columns < FEWEST_COLUMNS or n_rows < FEWEST_COLUMNS:

@@ -93,11 +93,10 @@ class RowBlocks:
     def n_units(self, X: Matrix, y: Floats) -> int:
         """How much evidence there is: groups, or stretches of time as long as dependence reaches.
 
-        Rows of a series hold as much about the correlation of two columns as
-        ``n / (1 + 2 sum_k r_k s_k)`` independent ones, with their autocorrelations r and s. For r
-        and s the estimates are taken, and powers of the first one freed of its bias where these
-        say less. The median over columns counts, of at most 200; where the outcome and a single
-        column have fewer than six stretches, that column.
+        Rows of a series tell as much about the correlation of two columns as ``n / (1 + 2 sum_k r_k
+        s_k)`` independent ones, with autocorrelations r and s: their estimates, or powers of the
+        first one without its bias, whichever says less. It is the median over 200 columns at most,
+        or the least where that is below six stretches.
         """
         if self.moves_groups:
             return self.n_groups
@@ -139,11 +138,10 @@ class RowBlocks:
     def orders(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Orders (n, rows) of the rows that keep how they depend on each other.
 
-        A group takes the rows of another one of like size, from the first one where time counts,
-        else from one drawn at random; where that has fewer they come again, in the same order.
-        In groups too few to change places, and in a single series, rows move in time, around the
-        end: by ``1 / (n + 1)`` of it for the first order, twice that for the second, and so on,
-        so that the rows and these orders are as far from each other as can be.
+        A group takes the rows of another of like size, from the first on where time counts, else
+        from one drawn at random; if there are fewer they come again. In a single series, or few
+        groups, rows move in time, around the end: by ``1 / (n + 1)`` of it for the first order,
+        twice that for the second, and so on, so that all are as far from each other as can be.
         """
         sizes = self.sizes
         found = np.empty((n, self.codes.size), dtype=np.int64)

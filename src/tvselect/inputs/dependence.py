@@ -37,11 +37,10 @@ def find_dependence(
 ) -> Doubt | None:
     """The first sign that rows depend on each other.
 
-    Rows are alike next to each other, or where they have the same value of a column whose values
-    repeat (or the same of other labels, ``keys``): in the outcome, and in a fifth of the columns
-    at least, by the rank correlation of such rows. Smooth trends along the rows are taken out
-    first, and what columns owe to the outcome, so that a table sorted by its outcome or by one of
-    its columns gives no such sign. Some 60 columns and 4,000 rows are looked at.
+    It is that neighbours, or rows with the same value of a column whose values repeat (or of
+    ``keys``), are alike in the outcome and in a fifth of the columns at least, by rank
+    correlations. Smooth trends are taken out first, and what columns owe to the outcome, so that a
+    sorted table gives no such sign. Some 60 columns and 4,000 rows are looked at.
     """
     n_rows, n_columns = X.shape
     if n_rows < FEWEST_ROWS or n_columns < FEWEST_ALIKE:

@@ -42,14 +42,6 @@ class InputError(ValueError):
 
     ``remedy`` has parameters in braces: ``"leave it out with {columns}"``. ``row`` says where the
     problem is: from 0 in an array, from 1 in a file.
-
-    Examples
-    --------
-    >>> error = InputError("column 'a' holds lists", "leave it out with {columns}", 3)
-    >>> str(error)
-    "column 'a' holds lists in row 3; leave it out with columns="
-    >>> error.worded({"columns": "--exclude"})
-    "column 'a' holds lists in row 3; leave it out with --exclude"
     """
 
     def __init__(self, problem: str, remedy: str = "", row: int | None = None) -> None:

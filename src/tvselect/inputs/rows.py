@@ -53,9 +53,8 @@ def effective_rows(weights: NDArray[np.float64]) -> int:
 def repeated_rows(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
     """The rows that weights stand for, each as often as its weight says.
 
-    Whole numbers up to 20 are repeats, once their common divisor is taken out: 3 for each row says
-    no more than 1. Others are scaled so that as many rows come out as have a positive weight, and
-    rounded up or down at random, such that each is right on average.
+    Whole numbers up to 20 are repeats, once their common divisor is taken out. Others are scaled to
+    as many rows as have weight, and rounded at random, such that each is right on average.
     """
     if weights.max() > MOST_REPEATS or not np.array_equal(weights, np.floor(weights)):
         scaled = weights * (np.count_nonzero(weights) / weights.sum())
@@ -82,9 +81,9 @@ def rows_to_use(
 ) -> tuple[NDArray[np.intp] | None, NDArray[np.float64] | None, int | None]:
     """Which rows of a table are used, the weights of these, and their effective number.
 
-    Of an observation (see :func:`copied_rows`) the first row is used, with the weight of all. To
-    ``repeat`` rows by their weights leaves no weights, and says how many rows these are worth, ten
-    at least. None is all rows, no weights, and all of the rows that are used.
+    Of an observation (:func:`copied_rows`) the first row has the weight of all. Rows that are
+    repeated by their weights have none, and are worth so many, ten at least. None is all rows, or
+    no weights.
     """
     rows = None
     if copies is not None:
@@ -128,9 +127,8 @@ def numbered(labels: NDArray[np.integer]) -> NDArray[np.int64]:
 def copied_rows(X: Matrix, y: NDArray[np.float64]) -> NDArray[np.int64] | None:
     """The observation of every row, where many rows are copies of others; else None.
 
-    Rows are copies if they agree in the outcome and in up to 64 columns, and ten times as many
-    pairs do as by chance, as computed from the three most varied of these columns alone: a table
-    of a few classes has no copies.
+    Copies agree in the outcome and in up to 64 columns. There must be ten times as many pairs of
+    them as the three most varied columns give by chance: a table of few classes has none.
     """
     n_rows, n_columns = X.shape
     places = evenly(n_columns, min(MOST_COLUMNS, max(1, MOST_VALUES // n_rows)))

@@ -23,16 +23,8 @@ def find_clumps(X: Matrix, columns: NDArray[np.int64]) -> NDArray[np.int64]:
 
     Two columns are linked when they are at most 100 columns apart and the square of their rank
     correlation is at least 0.5, on 2,000 rows at most. The column with most links takes those that
-    are linked with it, then the one with most links among the rest, and so on. The outcome has no
-    say in it.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> first, second = rng.normal(size=(2, 300))
-    >>> X = np.stack([first, first + 0.3 * rng.normal(size=300), second, first], axis=1)
-    >>> find_clumps(X, np.arange(4))
-    array([0, 0, 2, 0])
+    are linked with it, then the one with most links among the rest, and so on, whatever the
+    outcome.
     """
     n_columns = columns.size
     firsts, seconds = _links(X, columns)
@@ -83,11 +75,9 @@ def fine_map(
 ) -> list[NDArray[np.float64]]:
     """The share of each column of a claim in its evidence; nothing where it cannot be told.
 
-    ``claims`` are features; ``column_of`` has the column of each. Ten short runs of sparse forests
-    on the columns of all claims: of linked columns, each run settles on those that explain the
-    outcome best beside the other claims. The share of a column is that of its splits among those of
-    its claim, on average over the runs. Nothing is said of more than 500 columns; of more than
-    2,000 rows as many are looked at.
+    ``claims`` are features; ``column_of`` has the column of each. In ten short runs of sparse
+    forests on all their columns, each settles on the linked columns that explain the outcome best;
+    a share is that of the splits of a claim, on average. Nothing is said of more than 500 columns.
     """
     features = np.unique([j for claim in claims for j in claim]).astype(np.int64)
     if not 1 < features.size <= MOST_COLUMNS:

@@ -76,11 +76,10 @@ def find_claims(
 ) -> tuple[Claim, ...]:
     """What a fit can claim, the surest first.
 
-    The arms that lead the search, by their own rate or that of a decoy, gather the arms whose
-    rank correlation with them is at least 0.6, on 20,000 rows at most, once the common ``factors``
-    (rows, factors) are taken out. A claim is rewarded in a play when one of its arms is; the
-    decoys of its arms make the decoys of the claim, and its q-value is that of a column with these
-    rewards. Claims that pass the threshold are returned.
+    The leading arms, by their own rate or that of a decoy, gather the arms with a rank correlation
+    of at least 0.6 (on 20,000 rows at most, without common ``factors``). A claim is rewarded in a
+    play when one of its arms is, its decoys are those of its arms, and its q-value is that of a
+    column with these rewards. Claims that pass the threshold are returned.
     """
     layout = result.layout
     n, played = layout.n_candidates, result.played()

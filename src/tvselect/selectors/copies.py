@@ -102,10 +102,8 @@ def draw_decoys(
 ) -> Decoys:
     """Copies of all columns of a table, from the seed of the run.
 
-    Rows of the same observation (None: each is one) are copies of each other, and so are theirs:
-    as independent rows, those of decoys would hold less evidence by chance than a column does.
-    Blocks of rows that depend on each other, and rows that are repeated by their weights, stand for
-    ``n_units`` independent ones.
+    Rows of one observation (None: each is one) are copies of each other in decoys, too; else decoys
+    would hold less evidence by chance than columns. Blocks and repeated rows are worth ``n_units``.
     """
     rng = RandomStream.DECOYS.generator(entropy)
     if kind != "knockoffs":
@@ -175,12 +173,11 @@ def preselect_arms(
 ) -> tuple[Data, ArmColumns]:
     """The data with its decoys, and the columns of all arms, of which some may take no part.
 
-    A search among hundreds of thousands of arms does not settle in some hundred plays. Of so many
-    those take part, columns and decoys ranked together, that are most associated with the outcome
-    by themselves (:func:`marginal_scores`), or with the residuals of the leaders of this first
-    look (:func:`residual_targets`). Associations are measured from the median of each copy. The
-    choice does not know which arms are decoys, so that these stay exchangeable with columns of
-    noise. Pairs of columns that stand out together take part in any case (:func:`screen_pairs`).
+    A search among very many arms does not settle. Of so many those take part, columns and decoys
+    ranked together, that are most associated with the outcome (:func:`marginal_scores`), or with
+    the residuals of the leaders of this first look (:func:`residual_targets`), measured from the
+    median of each copy. The choice does not know which are decoys, so that these stay exchangeable
+    with noise. Pairs that stand out together (:func:`screen_pairs`) take part in any case.
     """
     n_columns, n_copies = data.X.shape[1], len(decoys.held)
     own, bulks = np.arange(n_columns), []
@@ -251,10 +248,9 @@ def marginal_scores(
 ) -> FloatArray:
     """The association of columns, and of each copy of them, with ``targets`` (targets, rows).
 
-    In ranks: slopes, the correlation with the column, and bends, that with what its square adds
-    (targets, 2, 1 + copies, columns). Bends of columns of three values that a common factor drives
-    are 0. One pass over all columns by ``n_threads`` threads; with a progress bar, where that takes
-    seconds, if ``verbose``.
+    In ranks (targets, 2, 1 + copies, columns): slopes, the correlation with the column, and bends,
+    that with what its square adds (0 for columns of three values that factors drive). One pass over
+    all columns by ``n_threads`` threads, with a progress bar if ``verbose``.
     """
     from tqdm.auto import tqdm
 
@@ -337,11 +333,10 @@ def read_small(X: Matrix, columns: IntArray) -> NDArray[np.uint8] | None:
 class ScoresByValue:
     """Slopes and bends (2, 1 + copies, columns) of columns of few values and their shuffled copies.
 
-    All that is needed is the sums of the outcome (centred ranks) by value: one pass over a column
-    for all copies. A shuffled column goes with the outcome as the column does with ``outcomes``
-    (rows, 1 + copies), which are shuffled back. With common factors (rows, factors; orthonormal,
-    each of mean 0) a copy is what the column owes to them, and the shuffled rest: its slope and
-    its length are those of the column with outcome and factors shuffled back. Bends are zero then.
+    Sums of the outcome (centred ranks) by value are all it needs: one pass over a column for all
+    copies. A shuffled column goes with the outcome as the column does with ``outcomes`` (rows, 1 +
+    copies), which are shuffled back. With common factors (rows, factors; orthonormal, of mean 0) a
+    copy is what the column owes to them and the shuffled rest, and has no bend.
     """
 
     def __init__(self, outcome: FloatArray, orders: IntArray, factors: FloatArray) -> None:
@@ -404,11 +399,10 @@ def residual_targets(
     """What is left of an outcome beside the leaders of a first look (targets, rows).
 
     Leaders are the columns and decoys with the highest ``scores`` (1 + copies, columns; none below
-    0), decoys or not, and the columns that are ``always`` included. The first target are the
-    residuals of a forest of them, which show what was hidden behind the leaders. The second are
-    the residuals times the leader that the forest splits on most, which show what changes its
-    effect. Of many rows the forest learns from some. There is no target for tables of fewer than
-    20 rows, and of more than 2^31 values, where a second pass would take most of the time.
+    0), and those ``always`` included. The first target, the residuals of a forest of them, shows
+    what was hidden behind them; the second, these times the leader that is split on most, what
+    changes its effect. There is none for fewer than 20 rows, and for more than 2^31 values, where a
+    second pass would take most of the time.
     """
     if len(y) < FEWEST_ROWS or X.shape[0] * X.shape[1] > MOST_VALUES:
         return np.empty((0, len(y)))

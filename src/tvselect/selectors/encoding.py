@@ -41,9 +41,8 @@ NO_CUTS = Cuts(**{name: np.empty(0, kind) for name, kind in CUTS.items()}, names
 class StreamEncoder:
     """How features become columns: numbers as they are, one 0/1 column per category.
 
-    Column ``k n_columns + c`` is the ``k``-th decoy of column ``c``. A column that was constant
-    when the rules were settled is cut by every batch in which it varies; its decoy is made of its
-    rows.
+    Column ``k n_columns + c`` is the ``k``-th decoy of column ``c``. A column that was constant in
+    the first rows is cut by every batch in which it varies, and its decoy made of its rows.
     """
 
     names: tuple[str, ...]  #: Of the features
@@ -150,13 +149,12 @@ class StreamEncoder:
         unknown: float = np.nan,
         swapped: IntArray | None = None,
     ) -> NDArray[np.float64]:
-        """Some columns of a batch (rows, columns).
+        """Some columns of a batch (rows, columns), by their features, and what knockoffs depend on.
 
-        Only their features are read, for knockoffs also all numeric ones that they depend on.
-        Columns of a category hold ``unknown`` where a label is new, or 0 where the feature had a
-        single label: a second one is what makes it vary. Other decoys are the columns with rows
-        moved around circles of ``1 + n_copies`` rows, the same for all columns, so that a column
-        and its decoys cannot be told apart; or in the order that ``swapped`` says.
+        Categories hold ``unknown`` where a label is new, or 0 where there was a single one. Other
+        decoys are the columns with rows moved around circles of ``1 + n_copies``, the same for all
+        columns, so that a column and its decoys cannot be told apart; or in the order of
+        ``swapped``.
         """
         wanted, place = np.unique(columns % self.n_columns, return_inverse=True)
         features = self.feature_of[wanted]

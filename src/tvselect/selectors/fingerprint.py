@@ -60,10 +60,10 @@ def identity_of(data: Data) -> str:
 def describe(value: Any, *, strict: bool = True) -> str:
     """A text that no other value has, without memory addresses.
 
-    Functions and classes of installed packages are described by their names, functions of the user
-    by code, defaults, closure and the globals that they use, classes by their functions, objects by
-    class and what pickle would keep, or by their ``__dask_tokenize__``. What cannot be described,
-    such as locks and open files, is an UnknowableError, or where not ``strict`` its type.
+    Functions and classes of installed packages go by their names, functions of the user by code,
+    defaults, closure and globals, classes by their functions, objects by what pickle would keep or
+    their ``__dask_tokenize__``. Others, such as locks and open files, are an UnknowableError, or
+    where not ``strict`` their type.
     """
     known: dict[int, tuple[Any, str]] = {}  # with the value, or another could get the same id
 

@@ -99,8 +99,8 @@ class Evidence:
 class Ledger:
     """Bets on arms against their decoys, play after play.
 
-    With a ``discount`` what a bettor has won fades when his arm is played: from a stake W above 1
-    he goes on with ``W**discount``, which is less, and puts the rest away.
+    With a ``discount`` a bettor with more than 1 goes on with ``W**discount`` of it, which is less,
+    when his arm is played, and puts the rest away.
     """
 
     def __init__(

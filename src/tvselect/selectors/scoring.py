@@ -142,8 +142,7 @@ def start_for(runner: Runner, reward: Reward, data: Data) -> Feedback:
 class FileFeedback:
     """The feedback of a reward on columns of a file, which every worker opens by itself.
 
-    Pickled, it holds the path of the file; a process that first calls it starts the reward, or
-    raises a SourceError where the file is missing or another one.
+    Pickled, it holds the path; the first call in a process starts the reward, or is a SourceError.
     """
 
     def __init__(self, reward: Reward, data: Data, file: ColumnFile) -> None:

@@ -206,11 +206,10 @@ def set_up_search(
 ) -> SearchRun:
     """Set up a new search, or one that goes on with the plays of a journal.
 
-    ``identity`` is what else the plays depend on, the data above all; every arm is played together
-    with ``n_joining`` decoys of its own, and at most a ``crowd`` of arms at once; ``idle`` arms do
-    not take part; ``pairs`` of arms (pairs, 2) are played together. Raises a ValueError for
-    settings that do not fit the arms, and a JournalError for a journal of other data or settings,
-    or one that cannot be read.
+    ``identity`` is what else the plays depend on, the data above all. Every arm is played with
+    ``n_joining`` decoys of its own, at most a ``crowd`` at once, ``pairs`` (pairs, 2) together,
+    ``idle`` ones never. Raises a ValueError for settings that do not fit the arms, and a
+    JournalError for a journal that is damaged or of another search.
     """
     settings = selector._search
     c, prior = thresholds(settings.cost, layout), priors(settings.prior, layout)

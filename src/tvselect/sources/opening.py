@@ -205,11 +205,11 @@ def open_files(
 ) -> TableFiles:
     """Open the table in some files, of a format or by their extensions, without reading it.
 
-    ``paths`` may be "-" for standard input. ``sheet`` names a sheet of a spreadsheet, by default
-    the first that is not empty; with ``transpose`` rows become columns, named by the first column.
-    ``phenotypes`` is a table of the people (column IID) or cells (barcode) of genotypes or of an
-    .mtx file; ``layer`` names a layer of an AnnData file, and
-    ``names`` the column of its ``var`` with the names of the genes.
+    ``paths`` may be "-" for standard input, ``sheet`` one of a spreadsheet (by default the first
+    that is not empty); with ``transpose`` rows become columns, named by the first column.
+    ``phenotypes`` is a table of the people (column IID) or cells (barcode) of genotypes or an .mtx
+    file; ``layer`` is one of an AnnData file, ``names`` the column of its ``var`` with the names of
+    genes.
     """
     if format is not None and format not in SUFFIXES:
         raise SourceError(f"format must be one of {', '.join(SUFFIXES)}, got {format!r}")

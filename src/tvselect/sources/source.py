@@ -294,9 +294,9 @@ class IteratorSource(Source):
     """Rows of tables that come one after the other; no more is held than a batch needs.
 
     ``data`` is an iterator, a collection or a function that returns an iterator: of ``(X, y)``
-    pairs, or of data frames, Arrow record batches and tables, which need the name of the target.
-    Also a polars LazyFrame, an Arrow reader, and any object with ``__arrow_c_stream__``. A bare
-    iterator can be read once; of others, later rounds resample the rows inside each table.
+    pairs, or of data frames and Arrow tables, which need the name of the target; or a polars
+    LazyFrame or any Arrow stream. A bare iterator can be read once; of others, later rounds
+    resample each table.
     """
 
     def __init__(

@@ -150,25 +150,13 @@ def start_chain(
     """Start a chain on all columns of a table, or on the given places ``columns``.
 
     ``rows`` restricts it to some rows. ``shadows`` are columns of which copies with shuffled rows
-    compete for splits, behind the others. With either of them, columns are copied, and the forest
-    counts them as they are in play, otherwise as in the table. The prior of a forest is multiplied
-    by the weight, in (0, 1], of every column and shadow that it uses (``column_weights``): with a
-    smaller weight a column has to explain more. With a sparse prior the first half of the burn-in
+    compete for splits, behind the others. With either of them, or with ``groups`` (the code of the
+    group of each row, which shares a random intercept), columns are copied, and the forest counts
+    them as in play. The prior of a forest is multiplied by the weight, in (0, 1], of every column
+    and shadow that it uses (``column_weights``). With a sparse prior the first half of the burn-in
     splits on all columns alike. ``sigma`` fixes the noise, in units of the outcome; ``inf``
     switches the likelihood off. ``pairs`` (pairs, 2) are columns that proposals of two splits try
-    together. ``groups`` gives for each row of the table the code of its group, whose rows share a
-    random intercept; columns are then copied, with the rows in the order of their groups.
-
-    >>> from tvselect.inputs import read_outcome
-    >>> from tvselect.trees import bin_table, working_response
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(100, 3))
-    >>> response = working_response(read_outcome(X[:, 1], 100))
-    >>> chain = start_chain(bin_table(X), response, Prior(), n_iterations=200, n_burn=100, rng=rng)
-    >>> chain.advance(150)
-    >>> chain.advance()
-    >>> int(chain.forest().split_counts(3).argmax())
-    1
+    together.
     """
     design, observed = table.design(columns), response.observed
     if shadows is None:
