@@ -11,18 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.plotting.canvas import (
-    BLUE,
-    DARK,
-    DEEP,
-    FONT_SIZE,
-    GREY,
-    RED,
-    axes_on,
-    legend_above,
-    look,
-    name_rows,
-)
+from tvselect.plotting import canvas
 from tvselect.selectors.results import fitted_result
 from tvselect.words import level
 
@@ -37,10 +26,10 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 MOST_DECOYS, MOST_SHARES = 5, 30
 LOOKS = {
-    "selected": (BLUE, BLUE, "o"),
-    "not selected": (GREY, "white", "o"),
-    "not played": (GREY, GREY, "x"),
-    "decoys": (RED, RED, "D"),
+    "selected": (canvas.BLUE, canvas.BLUE, "o"),
+    "not selected": (canvas.GREY, "white", "o"),
+    "not played": (canvas.GREY, canvas.GREY, "x"),
+    "decoys": (canvas.RED, canvas.RED, "D"),
 }
 
 
@@ -151,12 +140,12 @@ def plot_stability(stability: Stability, ax: Axes | None = None) -> Axes:
     matplotlib Axes
     """
     names, n = stability.names[:MOST_SHARES], len(stability.seeds)
-    _, ax = axes_on(ax, 6.5, 1.1 + 0.21 * len(names))
+    _, ax = canvas.axes_on(ax, 6.5, 1.1 + 0.21 * len(names))
     heights, shares = np.arange(len(names)), stability.shares[: len(names)]
-    ax.hlines(heights, 0, shares, color=BLUE, lw=1.4, gid="share-lines")
-    ax.plot(shares, heights, "o", color=BLUE, ms=5.5, clip_on=False, gid="share-points")
+    ax.hlines(heights, 0, shares, color=canvas.BLUE, lw=1.4, gid="share-lines")
+    ax.plot(shares, heights, "o", color=canvas.BLUE, ms=5.5, clip_on=False, gid="share-points")
     ax.set(xlim=(0, 1), xlabel=f"share of {n} seeds that select it")
-    name_rows(ax, names)
+    canvas.name_rows(ax, names)
     return ax
 
 
@@ -167,7 +156,7 @@ def plot_runs(
     heights, runs = np.arange(len(names)), len(rates[0])
     shift = np.linspace(-0.25, 0.25, runs) if runs > 1 else np.zeros(1)
     for k in range(runs):
-        colour, _ = look(k, DEEP)
+        colour, _ = canvas.look(k, canvas.DEEP)
         known = [i for i, row in enumerate(rates) if row[k] is not None]
         at = [(rates[i][k], heights[i] + shift[k], selected[i][k]) for i in known]
         for is_filled in (True, False):
@@ -183,8 +172,8 @@ def plot_runs(
                 gid=f"run-{k}-{'selected' if is_filled else 'others'}",
             )
     ax.set(xlim=(0, 1), xlabel="selection rate; filled: selected")
-    name_rows(ax, names)
-    legend_above(ax, "right")
+    canvas.name_rows(ax, names)
+    canvas.legend_above(ax, "right")
 
 
 def plot_evidence(
@@ -199,10 +188,12 @@ def plot_evidence(
     for kind, rows in (("selected", chosen), ("not selected", ~chosen)):
         if rows.any():
             _draw_kind(ax, kind, rows, e, np.ones(e.size), e, kind)
-    ax.axvline(needed, color=DARK, ls=(0, (4, 3)), lw=1, label=f"needed {needed:.3g}", zorder=1)
+    ax.axvline(
+        needed, color=canvas.DARK, ls=(0, (4, 3)), lw=1, label=f"needed {needed:.3g}", zorder=1
+    )
     ax.set(xscale="log", xlabel="evidence against noise (e-value)")
-    name_rows(ax, names)
-    legend_above(ax, "right")
+    canvas.name_rows(ax, names)
+    canvas.legend_above(ax, "right")
 
 
 def _draw_kind(
@@ -279,7 +270,7 @@ class SelectionRateDisplay:
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw on ``ax``, or on new axes."""
         arms, n = self.arms, len(self.arms.names)
-        self.figure_, self.ax_ = axes_on(ax, 6.5, 1.1 + 0.21 * n)
+        self.figure_, self.ax_ = canvas.axes_on(ax, 6.5, 1.1 + 0.21 * n)
         heights = np.arange(n, dtype=np.float64)
         for kind, rows in arms.kinds.items():
             if rows.any():
@@ -291,26 +282,30 @@ class SelectionRateDisplay:
         c = arms.threshold
         if (c == c[0]).all():
             label = f"threshold {c[0]:.3g}"
-            self.ax_.axvline(c[0], color=DARK, ls=(0, (4, 3)), lw=1, label=label, zorder=1)
+            self.ax_.axvline(c[0], color=canvas.DARK, ls=(0, (4, 3)), lw=1, label=label, zorder=1)
         else:  # a piece of line for each arm
-            self.ax_.vlines(c, heights - 0.4, heights + 0.4, color=DARK, lw=1.2, label="threshold")
+            self.ax_.vlines(
+                c, heights - 0.4, heights + 0.4, color=canvas.DARK, lw=1.2, label="threshold"
+            )
         if self.highest_decoy is not None:
             label = f"highest decoy {self.highest_decoy:.2f}"
-            style: dict[str, Any] = dict(color=RED, ls=(0, (2, 2)), lw=1, zorder=1)
+            style: dict[str, Any] = dict(color=canvas.RED, ls=(0, (2, 2)), lw=1, zorder=1)
             self.ax_.axvline(self.highest_decoy, label=label, **style)
         self.ax_.set(xlim=(0, 1), xlabel="selection rate, with 95 % interval")
-        name_rows(self.ax_, arms.names)
+        canvas.name_rows(self.ax_, arms.names)
         self._write_q_values(heights)
-        legend_above(self.ax_, "right")
+        canvas.legend_above(self.ax_, "right")
         return self
 
     def _write_q_values(self, heights: Floats) -> None:
         known = ~np.isnan(self.arms.q_values)
         beside = self.ax_.get_yaxis_transform()
         for height, q in zip(heights[known], self.arms.q_values[known], strict=True):
-            self.ax_.text(1.03, height, level(q), transform=beside, fontsize=FONT_SIZE, va="center")
+            self.ax_.text(
+                1.03, height, level(q), transform=beside, fontsize=canvas.FONT_SIZE, va="center"
+            )
         if known.any():
             place: dict[str, Any] = dict(
-                xycoords="axes fraction", textcoords="offset points", fontsize=FONT_SIZE
+                xycoords="axes fraction", textcoords="offset points", fontsize=canvas.FONT_SIZE
             )
             self.ax_.annotate("q-value", (1.03, 1), (0, 4), **place)

@@ -30,20 +30,8 @@ from tvselect.after.worth import Worth
 from tvselect.inputs import Table, read_outcome
 from tvselect.inputs.outcome import Family, Outcome
 from tvselect.plotting.rates import FittedArms, decoy_name, fitted_arms
-from tvselect.report.findings import (
-    About,
-    Best,
-    Control,
-    Findings,
-    HeatMap,
-    JointClaim,
-    LookAlike,
-    OutcomeKind,
-    OutcomeSummary,
-    ReportedInteraction,
-    ReportedVariable,
-    Resemblance,
-)
+from tvselect.report import findings
+from tvselect.report.findings import About, Best, Control, Findings, JointClaim
 from tvselect.seeds import RandomState, as_generator
 from tvselect.selectors.results import SearchResult, fitted_result
 from tvselect.sources.addresses import without_secrets
@@ -54,7 +42,7 @@ if TYPE_CHECKING:
 
 MOST_DRAWN, MOST_MEMBERS, MOST_NAMES = 100, 20, 20
 MOST_STEPS, MOST_COMPARED, MOST_MAPS = 200, 30, 3
-KINDS: Mapping[Family, OutcomeKind] = {
+KINDS: Mapping[Family, findings.OutcomeKind] = {
     "gaussian": "continuous",
     "probit": "two classes",
     "classes": "classes",
@@ -286,22 +274,22 @@ def _read_rows(
     return table, whole, outcome, codes, NO_TABLE
 
 
-def _summarize(outcome: Outcome) -> OutcomeSummary:
+def _summarize(outcome: Outcome) -> findings.OutcomeSummary:
     """What the outcome holds."""
     values, n = outcome.values, outcome.values.size
     if outcome.classes is not None:
         counts = np.bincount(values.astype(np.int64), minlength=len(outcome.classes))
-        return OutcomeSummary(n, None, (), tuple(counts.tolist()))
+        return findings.OutcomeSummary(n, None, (), tuple(counts.tolist()))
     if outcome.family == "survival":
         n_events = int(np.isfinite(outcome.times.upper).sum())
-        return OutcomeSummary(n, None, (), (n - n_events, n_events))
+        return findings.OutcomeSummary(n, None, (), (n - n_events, n_events))
     quartiles = np.quantile(values, (0.25, 0.75)).tolist()
-    return OutcomeSummary(n, float(values.mean()), tuple(quartiles), ())
+    return findings.OutcomeSummary(n, float(values.mean()), tuple(quartiles), ())
 
 
 def _variables(
     selector: Selector, arms: FittedArms, steps: NDArray[np.int64]
-) -> Iterator[ReportedVariable]:
+) -> Iterator[findings.ReportedVariable]:
     """Selected arms, then played ones and decoys that lead; not too many of them."""
     falling = np.argsort(-arms.rates, kind="stable")
     decoys = falling[arms.decoys[falling]]
@@ -323,7 +311,7 @@ def _variables(
         else:
             name = variable_name(result, arm, column)
         low, high = drawn.intervals[place].tolist()
-        yield ReportedVariable(
+        yield findings.ReportedVariable(
             name=name,
             role="decoy" if is_decoy else "selected" if is_selected else "unselected",
             selection_rate=float(drawn.rates[place]),
@@ -373,20 +361,22 @@ def _fit_forest(
 
 def _interactions(
     selector: Selector, forest: DependenceForest | None
-) -> Iterator[ReportedInteraction]:
+) -> Iterator[findings.ReportedInteraction]:
     """Interactions, the surest first, with heat maps of the first three if there is a forest."""
     for number, pair in enumerate(getattr(selector, "interactions_", ())):
         heat_map = None
         if forest is not None and number < MOST_MAPS and set(pair.columns) <= set(forest.columns):
             effect = forest.joint_effect(*pair.columns)
-            heat_map = HeatMap(effect.first, effect.second, tuple(map(tuple, effect.mean.tolist())))
+            heat_map = findings.HeatMap(
+                effect.first, effect.second, tuple(map(tuple, effect.mean.tolist()))
+            )
         first, second = map(column_name, pair.names, pair.columns)
-        yield ReportedInteraction((first, second), pair.strength, pair.q_value, heat_map)
+        yield findings.ReportedInteraction((first, second), pair.strength, pair.q_value, heat_map)
 
 
 def _resemblances(
     result: SearchResult, arms: FittedArms, table: Table | None
-) -> tuple[tuple[Resemblance, ...], str]:
+) -> tuple[tuple[findings.Resemblance, ...], str]:
     """Look-alikes of selected columns, and how they were found, or why not."""
     if table is None:
         return (), NO_TABLE
@@ -396,15 +386,15 @@ def _resemblances(
     if columns.size == 0:
         return (), "There is no selected variable to compare with."
 
-    def lookalike(column: int, correlation: float) -> LookAlike:
+    def lookalike(column: int, correlation: float) -> findings.LookAlike:
         arm = result.arm_of_feature[column]
         rate = float(arms.rates[arm]) if arms.times_played[arm] else None
-        return LookAlike(column_name(result.names[column], column), correlation, rate)
+        return findings.LookAlike(column_name(result.names[column], column), correlation, rate)
 
     candidates = np.flatnonzero(~result.support)
     matches = find_lookalikes(table, columns, candidates)
     found = tuple(
-        Resemblance(name, tuple(lookalike(*match) for match in alike))
+        findings.Resemblance(name, tuple(lookalike(*match) for match in alike))
         for name, alike in zip(_shown(result, columns), matches, strict=True)
         if alike
     )

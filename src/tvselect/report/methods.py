@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tvselect.report.sentences import (
-    NOTHING,
-    describe_base,
-    describe_decoys,
-    describe_rows,
-    describe_untried,
-    values_of,
-    why_stopped,
-)
+from tvselect.report import sentences
 from tvselect.words import counted, level, listed, percent, plural
 
 if TYPE_CHECKING:
@@ -50,7 +42,7 @@ def methods_paragraph(f: Findings) -> str:
     said = [
         "Variables were selected by Thompson Variable Selection (Liu and Ročková 2023) with "
         f"tvselect {f.versions.get('tvselect', '(version not known)')}.",
-        f"The outcome was {f.target} ({values_of(f)}).",
+        f"The outcome was {f.target} ({sentences.values_of(f)}).",
     ]
     n_rows = asked.n_rows or (f.summary and not asked.is_stream and f.summary.n_rows)
     table = f"The table had {counted(n_rows, 'row')} and " if n_rows else "The table had "
@@ -65,7 +57,7 @@ def methods_paragraph(f: Findings) -> str:
         said.append(f"{names} {'was' if len(f.always) == 1 else 'were'} part of every play.")
     if f.n_variables + len(f.always) != f.n_columns:
         said.append(f"Columns of a group count as one: {f.n_variables:,} variables.")
-    if rows := describe_rows(asked):
+    if rows := sentences.describe_rows(asked):
         said.append(rows)
     kind = asked.reward.partition("(")[0]
     reward = REWARDS.get(kind, "a score")
@@ -75,10 +67,10 @@ def methods_paragraph(f: Findings) -> str:
     said.append(
         f"The search made {counted(f.n_plays, 'play')}{chains}, each play {reward} on {on} random "
         f"subset of the columns ({asked.reward}), with seed {asked.seed}; it ended because "
-        f"{why_stopped(f.stop_reason, asked)}."
+        f"{sentences.why_stopped(f.stop_reason, asked)}."
     )
     said += _error_control(f)
-    if untried := describe_untried(f):
+    if untried := sentences.describe_untried(f):
         said.append(untried)
     if f.claims:
         said.append(
@@ -138,7 +130,7 @@ def _error_control(f: Findings) -> list[str]:
 def results_paragraph(f: Findings) -> str:
     """What was found, for the section Results of a paper."""
     control, n = f.control, f.n_selected
-    base = describe_base(f)
+    base = sentences.describe_base(f)
     if f.is_nothing:
         limit = level(control.max_fdr or 0)
         said = [f"No column could be told from the decoys at a false discovery rate of {limit}."]
@@ -211,19 +203,20 @@ def checklist(f: Findings) -> dict[str, str]:
         "Command": f.about.command,
         "Rows": "" if n_rows is None else f"{n_rows:,}",
         "Columns": f"{f.n_columns:,}" + (f", {before:,} more left out" if before else ""),
-        "Outcome": f"{f.target}: {values_of(f)}",
-        "Rows that belong together": describe_rows(asked) or "none named: taken as independent",
+        "Outcome": f"{f.target}: {sentences.values_of(f)}",
+        "Rows that belong together": sentences.describe_rows(asked)
+        or "none named: taken as independent",
         "Seed": str(asked.seed),
         "Plays and chains": f"{f.n_plays:,} {plural('play', f.n_plays)}, "
         f"{f.n_chains} {plural('chain', f.n_chains)}; window {asked.window}",
-        "Why it stopped": why_stopped(f.stop_reason, asked),
+        "Why it stopped": sentences.why_stopped(f.stop_reason, asked),
         "Reward": asked.reward,
         "Largest share of false selections": limit,
-        "Decoys": describe_decoys(f) if control.n_decoys else "none",
+        "Decoys": sentences.describe_decoys(f) if control.n_decoys else "none",
         "False selections to expect": "not known"
         if control.expected_false is None
         else f"{control.expected_false:.2g}",
-        "Selected": _selected(f) if f.n_selected else NOTHING if f.is_nothing else "none",
+        "Selected": _selected(f) if f.n_selected else sentences.NOTHING if f.is_nothing else "none",
         "Cannot be told apart": "; ".join(map(str, f.claims)) or "none",
         "Agreement of chains": "one chain" if f.agreement is None else percent(f.agreement),
         "Checked with other seeds": "no (tvs stability)"

@@ -18,23 +18,8 @@ from tvselect.bandit.arms import Posteriors
 from tvselect.bandit.chain import Play, ThompsonChain
 from tvselect.core import allocate, function, pack, struct
 from tvselect.rewards.screening import MOST_PAIRS
-from tvselect.trees.state import (
-    Bools,
-    Chain,
-    Design,
-    DrawnRows,
-    Floats,
-    Ints,
-    PriorParameters,
-    Sample,
-    Small,
-    Trace,
-    Words,
-    check_observed,
-    new_chain,
-    new_sample,
-    with_more_room,
-)
+from tvselect.trees import state
+from tvselect.trees.state import Bools, Chain, Design, Floats, Ints, Small, Words
 
 LOG_SIZE = 1 << 16
 MOST_KEPT = 1 << 18
@@ -64,7 +49,7 @@ class Rules(NamedTuple):
 
 def _check_feedback(feedback: BartFeedback) -> None:
     table, rules = feedback.table, feedback.rules
-    check_observed(feedback.observed, table.n_rows, feedback.prior)
+    state.check_observed(feedback.observed, table.n_rows, feedback.prior)
     if not 1 <= rules.n_seen <= table.n_rows or min(rules.n_forests, rules.n_trees) < 1:
         raise ValueError(f"rules must be of 1 to {table.n_rows} rows, and of a tree at least")
     if feedback.evidence.size != table.widths.size:
@@ -83,7 +68,7 @@ class BartFeedback:
 
     table: Design
     observed: Annotated[Floats, "f8[sides=2, rows]"]
-    prior: PriorParameters
+    prior: state.PriorParameters
     precision: float
     evidence: Annotated[Floats, "f8[columns]"]  # in nats: taken off the penalty of a column
     groups: Annotated[Small, "i4[grouped]"]  # of each row, or empty
@@ -132,9 +117,9 @@ class Arrays(NamedTuple):
     """The memory of a room; all of it is the core's."""
 
     chain: Chain
-    trace: Trace
-    sample: Sample
-    draw: DrawnRows
+    trace: state.Trace
+    sample: state.Sample
+    draw: state.DrawnRows
     order: Annotated[Ints, "i8[table]!"]  # by row of the table
     columns: Annotated[Ints, "i8[columns]!"]  # of the play
     places: Annotated[Ints, "i8[columns]!"]  # 0, 1, 2, ...
@@ -163,10 +148,10 @@ class Room:
         n_rows = rules.n_forests * rules.n_seen
         draws_rows = rules.shadows > 0 or n_rows != n_table or n_groups > 0
         parts = {
-            "chain": new_chain(rules.n_trees, n_rows, n_columns, n_groups),
-            "trace": allocate(Trace, iterations=n_iterations),
-            "sample": new_sample(n_copies, n_rows, n_rows if n_groups else 0),
-            "draw": allocate(DrawnRows, rows=draws_rows * n_rows, shadows=rules.shadows),
+            "chain": state.new_chain(rules.n_trees, n_rows, n_columns, n_groups),
+            "trace": allocate(state.Trace, iterations=n_iterations),
+            "sample": state.new_sample(n_copies, n_rows, n_rows if n_groups else 0),
+            "draw": allocate(state.DrawnRows, rows=draws_rows * n_rows, shadows=rules.shadows),
             "places": np.arange(n_columns),
         }
         n_order = draws_rows * n_table
@@ -185,7 +170,7 @@ class Room:
     def grow(self) -> None:
         """Make room for more leaves; the chain goes on where it was."""
         in_progress = {name: getattr(self.packed, name) for name in Arrays._field_defaults}
-        larger = with_more_room(self.arrays.chain)
+        larger = state.with_more_room(self.arrays.chain)
         self.arrays = self.arrays._replace(chain=larger, **in_progress)
         self.packed = pack(self.arrays)
 

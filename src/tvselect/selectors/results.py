@@ -14,19 +14,11 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 from sklearn.utils.validation import check_is_fitted
 
+from tvselect import control
 from tvselect.bandit.arms import count
 from tvselect.bandit.chain import Play
 from tvselect.bandit.engine import StopReason
 from tvselect.bandit.journal import Journal
-from tvselect.control import (
-    STAKES,
-    average_log_e,
-    log_stakes,
-    q_values_by_decoys,
-    q_values_by_evidence,
-    q_values_by_probabilities,
-    q_values_together,
-)
 from tvselect.inputs.blocks import units_needed
 from tvselect.inputs.errors import needed
 from tvselect.inputs.outcome import AskedFamily
@@ -88,7 +80,7 @@ class Evidence:
     @cached_property
     def log_e_values(self) -> NDArray[np.float64]:
         """By arm, averaged over chains."""
-        return average_log_e(self.log_e)
+        return control.average_log_e(self.log_e)
 
     @property
     def e_values(self) -> NDArray[np.float64]:
@@ -107,7 +99,7 @@ class Ledger:
         self, n_candidates: int, n_copies: int, n_chains: int, max_fdr: float, discount: float
     ) -> None:
         self.n_copies, self.max_fdr, self.discount = n_copies, max_fdr, discount
-        self.stakes = np.zeros((n_chains, STAKES.size, n_candidates))
+        self.stakes = np.zeros((n_chains, control.STAKES.size, n_candidates))
         self.log_e = np.zeros((n_chains, n_candidates))
         self.since = np.full(n_candidates, -1, dtype=np.int64)
         self.n_plays = 0
@@ -126,16 +118,18 @@ class Ledger:
                     arms = play.arms[: rewards.shape[1]]
                     held = stakes[:, arms]
                     held[held > 0.0] *= self.discount
-                    stakes[:, arms] = held + log_stakes(rewards)
-                    log_e[arms] = average_log_e(stakes[:, arms])
-                chosen = q_values_by_evidence(average_log_e(self.log_e)) <= self.max_fdr
+                    stakes[:, arms] = held + control.log_stakes(rewards)
+                    log_e[arms] = control.average_log_e(stakes[:, arms])
+                chosen = (
+                    control.q_values_by_evidence(control.average_log_e(self.log_e)) <= self.max_fdr
+                )
                 self.since[~chosen] = -1
                 self.since[chosen & (self.since < 0)] = self.n_plays
 
     def outlook(self) -> dict[str, int]:
         """How many variables are proven, and in how many batches the next one is at this pace."""
-        found, p = average_log_e(self.log_e), self.log_e.shape[1]
-        n_proven = int(np.count_nonzero(q_values_by_evidence(found) <= self.max_fdr))
+        found, p = control.average_log_e(self.log_e), self.log_e.shape[1]
+        n_proven = int(np.count_nonzero(control.q_values_by_evidence(found) <= self.max_fdr))
         rest = np.sort(found)[: p - n_proven]
         if not rest.size or rest[-1] <= 1.0:
             return {"proven": n_proven}
@@ -295,16 +289,16 @@ class SearchResult:
         if self.shows_nothing:
             return np.ones(n)
         if self.evidence is not None:
-            return q_values_by_evidence(self._proof(chain))
+            return control.q_values_by_evidence(self._proof(chain))
         if n_copies == 0:
             return np.full(n, np.nan)
         scores, decoys = self._scores(chain)
-        q = q_values_by_decoys(scores, decoys, n_copies, scores > 0.0)
+        q = control.q_values_by_decoys(scores, decoys, n_copies, scores > 0.0)
         if self.opinion is None:
             return q
         own, *others = self.opinion.probabilities.reshape(-1, n)
-        sure = q_values_by_probabilities(own, np.concatenate(others), len(others))
-        return q_values_together(q, sure)
+        sure = control.q_values_by_probabilities(own, np.concatenate(others), len(others))
+        return control.q_values_together(q, sure)
 
     @property
     def probabilities(self) -> FloatArray:

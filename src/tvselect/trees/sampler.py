@@ -7,36 +7,12 @@ from typing import Any
 import numpy as np
 
 from tvselect.core import allocate, pack
+from tvselect.trees import state
 from tvselect.trees.bins import BinnedTable
 from tvselect.trees.forest import Forest, snapshot
 from tvselect.trees.prior import NO_PAIRS, Prior
 from tvselect.trees.response import Response
-from tvselect.trees.state import (
-    ACCEPTED,
-    COUNT,
-    N_DONE,
-    NO_GROUPS,
-    PRESENT,
-    SINCE,
-    TOTAL,
-    Chain,
-    Design,
-    DrawnRows,
-    Floats,
-    Ints,
-    PriorParameters,
-    Small,
-    Trace,
-    begin,
-    check_chain,
-    copy_sample,
-    in_row_order,
-    n_groups,
-    new_chain,
-    new_sample,
-    run,
-    with_more_room,
-)
+from tvselect.trees.state import Chain, Design, Floats, Ints, Small
 
 
 class Sampler:
@@ -50,7 +26,7 @@ class Sampler:
     def __init__(
         self,
         design: Design,
-        prior: PriorParameters,
+        prior: state.PriorParameters,
         observed: Floats,
         *,
         n_trees: int,
@@ -58,18 +34,18 @@ class Sampler:
         precision: float,
         rng: np.random.Generator,
         columns: Ints | None = None,
-        groups: Small = NO_GROUPS,
+        groups: Small = state.NO_GROUPS,
     ) -> None:
         self.design = design
         self.columns = design.columns if columns is None else columns
         self.prior = prior
         self.rng = rng
         self.n_iterations = n_iterations
-        self.trace = allocate(Trace, iterations=n_iterations)
+        self.trace = allocate(state.Trace, iterations=n_iterations)
         self._inputs = pack(design), pack(prior)
-        n = n_groups(groups, prior)
-        self.chain = new_chain(n_trees, design.n_rows, design.columns.size, n)
-        begin(self._outputs[0], *self._inputs, observed, groups, precision)
+        n = state.n_groups(groups, prior)
+        self.chain = state.new_chain(n_trees, design.n_rows, design.columns.size, n)
+        state.begin(self._outputs[0], *self._inputs, observed, groups, precision)
 
     @property
     def chain(self) -> Chain:
@@ -78,7 +54,7 @@ class Sampler:
 
     @chain.setter
     def chain(self, chain: Chain) -> None:
-        check_chain(chain, self.design, self.prior)
+        state.check_chain(chain, self.design, self.prior)
         self._chain = chain
         self._outputs: tuple[Any, Any] = pack(chain), pack(self.trace)
 
@@ -88,35 +64,35 @@ class Sampler:
         if n_iterations is not None:
             stop = min(stop, self.n_done + n_iterations)
         while True:
-            run(self.rng, *self._inputs, *self._outputs, stop)
+            state.run(self.rng, *self._inputs, *self._outputs, stop)
             if self.n_done >= stop:
                 return
-            self.chain = with_more_room(self.chain)
+            self.chain = state.with_more_room(self.chain)
 
     @property
     def n_done(self) -> int:
         """Iterations done so far."""
-        return int(self.chain.tally.whole[N_DONE])
+        return int(self.chain.tally.whole[state.N_DONE])
 
     @property
     def counts(self) -> Ints:
         """Splits of the present forest by column."""
-        return self.chain.tally.columns[:, COUNT].copy()
+        return self.chain.tally.columns[:, state.COUNT].copy()
 
     def averages(self) -> tuple[Floats, Floats]:
         """Mean splits by column, and share of forests with it, after burn-in; zeros before."""
         tally = self.chain.tally.columns
-        open_span = np.maximum(self.n_done - np.maximum(tally[:, SINCE], self.prior.burn), 0)
-        open_span[tally[:, COUNT] == 0] = 0
+        open_span = np.maximum(self.n_done - np.maximum(tally[:, state.SINCE], self.prior.burn), 0)
+        open_span[tally[:, state.COUNT] == 0] = 0
         n_draws = max(self.n_done - self.prior.burn, 1)
-        total = tally[:, TOTAL] + open_span * tally[:, COUNT]
-        return total / n_draws, (tally[:, PRESENT] + open_span) / n_draws
+        total = tally[:, state.TOTAL] + open_span * tally[:, state.COUNT]
+        return total / n_draws, (tally[:, state.PRESENT] + open_span) / n_draws
 
     @property
     def acceptance_rate(self) -> float:
         """Share of proposed births and deaths that were accepted."""
         proposed = max(self.n_done * self.chain.trees.splits.size, 1)
-        return float(self.chain.tally.whole[ACCEPTED] / proposed)
+        return float(self.chain.tally.whole[state.ACCEPTED] / proposed)
 
     def forest(self, scale: float = 1.0) -> Forest:
         """The present forest, leaf means multiplied by ``scale``."""
@@ -128,7 +104,7 @@ class Sampler:
         size = leaves.size[0]
         words = np.ascontiguousarray(leaves.masks[:, :size].T)
         bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
-        return in_row_order(leaves.means[:size] @ bits, self.design.n_rows)
+        return state.in_row_order(leaves.means[:size] @ bits, self.design.n_rows)
 
 
 def start_chain(
@@ -144,7 +120,7 @@ def start_chain(
     n_burn: int,
     sigma: float | None = None,
     pairs: Ints = NO_PAIRS,
-    groups: Small = NO_GROUPS,
+    groups: Small = state.NO_GROUPS,
     rng: np.random.Generator,
 ) -> Sampler:
     """Start a chain on all columns of a table, or on the given places ``columns``.
@@ -178,8 +154,10 @@ def start_chain(
         shuffled = rng.permuted(np.tile(rows, (shadows.size, 1)), axis=1)
         # Every forest of several classes sees the same rows, one block after the other.
         rows, shuffled = (np.tile(part, response.n_forests) for part in (rows, shuffled))
-        sample = new_sample(n_columns, rows.size, rows.size if groups.size else 0)
-        copy_sample(design, observed, DrawnRows(rows, shadows, shuffled), sample, groups)
+        sample = state.new_sample(n_columns, rows.size, rows.size if groups.size else 0)
+        state.copy_sample(
+            design, observed, state.DrawnRows(rows, shadows, shuffled), sample, groups
+        )
         grouped = sample.groups
         design, observed = sample.design(n_columns, rows.size), sample.observed
     return Sampler(
