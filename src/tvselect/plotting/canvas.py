@@ -39,9 +39,10 @@ def axes_on(
 ) -> tuple[Figure | SubFigure, Axes]:
     """The axes handed in and their figure, or new ones of so many inches."""
     if ax is None:
-        _, ax = needed("matplotlib.pyplot", HOW).subplots(
-            figsize=(width, height), layout="constrained"
-        )
+        needed("matplotlib", HOW)
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots(figsize=(width, height), layout="constrained")
     figure = ax.get_figure()
     assert figure is not None
     return figure, ax
