@@ -80,14 +80,15 @@ def q_values_together(*some: Floats) -> Floats:
     return np.asarray(np.where(own < 1.0, share[place], 1.0))
 
 
-def log_stakes(rewards: NDArray[np.bool_]) -> Floats:
-    """What a play does to the log stakes (stakes, arms) of bettors on its arms.
+def log_stakes(rewards: NDArray[np.bool_] | NDArray[np.int64]) -> Floats:
+    """What a batch does to the log stakes (stakes, arms) of bettors on its arms.
 
     ``rewards`` (1 + copies, arms) are those of the arms, then of each copy of them. A bettor puts
-    the share ``s`` on the arm: ``1 - s + s (1 + copies) R / sum(R)``, where R is 1 or 0. If arm and
-    copies are exchangeable, this is expected to be 1; where none was rewarded, there is no bet.
+    the share ``s`` on the arm: ``1 - s + s (1 + copies) R / sum(R)``, where R is 1 or 0, or how
+    many rewards there were in several plays. If arm and copies are exchangeable, this is expected
+    to be 1; where none was rewarded, there is no bet.
     """
-    n_rewarded = np.count_nonzero(rewards, axis=0)
+    n_rewarded = rewards.sum(axis=0)
     ratio = rewards[0] * len(rewards) / np.maximum(n_rewarded, 1)
     found: Floats = np.log1p(STAKES[:, None] * (ratio - 1.0)) * (n_rewarded > 0)
     return found

@@ -9,7 +9,17 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.bandit.plays import fold_counts
-from tests.selectors.streams import SIGNALS, P, make_data, make_frame, parts, play_parts, selector
+from tests.selectors.streams import (
+    SIGNALS,
+    P,
+    make_data,
+    make_frame,
+    parts,
+    play_parts,
+    quick_bart,
+    selector,
+    stop_after,
+)
 from tvselect import BartReward, PValueReward, StreamingThompsonSelector
 from tvselect.bandit.oracle import threshold
 from tvselect.control import STAKES, q_values_by_evidence
@@ -82,9 +92,64 @@ def test_selected_since_is_the_batch_from_which_on_it_is_selected():
 
 
 @each_kind
-def test_later_rounds_are_played_and_prove_nothing(decoys):
-    once = selector(decoys=decoys).fit(*make_data())
-    again = selector(decoys=decoys, n_rounds=4).fit(*make_data())
+def test_rounds_are_a_table_in_the_end_and_half_of_the_evidence(decoys, monkeypatch):
+    settings = dict(decoys=decoys, n_chains=2, reward=quick_bart())
+    once = selector(**settings).fit(*make_data())
+    again = selector(n_rounds=3, **settings).fit(*make_data())
+    journal, n = again.result_.journal, once.n_plays_
+    assert again.n_plays_ == 3 * n
+    e_values = []
+    for chain in range(2):
+        plays = list(journal.plays(chain, n))
+        assert all(np.array_equal(play.arms, plays[0].arms) for play in plays)
+        product = np.ones((3, P))
+        for first, second in zip(plays[:n], plays[n:], strict=True):
+            won = (first.rewards + 1 * second.rewards).reshape(4, P)  # all twelve lead
+            share = 4 * won[0] / np.maximum(won.sum(axis=0), 1)
+            product *= np.where(won.any(axis=0), 1 - STAKES[:, None] * (1 - share), 1)
+        e_values.append(product.mean(axis=0))
+    assert_allclose(again.e_values_, (once.e_values_ + np.mean(e_values, axis=0)) / 2)
+    assert (again.selected_since_[again.support_] <= 3 * n).all()
+    stopped = selector(n_rounds=3, time_limit=stop_after(monkeypatch, 2 * n + 3), **settings).fit(
+        *make_data()
+    )
+    assert stopped.stop_reason_ == "time limit"
+    assert_allclose(stopped.e_values_, once.e_values_ / 2)
+
+
+def test_rounds_prove_weak_signals_that_one_round_does_not():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((6000, 100))
+    y = 0.2 * X[:, :10].sum(axis=1) + rng.standard_normal(6000)
+    settings = dict(batch_size=300, random_state=0)
+    one, three = (
+        StreamingThompsonSelector(n_rounds=n_rounds, **settings).fit(X, y).support_
+        for n_rounds in (1, 3)
+    )
+    assert one[:10].sum() <= 4
+    assert three[:10].sum() >= 7
+    assert not three[10:].any()
+
+
+@pytest.mark.parametrize("correlated", [False, True])
+def test_rounds_prove_nothing_in_streams_of_noise(correlated):
+    """e-BH at 0.1: of 20 null streams at most a tenth + 3 s.e. select; e-values average to 1."""
+    ever, n_streams, e_values = 0, 20, []
+    for seed in range(n_streams):
+        rng = np.random.default_rng(2000 + seed)
+        X, y = rng.standard_normal((1000, 40)), rng.standard_normal(1000)
+        X = np.cumsum(X, axis=1) if correlated else X
+        fitted = selector(quick_bart(), decoys="shuffled", n_rounds=4, random_state=seed).fit(X, y)
+        ever += fitted.support_.any()
+        e_values.append(fitted.e_values_.mean())
+    assert ever / n_streams <= 0.1 + 3 * np.sqrt(0.09 / n_streams)
+    assert np.mean(e_values) <= 1 + 3 * np.std(e_values) / np.sqrt(n_streams)
+
+
+@each_kind
+def test_later_rounds_prove_nothing_where_evidence_fades(decoys):
+    once = selector(decoys=decoys, discount=0.99).fit(*make_data())
+    again = selector(decoys=decoys, discount=0.99, n_rounds=4).fit(*make_data())
     assert again.n_plays_ == 4 * once.n_plays_
     assert again.result_.evidence.n_batches == once.n_plays_
     assert_array_equal(again.e_values_, once.e_values_)

@@ -33,6 +33,7 @@ from tvselect.bandit.journal import Journal, JournalError
 
 N_BATCHES = 15
 FULL = dict(decoys="knockoffs", discount=0.9, n_chains=2)
+ROUNDS = dict(decoys="shuffled", window=4)  # that count
 FRAME, OUTCOME = make_frame(n=1200)
 FRAME = FRAME[["v0", "v3", "v7", "city", "old"]]
 
@@ -222,7 +223,13 @@ def test_parts_go_on_with_a_new_object(reward, family, labels, path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "settings"), [*((kind, FULL) for kind in SOURCES), ("csv", {}), ("frame", {})]
+    ("kind", "settings"),
+    [
+        *((kind, FULL) for kind in SOURCES),
+        *((kind, ROUNDS) for kind in ("csv", "frame")),
+        ("csv", {}),
+        ("frame", {}),
+    ],
 )
 def test_a_run_that_stops_and_goes_on_is_the_whole_run(kind, settings, tmp_path, path, monkeypatch):
     frame, y = make_frame()

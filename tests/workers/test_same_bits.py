@@ -95,6 +95,7 @@ def test_offline_plays_are_the_same_bits_everywhere(where, kind, n_chains, windo
     np.testing.assert_array_equal(one.selection_rates_, other.selection_rates_)
 
 
+@pytest.mark.filterwarnings("ignore:20 of 60 batches")
 @pytest.mark.parametrize(
     ("kind", "settings", "reason"),
     [

@@ -47,6 +47,13 @@ class BurnIn(NamedTuple):
         return np.union1d(best, np.array(self.heard, dtype=np.intp)).astype(np.int32)
 
 
+class TableRounds(NamedTuple):
+    """Plays from number ``first`` to ``end``, without it, are all of the arms that led before."""
+
+    first: int
+    end: int
+
+
 @dataclass(frozen=True)
 class Oracle:
     """Chooses the arms of a play and reads the model off the arms."""
@@ -94,9 +101,20 @@ class Oracle:
         if self.n_wanted is None and self.pairs.size:
             joined = np.concatenate([chosen, np.empty(len(self.pairs), dtype=np.int32)])
             chosen = joined[: join_partners(self.pairs, joined, chosen.size)]
-        if n_free is None:
-            return chosen
-        return np.concatenate([chosen + np.int32(k * n_free) for k in range(1 + self.n_joining)])
+        return self._joined(chosen)
+
+    def _joined(self, chosen: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Arms with the decoys that come along."""
+        n_own = self.n_candidates or 0
+        return np.concatenate([chosen + np.int32(k * n_own) for k in range(1 + self.n_joining)])
+
+    def leaders(self, arms: Arms) -> NDArray[np.int32]:
+        """A crowd of the arms of the highest rates so far, all above the threshold among them."""
+        own = slice(self.n_candidates)
+        rates = arms.successes[own] / (arms.successes[own] + arms.failures[own] + 2.0)
+        n_leaders = max(self.crowd or 1, np.count_nonzero(arms.passing[own]))
+        order = np.lexsort([-rates, ~arms.passing[own]])
+        return self._joined(np.sort(order[:n_leaders]).astype(np.int32))
 
     def _seated(
         self, arms: Arms, drawn: NDArray[np.int32], rng: np.random.Generator

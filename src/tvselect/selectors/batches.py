@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tvselect.bandit.chain import Chains, Payoffs, PendingPlay, Play, Score, ThompsonChain
 from tvselect.bandit.engine import NoMoreData, Scorer, StopReason
 from tvselect.bandit.journal import Journal
+from tvselect.bandit.oracle import TableRounds
 from tvselect.decoys.shuffled import ShuffledColumns
 from tvselect.inputs import Outcome, OutcomeReader
 from tvselect.inputs.blocks import RowBlocks
@@ -46,36 +47,48 @@ a window has one play for as long."""
 class BatchCursor:
     """The batches of a source by number, round after round; neighbours are read in one go.
 
-    Round 0 reads the rows in order, later ones resample them: a function of the source and the
-    seed alone, so that every worker, and every thread, finds its batches by itself. ``n_batches``
-    of a round is None until it is known. Where a row may count only ``once``, batches of round 0
-    are :func:`without_copies`.
+    Round 0 reads the rows in order, later ones resample them, or have the same batches ``again``:
+    a function of the source and the seed alone, so that every worker, and every thread, finds its
+    batches by itself. ``n_batches`` of a round is None until it is known. Where a row may count
+    only ``once``, batches of rows in order are :func:`without_copies`.
     """
 
     def __init__(
-        self, source: Source, batch_size: int, entropy: int, n_batches: int | None, once: bool
+        self,
+        source: Source,
+        batch_size: int,
+        entropy: int,
+        n_batches: int | None,
+        once: bool,
+        again: bool = False,
     ) -> None:
         self.source, self.batch_size, self.entropy = source, batch_size, entropy
-        self.n_batches, self.once = n_batches, once
+        self.n_batches, self.once, self.again = n_batches, once, again
         self._mine = threading.local()
 
     def __reduce__(self) -> tuple[Any, ...]:
         settings = self.source, self.batch_size, self.entropy, self.n_batches, self.once
-        return type(self), settings
+        return type(self), (*settings, self.again)
+
+    def rows_of(self, number: int) -> int:
+        """The first batch that has the rows of this one."""
+        return number % self.n_batches if self.again and self.n_batches else number
 
     def __call__(self, number: int) -> Batch | None:
         """A batch; None if the first round has ended before it."""
         mine = self._mine
         round, place = (0, number) if self.n_batches is None else divmod(number, self.n_batches)
+        reads = 0 if self.again else round
         if getattr(mine, "round", None) != round or mine.place > place:
-            rng = RandomStream.LATER_ROUNDS.generator(self.entropy, round)
-            mine.batches = self.source.batches(self.batch_size, round, rng, skip=place)
+            rng = RandomStream.LATER_ROUNDS.generator(self.entropy, reads)
+            mine.batches = self.source.batches(self.batch_size, reads, rng, skip=place)
             mine.place = place - 1
         for _ in range(place - mine.place):
             mine.round = None  # should reading fail, the next one starts from scratch
             mine.batch, mine.is_fresh = next(mine.batches, None), True
-        if self.once and round == 0 and mine.batch is not None and mine.is_fresh:
-            mine.batch, mine.is_fresh = without_copies(mine.batch, self.source, number), False
+        if self.once and reads == 0 and mine.batch is not None and mine.is_fresh:
+            kept = without_copies(mine.batch, self.source, place, is_told=number > 0)
+            mine.batch, mine.is_fresh = kept, False
         batch: Batch | None = mine.batch
         if batch is not None:
             mine.round, mine.place = round, place
@@ -98,8 +111,12 @@ class GivenBatch:
         """The batch."""
         return self.batch
 
+    def rows_of(self, number: int) -> int:
+        """Every batch has rows of its own."""
+        return number
 
-def without_copies(batch: Batch, source: Source, number: int) -> Batch:
+
+def without_copies(batch: Batch, source: Source, number: int, *, is_told: bool) -> Batch:
     """A batch with the first row of every observation alone, where many rows are copies of others.
 
     Such a batch may begin with copies of the last row of the one before: where there is one, the
@@ -122,7 +139,7 @@ def without_copies(batch: Batch, source: Source, number: int) -> Batch:
     if copies is None:
         return batch
     firsts = np.unique(copies, return_index=True)[1]
-    if number == 0:
+    if not is_told:
         warnings.warn(
             f"{batch.n_rows - firsts.size} of the first {batch.n_rows} rows are copies of others, "
             "in the outcome, too: in a batch a row and its copies count once",
@@ -375,6 +392,7 @@ class StreamScorer(ExitStack, Scorer):
         self.chains = run.chains
         self._tell_lead()
         self.runner, self.n_rounds = runner, n_rounds
+        self._tell_rounds()
         threads = in_threads(min(runner.n_workers, len(run.chains)), methodcaller("__call__"))
         self._here: TaskMap = self.enter_context(threads)
         self._elsewhere: TaskMap | None = None
@@ -384,8 +402,14 @@ class StreamScorer(ExitStack, Scorer):
     def capacity(self, n_done: int) -> int | None:
         """One batch at a time here; elsewhere what is left of the rounds."""
         cursor, n_left = self.batches, None
-        if isinstance(cursor, GivenBatch) or cursor.n_batches is None:
+        if isinstance(cursor, GivenBatch):
             return 1
+        if cursor.n_batches is None:
+            if cursor(n_done) is not None:
+                return 1
+            cursor.n_batches = n_done
+            self.journal.keep("batches", str(n_done).encode())
+            self._tell_rounds()
         if self.n_rounds is not None:
             n_left = cursor.n_batches * self.n_rounds - n_done
             if n_left <= 0:
@@ -440,18 +464,23 @@ class StreamScorer(ExitStack, Scorer):
         for chain in self.chains:
             chain.arms.lead = self.reader.lead
 
+    def _tell_rounds(self) -> None:
+        """Say who plays in the rounds after the first, where these have its batches again."""
+        cursor = self.batches
+        if isinstance(cursor, GivenBatch) or not (cursor.again and cursor.n_batches):
+            return
+        for chain in self.chains:
+            chain.rounds = TableRounds(cursor.n_batches, cursor.n_batches * (self.n_rounds or 1))
+            if chain.n_plays >= cursor.n_batches:
+                chain.replay(self.journal.plays(chain.chain))
+
     def _score_here(self, pending: Sequence[PendingPlay]) -> Sequence[Score | None]:
         number, cursor = pending[0].number, self.batches
         batch = cursor(number)
-        if batch is None and isinstance(cursor, BatchCursor):  # the first round has ended
-            cursor.n_batches = number
-            self.journal.keep("batches", str(number).encode())
-            self.capacity(number)
-            batch = cursor(number)
         assert batch is not None
         is_new = cursor.n_batches is None or number < cursor.n_batches
         reader = self.reader.having_seen(batch, number, is_new=is_new)
-        payoffs = reader.payoffs(batch, number)
+        payoffs = reader.payoffs(batch, cursor.rows_of(number))
         is_head = number < (3 if self.reader.encoder.is_full else HEAD_BATCHES) and is_new
         if payoffs is not None and is_head and self.chains[0].oracle.crowd is not None:
             reader = reader.with_lead(batch, number)
@@ -470,7 +499,7 @@ def play_on(
     def score(pending: PendingPlay) -> Score | None:
         batch = batches(pending.number)
         assert batch is not None
-        payoffs = reader.payoffs(batch, pending.number)
+        payoffs = reader.payoffs(batch, batches.rows_of(pending.number))
         return None if payoffs is None else pending.score(payoffs)
 
     return score(task) if isinstance(task, PendingPlay) else task[0].make_plays(score, task[1])

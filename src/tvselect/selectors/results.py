@@ -52,6 +52,9 @@ class Asked:
     n_plays: int | None = None
     patience: int | None = None
     n_rounds: int | None = None
+    rounds_count: bool = (
+        False  #: Whether the rounds after the first are evidence once they are over
+    )
     time_limit: float | None = None  #: Seconds
     #: Rows of a batch; None where they differ, or where there are no batches.
     batch_size: int | None = None
@@ -92,18 +95,28 @@ class Ledger:
     """Bets on arms against their decoys, play after play.
 
     With a ``discount`` a bettor with more than 1 goes on with ``W**discount`` of it, which is less,
-    when his arm is played, and puts the rest away.
+    when his arm is played, and puts the rest away. Where ``rounds_count``, half of what there is to
+    bet is kept for later rounds, see :meth:`close`.
     """
 
     def __init__(
-        self, n_candidates: int, n_copies: int, n_chains: int, max_fdr: float, discount: float
+        self,
+        n_candidates: int,
+        n_copies: int,
+        n_chains: int,
+        max_fdr: float,
+        discount: float,
+        *,
+        rounds_count: bool = False,
     ) -> None:
         self.n_copies, self.max_fdr, self.discount = n_copies, max_fdr, discount
         self.stakes = np.zeros((n_chains, control.STAKES.size, n_candidates))
         self.log_e = np.zeros((n_chains, n_candidates))
+        self.table = np.full_like(self.log_e, -np.inf) if rounds_count else None
         self.since = np.full(n_candidates, -1, dtype=np.int64)
         self.n_plays = 0
         self.n_batches = 0
+        self.is_over = False
 
     def follow(self, journal: Journal, n_fresh: int | None) -> None:
         """Count what is new; plays from number ``n_fresh`` on see rows that were seen before."""
@@ -120,18 +133,55 @@ class Ledger:
                     held[held > 0.0] *= self.discount
                     stakes[:, arms] = held + control.log_stakes(rewards)
                     log_e[arms] = control.average_log_e(stakes[:, arms])
-                chosen = (
-                    control.q_values_by_evidence(control.average_log_e(self.log_e)) <= self.max_fdr
-                )
-                self.since[~chosen] = -1
-                self.since[chosen & (self.since < 0)] = self.n_plays
+                self._mark()
+        self.is_over = n_fresh is not None and self.n_plays >= n_fresh
+
+    @property
+    def share(self) -> float:
+        """What there is to bet on new rows; the rest is kept for a table."""
+        return 1.0 if self.table is None else 0.5
+
+    def close(self, journal: Journal, n_batches: int) -> None:
+        """Bet on the table that all rounds of ``n_batches`` are, batch by batch.
+
+        The first round has said who plays in the others; what an arm and its decoys were rewarded
+        in these, on the rows of a batch, is one bet. Arms that did not play have lost their half.
+        """
+        assert self.table is not None
+        for chain, table in enumerate(self.table):
+            plays = [play for play in journal.plays(chain, n_batches) if play.arms.size]
+            if not plays:
+                continue
+            rewards = np.zeros((n_batches, plays[0].arms.size), dtype=np.int64)
+            for play in plays:
+                rewards[play.number % n_batches] += play.rewards
+            by_batch = rewards.reshape(n_batches, 1 + self.n_copies, -1)
+            arms = plays[0].arms[: by_batch.shape[2]]
+            table[arms] = control.average_log_e(
+                np.sum([control.log_stakes(one) for one in by_batch], axis=0)
+            )
+        self._mark()
+
+    def _mark(self) -> None:
+        chosen = control.q_values_by_evidence(control.average_log_e(self._held())) <= self.max_fdr
+        self.since[~chosen] = -1
+        self.since[chosen & (self.since < 0)] = self.n_plays
+
+    def _held(self) -> FloatArray:
+        """Log e-values by chain and arm."""
+        if self.table is None:
+            return self.log_e
+        return control.average_log_e(np.stack([self.log_e, self.table]))
 
     def outlook(self) -> dict[str, int]:
-        """How many variables are proven, and in how many batches the next one is at this pace."""
-        found, p = control.average_log_e(self.log_e), self.log_e.shape[1]
+        """How many variables are proven, and in how many batches the next one is likely to be.
+
+        It needs as much evidence a batch as it had so far; none comes once all rows were read.
+        """
+        found, p = control.average_log_e(self._held()), self.log_e.shape[1]
         n_proven = int(np.count_nonzero(control.q_values_by_evidence(found) <= self.max_fdr))
         rest = np.sort(found)[: p - n_proven]
-        if not rest.size or rest[-1] <= 1.0:
+        if not rest.size or rest[-1] <= 1.0 or self.is_over:
             return {"proven": n_proven}
         missing = np.log(p) - np.log(self.max_fdr * (n_proven + 1)) - rest[-1]
         return {
@@ -141,7 +191,7 @@ class Ledger:
 
     def evidence(self) -> Evidence:
         """All that was counted so far."""
-        return Evidence(self.max_fdr, self.log_e.copy(), self.since.copy(), self.n_batches)
+        return Evidence(self.max_fdr, self._held().copy(), self.since.copy(), self.n_batches)
 
 
 @dataclass(frozen=True, eq=False)

@@ -62,8 +62,7 @@ class StreamingThompsonSelector(BanditSelector):
     is played together with decoys, copies that know nothing of the outcome; how often it
     beats these copies is evidence which may be looked at after every batch: at any moment, and
     at whatever moment one stops, the expected share of false ones among the selected
-    variables is at most ``max_fdr``. Every row is evidence once; later rounds over the same
-    rows are played, but prove nothing more.
+    variables is at most ``max_fdr``. Several rounds over the same rows prove more, at their end.
 
     Parameters
     ----------
@@ -73,8 +72,12 @@ class StreamingThompsonSelector(BanditSelector):
     batch_size : int, default=1000
         Rows of a batch.
     n_rounds : int or None, default=1
-        Passes over the data. The first reads it in order, each later one resamples the rows with
-        replacement. None goes on until ``time_limit``, or patience (see :class:`Search`), ends it.
+        Passes over the data. With error control and no ``discount``, the 32 variables that lead
+        after the first (more where more are above their threshold) play in all batches of the
+        others; what these say counts once all of them are over, for half of the e-value: decide on
+        a number before you see results. Otherwise later passes resample the rows with replacement,
+        and prove nothing. None goes on until ``time_limit``, or patience (see :class:`Search`),
+        ends it.
     max_fdr : float or None, default=0.1
         The largest expected share of false discoveries among the selected variables. None is
         the paper's median rule: all variables above their threshold, without decoys.
@@ -136,7 +139,8 @@ feature_names_in_
     its e-value by about 4 where it is rewarded and no decoy is, and makes it smaller where only
     decoys are; the selected variables are those of e-BH [1]_. The guarantee needs decoys that
     are exchangeable with the columns of no role: see ``decoys``. Some seven wins are needed for a
-    variable to be selected, so the stream must have more batches than that.
+    variable to be selected, so the stream must have more batches than that; of several rounds,
+    what a variable and its decoys are rewarded on the rows of a batch is one bet.
 
     With decoys, 32 variables play at a time, unless more are above their threshold. Who plays first
     is decided by the first three batches (up to ten, until there are 1,000 rows): by ranks, and
@@ -345,7 +349,8 @@ feature_names_in_
                 rule = StoppingRule(self._run.chains.n_plays + 1)
                 here = open_runner(None, self.n_jobs)
                 if self._counts_once:
-                    batch = without_copies(batch, source, self._run.chains.n_plays)
+                    n_done = self._run.chains.n_plays
+                    batch = without_copies(batch, source, n_done, is_told=n_done > 0)
                 reason = self._play(source, GivenBatch(batch), here, rule)
                 if reason is StopReason.INTERRUPTED:
                     raise KeyboardInterrupt
@@ -379,7 +384,12 @@ feature_names_in_
             with search.journal as journal:
                 n_batches = known_batches(source, batch_size, journal)
                 cursor = BatchCursor(
-                    source, batch_size, search.header.entropy, n_batches, self._counts_once
+                    source,
+                    batch_size,
+                    search.header.entropy,
+                    n_batches,
+                    self._counts_once,
+                    again=self._ledger is not None and self._ledger.table is not None,
                 )
                 if hopeless := self._too_few(n_batches, search.layout.n_candidates):
                     warnings.warn(hopeless, RuntimeWarning, stacklevel=3)
@@ -451,6 +461,8 @@ feature_names_in_
         except BaseException:
             search.journal.close()
             raise
+        if self._rounds_count and kind is not None and batch_size and not search.chains.n_plays:
+            search.journal.keep("rounds", b"count")
         self._run, self._by_parts = search, batch_size is None
         self._ledger: Ledger | None = None
         if kind is not None:
@@ -461,6 +473,7 @@ feature_names_in_
                 len(search.chains),
                 float(self.max_fdr),
                 1.0 if self.discount is None else float(self.discount),
+                rounds_count=search.journal.kept("rounds") is not None,
             )
 
     def _play(
@@ -490,6 +503,10 @@ feature_names_in_
         search, ledger, evidence = self._run, self._ledger, None
         if ledger is not None:
             ledger.follow(search.journal, n_fresh)
+            n_rounds, n_more = divmod(search.chains.n_plays, n_fresh or search.chains.n_plays + 1)
+            if ledger.table is not None and n_rounds >= max(2, self.n_rounds or 2) and not n_more:
+                assert n_fresh is not None
+                ledger.close(search.journal, n_fresh)
             evidence = ledger.evidence()
         self._conclude(
             search,
@@ -502,6 +519,7 @@ feature_names_in_
             # Without a journal the data of a stream is not hashed.
             fingerprint=None if self._search.journal is None else search.header.fingerprint,
             n_rounds=None if self._by_parts else self.n_rounds,
+            rounds_count=ledger is not None and ledger.table is not None,
             batch_size=None if self._by_parts else int(self.batch_size),
         )
         layout = self.result_.layout
@@ -519,7 +537,7 @@ feature_names_in_
             return None
         n_arms, level = self._run.layout.n_candidates, self._ledger.max_fdr
         n_likely, n_copies = max(1, n_likely), self._run.layout.n_copies
-        needed = fewest_wins(n_arms, level, n_likely, n_copies)
+        needed = fewest_wins(n_arms, level * self._ledger.share, n_likely, n_copies)
         if n_batches >= needed:
             return None
         return (
@@ -572,6 +590,11 @@ feature_names_in_
             ends.append(outcome.values)
         first, last = ends
         return bool(first.max() < last.min() or last.max() < first.min())
+
+    @property
+    def _rounds_count(self) -> bool:
+        """Whether rounds after the first are evidence, too, in a run that begins with them."""
+        return self.n_rounds not in (None, 1) and self.discount in (None, 1)
 
     @property
     def _counts_once(self) -> bool:
