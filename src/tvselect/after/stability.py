@@ -113,20 +113,27 @@ def stability_over_seeds(
     ('x3', 1.0, 4)
     """
     groups, order = as_told(selector, groups, order)
-    told = {
-        key: value for key, value in (("groups", groups), ("order", order)) if value is not None
-    }
-
-    def fit(again: Any) -> None:
-        again.fit(X, y, **told)
-
-    return refit(selector, fit, draw_seeds(n_seeds, random_state), verbose)
+    told = {"groups": groups, "order": order}
+    told = {key: value for key, value in told.items() if value is not None}
+    seeds = draw_seeds(n_seeds, random_state)
+    return refit(selector, lambda again: again.fit(X, y, **told), seeds, verbose)
 
 
 def draw_seeds(n_seeds: int, random_state: RandomState) -> list[int]:
     """Seeds of the searches; a ValueError for fewer than two."""
     n = int(check_scalar(n_seeds, "n_seeds", Integral, min_val=2))
     return as_generator(random_state).integers(2**32, size=n).tolist()
+
+
+def fitted_again(selector: Any, fit: Callable[[Any], Any], seed: int) -> Any:
+    """A copy of a selector with another seed, fitted by a function; Ctrl-C ends it all."""
+    again = copy.copy(selector)
+    again.search = replace(selector.search or Search(), journal=None, callbacks=None)
+    again.verbose, again.random_state = 0, seed
+    fit(again)
+    if again.stop_reason_ is StopReason.INTERRUPTED:
+        raise KeyboardInterrupt
+    return again
 
 
 def refit(
@@ -138,12 +145,7 @@ def refit(
     started = time.perf_counter()
     sets, rates = [], []
     for seed in tqdm(seeds, desc="seeds", disable=not verbose):
-        again = copy.copy(selector)
-        again.search = replace(selector.search or Search(), journal=None, callbacks=None)
-        again.verbose, again.random_state = 0, seed
-        fit(again)
-        if again.stop_reason_ is StopReason.INTERRUPTED:
-            raise KeyboardInterrupt
+        again = fitted_again(selector, fit, seed)
         sets.append(again.support_ & (again.result_.arm_of_feature >= 0))
         rates.append(again.selection_rates_)
     selected, rate = np.array(sets), np.mean(rates, axis=0)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils import check_scalar
 
-from tvselect.bandit.engine import StopReason
+from tvselect.after.stability import fitted_again
 from tvselect.inputs import read_outcome
 from tvselect.inputs.blocks import RowBlocks, take_blocks
 from tvselect.inputs.columns import Matrix
@@ -22,7 +22,6 @@ from tvselect.inputs.rows import take_rows
 from tvselect.inputs.table import as_given, read_features
 from tvselect.seeds import RandomState, as_generator
 from tvselect.selectors.results import as_told
-from tvselect.selectors.search import Search
 from tvselect.trees import run_to_end
 from tvselect.words import counted
 
@@ -154,17 +153,14 @@ def held_out_worth(
     n_selected = []
     for fold in tqdm(range(n_folds), desc="folds", disable=not verbose):
         rest, held_out = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
-        again = copy.copy(selector)
-        again.search = replace(selector.search or Search(), journal=None, callbacks=None)
-        again.verbose, again.random_state = 0, int(rng.integers(2**32))
         told: dict[str, Any] = {}
         if blocks is not None and blocks.groups is not None:
             told["groups"] = blocks.groups[rest]
         if blocks is not None and blocks.is_ordered:
             told["order"] = blocks.ranks[rest]
-        again.fit(take_rows(X, rest), outcome.rows(rest), **told)
-        if again.stop_reason_ is StopReason.INTERRUPTED:
-            raise KeyboardInterrupt
+        known = take_rows(X, rest), outcome.rows(rest)
+        fit = partial(type(selector).fit, X=known[0], y=known[1], **told)
+        again = fitted_again(selector, fit, int(rng.integers(2**32)))
         always = again.result_.arm_of_feature < 0
         n_selected.append(int(np.count_nonzero(again.support_ & ~always)))
         chosen = {"selected": again.support_, "always": always}

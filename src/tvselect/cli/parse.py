@@ -64,16 +64,13 @@ def _filled(text: str) -> str:
     return text
 
 
-def _share(text: str) -> float | None:
-    return None if text.lower() == "none" else float(text)
-
-
 COUNT = _checked("N", int, lambda n: n >= 1, "must be at least 1")
 FOLDS = _checked("N", int, lambda n: n >= 2, "must be at least 2")
 SEED = _checked("N", int, lambda n: n >= 0, "must not be negative")
 SECONDS = _checked("SECONDS", float, lambda x: 0.0 < x < float("inf"),
                    "must be a positive number of seconds")  # fmt: skip
-SHARE = _checked("SHARE", _share, lambda x: x is None or 0.001 <= x < 1.0,
+SHARE = _checked("SHARE", lambda text: None if text.lower() == "none" else float(text),
+                 lambda x: x is None or 0.001 <= x < 1.0,
                  "must lie between 0.001 and 1, or be none")  # fmt: skip
 SCHEDULER = "the address of a Dask scheduler such as tcp://head-node:8786"
 ADDRESS = _checked("ADDRESS", str, lambda text: "://" in text, f"must be {SCHEDULER}")

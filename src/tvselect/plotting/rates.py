@@ -293,19 +293,12 @@ class SelectionRateDisplay:
             self.ax_.axvline(self.highest_decoy, label=label, **style)
         self.ax_.set(xlim=(0, 1), xlabel="selection rate, with 95 % interval")
         canvas.name_rows(self.ax_, arms.names)
-        self._write_q_values(heights)
+        known, beside = ~np.isnan(arms.q_values), self.ax_.get_yaxis_transform()
+        style = dict(fontsize=canvas.FONT_SIZE)
+        for height, q in zip(heights[known], arms.q_values[known], strict=True):
+            self.ax_.text(1.03, height, level(q), transform=beside, va="center", **style)
+        if known.any():
+            place: dict[str, Any] = dict(xycoords="axes fraction", textcoords="offset points")
+            self.ax_.annotate("q-value", (1.03, 1), (0, 4), **place, **style)
         canvas.legend_above(self.ax_, "right")
         return self
-
-    def _write_q_values(self, heights: Floats) -> None:
-        known = ~np.isnan(self.arms.q_values)
-        beside = self.ax_.get_yaxis_transform()
-        for height, q in zip(heights[known], self.arms.q_values[known], strict=True):
-            self.ax_.text(
-                1.03, height, level(q), transform=beside, fontsize=canvas.FONT_SIZE, va="center"
-            )
-        if known.any():
-            place: dict[str, Any] = dict(
-                xycoords="axes fraction", textcoords="offset points", fontsize=canvas.FONT_SIZE
-            )
-            self.ax_.annotate("q-value", (1.03, 1), (0, 4), **place)

@@ -101,7 +101,9 @@ def _write(table: pa.Table, path: Path, suffix: str, mark: str) -> None:
             _write_sheet(table, part)
         else:
             opener = gzip.open if suffix.endswith(".gz") else open
-            encoding = "utf-8" if _is_ascii(table) else "utf-8-sig"  # which Excel recognises
+            texts = (as_text(c).levels for c in table.columns if kind_of(c.type) == "text")
+            is_ascii = all(map(str.isascii, chain(table.column_names, *texts)))
+            encoding = "utf-8" if is_ascii else "utf-8-sig"  # which Excel recognises
             with opener(part, "wt", encoding=encoding, newline="") as file:
                 writer = csv.writer(file, delimiter=mark, lineterminator="\n")
                 writer.writerow(table.column_names)
@@ -111,12 +113,6 @@ def _write(table: pa.Table, path: Path, suffix: str, mark: str) -> None:
 def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     for block in table.to_batches(ROWS_AT_ONCE):
         yield from zip(*(column.to_pylist() for column in block.columns), strict=True)
-
-
-def _is_ascii(table: pa.Table) -> bool:
-    texts = (column for column in table.columns if kind_of(column.type) == "text")
-    levels = (level for column in texts for level in as_text(column).levels)
-    return all(map(str.isascii, chain(table.column_names, levels)))
 
 
 def _write_sheet(table: pa.Table, path: Path) -> None:

@@ -342,8 +342,12 @@ class SearchResult:
             return control.q_values_by_evidence(self._proof(chain))
         if n_copies == 0:
             return np.full(n, np.nan)
-        scores, decoys = self._scores(chain)
-        q = control.q_values_by_decoys(scores, decoys, n_copies, scores > 0.0)
+        arms = np.flatnonzero(self.passing(chain))
+        passing, decoys = np.split(arms, [np.searchsorted(arms, n)])
+        scores = np.zeros(n)
+        scores[passing] = self.means(chain, passing)
+        scores[self.stand_ins] = 0.0
+        q = control.q_values_by_decoys(scores, self.means(chain, decoys), n_copies, scores > 0.0)
         if self.opinion is None:
             return q
         own, *others = self.opinion.probabilities.reshape(-1, n)
@@ -395,15 +399,6 @@ class SearchResult:
             return log_e
         needed = self.thresholds()[self.candidates] / 2
         return np.where(self.means(chain, self.candidates) > needed, log_e, -np.inf)
-
-    def _scores(self, chain: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """Selection rates of the candidates, 0 where they do not pass; of decoys that do."""
-        arms = np.flatnonzero(self.passing(chain))
-        own, decoys = np.split(arms, [np.searchsorted(arms, self.layout.n_candidates)])
-        scores = np.zeros(self.layout.n_candidates)
-        scores[own] = self.means(chain, own)
-        scores[self.stand_ins] = 0.0
-        return scores, self.means(chain, decoys)
 
     def selected(self, chain: int | None = None) -> NDArray[np.bool_]:
         """Arms that make the model, of one ``chain`` or of all; never a decoy.

@@ -150,7 +150,8 @@ def open_source(
         if target is not None or columns is not None:
             raise SourceError("a source has its target and columns already; leave them out")
         return data
-    if _is_paths(data):
+    items = data if isinstance(data, list | tuple) else [data]
+    if items and all(isinstance(item, str | os.PathLike) for item in items):
         require_target(target)
         files = open_files(data, format=format, delimiter=delimiter, decimal=decimal)
         if files.encoding != UTF_8:
@@ -167,11 +168,6 @@ def open_source(
     if type(data).__module__.startswith("pyarrow"):
         return _open_arrow(data, require_target(target), columns)
     return IteratorSource(data, target, columns=columns)
-
-
-def _is_paths(data: Any) -> bool:
-    items = data if isinstance(data, list | tuple) else [data]
-    return bool(items) and all(isinstance(item, str | os.PathLike) for item in items)
 
 
 def _open_arrow(data: Any, target: str, columns: Sequence[str] | None) -> Source:
