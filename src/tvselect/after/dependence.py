@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from tvselect.selectors.base import BanditSelector
     from tvselect.selectors.results import SearchResult
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
 MOST_ROWS, JOINT_ROWS, MOST_COLUMNS, MOST_SHOWN = 1000, 200, 60, 12
 MOST_RUNNERS_UP = 5
 MOST_POINTS, MOST_LEVELS, GRID, MOST_CELLS = 12, 50, 25, 15
@@ -123,7 +126,7 @@ class JointEffect(NamedTuple):
     first: Scale  #: Values of the first column
     second: Scale  #: Values of the second column
     #: The outcome, or the probability of the second class (cells of the first, of the second).
-    mean: NDArray[np.float64]
+    mean: Floats
     outcome: str = "y"  #: What the mean is of
     q_value: float | None = None  #: Of their interaction; None if none was found
 
@@ -131,8 +134,8 @@ class JointEffect(NamedTuple):
 class Encoded(NamedTuple):
     """A column as the forest sees it."""
 
-    values: NDArray[np.float64]  #: The column itself, or one 0/1 column per category
-    grid: NDArray[np.float64]  #: What it is set to, a row for each point
+    values: Floats  #: The column itself, or one 0/1 column per category
+    grid: Floats  #: What it is set to, a row for each point
     labels: tuple[str, ...]  #: Of the points; empty for a curve
 
     def scale(self) -> Scale:
@@ -207,7 +210,7 @@ class DependenceForest:
         names = self.names[i], self.names[j]
         return JointEffect(names, cells.scale(), others.scale(), values[0], outcome)
 
-    def _of_one_class(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], str]:
+    def _of_one_class(self, values: Floats) -> tuple[Floats, str]:
         """Of several classes the one whose probability changes most, and its name."""
         classes = self.run.classes
         if classes is None or self.run.family == "ordinal":
@@ -422,9 +425,7 @@ def _encode(table: Table, column: int) -> Encoded:
     return Encoded(values, grid[:, None], ())
 
 
-def curves(
-    run: BartRun, design: NDArray[np.float64], first: int, last: int, grid: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def curves(run: BartRun, design: Floats, first: int, last: int, grid: Floats) -> Floats:
     """Averaged predictions (forests, points, and classes if three or more) on a grid of columns."""
     points = np.zeros((len(grid), design.shape[1]))
     points[:, first:last] = grid
@@ -432,7 +433,7 @@ def curves(
     below = (point_codes <= np.arange(MISSING)[:, None]) @ (1 << np.arange(len(grid)))
     codes = run.cuts.encode(design)
 
-    def at_points(forest: Forest) -> NDArray[np.float64]:
+    def at_points(forest: Forest) -> Floats:
         values = np.zeros((len(design), len(grid)))
         forest.add_at_points(codes, first, below, values)
         return values
@@ -451,12 +452,10 @@ class Match(NamedTuple):
     correlation: float
 
 
-def find_lookalikes(
-    table: Table, columns: NDArray[np.int64], candidates: NDArray[np.int64]
-) -> list[list[Match]]:
+def find_lookalikes(table: Table, columns: Ints, candidates: Ints) -> list[list[Match]]:
     """For each column up to five candidates with a Spearman correlation of 0.5, best first."""
 
-    def ranks(columns: NDArray[np.int64]) -> NDArray[np.float64]:
+    def ranks(columns: Ints) -> Floats:
         return centred_ranks(np.ascontiguousarray(table.numbers(columns).T, dtype=np.float64))
 
     candidates = candidates[~table.categorical[candidates]]
@@ -466,7 +465,7 @@ def find_lookalikes(
     for block in in_blocks(candidates.size, table.n_rows):
         correlations[is_number, block] = ranked @ ranks(candidates[block]).T
 
-    def matches(row: NDArray[np.float64]) -> list[Match]:
+    def matches(row: Floats) -> list[Match]:
         best = np.argsort(-np.abs(row), kind="stable")[:MOST_ALIKE]
         return [
             Match(int(candidates[place]), round(float(np.clip(row[place], -1, 1)), 12))

@@ -29,8 +29,8 @@ ADDITIVE = Prior(n_trees=100, power=1e6)  # trees of a single split
 FENCES = 5.0  # interquartile ranges beyond the quartiles, where outliers are held back
 MOST_SHARPENING, TINY = 20.0, 1e-12
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,11 @@ class Interaction:
 class SelectedData(NamedTuple):
     """The rows and selected columns in which interactions are looked for."""
 
-    X: FloatArray
-    feature_of: IntArray  #: The feature of each column
+    X: Floats
+    feature_of: Ints  #: The feature of each column
     outcome: Outcome
     #: Of each row, where some are copies; or which rows belong together
-    observations: IntArray | RowBlocks | None = None
+    observations: Ints | RowBlocks | None = None
 
     @classmethod
     def of(
@@ -78,7 +78,7 @@ class SelectedData(NamedTuple):
         features: Features,
         support: NDArray[np.bool_],
         outcome: Outcome,
-        observations: IntArray | RowBlocks | None = None,
+        observations: Ints | RowBlocks | None = None,
     ) -> Self:
         """The selected features on at most 5,000 rows; without columns if there are too many."""
         selected = np.flatnonzero(support[features.feature_of])
@@ -143,8 +143,8 @@ class PairForests:
 
     def __init__(
         self,
-        X: FloatArray,
-        place: IntArray,
+        X: Floats,
+        place: Ints,
         rng: np.random.Generator,
         groups: NDArray[np.int32] | None = None,
     ) -> None:
@@ -153,7 +153,7 @@ class PairForests:
         self.rows = X[rng.choice(len(X), min(len(X), N_ROWS), replace=False)]
         self.values = [_typical_values(X[:, columns]) for columns in self.columns]
 
-    def strengths(self, outcome: Outcome) -> FloatArray:
+    def strengths(self, outcome: Outcome) -> Floats:
         """Strength of all pairs, by rows of an upper triangle; 0 for those used less often."""
         size = dict(n_trees=N_TREES, n_iterations=N_ITERATIONS, n_keep=N_FORESTS)
         run = run_to_end(self.table, outcome, **size, groups=self.groups, random_state=self.rng)
@@ -173,7 +173,7 @@ class PairForests:
             strengths[k] = (effect - sums + effect.mean()).std()
         return strengths
 
-    def additive_fit(self, outcome: Outcome) -> tuple[FloatArray, float]:
+    def additive_fit(self, outcome: Outcome) -> tuple[Floats, float]:
         """Predictions of BART with single splits; and the noise, differences of groups too."""
         how = dict(n_iterations=N_ITERATIONS, groups=self.groups, random_state=self.rng)
         run = run_to_end(self.table, outcome, prior=ADDITIVE, **how)
@@ -184,7 +184,7 @@ class PairForests:
         noise = run.sigma if self.groups is None else np.hypot(run.sigma, run.group_sd)
         return expected, float(noise[run.n_burn :].mean())
 
-    def _joint_effect(self, forest: Forest, cuts: Cuts, i: int, j: int) -> FloatArray:
+    def _joint_effect(self, forest: Forest, cuts: Cuts, i: int, j: int) -> Floats:
         """Partial dependence on two features, by trees that split on both; of latents."""
         first, second = self.values[i], self.values[j]
         rows = np.tile(self.rows, (len(first), len(second), 1, 1))
@@ -209,9 +209,7 @@ def _terms(outcome: Outcome) -> list[Outcome]:
     return sorted(terms, key=lambda term: abs(term.values.mean() - 0.5))[:MOST_TERMS]
 
 
-def _sharpened(
-    probabilities: FloatArray, is_second: NDArray[np.bool_], lowest: float
-) -> FloatArray:
+def _sharpened(probabilities: Floats, is_second: NDArray[np.bool_], lowest: float) -> Floats:
     """Probabilities as far from one half as the classes say; those of a fit are shrunk to it.
 
     Those of a row in a group of average intercept may be too far from it, for a row of any group.
@@ -226,7 +224,7 @@ def _sharpened(
     return np.asarray(ndtr(np.exp(best.x) * probits))
 
 
-def _typical_values(columns: FloatArray) -> FloatArray:
+def _typical_values(columns: Floats) -> Floats:
     """Four values of a feature: quantiles of a column, the most frequent of several."""
     if columns.shape[1] == 1:
         at = (np.arange(N_VALUES) + 0.5) / N_VALUES
@@ -237,10 +235,10 @@ def _typical_values(columns: FloatArray) -> FloatArray:
 
 def _without_interactions(
     outcome: Outcome,
-    expected: FloatArray,
+    expected: Floats,
     sigma: float,
-    observations: IntArray | RowBlocks | None,
-    order: IntArray | None,
+    observations: Ints | RowBlocks | None,
+    order: Ints | None,
     rng: np.random.Generator,
 ) -> Outcome:
     """An outcome by an additive model, with residuals of other rows in their ``order``."""

@@ -22,7 +22,10 @@ from scipy.special import ndtri
 from tvselect.core import function
 from tvselect.inputs.errors import InputError, RowError
 
-Places = slice | NDArray[np.int64]  #: Some rows or columns
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+Places = slice | Ints  #: Some rows or columns
 VALUES_AT_ONCE, VALUES_IN_CACHE = 2**22, 2**18
 """Numbers of a block of columns that is read once, and of one that is gone over several times."""
 PIECE, N_PIECES = 4096, 1000
@@ -60,7 +63,7 @@ class Columns(ABC):
     def __getitem__(self, key: tuple[Any, ...]) -> NDArray[np.floating[Any]]:
         """Some rows and columns, by slices or places, as an array by column; NaN is missing."""
 
-    def read_small(self, columns: NDArray[np.int64]) -> NDArray[np.uint8] | None:
+    def read_small(self, columns: Ints) -> NDArray[np.uint8] | None:
         """Some columns (columns, rows) if all are known to be 0, 1, 2 or missing (3)."""
         return None
 
@@ -68,16 +71,14 @@ class Columns(ABC):
 Matrix = NDArray[Any] | Columns
 
 
-def places(key: Any, size: int) -> NDArray[np.int64]:
+def places(key: Any, size: int) -> Ints:
     """The indices that a slice, a mask or an array of indices stands for."""
     if isinstance(key, slice):
         return np.arange(*key.indices(size))
     return np.arange(size)[np.ravel(key)]
 
 
-def within(
-    outer: NDArray[np.int64] | None, inner: NDArray[np.int64] | None
-) -> NDArray[np.int64] | None:
+def within(outer: Ints | None, inner: Ints | None) -> Ints | None:
     """A choice of a choice; None is all."""
     if outer is None or inner is None:
         return outer if inner is None else inner
@@ -95,12 +96,7 @@ def read(X: Matrix, rows: Places, columns: Places) -> NDArray[Any]:
 class ChosenColumns(Columns):
     """Some rows and columns of others, in any order; None is all of them."""
 
-    def __init__(
-        self,
-        X: Matrix,
-        columns: NDArray[np.int64] | None = None,
-        rows: NDArray[np.int64] | None = None,
-    ) -> None:
+    def __init__(self, X: Matrix, columns: Ints | None = None, rows: Ints | None = None) -> None:
         self.X, self.columns, self.rows, self.dtype = X, columns, rows, X.dtype
         self.shape = (
             len(X) if rows is None else rows.size,
@@ -150,7 +146,7 @@ class SparseColumns(Columns):
         """The sum of all values."""
         return self.matrix.data.sum()
 
-    def column(self, place: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def column(self, place: int) -> tuple[Ints, Floats]:
         """The rows of a column that are stored, and their values."""
         values, rows, starts = self.stored
         here = slice(starts[place], starts[place + 1])
@@ -219,7 +215,7 @@ def refuse_rounded(low: Any, high: Any, held: str) -> None:
         )
 
 
-def as_doubles(values: NDArray[Any], held: str) -> NDArray[np.float64]:
+def as_doubles(values: NDArray[Any], held: str) -> Floats:
     """Numbers of any type as doubles; raises for whole ones that doubles do not hold apart."""
     try:
         numbers = values.astype(np.float64)
@@ -239,8 +235,8 @@ class ColumnFile(Columns):
 
     def __init__(self, path: str, whole: tuple[int, int]) -> None:
         self.path, self._whole_shape = path, whole
-        self._rows: NDArray[np.int64] | None = None
-        self._columns: NDArray[np.int64] | None = None
+        self._rows: Ints | None = None
+        self._columns: Ints | None = None
         self.shape = whole
 
     def __getstate__(self) -> dict[str, Any]:
@@ -248,16 +244,14 @@ class ColumnFile(Columns):
         is_kept = {name for name in vars(self) if not isinstance(kind.get(name), cached_property)}
         return {name: vars(self)[name] for name in is_kept}
 
-    def __getitem__(self, key: tuple[Any, ...]) -> NDArray[np.float64]:
+    def __getitem__(self, key: tuple[Any, ...]) -> Floats:
         rows, columns = key
         is_all = isinstance(rows, slice) and rows == slice(None)
         return self.read(
             places(columns, self.shape[1]), None if is_all else places(rows, self.shape[0])
         )
 
-    def at(
-        self, rows: NDArray[np.int64] | None = None, columns: NDArray[np.int64] | None = None
-    ) -> Self:
+    def at(self, rows: Ints | None = None, columns: Ints | None = None) -> Self:
         """The same open file with some of its rows and columns."""
         other = object.__new__(type(self))
         vars(other).update(vars(self))
@@ -287,9 +281,7 @@ class ColumnFile(Columns):
         return digest.hexdigest()
 
     @abstractmethod
-    def read(
-        self, columns: NDArray[np.int64], rows: NDArray[np.int64] | None = None
-    ) -> NDArray[np.float64]:
+    def read(self, columns: Ints, rows: Ints | None = None) -> Floats:
         """Some columns at all rows, or at some (rows, columns), by column; NaN is missing."""
 
     @abstractmethod
@@ -297,7 +289,7 @@ class ColumnFile(Columns):
         """The numbers themselves, where they are in memory or mapped by column; else None."""
 
     @abstractmethod
-    def ranges(self) -> NDArray[np.float64]:
+    def ranges(self) -> Floats:
         """The least and largest value of each column (inf and -inf without any), and its NaNs."""
 
 
@@ -309,7 +301,7 @@ class FileColumns(Columns):
         self.front, self.file = front, file
         self.shape = file.shape[0], front.shape[1] + file.shape[1]
 
-    def __getitem__(self, key: tuple[Any, ...]) -> NDArray[np.float64]:
+    def __getitem__(self, key: tuple[Any, ...]) -> Floats:
         rows, columns = key[0], places(key[1], self.shape[1])
         n_front = self.front.shape[1]
         is_front = columns < n_front
@@ -322,13 +314,13 @@ class FileColumns(Columns):
         out[:, is_front], out[:, ~is_front] = read(self.front, rows, columns[is_front]), behind
         return out
 
-    def read_small(self, columns: NDArray[np.int64]) -> NDArray[np.uint8] | None:
+    def read_small(self, columns: Ints) -> NDArray[np.uint8] | None:
         """What the file knows of its columns; None for others."""
         n_front = self.front.shape[1]
         return None if columns[0] < n_front else self.file.read_small(columns - n_front)
 
 
-def at_rows(X: Matrix, rows: NDArray[np.int64]) -> Matrix:
+def at_rows(X: Matrix, rows: Ints) -> Matrix:
     """Some rows of a matrix, of the same kind where that is worth something."""
     if isinstance(X, np.ndarray):
         return X[rows]
@@ -348,7 +340,7 @@ def refuse_nonfinite(
     unless ``takes_empty``, as a batch of a stream may have them.
     """
 
-    def refuse(bad: NDArray[np.int64], what: str, remedy: str) -> None:
+    def refuse(bad: Ints, what: str, remedy: str) -> None:
         if bad.size:
             others = f" and {bad.size - 1} more" if bad.size > 1 else ""
             name = names[int(bad[0])]
@@ -378,10 +370,10 @@ def refuse_nonfinite(
         refuse(np.flatnonzero(empty), "no value at all", "leave the column out")
 
 
-def normal_scores(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def normal_scores(values: Floats) -> Floats:
     """Normal quantiles of the ranks of some numbers; ties share their mean rank."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    scores: NDArray[np.float64] = ndtri((np.cumsum(counts) - 0.5 * counts) / values.size)
+    scores: Floats = ndtri((np.cumsum(counts) - 0.5 * counts) / values.size)
     return scores[place]
 
 
@@ -390,7 +382,7 @@ def evenly(n: int, most: int) -> NDArray[np.intp]:
     return np.unique(np.linspace(0, n - 1, min(n, most), dtype=np.intp))
 
 
-def centred_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def centred_ranks(values: Floats) -> Floats:
     """Ranks (columns, rows) of mean 0 and norm 1, ties alike; 0 where missing, or in a constant."""
     order = np.argsort(values, axis=1)  # missing ones last
     ranks = np.empty(values.shape)
@@ -398,16 +390,14 @@ def centred_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return ranks
 
 
-def centred_ranks_of_codes(codes: NDArray[np.uint8]) -> NDArray[np.float64]:
+def centred_ranks_of_codes(codes: NDArray[np.uint8]) -> Floats:
     """:func:`centred_ranks` of codes (255 is missing), by counting."""
     ranks = np.empty(codes.shape)
     rank_codes(np.ascontiguousarray(codes), ranks)
     return ranks
 
 
-def ranks_beside_zeros(
-    values: NDArray[np.float64], n_rows: int
-) -> tuple[NDArray[np.float64], float]:
+def ranks_beside_zeros(values: Floats, n_rows: int) -> tuple[Floats, float]:
     """:func:`centred_ranks` of the non-zero values of a column, and of its zeros."""
     levels, place, counts = np.unique(
         np.append(values, 0.0), return_inverse=True, return_counts=True
@@ -421,7 +411,7 @@ def ranks_beside_zeros(
     return ranks[place[:-1]], float(ranks[place[-1]])
 
 
-def ranks_of(X: Matrix, columns: NDArray[np.int64]) -> NDArray[np.float64]:
+def ranks_of(X: Matrix, columns: Ints) -> Floats:
     """:func:`centred_ranks` (columns, rows) of some columns."""
     if isinstance(X, ChosenColumns) and X.rows is None:
         return ranks_of(X.X, columns if X.columns is None else X.columns[columns])

@@ -12,6 +12,9 @@ from tvselect.inputs.blocks import RowBlocks, take_blocks
 from tvselect.inputs.columns import Matrix, evenly, is_sparse, refuse_outside
 from tvselect.inputs.table import Table, as_array, as_given, holds_text, open_table, read_table
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
 MOST_REPEATS = 20  # the largest whole weight that is taken as a number of repeats
 MOST_COLUMNS, MOST_VALUES = 64, 2**26
 TELLING = 3  # how many columns a chance match is judged by: those with the most values
@@ -20,7 +23,7 @@ BEYOND_CHANCE, TINIEST = 10.0, 1e-290
 FEWEST_ROWS = 10  # for two leaves of five rows
 
 
-def check_weights(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+def check_weights(sample_weight: ArrayLike, n_rows: int) -> Floats:
     """Weights as floats, one for each row; refuses negative, missing and infinite ones."""
     try:
         given = as_array(sample_weight, "sample_weight")
@@ -40,7 +43,7 @@ def check_weights(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     return weights
 
 
-def effective_rows(weights: NDArray[np.float64]) -> int:
+def effective_rows(weights: Floats) -> int:
     """Kish's effective number of rows: how many of equal weight tell as much as these.
 
     >>> effective_rows(np.array([3.0, 3.0, 3.0])), effective_rows(np.array([1.0, 1.0, 20.0]))
@@ -50,7 +53,7 @@ def effective_rows(weights: NDArray[np.float64]) -> int:
     return round(float(shares.sum()) ** 2 / float(shares @ shares))
 
 
-def repeated_rows(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
+def repeated_rows(weights: Floats, rng: np.random.Generator) -> NDArray[np.intp]:
     """The rows that weights stand for, each as often as its weight says.
 
     Whole numbers up to 20 are repeats, once their common divisor is taken out. Others are scaled to
@@ -68,17 +71,14 @@ def repeated_rows(weights: NDArray[np.float64], rng: np.random.Generator) -> NDA
     return np.repeat(np.arange(weights.size), repeats)
 
 
-def thinned_rows(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
+def thinned_rows(weights: Floats, rng: np.random.Generator) -> NDArray[np.intp]:
     """A sample of rows in which each has the chance that its weight says, none twice."""
     return np.flatnonzero(rng.random(weights.size) * weights.max() < weights)
 
 
 def rows_to_use(
-    copies: NDArray[np.int64] | None,
-    weights: NDArray[np.float64] | None,
-    repeat: bool,
-    rng: np.random.Generator,
-) -> tuple[NDArray[np.intp] | None, NDArray[np.float64] | None, int | None]:
+    copies: Ints | None, weights: Floats | None, repeat: bool, rng: np.random.Generator
+) -> tuple[NDArray[np.intp] | None, Floats | None, int | None]:
     """Which rows of a table are used, the weights of these, and their effective number.
 
     Of an observation (:func:`copied_rows`) the first row has the weight of all. Rows that are
@@ -118,13 +118,13 @@ def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
     return [X[row] for row in rows.tolist()]
 
 
-def numbered(labels: NDArray[np.integer]) -> NDArray[np.int64]:
+def numbered(labels: NDArray[np.integer]) -> Ints:
     """Labels as numbers from 0, in the order in which they appear first."""
     _, firsts, inverse = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(firsts))[inverse]
 
 
-def copied_rows(X: Matrix, y: NDArray[np.float64]) -> NDArray[np.int64] | None:
+def copied_rows(X: Matrix, y: Floats) -> Ints | None:
     """The observation of every row, where many rows are copies of others; else None.
 
     Copies agree in the outcome and in up to 64 columns. There must be ten times as many pairs of
@@ -135,7 +135,7 @@ def copied_rows(X: Matrix, y: NDArray[np.float64]) -> NDArray[np.int64] | None:
     return copies_among(y, (np.asarray(X[:, [j]], dtype=np.float64)[:, 0] for j in places))
 
 
-def copies_among(y: NDArray[Any], columns: Iterable[NDArray[Any]]) -> NDArray[np.int64] | None:
+def copies_among(y: NDArray[Any], columns: Iterable[NDArray[Any]]) -> Ints | None:
     """:func:`copied_rows` of columns that are read one by one, as far as they are needed."""
     n_rows, found = y.size, _codes(y)
     chances = [_share_of_pairs(found)]
@@ -153,23 +153,20 @@ def copies_among(y: NDArray[Any], columns: Iterable[NDArray[Any]]) -> NDArray[np
     return numbered(found)
 
 
-def _codes(values: NDArray[np.generic]) -> NDArray[np.int64]:
+def _codes(values: NDArray[np.generic]) -> Ints:
     """Values as numbers from 0; missing ones are the same."""
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 
-def _share_of_pairs(codes: NDArray[np.int64]) -> float:
+def _share_of_pairs(codes: Ints) -> float:
     """Of all pairs of rows, those that agree."""
     counts = np.bincount(codes).astype(np.float64)
     return float((counts * (counts - 1.0)).sum() / max(codes.size * (codes.size - 1), 1))
 
 
 def orders_of(
-    observations: NDArray[np.int64] | RowBlocks | None,
-    n_rows: int,
-    n: int,
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
+    observations: Ints | RowBlocks | None, n_rows: int, n: int, rng: np.random.Generator
+) -> Ints:
     """Random orders (n, rows) of rows, in which the rows of an observation stay together.
 
     Observations of equally many rows change places, so that these orders are permutations and

@@ -12,13 +12,15 @@ from tvselect.inputs.columns import Matrix, centred_ranks, evenly
 from tvselect.rewards.bart import outcome_for
 from tvselect.trees import Prior, bin_table, run_to_end
 
+Ints = NDArray[np.int64]
+
 LINKED, WINDOW = 0.5, 100
 MOST_ROWS, COLUMNS_AT_ONCE = 2000, 1024
 N_TREES, N_ITERATIONS, N_RUNS = 20, 400, 10
 MOST_COLUMNS, FEWEST_ROWS = 500, 20
 
 
-def find_clumps(X: Matrix, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+def find_clumps(X: Matrix, columns: Ints) -> Ints:
     """Clumps of linked columns: for each of some ``columns`` the place of its clump's head.
 
     Two columns are linked when they are at most 100 columns apart and the square of their rank
@@ -42,7 +44,7 @@ def find_clumps(X: Matrix, columns: NDArray[np.int64]) -> NDArray[np.int64]:
     return head_of
 
 
-def _links(X: Matrix, columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _links(X: Matrix, columns: Ints) -> tuple[Ints, Ints]:
     """All pairs of linked columns, the earlier one first."""
     rows = evenly(len(X), MOST_ROWS)
     firsts, seconds = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
@@ -56,7 +58,7 @@ def _links(X: Matrix, columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], ND
     return np.concatenate(firsts), np.concatenate(seconds)
 
 
-def clump_labels(X: Matrix, feature_of: NDArray[np.int64], names: Sequence[str]) -> list[str]:
+def clump_labels(X: Matrix, feature_of: Ints, names: Sequence[str]) -> list[str]:
     """A label for every feature, the same for those of one clump; text features stay alone."""
     n_columns = np.bincount(feature_of, minlength=len(names))
     single = np.flatnonzero(n_columns[feature_of] == 1)
@@ -69,7 +71,7 @@ def clump_labels(X: Matrix, feature_of: NDArray[np.int64], names: Sequence[str])
 def fine_map(
     claims: Sequence[Sequence[int]],
     X: Matrix,
-    column_of: NDArray[np.int64],
+    column_of: Ints,
     outcome: Outcome,
     rng: np.random.Generator,
 ) -> list[NDArray[np.float64]]:

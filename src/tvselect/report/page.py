@@ -129,11 +129,7 @@ def selected_list(findings: Findings) -> str:
 
 
 def write_report(
-    selector: Selector,
-    path: str | os.PathLike[str],
-    X: Any = None,
-    y: Any = None,
-    **options: Any,
+    selector: Selector, path: str | os.PathLike[str], X: Any = None, y: Any = None, **options: Any
 ) -> Path:
     """Write the report of a run to an HTML file.
 

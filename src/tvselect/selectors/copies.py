@@ -37,7 +37,7 @@ from tvselect.selectors.layout import ArmColumns, DecoyKind, IntArray
 from tvselect.trees import bin_table, run_to_end
 
 Decoys = ShuffledColumns | DrawnColumns
-FloatArray = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 NO_KNOCKOFFS = (
     "decoys='knockoffs' are drawn row by row, for independent rows; with groups or order use "
@@ -224,7 +224,7 @@ def preselect_arms(
     return data, columns._replace(columns=place[columns.columns], always=place[columns.always])
 
 
-def explained_shares(found: FloatArray) -> FloatArray:
+def explained_shares(found: Floats) -> Floats:
     """Shares of variance by slopes (from their median) and bends; overwrites ``found``."""
     slopes, bends = found[:, 0], found[:, 1]
     for target, copy in np.ndindex(slopes.shape[:2]):  # all at once take as much memory again
@@ -234,7 +234,7 @@ def explained_shares(found: FloatArray) -> FloatArray:
     return slopes
 
 
-def highest(scores: FloatArray, n: int) -> NDArray[np.bool_]:
+def highest(scores: Floats, n: int) -> NDArray[np.bool_]:
     """Where the ``n`` highest scores are; of equal ones the first."""
     last = np.partition(scores, scores.size - n, axis=None)[scores.size - n]
     is_high = scores > last
@@ -244,8 +244,8 @@ def highest(scores: FloatArray, n: int) -> NDArray[np.bool_]:
 
 
 def marginal_scores(
-    decoys: Decoys, X: Matrix, targets: FloatArray, *, n_threads: int = 1, verbose: int = 0
-) -> FloatArray:
+    decoys: Decoys, X: Matrix, targets: Floats, *, n_threads: int = 1, verbose: int = 0
+) -> Floats:
     """The association of columns, and of each copy of them, with ``targets`` (targets, rows).
 
     In ranks (targets, 2, 1 + copies, columns): slopes, the correlation with the column, and bends,
@@ -286,7 +286,7 @@ def marginal_scores(
     return scores
 
 
-def of_ranks(ranks: FloatArray, targets: FloatArray) -> FloatArray:
+def of_ranks(ranks: Floats, targets: Floats) -> Floats:
     """Slopes and bends (targets, 2, columns) of columns by their ranks (columns, rows)."""
     length = np.maximum(np.einsum("ij,ij->i", ranks, ranks), TINY)
     bends = ranks**2
@@ -300,7 +300,7 @@ def of_ranks(ranks: FloatArray, targets: FloatArray) -> FloatArray:
     return scores
 
 
-def _of_stored_values(X: SparseColumns, outcomes: FloatArray) -> FloatArray:
+def _of_stored_values(X: SparseColumns, outcomes: Floats) -> Floats:
     """Slopes and bends of sparse columns and copies; zeros drop out, as target ranks sum to 0."""
     n_rows, n_columns = X.shape
     scores = np.zeros((2, outcomes.shape[1], n_columns))
@@ -339,7 +339,7 @@ class ScoresByValue:
     copy is what the column owes to them and the shuffled rest, and has no bend.
     """
 
-    def __init__(self, outcome: FloatArray, orders: IntArray, factors: FloatArray) -> None:
+    def __init__(self, outcome: Floats, orders: IntArray, factors: Floats) -> None:
         self.n_factors = factors.shape[1]
         together = np.column_stack([outcome, factors])
         back = np.zeros((outcome.size, 1 + len(orders), 1 + self.n_factors))
@@ -350,7 +350,7 @@ class ScoresByValue:
         self._back = back.reshape(outcome.size, -1)
         self._with_factors = np.einsum("nf,nkt->ktf", factors, back)
 
-    def __call__(self, small: NDArray[np.uint8]) -> FloatArray:
+    def __call__(self, small: NDArray[np.uint8]) -> Floats:
         """Of columns (columns, rows) as :func:`read_small` has them."""
         n_columns, n_rows = small.shape
         counts = np.zeros((n_columns, 4), dtype=np.int64)
@@ -372,7 +372,7 @@ class ScoresByValue:
         bends = np.where(has_bend, squares - cube * slopes, 0.0)
         return np.stack([slopes, bends / np.sqrt(np.where(has_bend, bent, 1.0))])
 
-    def _of_copies_with_factors(self, products: FloatArray) -> FloatArray:
+    def _of_copies_with_factors(self, products: Floats) -> Floats:
         """Slopes (1 + copies, columns) from products of the ranks with all that is shuffled back.
 
         A copy of ranks r is c + P (r - c), where c = F F'r and P shuffles. Its product with the
@@ -389,13 +389,8 @@ class ScoresByValue:
 
 
 def residual_targets(
-    decoys: Decoys,
-    X: Matrix,
-    y: FloatArray,
-    scores: FloatArray,
-    always: IntArray,
-    rng: np.random.Generator,
-) -> FloatArray:
+    decoys: Decoys, X: Matrix, y: Floats, scores: Floats, always: IntArray, rng: np.random.Generator
+) -> Floats:
     """What is left of an outcome beside the leaders of a first look (targets, rows).
 
     Leaders are the columns and decoys with the highest ``scores`` (1 + copies, columns; none below

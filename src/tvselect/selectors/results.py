@@ -30,8 +30,10 @@ from tvselect.words import counted
 if TYPE_CHECKING:
     from tvselect.selectors.base import BanditSelector
 
-FloatArray = NDArray[np.float64]
-SomeArms = NDArray[np.int64] | slice
+Ints = NDArray[np.int64]
+
+Floats = NDArray[np.float64]
+SomeArms = Ints | slice
 EVERY_ARM = slice(None)
 INTERVAL = (0.025, 0.975)
 LARGEST_LOG = 700.0
@@ -76,17 +78,17 @@ class Evidence:
     """The e-values of a stream at one moment."""
 
     max_fdr: float
-    log_e: NDArray[np.float64]  #: By chain and arm
-    since: NDArray[np.int64]  #: By arm the batches after which it was selected for good, or -1
+    log_e: Floats  #: By chain and arm
+    since: Ints  #: By arm the batches after which it was selected for good, or -1
     n_batches: int  #: That count: the first time that their rows were played
 
     @cached_property
-    def log_e_values(self) -> NDArray[np.float64]:
+    def log_e_values(self) -> Floats:
         """By arm, averaged over chains."""
         return control.average_log_e(self.log_e)
 
     @property
-    def e_values(self) -> NDArray[np.float64]:
+    def e_values(self) -> Floats:
         """By arm, averaged over chains."""
         return np.exp(np.minimum(self.log_e_values, LARGEST_LOG))
 
@@ -218,7 +220,7 @@ class SearchResult:
     evidence: Evidence | None = None  #: Of a stream with decoys
     opinion: Opinion | None = None  #: Of a regression beside the trees
     #: Arms that trees select and the regression takes for stand-ins of others.
-    stand_ins: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    stand_ins: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def n_chains(self) -> int:
@@ -240,7 +242,7 @@ class SearchResult:
         return self.layout.names
 
     @property
-    def arm_of_feature(self) -> NDArray[np.int64]:
+    def arm_of_feature(self) -> Ints:
         """The arm of each feature, -1 for those that are always included."""
         return self.layout.arm_of_feature
 
@@ -250,7 +252,7 @@ class SearchResult:
         return slice(self.layout.n_candidates)
 
     @cached_property
-    def made(self) -> FloatArray:
+    def made(self) -> Floats:
         """Arms played, arms rewarded and seconds of every play (chains, plays, 3)."""
         made = [
             (play.arms.size, np.count_nonzero(play.rewards), play.seconds)
@@ -269,7 +271,7 @@ class SearchResult:
         """Batches of a stream that were skipped: a single class, or too few rows."""
         return int(np.count_nonzero(self.made[0, :, 0] == 0.0))
 
-    def sizes(self, steps: NDArray[np.int64]) -> FloatArray:
+    def sizes(self, steps: Ints) -> Floats:
         """How many arms were played and rewarded at ``steps``, averaged over chains (2, steps).
 
         Plays count from 1; 0 is before the first.
@@ -288,14 +290,14 @@ class SearchResult:
                 times[play.arms] += 1
         return times
 
-    def played(self, chain: int | None = None) -> NDArray[np.int64]:
+    def played(self, chain: int | None = None) -> Ints:
         """Arms that were played, of one ``chain`` or of all together: few of very many."""
         chains = slice(None) if chain is None else slice(chain, chain + 1)
         return np.flatnonzero((self.successes[chains] + self.failures[chains]).any(axis=0))
 
     def posterior(
         self, chain: int | None = None, arms: SomeArms = EVERY_ARM
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> tuple[Floats, Floats]:
         """Beta parameters of some ``arms``, of one ``chain`` or of all together."""
         chains = slice(None) if chain is None else slice(chain, chain + 1)
         a, b = (
@@ -305,19 +307,19 @@ class SearchResult:
         )
         return a, b
 
-    def means(self, chain: int | None = None, arms: SomeArms = EVERY_ARM) -> FloatArray:
+    def means(self, chain: int | None = None, arms: SomeArms = EVERY_ARM) -> Floats:
         """Selection rates of some ``arms``, of one ``chain`` or of all together."""
         a, b = self.posterior(chain, arms)
         return a / (a + b)
 
-    def intervals(self, arms: SomeArms) -> FloatArray:
+    def intervals(self, arms: SomeArms) -> Floats:
         """95 % intervals (arms, 2) of some ``arms``, of all chains together."""
         a, b = self.posterior(arms=arms)
         # Most arms share their counts with many others.
         pairs, places = np.unique(a + 1j * b, return_inverse=True)
         return np.column_stack([betaincinv(pairs.real, pairs.imag, q)[places] for q in INTERVAL])
 
-    def leading_decoys(self, most: int, chain: int | None = None) -> NDArray[np.int64]:
+    def leading_decoys(self, most: int, chain: int | None = None) -> Ints:
         """At ``most`` so many decoys of ``chain``, or of all, by falling selection rate."""
         played = self.played(chain)
         decoys = played[played >= self.layout.n_candidates]
@@ -330,7 +332,7 @@ class SearchResult:
         passing[played] = self.means(chain, played) > self.thresholds()[played]
         return passing
 
-    def q_values(self, chain: int | None = None) -> FloatArray:
+    def q_values(self, chain: int | None = None) -> Floats:
         """The smallest false discovery rate at which each candidate arm is selected.
 
         Of one ``chain`` or of all together; NaN where no decoys were played.
@@ -355,7 +357,7 @@ class SearchResult:
         return control.q_values_together(q, sure)
 
     @property
-    def probabilities(self) -> FloatArray:
+    def probabilities(self) -> Floats:
         """By candidate arm how sure the regression is that it is in; NaN where it was not asked."""
         n = self.layout.n_candidates
         return np.full(n, np.nan) if self.opinion is None else self.opinion.probabilities[:n]
@@ -387,7 +389,7 @@ class SearchResult:
         chosen = self.q_values()[self.selected()[: self.layout.n_candidates]]
         return float(chosen.size * chosen.max(initial=0.0))
 
-    def _proof(self, chain: int | None) -> FloatArray:
+    def _proof(self, chain: int | None) -> Floats:
         """Log e-values by candidate arm, of one ``chain`` or of all.
 
         None of arms that are not rewarded in a quarter of their plays (half their threshold), but
@@ -433,7 +435,7 @@ class SearchResult:
         best[order[:n]] = True
         return best
 
-    def thresholds(self) -> FloatArray:
+    def thresholds(self) -> Floats:
         """The threshold of every arm."""
         return np.broadcast_to(np.asarray(self.threshold, dtype=np.float64), self.layout.n_arms)
 
@@ -443,7 +445,7 @@ class SearchResult:
         return self.layout.by_feature(self.selected(), True)
 
     @cached_property
-    def ranking(self) -> NDArray[np.int64]:
+    def ranking(self) -> Ints:
         """1 for selected features, the others from 2 on, the most likely first."""
         rest = np.flatnonzero(~self.support)
         means = self.layout.by_feature(self.means(arms=self.candidates), 1.0)[rest]
@@ -464,17 +466,12 @@ class SearchResult:
         return mean_jaccard(self.chain_supports)
 
     @cached_property
-    def spread(self) -> FloatArray:
+    def spread(self) -> Floats:
         """Standard deviation over the chains of the rates of arms that can be selected."""
         chains = range(self.n_chains)
         return np.std([self.means(chain, self.candidates) for chain in chains], axis=0)
 
-    def paths(
-        self,
-        arms: NDArray[np.int64],
-        steps: NDArray[np.int64] | None = None,
-        chain: int | None = None,
-    ) -> FloatArray:
+    def paths(self, arms: Ints, steps: Ints | None = None, chain: int | None = None) -> Floats:
         """Selection rates (steps, arms) of some ``arms``, of one ``chain`` or of all together.
 
         ``steps`` are increasing numbers of plays, 0 for the prior; all of them by default.
@@ -503,9 +500,7 @@ class SearchResult:
         a, b = priors + sums
         return (a / (a + b))[:, inverse]
 
-    def trajectories(
-        self, features: Sequence[str] | Sequence[int], chain: int = 0
-    ) -> NDArray[np.float64]:
+    def trajectories(self, features: Sequence[str] | Sequence[int], chain: int = 0) -> Floats:
         """Selection rates of some features over the plays of a chain.
 
         Parameters
@@ -543,7 +538,7 @@ def mean_jaccard(sets: NDArray[np.bool_]) -> float:
     return float(np.mean(values)) if values else float("nan")
 
 
-def feature_findings(fit: BanditSelector) -> tuple[NDArray[np.int64], dict[str, Any]]:
+def feature_findings(fit: BanditSelector) -> tuple[Ints, dict[str, Any]]:
     """Features by rank, q-value and selection rate; and columns of what was found, unsorted.
 
     ``claim`` is 0 for features without one, ``selected_since`` for those not selected.

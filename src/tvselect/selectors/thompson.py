@@ -480,11 +480,7 @@ class ThompsonSelector(BanditSelector):
 
 
 def ask_regression(
-    data: Data,
-    columns: ArmColumns,
-    layout: ArmLayout,
-    seed: int,
-    copies: NDArray[np.int64] | None,
+    data: Data, columns: ArmColumns, layout: ArmLayout, seed: int, copies: NDArray[np.int64] | None
 ) -> Opinion:
     """What a regression says of all arms that take part, and of their first decoys."""
     n_arms = 2 * layout.n_candidates

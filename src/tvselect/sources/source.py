@@ -49,6 +49,8 @@ from tvselect.inputs.table import (
     refuse_repeated,
 )
 
+Ints = NDArray[np.int64]
+
 ONLY_ONCE = (
     "an iterator can be read only once; for further rounds pass a function that returns a new "
     "iterator, or use one round"
@@ -63,7 +65,7 @@ class Chunk:
 
     table: Table
     target: Callable[[], NDArray[Any]]  #: Of all rows of the table
-    rows: NDArray[np.int64] | None = None  #: Those that are used; None for all
+    rows: Ints | None = None  #: Those that are used; None for all
     groups: NDArray[np.int32] | None = None  #: Of all rows, where these are no column
 
     @property
@@ -87,7 +89,7 @@ class Batch:
     def __init__(self, pieces: list[tuple[Chunk, Places]], n_rows: int) -> None:
         self._pieces, self.n_rows = pieces, n_rows
 
-    def rows(self, chosen: NDArray[np.int64]) -> Batch:
+    def rows(self, chosen: Ints) -> Batch:
         """Some rows, in rising order.
 
         Parameters
@@ -103,7 +105,7 @@ class Batch:
             first += own.size
         return Batch(pieces, chosen.size)
 
-    def numbers(self, columns: NDArray[np.int64]) -> NDArray[np.floating[Any]]:
+    def numbers(self, columns: Ints) -> NDArray[np.floating[Any]]:
         """Columns of numbers (rows, columns): float32 if all are, else float64; NaN if missing.
 
         Parameters

@@ -631,10 +631,7 @@ def _column_indices(columns: Sequence[int] | Sequence[str] | None, names: Sequen
 
 
 def _noise_guess(
-    noise_scale: float | Literal["sd", "linear"],
-    X: Any,
-    outcome: Outcome,
-    columns: Ints,
+    noise_scale: float | Literal["sd", "linear"], X: Any, outcome: Outcome, columns: Ints
 ) -> float | Literal["sd"]:
     is_number = isinstance(noise_scale, Real) and 0 < noise_scale < np.inf
     if not (is_number or (isinstance(noise_scale, str) and noise_scale in ("sd", "linear"))):

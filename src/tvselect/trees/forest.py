@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from tvselect.core import function, struct
 from tvselect.trees.state import COLUMN, CUT, LEAF, LEFT, MISSING, MISSING_LEFT, Chain
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
 MOST_POINTS = 62
 BY_NODE = ("left", "column", "cut", "missing_left", "value")
 
@@ -54,12 +57,12 @@ class Forest:
         Leaf means in units of the outcome (probit: latent units), 0 for splits.
     """
 
-    starts: Annotated[NDArray[np.int64], "i8[starts] <= nodes"]
-    left: Annotated[NDArray[np.int64], "i8[nodes]"]
-    column: Annotated[NDArray[np.int64], "i8[nodes]"]
+    starts: Annotated[Ints, "i8[starts] <= nodes"]
+    left: Annotated[Ints, "i8[nodes]"]
+    column: Annotated[Ints, "i8[nodes]"]
     cut: Annotated[NDArray[np.uint8], "u1[nodes]"]
     missing_left: Annotated[NDArray[np.bool_], "b1[nodes]"]
-    value: Annotated[NDArray[np.float64], "f8[nodes]"]
+    value: Annotated[Floats, "f8[nodes]"]
 
     @property
     def n_trees(self) -> int:
@@ -89,7 +92,7 @@ class Forest:
         used[tree[is_split], self.column[is_split]] = True
         return used
 
-    def depths(self) -> NDArray[np.int64]:
+    def depths(self) -> Ints:
         """Depth of every node; roots have 0."""
         depths = np.zeros(self.left.size, dtype=np.int64)
         level, depth = self.starts[:-1], 0
@@ -98,11 +101,11 @@ class Forest:
             depths[level] = depth
         return depths
 
-    def split_counts(self, n_columns: int) -> NDArray[np.int64]:
+    def split_counts(self, n_columns: int) -> Ints:
         """How many splits each of the ``n_columns`` columns of the table has."""
         return np.bincount(self.column[self.left >= 0], minlength=n_columns)
 
-    def branch_pairs(self, n_columns: int) -> NDArray[np.int64]:
+    def branch_pairs(self, n_columns: int) -> Ints:
         """How often one column is split on below another one, in either order.
 
         Symmetric (``n_columns``, ``n_columns``), with zeros on the diagonal.
@@ -121,19 +124,13 @@ class Forest:
         np.fill_diagonal(pairs, 0)
         return pairs
 
-    def evaluate(self, codes: NDArray[np.uint8], n_rows: int) -> NDArray[np.float64]:
+    def evaluate(self, codes: NDArray[np.uint8], n_rows: int) -> Floats:
         """Sum of the trees at ``n_rows`` rows that are given as ``codes`` (columns, rows)."""
         out = np.zeros(n_rows)
         self.add_at_points(codes, 0, np.zeros((0, MISSING), dtype=np.int64), out[:, None])
         return out
 
-    def add_at_points(
-        self,
-        codes: NDArray[np.uint8],
-        first: int,
-        below: NDArray[np.int64],
-        out: NDArray[np.float64],
-    ) -> None:
+    def add_at_points(self, codes: NDArray[np.uint8], first: int, below: Ints, out: Floats) -> None:
         """Add the sum of the trees to ``out`` (rows, points), with some columns set to points.
 
         Those are the columns from ``first`` on: bit ``k`` of ``below`` (columns, codes) says
@@ -166,7 +163,7 @@ def join_forests(forests: Sequence[Forest]) -> Forest:
     return Forest(np.concatenate([*starts, offsets[-1:]]), **parts)
 
 
-def snapshot(chain: Chain, columns: NDArray[np.int64], scale: float) -> Forest:
+def snapshot(chain: Chain, columns: Ints, scale: float) -> Forest:
     """Copy the forest out of a chain, leaf means multiplied by ``scale``."""
     sizes = 2 * chain.trees.splits + 1
     nodes = np.concatenate([tree[:n] for tree, n in zip(chain.trees.nodes, sizes, strict=True)])

@@ -351,11 +351,7 @@ _begin = function(
 
 
 def copy_sample(
-    table: Design,
-    observed: Floats,
-    draw: DrawnRows,
-    sample: Sample,
-    groups: Small = NO_GROUPS,
+    table: Design, observed: Floats, draw: DrawnRows, sample: Sample, groups: Small = NO_GROUPS
 ) -> None:
     """Copy the columns of a design at the drawn rows, their groups, and the shadows behind them."""
     n_copies = table.columns.size + draw.shadows.size
