@@ -37,27 +37,18 @@ Ints = NDArray[np.int64]
 class Interaction:
     """Two selected features whose effects do not add up.
 
-    Attributes
-    ----------
-    columns : (int, int)
-        Of the table.
-    names : (str, str)
-    strength : float
-        What their joint effect adds to the sum of both effects: its standard deviation, in
-        units of the outcome, or of the probit of a class, of a grade or count above a quartile.
-    q_value : float
-        The smallest false discovery rate at which the pair is reported.
-
     Examples
     --------
     >>> print(Interaction((0, 1), ("age", "dose"), strength=0.4, q_value=0.05))
     age x dose
     """
 
-    columns: tuple[int, int]
-    names: tuple[str, str]
+    columns: tuple[int, int]  #: Of the table
+    names: tuple[str, str]  #: Of the columns
+    #: What their joint effect adds to the sum of both effects: its standard deviation, in units of
+    #: the outcome, or of the probit of a class, of a grade or count above a quartile.
     strength: float
-    q_value: float
+    q_value: float  #: The smallest false discovery rate at which the pair is reported
 
     def __str__(self) -> str:
         return " x ".join(self.names)

@@ -22,31 +22,15 @@ from tvselect.words import column_name
 
 @dataclass(frozen=True)
 class Stability:
-    """How often columns are selected with other seeds.
+    """How often columns are selected with other seeds."""
 
-    Attributes
-    ----------
-    seeds : tuple of int
-    names : tuple of str
-        Of the columns that are selected at least once, those of the most seeds first.
-    shares : tuple of float
-        Of the seeds with which each of them is selected.
-    selection_rates : tuple of float
-        Mean over the seeds.
-    jaccard : float
-        What two seeds both select, over what one of them does; the mean over pairs of seeds.
-    n_selected : tuple of int
-        Columns selected with each seed.
-    seconds : float
-    """
-
-    seeds: tuple[int, ...]
-    names: tuple[str, ...]
-    shares: tuple[float, ...]
-    selection_rates: tuple[float, ...]
-    jaccard: float
-    n_selected: tuple[int, ...]
-    seconds: float
+    seeds: tuple[int, ...]  #: Of the searches
+    names: tuple[str, ...]  #: Columns that are selected at least once, those of most seeds first
+    shares: tuple[float, ...]  #: Of the seeds with which each of them is selected
+    selection_rates: tuple[float, ...]  #: Mean over the seeds
+    jaccard: float  #: What two seeds both select, over what one of them does; mean over pairs
+    n_selected: tuple[int, ...]  #: Columns selected with each seed
+    seconds: float  #: Time that it took
 
     def __post_init__(self) -> None:
         if not len(self.names) == len(self.shares) == len(self.selection_rates):

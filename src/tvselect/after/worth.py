@@ -35,37 +35,19 @@ SCORES = {"gaussian": "R2", "counts": "R2", "probit": "AUC", "classes": "log-los
 
 @dataclass(frozen=True)
 class Worth:
-    """Scores of predictions on rows that were held back, one for each fold.
+    """Scores of predictions on rows that were held back, one for each fold."""
 
-    Attributes
-    ----------
-    score : str
-        "R2" (numbers, counts), "AUC" (two classes), "concordance" (grades, survival times) or
-        "log-loss" (three or more classes; here less is better).
-    selected, all, none : tuple of float
-        With the columns that were selected in the other folds, and those always included; with
-        all columns (empty for tables of more than 20 million cells); and with none.
-    n_selected : tuple of int
-        Columns that were selected in the other folds, without those always included.
-    n_rows : int
-        Rows of the table.
-    seconds : float
-        Time that it took.
-    always : tuple of float
-        With the columns that are always included alone; empty where there are none.
-    held_back : {"Rows", "Whole groups of rows", "Stretches of time"}
-        What a fold is made of.
-    """
-
+    #: "R2" (numbers, counts), "AUC" (two classes), "concordance" (grades, survival times) or
+    #: "log-loss" (three or more classes; here less is better).
     score: str
-    selected: tuple[float, ...]
-    all: tuple[float, ...]
-    none: tuple[float, ...]
-    n_selected: tuple[int, ...]
-    n_rows: int
-    seconds: float
-    always: tuple[float, ...] = ()
-    held_back: HeldBack = "Rows"
+    selected: tuple[float, ...]  #: With what the other folds select, and those always included
+    all: tuple[float, ...]  #: With all columns; empty for tables of more than 20 million cells
+    none: tuple[float, ...]  #: Without columns
+    n_selected: tuple[int, ...]  #: In the other folds, without those always included
+    n_rows: int  #: Of the table
+    seconds: float  #: Time that it took
+    always: tuple[float, ...] = ()  #: With those always included alone; empty if there are none
+    held_back: HeldBack = "Rows"  #: What a fold is made of
 
     def __str__(self) -> str:
         """One line for each kind of columns."""

@@ -188,19 +188,6 @@ class Knockoffs:
     law [1]_. Copies are then mapped back through the quantiles of their column, so that those of a
     0/1 column are 0 and 1.
 
-    Attributes
-    ----------
-    n_copies : int
-        For which ``S`` was chosen; at most so many can be drawn.
-    scores : NormalScores
-        The quantiles of the columns.
-    loadings : array (p, k)
-        What the columns owe to common factors.
-    rest : array (p,)
-        Standard deviations of the columns, given the factors.
-    blocks : tuple of Block
-        Columns without a block are independent of all others but for the factors.
-
     Notes
     -----
     ``S`` maximises the entropy of a row and its copies, that is
@@ -231,23 +218,18 @@ class Knockoffs:
     array([0., 1.])
     """
 
-    n_copies: int
-    scores: NormalScores
-    loadings: Floats
-    rest: Floats
-    blocks: tuple[Block, ...]
+    n_copies: int  #: For which ``S`` was chosen; at most so many can be drawn
+    scores: NormalScores  #: The quantiles of the columns
+    loadings: Floats  #: What the columns owe to common factors (columns, factors)
+    rest: Floats  #: Standard deviations of the columns, given the factors
+    blocks: tuple[Block, ...]  #: Other columns are independent of all others but for the factors
 
     @classmethod
     def estimate(cls, X: ArrayLike, n_copies: int = 1, *, factors_alone: bool = False) -> Knockoffs:
-        """Estimate from the rows of a table.
+        """Estimate from a table ``X`` of at least 2 rows what ``n_copies`` are drawn with.
 
-        Parameters
-        ----------
-        X : array (rows, p)
-            At least 2 rows, NaN where missing. A column without values counts as constant 0.
-        n_copies : int, default=1
-        factors_alone : bool, default=False
-            Whether only what columns owe to common factors is kept.
+        NaN is missing; a column without values counts as constant 0. ``factors_alone`` keeps only
+        what columns owe to common factors.
         """
         X = _read_matrix(X)
         if len(X) < 2:
@@ -287,28 +269,10 @@ class Knockoffs:
         return cls(n_copies, quantiles, normal, rest, tuple(blocks))
 
     def among(self, columns: Indices) -> tuple[Indices, Knockoffs]:
-        """What copies of some columns are drawn with.
+        """The columns that copies of some ``columns`` need, and the knockoffs of these alone.
 
-        Parameters
-        ----------
-        columns : int64 array
-
-        Returns
-        -------
-        needed : int64 array
-            These columns, and those that are not independent of them given all others; and 100
-            that tell the factors, where there are some.
-        knockoffs : Knockoffs
-            Of the needed columns alone.
-
-        Examples
-        --------
-        >>> rng = np.random.default_rng(0)
-        >>> X = rng.normal(size=(500, 4))
-        >>> X[:, 3] += X[:, 0]
-        >>> needed, knockoffs = Knockoffs.estimate(X).among(np.array([0, 1]))
-        >>> needed, knockoffs.draw(X[:, needed], rng, among=np.array([0, 1])).shape
-        (array([0, 1, 3]), (1, 500, 2))
+        Needed are those that are not independent of them given all others, and 100 that tell the
+        factors, where there are some.
         """
         has_factors = self.loadings.shape[1] > 0
         is_needed = np.zeros(self.rest.size, dtype=np.bool_)
@@ -352,22 +316,10 @@ class Knockoffs:
         n_copies: int | None = None,
         among: Indices | None = None,
     ) -> Floats:
-        """Draw copies of the rows of a table.
+        """Copies (``n_copies``, rows, columns) of the rows of a table ``X``, by ``rng``.
 
-        Parameters
-        ----------
-        X : array (rows, p)
-            All columns, NaN where missing.
-        rng : numpy.random.Generator
-        n_copies : int, optional
-            All that ``S`` was chosen for by default; no more.
-        among : int64 array, optional
-            Columns whose copies are asked for, in rising order; all by default.
-
-        Returns
-        -------
-        array (n_copies, rows, p)
-            Of the columns that were asked for; NaN where ``X`` is.
+        All that ``S`` was chosen for by default, no more; of all columns, or of some ``among`` them in
+        rising order. NaN where ``X`` is.
         """
         n_copies = self.n_copies if n_copies is None else n_copies
         if not 1 <= n_copies <= self.n_copies:

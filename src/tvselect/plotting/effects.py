@@ -55,18 +55,9 @@ class InteractionDisplay:
         *,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw a pair of selected features; parameters as of :func:`joint_effect`.
+        """Draw a ``pair`` of selected features on ``ax``, or on new axes.
 
-        Parameters
-        ----------
-        selector : ThompsonSelector or StreamingThompsonSelector
-            Fitted.
-        X, y : table and outcome
-            With the columns that the selector was fitted on.
-        pair : two names or column numbers, optional
-            By default, the pair of ``selector.interactions_`` with the lowest q-value.
-        ax : matplotlib axes, optional
-            To draw on; new ones by default.
+        ``selector``, ``X`` and ``y`` are those of :func:`joint_effect`, as is the default pair.
         """
         return cls(joint_effect(selector, X, y, pair)).plot(ax)
 

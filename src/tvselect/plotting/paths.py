@@ -173,16 +173,9 @@ class SelectionPathDisplay:
 
     @classmethod
     def from_estimator(cls, selector: Selector, *, ax: Axes | None = None, **options: Any) -> Self:
-        """Draw the paths of a fitted selector.
+        """Draw the paths of a fitted ``selector`` on ``ax``, or on new axes.
 
-        Parameters
-        ----------
-        selector : ThompsonSelector or StreamingThompsonSelector
-            Fitted.
-        ax : matplotlib axes, optional
-            To draw on; new ones by default.
-        **options : any
-            Handed to :func:`selection_paths`.
+        ``options`` are those of :func:`selection_paths`.
         """
         return cls(selection_paths(selector, **options)).plot(ax)
 

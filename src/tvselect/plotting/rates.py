@@ -250,17 +250,7 @@ class SelectionRateDisplay:
 
     @classmethod
     def from_estimator(cls, selector: Selector, *, top: int = 20, ax: Axes | None = None) -> Self:
-        """Draw the arms with the highest selection rates of a fitted selector.
-
-        Parameters
-        ----------
-        selector : ThompsonSelector or StreamingThompsonSelector
-            Fitted.
-        top : int
-            How many of them.
-        ax : matplotlib axes, optional
-            To draw on; new ones by default.
-        """
+        """Draw the ``top`` arms of a fitted ``selector`` on ``ax``, or on new axes."""
         arms = fitted_arms(selector)
         counts = {kind: int(rows.sum()) for kind, rows in arms.kinds.items()}
         counts["decoys"] = fitted_result(selector).layout.n_decoys

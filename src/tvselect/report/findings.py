@@ -239,13 +239,7 @@ class Findings:
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Findings:
-        """The findings of a run, from its folder.
-
-        Parameters
-        ----------
-        folder : path-like
-            Of a run of ``tvs``, or a file ``findings.json``.
-        """
+        """The findings of a run, from its ``folder``, or from a file ``findings.json``."""
         path = Path(folder)
         path = path / "findings.json" if path.is_dir() else path
         return cls.from_json(path.read_text(encoding="utf-8"))

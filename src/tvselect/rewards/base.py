@@ -42,44 +42,22 @@ class DecoyColumns(Protocol):
 
 @dataclass(frozen=True)
 class Data:
-    """The data of a fit, as rewards see it.
+    """The data of a fit, as rewards see it."""
 
-    Attributes
-    ----------
-    X : array, SparseColumns or ChosenColumns (rows, columns)
-        Numbers, in the dtype and order they came in; NaN is missing.
-    outcome : Outcome
-    names : sequence of str
-    sample_weight : float64 array or None
-    cuts : Cuts or None
-        Cut points of the columns, where they are settled already (on a stream).
-    n_candidates : int or None
-        Columns in the selection if ``X`` holds only some of them; None: all.
-    decoys : DecoyColumns or None
-        Columns behind those of ``X``.
-    bulks : sequence of Bulk
-        Typical z-values of all columns, for ``X`` and for every copy of it, if the copies
-        hold only some columns.
-    pairs : int64 array (pairs, 2)
-        Columns of ``X`` whose product is correlated with the outcome, see
-        :func:`tvselect.rewards.screening.screen_pairs`.
-    groups : int32 array or None
-        Which group every row belongs to, counted from 0; None: rows are independent.
-    n_effective : int or None
-        How many rows of a weight of 1 tell as much as these, which are repeated by their weights:
-        no play may see more (:meth:`rows_of_play`). None: all.
-    """
-
-    X: Matrix
-    outcome: Outcome
-    names: Sequence[str]
-    sample_weight: Floats | None = None
-    cuts: Cuts | None = None
-    n_candidates: int | None = None
-    decoys: DecoyColumns | None = None
-    bulks: Sequence[Bulk] = ()
+    X: Matrix  #: Numbers (rows, columns), in the dtype and order they came in; NaN is missing
+    outcome: Outcome  #: What the columns are to explain
+    names: Sequence[str]  #: Of the columns
+    sample_weight: Floats | None = None  #: Of the rows, where they differ
+    cuts: Cuts | None = None  #: Cut points of the columns, where they are settled (on a stream)
+    n_candidates: int | None = None  #: Columns in the selection, if ``X`` has only some of them
+    decoys: DecoyColumns | None = None  #: Columns behind those of ``X``
+    bulks: Sequence[Bulk] = ()  #: Typical z-values of ``X`` and each copy, if these have only some
+    #: Columns (pairs, 2) whose product is correlated with the outcome, see
+    #: :func:`tvselect.rewards.screening.screen_pairs`.
     pairs: NDArray[np.int64] = field(default_factory=lambda: NO_PAIRS)
-    groups: NDArray[np.int32] | None = None
+    groups: NDArray[np.int32] | None = None  #: Group of every row, from 0; None: independent rows
+    #: How many rows of a weight of 1 tell as much as these, which are repeated by their weights: no
+    #: play may see more (:meth:`rows_of_play`). None: all.
     n_effective: int | None = None
 
     @property
@@ -88,14 +66,7 @@ class Data:
         return int(self.X.shape[0])
 
     def rows_of_play(self, rng: np.random.Generator, *, again: bool = False) -> NDArray[np.int64]:
-        """The rows that a play sees: all, or ``n_effective`` of them.
-
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-        again : bool, default=False
-            Whether they are drawn with replacement.
-        """
+        """The rows that a play sees: all, or ``n_effective`` by ``rng``, if ``again`` repeated."""
         n = self.n_effective or self.n_rows
         if again:
             return np.sort(rng.integers(self.n_rows, size=n))
@@ -104,13 +75,7 @@ class Data:
         return np.sort(rng.choice(self.n_rows, n, replace=False))
 
     def at(self, rows: NDArray[np.int64]) -> Data:
-        """The data of some rows.
-
-        Parameters
-        ----------
-        rows : int64 array
-            None of them twice.
-        """
+        """The data of some ``rows``, none of them twice."""
         return replace(
             self,
             X=at_rows(self.X, rows),

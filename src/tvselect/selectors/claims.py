@@ -31,29 +31,17 @@ FloatArray = NDArray[np.float64]
 class Claim:
     """At least one of these columns matters.
 
-    Attributes
-    ----------
-    columns : tuple of int
-        Of the table, the most likely one first.
-    names : tuple of str
-    selection_rate : float
-        How often at least one of them is rewarded when some of them are played.
-    q_value : float
-        The smallest false discovery rate at which the claim is made; NaN without decoys.
-    shares : tuple of float
-        Of linked columns (``feature_groups="ld"``) how much each has in the evidence, in the
-        order of ``columns``; else empty.
-
     Examples
     --------
     >>> print(Claim((3, 7), ("ldl", "apob"), selection_rate=0.93, q_value=0.1))
     at least one of ldl, apob
     """
 
-    columns: tuple[int, ...]
-    names: tuple[str, ...]
-    selection_rate: float
-    q_value: float
+    columns: tuple[int, ...]  #: Of the table, the most likely one first
+    names: tuple[str, ...]  #: Of the columns
+    selection_rate: float  #: How often at least one is rewarded when some of them are played
+    q_value: float  #: The smallest false discovery rate of the claim; NaN without decoys
+    #: Of linked columns (``feature_groups="ld"``) what each has of the evidence; else empty.
     shares: tuple[float, ...] = ()
 
     def __str__(self) -> str:

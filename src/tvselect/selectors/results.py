@@ -501,17 +501,9 @@ class SearchResult:
         return (a / (a + b))[:, inverse]
 
     def trajectories(self, features: Sequence[str] | Sequence[int], chain: int = 0) -> Floats:
-        """Selection rates of some features over the plays of a chain.
+        """Selection rates (plays + 1, ``features``) over the plays of a ``chain``.
 
-        Parameters
-        ----------
-        features : names or indices
-        chain : int, default=0
-
-        Returns
-        -------
-        float64 array (plays + 1, features)
-            The first row is the prior mean.
+        Features are given by name or index. The first row is the prior mean.
         """
         places = [find_feature(item, self.names, "features") for item in features]
         for place in places:

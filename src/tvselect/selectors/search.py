@@ -95,21 +95,11 @@ class Search(BaseEstimator):  # type: ignore[misc]
 
 @dataclass(eq=False)
 class Progress:
-    """How far a search has come, for the ``callbacks`` of :class:`Search`.
+    """How far a search has come, for the ``callbacks`` of :class:`Search`."""
 
-    Attributes
-    ----------
-    n_plays : int
-        Plays of every chain so far, of an earlier run that goes on included; of a stream batches.
-    n_total : int or None
-        Those asked for; None where that is not known.
-    seconds : float
-        Since the first play of this call.
-    """
-
-    n_plays: int
-    n_total: int | None
-    seconds: float
+    n_plays: int  #: Of every chain, those of an earlier run included; of a stream batches
+    n_total: int | None  #: Those asked for; None where that is not known
+    seconds: float  #: Since the first play of this call
     _search: SearchRun = field(init=False, repr=False)
 
     @cached_property

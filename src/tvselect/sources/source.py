@@ -77,25 +77,15 @@ class Chunk:
 class Batch:
     """Some rows. Nothing is read until asked for.
 
-    Only the last batch of a source may be read, from any number of threads.
-
-    Parameters
-    ----------
-    pieces : list of (Chunk, rows)
-        The chunks that the rows are of.
-    n_rows : int
+    Only the last batch of a source may be read, from any number of threads. Its ``n_rows`` are
+    ``pieces`` of chunks.
     """
 
     def __init__(self, pieces: list[tuple[Chunk, Places]], n_rows: int) -> None:
         self._pieces, self.n_rows = pieces, n_rows
 
     def rows(self, chosen: Ints) -> Batch:
-        """Some rows, in rising order.
-
-        Parameters
-        ----------
-        chosen : int64 array
-        """
+        """Some ``chosen`` rows, in rising order."""
         pieces: list[tuple[Chunk, Places]] = []
         first = 0
         for chunk, rows in self._pieces:
@@ -106,36 +96,20 @@ class Batch:
         return Batch(pieces, chosen.size)
 
     def numbers(self, columns: Ints) -> NDArray[np.floating[Any]]:
-        """Columns of numbers (rows, columns): float32 if all are, else float64; NaN if missing.
-
-        Parameters
-        ----------
-        columns : int64 array
-            Their places among those of the source.
-        """
+        """Numbers (rows, ``columns``): float32 if all are, else float64; NaN where missing."""
         places = np.asarray(columns, dtype=np.int64)
         if places.size == 0:
             return np.empty((self.n_rows, 0))
         return _join([chunk.table.numbers(places, rows) for chunk, rows in self._pieces])
 
     def labels(self, column: int) -> NDArray[np.object_]:
-        """A column of text, None where missing.
-
-        Parameters
-        ----------
-        column : int
-        """
+        """A ``column`` of text, None where missing."""
         return _join([chunk.table.text(column).labels(rows) for chunk, rows in self._pieces])
 
     def groups(self, column: int | None, is_text: bool) -> NDArray[Any]:
-        """Which rows belong together, by labels.
+        """Which rows belong together, by labels in a ``column``, which ``is_text`` or numbers.
 
-        Parameters
-        ----------
-        column : int or None
-            None for what came beside the table.
-        is_text : bool
-            Whether the column is one of text.
+        Where ``column`` is None, they came beside the table.
         """
         if column is None:
             return _join([c.groups[rows] for c, rows in self._pieces if c.groups is not None])
@@ -155,40 +129,20 @@ def _join(parts: list[NDArray[Any]]) -> NDArray[Any]:
 
 
 class Source(ABC):
-    """Rows that are handed out in batches, pass by pass.
+    """Rows that are handed out in batches, pass by pass."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Of the columns, the target left out.
-    categorical : bool array
-        Which columns hold text or categories.
-    n_rows : int or None
-        None if it is not known before the end.
-    can_repeat : bool
-        Whether there can be more than one pass.
-    """
-
-    names: tuple[str, ...]
-    categorical: NDArray[np.bool_]
-    n_rows: int | None
-    can_repeat: bool
+    names: tuple[str, ...]  #: Of the columns, the target left out
+    categorical: NDArray[np.bool_]  #: Which columns hold text or categories
+    n_rows: int | None  #: None if it is not known before the end
+    can_repeat: bool  #: Whether there can be more than one pass
 
     def batches(
         self, size: int, round: int, rng: np.random.Generator, *, skip: int = 0
     ) -> Iterator[Batch]:
-        """One pass over the rows.
+        """One pass over the rows in batches of ``size``, the last one of what is left.
 
-        Parameters
-        ----------
-        size : int
-            Rows of a batch; the last one may have fewer.
-        round : int
-            0 reads all rows in order. Later rounds resample them with replacement.
-        rng : numpy.random.Generator
-            For resampling; it belongs to the pass until the pass ends.
-        skip : int
-            How many batches to leave out at the start; the others stay the same.
+        ``round`` 0 reads all rows in order; later ones resample them with replacement by ``rng``,
+        which belongs to the pass until it ends. ``skip`` batches are left out at the start.
 
         Raises
         ------

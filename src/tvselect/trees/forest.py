@@ -38,23 +38,11 @@ def _check_nodes(forest: Forest) -> None:
 class Forest:
     """One draw of a forest.
 
-    All arrays run over the nodes of all trees; the nodes of tree ``t`` are
-    ``starts[t]`` to ``starts[t + 1]``, its root first. A split sends a row to
-    node ``left`` when its code in ``column`` is at most ``cut`` (its value is below
-    the cut point), or is missing and ``missing_left`` holds, else to ``left + 1``.
-
-    Attributes
-    ----------
-    starts : int64 array
-        First node of each tree, and the number of nodes.
-    left : int64 array
-        Left child, -1 for leaves.
-    column : int64 array
-        Column of the table that is split on, -1 for leaves.
-    cut : uint8 array
-    missing_left : bool array
-    value : float64 array
-        Leaf means in units of the outcome (probit: latent units), 0 for splits.
+    All arrays run over the nodes of all trees. A split sends a row to node ``left`` when its code
+    in ``column`` is at most ``cut`` (its value is below the cut point), or is missing and
+    ``missing_left`` holds, else to ``left + 1``. ``starts`` has the first node of each tree, its
+    root, and the number of nodes; leaves have ``left`` and ``column`` -1, and in ``value`` their
+    mean in units of the outcome (probit: latent units), which is 0 for splits.
     """
 
     starts: Annotated[Ints, "i8[starts] <= nodes"]
