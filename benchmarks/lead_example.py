@@ -68,42 +68,12 @@ def two_threads(n_repeats: int = 5) -> list[str]:
     paper, default = BartReward.paper(100), BartReward()
     windows, chains = Search(window=32), Search(n_chains=2)
     cases: dict[str, tuple[type, BartReward, dict[str, Any], Simulated]] = {
-        "paper rule, T=500, window=32": (
-            offline,
-            paper,
-            dict(n_plays=500, search=windows),
-            d,
-        ),
-        "paper rule, T=500, two chains": (
-            offline,
-            paper,
-            dict(n_plays=500, search=chains),
-            d,
-        ),
-        "default, T=300, window=32": (
-            offline,
-            default,
-            dict(n_plays=300, search=windows),
-            d,
-        ),
-        "default, T=300, two chains": (
-            offline,
-            default,
-            dict(n_plays=300, search=chains),
-            d,
-        ),
-        "stream, default, window=32": (
-            stream,
-            default,
-            dict(batch_size=200, search=windows),
-            long,
-        ),
-        "stream, default, two chains": (
-            stream,
-            default,
-            dict(batch_size=200, search=chains),
-            long,
-        ),
+        "paper rule, T=500, window=32": (offline, paper, dict(n_plays=500, search=windows), d),
+        "paper rule, T=500, two chains": (offline, paper, dict(n_plays=500, search=chains), d),
+        "default, T=300, window=32": (offline, default, dict(n_plays=300, search=windows), d),
+        "default, T=300, two chains": (offline, default, dict(n_plays=300, search=chains), d),
+        "stream, default, window=32": (stream, default, dict(batch_size=200, search=windows), long),
+        "stream, default, two chains": (stream, default, dict(batch_size=200, search=chains), long),
     }
     rows = []
     for name, (kind, reward, settings, where) in cases.items():

@@ -318,8 +318,8 @@ class Knockoffs:
     ) -> Floats:
         """Copies (``n_copies``, rows, columns) of the rows of a table ``X``, by ``rng``.
 
-        All that ``S`` was chosen for by default, no more; of all columns, or of some ``among`` them in
-        rising order. NaN where ``X`` is.
+        By default as many as ``S`` was chosen for, which is the most; of all columns, or of some
+        ``among`` them in rising order. NaN where ``X`` is.
         """
         n_copies = self.n_copies if n_copies is None else n_copies
         if not 1 <= n_copies <= self.n_copies:
