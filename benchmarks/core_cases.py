@@ -91,12 +91,7 @@ def one_chain(X: FloatArray, y: FloatArray, *, sparse: bool) -> Callable[[int, i
 
     def run(n_iterations: int, seed: int) -> Any:
         chain = start_chain(
-            table,
-            response,
-            prior,
-            n_iterations=n_iterations,
-            n_burn=0,
-            rng=as_generator(seed),
+            table, response, prior, n_iterations=n_iterations, n_burn=0, rng=as_generator(seed)
         )
         chain.advance()
         return chain.averages()

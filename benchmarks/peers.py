@@ -144,15 +144,7 @@ def _bartz_kernel() -> Callable[..., Any]:
     jax = require("jax")
     jnp = require("jax.numpy")
 
-    def kernel(
-        X: Any,
-        y: Any,
-        seed: Any,
-        n_iterations: Any,
-        *,
-        n_trees: int,
-        sparse: bool,
-    ) -> Any:
+    def kernel(X: Any, y: Any, seed: Any, n_iterations: Any, *, n_trees: int, sparse: bool) -> Any:
         # The priors of bartz.Bart
         predictors = X.T
         binner = prepcovars.RangeEvenBinner(predictors)

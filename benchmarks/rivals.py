@@ -92,10 +92,7 @@ def of_question(rows: list[Row], question: str) -> list[Row]:
 
 def overview(rows: list[Row], questions: Sequence[str]) -> list[str]:
     """Hamming distance and false share of every method, means over the cells of a question."""
-    lines = [
-        "| method | " + " | ".join(questions) + " |",
-        "|---|" + "---|" * len(questions),
-    ]
+    lines = ["| method | " + " | ".join(questions) + " |", "|---|" + "---|" * len(questions)]
     by_question = [summarise(of_question(rows, question)) for question in questions]
     for method in dict.fromkeys(row["method"] for row in rows):
         texts = []

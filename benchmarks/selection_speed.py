@@ -93,11 +93,7 @@ def published_settings() -> list[str]:
             rows.append(f"| {settings} | {name} | {seconds:.1f} | {seconds / own:.0f} |")
             print(rows[-1], flush=True)
         rows.append(f"| {settings} | R, as published | {in_r} | |")
-    return [
-        "| settings | engine | seconds | times tvselect's |",
-        "|---|---|---|---|",
-        *rows,
-    ]
+    return ["| settings | engine | seconds | times tvselect's |", "|---|---|---|---|", *rows]
 
 
 def selections() -> list[str]:

@@ -51,8 +51,7 @@ def section(edition: Edition) -> list[str]:
     for n_rows in SIZES:
         pieces = [
             edition.piece(
-                f"subset_{n_rows}_{seed}",
-                lambda n=n_rows, seed=seed: fitted(n, n_iterations, seed),
+                f"subset_{n_rows}_{seed}", lambda n=n_rows, seed=seed: fitted(n, n_iterations, seed)
             )
             for seed in range(n_sets)
         ]

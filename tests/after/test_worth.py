@@ -242,8 +242,5 @@ def test_an_interrupted_fold_ends_it(table):
         return np.zeros(X.shape[1])
 
     selector = ThompsonSelector(interrupted, n_plays=30, random_state=0)
-    with (
-        pytest.warns(RuntimeWarning, match="interrupted"),
-        pytest.raises(KeyboardInterrupt),
-    ):
+    with pytest.warns(RuntimeWarning, match="interrupted"), pytest.raises(KeyboardInterrupt):
         held_out_worth(selector, *table, n_folds=3, random_state=0)

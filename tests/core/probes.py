@@ -86,8 +86,7 @@ shuffle = _function("shuffle", "state: u8[5]!; values: i8[n]!")
 floats_reaching = _function("floats_reaching", "state: u8[5]!; bounds: f4[n]; found: i4[n]!", int)
 draw_rows = _function("draw_rows", "state: u8[5]!; rows: i8[rows]!; order: i8[table]!")
 normal_between = _function(
-    "normal_between",
-    "rng: generator; mean: float; sd: float; low: float; high: float; out: f8[n]!",
+    "normal_between", "rng: generator; mean: float; sd: float; low: float; high: float; out: f8[n]!"
 )
 
 bit_place = _function("bit_place", "row: int", int)

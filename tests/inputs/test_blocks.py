@@ -51,32 +51,12 @@ def test_labels_may_be_anything(labels):
 @pytest.mark.parametrize(
     ("X", "groups", "order", "said"),
     [
-        (
-            FRAME,
-            "wh",
-            None,
-            "groups names the column 'wh', which X does not have; it has 'a'",
-        ),
+        (FRAME, "wh", None, "groups names the column 'wh', which X does not have; it has 'a'"),
         (FRAME, [1, 2], None, r"groups has shape \(2,\), X has 4 rows; pass the name of a column"),
         (np.eye(4), "who", None, "groups='who' is the name of a column, but X has no names"),
-        (
-            FRAME,
-            ["a", None, "b", None],
-            None,
-            "groups has no value in 2 rows, first in row 1",
-        ),
-        (
-            FRAME,
-            None,
-            [1, 2, np.nan, 3],
-            "order has no value in 1 row, first in row 2",
-        ),
-        (
-            FRAME,
-            None,
-            "who",
-            "order holds 'ann', which is neither a number nor a date",
-        ),
+        (FRAME, ["a", None, "b", None], None, "groups has no value in 2 rows, first in row 1"),
+        (FRAME, None, [1, 2, np.nan, 3], "order has no value in 1 row, first in row 2"),
+        (FRAME, None, "who", "order holds 'ann', which is neither a number nor a date"),
     ],
 )
 def test_what_cannot_be_used_is_an_error_that_names_the_parameter(X, groups, order, said):

@@ -6,13 +6,7 @@ import math
 
 import pytest
 
-from tvselect.inputs.text import (
-    decide_writing,
-    encode_text,
-    look_at,
-    read_number,
-    read_numbers,
-)
+from tvselect.inputs.text import decide_writing, encode_text, look_at, read_number, read_numbers
 
 
 def look(cells):

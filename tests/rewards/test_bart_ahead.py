@@ -185,8 +185,7 @@ def test_a_fit_makes_the_same_plays_without(reward, n_jobs, settings):
     for shares_memory in (True, False):
         runner = replace(open_runner(n_jobs=n_jobs), shares_memory=shares_memory)
         selector = ThompsonSelector(
-            REWARDS[reward],
-            **nested(n_chains=2, runner=runner, random_state=3, **settings),
+            REWARDS[reward], **nested(n_chains=2, runner=runner, random_state=3, **settings)
         ).fit(data.X, data.outcome.values)
         histories.append(selector.result_)
     one, other = histories

@@ -229,8 +229,7 @@ def test_columns_that_cannot_be_halved_are_left_out(share, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("shape", "n_found"),
-    [((FEWEST_ROWS, 2), 1), ((FEWEST_ROWS - 1, 2), 0), ((300, 1), 0)],
+    ("shape", "n_found"), [((FEWEST_ROWS, 2), 1), ((FEWEST_ROWS - 1, 2), 0), ((300, 1), 0)]
 )
 def test_a_table_needs_rows_and_two_columns(shape, n_found):
     rng = np.random.default_rng(0)

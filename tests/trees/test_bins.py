@@ -337,8 +337,7 @@ def test_packed_codes_come_back(n_rows, width, values):
 
 
 @pytest.mark.parametrize(
-    ("odd", "width"),
-    [([], 1), ([np.nan], 2), ([1e3], 2), ([1e3, 1e4], 8), ([np.nan, 1e3, 1e4], 8)],
+    ("odd", "width"), [([], 1), ([np.nan], 2), ([1e3], 2), ([1e3, 1e4], 8), ([np.nan, 1e3, 1e4], 8)]
 )
 @pytest.mark.parametrize("place", [1, 3, 6])
 @pytest.mark.parametrize("n_rows", [63, 64, 200])

@@ -10,11 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.bandit.arms import count
-from tvselect.control import (
-    q_values_by_decoys,
-    q_values_by_probabilities,
-    q_values_together,
-)
+from tvselect.control import q_values_by_decoys, q_values_by_probabilities, q_values_together
 from tvselect.inputs.columns import Matrix, centred_ranks, evenly, in_blocks, ranks_of
 from tvselect.selectors.layout import ArmColumns, IntArray
 from tvselect.selectors.results import SearchResult

@@ -26,12 +26,7 @@ from tvselect.seeds import RandomState, as_generator
 from tvselect.trees.bins import BinnedTable, Cuts, bin_table
 from tvselect.trees.forest import Forest
 from tvselect.trees.prior import Prior
-from tvselect.trees.response import (
-    ON_LATENT_SCALE,
-    Response,
-    chances_of_classes,
-    working_response,
-)
+from tvselect.trees.response import ON_LATENT_SCALE, Response, chances_of_classes, working_response
 from tvselect.trees.sampler import Sampler, start_chain
 from tvselect.trees.state import PRECISION, Floats, Ints
 
