@@ -10,8 +10,7 @@ from fuzz.targets.base import Target
 from fuzz.targets.journals import sound_journal
 from fuzz.targets.tables import CSV_TOKENS, csv_seeds
 from tvselect.after.dependence import Dependence, Effect, Scale
-from tvselect.after.stability import Stability
-from tvselect.after.worth import Worth
+from tvselect.after.worth import Stability, Worth
 from tvselect.bandit.engine import StopReason
 from tvselect.inputs.facts import FileFacts, LeftOut, OutcomeProfile, ReadingMode, TableFacts
 from tvselect.inputs.text import Writing

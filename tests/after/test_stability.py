@@ -7,7 +7,7 @@ import pytest
 
 from tests.decoyed import fit_signals
 from tvselect import ThompsonSelector, stability_over_seeds
-from tvselect.after.stability import Stability, draw_seeds
+from tvselect.after.worth import Stability, draw_seeds
 from tvselect.plotting import plot_stability
 from tvselect.report import gather, render
 from tvselect.selectors.results import mean_jaccard

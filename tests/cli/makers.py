@@ -19,8 +19,7 @@ import pyarrow.parquet as pq
 import tvselect.after.interactions
 import tvselect.report
 from tvselect.after.dependence import Effect
-from tvselect.after.stability import Stability
-from tvselect.after.worth import Worth
+from tvselect.after.worth import Stability, Worth
 from tvselect.cli import main
 from tvselect.selectors.thompson import ThompsonSelector
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from tvselect.runs import RunError
-from tvselect.runs.where import rows_that_meet
+from tvselect.runs.data import rows_that_meet
 
 TABLE = pa.table(
     {

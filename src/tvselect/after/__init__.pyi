@@ -1,5 +1,4 @@
 from .interactions import Interaction
-from .stability import Stability, stability_over_seeds
-from .worth import Worth, held_out_worth
+from .worth import Stability, Worth, held_out_worth, stability_over_seeds
 
 __all__ = ["Interaction", "Stability", "Worth", "held_out_worth", "stability_over_seeds"]

@@ -167,8 +167,8 @@ def select(options: Options, terminal: Terminal) -> int:
     if options.by is None:
         return show_result(_select(options, terminal), terminal)
     from tvselect.runs import RunError
+    from tvselect.runs.data import parts_by
     from tvselect.runs.plan import FileOptions
-    from tvselect.runs.where import parts_by
 
     parts = parts_by(_given(options, FileOptions), options.by, options.where)
     found = []

@@ -18,7 +18,7 @@ from tvselect.words import level
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from tvselect.after.stability import Stability
+    from tvselect.after.worth import Stability
     from tvselect.selectors import StreamingThompsonSelector, ThompsonSelector
 
     Selector: TypeAlias = ThompsonSelector | StreamingThompsonSelector

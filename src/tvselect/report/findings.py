@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from tvselect.after.dependence import Dependence, Effect, Scale
-from tvselect.after.stability import Stability
-from tvselect.after.worth import Worth
+from tvselect.after.worth import Stability, Worth
 from tvselect.bandit.engine import StopReason
 from tvselect.records import RecordError, parse_json, read_record, to_json
 from tvselect.selectors.results import Asked

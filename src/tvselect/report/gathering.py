@@ -25,8 +25,7 @@ from tvselect.after.dependence import (
     rows_of,
     runner_up_effects,
 )
-from tvselect.after.stability import Stability
-from tvselect.after.worth import Worth
+from tvselect.after.worth import Stability, Worth
 from tvselect.inputs import Table, read_outcome
 from tvselect.inputs.outcome import Family, Outcome
 from tvselect.plotting.rates import FittedArms, decoy_name, fitted_arms

@@ -10,8 +10,7 @@ from tvselect.words import counted, level, listed, percent, plural
 
 if TYPE_CHECKING:
     from tvselect.after.dependence import Dependence
-    from tvselect.after.stability import Stability
-    from tvselect.after.worth import Worth
+    from tvselect.after.worth import Stability, Worth
     from tvselect.report.findings import Best, Control, Findings, HeatMap, ReportedInteraction
     from tvselect.selectors.results import Asked
 

@@ -46,8 +46,7 @@ from tvselect.words import command, waiting
 
 if TYPE_CHECKING:
     from tvselect.after.interactions import Interaction
-    from tvselect.after.stability import Stability
-    from tvselect.after.worth import Worth
+    from tvselect.after.worth import Stability, Worth
     from tvselect.selectors.base import BanditSelector
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow")
@@ -233,7 +232,7 @@ def measure_stability(
 
     The other parameters are those of :func:`measure_worth`.
     """
-    from tvselect.after.stability import draw_seeds, refit
+    from tvselect.after.worth import draw_seeds, refit
 
     with _measuring(folder, place, **again) as (run, findings, plan, files):
         announce(n_seeds * max(findings.seconds, run.seconds))
