@@ -169,7 +169,7 @@ class Ledger:
         self.since[~chosen] = -1
         self.since[chosen & (self.since < 0)] = self.n_plays
 
-    def _held(self) -> FloatArray:
+    def _held(self) -> Floats:
         """Log e-values by chain and arm."""
         if self.table is None:
             return self.log_e
