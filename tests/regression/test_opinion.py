@@ -8,7 +8,7 @@ import pytest
 from tvselect import ThompsonSelector
 from tvselect.control import q_values_by_probabilities
 from tvselect.inputs import read_outcome
-from tvselect.regression import second_opinion
+from tvselect.regression import opinion, second_opinion
 from tvselect.regression.functions import DEGREES, columns_as_functions
 from tvselect.rewards import Data
 
@@ -44,6 +44,22 @@ def test_lines_bends_and_products_are_told_apart(table):
     assert found == {
         3: ("a line", 0), 8: ("a bend", 0), 11: ("with {}", 20), 20: ("with {}", 11),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("product", [(3, 30), (30, 31)], ids=["with a leader", "known"])
+def test_columns_that_show_nothing_by_themselves_are_called_in_as_partners(
+    table, product, monkeypatch
+):
+    X, noise = table
+    monkeypatch.setattr(opinion, "MOST_COLUMNS", 10)
+    monkeypatch.setattr(opinion, "PARTNERS", 5)
+    y = 3.0 * X[:, 3] + X[:, product[0]] * np.sign(X[:, product[1]]) + noise
+    places = np.argsort(-np.abs(columns_as_functions(X.T) @ (y - y.mean())).max(axis=0))
+    assert product[1] not in places[:10]
+    known = {"pairs": np.array([product])} if product[0] == 30 else {}
+    found = named(ask(X, y, **known))
+    assert found[product[1]] == ("with {}", product[0])
+    assert set(found) == {3, *product}
 
 
 def test_what_is_missing_may_be_what_matters(table):

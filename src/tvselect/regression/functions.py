@@ -80,6 +80,11 @@ def of_one_column(
     )
 
 
+def n_leaders(n_columns: int) -> int:
+    """Of how many columns products with all of ``n_columns`` are looked at."""
+    return max(FEW_LEADERS, LEADING_PAIRS // max(n_columns, 1))
+
+
 def leading_pairs(functions: Singles, scores: Floats, falling: Ints) -> Ints:
     """Products of two columns that go with the scores: columns, degrees less 1 (products, 4).
 
@@ -87,11 +92,10 @@ def leading_pairs(functions: Singles, scores: Floats, falling: Ints) -> Ints:
     columns; of higher degrees as many, of few leaders.
     """
     n_columns = functions.shape[1]
-    n_leaders = max(FEW_LEADERS, LEADING_PAIRS // n_columns)
     weights = scores.astype(np.float32)
     found = []
     for a, b in np.ndindex(DEGREES, DEGREES):
-        leaders = np.sort(falling[: n_leaders if max(a, b) < 2 else FEW_LEADERS])
+        leaders = np.sort(falling[: n_leaders(n_columns) if max(a, b) < 2 else FEW_LEADERS])
         z = np.abs((functions[a, leaders] * weights) @ functions[b].T)
         z[np.arange(leaders.size), leaders] = 0.0
         if a == b:  # each pair once

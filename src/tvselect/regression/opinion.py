@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tvselect.inputs import Outcome
-from tvselect.inputs.columns import evenly, in_blocks
+from tvselect.inputs.columns import centred_ranks, evenly, in_blocks
 from tvselect.regression import functions as made
 from tvselect.regression.gibbs import (
     ALWAYS,
@@ -32,7 +32,7 @@ from tvselect.trees.state import NO_GROUPS
 MOST_ROWS, MOST_COLUMNS, MOST_VALUES = 5_000, 1_000, 2**21
 FIRST_SWEEPS, SWEEPS = (150, 300), (250, 500)
 SURE, LEAST_SHOWN = 0.5, 0.05
-LEADING = 400
+LEADING, PARTNERS = 400, 200
 FORMS = ("with {}", "a line", *["a bend"] * (made.DEGREES - 1), "where it is missing")
 
 
@@ -123,14 +123,22 @@ class _Search:
         blocks = [candidates[here] for here in in_blocks(candidates.size, data.n_rows)]
         z = np.concatenate([np.abs(self.functions(block) @ self.y).max(axis=0) for block in blocks])
         most = min(MOST_COLUMNS, max(50, MOST_VALUES // data.n_rows))
-        chosen = np.sort(np.argsort(-z, kind="stable")[:most])
-        self.candidates, self.arm_of = candidates[chosen], arm_of[chosen]
-        self.of_columns = self.functions(self.candidates)
+        order = np.argsort(-z, kind="stable")
+        self.all_candidates, self.arm_of_all = candidates[order], arm_of[order]
+        self.choose(np.arange(min(most, order.size)))
         self.near = made.near_columns(self.of_columns[0])
+
+    def choose(self, places: Ints) -> None:
+        """Take these of all candidates."""
+        self.candidates, self.arm_of = self.all_candidates[places], self.arm_of_all[places]
+        self.of_columns = self.functions(self.candidates)
+
+    def values(self, columns: Ints) -> Floats:
+        return np.ascontiguousarray(self.data.values(columns).T)
 
     def functions(self, columns: Ints) -> Singles:
         """Functions of some columns."""
-        return made.columns_as_functions(np.ascontiguousarray(self.data.values(columns).T))
+        return made.columns_as_functions(self.values(columns))
 
     def chain(
         self,
@@ -175,6 +183,11 @@ class _Search:
         falling = np.argsort(-first.of_owners[self.arm_of], kind="stable")
         trust = first.of_owners[self.arm_of] ** 4
         alone, columns = self.alone(np.sort(falling[:LEADING]), trust)
+        partners = self.partners(first.scores, falling)
+        self.choose(np.concatenate([np.arange(falling.size), partners]))
+        new = np.arange(falling.size, self.candidates.size)
+        falling = np.insert(falling, min(made.FEW_LEADERS, falling.size), new)
+        trust = np.concatenate([trust, np.zeros(partners.size)])
         together = self.together(first.scores, falling, trust)
         terms = Terms.join([fixed, alone, together])
         places = np.concatenate([nowhere, columns, np.full(together.kinds.size, -1)])
@@ -190,6 +203,21 @@ class _Search:
             trust = trust[places]
         terms = made.of_one_column(some, self.arm_of[places], self.n_columns, self.n_tests, trust)
         return terms, places[np.nonzero(some.any(axis=2))[1]]
+
+    def partners(self, scores: Floats, falling: Ints) -> Ints:
+        """Candidates not chosen that may matter in a product with a leader, or in a known pair."""
+        rest = np.arange(self.candidates.size, self.all_candidates.size)
+        leaders = falling[: made.n_leaders(rest.size)]
+        weights = np.concatenate(self.of_columns[:2, leaders]) * scores.astype(np.float32)
+        z = np.zeros(rest.size)
+        for here in in_blocks(rest.size, scores.size):
+            ranks = centred_ranks(self.values(self.all_candidates[rest[here]]))
+            bends = ranks**2 - (ranks**2).mean(axis=1, keepdims=True)
+            bends /= np.maximum(np.linalg.norm(bends, axis=1, keepdims=True), 1e-12)
+            both = np.concatenate([ranks, bends]).astype(np.float32)
+            z[here] = np.abs(weights @ both.T).max(axis=0).reshape(2, -1).max(axis=0)
+        z[np.isin(self.all_candidates[rest], self.data.pairs)] = np.inf
+        return rest[np.sort(np.argsort(-z, kind="stable")[:PARTNERS])]
 
     def together(self, scores: Floats, falling: Ints, trust: Floats) -> Terms:
         """Products of two columns that go with what is not explained, known pairs among them."""
