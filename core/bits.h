@@ -72,6 +72,12 @@ inline Words n_ones(Words words) {
 #endif
 }
 
+inline bool all_zero(Words words) {
+    uint64_t any = 0;
+    for (int64_t k = 0; k < LANES; ++k) any |= words[k];
+    return any == 0;
+}
+
 #if defined(__AVX2__)
 typedef uint8_t Bytes __attribute__((vector_size(32)));
 inline uint64_t signs(Bytes bytes) { return (uint32_t)_mm256_movemask_epi8((__m256i)bytes); }

@@ -58,6 +58,42 @@ void tvs_count_genotypes(Matrix<const uint8_t> stored, Matrix<int64_t> counts) {
     }
 }
 
+// Rows are bits; the product of three columns' signs and the row's is minus where an odd number of
+// them is. Only triples that go far enough in the first two words are looked at in all of them.
+void tvs_screen_triples(Matrix<const uint64_t> halves, Array<const uint64_t> signs, int64_t n_rows,
+                        double least, Array<uint64_t> room, Array<int64_t> furthest,
+                        Matrix<int64_t> partners) {
+    typedef int64_t Integers __attribute__((vector_size(64)));
+    int64_t n_ahead = signs.size < 2 ? signs.size : 2;
+    int64_t rows_ahead = n_rows < 64 * n_ahead ? n_rows : 64 * n_ahead;
+    int64_t bound = (int64_t)(least * sqrt((double)rows_ahead));
+    auto look_at = [&](int64_t i, int64_t j, int64_t k) {
+        int64_t n_odd = 0;
+        for (int64_t w = 0; w < signs.size; ++w)
+            n_odd += __builtin_popcountll(room[w] ^ halves(w, k));
+        if (__builtin_llabs(n_rows - 2 * n_odd) <= __builtin_llabs(furthest[i])) return;
+        furthest[i] = n_rows - 2 * n_odd;
+        partners(i, 0) = j;
+        partners(i, 1) = k;
+    };
+    for (int64_t i = 0; i < furthest.size; ++i)
+        for (int64_t j = i + 1; j < furthest.size; ++j) {
+            for (int64_t w = 0; w < signs.size; ++w)
+                room[w] = signs[w] ^ halves(w, i) ^ halves(w, j);
+            for (int64_t k = (j + 1) & ~(LANES - 1); k < furthest.size; k += LANES) {
+                Words n_odd = {};
+                for (int64_t w = 0; w < n_ahead; ++w)
+                    n_odd += n_ones(room[w] ^ load<Words>(&halves(w, k)));
+                Integers sums = rows_ahead - 2 * (Integers)n_odd;
+                Words is_far = (Words)((sums > bound) | (sums < -bound));
+                if (all_zero(is_far)) continue;
+                for (int64_t lane = 0; lane < LANES; ++lane)
+                    if (is_far[lane] && k + lane > j && k + lane < furthest.size)
+                        look_at(i, j, k + lane);
+            }
+        }
+}
+
 // The LASSO by coordinate descent. A sweep looks at a parabola through the loss. For two classes it
 // has the curvature at hand and, whenever moves grow, twice as much as before, up to the largest
 // there is: with that every sweep goes downhill, but where a class is rare it is hundreds of times

@@ -330,6 +330,13 @@ TVS_API void tvs_add_by_value(MATRIX(const uint8_t) values, MATRIX(const double)
 /* Counts what the pairs of bits of each column of a .bed file stand for: copies of the first
  * allele, 3 for missing. */
 TVS_API void tvs_count_genotypes(MATRIX(const uint8_t) stored, MATRIX(int64_t) counts);
+/* For each column the two after it whose product with it goes furthest with signs of the rows: the
+ * sum of the products of all four, and places of both, 0 at first. Bits of rows are one where a
+ * column is above its middle; there are a multiple of eight columns. Triples are looked at whose sum
+ * over the first 128 rows is `least` standard errors from 0. `room` is for a word each. */
+TVS_API void tvs_screen_triples(MATRIX(const uint64_t) halves, ARRAY(const uint64_t) signs,
+                                int64_t n_rows, double least, ARRAY(uint64_t) room,
+                                ARRAY(int64_t) furthest, MATRIX(int64_t) partners);
 /* A weighted LASSO at one penalty: sweeps over some coefficients until none moves. Columns are rows
  * of `x`, weights sum to one, `eta` is the linear predictor; `curvature` and `pull` are room. */
 TVS_API void tvs_descend(MATRIX(const double) x, ARRAY(const double) y, ARRAY(const double) weight,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
 from tvselect import ThompsonSelector
 from tvselect.control import q_values_by_probabilities
 from tvselect.inputs import read_outcome
-from tvselect.regression import opinion, second_opinion
-from tvselect.regression.functions import DEGREES, columns_as_functions
+from tvselect.regression import functions, opinion, second_opinion
+from tvselect.regression.functions import DEGREES, columns_as_functions, leading_triples
 from tvselect.rewards import Data
 
 N_ROWS, N_COLUMNS = 300, 40
@@ -42,7 +44,7 @@ def test_lines_bends_and_products_are_told_apart(table):
     y = X[:, 3] + X[:, 8] ** 2 + X[:, 11] * X[:, 20] + noise
     found = named(ask(X, y))
     assert found == {
-        3: ("a line", 0), 8: ("a bend", 0), 11: ("with {}", 20), 20: ("with {}", 11),
+        3: ("a line", []), 8: ("a bend", []), 11: ("with", [20]), 20: ("with", [11]),
     }  # fmt: skip
 
 
@@ -58,8 +60,35 @@ def test_columns_that_show_nothing_by_themselves_are_called_in_as_partners(
     assert product[1] not in places[:10]
     known = {"pairs": np.array([product])} if product[0] == 30 else {}
     found = named(ask(X, y, **known))
-    assert found[product[1]] == ("with {}", product[0])
+    assert found[product[1]] == ("with", [product[0]])
     assert set(found) == {3, *product}
+
+
+@pytest.mark.parametrize(("n_rows", "n_columns"), [(120, 3), (300, 41), (1_500, 64)])
+def test_three_columns_that_matter_only_together_are_found_and_named(n_rows, n_columns):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((n_rows, n_columns))
+    true = [0, n_columns // 2, n_columns - 1]
+    y = np.sign(X[:, true].prod(axis=1)) + rng.standard_normal(n_rows)
+    found = named(ask(X, y), n_columns)
+    together = [sorted([k, *others]) for k, (_, others) in found.items()]
+    assert together == [true] * 3
+
+
+def test_of_each_column_the_triple_that_goes_furthest():
+    rng = np.random.default_rng(0)
+    halves, signs = rng.random((13, 150)) < 0.5, rng.random(150) < 0.5
+    as_numbers, z = 1 - 2 * halves.astype(int), 1 - 2 * signs.astype(int)
+    reach = {
+        places: abs((as_numbers[list(places)].prod(axis=0) * z).sum())
+        for places in combinations(range(13), 3)
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(functions, "FAR_AHEAD", -1.0)
+        found = leading_triples(halves, signs)
+    assert len(found) == 11
+    for places in map(tuple, found.tolist()):
+        assert reach[places] == max(reach[k] for k in reach if k[0] == places[0])
 
 
 def test_what_is_missing_may_be_what_matters(table):
@@ -68,8 +97,8 @@ def test_what_is_missing_may_be_what_matters(table):
     X[gaps, 5] = np.nan
     X[:3, 6] = np.nan
     assert named(ask(X, 2.0 * gaps + X[:, 9] + noise)) == {
-        5: ("where it is missing", 0),
-        9: ("a line", 0),
+        5: ("where it is missing", []),
+        9: ("a line", []),
     }
 
 

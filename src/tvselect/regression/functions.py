@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
+from tvselect.core import function
 from tvselect.inputs.columns import centred_ranks
 from tvselect.regression.gibbs import ALONE, TOGETHER, Floats, Ints, Singles, Small, Terms
 
@@ -15,7 +19,17 @@ FEWEST_NEW = 0.05
 FEWEST_MISSING = 0.02
 MOST_NEAR, ALIKE = 6, 0.3
 PAIRS_OF_A_KIND, LEADING_PAIRS, FEW_LEADERS = 200, 2**20, 25
+LEADING_TRIPLES, FAR_AHEAD = 50, 2.75
 SHAPE_ODDS = 0.05
+
+screen_triples = function(
+    "screen_triples",
+    "halves: u8[words, padded]; signs: u8[words]; n_rows: int; least: float; room: u8[words]!;"
+    "furthest: i8[columns<=padded]!; partners: i8[columns, others=2]!",
+)
+
+
+Bools = NDArray[np.bool_]
 
 
 def columns_as_functions(values: Floats) -> Singles:
@@ -112,8 +126,35 @@ def leading_pairs(functions: Singles, scores: Floats, falling: Ints) -> Ints:
     return np.unique(np.concatenate(found), axis=0)
 
 
+def leading_triples(halves: Bools, is_above: Bools) -> Ints:
+    """Columns (triples, 3) the product of whose signs goes furthest with the signs of the rows.
+
+    ``halves`` (columns, rows) tell where columns are above their middle. Of each column with two
+    after it there is at most one triple, and 50 in all.
+    """
+    n_columns, n_rows = halves.shape
+    words, signs = _bits(halves), _bits(is_above[None])[:, 0].copy()
+    furthest, partners = np.zeros(n_columns, np.int64), np.zeros((n_columns, 2), np.int64)
+    screen_triples(words, signs, n_rows, FAR_AHEAD, np.zeros_like(signs), furthest, partners)
+    best = np.argsort(-np.abs(furthest), kind="stable")[:LEADING_TRIPLES]
+    best = best[furthest[best] != 0]
+    return np.column_stack([best, partners[best]])
+
+
+def _bits(rows: Bools) -> NDArray[np.uint64]:
+    """Rows as words of 64 bits, (words, rows) with zeros up to a multiple of eight."""
+    n, size = rows.shape
+    bits = np.zeros((-(-n // 8) * 8, -(-size // 64) * 8), dtype=np.uint8)
+    bits[:n, : -(-size // 8)] = np.packbits(rows, axis=1)
+    return np.ascontiguousarray(bits.view(np.uint64).T)
+
+
 def of_several_columns(
-    factors: list[Singles], owners: list[Small], n_columns: int, bends: Ints, trust: Floats
+    factors: Sequence[Singles],
+    owners: Sequence[Small],
+    n_columns: int,
+    bends: Ints | int,
+    trust: Floats,
 ) -> Terms:
     """Products of functions of different columns; ``trust`` in all of these raises their odds.
 

@@ -33,7 +33,8 @@ MOST_ROWS, MOST_COLUMNS, MOST_VALUES = 5_000, 1_000, 2**21
 FIRST_SWEEPS, SWEEPS = (150, 300), (250, 500)
 SURE, LEAST_SHOWN = 0.5, 0.05
 LEADING, PARTNERS = 400, 200
-FORMS = ("with {}", "a line", *["a bend"] * (made.DEGREES - 1), "where it is missing")
+MOST_TRIPLED, ROWS_OF_TRIPLES, UNEXPLAINED = (400, 1_000), 1_024, 0.5
+FORMS = ("with", "a line", *["a bend"] * (made.DEGREES - 1), "where it is missing")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,23 +45,22 @@ class Opinion:
     terms: Terms  #: Those of a probability of 0.05 or more
     of_terms: Floats  #: Their probabilities
 
-    def forms(self, n_arms: int) -> list[tuple[str, int]]:
-        """The likeliest form of each arm that has a probability above 1/2; else an empty one.
+    def forms(self, n_arms: int) -> list[tuple[str, list[int]]]:
+        """The likeliest form of each arm that has a probability above 1/2, and arms it is with.
 
-        A form is a text, which may have a place for the name of another arm, and that arm, else 0.
+        The form of all others is an empty text.
         """
-        forms = [("", 0)] * n_arms
+        forms: list[tuple[str, list[int]]] = [("", [])] * n_arms
         for place in np.argsort(self.of_terms, kind="stable"):
             owners = self.terms.owners[place]
             for owner in owners[owners >= 0].tolist():
-                others = owners[(owners >= 0) & (owners < n_arms) & (owners != owner)]
+                others = owners[(owners >= 0) & (owners < n_arms) & (owners != owner)].tolist()
                 if (
                     owner < n_arms
                     and self.probabilities[owner] > SURE
-                    and others.size >= (self.terms.degrees[place] == 0)
+                    and (others or self.terms.degrees[place] > 0)
                 ):
-                    other = int(others[0]) if others.size else 0
-                    forms[owner] = (FORMS[self.terms.degrees[place]], other)
+                    forms[owner] = (FORMS[self.terms.degrees[place]], others)
         return forms
 
 
@@ -130,6 +130,7 @@ class _Search:
 
     def choose(self, places: Ints) -> None:
         """Take these of all candidates."""
+        self.places = places
         self.candidates, self.arm_of = self.all_candidates[places], self.arm_of_all[places]
         self.of_columns = self.functions(self.candidates)
 
@@ -181,16 +182,18 @@ class _Search:
             terms, np.concatenate([nowhere, columns]), self.y, rng, FIRST_SWEEPS
         )
         falling = np.argsort(-first.of_owners[self.arm_of], kind="stable")
-        trust = first.of_owners[self.arm_of] ** 4
+        trust = np.zeros(self.all_candidates.size)
+        trust[: falling.size] = first.of_owners[self.arm_of] ** 4
         alone, columns = self.alone(np.sort(falling[:LEADING]), trust)
+        triples = self.triples(first.scores, falling, trust, rng)
         partners = self.partners(first.scores, falling)
         self.choose(np.concatenate([np.arange(falling.size), partners]))
         new = np.arange(falling.size, self.candidates.size)
         falling = np.insert(falling, min(made.FEW_LEADERS, falling.size), new)
-        trust = np.concatenate([trust, np.zeros(partners.size)])
-        together = self.together(first.scores, falling, trust)
-        terms = Terms.join([fixed, alone, together])
-        places = np.concatenate([nowhere, columns, np.full(together.kinds.size, -1)])
+        pairs = self.pairs(first.scores, falling, trust[self.places])
+        terms = Terms.join([fixed, alone, pairs, triples])
+        n_products = pairs.kinds.size + triples.kinds.size
+        places = np.concatenate([nowhere, columns, np.full(n_products, -1)])
         terms, last = self.chain(terms, places, first.scores, rng, SWEEPS)
         some = np.flatnonzero((last.of_functions >= LEAST_SHOWN) & (terms.kinds != ALWAYS))
         kept = terms.at(some)._replace(functions=np.empty((some.size, 0), dtype=np.float32))
@@ -219,7 +222,7 @@ class _Search:
         z[np.isin(self.all_candidates[rest], self.data.pairs)] = np.inf
         return rest[np.sort(np.argsort(-z, kind="stable")[:PARTNERS])]
 
-    def together(self, scores: Floats, falling: Ints, trust: Floats) -> Terms:
+    def pairs(self, scores: Floats, falling: Ints, trust: Floats) -> Terms:
         """Products of two columns that go with what is not explained, known pairs among them."""
         found = made.leading_pairs(self.of_columns, scores, falling)
         place_of = {column: k for k, column in enumerate(self.candidates.tolist())}
@@ -232,3 +235,33 @@ class _Search:
         factors = [self.of_columns[a, i], self.of_columns[b, j]]
         owners = [self.arm_of[i], self.arm_of[j]]
         return made.of_several_columns(factors, owners, self.n_columns, a + b, trust[i] * trust[j])
+
+    def triples(
+        self, scores: Floats, falling: Ints, trust: Floats, rng: np.random.Generator
+    ) -> Terms:
+        """Products of three columns, of their signs and of their ranks, that go with the scores.
+
+        All triples of some columns, leading ones and others by chance, and of as many decoys; of
+        more where most of the outcome is not explained.
+        """
+        most = MOST_TRIPLED[int(scores.var() > UNEXPLAINED)]
+        rows = rng.permutation(scores.size)[:ROWS_OF_TRIPLES]
+        is_above = centred_ranks(scores[None])[0] > 0.0
+        n_leading = falling.size
+        places = np.concatenate([falling, n_leading + rng.permutation(trust.size - n_leading)])
+        is_decoy = self.arm_of_all[places] >= self.n_columns
+        terms = []
+        for some in (places[~is_decoy][:most], places[is_decoy][:most]):
+            ranks = centred_ranks(self.values(self.all_candidates[some]))
+            found = made.leading_triples((ranks > 0.0)[:, rows], is_above[rows]).T
+            owners = self.arm_of_all[some[found]]
+            are_three = (np.diff(np.sort(owners, axis=0), axis=0) > 0).all(axis=0)
+            found, owners = found[:, are_three], owners[:, are_three]
+            odds = trust[some[found]].prod(axis=0)
+            for factors in (np.sign(ranks[found]), ranks[found]):
+                terms.append(
+                    made.of_several_columns(
+                        [*factors.astype(np.float32)], [*owners], self.n_columns, 0, odds
+                    )
+                )
+        return Terms.join(terms)

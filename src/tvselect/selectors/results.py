@@ -370,7 +370,11 @@ class SearchResult:
             return [""] * len(selected)
         features = self.layout.first_features.tolist()
         forms = self.opinion.forms(len(selected))
-        said = [form.format(self.names[features[other]]) for form, other in forms]
+        names = [[self.names[features[other]] for other in others] for _, others in forms]
+        said = [
+            f"{form} {' and '.join(some)}".strip()
+            for (form, _), some in zip(forms, names, strict=True)
+        ]
         return [
             text or "by trees only" * chosen for text, chosen in zip(said, selected, strict=True)
         ]
