@@ -123,7 +123,7 @@ def label_ends(
             heights = gap + nudge_apart(ends[shown] - gap, gap, 1 - gap)
             if np.abs(heights - ends[shown]).max() <= FARTHEST:
                 break
-    beside = ax.get_yaxis_transform()
+    beside = ax.transAxes
     labels: list[Text] = []
     for i, height in zip(shown.tolist(), heights, strict=True):
         label = ax.annotate(

@@ -329,3 +329,37 @@ def plot_traces(run: BartRun) -> Figure | SubFigure:
         canvas.clean(ax)
     panels[-1].set_xlabel("iteration (grey: burn-in)")
     return figure
+
+
+def plot_evidence(
+    steps: Sequence[int],
+    names: Sequence[str],
+    selected: NDArray[np.float64],
+    others: NDArray[np.float64],
+    needed: Sequence[float],
+    ax: Axes,
+) -> None:
+    """Draw logs of e-values (variables, steps) on a log scale, with the one ``needed`` to pass.
+
+    Lines that go far beyond it, or below 1/10, leave the picture.
+    """
+    low, most = np.log(0.1), max(needed)
+    high = float(np.clip(np.max(selected, initial=0.0) + 1.0, most + 2.0, 2.0 * most + 2.0))
+    style: dict[str, Any] = dict(color=canvas.LIGHT, lw=0.7, zorder=1)
+    for k, line in enumerate(others):
+        label = f"not selected ({len(others)} drawn)" if k == 0 else "_"
+        ax.plot(steps, np.exp(np.maximum(line, low)), label=label, gid=f"other-{k}", **style)
+    looks = [canvas.look(k, canvas.DEEP) for k in range(len(names))]
+    for k, (colour, dashes) in enumerate(looks):
+        line = np.clip(selected[k], low, high)
+        ax.plot(steps, np.exp(line), color=colour, ls=dashes, lw=1.6, gid=f"line-{k}")
+    passing = np.exp(needed)
+    label = f"to pass: {passing[0]:,.0f} for the first, {passing[-1]:,.0f} in the end"
+    ax.step(steps, passing, where="post", color=canvas.DARK, ls=(0, (4, 3)), lw=1, label=label)
+    ax.set(yscale="log", xlim=(0, max(steps[-1], 1)), ylim=(np.exp(low), np.exp(high)))
+    ax.set(xlabel="batch", ylabel="evidence against noise (e-value)")
+    ax.locator_params(axis="x", integer=True)
+    canvas.clean(ax)
+    canvas.legend_above(ax)
+    ends = (np.clip(selected[:, -1], low, high) - low) / (high - low)
+    canvas.label_ends(ax, names, ends, [colour for colour, _ in looks])

@@ -176,26 +176,6 @@ def plot_runs(
     canvas.legend_above(ax, "right")
 
 
-def plot_evidence(
-    names: Sequence[str],
-    e_values: Sequence[float],
-    selected: Sequence[bool],
-    needed: float,
-    ax: Axes,
-) -> None:
-    """Draw e-values, the largest on top, with the one that was ``needed`` to be selected."""
-    e, chosen = np.maximum(e_values, 1e-3), np.array(selected, dtype=np.bool_)
-    for kind, rows in (("selected", chosen), ("not selected", ~chosen)):
-        if rows.any():
-            _draw_kind(ax, kind, rows, e, np.ones(e.size), e, kind)
-    ax.axvline(
-        needed, color=canvas.DARK, ls=(0, (4, 3)), lw=1, label=f"needed {needed:.3g}", zorder=1
-    )
-    ax.set(xscale="log", xlabel="evidence against noise (e-value)")
-    canvas.name_rows(ax, names)
-    canvas.legend_above(ax, "right")
-
-
 def _draw_kind(
     ax: Axes, kind: str, rows: NDArray[np.bool_], at: Floats, low: Floats, high: Floats, label: str
 ) -> None:

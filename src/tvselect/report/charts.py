@@ -22,12 +22,11 @@ from tvselect.after.dependence import Dependence, JointEffect
 from tvselect.inputs.errors import needed
 from tvselect.plotting.canvas import DARK, DEEP, GREY, HOW, LIGHT, RED
 from tvselect.plotting.effects import InteractionDisplay, plot_dependence
-from tvselect.plotting.paths import SelectionPathDisplay, SelectionPaths, plot_sizes
+from tvselect.plotting.paths import SelectionPathDisplay, SelectionPaths, plot_evidence, plot_sizes
 from tvselect.plotting.rates import (
     MOST_SHARES,
     FittedArms,
     SelectionRateDisplay,
-    plot_evidence,
     plot_runs,
     plot_stability,
 )
@@ -164,12 +163,11 @@ def plot_run(
             date = {"CreationDate" if str(path).lower().endswith(".pdf") else "Date": None}
             figure.savefig(path, metadata=date if dated else None)
     return figure
-    return panels
 
 
 def draw_charts(findings: Findings) -> dict[str, tuple[str, Tips]]:
     """All pictures of the page by their ids, as SVG; the same bytes for the same findings."""
-    return _drawn(sketch for sketch in _sketches(findings) if sketch.kind != "evidence")
+    return _drawn(_sketches(findings))
 
 
 def draw_comparison(found: Any) -> dict[str, tuple[str, Tips]]:
@@ -235,9 +233,10 @@ def _sketches(findings: Findings) -> Iterator[Sketch]:
         yield Sketch("leading", _of_rows(n), words, partial(_leading, findings), "rates")
         sizes = partial(_sizes, findings)
         yield Sketch("sizes", (WIDTH, 2.8), sentences.describe_sizes(findings), sizes)
-    if known := [v for v in findings.variables if v.e_value is not None]:
-        best = sorted(known, key=lambda v: -(v.e_value or 0.0))[:MOST_LEADING]
-        yield Sketch("", _of_rows(len(best)), "", partial(_evidence, best, findings), "evidence")
+    if findings.needed and findings.n_plays:
+        words = sentences.describe_evidence(findings)
+        draw = partial(_evidence, findings)
+        yield Sketch("evidence", (WIDTH, 4.2), words, draw, "evidence")
 
 
 def _of_rows(n: int) -> tuple[float, float]:
@@ -256,12 +255,17 @@ def _draw(sketch: Sketch, matplotlib: Any) -> tuple[str, Tips]:
     return svg, {f"{sketch.id}-{group}": lines for group, lines in tips.items()}
 
 
-def _evidence(best: Sequence[ReportedVariable], findings: Findings, ax: Axes) -> Tips:
-    needed = (findings.control.max_fdr or 1.0) * max(findings.n_selected, 1)
-    names, selected = [v.name for v in best], [v.role == "selected" for v in best]
-    e_values = [v.e_value or 0.0 for v in best]
-    plot_evidence(names, e_values, selected, findings.n_variables / needed, ax)
-    return {}
+def _evidence(findings: Findings, ax: Axes) -> Tips:
+    def paths(variables: Sequence[ReportedVariable]) -> NDArray[np.float64]:
+        lines = [variable.evidence for variable in variables]
+        return np.array(lines).reshape(-1, len(findings.steps))
+
+    selected, others = findings.of_role("selected"), findings.of_role("unselected")
+    others = tuple(sorted(others, key=lambda v: -v.evidence[-1])[:MOST_LEADING])
+    names = [variable.name for variable in selected]
+    plot_evidence(findings.steps, names, paths(selected), paths(others), findings.needed, ax)
+    tips: Tips = {f"line-{k}": [_tip_of(variable)] for k, variable in enumerate(selected)}
+    return tips | {f"other-{k}": [_tip_of(variable)] for k, variable in enumerate(others)}
 
 
 def _trajectories(findings: Findings, ax: Axes) -> Tips:

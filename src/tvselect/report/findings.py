@@ -63,6 +63,7 @@ class ReportedVariable:
     #: As what the regression beside the trees sees it, "by trees only" where it does not, or empty.
     seen: str
     path: tuple[float, ...]  #: ``selection_rate`` at :attr:`Findings.steps`
+    evidence: tuple[float, ...] = ()  #: Log of ``e_value`` at these, of a stream
 
     @property
     def is_settled(self) -> bool:
@@ -193,6 +194,7 @@ class Findings:
     about: About  #: Where the run comes from
     settings: str  #: All parameters of the selector that are not as by default
     versions: dict[str, str]  #: Of Python and of what the numbers depend on
+    needed: tuple[float, ...] = ()  #: Log of the e-value to pass at ``steps``, of a stream
 
     def __post_init__(self) -> None:
         paths = [self.played, self.rewarded, *(variable.path for variable in self.variables)]

@@ -138,6 +138,10 @@ def gather(
     n = result.n_plays
     steps = np.unique(np.linspace(0, n, min(MOST_STEPS, n + 1)).astype(np.int64))
     played, rewarded = result.sizes(steps)
+    variables = tuple(_variables(selector, arms, steps))
+    needed = (
+        result.evidence_paths(np.empty(0, np.int64), steps)[1] if result.evidence else steps[:0]
+    )
     agreement = result.chain_agreement
     return Findings(
         title=readable(title or f"What matters for {target}"),
@@ -165,9 +169,10 @@ def gather(
         control=control_of(selector),
         claims=joint_claims(selector),
         best=best_unselected(selector),
-        variables=tuple(_variables(selector, arms, steps)),
+        variables=variables,
         always=_shown(result, np.flatnonzero(result.arm_of_feature < 0)[:MOST_DRAWN]),
         steps=tuple(steps.tolist()),
+        needed=tuple(needed.round(3).tolist()),
         played=tuple(played.tolist()),
         rewarded=tuple(rewarded.tolist()),
         dependence=dependence,
@@ -298,6 +303,10 @@ def _variables(
     drawn = arms.take(np.concatenate([selected, others[: room - selected.size], decoys]))
     result = selector.result_
     paths = result.paths(drawn.arms, steps).T.round(4).tolist()
+    evidence = np.empty((drawn.arms.size, 0))
+    if result.evidence is not None:
+        own = drawn.arms[~drawn.decoys]
+        evidence = result.evidence_paths(own, steps)[0].T.round(3)
     e_values, since = (getattr(selector, name, None) for name in ("e_values_", "selected_since_"))
     for place, path in enumerate(paths):
         arm, column = int(drawn.arms[place]), int(drawn.features[place])
@@ -325,6 +334,7 @@ def _variables(
             members=_shown(result, members) if members.size > 1 else (),
             seen="" if is_decoy else readable(result.seen[arm], LONGEST_NAME),
             path=tuple(path),
+            evidence=() if is_decoy else tuple(evidence[place].tolist()),
         )
 
 

@@ -105,6 +105,17 @@ def describe_trajectories(findings: Findings) -> str:
     )
 
 
+def describe_evidence(findings: Findings) -> str:
+    """The chart of evidence in words."""
+    shown = findings.of_role("selected")
+    ends = ", ".join(f"{v.name} {v.e_value or 0.0:,.3g}" for v in shown[:5])
+    where = f"The selected ones end at: {ends}." if shown else "None is selected."
+    return (
+        f"Lines of the evidence (e-values) over {counted(findings.n_plays, findings.unit)}, on a "
+        f"log scale, and the line to pass. {where} The table below has the numbers."
+    )
+
+
 def describe_sizes(findings: Findings) -> str:
     """The chart of sizes in words."""
     if len(findings.steps) < 2:

@@ -81,6 +81,7 @@ class Evidence:
     log_e: Floats  #: By chain and arm
     since: Ints  #: By arm the batches after which it was selected for good, or -1
     n_batches: int  #: That count: the first time that their rows were played
+    n_fresh: int | None  #: Of the first round; None where all rows were new
 
     @cached_property
     def log_e_values(self) -> Floats:
@@ -118,12 +119,16 @@ class Ledger:
         self.since = np.full(n_candidates, -1, dtype=np.int64)
         self.n_plays = 0
         self.n_batches = 0
-        self.is_over = False
+        self.n_fresh: int | None = None
 
-    def follow(self, journal: Journal, n_fresh: int | None) -> None:
-        """Count what is new; plays from number ``n_fresh`` on see rows that were seen before."""
+    def follow(self, journal: Journal, n_fresh: int | None, until: int | None = None) -> None:
+        """Count what is new; plays from number ``n_fresh`` on see rows that were seen before.
+
+        Up to ``until`` plays, or all.
+        """
         plays = (journal.plays(chain, self.n_plays) for chain in range(len(self.log_e)))
-        for made in zip(*plays, strict=True):
+        n_new = None if until is None else until - self.n_plays
+        for made in islice(zip(*plays, strict=True), n_new):
             self.n_plays += 1
             if (n_fresh is None or made[0].number < n_fresh) and made[0].arms.size:
                 self.n_batches += 1
@@ -136,7 +141,7 @@ class Ledger:
                     stakes[:, arms] = held + control.log_stakes(rewards)
                     log_e[arms] = control.average_log_e(stakes[:, arms])
                 self._mark()
-        self.is_over = n_fresh is not None and self.n_plays >= n_fresh
+        self.n_fresh = n_fresh
 
     @property
     def share(self) -> float:
@@ -183,7 +188,7 @@ class Ledger:
         found, p = control.average_log_e(self._held()), self.log_e.shape[1]
         n_proven = int(np.count_nonzero(control.q_values_by_evidence(found) <= self.max_fdr))
         rest = np.sort(found)[: p - n_proven]
-        if not rest.size or rest[-1] <= 1.0 or self.is_over:
+        if not rest.size or rest[-1] <= 1.0 or self.n_plays >= (self.n_fresh or np.inf):
             return {"proven": n_proven}
         missing = np.log(p) - np.log(self.max_fdr * (n_proven + 1)) - rest[-1]
         return {
@@ -193,7 +198,8 @@ class Ledger:
 
     def evidence(self) -> Evidence:
         """All that was counted so far."""
-        return Evidence(self.max_fdr, self._held().copy(), self.since.copy(), self.n_batches)
+        held, since = self._held().copy(), self.since.copy()
+        return Evidence(self.max_fdr, held, since, self.n_batches, self.n_fresh)
 
 
 @dataclass(frozen=True, eq=False)
@@ -503,6 +509,25 @@ class SearchResult:
         priors = [np.broadcast_to(prior, place_of.shape)[None, chosen] for prior in self.prior]
         a, b = priors + sums
         return (a / (a + b))[:, inverse]
+
+    def evidence_paths(self, arms: Ints, steps: Ints) -> tuple[Floats, Floats]:
+        """Log e-values (steps, arms) of some ``arms``, and the one that was to be passed (steps).
+
+        ``steps`` are increasing numbers of plays; the last is the end.
+        """
+        end, n = self.evidence, self.layout.n_candidates
+        assert end is not None
+        chains, counts = self.n_chains, self.asked.rounds_count
+        ledger = Ledger(
+            n, self.layout.n_copies, chains, end.max_fdr, self.discount, rounds_count=counts
+        )
+        found, needed = np.empty((steps.size, arms.size)), np.empty(steps.size)
+        for row, step in enumerate(steps.tolist()):
+            ledger.follow(self.journal, end.n_fresh, step)
+            log_e = (end if step == self.n_plays else ledger.evidence()).log_e_values
+            n_proven = int(np.count_nonzero(control.q_values_by_evidence(log_e) <= end.max_fdr))
+            found[row], needed[row] = log_e[arms], np.log(n / (end.max_fdr * max(n_proven, 1)))
+        return found, needed
 
     def trajectories(self, features: Sequence[str] | Sequence[int], chain: int = 0) -> Floats:
         """Selection rates (plays + 1, ``features``) over the plays of a ``chain``.
