@@ -14,11 +14,7 @@ RandomState = None | int | np.random.SeedSequence | np.random.BitGenerator | np.
 
 @unique
 class RandomStream(IntEnum):
-    """Random numbers of a run outside of its plays: each stream has a key below the run's seed.
-
-    Play ``t`` of chain ``k`` has the key ``(k, t)``: these keys are larger than any number of a
-    chain.
-    """
+    """Random numbers outside of plays: keys below the run's seed, above those of plays (k, t)."""
 
     LATER_ROUNDS = 2**32 - 1  #: Rows of the rounds of a stream after the first
     STREAM_DECOYS = 2**32 - 2  #: Decoys of the batches of a stream

@@ -229,10 +229,7 @@ class DependenceForest:
 def partial_dependence(
     forest: DependenceForest, best_of: Mapping[int, int] | None = None
 ) -> tuple[tuple[Dependence, ...], tuple[Effect, ...]]:
-    """Dependence on the first 12 columns of a forest, and effects of all, the strongest first.
-
-    Or of some columns of the forest only, each the ``best_of`` so many that were tried.
-    """
+    """Dependence on the first 12 columns; effects of all, or of those ``best_of`` so many."""
     shapes, effects = [], []
     for column, encoded in zip(forest.columns, forest.encoded, strict=True):
         if best_of is None or column in best_of:
@@ -258,11 +255,7 @@ class Shown(NamedTuple):
 
 
 def columns_to_show(selector: BanditSelector) -> Shown:
-    """The columns of a fit whose effects are shown.
-
-    Columns that resemble each other would share one effect in a model, or have opposite ones. So
-    a model has one column of every claim about several.
-    """
+    """The columns of a fit whose effects are shown: one of every claim about several."""
     result = selector.result_
     n, arm_of = result.layout.n_candidates, result.arm_of_feature
     place, claim_of = dict[int, int](), dict[int, int]()

@@ -201,10 +201,7 @@ def _terms(outcome: Outcome) -> list[Outcome]:
 
 
 def _sharpened(probabilities: Floats, is_second: NDArray[np.bool_], lowest: float) -> Floats:
-    """Probabilities as far from one half as the classes say; those of a fit are shrunk to it.
-
-    Those of a row in a group of average intercept may be too far from it, for a row of any group.
-    """
+    """Probabilities as far from one half as the classes say; those of a fit are too near to it."""
     probits = ndtri(np.clip(probabilities, TINY, 1.0 - TINY))
     signs = np.where(is_second, 1.0, -1.0)
     best = minimize_scalar(

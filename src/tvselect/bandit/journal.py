@@ -127,10 +127,7 @@ class Journal:
         return self.header
 
     def attach(self, path: str | os.PathLike[str], header: Header) -> Header:
-        """Go on in a file until :meth:`close`, then in memory; returns the header of the file.
-
-        An empty journal takes over the plays of the file; one with plays must hold as many.
-        """
+        """Go on in a file, which holds no fewer plays, until :meth:`close`; returns its header."""
         file = Journal(path)
         try:
             stored = file.begin(header)

@@ -65,10 +65,7 @@ OPTIONS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run ``tvs``; returns the exit code.
-
-    0 done, 1 an error (one line says what to do), 2 wrong usage, 130 interrupted.
-    """
+    """Run ``tvs``; the exit code: 0 done, 1 an error, 2 wrong usage, 130 interrupted."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     open_streams()
     try:
@@ -329,10 +326,7 @@ def resume(options: Options, terminal: Terminal) -> int:
 
 
 def report(options: Options, terminal: Terminal) -> int:
-    """Render report.html from findings.json, and show it where that is asked for.
-
-    Or print how to report the run.
-    """
+    """Render report.html from findings.json, and show it; or print how to report the run."""
     from tvselect.report import describe_methods
     from tvselect.runs import collected_warnings
 

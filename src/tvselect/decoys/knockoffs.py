@@ -348,10 +348,7 @@ class Knockoffs:
         return copies
 
     def _latent(self, low: Floats, high: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """What rows owe to the factors, and the rest in its standard deviations, given the table.
-
-        A draw, by Gibbs sampling where the table tells only an interval.
-        """
+        """A draw of what rows owe to the factors, and of the rest in its standard deviations."""
         z = mean_scores(low, high)
         is_open = low < high
         columns = np.flatnonzero(is_open.any(axis=0))

@@ -152,10 +152,7 @@ def read_table(X: Any, *, what: str = "X") -> Table:
 
 
 def as_given(X: Any, what: str = "X") -> Any:
-    """A table as scikit-learn can check it: masked values as NaN, dates as days, frames collected.
-
-    A sparse matrix with indices out of range is refused.
-    """
+    """A table that scikit-learn can check: no masks, dates as days, lazy frames collected."""
     if is_sparse(X):
         refuse_outside(X)
     if isinstance(X, np.ndarray) and X.dtype.kind in "mM":

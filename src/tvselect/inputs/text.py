@@ -174,11 +174,7 @@ def look_at(column: TextColumn) -> Look | None:
 def decide_writing(
     looks: Mapping[str, Look], known: Iterable[Mark], usual: Mark, given: Mark | None = None
 ) -> dict[str, Writing]:
-    """How the numbers of columns are written, where reading them as they are would not do.
-
-    ``known`` are marks that stand before fractions elsewhere in the table, ``usual`` is what such a
-    file has as a rule, ``given`` what the user says.
-    """
+    """How numbers are written: ``known`` marks before fractions, a ``usual`` one, one ``given``."""
     in_table = set(known)
     for look in looks.values():
         sure = [mark for mark in MARKS if look.sure[mark]]

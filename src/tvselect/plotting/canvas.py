@@ -90,11 +90,7 @@ def look(i: int, palette: Sequence[str] = COLOURS) -> tuple[str, Any]:
 
 
 def nudge_apart(heights: ArrayLike, gap: float, top: float = 1.0) -> NDArray[np.float64]:
-    """Heights in [0, top] that are at least a gap apart, nearest in squares to those given.
-
-    With ``i`` gaps taken off the i-th lowest, this is isotonic regression. Where not all gaps fit,
-    they shrink.
-    """
+    """Heights in [0, top] at least a gap apart, if that fits, nearest in squares to those given."""
     wanted = np.asarray(heights, dtype=np.float64)
     if wanted.size < 2:
         return wanted

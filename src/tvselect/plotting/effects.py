@@ -55,10 +55,7 @@ class InteractionDisplay:
         *,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw a ``pair`` of selected features on ``ax``, or on new axes.
-
-        ``selector``, ``X`` and ``y`` are those of :func:`joint_effect`, as is the default pair.
-        """
+        """Draw a ``pair`` on ``ax``; ``selector``, ``X``, ``y`` as in :func:`joint_effect`."""
         return cls(joint_effect(selector, X, y, pair)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:

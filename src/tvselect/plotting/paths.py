@@ -173,10 +173,7 @@ class SelectionPathDisplay:
 
     @classmethod
     def from_estimator(cls, selector: Selector, *, ax: Axes | None = None, **options: Any) -> Self:
-        """Draw the paths of a fitted ``selector`` on ``ax``, or on new axes.
-
-        ``options`` are those of :func:`selection_paths`.
-        """
+        """Draw a ``selector`` on ``ax``; ``options`` of :func:`selection_paths`."""
         return cls(selection_paths(selector, **options)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:

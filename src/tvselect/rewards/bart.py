@@ -157,11 +157,7 @@ class BartReward(Reward):
 
     @classmethod
     def with_decoys(cls) -> BartReward:
-        """The rule for a search with decoys of all columns.
-
-        Decoys control the false selections, so that half the penalty is enough, and weaker
-        signals are rewarded.
-        """
+        """The rule with decoys, which control false selections: half the penalty is enough."""
         return cls(n_trees=30, min_splits=1.5, penalty=0.5)
 
     @property

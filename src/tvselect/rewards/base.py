@@ -113,29 +113,15 @@ class Data:
 
 
 class Reward(BaseEstimator, ABC):  # type: ignore[misc]
-    """A feedback rule. Subclasses are settings; :meth:`start` binds them to data.
+    """A feedback rule. Subclasses are settings; :meth:`start` binds them to data."""
 
-    Attributes
-    ----------
-    takes_missing : bool
-        Whether missing values in ``X`` are legal.
-    takes_weights : bool
-        Whether sample weights are used.
-    families : tuple of str
-        Outcomes that it takes as they are; others are put in simple terms
-        (:meth:`tvselect.inputs.Outcome.in_simple_terms`), see :func:`start_reward`.
-    max_cuts : int
-        Cut points per column that the reward asks for.
-    min_rows : int
-        Fewer rows are too few for a play.
-    """
-
-    takes_missing: bool = False
-    takes_weights: bool = False
+    takes_missing: bool = False  #: Whether missing values in ``X`` are legal
+    takes_weights: bool = False  #: Whether sample weights are used
+    #: Outcomes that it takes as they are; others are put in simple terms
+    #: (:meth:`tvselect.inputs.Outcome.in_simple_terms`), see :func:`start_reward`.
     families: tuple[Family, ...] = ("gaussian", "probit", "ordinal", "counts")
-    max_cuts: int = 100
-
-    min_rows: int = 2
+    max_cuts: int = 100  #: Cut points per column that it asks for
+    min_rows: int = 2  #: Fewer rows are too few for a play
 
     def __repr__(self) -> str:
         return " ".join(super().__repr__(N_CHAR_MAX=10**6).split())

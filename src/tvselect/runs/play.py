@@ -228,10 +228,7 @@ def measure_stability(
     announce: Callable[[float], None] = lambda seconds: None,
     **again: Any,
 ) -> Stability:
-    """Search again with other seeds, and add what they select to the findings and the report.
-
-    The other parameters are those of :func:`measure_worth`.
-    """
+    """Search again with other seeds; the rest is as in :func:`measure_worth`."""
     from tvselect.after.worth import draw_seeds, refit
 
     with _measuring(folder, place, **again) as (run, findings, plan, files):

@@ -151,11 +151,7 @@ def lay_out_arms(
     *,
     n_copies: int = 0,
 ) -> ArmLayout:
-    """Make arms of features, with ``n_copies`` decoys of every arm.
-
-    A ValueError for unknown names, groups that overlap or are empty, labels of the wrong length,
-    and where no arm is left to play.
-    """
+    """Arms of features, with ``n_copies`` decoys each; a ValueError where they do not fit."""
     first_of = np.arange(len(names))
     owner: dict[int, Hashable] = {}
     label_of: dict[int, str] = {}

@@ -278,10 +278,7 @@ class SearchResult:
         return int(np.count_nonzero(self.made[0, :, 0] == 0.0))
 
     def sizes(self, steps: Ints) -> Floats:
-        """How many arms were played and rewarded at ``steps``, averaged over chains (2, steps).
-
-        Plays count from 1; 0 is before the first.
-        """
+        """Arms played and rewarded after so many ``steps``, averaged over chains (2, steps)."""
         sizes = self.made[..., :2].mean(axis=0)
         return np.concatenate([np.zeros((1, 2)), sizes])[steps].T
 
@@ -530,10 +527,7 @@ class SearchResult:
         return found, needed
 
     def trajectories(self, features: Sequence[str] | Sequence[int], chain: int = 0) -> Floats:
-        """Selection rates (plays + 1, ``features``) over the plays of a ``chain``.
-
-        Features are given by name or index. The first row is the prior mean.
-        """
+        """Selection rates (plays + 1, ``features``) of a ``chain``; the first is the prior's."""
         places = [find_feature(item, self.names, "features") for item in features]
         for place in places:
             if self.arm_of_feature[place] < 0:
@@ -560,10 +554,7 @@ def mean_jaccard(sets: NDArray[np.bool_]) -> float:
 
 
 def feature_findings(fit: BanditSelector) -> tuple[Ints, dict[str, Any]]:
-    """Features by rank, q-value and selection rate; and columns of what was found, unsorted.
-
-    ``claim`` is 0 for features without one, ``selected_since`` for those not selected.
-    """
+    """Features by rank; and unsorted columns of findings, 0 for no claim and not selected."""
     result, rates, q = fitted_result(fit), fit.selection_rates_, fit.q_values_
     low, high = fit.selection_rate_intervals_.T
     claim = np.zeros(rates.size, dtype=np.int64)

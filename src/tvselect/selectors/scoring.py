@@ -81,10 +81,7 @@ class TableWork:
 
 
 class TableScorer(Scorer):
-    """Scores plays on a table that every worker holds, by ``run``, which does ``work`` on tasks.
-
-    ``n_threads`` tasks run at the same time in the memory of this process; 0 for elsewhere.
-    """
+    """Scores plays by ``run``, which does ``work``, ``n_threads`` tasks at a time here."""
 
     def __init__(self, run: TaskMap, work: TableWork, n_threads: int) -> None:
         self._run, self._work, self._n_threads = run, work, n_threads
@@ -140,10 +137,7 @@ def start_for(runner: Runner, reward: Reward, data: Data) -> Feedback:
 
 
 class FileFeedback:
-    """The feedback of a reward on columns of a file, which every worker opens by itself.
-
-    Pickled, it holds the path; the first call in a process starts the reward, or is a SourceError.
-    """
+    """The feedback on columns of a file, which every worker opens by the path at its first call."""
 
     def __init__(self, reward: Reward, data: Data, file: ColumnFile) -> None:
         self._reward, self._data, self._file = reward, data, file

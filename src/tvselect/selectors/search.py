@@ -120,10 +120,7 @@ class Progress:
 
     @property
     def leading(self) -> list[str]:
-        """Variables with a selection rate above the threshold, the best first.
-
-        Which of them are selected is decided at the end, by a comparison with their decoys.
-        """
+        """Variables above the threshold, the best first; decoys decide in the end."""
         is_leading = self._search.layout.by_feature(self._found.passing(), False)
         rates, places = self.selection_rates, np.flatnonzero(is_leading)
         return [self.names[j] for j in places[np.argsort(-rates[places], kind="stable")]]

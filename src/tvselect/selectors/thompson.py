@@ -529,11 +529,7 @@ def with_pairs(
     n_threads: int = 1,
     spread: float = 1.0,
 ) -> tuple[Data, NDArray[np.int32]]:
-    """The data with pairs of columns that stand out, and the pairs of their arms.
-
-    For rewards that know what to do with them (``pair_share``); columns of the same arm, and
-    those always included, are in no pair.
-    """
+    """The data with pairs of columns that stand out, for rewards that use them, and their arms."""
     if not getattr(reward, "pair_share", 0.0):
         return data, NO_PAIRS
     pairs = screen_pairs(data.X, data.outcome, copies, n_threads, spread=spread).columns

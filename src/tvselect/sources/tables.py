@@ -66,10 +66,7 @@ class TableFiles(ABC):
             return tuple(file.stamp() for file in self.files)
 
     def require_unchanged(self, number: int | None = None) -> None:
-        """Raise if a file was changed after it was opened; with a number, only if it is local.
-
-        To ask for the time of a remote file takes as long as to read it.
-        """
+        """Raise if a file, or the local one of this number, was changed after it was opened."""
         for k, (file, stamp) in enumerate(zip(self.files, self._stamps, strict=True)):
             if number is not None and (number != k or not file.is_local):
                 continue

@@ -243,29 +243,68 @@ class Draw(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class BartRun:
-    """What a run of :func:`run_bart` found; of several chains traces are (chains, iterations)."""
+    """What a run of :func:`run_bart` found.
 
-    family: Family  #: Of the outcome
-    names: tuple[str, ...]  #: Columns that could be split on; all arrays by column follow them
-    mean_splits: Floats  #: Average number of splits on each column per forest, after burn-in
-    inclusion: Floats  #: Share of the forests after burn-in that split on the column
-    last_splits: Ints  #: Splits on each column in the last forest
-    sigma: Floats  #: Noise standard deviation, by iteration, burn-in included, as the next
-    theta: Floats  #: DART's concentration; constant under the plain prior
-    n_splits: Ints  #: Splits of the forest
-    forest: Forest  #: The last one, of the last chain
-    #: What was kept after burn-in, evenly spaced, for prediction; as many of each chain.
+    Attributes
+    ----------
+    family : str
+        Of the outcome.
+    names : tuple of str
+        Names of the columns that could be split on; all arrays by column follow them.
+    mean_splits : float64 array
+        Average number of splits on each column per forest, after burn-in.
+    inclusion : float64 array
+        Share of the forests after burn-in that split on the column at least once.
+    last_splits : int64 array
+        Splits on each column in the last forest.
+    sigma, theta, n_splits : arrays
+        One value per iteration, burn-in included: noise standard deviation, DART's
+        concentration (constant under the plain prior) and splits of the forest. Of several
+        chains (chains, iterations).
+    forest : Forest
+        The last forest, of the last chain.
+    draws : tuple of Draw
+        Forests and what goes with them, kept after burn-in, evenly spaced, for prediction; chain
+        after chain, as many of each.
+    n_burn : int
+        Iterations that averages leave out.
+    acceptance_rate : float
+        Share of the proposed births and deaths that were accepted.
+    seconds : float
+        Time in the sampler.
+    outcome : Outcome
+        What the forests were fitted to.
+    cuts : Cuts
+        Cut points of the columns.
+    center : float
+        Added to the sum of the trees in predictions.
+    groups : tuple
+        Labels of the groups of rows, if there are any.
+    group_sd : float64 array
+        Standard deviation of their random intercepts, one value per iteration.
+    n_chains : int
+        Chains that are pooled.
+    """
+
+    family: Family
+    names: tuple[str, ...]
+    mean_splits: Floats
+    inclusion: Floats
+    last_splits: Ints
+    sigma: Floats
+    theta: Floats
+    n_splits: Ints
+    forest: Forest
     draws: tuple[Draw, ...]
-    n_burn: int  #: Iterations that averages leave out
-    acceptance_rate: float  #: Share of the proposed births and deaths that were accepted
-    seconds: float  #: Time in the sampler
-    outcome: Outcome  #: What the forests were fitted to
-    cuts: Cuts  #: Cut points of the columns
-    center: float  #: Added to the sum of the trees in predictions
-    groups: tuple[Any, ...] = ()  #: Labels of the groups of rows, if there are any
-    #: Standard deviation of their random intercepts, one value per iteration.
+    n_burn: int
+    acceptance_rate: float
+    seconds: float
+    outcome: Outcome
+    cuts: Cuts
+    center: float
+    groups: tuple[Any, ...] = ()
     group_sd: Floats = field(default_factory=lambda: np.empty(0))
-    n_chains: int = 1  #: Chains that are pooled
+    n_chains: int = 1
 
     @property
     def classes(self) -> NDArray[Any] | None:

@@ -94,10 +94,7 @@ class Forest:
         return np.bincount(self.column[self.left >= 0], minlength=n_columns)
 
     def branch_pairs(self, n_columns: int) -> Ints:
-        """How often one column is split on below another one, in either order.
-
-        Symmetric (``n_columns``, ``n_columns``), with zeros on the diagonal.
-        """
+        """How often columns split below one another: symmetric (``n_columns``, ``n_columns``)."""
         pairs = np.zeros((n_columns, n_columns), dtype=np.int64)
         left, columns = self.left.tolist(), self.column.tolist()
         waiting: list[tuple[int, list[int]]] = [(root, []) for root in self.starts[:-1].tolist()]
