@@ -13,18 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tvselect.after.dependence import (
-    ALIKE,
-    MOST_SHOWN,
-    DependenceForest,
-    Shown,
-    chance_level,
-    columns_to_show,
-    find_lookalikes,
-    partial_dependence,
-    rows_of,
-    runner_up_effects,
-)
+from tvselect.after import dependence
 from tvselect.after.worth import Stability, Worth
 from tvselect.inputs import Table, read_outcome
 from tvselect.inputs.outcome import Family, Outcome
@@ -123,17 +112,17 @@ def gather(
     rng = as_generator(random_state)
     table, whole, outcome, codes, why_not = _read_rows(selector, X, y, groups, rng)
     classes = () if whole is None or whole.classes is None else whole.classes
-    shown = columns_to_show(selector)
+    shown = dependence.columns_to_show(selector)
     forest, dependence_note = _fit_forest(table, outcome, codes, why_not, shown, rng)
     is_told = (result.asked.groups, result.asked.order) != (None, None)
     if forest is not None and codes is None and is_told:
         dependence_note += (
             " Its bands take rows as independent, and are too narrow if they are not."
         )
-    dependence, effects = ((), ()) if forest is None else partial_dependence(forest)
+    shapes, effects = ((), ()) if forest is None else dependence.partial_dependence(forest)
     if table is not None and outcome is not None:
         with suppress(ValueError):  # too few rows
-            effects += runner_up_effects(shown, table, outcome, rng, codes)
+            effects += dependence.runner_up_effects(shown, table, outcome, rng, codes)
     resemblances, resemblance_note = _resemblances(result, arms, table)
     n = result.n_plays
     steps = np.unique(np.linspace(0, n, min(MOST_STEPS, n + 1)).astype(np.int64))
@@ -175,7 +164,7 @@ def gather(
         needed=tuple(needed.round(3).tolist()),
         played=tuple(played.tolist()),
         rewarded=tuple(rewarded.tolist()),
-        dependence=dependence,
+        dependence=shapes,
         dependence_note=dependence_note,
         effects=effects,
         worth=worth,
@@ -265,7 +254,7 @@ def _read_rows(
     """Some rows, the outcome of all and of these, their groups; and why something is missing."""
     result, table, codes, y_of_rows = selector.result_, None, None, y
     if X is not None:
-        table, y_of_rows, codes = rows_of(selector, X, y, groups, rng)
+        table, y_of_rows, codes = dependence.rows_of(selector, X, y, groups, rng)
     if y is None:
         return table, None, None, codes, NO_TABLE
     whole = None
@@ -347,19 +336,23 @@ def _fit_forest(
     outcome: Outcome | None,
     groups: NDArray[np.int32] | None,
     why_not: str,
-    shown: Shown,
+    shown: dependence.Shown,
     rng: np.random.Generator,
-) -> tuple[DependenceForest | None, str]:
+) -> tuple[dependence.DependenceForest | None, str]:
     """A forest on the leading columns and what it was fitted to, or why there is none."""
     if not shown.leading:
         return None, "There is no selected variable to look at."
     if table is None or outcome is None:
         return None, why_not
     try:
-        forest = DependenceForest(table, outcome, shown.leading, rng, groups)
+        forest = dependence.DependenceForest(table, outcome, shown.leading, rng, groups)
     except ValueError as error:
         return None, f"No model could be fitted to the rows at hand: {readable(error)}."
-    more = f"; the first {MOST_SHOWN} are shown" if len(shown.leading) > MOST_SHOWN else ""
+    more = (
+        f"; the first {dependence.MOST_SHOWN} are shown"
+        if len(shown.leading) > dependence.MOST_SHOWN
+        else ""
+    )
     within = "" if groups is None else f" of {counted(np.unique(groups).size, 'group')}"
     note = f"By a model of the selected variables, on {table.n_rows:,} rows{within}{more}."
     if n := forest.n_pulled_in:
@@ -369,7 +362,7 @@ def _fit_forest(
 
 
 def _interactions(
-    selector: Selector, forest: DependenceForest | None
+    selector: Selector, forest: dependence.DependenceForest | None
 ) -> Iterator[findings.ReportedInteraction]:
     """Interactions, the surest first, with heat maps of the first three if there is a forest."""
     for number, pair in enumerate(getattr(selector, "interactions_", ())):
@@ -401,16 +394,16 @@ def _resemblances(
         return findings.LookAlike(column_name(result.names[column], column), correlation, rate)
 
     candidates = np.flatnonzero(~result.support)
-    matches = find_lookalikes(table, columns, candidates)
+    matches = dependence.find_lookalikes(table, columns, candidates)
     found = tuple(
         findings.Resemblance(name, tuple(lookalike(*match) for match in alike))
         for name, alike in zip(_shown(result, columns), matches, strict=True)
         if alike
     )
-    chance = chance_level(table.n_rows, candidates.size)
+    chance = dependence.chance_level(table.n_rows, candidates.size)
     return found, (
         f"{'' if found else 'Nothing: no other column resembles a selected one. '}Shown are "
-        f"resemblances of {ALIKE:g} or more, on {table.n_rows:,} rows; columns of text are not "
+        f"resemblances of {dependence.ALIKE:g} or more, on {table.n_rows:,} rows; columns of text are not "
         f"compared. Among {counted(candidates.size, 'unrelated column')} the strongest would "
         f"reach about {chance:.2f} by chance."
     )

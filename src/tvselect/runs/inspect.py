@@ -14,28 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs import read_outcome
+from tvselect.inputs import facts, read_outcome
 from tvselect.inputs.arrow import arrow_errors, as_text, kind_of
 from tvselect.inputs.blocks import IN_ROW_ORDER, named_columns
 from tvselect.inputs.columns import VALUES_IN_CACHE, in_blocks
 from tvselect.inputs.dependence import find_dependence
 from tvselect.inputs.doubts import doubts_about_text, find_doubts
 from tvselect.inputs.errors import RowError, SourceError
-from tvselect.inputs.facts import (
-    MOST_CATEGORIES,
-    ColumnFacts,
-    Doubt,
-    FileFacts,
-    LeftOut,
-    OutcomeProfile,
-    ReadingMode,
-    TableFacts,
-    constant_columns,
-    profile_days,
-    profile_numbers,
-    profile_text,
-    scan_block,
-)
 from tvselect.inputs.outcome import Family, Outcome, TextOutcomeError, missing_mask, survival_array
 from tvselect.inputs.table import refuse_repeated
 from tvselect.inputs.text import (
@@ -131,7 +116,7 @@ def inspect_table(
     if mode.stream:
         found = _on_a_stream(found, len(raw.matrix))
     left_out = found.left_out | {
-        name: LeftOut("some files", n_files=n, n_all_files=len(files.files))
+        name: facts.LeftOut("some files", n_files=n, n_all_files=len(files.files))
         for name, n in files.in_some.items()
     }
     for name in wanted & left_out.keys():
@@ -155,12 +140,12 @@ def inspect_table(
         for label, members in read_groups(options.feature_groups, others).items():
             if inside := tuple(member for member in members if member in chosen):
                 groups[label] = inside
-    facts = TableFacts(
+    known = facts.TableFacts(
         **vars(replace(found, left_out=unwanted | left_out).among({*chosen, target, *of_rows})),
         where=files.where,
         n_columns=len(others) + len(files.in_some),
         mode=mode,
-        files=FileFacts(
+        files=facts.FileFacts(
             encoding=files.encoding,
             delimiter=files.dialect.delimiter if isinstance(files, CsvFiles) else None,
             sheets=files.sheets,
@@ -178,7 +163,7 @@ def inspect_table(
         always=tuple(always),
         feature_groups=groups,
         linkage=is_linked,
-        facts=facts,
+        facts=known,
         row_groups=options.row_groups,
         order=options.order,
         where=options.where,
@@ -219,7 +204,7 @@ def _require_column(files: TableFiles, name: str, what: str, has_numeric_names: 
     raise RunError(f"no column named {name!r} in {where}; {hint(name, names)}")
 
 
-def decide_mode(files: TableFiles, asked: bool | None) -> ReadingMode:
+def decide_mode(files: TableFiles, asked: bool | None) -> facts.ReadingMode:
     """Whether to read a table batch by batch: by the first rule that holds."""
     if asked:
         files.refuse_stream()
@@ -235,7 +220,7 @@ def decide_mode(files: TableFiles, asked: bool | None) -> ReadingMode:
     }
     why = next(reason for reason, holds in rules.items() if holds)
     stream = asked if asked is not None else why in ("rows", "memory")
-    return ReadingMode(stream, why, n_rows, files.n_rows is None, ROWS_IN_MEMORY, need, free)
+    return facts.ReadingMode(stream, why, n_rows, files.n_rows is None, ROWS_IN_MEMORY, need, free)
 
 
 def available_memory() -> int:
@@ -268,14 +253,14 @@ def _find_writing(
         # Plain numbers kept as text, too many different ones for classes.
         levels, n = texts[target].levels, looks[target].n
         numbers = read_numbers(levels, None)
-        if np.isfinite(numbers).all() and len(levels) > min(MOST_CATEGORIES, n // 2):
+        if np.isfinite(numbers).all() and len(levels) > min(facts.MOST_CATEGORIES, n // 2):
             written[target] = Writing(".", levels[0], float(numbers[0]), "column")
     return written, mixed
 
 
 def profile_outcome(
     column: Any, events: Any, options: TableOptions, where: str, writing: Writing | None
-) -> OutcomeProfile:
+) -> facts.OutcomeProfile:
     """Look at the target, and the events of survival times; a RunError if it is unusable."""
     name, family = options.target, options.family
     what = f"the target {name!r} of {where}"
@@ -313,7 +298,7 @@ def profile_outcome(
             ) from None
         raise RunError(_about_text(what, values.tolist())) from None
     is_count = outcome.family == "counts"
-    return OutcomeProfile(
+    return facts.OutcomeProfile(
         name=name,
         family=outcome.family,
         is_asked=family is not None,
@@ -383,7 +368,7 @@ def _about_text(what: str, texts: list[Any], *, is_time: bool = False) -> str:
 
 def _asked_for(
     options: TableOptions, others: Sequence[str], files: TableFiles, phenotypes: str | None
-) -> tuple[list[str], set[str], dict[str, LeftOut]]:
+) -> tuple[list[str], set[str], dict[str, facts.LeftOut]]:
     """Columns that are always included, those that must be kept, and those left out."""
     found: dict[str, list[str]] = {}
     for option in ("always", "covariates", "include", "exclude"):
@@ -400,10 +385,10 @@ def _asked_for(
         found[option] = expand(items, others, f"--{option}", where)
     always = found["always"] + found["covariates"]
     wanted = {*found["include"], *always}
-    unwanted = dict.fromkeys(sorted(found["exclude"]), LeftOut("excluded"))
+    unwanted = dict.fromkeys(sorted(found["exclude"]), facts.LeftOut("excluded"))
     if isinstance(files, ColumnTable):  # other columns of its rows have to be named
         unused = set(files.rows.column_names).intersection(others) - wanted - unwanted.keys()
-        unwanted |= dict.fromkeys(sorted(unused), LeftOut("no covariate"))
+        unwanted |= dict.fromkeys(sorted(unused), facts.LeftOut("no covariate"))
     if both := sorted(wanted & unwanted.keys()):
         raise RunError(f"column {both[0]!r} is excluded and included; choose one")
     return always, wanted, unwanted
@@ -414,9 +399,9 @@ def profile_columns(
     unwanted: Collection[str] = (),
     written: Mapping[str, Writing] = MappingProxyType({}),
     mixed: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
-) -> ColumnFacts:
+) -> facts.ColumnFacts:
     """Look at the columns of a table, at numbers in blocks."""
-    left_out: dict[str, LeftOut | None] = {}
+    left_out: dict[str, facts.LeftOut | None] = {}
     infinite: dict[str, int] = {}
     numbers: dict[str, str] = {}
     missing: set[str] = set()
@@ -425,8 +410,8 @@ def profile_columns(
     columns = raw.matrix.T
     digests = np.empty(len(names), dtype=np.int64)
     for part in in_blocks(len(names), len(raw.matrix)):
-        scan, inside = scan_block(columns[part]), names[part]
-        left_out |= profile_numbers(inside, columns[part], scan, is_whole[part])
+        scan, inside = facts.scan_block(columns[part]), names[part]
+        left_out |= facts.profile_numbers(inside, columns[part], scan, is_whole[part])
         missing.update(inside[j] for j in np.flatnonzero(scan.n_missing))
         infinite |= {inside[j]: int(scan.n_infinite[j]) for j in np.flatnonzero(scan.n_infinite)}
         digests[part] = scan.digest
@@ -440,13 +425,13 @@ def profile_columns(
     for name, kind, type in raw.fields:
         lacks = np.zeros(0, dtype=np.bool_)
         if kind == "other":
-            left_out[name] = LeftOut("other type", type)
+            left_out[name] = facts.LeftOut("other type", type)
         elif kind == "date":
-            left_out[name] = profile_days(name, raw.days[name])
+            left_out[name] = facts.profile_days(name, raw.days[name])
             lacks = np.isnan(raw.days[name])
         elif kind == "text":
             text, writing = raw.texts[name], written.get(name)
-            left_out[name], odd_cell = profile_text(name, text, writing)
+            left_out[name], odd_cell = facts.profile_text(name, text, writing)
             lacks = text.codes < 0
             if odd_cell is not None:
                 numbers[name] = odd_cell
@@ -455,10 +440,10 @@ def profile_columns(
             missing.add(name)
     if raw.file is not None:
         low, high, n_missing = raw.file.ranges()
-        left_out |= constant_columns(raw.in_file, low, high)
+        left_out |= facts.constant_columns(raw.in_file, low, high)
         missing.update(raw.in_file[j] for j in np.flatnonzero(n_missing).tolist())
     order = [*(field.name for field in raw.fields), *raw.in_file]
-    return ColumnFacts(
+    return facts.ColumnFacts(
         left_out={n: why for n in order if n not in unwanted and (why := left_out.get(n))},
         dates=tuple(raw.days),
         numbers=numbers,
@@ -471,7 +456,7 @@ def profile_columns(
     )
 
 
-def _on_a_stream(found: ColumnFacts, n_seen: int) -> ColumnFacts:
+def _on_a_stream(found: facts.ColumnFacts, n_seen: int) -> facts.ColumnFacts:
     """The facts by the first rows of a stream; what is constant there may vary in later ones."""
     left_out = {
         name: replace(why, n_seen=n_seen)
@@ -479,8 +464,8 @@ def _on_a_stream(found: ColumnFacts, n_seen: int) -> ColumnFacts:
         if why.reason != "constant" or n_seen < ROWS_TO_LOOK_AT
     }
     for names, why in (
-        (found.numbers, LeftOut("mixed on a stream")),
-        (found.infinite, LeftOut("infinite on a stream")),
+        (found.numbers, facts.LeftOut("mixed on a stream")),
+        (found.infinite, facts.LeftOut("infinite on a stream")),
     ):
         for name in names:
             left_out.setdefault(name, why)
@@ -489,12 +474,12 @@ def _on_a_stream(found: ColumnFacts, n_seen: int) -> ColumnFacts:
 
 def _look_for_doubts(
     raw: RawTable,
-    found: ColumnFacts,
+    found: facts.ColumnFacts,
     chosen: Collection[str],
     unwanted: Collection[str],
     options: TableOptions,
     writing: Writing | None,
-) -> tuple[Doubt, ...]:
+) -> tuple[facts.Doubt, ...]:
     """Doubts about the chosen columns, besides copies and identifiers."""
     known = {*unwanted, *found.numbers, *found.mixed}
     about_text = doubts_about_text({n: text for n, text in raw.texts.items() if n not in known})
@@ -507,7 +492,7 @@ def _look_for_doubts(
     texts = {
         name: text
         for name, text in raw.texts.items()
-        if name in chosen and len(text.levels) <= MOST_CATEGORIES
+        if name in chosen and len(text.levels) <= facts.MOST_CATEGORIES
     }
     names = [field.name for field in raw.numeric]
     names += [name for name, text in texts.items() for _ in text.levels]
