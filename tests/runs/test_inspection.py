@@ -96,7 +96,7 @@ def test_columns_of_the_same_hash_are_compared(monkeypatch):
         found.digest[:] = 7
         return found
 
-    monkeypatch.setattr("tvselect.runs.inspect.scan_block", same_digest)
+    monkeypatch.setattr("tvselect.inputs.facts.scan_block", same_digest)
     assert look_at({"a": NUMBERS, "b": -NUMBERS, "c": NUMBERS}).copies == (("a", "c"),)
 
 

@@ -348,11 +348,9 @@ def _fit_forest(
         forest = dependence.DependenceForest(table, outcome, shown.leading, rng, groups)
     except ValueError as error:
         return None, f"No model could be fitted to the rows at hand: {readable(error)}."
-    more = (
-        f"; the first {dependence.MOST_SHOWN} are shown"
-        if len(shown.leading) > dependence.MOST_SHOWN
-        else ""
-    )
+    more = ""
+    if len(shown.leading) > (most := dependence.MOST_SHOWN):
+        more = f"; the first {most} are shown"
     within = "" if groups is None else f" of {counted(np.unique(groups).size, 'group')}"
     note = f"By a model of the selected variables, on {table.n_rows:,} rows{within}{more}."
     if n := forest.n_pulled_in:
@@ -403,9 +401,9 @@ def _resemblances(
     chance = dependence.chance_level(table.n_rows, candidates.size)
     return found, (
         f"{'' if found else 'Nothing: no other column resembles a selected one. '}Shown are "
-        f"resemblances of {dependence.ALIKE:g} or more, on {table.n_rows:,} rows; columns of text are not "
-        f"compared. Among {counted(candidates.size, 'unrelated column')} the strongest would "
-        f"reach about {chance:.2f} by chance."
+        f"resemblances of {dependence.ALIKE:g} or more, on {table.n_rows:,} rows; columns of "
+        f"text are not compared. Among {counted(candidates.size, 'unrelated column')} the strongest "
+        f"would reach about {chance:.2f} by chance."
     )
 
 
