@@ -399,11 +399,12 @@ def _resemblances(
         if alike
     )
     chance = dependence.chance_level(table.n_rows, candidates.size)
+    nothing = "" if found else "Nothing: no other column resembles a selected one. "
     return found, (
-        f"{'' if found else 'Nothing: no other column resembles a selected one. '}Shown are "
-        f"resemblances of {dependence.ALIKE:g} or more, on {table.n_rows:,} rows; columns of "
-        f"text are not compared. Among {counted(candidates.size, 'unrelated column')} the strongest "
-        f"would reach about {chance:.2f} by chance."
+        f"{nothing}Shown are resemblances of {dependence.ALIKE:g} or more, on {table.n_rows:,} "
+        "rows; columns of text are not compared. Among "
+        f"{counted(candidates.size, 'unrelated column')} the strongest would reach about "
+        f"{chance:.2f} by chance."
     )
 
 
