@@ -143,8 +143,8 @@ def held_out_worth(
             told["groups"] = blocks.groups[rest]
         if blocks is not None and blocks.is_ordered:
             told["order"] = blocks.ranks[rest]
-        known = take_rows(X, rest), outcome.rows(rest)
-        fit = partial(type(selector).fit, X=known[0], y=known[1], **told)
+        data = dict(X=take_rows(X, rest), y=outcome.rows(rest), **told)
+        fit = partial(type(selector).fit, **data)
         again = fitted_again(selector, fit, int(rng.integers(2**32)))
         always = again.result_.arm_of_feature < 0
         n_selected.append(int(np.count_nonzero(again.support_ & ~always)))

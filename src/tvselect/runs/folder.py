@@ -262,14 +262,16 @@ def to_csv(variables: Sequence[VariableResult], *, of_stream: bool = False) -> s
 
 def cells_of(variable: VariableResult, text: Callable[[str], str] = str) -> dict[str, str]:
     """What files and pipes say of a variable, by column; names as ``text`` makes them."""
-    v, cells = variable, {}
-    for name, value in v._asdict().items():
+    cells = {}
+    for name, value in variable._asdict().items():
         is_float = isinstance(value, float)
         cells[name] = "" if value is None else f"{value:.6g}" if is_float else str(value)
-    cells |= {name: f"{getattr(v, name):.6f}" for name in RATES}
+    cells |= {name: f"{getattr(variable, name):.6f}" for name in RATES}
     cells |= {name: text(cells[name]) for name in TEXTS}
-    cells["selected"] = "always" if v.always else "yes" if v.selected else "no"
-    return cells | {"variable": text(v.name)}
+    cells["selected"] = "yes" if variable.selected else "no"
+    if variable.always:
+        cells["selected"] = "always"
+    return cells | {"variable": text(variable.name)}
 
 
 def pairs_to_csv(interactions: Sequence[Interaction]) -> str:

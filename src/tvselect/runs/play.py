@@ -314,22 +314,19 @@ def plays_done(folder: RunFolder) -> int:
 
 def read_off(fit: BanditSelector) -> list[VariableResult]:
     """All variables of a run, best first; ties in the order of the table."""
-    (order, found), searched = feature_findings(fit), fit.result_
-    arms = searched.arm_of_feature
-    labels = [searched.layout.labels.get(arm, "") for arm in arms.tolist()]
-    columns: dict[str, Any] = {
-        name: found[name].round(6) for name in ("selection_rate", "low", "high")
-    }
-    columns |= {name: found[name] for name in ("selected", "times_played")}
-    columns |= {"group": np.array(labels, dtype=object), "always": arms < 0}
-    if "seen" in found:
-        columns["seen"] = found["seen"]
-    columns = {"name": found["name"]} | {name: values.tolist() for name, values in columns.items()}
+    order, found = feature_findings(fit)
+    arms, labels = fit.result_.arm_of_feature, fit.result_.layout.labels
+    columns: dict[str, list[Any]] = {"name": found["name"], "always": (arms < 0).tolist()}
+    columns["group"] = [labels.get(arm, "") for arm in arms.tolist()]
     columns["q_value"] = _numbers(np.where(arms < 0, np.nan, found["q_value"]))
-    if "e_value" in found:
-        columns["e_value"] = _numbers(found["e_value"])
+    for name in ("selection_rate", "low", "high"):
+        columns[name] = found[name].round(6).tolist()
+    for name in found.keys() & {"selected", "times_played", "seen"}:
+        columns[name] = found[name].tolist()
     for name in found.keys() & {"claim", "selected_since"}:
         columns[name] = [number or None for number in found[name].tolist()]
+    if "e_value" in found:
+        columns["e_value"] = _numbers(found["e_value"])
     return [VariableResult(**{n: some[j] for n, some in columns.items()}) for j in order.tolist()]
 
 
