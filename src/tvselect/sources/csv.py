@@ -34,15 +34,6 @@ LONGEST_TITLE = 2000
 BATCHES_TO_RESAMPLE = 10
 TYPICAL_COMPRESSION = 4
 DELIMITERS, BLANKS = ",;\t|", " "
-CODECS = {
-    UTF_8: "utf-8",
-    "UTF-32": "utf-32",
-    "UTF-16": "utf-16",
-    "UTF-16LE": "utf-16-le",
-    "UTF-16BE": "utf-16-be",
-    "Windows-1252": "cp1252",
-    "Latin-1": "latin-1",
-}
 CONTROLS = bytes({*range(32)} - {*b"\t\n\v\f\r\x1a\x1b"})
 WORDS = re.compile(rb'"[^"]*"|\S+')
 BAD_VALUE = re.compile(r"In CSV column #(\d+): (.*)", re.DOTALL)
@@ -71,7 +62,7 @@ class Text:
         pa = load("pyarrow")
         stream = self.file.open_stream()
         if self.encoding != UTF_8:
-            stream = pa.transcoding_input_stream(stream, CODECS[self.encoding], "utf-8")
+            stream = pa.transcoding_input_stream(stream, self.encoding, "utf-8")
         stream.read(len(self.title))
         return pa.PythonFile(_OneBlank(stream), mode="r") if self.is_aligned else stream
 
@@ -87,7 +78,7 @@ class Text:
         if encoding == UTF_8 and len(data) > HEAD and not _is_utf8(data):
             encoding = find_encoding(bytes(data), self.file.path)
             if encoding != UTF_8:
-                data = bytes(data).decode(CODECS[encoding]).encode()
+                data = bytes(data).decode(encoding).encode()
         return load("pyarrow").BufferReader(data), encoding
 
 
