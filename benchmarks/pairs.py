@@ -24,13 +24,13 @@ Floats = NDArray[np.float64]
 
 
 class Kind(NamedTuple):
-    """Data sets of one kind: the outcome without noise, its columns, and its pair."""
+    """Data sets of one kind: the outcome without noise, its columns, and those that interact."""
 
     n_rows: int
     n_columns: int
     outcome: Callable[[Floats], Floats]
     signals: tuple[int, ...]
-    pair: tuple[int, int] | None
+    together: tuple[int, ...]
 
 
 def crossed(X: Floats) -> Floats:
@@ -44,7 +44,9 @@ def parity(X: Floats) -> Floats:
 KINDS = {
     "two crossed, one by itself, n=500, p=500": Kind(500, 500, crossed, (0, 1, 2), (0, 1)),
     "two crossed, one by itself, n=500, p=5,000": Kind(500, 5000, crossed, (0, 1, 2), (0, 1)),
-    "parity of three, n=1,000, p=100": Kind(1000, 100, parity, (0, 1, 2), None),
+    "parity of three, n=1,000, p=100": Kind(1000, 100, parity, (0, 1, 2), (0, 1, 2)),
+    "parity of three, n=500, p=500": Kind(500, 500, parity, (0, 1, 2), (0, 1, 2)),
+    "parity of three, n=500, p=1,000": Kind(500, 1000, parity, (0, 1, 2), (0, 1, 2)),
 }
 
 
@@ -70,7 +72,10 @@ def names_a_pair(outcome: Callable[[Floats, Floats], NDArray[np.generic]], seed:
 
 
 def run(kind: Kind, seed: int) -> tuple[int, int, bool, bool, float]:
-    """Signals found, false columns, whether the pair is named, whether another is, seconds."""
+    """Signals found, false columns, whether the pair or triple is named, another pair, seconds.
+
+    A triple is named where each of its columns is seen "with" the two others.
+    """
     rng = np.random.default_rng(FIRST_SEED + seed)
     X = rng.random((kind.n_rows, kind.n_columns))
     y = kind.outcome(X) + rng.standard_normal(kind.n_rows)
@@ -79,11 +84,17 @@ def run(kind: Kind, seed: int) -> tuple[int, int, bool, bool, float]:
     seconds = time.process_time() - started
     found = set(np.flatnonzero(selector.support_).tolist())
     named = {pair.columns for pair in selector.interactions_}
+    others = {
+        frozenset([k, *(int(name[1:]) for name in text.split()[1::2])])
+        for k, text in enumerate(selector.result_.seen)
+        if text.startswith("with")
+    }
+    is_named = kind.together in named or others == {frozenset(kind.together)}
     return (
         len(found & set(kind.signals)),
         len(found - set(kind.signals)),
-        kind.pair in named,
-        bool(named - {kind.pair}),
+        is_named,
+        any(not set(pair) <= set(kind.together) for pair in named),
         seconds,
     )
 
@@ -98,16 +109,16 @@ def main() -> None:
         "1. All found: all signals and no other column. Crossed: `3 sign(x0 - 1/2) sign(x1 - 1/2) "
         "+ 2 (x2 > 1/2)`; parity: `3 sign(x0 - 1/2) sign(x1 - 1/2) sign(x2 - 1/2)`.",
         "",
-        "| data | all found | and the pair named | signals found | false columns | another pair "
-        "named | seconds (CPU) |",
+        "| data | all found | and the pair or triple named | signals found | false columns | "
+        "another pair named | seconds (CPU) |",
         "|---|---|---|---|---|---|---|",
     ]
     for name, kind in KINDS.items():
         rows = np.array([run(kind, seed) for seed in tqdm(range(n), desc=name)], dtype=np.float64)
         exact = (rows[:, 0] == len(kind.signals)) & (rows[:, 1] == 0)
-        named = f"{(exact & (rows[:, 2] > 0)).sum()} of {n}" if kind.pair else "-"
+        named = (exact & (rows[:, 2] > 0)).sum()
         lines.append(
-            f"| {name} | {exact.sum()} of {n} | {named} | {rows[:, 0].mean():.2f} of "
+            f"| {name} | {exact.sum()} of {n} | {named} of {n} | {rows[:, 0].mean():.2f} of "
             f"{len(kind.signals)} | {rows[:, 1].mean():.2f} | {rows[:, 3].mean():.2f} | "
             f"{rows[:, 4].mean():.1f} |"
         )

@@ -270,6 +270,14 @@ GROUPS: dict[tuple[str, ...], dict[str, list[tuple[str, str, str]]]] = {
             ("alleles are swapped", "{2, 3, 1, 0}", "{0, 3, 1, 2}"),
         ],
     },
+    ("regression/test_opinion.py",): {
+        "screen.h": [
+            ("triples are of a column with itself", "k + lane > j", "k + lane >= j"),
+            ("triples far below zero are not seen", "| (sums < -bound)", ""),
+            ("the last triple is taken, not the furthest",
+             "<= __builtin_llabs(furthest[i])) return;", "<= 0) return;"),
+        ],
+    },
     ("rewards/test_rules.py",): {
         "screen.h": [
             ("steps grow no more careful", "care *= 2.0", "care *= 1.0"),
