@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tvselect import ThompsonSelector
 from tvselect.control import q_values_by_probabilities
 from tvselect.inputs import read_outcome
-from tvselect.regression import functions, opinion, second_opinion
+from tvselect.regression import functions, opinion, run_regression, second_opinion
 from tvselect.regression.functions import DEGREES, columns_as_functions, leading_triples
 from tvselect.rewards import Data
 
@@ -188,3 +189,30 @@ class TestTogether:
         for settings, told in (({}, {"order": "rows"}), ({"max_fdr": None}, {})):
             fit = ThompsonSelector(n_plays=5, random_state=0, **settings).fit(X, y[:, 0], **told)
             assert fit.result_.opinion is None
+
+
+def test_a_run_by_itself_names_columns_and_functions(table):
+    X, noise = table
+    names = [f"gene {k}" for k in range(N_COLUMNS)]
+    frame = pd.DataFrame(X, columns=names).assign(gone=np.nan)
+    donors = np.repeat([f"donor {k}" for k in range(30)], 10)
+    shift = np.repeat(np.random.default_rng(2).standard_normal(30), 10)
+    y = X[:, 3] + X[:, 8] ** 2 + X[:, 11] * X[:, 20] + 3.0 * shift + noise
+    found = run_regression(frame, y, groups=donors, random_state=0)
+    assert set(found.table(4)["variable"]) == {"gene 3", "gene 8", "gene 11", "gene 20"}
+    assert (found.table()["probability"][4:] < 0.5).all()
+    terms = set(found.terms()["term"][found.terms()["probability"] > 0.9])
+    assert terms >= {"gene 3: a line", "gene 8: a bend", "gene 11 x gene 20"}
+
+
+@pytest.mark.parametrize(("change", "error", "words"), [
+    (lambda X, y: dict(X=X.assign(a="text"), y=y), ValueError, "'a'"),
+    (lambda X, y: dict(X=X, y=y[1:]), ValueError, "rows"),
+    (lambda X, y: dict(X=X, y=y, groups=["one"]), ValueError, "groups has shape"),
+    (lambda X, y: dict(X=X, y=y, family="poisson"), ValueError, "family"),
+    (lambda X, y: dict(X=X, y=np.ones(len(y))), ValueError, "constant"),
+])  # fmt: skip
+def test_bad_input_of_a_run_by_itself(table, change, error, words):
+    X, noise = table
+    with pytest.raises(error, match=words):
+        run_regression(**change(pd.DataFrame(X).rename(columns=str), noise))
