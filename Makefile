@@ -108,6 +108,9 @@ bench-second: $(VENV)/.dev  ## The second opinion beside the trees; N=40 tables 
 bench-others: $(VENV)/.study  ## Other people's benchmarks, their figures beside ours, 10 minutes each, recorded; N=6 PART=rings, bumps or half
 	$(RUN) -m benchmarks.others -n $(or $(N),6) $(if $(PART),--part $(PART))
 
+bench-rewards: $(VENV)/.study  ## Whether each reward keeps the level, half an hour, resumable, recorded; N=20 ROWS=folder
+	$(RUN) -m benchmarks.reward_levels -n $(or $(N),20) --pieces $(or $(ROWS),rows/rewards)
+
 bench-tails: $(VENV)/.study  ## Heavy tails and an outlier, 10 minutes, recorded
 	$(RUN) -m benchmarks.heavy_tails
 

@@ -6,9 +6,22 @@ import numpy as np
 import pandas as pd
 
 from tests.nested import nested
-from tvselect import StreamingThompsonSelector, ThompsonSelector
+from tvselect import PValueReward, StreamingThompsonSelector, ThompsonSelector
+from tvselect.rewards import FunctionReward
 
 N_ROWS = 400
+
+
+class Marginal(PValueReward):
+    """Tests of single columns that are compared with shuffled decoys: quick, where none is like
+    another."""
+
+    rewards_stand_ins = False
+
+
+def shuffling(function):
+    """A reward that is compared with shuffled decoys."""
+    return FunctionReward(function, rewards_stand_ins=False)
 
 
 def pay_likeness(X, y, rng):
@@ -36,7 +49,8 @@ def fit_signals(strengths, *, n_plays=80, names=None, twins=(), **settings):
         X[:, second] = X[:, first] + 0.1 * noise[:, second]
     names = names or [f"c{j}" for j in range(strengths.size)]
     frame = pd.DataFrame(X, columns=pd.Index(names, dtype=object))
-    selector = ThompsonSelector(pay_likeness, **nested(n_plays=n_plays, random_state=0, **settings))
+    settings = nested(n_plays=n_plays, random_state=0, **settings)
+    selector = ThompsonSelector(shuffling(pay_likeness), **settings)
     return selector.fit(frame, y), frame, y
 
 
@@ -46,7 +60,8 @@ def fit_heights(chances, *, n_plays=60, **settings):
     X = np.random.default_rng(0).normal(chances, 0.05, (50, chances.size))
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(chances.size)])
     settings = {"max_fdr": None, "decoys": "shuffled", "random_state": 0, **settings}
-    return ThompsonSelector(pay_height, **nested(n_plays=n_plays, **settings)).fit(frame, X[:, 0])
+    settings = nested(n_plays=n_plays, **settings)
+    return ThompsonSelector(shuffling(pay_height), **settings).fit(frame, X[:, 0])
 
 
 def pay_chance(X, y, rng):
@@ -68,7 +83,7 @@ def stream_heights(chances, *, n_batches=40, skipped=(), **settings):
     """Play batches of columns paid with these chances; the skipped ones have one class only."""
     rng = np.random.default_rng(0)
     settings = {"max_fdr": None, "family": "probit", "random_state": 0, **settings}
-    selector = StreamingThompsonSelector(pay_height, **nested(**settings))
+    selector = StreamingThompsonSelector(shuffling(pay_height), **nested(**settings))
     for number in range(n_batches):
         X = rng.normal(chances, 0.05, (50, len(chances)))
         y = np.ones(50) if number in skipped else rng.integers(0, 2, 50)

@@ -8,8 +8,8 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import spearmanr
 
-from tests.decoyed import fit_signals
-from tvselect import PValueReward, ThompsonSelector
+from tests.decoyed import Marginal, fit_signals
+from tvselect import ThompsonSelector
 from tvselect.after.dependence import (
     MOST_POINTS,
     Dependence,
@@ -87,9 +87,7 @@ def test_joint_effects_take_groups_from_the_column_that_the_fit_was_told_of():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.random((150, 3)), columns=list("abc")).assign(who=np.arange(150) % 30)
     y = 3 * frame["a"] * frame["b"] + rng.normal(size=30)[frame["who"]]
-    selector = ThompsonSelector(
-        PValueReward(), n_plays=20, always_include=["a", "b"], random_state=0
-    )
+    selector = ThompsonSelector(Marginal(), n_plays=20, always_include=["a", "b"], random_state=0)
     selector.fit(frame, y, groups="who")
     told, given, unknown = (
         joint_effect(selector, X, y, ["a", "b"], groups).mean

@@ -9,8 +9,9 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import log_loss, r2_score, roc_auc_score
 
+from tests.decoyed import Marginal
 from tests.nested import nested
-from tvselect import PValueReward, ThompsonSelector, held_out_worth
+from tvselect import ThompsonSelector, held_out_worth
 from tvselect.after.worth import concordance, score
 from tvselect.inputs import read_outcome
 from tvselect.inputs.outcome import survival_array
@@ -26,7 +27,7 @@ def table():
 
 
 def quick(**options):
-    return ThompsonSelector(PValueReward(), **nested(n_plays=30, random_state=0, **options))
+    return ThompsonSelector(Marginal(), **nested(n_plays=30, random_state=0, **options))
 
 
 def test_scores_are_those_of_scikit_learn():
@@ -81,7 +82,7 @@ class Recorder(ThompsonSelector):
 def test_selection_is_made_again_in_every_fold_without_its_rows():
     rng = np.random.default_rng(3)
     X = np.column_stack([np.arange(60.0), rng.normal(size=60)])
-    recorder = Recorder(PValueReward(), n_plays=30)
+    recorder = Recorder(Marginal(), n_plays=30)
     recorder.rows = []
     held_out_worth(recorder, X, X[:, 1] + rng.normal(size=60), n_folds=4, random_state=0)
     held_out = [set(range(60)) - rows for rows in recorder.rows]
@@ -171,7 +172,7 @@ def test_folds_cut_neither_groups_nor_time():
     y, groups, times = rng.normal(size=n), rng.permutation(np.arange(n) % 20), rng.permutation(n)
 
     def held_out_of(**told):
-        selector = Told(PValueReward(), n_plays=5)
+        selector = Told(Marginal(), n_plays=5)
         selector.told = []
         held_out_worth(selector, X, y, n_folds=4, random_state=0, **told)
         return selector.told, [np.setdiff1d(np.arange(n), rows) for rows, *_ in selector.told]

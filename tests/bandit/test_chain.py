@@ -7,8 +7,9 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.stats import binom
 
+from tests.decoyed import Marginal
 from tests.nested import nested
-from tvselect import PValueReward, ThompsonSelector
+from tvselect import ThompsonSelector
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.chain import Chains, ThompsonChain, bernoulli
 from tvselect.bandit.journal import Header, Journal
@@ -187,7 +188,7 @@ def fit(n_columns=8, **settings):
     X = rng.normal(size=(100, n_columns))
     settings = {"burn_in": 15, "n_plays": 40, "max_fdr": None, "random_state": 1} | settings
     y = X[:, 2] + 0.5 * rng.normal(size=100)
-    return ThompsonSelector(PValueReward(), **nested(**settings)).fit(X, y)
+    return ThompsonSelector(Marginal(), **nested(**settings)).fit(X, y)
 
 
 @pytest.mark.parametrize("n_plays", [14, 15, 16, 40])

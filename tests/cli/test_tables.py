@@ -29,6 +29,7 @@ LOOK_ALIKES = "day,weight,score,x,y\n" + "".join(
 )
 LOOK = {"names": None, "options": ("--no-report",)}
 STREAM = ("--stream", "--batch-size", 60, "--max-fdr", "none")
+TREES = ("--iterations", "50", "--plays", "60", "--seed", "1")  # other rewards take no groups
 ENDINGS = (".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".feather", ".arrow")
 
 
@@ -408,7 +409,7 @@ def visits(here):
 
 
 def test_a_run_says_and_keeps_which_rows_belong_together(visits, told, here):
-    options = ("--target", "y", "--row-groups", "patient", "--order", "day", *QUICK)
+    options = ("--target", "y", "--row-groups", "patient", "--order", "day", *TREES)
     found = told("select", visits, *options, "--out", "told")
     assert found["n_columns"] == 8
     assert not {"patient", "day"} & found["left_out"].keys()
@@ -420,14 +421,14 @@ def test_a_run_says_and_keeps_which_rows_belong_together(visits, told, here):
     assert (plan.row_groups, plan.order) == ("patient", "day")
     assert told("resume", "told", "--plays", "80")["n_plays"] == 80
     assert told("worth", "told", "--folds", "2")["held_back"] == "Whole groups of rows"
-    told("select", visits, "--target", "y", "--row-groups", "patient", *QUICK, "--out", "other")
+    told("select", visits, "--target", "y", "--row-groups", "patient", *TREES, "--out", "other")
     assert (
         "The runs differ in order: day and None." in told("compare", "told", "other")["differences"]
     )
 
 
 def test_a_doubt_marks_q_values_where_nothing_is_said(visits, told):
-    found = told("select", visits, "--target", "y", "--exclude", "day", *QUICK, "--out", "run")
+    found = told("select", visits, "--target", "y", "--exclude", "day", *TREES, "--out", "run")
     assert found["unproven"]
     assert any("with the same 'patient' belong together?" in said for said in found["warnings"])
 
@@ -436,7 +437,7 @@ def test_streams_are_told_by_a_column_and_rows_in_order(visits, told, here):
     table = pa.csv.read_csv(visits).sort_by("patient")
     pa.csv.write_csv(table, here / "sorted.csv")
     stream = ("--target", "y", "--stream", "--batch-size", "60", "--row-groups", "patient")
-    found = told("select", here / "sorted.csv", *stream, "--order", "rows", *QUICK[:2])
+    found = told("select", here / "sorted.csv", *stream, "--order", "rows", *TREES[:2])
     assert found["stream"]
     assert "Rows follow each other in time, as they stand (--order)." in found["decisions"]
 
@@ -452,6 +453,6 @@ def test_streams_are_told_by_a_column_and_rows_in_order(visits, told, here):
     ],
 )
 def test_what_is_wrong_says_what_to_do(visits, tvs, options, said):
-    code, _, err = tvs("select", visits, "--target", "y", *QUICK, *options)
+    code, _, err = tvs("select", visits, "--target", "y", *TREES, *options)
     assert code == 1
     assert re.search(said, err), err

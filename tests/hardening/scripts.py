@@ -16,7 +16,8 @@ import json, os, signal, sys
 import numpy as np
 from tests.bandit.plays import listed
 from tests.nested import nested
-from tvselect import PValueReward, Search, StreamingThompsonSelector, ThompsonSelector
+from tests.decoyed import Marginal
+from tvselect import Search, StreamingThompsonSelector, ThompsonSelector
 from tvselect.bandit.journal import Journal, JournalError
 
 rng = np.random.default_rng(0)
@@ -25,13 +26,13 @@ y = X[:, 3] - X[:, 7] + rng.standard_normal(600)
 
 def fit(journal=None, n_plays=40, **settings):
     made = ThompsonSelector(
-        PValueReward(), **nested(n_plays=n_plays, random_state=1, journal=journal, **settings)
+        Marginal(), **nested(n_plays=n_plays, random_state=1, journal=journal, **settings)
     )
     return made.fit(X[:60], y[:60])
 
 def fit_stream(journal=None, n_plays=40, **settings):
     made = StreamingThompsonSelector(
-        PValueReward(),
+        Marginal(),
         **nested(batch_size=-(-600 // n_plays), random_state=1, journal=journal, **settings),
     )
     return made.fit(X, y)

@@ -32,7 +32,7 @@ path = sys.argv[1] + "/t.parquet"
 pq.write_table(pa.table({**{f"x{j}": X[:, j] for j in range(20)}, "y": y}), path)
 
 def work(seed):
-    made = StreamingThompsonSelector(PValueReward(), batch_size=50, n_jobs=2, random_state=seed,
+    made = StreamingThompsonSelector(Marginal(), batch_size=50, n_jobs=2, random_state=seed,
         search=Search(n_chains=2, journal=f"{path}-{os.getpid()}-{seed}"))
     return [fit_bart(seed), bits(made.fit_source(path, "y"))]
 

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 from tests.bandit.plays import listed
+from tests.decoyed import Marginal
 from tests.selectors.runs import assert_same, plays_of
-from tvselect import PValueReward, Search, ThompsonSelector
+from tvselect import Search, ThompsonSelector
 from tvselect.bandit.journal import Journal, JournalError
 
 PAGE, FRAME, FRAME_HEADER = 4096, 4120, 24
@@ -27,7 +28,7 @@ def fit(journal=None, n_plays=N_PLAYS):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 12))
     made = ThompsonSelector(
-        PValueReward(),
+        Marginal(),
         n_plays=n_plays,
         search=Search(n_chains=N_CHAINS, journal=journal),
         random_state=1,

@@ -91,6 +91,17 @@ def test_groups_of_other_sizes_are_filled_by_groups_like_them():
         assert np.mean(steps == 1) > 0.9
 
 
+@pytest.mark.parametrize(
+    ("sizes", "first"), [([20] * 10 + [4] * 3, 0), ([50] * 9 + [20] * 9 + [4] * 3, 9)]
+)
+def test_a_few_small_groups_change_places_with_those_nearest_in_size(sizes, first):
+    codes = np.repeat(np.arange(len(sizes)), sizes)
+    orders = RowBlocks.of(codes.size, codes).orders(200, np.random.default_rng(0))
+    givers = codes[orders[:, np.cumsum(sizes) - 1]]
+    assert {*givers[:, -3:].ravel().tolist()} == {*range(first, len(sizes))}
+    assert (givers != np.arange(len(sizes))).any(axis=0).all()
+
+
 def test_series_move_in_time_as_far_apart_as_can_be():
     times = np.random.default_rng(0).permutation(110)
     orders = RowBlocks.of(110, None, times).orders(10, np.random.default_rng(0))

@@ -194,6 +194,8 @@ def test_missing_and_infinite_values_are_refused_by_row(y, row):
         (pd.Series(pd.to_timedelta([1, 2, 3])), TypeError, "y holds timedelta64"),
         (pl.Series([date(2020, 1, d) for d in (1, 2, 3)]), TypeError, "y holds datetime64"),
         ([date(2020, 1, d) for d in (1, 2, 3)], TypeError, "y holds text or mixed"),
+        (pd.Series([[1], [2, 3], [4]]), TypeError, "y holds values such as a list; it must hold"),
+        (pa.array([[1], [2, 3], [4]]), TypeError, "y holds values such as a ndarray"),
     ],
 )
 def test_what_is_no_outcome_is_refused(y, error, message):

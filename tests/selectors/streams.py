@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from tests.decoyed import Marginal
 from tests.nested import nested
-from tvselect import BartReward, PValueReward, StreamingThompsonSelector
+from tvselect import BartReward, StreamingThompsonSelector
 from tvselect.bandit import engine
 
 N, P, SIZE = 1500, 12, 100
@@ -43,7 +44,7 @@ def make_frame(n=N, seed=1):
 
 def selector(reward=None, **settings):
     """By the median rule, unless decoys are asked for."""
-    reward = PValueReward(alpha=1e-3) if reward is None else reward
+    reward = Marginal(alpha=1e-3) if reward is None else reward
     if not settings.get("decoys"):
         settings = {"max_fdr": None, **settings}
     return StreamingThompsonSelector(

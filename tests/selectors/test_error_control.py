@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tests.decoyed import Marginal, pay_likeness
 from tests.nested import nested
 from tests.selectors.runs import SIGNALS, P, make_data
-from tvselect import BartReward, LassoReward, PValueReward, ThompsonSelector
+from tvselect import BartReward, ThompsonSelector
 from tvselect.control import q_values_by_decoys as q_values
 from tvselect.inputs.doubts import DoubtWarning
 from tvselect.rewards import Reward
@@ -19,7 +21,7 @@ from tvselect.selectors import copies
 
 
 def selector(reward=None, **settings):
-    reward = PValueReward(alpha=1e-3) if reward is None else reward
+    reward = Marginal(alpha=1e-3) if reward is None else reward
     return ThompsonSelector(reward, **nested(**{"n_plays": 40, "random_state": 0, **settings}))
 
 
@@ -42,7 +44,7 @@ def test_the_default_controls_and_finds_what_is_there():
 
 
 def test_q_values_follow_from_the_payoffs_of_columns_and_decoys():
-    fitted = selector(PValueReward(alpha=0.2)).fit(*make_data(n=40))
+    fitted = selector(Marginal(alpha=0.2)).fit(*make_data(n=40))
     result = fitted.result_
     scores = np.where(result.passing(), result.means(), 0.0)
     wanted = q_values(scores[:P], scores[P:], 10, scores[:P] > 0)
@@ -66,7 +68,7 @@ def test_without_control_there_are_no_decoys_or_these_only_tell():
     assert np.isnan([claim.q_value for claim in fitted.claims_]).all()
     assert_array_equal(fitted.support_, fitted.selection_rates_ > 0.5)
     X, y = make_data(n=30)
-    fitted = selector(PValueReward(alpha=0.3), max_fdr=None, decoys="shuffled").fit(X, y)
+    fitted = selector(Marginal(alpha=0.3), max_fdr=None, decoys="shuffled").fit(X, y)
     assert_array_equal(fitted.support_, fitted.result_.passing()[:P])
     assert fitted.support_.sum() > (fitted.q_values_ <= 0.1).sum()
 
@@ -90,7 +92,7 @@ def test_where_a_common_factor_is_the_signal_nothing_is_selected_and_that_is_sai
         assert fitted.support_.any()
         # A factor that has nothing to do with the outcome is not spoken of.
         X, y = columns_of_one_factor(seed=1)
-        selector(PValueReward(alpha=1e-6)).fit(X, np.random.default_rng(2).permutation(y))
+        selector(Marginal(alpha=1e-6)).fit(X, np.random.default_rng(2).permutation(y))
 
 
 def test_a_block_of_near_copies_is_claimed():
@@ -106,12 +108,14 @@ def test_a_block_of_near_copies_is_claimed():
 
 def test_more_columns_than_knockoffs_can_be_made_of_are_refused(monkeypatch):
     monkeypatch.setattr(copies, "MOST_KNOCKOFFS", 10)
-    with pytest.raises(ValueError, match="10 columns at the most, X has 12; use decoys='shuffled'"):
+    with pytest.raises(ValueError, match="10 columns at the most, X has 12; use fewer columns"):
         selector(decoys="knockoffs").fit(*make_data())
 
 
 class Coin(Reward):
     """Pays every column with a probability of its own correlation with the outcome."""
+
+    rewards_stand_ins = False
 
     def start(self, data):
         y = data.outcome.values - data.outcome.values.mean()
@@ -136,16 +140,30 @@ def test_on_noise_one_run_in_ten_selects_anything(p, n_runs):
     assert hits / n_runs <= 0.1 + 3 * np.sqrt(0.1 * 0.9 / n_runs)
 
 
-@pytest.mark.parametrize("decoys", ["shuffled", "knockoffs"])
-@pytest.mark.parametrize(
-    "reward",
-    [BartReward(n_trees=10, n_iterations=200), PValueReward(alpha=1e-3), LassoReward()],
-    ids=["bart", "p", "lasso"],
-)
-def test_all_rewards_play_with_decoys(reward, decoys):
-    fitted = selector(reward, decoys=decoys).fit(*make_data())
-    assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
-    assert (fitted.decoy_test_ is None) == (decoys == "shuffled")
+OTHERS = {
+    "lasso": "LassoReward",
+    "pvalue": "PValueReward",
+    "importance": "ImportanceReward",
+    pay_likeness: "FunctionReward",
+}
+
+
+@pytest.mark.parametrize("reward", [BartReward(n_trees=10, n_iterations=200), *OTHERS], ids=str)
+def test_rewards_that_stand_ins_may_have_are_compared_with_knockoffs_alone(reward):
+    X, y = make_data()
+    is_other = reward in OTHERS
+    for decoys in ("auto", "knockoffs"):
+        fitted = selector(reward, decoys=decoys).fit(X, y)
+        assert fitted.support_[SIGNALS[0]]
+        assert (fitted.decoy_test_ is not None) == (is_other or decoys == "knockoffs")
+    if is_other:
+        for decoys, max_fdr in product(("shuffled", "plain"), (0.1, None)):
+            with pytest.raises(ValueError, match=f"can promise nothing with {OTHERS[reward]}"):
+                selector(reward, decoys=decoys, max_fdr=max_fdr).fit(X, y)
+        with pytest.raises(ValueError, match=r"the only ones .* with groups .* or max_fdr=None"):
+            selector(reward).fit(X, y, groups=np.arange(len(y)) % 40)
+        free = selector(reward, max_fdr=None).fit(X, y)
+        assert np.isnan(free.q_values_).all()
 
 
 def test_groups_text_missing_values_and_columns_always_included_have_decoys():

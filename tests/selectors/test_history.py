@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
-from tests.decoyed import fit_signals
+from tests.decoyed import Marginal, fit_signals
 from tests.selectors.streams import make_data, parts, selector
-from tvselect import PValueReward, ThompsonSelector
+from tvselect import ThompsonSelector
 from tvselect.bandit.arms import Arms
 from tvselect.bandit.chain import Play
 from tvselect.bandit.engine import StopReason
@@ -146,7 +146,7 @@ def reading(result):
 
 def test_an_old_history_stays_as_it_was_after_more_batches():
     settings = dict(n_chains=2, decoys="knockoffs", discount=0.9)
-    fitted = selector(PValueReward(alpha=0.2), **settings)
+    fitted = selector(Marginal(alpha=0.2), **settings)
     histories, readings = [], []
     for part in parts(*make_data(600), 60):
         histories.append(fitted.partial_fit(*part).result_)
@@ -205,7 +205,7 @@ def test_columns_always_included_come_first():
 
 
 def test_a_stream_and_its_evidence():
-    fitted = selector(PValueReward(alpha=0.1), decoys="shuffled").fit(*make_data(4000))
+    fitted = selector(Marginal(alpha=0.1), decoys="shuffled").fit(*make_data(4000))
     frame = fitted.to_frame().sort_index()
     assert_array_equal(frame.e_value, fitted.e_values_)
     assert_array_equal(frame.selected_since.isna(), ~fitted.support_)

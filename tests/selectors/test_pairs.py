@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from tests.decoyed import Marginal
 from tests.nested import nested
 from tests.selectors.runs import plays_of
-from tvselect import BartReward, PValueReward, ThompsonSelector
+from tvselect import BartReward, ThompsonSelector
 from tvselect.inputs import read_outcome
 from tvselect.rewards import Data
 from tvselect.selectors import copies, thompson
@@ -69,7 +70,7 @@ def test_a_pair_is_played_together_or_not_at_all():
 @pytest.mark.parametrize(
     "settings",
     [
-        dict(reward=PValueReward()),
+        dict(reward=Marginal()),
         dict(reward=BartReward(pair_share=0.0)),
         dict(reward=BartReward.paper(10)),
         dict(feature_groups={"a": ["x0", "x1"]}),

@@ -10,14 +10,15 @@ import sklearn
 from numpy.testing import assert_array_equal
 
 from tests.bandit.plays import fold_counts
+from tests.decoyed import Marginal
 from tests.nested import nested
 from tests.selectors.runs import Interrupted, Undisturbed, assert_same, check_kills, plays_of
-from tvselect import BartReward, LassoReward, PValueReward, ThompsonSelector
+from tvselect import BartReward, LassoReward, ThompsonSelector
 from tvselect.bandit.engine import StopReason
 from tvselect.bandit.journal import Journal, JournalError
 
 N, P = 60, 20
-REWARD = PValueReward(alpha=0.05)
+REWARD = Marginal(alpha=0.05)
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ OTHERS = {
     "columns": dict(data=lambda X, y: (X[:, :-1], y)),
     "order": dict(data=lambda X, y: (X[:, ::-1], y)),
     "single precision": dict(data=lambda X, y: (X.astype(np.float32), y)),
-    "reward": dict(reward=PValueReward(alpha=0.06)),
+    "reward": dict(reward=Marginal(alpha=0.06)),
     "kind of reward": dict(reward=LassoReward()),
     "cost": dict(cost=0.5),
     "cost of a column": dict(cost=np.r_[np.full(P - 1, (np.sqrt(5) - 1) / 2), 0.6]),

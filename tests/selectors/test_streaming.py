@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
+from tests.decoyed import Marginal
 from tests.selectors.runs import assert_same, plays_of
 from tests.selectors.streams import (
     NAMES,
@@ -30,11 +31,11 @@ from tests.selectors.streams import (
     selector,
     stop_after,
 )
-from tvselect import BartReward, LassoReward, PValueReward
+from tvselect import BartReward, LassoReward
 from tvselect.rewards import Data, Reward
 
 both_rewards = pytest.mark.parametrize(
-    "reward", [PValueReward(alpha=0.01), quick_bart()], ids=["p", "bart"]
+    "reward", [Marginal(alpha=0.01), quick_bart()], ids=["p", "bart"]
 )
 
 
@@ -188,7 +189,7 @@ def test_a_progress_bar_shows_on_request_only(capsys):
 # Outcomes of two classes.
 
 
-@pytest.mark.parametrize("make", [PValueReward, quick_bart])
+@pytest.mark.parametrize("make", [Marginal, quick_bart])
 def test_parts_with_a_single_class_are_skipped_and_counted(make):
     X, y = rare()
     y[:50] = 0
@@ -213,7 +214,7 @@ def test_three_of_two_thousand_rows_are_told_to_be_too_few(decoys):
     assert not (decoys and fitted.support_.any())
 
 
-@pytest.mark.parametrize("reward", [PValueReward(alpha=1e-3), BartReward()], ids=["p", "bart"])
+@pytest.mark.parametrize("reward", [Marginal(alpha=1e-3), BartReward()], ids=["p", "bart"])
 def test_rare_positives_still_find_the_signals(reward):
     X, y = rare(n=20_000, share=0.02)
     fitted = selector(reward, batch_size=1000).fit(X, y)
@@ -254,7 +255,7 @@ def test_a_constant_outcome_selects_nothing_and_says_so(outcome, settings):
 def test_a_sorted_outcome_is_played_once_it_is_resampled():
     X, y = make_data()
     order = np.argsort(y > 0, kind="stable")
-    fitted = selector(PValueReward(0.01), n_rounds=6, batch_size=50).fit(X[order], y[order] > 0)
+    fitted = selector(Marginal(0.01), n_rounds=6, batch_size=50).fit(X[order], y[order] > 0)
     assert 28 <= fitted.result_.n_skipped < 32
     assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
 
@@ -306,7 +307,7 @@ def test_rows_sorted_by_a_number_are_told_where_nothing_is_selected(decoys):
     X, y = make_data()
     order = np.argsort(y)
     with pytest.warns(RuntimeWarning, match=r"sorted by y, .* Shuffle the rows"):
-        fitted = selector(PValueReward(alpha=1e-9), decoys=decoys).fit(X[order], y[order])
+        fitted = selector(Marginal(alpha=1e-9), decoys=decoys).fit(X[order], y[order])
     assert not fitted.support_.any()
 
 
@@ -320,7 +321,7 @@ def test_rows_that_are_not_sorted_are_not_spoken_of(kind, recwarn):
         y, settings = np.zeros(len(y)), {"family": "counts"}
         y[150::100] = 1.0
         y[:100] = y[-200:] = 0.0
-    fitted = selector(PValueReward(alpha=1e-9), **settings).fit(X[::-1], y)
+    fitted = selector(Marginal(alpha=1e-9), **settings).fit(X[::-1], y)
     assert not fitted.support_.any()
     assert not [str(one.message) for one in recwarn if "sorted" in str(one.message)]
 
@@ -343,7 +344,7 @@ BAD_SETTINGS = {
     "discount above 1": (dict(discount=1.01), ValueError, "discount"),
     "nan discount": (dict(discount=float("nan")), ValueError, "discount"),
     "text discount": (dict(discount="none"), TypeError, "discount"),
-    "bad reward": (dict(reward=PValueReward(alpha=2.0)), ValueError, "alpha"),
+    "bad reward": (dict(reward=Marginal(alpha=2.0)), ValueError, "alpha"),
 }
 
 
@@ -369,7 +370,7 @@ def changing(n=6000, p=20, seed=0):
 
 @pytest.mark.parametrize(
     ("reward", "size", "n_seeds"),
-    [(PValueReward(alpha=1e-3), 100, 4), (BartReward(), 200, 1)],
+    [(Marginal(alpha=1e-3), 100, 4), (BartReward(), 200, 1)],
     ids=["p", "bart"],
 )
 @pytest.mark.parametrize("discount", [0.8, 0.9])
@@ -402,7 +403,7 @@ def test_values_outside_the_range_of_the_head_fall_into_the_end_bins(reward):
 
 
 @pytest.mark.parametrize(
-    "reward", [PValueReward(alpha=0.01), quick_bart(), LassoReward()], ids=["p", "bart", "lasso"]
+    "reward", [Marginal(alpha=0.01), quick_bart(), LassoReward()], ids=["p", "bart", "lasso"]
 )
 def test_new_categories_count_as_missing_or_other(reward):
     frame, y = make_frame(n=2000)
@@ -442,7 +443,7 @@ def test_rewards_that_take_no_missing_values_say_so():
 
 
 @pytest.mark.parametrize(
-    "reward", [PValueReward(alpha=0.01), quick_bart(), LassoReward()], ids=["p", "bart", "lasso"]
+    "reward", [Marginal(alpha=0.01), quick_bart(), LassoReward()], ids=["p", "bart", "lasso"]
 )
 @pytest.mark.parametrize("max_fdr", [None, 0.1])
 def test_constant_columns_are_not_selected(reward, max_fdr):

@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.bandit.plays import fold_counts
+from tests.decoyed import Marginal
 from tests.selectors.streams import (
     SIGNALS,
     P,
@@ -20,7 +21,7 @@ from tests.selectors.streams import (
     selector,
     stop_after,
 )
-from tvselect import BartReward, PValueReward, StreamingThompsonSelector
+from tvselect import BartReward, StreamingThompsonSelector
 from tvselect.bandit.oracle import threshold
 from tvselect.control import STAKES, q_values_by_evidence
 from tvselect.selectors.results import Ledger
@@ -44,7 +45,7 @@ def stakes(plays, n_arms):
 def test_every_arm_has_a_decoy_and_is_played_with_it(decoys):
     frame, y = make_frame()
     settings = dict(decoys=decoys, always_include=["v0"], feature_groups={"g": ["v1", "v2"]})
-    fitted = selector(PValueReward(alpha=0.9), n_chains=2, **settings).fit(frame, y)
+    fitted = selector(Marginal(alpha=0.9), n_chains=2, **settings).fit(frame, y)
     n_arms, layout = P + 3 - 2, fitted.result_.layout
     assert (layout.n_candidates, layout.n_copies) == (n_arms, 3)
     assert fitted.result_.journal.header.n_arms == 4 * n_arms
@@ -65,7 +66,7 @@ def test_every_arm_has_a_decoy_and_is_played_with_it(decoys):
 @each_kind
 def test_e_values_are_those_of_the_rewards_of_columns_and_decoys(decoys):
     X, y = make_data(n=4000)
-    fitted = selector(PValueReward(alpha=0.1), decoys=decoys, n_chains=2).fit(X, y)
+    fitted = selector(Marginal(alpha=0.1), decoys=decoys, n_chains=2).fit(X, y)
     journal = fitted.result_.journal
     by_chain = [stakes(journal.plays(chain), P) for chain in range(2)]
     log_e = np.log(np.exp(by_chain).mean(axis=0))
@@ -81,13 +82,13 @@ def test_e_values_are_those_of_the_rewards_of_columns_and_decoys(decoys):
 
 def test_selected_since_is_the_batch_from_which_on_it_is_selected():
     X, y = make_data(n=4000)
-    fitted = selector(PValueReward(alpha=0.1), decoys="shuffled", max_fdr=0.3)
+    fitted = selector(Marginal(alpha=0.1), decoys="shuffled", max_fdr=0.3)
     sets = np.array([fitted.partial_fit(*part).support_ for part in parts(X, y)])
     for j, since in enumerate(fitted.selected_since_):
         assert (since > 0) == sets[-1, j]
         assert since < 0 or sets[since - 1 :, j].all()
         assert since < 2 or not sets[since - 2, j]
-    whole = selector(PValueReward(alpha=0.1), decoys="plain", max_fdr=0.3).fit(X, y)
+    whole = selector(Marginal(alpha=0.1), decoys="plain", max_fdr=0.3).fit(X, y)
     assert_array_equal(whole.selected_since_, fitted.selected_since_)
 
 
@@ -162,7 +163,7 @@ def test_later_rounds_prove_nothing_where_evidence_fades(decoys):
 
 def test_signals_are_proven_and_the_default_has_decoys():
     settings = dict(batch_size=100, random_state=0)
-    fitted = StreamingThompsonSelector(PValueReward(), **settings).fit(*make_data(n=3000))
+    fitted = StreamingThompsonSelector(Marginal(), **settings).fit(*make_data(n=3000))
     assert_array_equal(np.flatnonzero(fitted.support_), SIGNALS)
     assert fitted.result_.evidence.max_fdr == 0.1
     assert fitted.result_.asked.decoys == "shuffled"
@@ -209,11 +210,12 @@ def test_a_role_that_has_ended_is_proven_no_longer_where_payoffs_fade():
 
 def test_too_few_batches_are_said_to_be_too_few():
     X, y = make_data(n=800)
-    for n_rows, n_likely in ((200, P), (300, 2)):
+    nothing = np.random.default_rng(0).standard_normal(800)
+    for n_rows, y_, n_likely in ((200, y, P), (300, y, 2), (300, nothing, 1)):
         with pytest.warns(
             RuntimeWarning, match=rf"selected: to prove {n_likely} of 12 .* least \d"
         ):
-            fitted = selector(decoys="knockoffs", n_rounds=5).fit(X[:n_rows], y[:n_rows])
+            fitted = selector(decoys="knockoffs", n_rounds=5).fit(X[:n_rows], y_[:n_rows])
         assert not fitted.support_.any()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -232,7 +234,7 @@ def test_a_column_of_noise_is_rewarded_as_often_as_its_decoys(decoys, kind):
     X = rng.standard_normal((20_000, p)) + rng.standard_normal((20_000, 1))
     X = {"normal": X, "0/1": (X > 1) + 0.0, "skewed": np.exp(X)}[kind]
     y = rng.standard_normal(20_000)
-    fitted = selector(PValueReward(alpha=0.3), decoys=decoys).fit(X, y)
+    fitted = selector(Marginal(alpha=0.3), decoys=decoys).fit(X, y)
     shares = []
     for play in fitted.result_.plays:
         won = play.rewards.reshape(4, -1)
@@ -258,8 +260,7 @@ def test_rows_that_stand_copied_are_evidence_once_to_the_bit():
     """In a batch, and where it begins with copies of the last row of the batch before."""
     frame, y = make_frame()
     once, copied = (
-        StreamingThompsonSelector(PValueReward(), random_state=0, decoys="shuffled")
-        for _ in range(2)
+        StreamingThompsonSelector(Marginal(), random_state=0, decoys="shuffled") for _ in range(2)
     )
     rows = np.repeat(np.arange(100), 3)
     once.partial_fit(frame[:100], y[:100]).partial_fit(frame[100:200], y[100:200])
@@ -311,7 +312,7 @@ def test_the_first_rows_say_who_plays_and_a_play_has_few_variables():
 
 def test_the_bar_says_what_is_proven_and_how_far_the_next_one_is(capsys):
     X, y = make_data(n=1500)
-    fitted = selector(PValueReward(alpha=0.1), decoys="shuffled", verbose=1).fit(X, y)
+    fitted = selector(Marginal(alpha=0.1), decoys="shuffled", verbose=1).fit(X, y)
     assert f"proven={fitted.support_.sum()}" in capsys.readouterr().err
     ledger = Ledger(100, 3, 1, 0.1, 1.0)
     assert ledger.outlook() == {"proven": 0}

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from tests.bandit.plays import fold_counts, listed
+from tests.decoyed import Marginal
 from tests.selectors.runs import Interrupted, Undisturbed, assert_same, plays_of
 from tests.selectors.streams import (
     NAMES,
@@ -28,7 +29,7 @@ from tests.selectors.streams import (
     selector,
     stop_after,
 )
-from tvselect import BartReward, PValueReward
+from tvselect import BartReward
 from tvselect.bandit.journal import Journal, JournalError
 
 N_BATCHES = 15
@@ -197,7 +198,7 @@ def test_a_selector_goes_on_after_storage(way, n_before, undisturbed, tmp_path):
     [
         (BartReward(n_iterations=30), "probit", ("no", "yes")),
         *(
-            (PValueReward(alpha=0.01), "auto", labels)
+            (Marginal(alpha=0.01), "auto", labels)
             for labels in [("no", "yes"), (0, 1), (0.5, 2.25), (False, True), ("1", "0")]
         ),
     ],
@@ -235,7 +236,7 @@ def test_a_run_that_stops_and_goes_on_is_the_whole_run(kind, settings, tmp_path,
     frame, y = make_frame()
     frame = frame[["v0", "v3", "v7", "city", "old"]]
     source = SOURCES[kind](frame.assign(y=labels_of(y)), tmp_path)
-    reward, settings = PValueReward(alpha=0.01), dict(n_rounds=3, **settings)
+    reward, settings = Marginal(alpha=0.01), dict(n_rounds=3, **settings)
 
     def fit(one):
         return one.fit_source(source, target="y")

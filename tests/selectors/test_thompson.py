@@ -18,13 +18,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tests.bandit.plays import fold_counts
+from tests.decoyed import Marginal
 from tests.nested import nested
 from tests.selectors.runs import SIGNALS, P, assert_same, make_data, plays_of
 from tests.selectors.streams import selector as stream_selector
 from tvselect import (
     BartReward,
     LassoReward,
-    PValueReward,
     StreamingThompsonSelector,
     ThompsonSelector,
 )
@@ -38,7 +38,7 @@ NAMES = [f"v{j}" for j in range(P)]
 
 def selector(reward=None, **settings):
     if reward is None:
-        reward = PValueReward(alpha=1e-4)
+        reward = Marginal(alpha=1e-4)
     settings = {"n_plays": 25, "max_fdr": None, "random_state": 0, **settings}
     return ThompsonSelector(reward, **nested(**settings))
 
@@ -55,7 +55,7 @@ def counts_of(fitted, chains=None):
 
 @pytest.mark.parametrize(
     "reward",
-    [PValueReward(alpha=1e-4), quick_bart(), LassoReward(), None],
+    [Marginal(alpha=1e-4), quick_bart(), LassoReward(), None],
     ids=["p-value", "short bart", "lasso", "default"],
 )
 def test_a_selection_makes_half_an_error_at_most_on_average(reward):
@@ -181,7 +181,7 @@ def test_infinite_values_are_refused_by_the_name_of_their_column(reward):
 def test_of_a_known_size_so_many_are_selected_and_at_most_so_many_played():
     X, y = make_data()
     for q in (1, 2, 5):
-        fitted = selector(PValueReward(alpha=0.5), n_features_to_select=q).fit(X, y)
+        fitted = selector(Marginal(alpha=0.5), n_features_to_select=q).fit(X, y)
         assert max(play.arms.size for play in fitted.result_.plays) <= q
         assert fitted.support_.sum() == q
     for q in (1, 5):
@@ -213,7 +213,7 @@ def test_random_states_of_all_kinds():
     for one, same in zip(fits[::2], fits[1::2], strict=True):
         assert_array_equal(one, same)
     assert_array_equal(fits[0], fits[2])
-    one, two = (selector(PValueReward(0.2), random_state=None).fit(X, y) for _ in range(2))
+    one, two = (selector(Marginal(0.2), random_state=None).fit(X, y) for _ in range(2))
     assert plays_of(one) != plays_of(two)
 
 
@@ -270,7 +270,7 @@ def test_the_time_limit_stops_between_plays(monkeypatch):
 
 
 def test_chains_are_pooled_by_adding_their_counts():
-    fitted = selector(PValueReward(alpha=0.2), n_chains=3, n_plays=8).fit(*make_data())
+    fitted = selector(Marginal(alpha=0.2), n_chains=3, n_plays=8).fit(*make_data())
     by_chain = np.array([counts_of(fitted, [k]) for k in range(3)])
     successes, failures = by_chain.sum(axis=0)
     assert_array_equal(fitted.selection_rates_, (1 + successes) / (2 + successes + failures))
@@ -330,7 +330,7 @@ BAD_SETTINGS = {
     "too many wanted": (dict(n_features_to_select=P + 1), ValueError, "12 arms"),
     "none wanted": (dict(n_features_to_select=0), ValueError, "n_features_to_select"),
     "reward of no kind": (dict(reward=5), TypeError, "callable"),
-    "bad reward": (dict(reward=PValueReward(alpha=2.0)), ValueError, "alpha"),
+    "bad reward": (dict(reward=Marginal(alpha=2.0)), ValueError, "alpha"),
     "unknown reward": (dict(reward="boost"), ValueError, "'lasso', .*; got 'boost'"),
     "decoys": (dict(decoys="copies"), ValueError, "decoys must be 'auto', 'shuffled'"),
     "true decoys": (dict(decoys=True), ValueError, "decoys must be 'auto', 'shuffled'"),
@@ -339,6 +339,7 @@ BAD_SETTINGS = {
     "tiny max_fdr": (dict(max_fdr=1e-9), ValueError, "max_fdr must be at least 0.001"),
     "max_fdr 1": (dict(max_fdr=1.0), ValueError, "max_fdr"),
     "nan max_fdr": (dict(max_fdr=np.nan), ValueError, "max_fdr must be a number between 0 and 1"),
+    "text for verbose": (dict(verbose="x"), TypeError, "verbose must be an instance of"),
     "unknown family": (dict(family="poisson"), ValueError, "family must be"),
     "negative seed": (dict(random_state=-1), ValueError, "random_state"),
     "seed of no kind": (dict(random_state="seven"), ValueError, "seven"),
@@ -350,7 +351,7 @@ BAD_SETTINGS = {
 @pytest.mark.filterwarnings("ignore:nothing can be selected")
 def test_bad_settings_are_refused_by_name(case, Selector, tmp_path):
     settings, error, match = BAD_SETTINGS[case]
-    settings = {"reward": PValueReward(), "journal": tmp_path / "run.journal", **settings}
+    settings = {"reward": Marginal(), "journal": tmp_path / "run.journal", **settings}
     with pytest.raises(error, match=match):
         Selector(**nested(**settings)).fit(*make_data())
     assert "reward" in case or not any(tmp_path.iterdir())
@@ -371,4 +372,4 @@ BAD_DATA = {
 def test_bad_data_are_refused_clearly(case, Selector):
     X, y, error, match = BAD_DATA[case]
     with pytest.raises(error, match=match):
-        Selector(PValueReward()).fit(X, y)
+        Selector(Marginal()).fit(X, y)

@@ -78,6 +78,8 @@ class Hungry(Reward):
     While the file ``scarce`` is there, a worker gets no more than half of what they want.
     """
 
+    rewards_stand_ins = False
+
     def __init__(self, scarce="", n_used=0):
         self.scarce, self.n_used = scarce, n_used
 

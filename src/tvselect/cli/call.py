@@ -215,7 +215,7 @@ def _select(options: Options, terminal: Terminal) -> Result:
         terminal.say("  (--include NAME keeps a column, --exclude NAME leaves one out)")
     terminal.warn(*describe_doubts(plan.facts))
     terminal.say(f"  {_describe_search(plan, settings, options.cluster)}")
-    if settings.decoys == "knockoffs" and not (plan.stream or terminal.is_live):  # the fit says it
+    if settings.has_knockoffs and not (plan.stream or terminal.is_live):  # the fit says it
         from tvselect.decoys.knockoffs import describe_cost
 
         n_copies = max(10, ceil(1.0 / (settings.max_fdr or 1.0)))

@@ -189,7 +189,8 @@ class RowBlocks:
             else:
                 found.append([group])
         if len(found) > 1 and len(found[-1]) < FEWEST_ALIKE:
-            found[-2] += found.pop()
+            smallest = found.pop()
+            found[-1] += smallest
         return [np.array(alike) for alike in found]
 
 

@@ -103,6 +103,7 @@ class BartReward(Reward):
 
     takes_missing = True
     takes_weights = False
+    rewards_stand_ins = False
     families = ("gaussian", "probit", "classes", "ordinal", "counts", "survival")
 
     n_trees: int = 40

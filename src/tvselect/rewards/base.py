@@ -122,6 +122,9 @@ class Reward(BaseEstimator, ABC):  # type: ignore[misc]
     families: tuple[Family, ...] = ("gaussian", "probit", "ordinal", "counts")
     max_cuts: int = 100  #: Cut points per column that it asks for
     min_rows: int = 2  #: Fewer rows are too few for a play
+    #: Whether a column may be rewarded only because it goes with another one of the table. Shuffled
+    #: decoys never are, so that with such a reward only knockoffs keep a level.
+    rewards_stand_ins: bool = True
 
     def __repr__(self) -> str:
         return " ".join(super().__repr__(N_CHAR_MAX=10**6).split())

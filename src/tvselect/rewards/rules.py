@@ -36,7 +36,12 @@ class FunctionReward(Reward):
         outcome (0 and 1 for the first and second class) and ``rng`` a numpy Generator:
         one value in [0, 1] for each column of ``X``. Fractions become 0 / 1 by a Bernoulli
         trial. Whatever is random in it must come from ``rng``, and it must not remember
-        earlier plays; it may change its arguments, which are copies.
+        earlier plays; it may change its arguments, which are copies. It has to treat all columns
+        alike: what a column gets may depend on its values, not on its place.
+    rewards_stand_ins : bool, default=True
+        Whether a column may get something only because it goes with another column of the
+        table, in the play or not. Only of a function of which you know that it cannot, say
+        False: it is then compared with shuffled decoys, else with knockoffs.
 
     Examples
     --------
@@ -55,6 +60,7 @@ class FunctionReward(Reward):
     """
 
     function: Callable[..., Any]
+    rewards_stand_ins: bool = True
 
     def start(self, data: Data) -> Feedback:
         """Check the settings and return the feedback of a play on ``data``."""

@@ -56,6 +56,12 @@ class Settings:
             reward.n_iterations = self.iterations
         return reward
 
+    @property
+    def has_knockoffs(self) -> bool:
+        """Whether decoys are knockoffs: asked for, or needed by the reward."""
+        is_needed = self.max_fdr is not None and self.make_reward(False).rewards_stand_ins
+        return self.decoys == "knockoffs" or (self.decoys == "auto" and is_needed)
+
 
 @dataclass(frozen=True)
 class FileOptions:

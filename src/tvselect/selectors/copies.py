@@ -30,7 +30,7 @@ from tvselect.inputs.columns import (
 )
 from tvselect.inputs.errors import check_share
 from tvselect.inputs.outcome import Outcome
-from tvselect.rewards import Data
+from tvselect.rewards import Data, Reward
 from tvselect.rewards.screening import bulk_of, z_values
 from tvselect.seeds import RandomStream
 from tvselect.selectors.layout import ArmColumns, DecoyKind, IntArray
@@ -40,8 +40,9 @@ Decoys = ShuffledColumns | DrawnColumns
 Floats = NDArray[np.float64]
 
 NO_KNOCKOFFS = (
-    "decoys='knockoffs' are drawn row by row, for independent rows; with groups or order use "
-    "decoys='shuffled'"
+    "decoys='knockoffs' (the only ones for rewards other than trees) are drawn row by row, for "
+    "independent rows; with groups or order use decoys='shuffled', with the default reward, or "
+    "max_fdr=None"
 )
 FEWEST_COPIES, MOST_KNOCKOFFS = 10, 10_000
 LOWEST_LEVEL = 0.001
@@ -67,10 +68,11 @@ add_by_value = function(
 """Count the values 0, 1, 2 and missing of columns, and add up outcomes by the last three."""
 
 
-def kind_of_decoys(
-    decoys: Any, max_fdr: float | None, auto: DecoyKind = "shuffled"
-) -> DecoyKind | None:
-    """The kind of decoys that the settings ask for; a ValueError where they are inconsistent."""
+def kind_of_decoys(decoys: Any, max_fdr: float | None, reward: Reward) -> DecoyKind | None:
+    """The kind of decoys that the settings ask for; a ValueError where they are inconsistent.
+
+    Rewards that stand-ins of signals may have, too, are compared with knockoffs alone.
+    """
     if max_fdr is not None:
         check_share(max_fdr, "max_fdr")
         if max_fdr < LOWEST_LEVEL:
@@ -79,6 +81,7 @@ def kind_of_decoys(
                 "1 / max_fdr decoys of every column"
             )
     if decoys == "auto":
+        auto: DecoyKind = "knockoffs" if reward.rewards_stand_ins else "shuffled"
         return None if max_fdr is None else auto
     if decoys is None and max_fdr is not None:
         raise ValueError(
@@ -88,6 +91,12 @@ def kind_of_decoys(
     if decoys not in ("shuffled", "plain", "knockoffs", None):
         raise ValueError(
             f"decoys must be 'auto', 'shuffled', 'plain', 'knockoffs' or None, got {decoys!r}"
+        )
+    if reward.rewards_stand_ins and decoys in ("shuffled", "plain"):
+        raise ValueError(
+            f"decoys={decoys!r} can promise nothing with {type(reward).__name__}, which rewards "
+            "columns that only go with others, as these decoys never do: use decoys='knockoffs', "
+            "the default reward, or decoys=None and max_fdr=None for selection rates alone"
         )
     return decoys
 
@@ -113,8 +122,9 @@ def draw_decoys(
         raise ValueError(NO_KNOCKOFFS)
     if X.shape[1] > MOST_KNOCKOFFS:
         raise ValueError(
-            f"knockoffs can be made of {MOST_KNOCKOFFS:,} columns at the most, X has "
-            f"{X.shape[1]:,}; use decoys='shuffled', or fewer columns"
+            f"knockoffs (the only decoys for rewards other than trees) can be made of "
+            f"{MOST_KNOCKOFFS:,} columns at the most, X has {X.shape[1]:,}; use fewer columns, "
+            "decoys='shuffled' with the default reward, or max_fdr=None"
         )
     factors, values = common_factors(X, rng, n_units), X[:, :]
     if observations is not None:

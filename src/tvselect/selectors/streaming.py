@@ -88,8 +88,9 @@ class StreamingThompsonSelector(BanditSelector):
         column that goes with a signal beside factors can then win in its place; it is selected
         only if it is rewarded in a quarter of its plays. "knockoffs"
         keep the correlations with all other columns, so that it does not; they cost power and
-        time, and batches read the columns that go with those played. "plain" is shuffled
-        without regard to factors. Text has shuffled decoys. None goes with ``max_fdr=None``.
+        time, and batches read the columns that go with those played; with other rewards than
+        trees they are "auto", and no others will do. "plain" is shuffled without regard to
+        factors. Text has shuffled decoys. None goes with ``max_fdr=None``.
     discount : float, optional
         In (0, 1]: what is left of an arm's earlier rewards when it is played again. Below 1
         a variable whose role ends is dropped, and one that gains a role is found; the
@@ -424,9 +425,15 @@ feature_names_in_
         categorical = source.categorical
         if rows is not None and rows.column is not None:
             names, categorical = names[: rows.column], categorical[: rows.column]
-        kind = kind_of_decoys(self.decoys, self.max_fdr, "shuffled")
+        kind = kind_of_decoys(self.decoys, self.max_fdr, reward)
         if kind == "knockoffs" and rows is not None:
             raise ValueError(NO_KNOCKOFFS)
+        if kind == "knockoffs" and reward.rewards_stand_ins and any(categorical):
+            raise ValueError(
+                f"columns of text have shuffled decoys on a stream, which promise nothing with "
+                f"{type(reward).__name__}: leave these columns out, or use the default reward or "
+                "max_fdr=None"
+            )
         if self.max_fdr is None:
             kind = None
         n_copies = 0 if kind is None else N_COPIES if rows is None else 1

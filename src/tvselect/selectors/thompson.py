@@ -93,8 +93,9 @@ class ThompsonSelector(BanditSelector):
         "shuffled" are copies of the table with its rows in another order (what many columns
         owe to common factors stays), the default; "plain" keep no factors, so that columns may be
         selected for these alone; "knockoffs" also keep how a column goes with all others, for at
-        most 10,000 columns. None, and "auto" without ``max_fdr``,
-        plays without. See :doc:`/errors` for what each guarantees.
+        most 10,000 columns, and are the only ones for rewards that stand-ins of signals have, too:
+        all but trees. None, and "auto" without ``max_fdr``, plays without. See :doc:`/errors` for
+        what each guarantees.
     n_features_to_select : int, optional
         Known size of the model, in arms: exactly that many are selected, those of the largest
         selection rates, whatever their q-values; no more are played at once, beside decoys.
@@ -249,7 +250,7 @@ class ThompsonSelector(BanditSelector):
         n_plays, patience = self.n_plays or MOST_PLAYS, self._search.patience
         if self.n_plays is None and patience is None:
             patience = SETTLED
-        kind = kind_of_decoys(self.decoys, self.max_fdr)
+        kind = kind_of_decoys(self.decoys, self.max_fdr, as_reward(self.reward))
         reward = as_reward(self.reward, kind is not None)
         seed = seed_of_run(self)
         features, data, observations = self._read(X, y, sample_weight, groups, order, reward, seed)
