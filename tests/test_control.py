@@ -15,6 +15,7 @@ from tvselect.control import (
     log_stakes,
     q_values_by_decoys,
     q_values_by_evidence,
+    q_values_together,
 )
 
 COPIES = 10
@@ -72,6 +73,26 @@ def test_blocks_that_depend_on_each_other_are_kept_under_the_null():
         hits += (q <= 0.1).any()
     bound = (1 + 1 / 2) / (COPIES + 1)  # the top block, and at most one in two runs a second
     assert hits / n_runs <= bound + 3 * np.sqrt(bound / n_runs)
+
+
+# several methods
+
+
+def test_methods_share_the_level():
+    found = q_values_together(np.array([0.01, 0.02, 1.0, 1.0]), np.array([1.0, 0.03, 0.03, 0.5]))
+    # At 0.02: (0.04 + 0.02) / 2. At 0.03: (0.04 + 0.06) / 3. At 0.5: (0.04 + 1.5) / 4.
+    assert_allclose(found, [0.02, 0.03, 0.1 / 3, 0.385])
+
+
+def test_two_methods_find_something_in_noise_no_more_often_than_one_may():
+    """Each method has a smallest q-value that is uniform, as if its level were just kept."""
+    rng, n_runs = np.random.default_rng(9), 4000
+    hits = 0
+    for _ in range(n_runs):
+        q = np.ones((2, 5))
+        q[[0, 1], rng.integers(5, size=2)] = rng.random(2)
+        hits += (q_values_together(*q) <= 0.1).any()
+    assert hits / n_runs <= 0.1 + 3 * np.sqrt(0.09 / n_runs)
 
 
 # e-values

@@ -64,8 +64,8 @@ def q_values_together(*some: Floats) -> Floats:
     """q-values of columns that one of several methods selects, from the q-values of each.
 
     All methods select at the same level. As many as each expects to be false are added up (its
-    level times the number of columns that it selects), and divided by the number of columns that
-    any of them selects.
+    level times the number of columns that it selects, or times 1 where it selects none: the chance
+    of that, too, is shared), and divided by the number of columns that any of them selects.
     """
     own = np.min(some, axis=0)
     levels, place = np.unique(own, return_inverse=True)
@@ -73,8 +73,8 @@ def q_values_together(*some: Floats) -> Floats:
     for q in some:
         rising = np.sort(q)
         n_selected = np.searchsorted(rising, levels, side="right")
-        largest = np.where(n_selected > 0, rising[n_selected - 1], 0.0)
-        n_false += largest * n_selected
+        largest = np.where(n_selected > 0, rising[n_selected - 1], levels)
+        n_false += largest * np.maximum(n_selected, 1)
     share = n_false / np.searchsorted(np.sort(own), levels, side="right")
     share = np.minimum(np.minimum.accumulate(share[::-1])[::-1], 1.0).round(12)
     return np.asarray(np.where(own < 1.0, share[place], 1.0))
