@@ -148,7 +148,11 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("reward", [BartReward(n_trees=10, n_iterations=200), *OTHERS], ids=str)
+@pytest.mark.parametrize(
+    "reward",
+    [BartReward(n_trees=10, n_iterations=200), *OTHERS],
+    ids=["trees", "lasso", "pvalue", "importance", "function"],
+)
 def test_rewards_that_stand_ins_may_have_are_compared_with_knockoffs_alone(reward):
     X, y = make_data()
     is_other = reward in OTHERS
