@@ -37,7 +37,7 @@ $(VENV)/.study: $(VENV)/.base study/pyproject.toml
 	$(INSTALL) ./study
 	@touch $@
 
-$(VENV)/.ipss $(VENV)/.survival: $(VENV)/.%: $(VENV)/.study
+$(VENV)/.hidimstat $(VENV)/.ipss $(VENV)/.survival: $(VENV)/.%: $(VENV)/.study
 	$(INSTALL) './study[$*]'
 	@touch $@
 
@@ -168,7 +168,7 @@ bench-windows: $(VENV)/.study  ## Windows of plays, 1,000 slow workers, 20 minut
 paper: $(VENV)/.study  ## The paper figure by figure (docs/paper.md), hours, resumable; QUICK=1 N=2 HIV=folder MAIL=file
 	$(RUN) -m benchmarks.paper $(or $(ROWS),rows/paper) $(if $(QUICK),--quick) $(if $(N),-n $(N)) $(if $(HIV),--hiv $(HIV)) $(if $(MAIL),--mail $(MAIL)) --jobs $(or $(JOBS),1)
 
-study-rivals: $(VENV)/.ipss  ## Every kind of question, every rival, days, resumable, recorded; N=3 ROWS=folder METHODS=Boruta QUESTION="Many signals"
+study-rivals: $(VENV)/.hidimstat $(VENV)/.ipss  ## Every kind of question, every rival, days, resumable, recorded; N=3 ROWS=folder METHODS=Boruta QUESTION="Many signals"
 	$(RUN) -m benchmarks.rivals --rows $(or $(ROWS),docs/results/rivals) -n $(or $(N),50) $(if $(METHODS),--method $(METHODS)) $(if $(QUESTION),--question "$(QUESTION)") --jobs $(or $(JOBS),2)
 
 study-streams: $(VENV)/.study  ## Errors of streams at every batch, hours, resumable, recorded; STREAMS=200 ROWS=folder

@@ -53,6 +53,8 @@ METHODS = (
     "Boruta",
     "knockoffs, q=0.1",
     "knockoffs, TVS, q=0.1",
+    "hidimstat, CRT",
+    "hidimstat, knockoffs",
     "stability selection",
     "spike-and-slab LASSO",
     "SIS + BART",
@@ -66,7 +68,14 @@ ON_STREAMS = (
     "alpha-investing",
 )
 CHAMPION = "TVS-FDR"
-FEWER = {"Boruta": 2, "IPSS": 10, "IPSS, LASSO": 10, "knockoffs, TVS, q=0.1": 5}
+FEWER = {
+    "Boruta": 2,
+    "IPSS": 10,
+    "IPSS, LASSO": 10,
+    "hidimstat, CRT": 5,
+    "hidimstat, knockoffs": 2,
+    "knockoffs, TVS, q=0.1": 5,
+}
 """Data sets of a cell for methods that take minutes."""
 NOT_WIDE = ("Boruta", "knockoffs, q=0.1", "knockoffs, TVS, q=0.1")
 """Not on 10,000 columns: an hour, or 9 GB."""

@@ -17,7 +17,7 @@ from tvstudy.error_tables import (
     null_tables,
     time_table,
 )
-from tvstudy.methods import ALL_METHODS, CONTROLLED
+from tvstudy.methods import ALL_METHODS, CONTROLLED, WITH_EXTRAS
 from tvstudy.problems import Cell
 
 
@@ -101,7 +101,7 @@ def test_rows_with_other_levels_are_refused(tmp_path):
 def test_the_methods_of_the_battery_are_no_part_of_the_study():
     assert list(CONTROLLED) == ["TVS-FDR", "IPSS"]
     assert not METHODS.keys() & CONTROLLED.keys()
-    assert ALL_METHODS.keys() == METHODS.keys() | CONTROLLED.keys() | {"IPSS, LASSO"}
+    assert ALL_METHODS.keys() == METHODS.keys() | CONTROLLED.keys() | WITH_EXTRAS.keys()
 
 
 def test_the_number_of_data_sets_is_given_per_method():

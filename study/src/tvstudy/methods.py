@@ -6,7 +6,7 @@ from collections import ChainMap
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any
 
 from tvselect.rewards import BartReward
 from tvselect.selectors import Search, StreamingThompsonSelector, ThompsonSelector
@@ -23,6 +23,7 @@ from tvstudy.baselines import (
     SpikeSlabLasso,
     StabilitySelection,
 )
+from tvstudy.baselines.hidimstat import Hidimstat
 from tvstudy.baselines.ipss import Ipss
 
 Method = Callable[[int], Any]
@@ -89,14 +90,20 @@ METHODS: dict[str, Method] = {
 }
 
 
-def _ipss(selector: Literal["gb", "l1"]) -> Method:
-    def make(seed: int) -> Ipss:
-        import_module("ipss")  # an extra, and seconds that are not its selection's
-        return Ipss(selector=selector, random_state=seed)
+def _extra(package: str, baseline: type[Hidimstat | Ipss], **settings: Any) -> Method:
+    def make(seed: int) -> Hidimstat | Ipss:
+        import_module(package)  # an extra, and seconds that are not its selection's
+        return baseline(**settings, random_state=seed)
 
     return make
 
 
-CONTROLLED: dict[str, Method] = {"TVS-FDR": _rival(ThompsonSelector), "IPSS": _ipss("gb")}
+CONTROLLED: dict[str, Method] = {"TVS-FDR": _rival(ThompsonSelector), "IPSS": _extra("ipss", Ipss)}
 """Methods that bound false discoveries, as they come: those of the battery."""
-ALL_METHODS = ChainMap(METHODS, CONTROLLED, {"IPSS, LASSO": _ipss("l1")})
+WITH_EXTRAS: dict[str, Method] = {
+    "IPSS, LASSO": _extra("ipss", Ipss, selector="l1"),
+    "hidimstat, CRT": _extra("hidimstat", Hidimstat),
+    "hidimstat, knockoffs": _extra("hidimstat", Hidimstat, test="knockoffs"),
+}
+"""Others of packages that the study does not need."""
+ALL_METHODS = ChainMap(METHODS, CONTROLLED, WITH_EXTRAS)
