@@ -1,29 +1,28 @@
-"""The driver: deals cases out to targets, watches the workers, writes the page of results."""
+"""The driver: deals cases out to targets, counts what comes of them, writes the page of results."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
-import selectors
-import struct
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmarks.records import ROOT, commit, heading, record
 from fuzz.targets import TARGETS, Target
-from fuzz.worker import MEGABYTES, SECONDS, Tally, keep, seconds_in_queue
+from fuzz.targets.base import SECONDS
+from fuzz.worker import MEGABYTES, SECONDS_TO_HANG, keep
 
 RESULTS = ROOT / "docs" / "results" / "fuzz.md"
-WORKER = "fuzz.worker"
-SECONDS_TO_START = 300.0
-SECONDS_TO_HANG = 20.0
+WORKER, ENDED = "fuzz.worker", "ended"
 MOST_CRASHES = 20
 
 
@@ -33,104 +32,65 @@ def deal(n_cases: int, targets: Sequence[Target]) -> dict[str, int]:
     return {target.name: -(-n_cases * target.share // total) for target in targets}
 
 
+@dataclass
+class Tally:
+    """What the cases of a target came to."""
+
+    target: str
+    n: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    slowest: float = 0.0
+    slowest_case: int = 0
+    peak: float = 0.0
+    faults: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, said: dict[str, Any]) -> None:
+        """Add what came of a case."""
+        self.n += 1
+        self.outcomes[said["outcome"]] += 1
+        self.peak = max(self.peak, said["peak"])
+        if said["seconds"] > self.slowest:
+            self.slowest, self.slowest_case = said["seconds"], said["case"]
+        if "fault" in said:
+            self.faults.append(said)
+
+
 def fuzz(target: Target, n_cases: int, seed: int, artefacts: Path) -> Tally:
     """Run all cases of a target; a case that ends or holds up its worker is a fault."""
-    whole = Tally(target.name, 0)
-    first, n_crashes = 0, 0
-    while first < n_cases and n_crashes < MOST_CRASHES:
-        last = min(n_cases, first + target.per_process)
-        for tally in (ended := _Worker(target, seed, first, last, artefacts)).tallies():
-            add(whole, tally)
-            first = tally.first + tally.n
-        if ended.fault is not None:
-            n_crashes += 1
-            data = target.case(seed, ended.case)
-            said = keep(target, seed, ended.case, data, ended.fault, None, artefacts)
-            # What came before it in its thousand is run again, without it.
-            for tally in _Worker(target, seed, first, ended.case, artefacts).tallies():
-                add(whole, tally)
-            whole.faults.append(said)
-            whole.n += 1
-            first = ended.case + 1
-    return whole
-
-
-def add(whole: Tally, part: Tally) -> None:
-    """Add what some cases came to."""
-    whole.n += part.n
-    whole.outcomes.update(part.outcomes)
-    whole.seconds += part.seconds
-    whole.faults += part.faults
-    whole.peak = max(whole.peak, part.peak)
-    if part.slowest > whole.slowest:
-        whole.slowest, whole.slowest_case = part.slowest, part.slowest_case
-
-
-class _Worker:
-    """A process that runs cases, and what became of it."""
-
-    def __init__(self, target: Target, seed: int, first: int, last: int, artefacts: Path) -> None:
-        self.fault: str | None = None
-        self.case = first
-        self._artefacts = artefacts
-        self._command = [
-            sys.executable, "-m", WORKER, target.name, str(seed), str(first), str(last),
-            str(artefacts),
-        ]  # fmt: skip
-        self._is_empty = first >= last
-
-    def tallies(self) -> Iterable[Tally]:
-        """What the worker reports, as it comes."""
-        if self._is_empty:
-            return
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
-        with subprocess.Popen(
-            self._command, cwd=ROOT, stdout=subprocess.PIPE, env=environment
-        ) as process:
-            assert process.stdout is not None
-            marker = self._artefacts / f"at-{process.pid}"
-            with selectors.DefaultSelector() as waiting:
-                waiting.register(process.stdout, selectors.EVENT_READ)
-                at, since = -1, _seconds(process.pid)
-                while True:
-                    if waiting.select(timeout=1.0):
-                        line = process.stdout.readline()
-                        if not line:
-                            break
-                        yield _tally(line)
-                    now = _read_marker(marker)
-                    if now != at:
-                        at, since = now, _seconds(process.pid)
-                    limit = SECONDS_TO_START if at < 0 else SECONDS_TO_HANG
-                    if _seconds(process.pid) - since > limit:
-                        process.kill()
-                        self.fault = f"hangs: ended after {limit:.0f} s"
-                        break
-            code = process.wait()
-            if self.fault is None and code != 0:
-                self.fault = f"the process ended with code {code}"
-            self.case = max(at, _read_marker(marker))
-            marker.unlink(missing_ok=True)
-            if self.fault is not None and self.case < 0:
-                raise RuntimeError(f"{' '.join(self._command)}: {self.fault}, before any case")
-
-
-def _seconds(pid: int) -> float:
-    """The clock without the time that a process has waited for the processor."""
-    return time.monotonic() - seconds_in_queue(str(pid))
-
-
-def _tally(line: bytes) -> Tally:
-    tally = Tally(**json.loads(line))
-    tally.outcomes = Counter(tally.outcomes)
+    tally, first = Tally(target.name), 0
+    while first < n_cases and tally.outcomes[ENDED] < MOST_CRASHES:
+        for said in run(target, seed, first, min(n_cases, first + target.per_process), artefacts):
+            tally.add(said)
+            first = said["case"] + 1
     return tally
 
 
-def _read_marker(path: Path) -> int:
-    try:
-        return int(struct.unpack("<q", path.read_bytes())[0])
-    except (OSError, struct.error):
-        return -1
+def run(
+    target: Target, seed: int, first: int, last: int, artefacts: Path
+) -> Iterator[dict[str, Any]]:
+    """What comes of cases in a process of their own, up to one that ends it."""
+    command = [
+        sys.executable, "-m", WORKER, target.name, str(seed), str(first), str(last), str(artefacts),
+    ]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    at = None
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            said = json.loads(line)
+            if isinstance(said, dict):
+                yield said
+            else:
+                at = said
+    if process.returncode == 0:
+        return
+    fault = f"the process ended with code {process.returncode}"
+    if process.returncode == -signal.SIGALRM:
+        fault = f"hangs: ended after {SECONDS_TO_HANG:.0f} s"
+    if at is None:
+        raise RuntimeError(f"{' '.join(command)}: {fault}, before any case")
+    kept = keep(target, seed, at, target.case(seed, at), fault, None, artefacts)
+    yield dict(target=target.name, case=at, outcome=ENDED, seconds=0.0, peak=0.0) | kept
 
 
 def row(tally: Tally, seed: int) -> str:
@@ -178,27 +138,12 @@ def page(rows: dict[str, str], command: str) -> list[str]:
     ]
 
 
-def show(fault: dict[str, Any]) -> None:
-    """One line about a fault."""
-    print(f"FAULT {json.dumps(fault)}", file=sys.stderr, flush=True)
-
-
 def summary(tally: Tally) -> str:
     """What became of a target, in a line."""
     return (
         f"{tally.target}: {tally.n:,} cases, {len(tally.faults)} faults, "
         f"slowest {tally.slowest:.3f} s, {tally.peak:.0f} MB, {dict(tally.outcomes)}"
     )
-
-
-def run_one(target: Target, seed: int, number: int, artefacts: Path) -> int:
-    """Run one case again and say what comes of it."""
-    worker = _Worker(target, seed, number, number + 1, artefacts)
-    for tally in worker.tallies():
-        print(tally.to_json())
-        return len(tally.faults)
-    print(worker.fault)
-    return 1
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -215,7 +160,10 @@ def main(arguments: list[str] | None = None) -> int:
     artefacts.mkdir(parents=True, exist_ok=True)
     targets = [TARGETS[name] for name in options.target or TARGETS]
     if options.case is not None:
-        return run_one(targets[0], options.seed, options.case, artefacts)
+        case = options.case
+        (said,) = run(targets[0], options.seed, case, case + 1, artefacts)
+        print(json.dumps(said))
+        return int("fault" in said)
     tallies = []
     try:
         for name, n_cases in deal(options.cases, targets).items():
@@ -223,7 +171,7 @@ def main(arguments: list[str] | None = None) -> int:
             tally = fuzz(TARGETS[name], n_cases, options.seed, artefacts)
             tallies.append(tally)
             for fault in tally.faults:
-                show(fault)
+                print(f"FAULT {json.dumps(fault)}", file=sys.stderr, flush=True)
             seconds = time.monotonic() - started
             print(f"{summary(tally)}, {seconds:.0f} s", file=sys.stderr, flush=True)
     finally:

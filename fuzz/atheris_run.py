@@ -17,7 +17,7 @@ from typing import Any
 from fuzz.mutation import mutate
 from fuzz.targets import TARGETS
 from fuzz.verdict import fault_in
-from fuzz.worker import MEGABYTES, SECONDS, Bench
+from fuzz.worker import MEGABYTES, Bench
 
 
 def main() -> None:
@@ -41,7 +41,7 @@ def main() -> None:
             return atheris.Mutate(data, most)
         return mutate(data, rng, target.seeds, target.tokens, target.changes)[:most]
 
-    limits = [f"-timeout={SECONDS:.0f}", f"-malloc_limit_mb={MEGABYTES}", "-rss_limit_mb=0"]
+    limits = [f"-timeout={target.seconds:.0f}", f"-malloc_limit_mb={MEGABYTES}", "-rss_limit_mb=0"]
     atheris.instrument_all()
     atheris.Setup([sys.argv[0], *limits, *options, str(corpus)], read, custom_mutator=change)
     atheris.Fuzz()

@@ -1,62 +1,37 @@
 """Runs cases of one target in a process of its own; the driver watches it.
 
-``python -m fuzz.worker TARGET SEED FIRST LAST ARTEFACTS`` prints one line of JSON per thousand
-cases. The number of the case at hand stands in the file ``ARTEFACTS/at-PID``, so that the driver
-knows which one a crash or hang belongs to. ``python -m fuzz.worker quick ARTEFACTS`` runs a few
-cases of every target.
+``python -m fuzz.worker TARGET SEED FIRST LAST ARTEFACTS`` prints two lines of JSON per case: its
+number, so that the driver knows which one a crash or hang belongs to, and what came of it.
+``python -m fuzz.worker quick ARTEFACTS`` runs a few cases of every target.
 """
 
 from __future__ import annotations
 
 import gc
 import json
-import mmap
 import os
 import resource
 import shutil
 import signal
-import struct
 import sys
 import tempfile
 import time
 import traceback
 import warnings
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fuzz.targets import TARGETS, Target
 from fuzz.verdict import HOMES, fault_in, own_name
 
-SECONDS = 3.0
+SECONDS_TO_START, SECONDS_TO_HANG = 300.0, 60.0  # in which others have the processor, too
 MEGABYTES = 200
 ROOM = 2 << 30
 """Address space on top of what the libraries take: pyarrow reserves more than it uses."""
 
-CASES_AT_ONCE = 1000
 TRIES = 4
-
-
-@dataclass
-class Tally:
-    """What some cases came to."""
-
-    target: str
-    first: int
-    n: int = 0
-    outcomes: Counter[str] = field(default_factory=Counter)
-    slowest: float = 0.0
-    slowest_case: int = 0
-    peak: float = 0.0
-    seconds: float = 0.0
-    faults: list[dict[str, Any]] = field(default_factory=list)
-
-    def to_json(self) -> str:
-        """One line."""
-        return json.dumps(self.__dict__)
 
 
 class Bench:
@@ -110,53 +85,43 @@ class Bench:
         return max(0.0, resident_megabytes(peak=True) - self._start)
 
 
-def run(target: Target, numbers: Sequence[int], seed: int, artefacts: Path) -> list[Tally]:
-    """Run cases in this process."""
-    with _Marker(artefacts) as marker:
-        bench = Bench(target)
-        guard = _NoPickle()
-        tallies = []
-        try:
-            for start in range(0, len(numbers), CASES_AT_ONCE):
-                some = numbers[start : start + CASES_AT_ONCE]
-                tally = Tally(target.name, some[0])
-                for number in some:
-                    marker.put(number)
-                    guard.is_on = True
-                    _one(bench, tally, seed, number, artefacts)
-                    guard.is_on = False
-                print(tally.to_json(), flush=True)
-                tallies.append(tally)
-        finally:
-            bench.close()
-    return tallies
+def run(target: Target, numbers: Sequence[int], seed: int, artefacts: Path) -> None:
+    """Run cases in this process, which ends if one of them holds it up."""
+    signal.setitimer(signal.ITIMER_REAL, SECONDS_TO_START)
+    bench, guard, peak = Bench(target), _NoPickle(), 0.0
+    try:
+        for number in numbers:
+            print(number, flush=True)
+            signal.setitimer(signal.ITIMER_REAL, SECONDS_TO_HANG)
+            guard.is_on = True
+            said = _one(bench, seed, number, peak, artefacts)
+            guard.is_on = False
+            peak = said["peak"]
+            print(json.dumps(said), flush=True)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        bench.close()
 
 
-def _one(bench: Bench, tally: Tally, seed: int, number: int, artefacts: Path) -> None:
-    data = bench.target.case(seed, number)
-    before = tally.peak
+def _one(bench: Bench, seed: int, number: int, before: float, artefacts: Path) -> dict[str, Any]:
+    """What comes of a case; ``before`` it the process took so many megabytes at most."""
+    target = bench.target
+    data = target.case(seed, number)
     error, seconds = bench.timed(data)
     for _ in range(TRIES):
-        if seconds > bench.target.seconds:
+        if seconds > target.seconds:
             seconds = min(seconds, bench.timed(data)[1])
-    peak = bench.megabytes()
-    fault = None
-    if error is None:
-        tally.outcomes["read"] += 1
-    else:
+    peak, outcome, fault = bench.megabytes(), "read", None
+    if error is not None:
         fault = fault_in(error)
-        tally.outcomes[own_name(error) or f"foreign {type(error).__name__}"] += 1
-    if seconds > bench.target.seconds:
+        outcome = own_name(error) or f"foreign {type(error).__name__}"
+    if seconds > target.seconds:
         fault = f"took {seconds:.1f} s"
     elif peak > MEGABYTES and peak > before + 1:
         fault = f"took {peak:.0f} MB"
-    if fault is not None:
-        tally.faults.append(keep(bench.target, seed, number, data, fault, error, artefacts))
-    tally.n += 1
-    tally.seconds += seconds
-    if seconds > tally.slowest:
-        tally.slowest, tally.slowest_case = seconds, number
-    tally.peak = max(tally.peak, peak)
+    found = dict(target=target.name, case=number, outcome=outcome, seconds=seconds, peak=peak)
+    kept = {} if fault is None else keep(target, seed, number, data, fault, error, artefacts)
+    return found | kept
 
 
 def keep(
@@ -166,7 +131,7 @@ def keep(
     """Keep the file of a fault and say how it came about."""
     path = artefacts / f"{target.name}-{seed}-{number}"
     path.write_bytes(data)
-    said = {"target": target.name, "seed": seed, "case": number, "fault": fault}
+    said: dict[str, Any] = {"seed": seed, "fault": fault}
     if error is not None:
         trace = traceback.extract_tb(error.__traceback__)
         ours = [frame for frame in trace if frame.filename.startswith(HOMES)] or list(trace)
@@ -174,26 +139,6 @@ def keep(
         full = "".join(traceback.format_exception(error))
         path.with_suffix(".txt").write_text(full, errors="backslashreplace")
     return said
-
-
-class _Marker:
-    """The number of the case at hand, where it outlives the process."""
-
-    def __init__(self, artefacts: Path) -> None:
-        self.path = artefacts / f"at-{os.getpid()}"
-
-    def __enter__(self) -> _Marker:
-        self.path.write_bytes(struct.pack("<q", -1))
-        with self.path.open("r+b") as file:
-            self._map = mmap.mmap(file.fileno(), 8)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._map.close()
-        self.path.unlink(missing_ok=True)
-
-    def put(self, number: int) -> None:
-        self._map[:8] = struct.pack("<q", number)
 
 
 def resident_megabytes(*, peak: bool = False) -> float:
@@ -207,10 +152,10 @@ def resident_megabytes(*, peak: bool = False) -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def seconds_in_queue(process: str = "thread-self") -> float:
-    """How long this thread, or that of a process, was ready to work while others did."""
+def seconds_in_queue() -> float:
+    """How long this thread was ready to work while others did."""
     try:
-        with open(f"/proc/{process}/schedstat", "rb", buffering=0) as file:
+        with open("/proc/thread-self/schedstat", "rb", buffering=0) as file:
             return int(file.read().split()[1]) / 1e9
     except (OSError, IndexError):
         return 0.0

@@ -10,6 +10,8 @@ from random import Random
 
 from fuzz.mutation import Change, mutate
 
+SECONDS = 1.0
+
 
 @dataclass(frozen=True)
 class Target:
@@ -49,7 +51,7 @@ class Target:
     changes: Sequence[Change] = field(default=())
     share: int = 10
     quick: int = 30
-    seconds: float = 1.0
+    seconds: float = SECONDS
     per_process: int = 15_000
 
     @cached_property
