@@ -82,10 +82,14 @@ def test_missing_and_infinite_values_are_found_and_genes_of_one_name_are_numbere
 
 def test_genes_by_a_column_of_var(tmp_path):
     adata = annotated(counts())
-    adata.var["symbol"] = ["CD3E", "CD3E", None, *(f"S{j}" for j in range(3, P))]
+    symbols, named = ["CD3E", "CD3E", None, *(f"S{j}" for j in range(3, P))], "CD3E CD3E-1 gene2 S3"
+    adata.var["symbol"] = symbols
     adata.write_h5ad(path := tmp_path / "cells.h5ad")
-    assert open_files(path, names="symbol").in_file[:4] == ["CD3E", "CD3E-1", "gene2", "S3"]
-    assert select_anndata(adata, "type", names="symbol", n_plays=5).feature_names_in_[3] == "S3"
+    assert open_files(path, names="symbol").in_file[:4] == named.split()
+    for kind in (object, "string"):
+        adata.var["symbol"] = pd.array(symbols, dtype=kind)
+        found = select_anndata(adata, "type", names="symbol", n_plays=5)
+        assert found.feature_names_in_[:4].tolist() == named.split()
     with pytest.raises(SourceError, match=r"var has no column 'gene'; its columns are: 'symbol'"):
         open_files(path, names="gene")
     with pytest.raises(KeyError, match="var has no column 'gene'; it has symbol"):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.inputs.columns import LARGEST_WHOLE
-from tvselect.inputs.errors import SourceError, needed
+from tvselect.inputs.errors import SourceError, first_line, needed
 from tvselect.inputs.text import TextColumn
 
 Kind = Literal["number", "text", "date", "other"]
@@ -77,8 +77,7 @@ def arrow_errors(what: str, remedy: str) -> Iterator[None]:
     try:
         yield
     except (load("pyarrow").ArrowException, *FAULTS) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(". ")
-        raise SourceError(f"{what}: {reason}", remedy) from error
+        raise SourceError(f"{what}: {first_line(error)}", remedy) from error
 
 
 def unpack(stream: Any, path: str, n_packed: int, remedy: str) -> bytearray:

@@ -37,6 +37,11 @@ def needed(module: str, how: str) -> Any:
         raise ModuleNotFoundError(how, name=error.name) from None
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of what a library says, or the kind of its error."""
+    return (str(error).splitlines() or [""])[0].rstrip(". ") or type(error).__name__
+
+
 class InputError(ValueError):
     """What is wrong with data, and a remedy whose parameters are spelt for whoever reads it.
 

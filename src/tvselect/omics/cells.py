@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 import tvselect
 from tvselect.inputs import Table
 from tvselect.inputs.arrow import arrow_errors, load, unpack
-from tvselect.inputs.columns import ColumnFile, Matrix, SparseColumns, in_blocks, is_sparse, within
+from tvselect.inputs.columns import (
+    ColumnFile,
+    Matrix,
+    SparseColumns,
+    at_rows,
+    in_blocks,
+    is_sparse,
+    read,
+    within,
+)
 from tvselect.inputs.errors import SourceError
 from tvselect.inputs.outcome import missing_mask
 from tvselect.inputs.table import read_features
@@ -94,11 +103,7 @@ def select_anndata(
     labels = np.asarray(y.astype(object) if y.dtype == "category" else y)
     known = np.flatnonzero(~missing_mask(labels))
     if known.size < adata.n_obs:
-        y = y.iloc[known]
-        if isinstance(matrix, SparseColumns):
-            matrix = SparseColumns(matrix.matrix[known])
-        else:
-            matrix = matrix[known]
+        y, matrix = y.iloc[known], at_rows(matrix, known)
     features, n_genes = gene_names(genes.tolist(), adata.var_names), adata.n_vars
     if covariates:
         from pandas import get_dummies
@@ -155,18 +160,14 @@ def open_h5ad(path: str, layer: str | None, names: str | None = None) -> StoredC
         )
     key = "X" if layer is None else f"layers/{layer}"
     with tempfile.TemporaryDirectory() as folder:
-        seen = ask("look", path, key, folder)
+        seen = ask("look", path, folder, key, names)
+        has = ", ".join(map(repr, seen.get("layers", seen.get("columns", ())))) or "none"
         if "layers" in seen:
-            layers = ", ".join(map(repr, seen["layers"])) or "none"
-            raise SourceError(f"{path} has no {key}", f"its layers are: {layers}")
-        rows = load("pyarrow.feather").read_table(Path(folder) / ROWS, memory_map=False)
-    named = None
-    if names is not None:
-        named = ask("label", path, names, "")
-        if isinstance(named, dict):
-            has = ", ".join(map(repr, named["columns"])) or "none"
+            raise SourceError(f"{path} has no {key}", f"its layers are: {has}")
+        if "columns" in seen:
             raise SourceError(f"{path}: var has no column {names!r}", f"its columns are: {has}")
-    genes = gene_names(seen["names"] if named is None else named, seen["names"])
+        rows = load("pyarrow.feather").read_table(Path(folder) / ROWS, memory_map=False)
+    genes = gene_names(seen["names"], seen["index"])
     shape = (rows.num_rows, len(genes))
     if tuple(seen["shape"]) != shape:
         raise SourceError(
@@ -177,10 +178,10 @@ def open_h5ad(path: str, layer: str | None, names: str | None = None) -> StoredC
     return StoredColumns(file, genes, (), rows)
 
 
-def _read(what: str, path: str, key: str = "") -> NDArray[Any] | SparseColumns:
+def _read(what: str, path: str, *keys: str) -> NDArray[Any] | SparseColumns:
     """The numbers of a file, mapped by column."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        shape, is_sparse = ask(what, path, key, folder)
+        shape, is_sparse = ask(what, path, folder, *keys)
         mapped = [
             np.load(Path(folder) / name, mmap_mode="r", allow_pickle=False)
             for name in (SPARSE if is_sparse else (DENSE,))
@@ -254,8 +255,8 @@ class MatrixFile(ColumnFile):
         """Numbers (rows, columns), by column."""
         places = within(self._columns, columns)
         some = within(self._rows, rows)
-        read = self._whole[:, places] if some is None else self._whole[some[:, None], places]
-        return np.asfortranarray(read, dtype=np.float64)
+        part = read(self._whole, slice(None) if some is None else some, places)
+        return np.asfortranarray(part, dtype=np.float64)
 
     def in_memory(self) -> Matrix | None:
         """The matrix, where it is sparse, or nothing of it is left out."""
@@ -263,8 +264,7 @@ class MatrixFile(ColumnFile):
         if not isinstance(whole, SparseColumns):
             is_all = self._rows is None and self._columns is None
             return whole if is_all else None
-        matrix = whole.matrix
-        matrix = matrix if self._columns is None else matrix[:, self._columns]
+        matrix = whole.matrix if self._columns is None else whole.matrix[:, self._columns]
         return SparseColumns(matrix if self._rows is None else matrix[self._rows], is_checked=True)
 
     def ranges(self) -> NDArray[np.float64]:
@@ -286,12 +286,9 @@ def gene_names(names: Sequence[Any], index: Iterable[Any]) -> list[str]:
     >>> gene_names(["CD3E", None, "CD3E"], ["ENSG1", "ENSG2", "ENSG3"])
     ['CD3E', 'ENSG2', 'CD3E-1']
     """
-    return unique(
-        [
-            str(other if name in (None, "") or name != name else name)
-            for name, other in zip(names, index, strict=True)
-        ]
-    )
+    labels = np.asarray(names, dtype=object)
+    known = zip(labels, index, missing_mask(labels), strict=True)
+    return unique([str(other if gone or name == "" else name) for name, other, gone in known])
 
 
 def unique(names: Sequence[str]) -> list[str]:

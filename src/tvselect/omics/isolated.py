@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from tvselect.inputs.columns import refuse_outside
-from tvselect.inputs.errors import SourceError
+from tvselect.inputs.errors import SourceError, first_line
+from tvselect.inputs.outcome import missing_mask
 
 LEAST_SECONDS, BYTES_A_SECOND = 60.0, 1e6
 ONE_AT_A_TIME = Lock()
@@ -29,7 +30,7 @@ VALUES_AT_ONCE = 2**24
 ROWS, DENSE, SPARSE = "rows.arrow", "dense.npy", ("data.npy", "indices.npy", "indptr.npy")
 
 
-def ask(what: str, path: str, key: str, folder: str) -> Any:
+def ask(what: str, path: str, folder: str, *keys: str | None) -> Any:
     """What a function of :data:`READ` returns in the other process; arrays are in the folder."""
     seconds = LEAST_SECONDS + os.path.getsize(path) / BYTES_A_SECOND
     with ONE_AT_A_TIME:
@@ -37,7 +38,7 @@ def ask(what: str, path: str, key: str, folder: str) -> Any:
         clock = Timer(seconds, reader.kill)
         clock.start()
         try:
-            print(json.dumps([what, path, key, folder]), file=reader.stdin, flush=True)
+            print(json.dumps([what, path, folder, *keys]), file=reader.stdin, flush=True)
             answer, why = json.loads(reader.stdout.readline())  # type: ignore[union-attr]
         except (OSError, ValueError):
             is_late = clock.finished.is_set()
@@ -78,17 +79,19 @@ def _end(reader: subprocess.Popen[str]) -> None:
 def main() -> None:
     """Answer questions, a line each, until nobody asks."""
     for line in sys.stdin:
-        what, path, key, folder = json.loads(line)
+        what, path, folder, *keys = json.loads(line)
         try:
-            answer, error = READ[what](path, key, Path(folder)), None
+            answer, error = READ[what](path, Path(folder), *keys), None
         except Exception as raised:  # the readers raise whatever they meet
-            answer = None
-            error = (str(raised).splitlines() or [type(raised).__name__])[0]
+            answer, error = None, first_line(raised)
         print(json.dumps([answer, error]), flush=True)
 
 
-def look(path: str, key: str, folder: Path) -> dict[str, Any]:
-    """Names of the genes and the shape of the numbers; what is known of the cells as Arrow."""
+def look(path: str, folder: Path, key: str, names: str | None) -> dict[str, Any]:
+    """The genes by index and by a column of ``var``, and the shape; the cells' table as Arrow.
+
+    Or what there is where the file has no such ``key`` or column.
+    """
     import pyarrow as pa
     from pyarrow.feather import write_feather
 
@@ -96,27 +99,20 @@ def look(path: str, key: str, folder: Path) -> dict[str, Any]:
     with import_module("h5py").File(path, "r") as file:
         if key not in file:
             return {"layers": sorted(file["layers"]) if "layers" in file else []}
+        var = read_elem(file["var"])
+        index = [str(name) for name in var.index]
+        if names is not None and names not in var:
+            return {"columns": [str(name) for name in var]}
         rows = pa.Table.from_pandas(read_elem(file["obs"]), preserve_index=False)
         write_feather(rows, str(folder / ROWS), compression="uncompressed")
         stored = file[key]
         shape = stored.shape if hasattr(stored, "shape") else stored.attrs["shape"]
-        return {
-            "names": [str(name) for name in read_elem(file["var"]).index],
-            "shape": [int(size) for size in shape],
-        }
+        labels = np.asarray(index if names is None else var[names], dtype=object)
+        named = np.where(missing_mask(labels), None, labels.astype(str))
+        return {"index": index, "names": named.tolist(), "shape": [int(size) for size in shape]}
 
 
-def label(path: str, key: str, folder: Path) -> Any:
-    """A column of ``var`` as text; the names of all its columns where it has no such one."""
-    read_elem = import_module("anndata.io").read_elem
-    with import_module("h5py").File(path, "r") as file:
-        var = read_elem(file["var"])
-    if key not in var:
-        return {"columns": [str(name) for name in var]}
-    return [None if name is None or name != name else str(name) for name in var[key]]
-
-
-def load(path: str, key: str, folder: Path) -> tuple[tuple[int, ...], bool]:
+def load(path: str, folder: Path, key: str) -> tuple[tuple[int, ...], bool]:
     """The numbers of an AnnData file, by column; their shape, and whether they are sparse."""
     with import_module("h5py").File(path, "r") as file:
         stored = file[key]
@@ -132,7 +128,7 @@ def load(path: str, key: str, folder: Path) -> tuple[tuple[int, ...], bool]:
         return stored.shape, False
 
 
-def market(path: str, key: str, folder: Path) -> tuple[tuple[int, ...], bool]:
+def market(path: str, folder: Path) -> tuple[tuple[int, ...], bool]:
     """The numbers of a Matrix Market file of genes by cells, as those of cells by genes."""
     matrix = import_module("scipy.sparse").coo_array(import_module("scipy.io").mmread(path))
     if matrix.dtype.kind == "c":
@@ -158,7 +154,7 @@ def _finite(values: Any) -> Any:
     return values
 
 
-READ = {"look": look, "label": label, "load": load, "market": market}
+READ = {"look": look, "load": load, "market": market}
 
 if __name__ == "__main__":
     main()

@@ -16,7 +16,7 @@ from tvselect.core import function
 from tvselect.inputs import Table
 from tvselect.inputs.arrow import load
 from tvselect.inputs.columns import ColumnFile, within
-from tvselect.inputs.errors import SourceError, needed
+from tvselect.inputs.errors import SourceError, first_line, needed
 from tvselect.inputs.table import read_table, refuse_repeated
 from tvselect.omics import StoredColumns
 
@@ -209,8 +209,7 @@ def _errors(what: str, remedy: str, passing: type[Exception] = MemoryError) -> I
     except (ModuleNotFoundError, MemoryError, passing):
         raise
     except Exception as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise SourceError(f"{what} cannot be read: {reason}", remedy) from error
+        raise SourceError(f"{what} cannot be read: {first_line(error)}", remedy) from error
 
 
 def _names(bed: Any) -> list[str]:

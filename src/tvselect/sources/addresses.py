@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tvselect.inputs.arrow import load
-from tvselect.inputs.errors import SourceError
+from tvselect.inputs.errors import SourceError, first_line
 
 CONNECT_SECONDS, REQUEST_SECONDS, ATTEMPTS = 10.0, 30.0, 3
 BUCKETS = ("s3", "gs", "gcs")  # schemes whose host is the name of a bucket
@@ -71,11 +71,10 @@ def errors_at(address: str) -> Iterator[None]:
         raise
     except (load("pyarrow").ArrowException, OSError, ImportError, ValueError, LookupError) as error:
         seen = without_secrets(address)
-        reason = (str(error).splitlines() or [""])[0].rstrip(". ")
         words, shown = ({*WORD.findall(a), *WORD.findall(unquote(a))} for a in (address, seen))
         hidden, told = words - shown, str(error) + unquote(str(error))
-        if not reason or any(word in told for word in hidden):
-            reason = type(error).__name__
+        is_told = not any(word in told for word in hidden)
+        reason = first_line(error) if is_told else type(error).__name__
         raise SourceError(
             f"{seen} cannot be reached: {reason}",
             "look at the address and the access rights; in a key, signs such as / are written as "
