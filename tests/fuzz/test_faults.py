@@ -6,11 +6,13 @@ import gzip
 import io
 import json
 import os
+import re
 import resource
 import sqlite3
+import struct
 import zipfile
-import zlib
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -19,54 +21,180 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from fuzz.targets.journals import HEADER, read_batches, restore, sound_heads, sound_journal
+from fuzz.targets import TARGETS
+from fuzz.targets.journals import HEADER, sound_heads, sound_journal
 from fuzz.targets.kinds import open_document
-from fuzz.targets.runs import make_folder, sound_findings
+from fuzz.targets.runs import make_folder, sound_findings, sound_run
 from fuzz.targets.studies import row_seeds
-from fuzz.targets.tables import look_at, read_all
-from tvselect.bandit.journal import Journal, JournalError, checksum, unpack
-from tvselect.inputs import OutcomeReader
+from fuzz.targets.tables import look_at
+from fuzz.verdict import OURS, PLAIN, fault_in
+from tvselect.bandit.journal import Journal, JournalError
 from tvselect.inputs.arrow import as_days
-from tvselect.records import read_arrays
-from tvselect.report.findings import Findings
-from tvselect.runs import RunError
-from tvselect.runs.data import open_planned
+from tvselect.records import to_json
 from tvselect.runs.folder import RunFolder
-from tvselect.runs.inspect import TableOptions, inspect_table
-from tvselect.runs.plan import FileOptions, read_groups
 from tvselect.runs.transform import transform
 from tvselect.selectors.encoding import StreamEncoder
 from tvselect.sources import SourceError, open_source
 from tvstudy.datasets import load_direct_mail
 from tvstudy.rows import read_rows, write_parquet
 
-DEEP = "[" * 100_000 + "]" * 100_000
+DEEP = b"[" * 100_000 + b"]" * 100_000
 
 
-def write_feather(path, damage=lambda content: content):
+def feather_beyond_its_buffers():
     table = pa.table({"text": ["one", "two", "three"], "x": [1.0, 2.0, 3.0], "y": [1, 2, 3]})
-    sink = io.BytesIO()
-    pa.feather.write_feather(table, sink, compression="uncompressed")
-    path.write_bytes(damage(sink.getvalue()))
+    pa.feather.write_feather(table, sink := io.BytesIO(), compression="uncompressed")
+    sound, wild = (np.array(ends, "<i4").tobytes() for ends in ([0, 3, 6, 11], [0, *[2**30] * 3]))
+    assert sink.getvalue().count(sound) == 1
+    return sink.getvalue().replace(sound, wild)
 
 
-def wild_offsets(content):
-    sound = np.array([0, 3, 6, 11], "<i4").tobytes()
-    assert content.count(sound) == 1
-    return content.replace(sound, np.array([0, 2**30, 2**30, 2**30], "<i4").tobytes())
+def changed(sound, **values):
+    return json.dumps({**json.loads(sound), **values}).encode()
 
 
-def test_feather_that_points_beyond_its_buffers(tmp_path):
-    path = tmp_path / "t.feather"
-    write_feather(path)
-    read_all(open_source(path, "y"))
-    write_feather(path, wild_offsets)
-    with pytest.raises(SourceError, match=r"'text'.*cannot be read"):
-        read_all(open_source(path, "y"))
-    with pytest.raises(SourceError, match="cannot be read as Feather"):
-        look_at(path, stream=False)
-    with pytest.raises(SourceError, match="cannot be read as Feather"):
-        look_at(path, stream=True)
+def with_delimiter(mark):
+    plan = json.loads(RUN)["plan"]
+    plan["file"]["delimiter"] = mark
+    return changed(RUN, plan=plan)
+
+
+def with_finding(**values):
+    sound = sound_findings().to_json()
+    return changed(sound, findings=json.loads(sound)["findings"] | values)
+
+
+def archive(content):
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("a.npy", content)
+    return made.getvalue()
+
+
+def npy(description, data=b""):
+    text = description.encode().ljust(118)
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + data
+
+
+def endless_sheet(encoding):
+    with zipfile.ZipFile(io.BytesIO(open_document())) as file:
+        files = {name: file.read(name) for name in file.namelist()}
+    cut = files["content.xml"].replace(b"</table:table>", b"").replace(b"UTF-8", encoding)
+    with zipfile.ZipFile(made := io.BytesIO(), "w") as file:
+        for name, content in (files | {"content.xml": cut}).items():
+            file.writestr(name, content)
+    return made.getvalue()
+
+
+def times(*rows):
+    return "\n".join(["time,event,x", *rows]).encode()
+
+
+def play(arms=b"", rewards=b"", seconds=0.1):
+    return struct.pack("<d", seconds) + bytes([len(arms)]) + arms + rewards
+
+
+SHAPED = "{'descr': '%s', 'fortran_order': False, 'shape': (%s,), }"
+ROWS = row_seeds()[1]
+ROW = ROWS.split(b"\n")[0]
+TIMES = [f"{i},{i % 2},{i * i % 7}" for i in range(12)]
+RUN = to_json(sound_run())
+HEADER_TEXT = json.dumps(asdict(HEADER))
+#: By target: what it is handed, and what is said of it.
+FAULTS = {
+    "feather": [(b"\0" + feather_beyond_its_buffers(), "'text'.*cannot be read")],
+    "feather-look": [
+        (mode + feather_beyond_its_buffers(), "cannot be read as Feather")
+        for mode in (b"\1", b"\2")
+    ],
+    "csv-look": [
+        (b"\0x,y\n" + b"".join(b"%d,1_%03d\n" % (i, i) for i in range(20)),
+         "written in several ways"),
+    ],
+    "times": [
+        (times(*TIMES[:2], "1.5.2,1,4", *TIMES[3:]),
+         r"'time' of .* holds numbers, but '1.5.2' in row 3; mend"),
+        (times(*TIMES[:2], "zero,1,4", *TIMES[3:]),
+         r"'time' of .* holds numbers, but 'zero' in row 3"),
+        (times(*(f"{'ab'[i % 2]},1,{i}" for i in range(10))),
+         r"holds text such as 'a'; survival times are numbers"),
+    ],
+    "workbook": [
+        (b"\2" + endless_sheet(encoding), "cannot be read as a spreadsheet: mismatched tag")
+        for encoding in (b"UTF-8", b"UTF-yes", b"shift_jis")
+    ],
+    "mail": [
+        (b"\2" + content, said) for content, said in (
+            (b"", "cannot be read as CSV"),
+            (b"\xff\xfe", "cannot be read as CSV"),
+            (b"\x1f\x8b\x08", "is damaged"),
+            (gzip.compress(b"treatment,out_gavedum\n", mtime=0)[:-3], "is damaged"),
+            (b"treatment,out_gavedum,x\n1,0,one\n", "more than numbers"),
+            (b"treatment,out_gavedum,x\n1,7,1\n", "other values than 0 and 1"),
+        )
+    ],
+    "journal-header": [
+        (text, "damaged in its header") for text in (
+            b"", b"[]", b"3", DEEP, b"9" * 5000, b'{"entropy": 1}',
+            *(changed(HEADER_TEXT, **values) for values in (
+                {"n_arms": "5"}, {"n_arms": 0}, {"n_chains": -1}, {"entropy": -1}, {"more": 1})),
+        )
+    ],
+    "journal-plays": [
+        (play(**odd), "damaged at play 2 of chain 0") for odd in (
+            dict(arms=b"\1"), dict(arms=b"\1\0\0\0"), dict(rewards=b"\1"), dict(seconds=np.inf))
+    ],
+    "kept-head": [
+        (b"\0" + blob, "damaged at 'encoder'.*no stored arrays") for blob in (
+            b"", archive(b"no array"), archive(npy(SHAPED % ("<f8", 99999999999))),
+            archive(npy(SHAPED % ("<f8", -1))), archive(npy(SHAPED % ("|O", 1), b"cos\nsystem")),
+            archive(npy(SHAPED % ("<U1", 1), b"\xff" * 4)), archive(npy("(" * 100)),
+            archive(npy(SHAPED % (r"\d", 1))), archive(bytes(50_000_000))[:-30],
+        )
+    ],
+    "kept-outcome": [
+        (blob, "damaged at 'outcome'.*(no stored outcome|family must be)") for blob in (
+            b"", b"[]", b"[3, null]", b'["probit", [1]]', b'["probit", [1, 1]]',
+            b'["probit", [[], {}]]', b'["probit", ["a", 1]]', b"\xff", DEEP,
+            b'["probit", [1, 1' + b"0" * 30 + b"]]",
+        )
+    ],
+    "kept-batches": [
+        (blob, "damaged at 'batches'") for blob in (b"", b"-1", b"x", b"9" * 30, "٣".encode())
+    ],
+    "run-record": [
+        (changed(RUN, seconds=10**400), "at 'seconds'"), (DEEP, "no JSON"),
+        (with_delimiter("\ud800"), "single character"),
+    ],
+    "findings": [(with_finding(n_plays=10**400), "not as tvs wrote it")],
+    "groups": [
+        (b"\0" + DEEP, "no JSON"), (b"\0" + b"9" * 5000, "no JSON"),
+        (b"\1column,group\na," + b"x" * 200_000, "mend the file"),
+    ],
+    "study-rows": [
+        (b"3\n", "line 1 of"),
+        *((ROWS + b"\n" + changed(ROW, **{name: value}), rf"line 7 of .*\(at '{name}'\)")
+          for name, value in (
+              ("method", None), ("n_rows", "30"), ("n_columns", 10**400), ("hamming", float("nan")),
+              ("exact", 3), ("selection_rates", [[1]]), ("status", []))),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [pytest.param(name, *case, id=f"{name} {number}")
+     for name, cases in FAULTS.items() for number, case in enumerate(cases)],
+)  # fmt: skip
+def test_files_that_once_did_harm_are_refused(name, data, said, tmp_path, monkeypatch):
+    target = TARGETS[name]
+    monkeypatch.chdir(tmp_path)
+    if target.prepare is not None:
+        target.prepare(tmp_path)
+    with pytest.raises((*OURS, *PLAIN)) as raised:
+        target.read(data, tmp_path)
+    assert fault_in(raised.value) is None
+    assert re.search(said, f"{raised.value}; {raised.value.__cause__}")
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".feather"])
@@ -122,69 +250,6 @@ def test_a_journal_with_other_tables(tmp_path, statement):
         Journal(path)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "[]", "3", DEEP, "9" * 5000, '{"entropy": 1}',
-     {"n_arms": "5"}, {"n_arms": 0}, {"n_chains": -1}, {"entropy": -1}, {"more": 1}],
-)  # fmt: skip
-def test_a_header_that_is_none(tmp_path, text):
-    if isinstance(text, dict):
-        sound = {"fingerprint": "4f1c", "entropy": 7, "n_arms": 5, "n_chains": 2, "settings": {}}
-        text = json.dumps({**sound, "version": "1", **text})
-    path = tmp_path / "run.journal"
-    path.write_bytes(sound_journal())
-    with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        crc = zlib.crc32(text.encode())
-        db.execute("UPDATE header SET json = ?, crc = ?", (text, crc))
-    with pytest.raises(JournalError, match="damaged in its header"):
-        Journal(path)
-
-
-@pytest.mark.parametrize(
-    ("arms", "rewards", "seconds"),
-    [(b"\1", b"", 0.1), (b"\1\0\0\0", b"", 0.1), (b"", b"\1", 0.1), (b"", b"", np.inf)],
-)
-def test_a_play_of_odd_bytes(arms, rewards, seconds):
-    row = (0, 0, arms, rewards, seconds, checksum(0, 0, arms, rewards, seconds))
-    assert unpack(row, HEADER) is None
-
-
-def archive(**files):
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
-        for name, content in files.items():
-            file.writestr(f"{name}.npy", content)
-    return made.getvalue()
-
-
-def npy(description, data=b""):
-    text = description.encode().ljust(118)
-    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + data
-
-
-@pytest.mark.parametrize(
-    "blob",
-    [
-        b"",
-        archive(a=b"no array"),
-        archive(a=npy("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999,), }")),
-        archive(a=npy("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,), }")),
-        archive(a=npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", b"cos\nsystem")),
-        archive(a=npy("{'descr': '<U1', 'fortran_order': False, 'shape': (1,), }", b"\xff" * 4)),
-        archive(a=npy("(" * 100)),
-        archive(a=npy("{'descr': '\\d', 'fortran_order': False, 'shape': (1,), }")),
-        archive(a=bytes(50_000_000))[:-30],
-    ],
-)
-def test_stored_arrays_that_are_none(blob):
-    with pytest.raises(ValueError, match="no stored arrays"):
-        read_arrays(blob)
-    with pytest.raises(ValueError, match="no stored arrays"):
-        StreamEncoder.from_bytes(blob)
-    with pytest.raises(JournalError, match="damaged at 'encoder'"):
-        restore("encoder", blob, text=True, decoys=False)
-
-
 @pytest.mark.parametrize("number", range(6))
 def test_a_head_with_an_array_that_does_not_fit(number):
     blob = sound_heads()[number]
@@ -212,82 +277,18 @@ def test_a_head_with_an_array_that_does_not_fit(number):
             assert name in ("halfway", "knockoffs"), name
 
 
-@pytest.mark.parametrize(
-    "blob",
-    [b"", b"[]", b"[3, null]", b'["probit", [1]]', b'["probit", [1, 1]]', b'["probit", [[], {}]]',
-     b'["probit", ["a", 1]]', b'["probit", [1, 1' + b"0" * 30 + b"]]", b"\xff", DEEP.encode()],
-)  # fmt: skip
-def test_a_kept_outcome_that_is_none(blob):
-    with pytest.raises(ValueError, match=r"no stored outcome|family must be"):
-        OutcomeReader.from_bytes(blob)
-    with pytest.raises(JournalError, match="damaged at 'outcome'"):
-        restore("outcome", blob, text=False, decoys=False)
-
-
-@pytest.fixture
-def run(tmp_path):
-    make_folder(tmp_path)
-    return RunFolder(tmp_path / "run")
-
-
-def test_run_json_of_odd_numbers(run):
-    values = json.loads(run.record.read_text())
-    run.record.write_text(json.dumps({**values, "seconds": 10**400}))
-    with pytest.raises(RunError, match="at 'seconds'"):
-        run.read_run()
-    run.record.write_text(DEEP)
-    with pytest.raises(RunError, match="no JSON"):
-        run.read_run()
-
-
-def test_run_json_with_a_delimiter_that_is_no_character(run, monkeypatch):
-    monkeypatch.chdir(run.path.parent)
-    values = json.loads(run.record.read_text())
-    values["plan"]["file"]["delimiter"] = "\ud800"
-    run.record.write_text(json.dumps(values))
-    with pytest.raises(SourceError, match="single character"):
-        open_planned(run.read_run().plan)
-
-
 @pytest.mark.parametrize("name", ["x" * 3000, "~nobody-of-this-name/t.csv"])
 def test_what_cannot_be_a_path(name):
     with pytest.raises(SourceError, match="cannot be a path"):
         open_source(name, "y")
 
 
-def test_findings_of_odd_numbers_and_with_half_a_character(run):
-    content = json.loads(sound_findings().to_json())
-    content["findings"]["notes"] = ["half \ud800 a pair"]
-    run.findings.write_text(json.dumps(content))
+def test_half_a_character_in_findings_is_shown_as_a_question_mark(tmp_path):
+    make_folder(tmp_path)
+    run = RunFolder(tmp_path / "run")
+    run.findings.write_bytes(with_finding(notes=["half \ud800 a pair"]))
     run.render(run.read_findings())
     assert "half ? a pair" in run.report.read_text(encoding="utf-8")
-    content["findings"]["n_plays"] = 10**400
-    run.findings.write_text(json.dumps(content))
-    with pytest.raises(ValueError, match="not finite"):
-        Findings.from_json(run.findings.read_text())
-    with pytest.raises(RunError, match="not as tvs wrote it"):
-        run.read_findings()
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("groups.json", DEEP, "no JSON"),
-        ("groups.json", "9" * 5000, "no JSON"),
-        ("groups.csv", "column,group\na," + "x" * 200_000, "mend the file"),
-    ],
-)
-def test_groups_that_are_none(tmp_path, name, text, said):
-    (tmp_path / name).write_text(text)
-    with pytest.raises(RunError, match=said):
-        read_groups(tmp_path / name, ["a"])
-
-
-def test_a_target_of_numbers_that_arrow_does_not_read(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("x,y\n" + "".join(f"{i},1_{i:03}\n" for i in range(20)))
-    with pytest.raises(RunError, match="written in several ways"):
-        look_at(path, stream=False)
 
 
 def test_dates_that_no_timestamp_can_say():
@@ -295,53 +296,6 @@ def test_dates_that_no_timestamp_can_say():
     assert as_days(days).tolist() == [-(2.0**31), 0.0, 2.0**31 - 1]
     times = pa.chunked_array([pa.array([1_001], pa.int64()).cast(pa.time64("ns"))])
     assert as_days(times).tolist() == [1 / 86_400e6]
-
-
-def test_rows_of_a_study_that_are_none(tmp_path):
-    path = tmp_path / "rows.jsonl"
-    sound = row_seeds()[1]
-    row = json.loads(sound.split(b"\n")[0])
-    path.write_bytes(sound + b"\n\xff\n" + DEEP.encode() + b'\n{"key": \n')
-    assert len(read_rows(tmp_path)) == 6
-    for name, value in (
-        ("method", None), ("n_rows", "30"), ("n_columns", 10**400), ("hamming", float("nan")),
-        ("exact", 3), ("selection_rates", [[1]]), ("status", []),
-    ):  # fmt: skip
-        path.write_bytes(sound + b"\n" + json.dumps({**row, name: value}).encode())
-        with pytest.raises(ValueError, match=rf"line 7 of .*\(at '{name}'\)"):
-            read_rows(tmp_path)
-    path.write_bytes(b"3\n")
-    with pytest.raises(ValueError, match="line 1 of"):
-        read_rows(tmp_path)
-    for selected in (3, {}, "\ud800", 10**30):
-        path.write_bytes(sound + b"\n" + json.dumps({**row, "selected": selected}).encode())
-        with pytest.raises(ValueError, match="differ in the types"):
-            write_parquet(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"", "cannot be read as CSV"),
-        (b"\xff\xfe", "cannot be read as CSV"),
-        (b"\x1f\x8b\x08", "is damaged"),
-        (gzip.compress(b"treatment,out_gavedum\n", mtime=0)[:-3], "is damaged"),
-        (b"treatment,out_gavedum,x\n1,0,one\n", "more than numbers"),
-        (b"treatment,out_gavedum,x\n1,7,1\n", "other values than 0 and 1"),
-    ],
-)
-def test_mail_that_is_damaged(tmp_path, content, said):
-    path = tmp_path / "mail.csv.gz"
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=said):
-        load_direct_mail(path)
-
-
-def test_a_kept_number_of_batches_that_is_none():
-    for blob in (b"", b"-1", b"x", b"9" * 30, "٣".encode()):
-        with pytest.raises(JournalError, match="damaged at 'batches'"):
-            read_batches(blob, None)
-    read_batches(b"0", None)
 
 
 @pytest.mark.parametrize("kind", ["pipe", "link", "file"])
@@ -359,44 +313,6 @@ def test_a_journal_with_a_rollback_journal_beside_it(tmp_path, kind):
     assert path.read_bytes() == sound_journal()
 
 
-def look_at_times(path):
-    return inspect_table(
-        FileOptions(str(path)), TableOptions("time", event="event", family="survival")
-    )
-
-
-@pytest.mark.parametrize(("cell", "said"), [("1.5.2", "in row 3; mend"), ("zero", "in row 3")])
-def test_times_that_are_text(tmp_path, cell, said, recwarn):
-    path = tmp_path / "t.csv"
-    rows = [f"{i},{i % 2},{i * i % 7}" for i in range(12)]
-    path.write_text("\n".join(["time,event,x", *rows]))
-    look_at_times(path)
-    assert not recwarn.list  # a time of zero is reported by the fit
-    rows[2] = f"{cell},1,4"
-    path.write_text("\n".join(["time,event,x", *rows]))
-    with pytest.raises(RunError, match=rf"'time' of .* holds numbers, but '{cell}' {said}"):
-        look_at_times(path)
-    path.write_text("\n".join(["time,event,x", *(f"{'ab'[i % 2]},1,{i}" for i in range(9))]))
-    with pytest.raises(RunError, match=r"holds text such as 'a'; survival times are numbers"):
-        look_at_times(path)
-
-
-@pytest.mark.parametrize("encoding", [b"UTF-8", b"UTF-yes", b"shift_jis"])
-def test_a_workbook_whose_table_does_not_end(tmp_path, encoding):
-    path = tmp_path / "t.ods"
-    path.write_bytes(open_document())
-    look_at(path, stream=False)
-    with zipfile.ZipFile(io.BytesIO(open_document())) as file:
-        files = {name: file.read(name) for name in file.namelist()}
-    files["content.xml"] = files["content.xml"].replace(b"</table:table>", b"")
-    files["content.xml"] = files["content.xml"].replace(b"UTF-8", encoding)
-    with zipfile.ZipFile(path, "w") as file:
-        for name, content in files.items():
-            file.writestr(name, content)
-    with pytest.raises(SourceError, match=r"cannot be read as a spreadsheet: mismatched tag"):
-        look_at(path, stream=False)
-
-
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="not Linux")
 def test_packed_text_that_is_none_takes_no_memory_for_good(tmp_path):
     path = tmp_path / "t.csv.bz2"
@@ -410,3 +326,17 @@ def test_packed_text_that_is_none_takes_no_memory_for_good(tmp_path):
 
     before = address_space()
     assert address_space() - before < 10e6
+
+
+def test_a_time_of_zero_is_told_by_the_fit_alone(tmp_path):
+    TARGETS["times"].read(times(*TIMES), tmp_path)
+
+
+def test_rows_of_a_study_that_are_left_out_or_differ(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(ROWS + b"\n\xff\n" + DEEP + b'\n{"key": \n')
+    assert len(read_rows(tmp_path)) == 6
+    for selected in (3, {}, "\ud800", 10**30):
+        path.write_bytes(ROWS + b"\n" + changed(ROW, selected=selected))
+        with pytest.raises(ValueError, match="differ in the types"):
+            write_parquet(tmp_path)
