@@ -10,7 +10,6 @@ import os
 import shutil
 import socket
 import stat
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -56,62 +55,47 @@ def _kept(folder: Path) -> dict[str, dict[str, bytes]]:
     }
 
 
-def _leave_out(path: Path, content: bytes, outside: Path, detail: int) -> None:
-    pass
+DAMAGES = (
+    "left out", "empty", "cut", "folder", "link", "pipe", "socket", "device", "locked up", "link",
+    "pipe",
+)  # fmt: skip
+SWAPS = 3
 
 
-def _empty(path: Path, content: bytes, outside: Path, detail: int) -> None:
-    path.write_bytes(b"")
+def damage(kind: str, path: Path, content: bytes, outside: Path, detail: int) -> None:
+    """Put something else where a member was, unless it is left out."""
+    match kind:
+        case "empty":
+            path.write_bytes(b"")
+        case "cut":
+            path.write_bytes(content[: len(content) * detail // 256])
+        case "folder":
+            path.mkdir()
+            if detail % 2:
+                (path / "inside").write_bytes(content)
+        case "link":
+            path.symlink_to(_link_target(path, content, outside, detail % 5))
+        case "pipe":
+            os.mkfifo(path)
+        case "socket":
+            with socket.socket(socket.AF_UNIX) as made:
+                made.bind(os.path.relpath(path))
+        case "device":
+            path.symlink_to(("/dev/zero", "/dev/null", "/dev/stdin", "/proc/self/mem")[detail % 4])
+        case "locked up":
+            path.write_bytes(content)
+            path.chmod(0o000 if detail % 2 else 0o444)
 
 
-def _cut(path: Path, content: bytes, outside: Path, detail: int) -> None:
-    path.write_bytes(content[: len(content) * detail // 256])
-
-
-def _folder(path: Path, content: bytes, outside: Path, detail: int) -> None:
-    path.mkdir()
-    if detail % 2:
-        (path / "inside").write_bytes(content)
-
-
-def _link(path: Path, content: bytes, outside: Path, detail: int) -> None:
-    """To a sound file, to nothing yet, to itself, to a folder, or to a pipe."""
-    target = outside / path.name
-    kind = detail % 5
+def _link_target(path: Path, content: bytes, outside: Path, kind: int) -> Path:
+    """A sound file, nothing yet, the link itself, a folder, or a pipe."""
+    target = {2: path, 3: outside}.get(kind, outside / path.name)
     if kind == 0:
         target.write_bytes(content)
-    elif kind == 2:
-        target = path
-    elif kind == 3:
-        target = outside
     elif kind == 4:
         target.unlink(missing_ok=True)  # the same member may be damaged twice
         os.mkfifo(target)
-    path.symlink_to(target)
-
-
-def _pipe(path: Path, content: bytes, outside: Path, detail: int) -> None:
-    os.mkfifo(path)
-
-
-def _socket(path: Path, content: bytes, outside: Path, detail: int) -> None:
-    with socket.socket(socket.AF_UNIX) as made:
-        made.bind(os.path.relpath(path))
-
-
-def _device(path: Path, content: bytes, outside: Path, detail: int) -> None:
-    path.symlink_to(("/dev/zero", "/dev/null", "/dev/stdin", "/proc/self/mem")[detail % 4])
-
-
-def _locked_up(path: Path, content: bytes, outside: Path, detail: int) -> None:
-    path.write_bytes(content)
-    path.chmod(0o000 if detail % 2 else 0o444)
-
-
-DAMAGES: tuple[Callable[[Path, bytes, Path, int], None], ...] = (
-    _leave_out, _empty, _cut, _folder, _link, _pipe, _socket, _device, _locked_up, _link, _pipe,
-)  # fmt: skip
-SWAPS = 3
+    return target
 
 
 def put_run(data: bytes, folder: Path) -> tuple[str, ...]:
@@ -139,7 +123,7 @@ def put_run(data: bytes, folder: Path) -> tuple[str, ...]:
             from_name = name if kind % 2 else MEMBERS[detail % len(MEMBERS)]
             place.write_bytes(others.get(from_name, b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" * 64))
         else:
-            DAMAGES[kind](place, kept[RUN].get(name, b"{}"), outside, detail)
+            damage(DAMAGES[kind], place, kept[RUN].get(name, b"{}"), outside, detail)
     return COMMANDS[data[0] % len(COMMANDS) if data else 0]
 
 

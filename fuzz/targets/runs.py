@@ -130,10 +130,16 @@ def make_folder(folder: Path) -> None:
         run.journal.write_bytes(sound_journal())
 
 
+def damaged(member: str, data: bytes, folder: Path) -> RunFolder:
+    """The run with other bytes in one of its files."""
+    run = RunFolder(folder / "run")
+    getattr(run, member).write_bytes(data)
+    return run
+
+
 def read_record(data: bytes, folder: Path) -> None:
     """run.json, up to the first play of a resumed run."""
-    run_folder = RunFolder(folder / "run")
-    run_folder.record.write_bytes(data)
+    run_folder = damaged("record", data, folder)
     run = run_folder.read_run()
     compare(run_folder, RunFolder(folder / "other"))
     files = open_planned(run.plan)
@@ -144,25 +150,21 @@ def read_record(data: bytes, folder: Path) -> None:
 
 def read_journal(data: bytes, folder: Path) -> None:
     """The journal of a run."""
-    run_folder = RunFolder(folder / "run")
     for suffix in ("-wal", "-shm"):
-        run_folder.journal.with_name(run_folder.journal.name + suffix).unlink(missing_ok=True)
-    run_folder.journal.write_bytes(data)
-    plays_done(run_folder)
+        journal = RunFolder(folder / "run").journal
+        journal.with_name(journal.name + suffix).unlink(missing_ok=True)
+    plays_done(damaged("journal", data, folder))
 
 
 def read_variables(data: bytes, folder: Path) -> None:
     """variables.csv, as ``tvs compare`` reads it."""
-    run_folder = RunFolder(folder / "run")
-    run_folder.variables.write_bytes(data)
-    compare(run_folder, RunFolder(folder / "other"))
+    compare(damaged("variables", data, folder), RunFolder(folder / "other"))
 
 
 def read_selected(data: bytes, folder: Path) -> None:
     """selected.csv, as ``tvs transform`` reads it."""
-    run_folder = RunFolder(folder / "run")
-    run_folder.selected.write_bytes(data)
-    transform(run_folder, str(folder / "table.csv"), str(folder / "out.csv"), force=True)
+    run = damaged("selected", data, folder)
+    transform(run, str(folder / "table.csv"), str(folder / "out.csv"), force=True)
 
 
 def read_table(data: bytes, folder: Path) -> None:
@@ -175,16 +177,13 @@ def read_table(data: bytes, folder: Path) -> None:
 
 def read_shown(data: bytes, folder: Path) -> None:
     """findings.json."""
-    run_folder = RunFolder(folder / "run")
-    run_folder.findings.write_bytes(data)
-    run_folder.read_findings()
+    damaged("findings", data, folder).read_findings()
 
 
 def write_page(data: bytes, folder: Path) -> None:
     """findings.json, and the page that is made of it."""
-    run_folder = RunFolder(folder / "run")
-    run_folder.findings.write_bytes(data)
-    run_folder.render(run_folder.read_findings())
+    run = damaged("findings", data, folder)
+    run.render(run.read_findings())
 
 
 def read_grouping(data: bytes, folder: Path) -> None:

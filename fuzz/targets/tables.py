@@ -9,6 +9,7 @@ import gzip
 import io
 import warnings
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -200,36 +201,22 @@ def feather_seeds() -> list[bytes]:
     return made
 
 
-def _put(data: bytes, folder: Path, suffix: str) -> tuple[Path, list[str] | None, bool | None]:
-    """The file of a case; some cases name the columns, some stream."""
+def _put(suffix: str, data: bytes, folder: Path) -> tuple[Path, int]:
     path = folder / f"t{suffix}"
     path.write_bytes(data[1:])
-    mode = data[0] if data else 0
-    return path, ["x", "text"] if mode & 4 else None, (None, True, False)[mode % 3]
+    return path, data[0] if data else 0
 
 
-def read_parquet(data: bytes, folder: Path) -> None:
-    """As a source."""
-    path, columns, _ = _put(data, folder, ".parquet")
-    read_all(open_source(path, "y", columns=columns))
+def read_groups(suffix: str, data: bytes, folder: Path) -> None:
+    """As a source; some cases name the columns."""
+    path, mode = _put(suffix, data, folder)
+    read_all(open_source(path, "y", columns=["x", "text"] if mode & 4 else None))
 
 
-def read_feather(data: bytes, folder: Path) -> None:
-    """As a source."""
-    path, columns, _ = _put(data, folder, ".feather")
-    read_all(open_source(path, "y", columns=columns))
-
-
-def look_at_parquet(data: bytes, folder: Path) -> None:
-    """As the command line does."""
-    path, _, stream = _put(data, folder, ".parquet")
-    look_at(path, stream)
-
-
-def look_at_feather(data: bytes, folder: Path) -> None:
-    """As the command line does."""
-    path, _, stream = _put(data, folder, ".feather")
-    look_at(path, stream)
+def look_at_groups(suffix: str, data: bytes, folder: Path) -> None:
+    """As the command line does; some cases stream."""
+    path, mode = _put(suffix, data, folder)
+    look_at(path, (None, True, False)[mode % 3])
 
 
 TARGETS = (
@@ -239,12 +226,16 @@ TARGETS = (
            tokens=CSV_TOKENS, changes=TABLE, share=300),
     Target("text-look", "text, archives and transposed tables", text_seeds, look_at_text,
            tokens=CSV_TOKENS, changes=TABLE, share=100),
-    Target("parquet", "Parquet as a stream", parquet_seeds, read_parquet,
+    Target("parquet", "Parquet as a stream", parquet_seeds,
+           partial(read_groups, ".parquet"),
            tokens=ARROW_TOKENS, share=1000),
-    Target("parquet-look", "Parquet as `tvs select` looks at it", parquet_seeds, look_at_parquet,
+    Target("parquet-look", "Parquet as `tvs select` looks at it", parquet_seeds,
+           partial(look_at_groups, ".parquet"),
            tokens=ARROW_TOKENS, share=100, quick=10),
-    Target("feather", "Feather (Arrow IPC) as a stream", feather_seeds, read_feather,
+    Target("feather", "Feather (Arrow IPC) as a stream", feather_seeds,
+           partial(read_groups, ".feather"),
            tokens=ARROW_TOKENS, share=1000),
-    Target("feather-look", "Feather as `tvs select` looks at it", feather_seeds, look_at_feather,
+    Target("feather-look", "Feather as `tvs select` looks at it", feather_seeds,
+           partial(look_at_groups, ".feather"),
            tokens=ARROW_TOKENS, share=100, quick=10),
 )  # fmt: skip
