@@ -85,25 +85,6 @@ def test_no_more_is_read_than_is_asked_for(wide):
     assert values < CountingFile.total < 1.2 * values + n_footers * footer < 0.25 * size
 
 
-@pytest.mark.parametrize("round", [0, 1])
-def test_each_column_of_a_group_is_read_once(round, tmp_path, monkeypatch):
-    reads = []
-    plain = pq.ParquetFile.read_row_group
-
-    def spy(file, group, columns, use_threads):
-        reads.append((group, *columns))
-        return plain(file, group, columns=columns, use_threads=use_threads)
-
-    monkeypatch.setattr(pq.ParquetFile, "read_row_group", spy)
-    source = open_source(parquet_file(tmp_path), "y")
-    for batch in source.batches(25, round, rng()):
-        batch.numbers(np.array([0, 2]))
-        batch.numbers(np.array([2]))
-        batch.target()
-    assert len(reads) == len(set(reads)) == 12 * 3
-    assert {name for _, name in reads} == {"a", "n", "y"}
-
-
 def test_groups_that_are_done_are_dropped(tmp_path, monkeypatch):
     alive = weakref.WeakSet()
     plain = Chunk.__init__

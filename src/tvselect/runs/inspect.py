@@ -151,7 +151,7 @@ def inspect_table(
             sheets=files.sheets,
             is_transposed=files.is_transposed,
             numeric_names=has_numeric_names,
-            title=files.title if isinstance(files, CsvFiles) else "",
+            title=files.title,
         ),
         outcome=outcome,
         doubts=_look_for_doubts(raw, found, chosen, unwanted, options, written.get(target)),

@@ -520,8 +520,7 @@ def transposed(files: TableFiles, decimal: Mark | None) -> CsvFiles:
     made = _as_csv(chain([names], rows), delimiter)
     turned = CsvFiles(files.where, files.files, delimiter, decimal, made=made, format=files.format)
     turned.is_transposed, turned.only_whole = True, "it is transposed"
-    turned.encoding, turned.sheets = files.encoding, files.sheets
-    turned.title = files.title if isinstance(files, CsvFiles) else ""
+    turned.encoding, turned.sheets, turned.title = files.encoding, files.sheets, files.title
     return turned
 
 

@@ -157,7 +157,7 @@ def open_source(
         if files.encoding != UTF_8:
             told = f"{files.where} is not UTF-8; it is read as {files.encoding}"
             warnings.warn(told, UserWarning, stacklevel=2)
-        if isinstance(files, CsvFiles) and files.title:
+        if files.title:
             told = f"above the names of {files.where} stands {files.title!r}, which is skipped"
             warnings.warn(told, UserWarning, stacklevel=2)
         return FileSource(files, target, columns)

@@ -245,6 +245,16 @@ class ArraySource(Source):
         yield self._chunk
 
 
+@contextmanager
+def _source_errors() -> Iterator[None]:
+    try:
+        yield
+    except SourceError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise SourceError(str(error)) from error
+
+
 @final
 class IteratorSource(Source):
     """Rows of tables that come one after the other; no more is held than a batch needs.
@@ -294,12 +304,11 @@ class IteratorSource(Source):
             X, y = self._split(item, what)
             if len(X) > 0:
                 is_empty = False
-                with _source_errors():
-                    chunk = self._compared(X, y, what)
-                yield chunk
+                yield self._compared(X, y, what)
         if is_empty:
             raise SourceError("the stream is empty: no rows came; is it used up already?")
 
+    @_source_errors()
     def _compared(self, X: Any, y: Any, what: str) -> Chunk:
         chunk, fields, outcome = _read_chunk(X, y, self._columns, what)
         if not self._fields:
@@ -384,16 +393,6 @@ def _read_chunk(
     holds_text = target.dtype.kind == "O" and any(map(is_text, target))
     outcome = Field(name, "text" if holds_text else "number", type)
     return Chunk(part, lambda: target), chosen, outcome
-
-
-@contextmanager
-def _source_errors() -> Iterator[None]:
-    try:
-        yield
-    except SourceError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise SourceError(str(error)) from error
 
 
 def _decoded(values: Any) -> Any:

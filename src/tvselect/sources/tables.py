@@ -47,6 +47,7 @@ class TableFiles(ABC):
     names: list[str]  #: Of the columns of the first file
     n_rows: int | None  #: None where it is not known before all is read
     encoding = UTF_8  #: Of text
+    title = ""  #: Of text: what stands above the names of its columns
     sheets: tuple[str, ...] = ()  #: Of a spreadsheet: the one that is read, and others
     is_transposed = False  #: Whether rows of the files are columns of the table
     by_column = False  #: Whether columns are read from the files as they are needed
